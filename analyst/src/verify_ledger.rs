@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use conclave_common::accounting::gaussian_dp;
-use conclave_party::ledger::events::hex;
-use conclave_party::ledger::export::{Checked, check};
+use conclave_party::ledger_views::export::{Checked, check};
+use conclave_privacy::accounting::gaussian_dp;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::Role;
 use conclave_proto::tls::{Signature, check_certificate, verify};
+use conclave_vault::ledger::events::hex;
 use serde_json::json;
 
 use crate::files;

@@ -5,9 +5,10 @@ mod shards;
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
-use conclave_common::mechanism::Sensitivity;
-use conclave_common::model::Threads;
-use conclave_common::model::{Block, Blocks, Frame, Keeping, KeptWeights, Remainder, Step};
+use conclave_common::model::Remainder;
+use conclave_privacy::mechanism::Sensitivity;
+use conclave_privacy::pass::Threads;
+use conclave_privacy::pass::{Block, Blocks, Frame, Keeping, KeptWeights, Step};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use shards::{Case, WIDTH, read};
 

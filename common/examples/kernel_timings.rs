@@ -8,7 +8,7 @@ use std::io::BufRead;
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
-use conclave_common::model::Threads;
+use conclave_privacy::pass::Threads;
 use shards::{Case, WIDTH, read};
 
 /// A guided step of a chain at a million records: 0.44 of some 0.0035.

@@ -5,8 +5,8 @@
 
 use std::hint::black_box;
 
-use conclave_common::mechanism::{NoiseScale, QueryKind};
-use conclave_common::sampler::Query;
+use conclave_common::query::Query;
+use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 use conclave_proto::convert::{Answer, answer_from_wire, answer_to_wire, query_from_wire, query_to_wire};
 use conclave_proto::v1;
 use criterion::{BenchmarkId, Criterion, Throughput};

@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use conclave_common::job::Secure;
-use conclave_common::sampler::message_digest;
-use conclave_common::secagg::{CONFIRMATION_LANES, MaskSecret, PairKeys, confirmation_digest, cover};
+use conclave_common::query::message_digest;
+use conclave_privacy::secagg::{CONFIRMATION_LANES, MaskSecret, PairKeys, confirmation_digest, cover};
 use conclave_proto::ca::KeyedPem;
 use conclave_proto::convert::query_from_wire;
 use conclave_proto::identity::Role;

@@ -1,6 +1,6 @@
 //! What a job's driver hears of its parties.
 
-use conclave_common::sampler::PartyMetadata;
+use conclave_common::query::PartyMetadata;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::echo::Echo;

@@ -249,7 +249,7 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use conclave_common::sampler::PartyMetadata;
+    use conclave_common::query::PartyMetadata;
     use conclave_proto::error::Fault;
 
     use super::*;

@@ -1,6 +1,6 @@
 //! What is known of a job at a moment: what `Get`, `List` and `Watch` show.
 
-use conclave_common::sampler::{PartyMetadata, Phase};
+use conclave_common::query::{PartyMetadata, Phase};
 use conclave_proto::error::Fault;
 use conclave_proto::v1;
 

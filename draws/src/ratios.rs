@@ -1,8 +1,8 @@
 //! Odds and rate ratios: what a coefficient of a logistic or count regression comes to in the terms that studies report.
 
-use conclave_common::diagnostics::Summary;
 use conclave_common::job::JobSpec;
 use conclave_common::schema::{Family, ModelSpec};
+use conclave_inference::diagnostics::Summary;
 use serde::Serialize;
 
 /// The factor by which one unit of a predictor, in the data's own units, multiplies the odds or the rate.
@@ -42,7 +42,7 @@ pub(crate) fn ratios(spec: &JobSpec, posterior_original: &[(&str, Summary)]) -> 
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use conclave_common::diagnostics::summarise;
+    use conclave_inference::diagnostics::summarise;
 
     fn names(kind: &str, more: &str) -> Vec<(String, &'static str, f64)> {
         let spec = JobSpec::parse(&format!(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use conclave_common::sampler::{Check, Inference};
+use conclave_inference::sampler::{Check, Inference};
 use serde::Serialize;
 
 /// Whether the release suffices for an answer.

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use conclave_common::diagnostics::{self, Summary, Verdict};
 use conclave_common::job::{Algorithm, Continuation, JobSpec};
 use conclave_common::model;
-use conclave_common::sampler::{
-    BarkerDiagnostics, ChoiceDiagnostics, FittedPosterior, GradientDiagnostics, Inference, PartyMetadata, Stage,
-    StochasticGradients,
+use conclave_common::query::PartyMetadata;
+use conclave_inference::diagnostics;
+use conclave_inference::diagnostics::{Summary, Verdict};
+use conclave_inference::sampler::{
+    BarkerDiagnostics, ChoiceDiagnostics, FittedPosterior, GradientDiagnostics, Inference, Stage, StochasticGradients,
 };
 use serde::Serialize;
 

@@ -1,10 +1,11 @@
 //! What a job has spent at a party, computed from public values with the code that the party's ledger uses.
 
-use conclave_common::accounting::{self, Budget, OpenBlocks, PrivacyUnit, gaussian_dp, zcdp};
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::query::QueryTerms;
-use conclave_common::sampler::Round;
+use conclave_common::query::Round;
+use conclave_privacy::accounting;
+use conclave_privacy::accounting::{Budget, OpenBlocks, PrivacyUnit, gaussian_dp, zcdp};
 
 /// Releases and their cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

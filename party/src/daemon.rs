@@ -2,37 +2,39 @@
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use conclave_common::accounting::Adjacency;
-use conclave_common::model::Threads;
 use conclave_ops::files::closed_to;
+use conclave_privacy::accounting::Adjacency;
+use conclave_privacy::pass::Threads;
 use conclave_proto::ca;
 use conclave_proto::identity::{PeerIdentity, Role};
 use conclave_proto::revoked::RevokedFile;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-use crate::answer::thread::AnswerHandle;
-use crate::answer::{Answerer, Secrecy, thread};
-use crate::config::{Approve, PartyConfig, ReplyDelay};
-use crate::consent::ConsentStore;
-use crate::data::Shard;
+use crate::config::PartyConfig;
 use crate::error::StartError;
-use crate::ledger::{Ledger, Secret};
-use crate::link::{Dial, Link, load_identity};
-use crate::members::Members;
-use crate::noise::Noise;
+use crate::link::{Dial, IdentitySigner, Link, load_identity};
 use crate::operations::Prepared;
 use crate::presence::{Announcement, BEAT};
-use crate::private_files;
 use crate::reload::{self, Reload};
-use crate::secure::MaskKeys;
+use conclave_vault::answer::thread::AnswerHandle;
+use conclave_vault::answer::{Answerer, Secrecy, thread};
+use conclave_vault::config::{Approve, ReplyDelay};
+use conclave_vault::consent::ConsentStore;
+use conclave_vault::data::Shard;
+use conclave_vault::ledger::{Ledger, Secret};
+use conclave_vault::members::Members;
+use conclave_vault::noise::Noise;
+use conclave_vault::private_files;
+use conclave_vault::secure::MaskKeys;
 
 /// Makes the ledger of a party's data: an explicit act, once.
 ///
 /// # Errors
-/// [`crate::ledger::LedgerError::Exists`] where there is one; see [`crate::ledger::LedgerSettings::init`].
+/// [`conclave_vault::ledger::LedgerError::Exists`] where there is one; see [`conclave_vault::ledger::LedgerSettings::init`].
 pub fn init_ledger(config: &PartyConfig) -> Result<(), StartError> {
     Ok(config.ledger_settings().init()?)
 }
@@ -71,7 +73,7 @@ pub(crate) const NO_VECTORS: &str = "this processor lacks AVX2 or FMA, or a virt
 /// The first thing that is wrong, with the remedy.
 pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
     config.head_apart().map_err(StartError::Input)?;
-    if !conclave_common::model::vectorises() {
+    if !conclave_privacy::pass::vectorises() {
         return Err(StartError::System(NO_VECTORS.into()));
     }
     keys_closed(config).map_err(StartError::Input)?;
@@ -113,7 +115,8 @@ pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
     let secrecy = Secrecy {
         settings: config.secure.clone(),
         keys: MaskKeys::beside(&settings.secret, Secret::load(&settings.secret)?),
-        identity: (config.identity.clone(), config.key.clone()),
+        signer: Arc::new(IdentitySigner { party: config.name.clone(), folder: config.identity.clone(), key: config.key.clone() }),
+        ca: config.identity.join("ca.pem"),
         revoked: config.revoked.clone(),
     };
     let answerer = answerer.with_secrecy(secrecy).map_err(|e| StartError::System(e.to_string()))?;
@@ -154,7 +157,7 @@ pub(crate) async fn run_reloading(
     let answerer = prepare(&config)?;
     // Only after the ledger's lock is held: one daemon announces itself, and one watches for decisions.
     let presence = Announcement::new(&config.ledger);
-    let answerer = answerer.announced_by(presence.clone());
+    let answerer = answerer.observed_by(Box::new(presence.clone()));
     let decisions = ConsentStore::open(&config.ledger)?;
     let (answers, thread) = thread::start(answerer).map_err(|e| StartError::System(format!("no thread: {e}")))?;
     let operations = operations.show(presence.meters(), answers.clone());

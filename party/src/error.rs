@@ -4,9 +4,9 @@
 use conclave_proto::error::Fault;
 
 use crate::config::ConfigError;
-use crate::consent::ConsentError;
-use crate::data::DataError;
-use crate::ledger::LedgerError;
+use conclave_vault::consent::ConsentError;
+use conclave_vault::data::DataError;
+use conclave_vault::ledger::LedgerError;
 
 /// Why a party can't start.
 #[derive(Debug, thiserror::Error)]

@@ -9,40 +9,26 @@
 #[cfg(all(feature = "test-util", not(debug_assertions)))]
 compile_error!("the feature `test-util` of conclave-party is for tests of the dev profile: no release may be built with it");
 
-pub mod answer;
 mod audit;
 mod cli;
-mod clock;
 pub mod config;
-mod consent;
 mod daemon;
-pub mod data;
 mod doctor;
 mod error;
 mod expiry;
-pub mod ledger;
+pub mod ledger_views;
 mod link;
-pub mod members;
 mod meters;
-pub mod noise;
 mod operations;
 mod owner;
 mod page;
-mod policy;
 mod presence;
-mod private_files;
 mod reload;
 pub mod screening;
-pub mod secure;
-mod text;
 mod verify;
 
-#[cfg(feature = "test-util")]
-pub use answer::simulated;
 pub use cli::cli_main;
 pub use config::{KEYS, PartyConfig};
 pub use daemon::{init_ledger, run, run_with};
 pub use error::StartError;
-
-#[cfg(test)]
-mod testing;
+pub use link::IdentitySigner;

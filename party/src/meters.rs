@@ -11,11 +11,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use conclave_common::accounting::{self, Budget, gaussian_dp};
 use conclave_ops::{Page, Source, disk, page};
+use conclave_privacy::accounting;
+use conclave_privacy::accounting::{Budget, gaussian_dp};
 use conclave_proto::convert::AnswerStatus;
 
-use crate::ledger::Ledger;
+use conclave_vault::ledger::Ledger;
 
 /// Sizes are rounded to steps of this many bytes, so that the size of the ledger's file does not leak the length of a released integer.
 const SIZE_STEP: u64 = 1 << 20;

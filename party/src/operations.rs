@@ -8,11 +8,11 @@ use conclave_ops::web::{Over, Site};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-use crate::answer::thread::AnswerHandle;
 use crate::config::PartyConfig;
 use crate::error::StartError;
 use crate::meters::{Meters, PartyPage};
 use crate::page;
+use conclave_vault::answer::thread::AnswerHandle;
 
 /// How often sizes on the disk are noted.
 const SIZES: Duration = Duration::from_secs(15);

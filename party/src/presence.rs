@@ -9,7 +9,10 @@ use conclave_ops::state::{self, StateFile};
 use conclave_ops::{Clock, EXPORTED};
 use serde::{Deserialize, Serialize};
 
-use crate::answer::ReplyCounts;
+use conclave_vault::answer::ReplyCounts;
+use conclave_vault::ledger::Ledger;
+use conclave_vault::ports::Observer;
+
 use crate::meters::Meters;
 
 /// What a running daemon says of itself.
@@ -70,7 +73,7 @@ impl Announcement {
         let file = StateFile::hold(&path)
             .inspect_err(|e| tracing::warn!("{}: {e}; `status` will not know that this party runs", path.display()))
             .ok();
-        let now = crate::clock::now();
+        let now = conclave_vault::clock::now();
         let presence = Presence {
             pid: std::process::id(),
             started: now.clone(),
@@ -97,7 +100,7 @@ impl Announcement {
         if held.presence.attached != attached {
             held.presence.attached = attached;
             held.span = attached.then(|| tracing::info_span!(target: EXPORTED, "attached"));
-            held.presence.since = crate::clock::now();
+            held.presence.since = conclave_vault::clock::now();
             held.write();
         }
     }
@@ -116,17 +119,30 @@ impl Announcement {
         self.held().write();
     }
 
-    /// Announces why the ledger answers nothing, or that it answers again.
-    pub(crate) fn set_ledger(&self, problem: Option<String>) {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        // What is shown is whole even if a holder panicked.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observer for Announcement {
+    fn replied(&self, status: Option<u32>) {
+        self.1.replied(status);
+    }
+
+    fn note(&self, ledger: &Ledger, jobs_open: usize) {
+        self.1.note(ledger, jobs_open);
+    }
+
+    fn note_sizes(&self, ledger: &Ledger) {
+        self.1.note_sizes(ledger);
+    }
+
+    fn set_problem(&self, problem: Option<String>) {
         self.1.set_problem(problem.clone());
         let mut held = self.held();
         held.presence.ledger = problem;
         held.write();
-    }
-
-    fn held(&self) -> MutexGuard<'_, Held> {
-        // What is shown is whole even if a holder panicked.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

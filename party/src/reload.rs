@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use conclave_ops::{Level, Reloads};
 use conclave_proto::revoked::RevokedFile;
 
-use crate::answer::thread::AnswerHandle;
-use crate::config::{PartyConfig, Policy};
+use crate::config::PartyConfig;
 use crate::link::load_identity;
+use conclave_vault::answer::thread::AnswerHandle;
+use conclave_vault::config::Policy;
 
 /// What reading the configuration again takes.
 pub(crate) struct Reload {

@@ -3,11 +3,11 @@
 //! What is checked here is what can be said without knowing the job: counts, finiteness, the noise scale's grid. What
 //! needs the job (dimension, box, policy) is checked by the party against the job that it opened itself.
 
-use conclave_common::accounting::{Adjacency, PrivacyUnit};
-use conclave_common::mechanism::{NoiseScale, Points, QueryKind};
 use conclave_common::model::Remainder;
 use conclave_common::parameter::LEAST_MAGNITUDE;
-use conclave_common::sampler::{PartyMetadata, Query};
+use conclave_common::query::{PartyMetadata, Query};
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
+use conclave_privacy::mechanism::{NoiseScale, Points, QueryKind};
 
 use crate::error::{ErrorCode, Fault};
 use crate::v1;

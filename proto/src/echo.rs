@@ -7,7 +7,7 @@ use crate::v1;
 /// The digest of the message as a party was asked it, and the mask of the lane after its last integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Echo {
-    /// [`conclave_common::secagg::round_digest`] of the message. Parties with different ones were asked different things.
+    /// [`conclave_privacy::secagg::round_digest`] of the message. Parties with different ones were asked different things.
     pub digest: [u8; 32],
     /// Nothing is under this mask: those of all parties sum to zero modulo 2^64 where their masks cancel.
     pub check: u64,

@@ -1,6 +1,6 @@
 //! A job's log as whoever reads it takes it in: what its parties are said to hold, and rounds put together from their pieces.
 
-use conclave_common::sampler::PartyMetadata;
+use conclave_common::query::PartyMetadata;
 
 use crate::convert::{MAX_PROPOSALS, opened_from_wire};
 use crate::v1::{LogHeader, LogRound};

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use conclave_common::secagg::{MaskPublic, mask_key_message};
+use conclave_privacy::secagg::{MaskPublic, mask_key_message};
 
 use crate::ca;
 use crate::error::{ErrorCode, Fault};
@@ -75,7 +75,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::path::Path;
 
-    use conclave_common::secagg::MaskSecret;
+    use conclave_privacy::secagg::MaskSecret;
 
     use super::*;
     use crate::ca::{KeyedPem, Validity};

@@ -1,6 +1,6 @@
 //! The mask keys of all parties of a secure job, in pieces that fit a frame.
 
-use conclave_common::secagg::{Member, Roster};
+use conclave_privacy::secagg::{Member, Roster};
 use prost::Message;
 
 use crate::error::{ErrorCode, Fault};

@@ -8,8 +8,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use conclave_common::accounting::gaussian_dp;
 use conclave_common::job::JobSpec;
+use conclave_privacy::accounting::gaussian_dp;
 use conclave_tests::federation::{Federation, Shard};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;

@@ -11,10 +11,10 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::ExitCode;
 
-use conclave_party::answer::{Answerer, Opening};
-use conclave_party::simulated::enter_roster;
 use conclave_proto::v1::{self, coordinator_frame, party_frame::Body};
 use conclave_tests::crash::Mode;
+use conclave_vault::answer::simulated::enter_roster;
+use conclave_vault::answer::{Answerer, Opening};
 use prost::Message;
 
 /// What is done to a party in a folder.

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use conclave_common::accounting::{self, PrivacyUnit};
 use conclave_common::job::JobSpec;
 use conclave_common::query::QueryTerms;
-use conclave_common::sampler::{Draw, Query};
+use conclave_common::query::{Draw, Query};
+use conclave_privacy::accounting;
+use conclave_privacy::accounting::PrivacyUnit;
 use rusqlite::Connection;
 
 use crate::federation::{self, give, sampler_of};

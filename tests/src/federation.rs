@@ -5,15 +5,19 @@
 
 use std::collections::HashMap;
 
-use conclave_common::accounting::{self, PrivacyUnit};
-use conclave_common::diagnostics::{self, Summary};
 use conclave_common::job::JobSpec;
-use conclave_common::mechanism::{DiscreteGaussian, QueryKind, STEP};
-use conclave_common::model::{self, Model, ModelData};
+use conclave_common::model;
+use conclave_common::model::Model;
 use conclave_common::query::QueryTerms;
-use conclave_common::sampler::{
-    self, ClipWatch, Draw, FittedPosterior, Next, PartyMetadata, Phase, Query, Round, Sampler, Totals,
-};
+use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};
+use conclave_inference::diagnostics;
+use conclave_inference::diagnostics::Summary;
+use conclave_inference::sampler;
+use conclave_inference::sampler::{ClipWatch, FittedPosterior, Next, Sampler, Totals};
+use conclave_privacy::accounting;
+use conclave_privacy::accounting::PrivacyUnit;
+use conclave_privacy::mechanism::{DiscreteGaussian, QueryKind, STEP};
+use conclave_privacy::pass::ModelData;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
@@ -138,10 +142,10 @@ impl Run {
 impl Federation {
     /// A federation of these shards; `seed` is the noise's alone.
     pub fn new(spec: JobSpec, shards: Vec<Shard>, seed: u64) -> Self {
-        let budget = conclave_common::accounting::PrivacyFilter::new(&spec.privacy.budget).expect("a budget");
+        let budget = conclave_privacy::accounting::PrivacyFilter::new(&spec.privacy.budget).expect("a budget");
         Self {
             model: spec.build_model(),
-            budget: conclave_common::accounting::mu_squared(budget.limit_units()),
+            budget: conclave_privacy::accounting::mu_squared(budget.limit_units()),
             masks: Masks::of(&spec, seed),
             spec,
             shards,

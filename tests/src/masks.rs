@@ -1,8 +1,8 @@
 //! The masks of all parties of a job in one process, under keys that follow from a seed.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::Round;
-use conclave_common::secagg::{MaskSecret, Member, PairKeys, Roster, cover};
+use conclave_common::query::Round;
+use conclave_privacy::secagg::{MaskSecret, Member, PairKeys, Roster, cover};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use zeroize::Zeroizing;

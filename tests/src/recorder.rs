@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use conclave_common::sampler::Query;
+use conclave_common::query::Query;
 use conclave_proto::convert::query_to_wire;
 use conclave_proto::tls::IdentityDir;
 use conclave_proto::v1::coordinator_frame::Body;

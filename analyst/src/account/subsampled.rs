@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use conclave_common::accounting::{BlockCharge, RESERVE_LOG2, SamplingProbability, SubsampledRelease, gaussian_dp, mu_squared};
+use conclave_privacy::accounting::{BlockCharge, RESERVE_LOG2, SamplingProbability, SubsampledRelease, gaussian_dp, mu_squared};
 use conclave_proto::error::Fault;
 use serde_json::json;
 

@@ -1,10 +1,10 @@
 //! What `conclave account --subsampled` is asked.
 
 use clap::{Args, ValueEnum};
-use conclave_common::accounting::{
+use conclave_privacy::accounting::{
     Adjacency, Honest, MOST_RELATIVE_SENSITIVITY, SamplingProbability, SubsampledError, SubsampledRelease,
 };
-use conclave_common::mechanism::{MechanismError, NoiseScale, Sensitivity};
+use conclave_privacy::mechanism::{MechanismError, NoiseScale, Sensitivity};
 use conclave_proto::error::{ErrorCode, Fault};
 
 /// The noise's scale in lattice units that figures are computed with: fine enough that nothing shows of the lattice.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use conclave_common::accounting::{Budget, PrivacyFilter};
 use conclave_common::job::Secure;
+use conclave_privacy::accounting::{Budget, PrivacyFilter};
 use conclave_proto::error::{ErrorCode, Fault};
 
 use super::truth::DATA_BUDGET_FACTOR;

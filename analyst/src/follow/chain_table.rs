@@ -1,6 +1,7 @@
 //! How the chains of a job that is followed mix, in characters.
 
-use conclave_common::diagnostics::{RHAT, worst_mixing};
+use conclave_common::job::RHAT;
+use conclave_inference::diagnostics::worst_mixing;
 use conclave_pages::plot::{evenly, spark_texts};
 use conclave_pages::text::plain_name;
 use conclave_proto::v1::{ParameterFigure, ParameterTraces, TracesReply};

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use conclave_common::accounting::gaussian_dp;
 use conclave_common::job::JobSpec;
 use conclave_pages::forecast::{Forecast, Pace, ProgressPoint};
 use conclave_pages::text::duration;
+use conclave_privacy::accounting::gaussian_dp;
 use conclave_proto::v1::JobStatus;
 
 /// How far back the pace looks, in seconds.

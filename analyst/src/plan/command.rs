@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use conclave_common::job::{Algorithm, JobSpec};
-use conclave_common::planner::{self, AlgorithmPlan, ChainRange, Plan};
-use conclave_common::sampler::Expected;
 use conclave_draws::result::AggregationRow;
+use conclave_inference::planner;
+use conclave_inference::planner::{AlgorithmPlan, ChainRange, Plan};
+use conclave_inference::sampler::Expected;
 use conclave_proto::error::{ErrorCode, Fault};
 use serde_json::{Map, Value};
 

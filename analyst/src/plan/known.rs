@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use conclave_common::job::JobSpec;
-use conclave_common::planner::Guess;
+use conclave_inference::planner::Guess;
 use conclave_proto::error::{ErrorCode, Fault};
 use serde::Deserialize;
 

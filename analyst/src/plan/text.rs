@@ -1,9 +1,9 @@
 //! What a plan says to a person.
 
 use conclave_common::job::{Algorithm, JobSpec};
-use conclave_common::planner::{AlgorithmPlan, ChainRange, ParameterPlan, Plan, Range};
-use conclave_common::sampler::Expected;
 use conclave_draws::result::AggregationRow;
+use conclave_inference::planner::{AlgorithmPlan, ChainRange, ParameterPlan, Plan, Range};
+use conclave_inference::sampler::Expected;
 
 use crate::table::{number, table, thousands};
 
@@ -165,7 +165,8 @@ fn accepted(spec: &JobSpec, plan: &Plan) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use conclave_common::planner::{self, Guess};
+    use conclave_inference::planner;
+    use conclave_inference::planner::Guess;
 
     const JOB: &str = "name = \"m\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0\n\
         [columns]\ny = { min = -3, max = 5 }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n";

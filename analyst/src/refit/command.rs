@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use clap::Args;
 use conclave_common::job::{JobSpec, Refit};
-use conclave_common::sampler::Refitted;
 use conclave_draws::attributes;
 use conclave_draws::result::{self, Outcome, PartyOutcome, RunResult};
 use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;
+use conclave_inference::sampler::Refitted;
 use conclave_proto::error::Fault;
 
 use super::releases::{EndedJob, fetch, input};

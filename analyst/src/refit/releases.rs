@@ -1,9 +1,10 @@
 //! What a job's parties released, fetched from the coordinator and replayed.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::{PartyMetadata, RefitError, StoredReleases, refittable};
+use conclave_common::query::PartyMetadata;
 use conclave_common::text::shown;
 use conclave_draws::result::StoppedBy;
+use conclave_inference::sampler::{RefitError, StoredReleases, refittable};
 use conclave_proto::error::{ErrorCode, Fault, from_status};
 use conclave_proto::log::{RoundPieces, opened_parties};
 use conclave_proto::submission;

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
-use conclave_common::model::ModelData;
 use conclave_common::schema::ColumnSpec;
 use conclave_ops::terminal;
-use conclave_party::config::{BadRows, DataConfig, Format, Memory};
-use conclave_party::data::{DataError, Shard, bind};
 use conclave_party::screening::{screen_columns, screen_job};
+use conclave_privacy::accounting::PrivacyUnit;
+use conclave_privacy::pass::ModelData;
 use conclave_proto::error::{ErrorCode, Fault};
+use conclave_vault::data::{BadRows, DataConfig, Format, Memory};
+use conclave_vault::data::{DataError, Shard, bind};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 

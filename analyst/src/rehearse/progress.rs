@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use conclave_common::sampler::Phase;
+use conclave_common::query::Phase;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// A bar on a terminal, nothing elsewhere.

@@ -1,8 +1,8 @@
 //! The posterior in numbers, and whether they can be relied on.
 
-use conclave_common::diagnostics::Wanted;
 use conclave_common::job::SamplerSpec;
-use conclave_common::sampler::Stage;
+use conclave_common::job::Wanted;
+use conclave_inference::sampler::Stage;
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot::{Interval, intervals};
 use conclave_pages::released;

@@ -1,8 +1,9 @@
 //! Made-up shards, models and steps to time.
 
 use conclave_common::job::JobSpec;
-use conclave_common::mechanism::Sensitivity;
-use conclave_common::model::{Block, BlockError, Blocks, Model, ModelData, Step, Threads};
+use conclave_common::model::Model;
+use conclave_privacy::mechanism::Sensitivity;
+use conclave_privacy::pass::{Block, BlockError, Blocks, ModelData, Step, Threads};
 
 /// Predictors of a regression, as a rule.
 pub(crate) const WIDTH: usize = 10;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::accounting::Honest;
+use conclave_privacy::accounting::Honest;
 
 /// `[aggregation]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

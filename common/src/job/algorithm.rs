@@ -1,6 +1,6 @@
 //! The algorithms by name, and what each asks of parties.
 
-use crate::mechanism::QueryKind;
+use conclave_privacy::mechanism::QueryKind;
 
 /// Which algorithm a job runs, by its name in the papers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,6 +20,7 @@ mod samples;
 mod spec;
 #[cfg(test)]
 mod tests;
+mod wanted;
 
 pub use aggregation::{Aggregation, KeyFingerprint, NoFingerprint, Secure};
 pub use algorithm::Algorithm;
@@ -36,3 +37,4 @@ pub use sampler_spec::{
 };
 pub use samples::STOCHASTIC_WARMUP;
 pub use spec::{JobSpec, Moments, PlanSpec};
+pub use wanted::{RHAT, Wanted, ess_wanted};

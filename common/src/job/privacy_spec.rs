@@ -1,7 +1,7 @@
 //! `[privacy]` and `[release]`: what a job may spend, and how.
 
-use crate::accounting::Budget;
-use crate::mechanism::NoiseScale;
+use conclave_privacy::accounting::Budget;
+use conclave_privacy::mechanism::NoiseScale;
 
 /// `[privacy]`.
 #[derive(Debug, Clone, PartialEq)]

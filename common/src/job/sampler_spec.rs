@@ -1,7 +1,7 @@
 //! `[sampler]`: chains, their steps and moves, and what each algorithm has of its own.
 
-use crate::accounting::SamplingProbability;
-use crate::diagnostics::Wanted;
+use crate::job::Wanted;
+use conclave_privacy::accounting::SamplingProbability;
 
 /// `[sampler]`.
 #[derive(Debug, Clone, PartialEq)]
@@ -154,7 +154,7 @@ impl SamplerSpec {
     }
 }
 
-/// What a parameter's draws are to come to, each of them, in the words of [`diagnostics`](crate::diagnostics).
+/// What a parameter's draws are to come to, each of them, in the words of [`diagnostics`](conclave_inference::diagnostics).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Until {
     /// Least bulk and tail effective sample size, over all chains.

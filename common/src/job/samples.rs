@@ -4,8 +4,8 @@ use super::algorithm::Algorithm;
 use super::privacy_spec::ClipRule;
 use super::sampler_spec::Warmup;
 use super::spec::JobSpec;
-use crate::accounting::{BlockTerms, Honest, PrivacyUnit, SubsampledRelease};
-use crate::mechanism::{NoiseScale, QueryKind, Sensitivity, sensitivity};
+use conclave_privacy::accounting::{BlockTerms, Honest, PrivacyUnit, SubsampledRelease};
+use conclave_privacy::mechanism::{NoiseScale, QueryKind, Sensitivity, sensitivity};
 
 /// Steps of a warm-up by stochastic gradients, where a job names none.
 pub const STOCHASTIC_WARMUP: u64 = 100;

@@ -7,11 +7,11 @@ use super::algorithm::Algorithm;
 use super::error::JobError;
 use super::privacy_spec::{PrivacySpec, ReleaseSpec};
 use super::sampler_spec::{HmcTest, Locate, SamplerSpec};
-use crate::accounting::{Adjacency, Honest, MOST_RELATIVE_SENSITIVITY, PrivacyUnit, SamplingProbability};
-use crate::mechanism::{NoiseScale, QueryKind};
 use crate::model::{self, Model, OutcomeTable};
 use crate::parameter::{Interval, Prior, Transform};
 use crate::schema::{ColumnSpec, ModelSpec};
+use conclave_privacy::accounting::{Adjacency, Honest, MOST_RELATIVE_SENSITIVITY, PrivacyUnit, SamplingProbability};
+use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
 /// A valid job; every `"auto"` that is a public constant is resolved.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,7 +98,7 @@ impl JobSpec {
     }
 
     /// Whether the number of chains follows from what the parties' budgets hold, once that is public: a job whose chains gradients of all
-    /// records drive, that leaves it open. Then `chains` is the most there can be; [`settled`](crate::sampler::settled) has the number.
+    /// records drive, that leaves it open. Then `chains` is the most there can be; [`settled`](conclave_inference::sampler::settled) has the number.
     #[must_use]
     pub fn plans_chains(&self) -> bool {
         let SamplerSpec { chains_named, starts, until, batch, .. } = &self.sampler;

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::data::ModelData;
-use super::persons::Persons;
 use crate::parameter::LEAST_MAGNITUDE;
 use crate::schema::{Auxiliary, ColumnSpec, Feature, ModelSpec};
+use conclave_privacy::pass::data::ModelData;
+use conclave_privacy::pass::persons::Persons;
 
 /// Makes a model's data from columns on the model's scale: `scaled` gives a column, one value per record
 /// as [`ColumnSpec::scale`] does.

@@ -18,14 +18,16 @@
 //! Information: `tau_2` about `theta_2`; about `theta_1` it is `tau_1 + 4 a^2 theta_1^2 tau_2`, which
 //! has no supremum, and `|theta_1| = 1` stands for all.
 
+use super::Model;
 use super::banana_law::{BananaLaw, CORNERS, Constants, check};
 use super::banana_scores::BananaScores;
-use super::blocks::{self, Kernel, KernelVisitor, Scratch};
 use super::ratio_range::RatioRange;
 use super::score::ScoreModel;
-use super::tile::Tile;
-use super::{Block, Model, ModelData, Step};
-use crate::mechanism::LatticeSum;
+use conclave_privacy::mechanism::LatticeSum;
+use conclave_privacy::pass::blocks;
+use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
+use conclave_privacy::pass::tile::Tile;
+use conclave_privacy::pass::{Block, ModelData, Step};
 
 /// The banana on two declared numeric columns.
 pub(super) struct Banana {

@@ -18,17 +18,17 @@
 use pulp::{Simd, WithSimd};
 
 use super::banana_law::{BananaLaw, CORNERS, Constants, check};
-use super::blocks::{KernelVisitor, Scratch};
-use super::few::{FEW, Few};
-use super::frame::Frame;
 use super::gradient::{Sloped, gradient_sum};
-use super::lattice_frame::{LatticeFrame, WholeFrame};
 use super::products::{DIAGONAL, UNIT};
 use super::remainder::{Along, remainder_sum};
 use super::score::{Remainder, ScoreModel};
-use super::shard::Block;
-use super::tile::Tile;
-use crate::mechanism::{LatticeSum, Sensitivity};
+use conclave_privacy::mechanism::{LatticeSum, Sensitivity};
+use conclave_privacy::pass::blocks::{KernelVisitor, Scratch};
+use conclave_privacy::pass::few::{FEW, Few};
+use conclave_privacy::pass::frame::Frame;
+use conclave_privacy::pass::lattice_frame::{LatticeFrame, WholeFrame};
+use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::tile::Tile;
 
 /// A gradient is of one coefficient, whose predictor is 1, and of one parameter more.
 const SHAPE: (usize, bool) = (1, true);

@@ -2,11 +2,11 @@
 //!
 //! Algorithm 3 of Yıldırım, *On the use of penalty MCMC for differential privacy*, releases noisy sums of `S` instead of log ratios.
 
-use super::blocks::TILE;
-use super::data::ModelData;
-use super::shard::Block;
-use super::tile::Tile;
-use crate::mechanism::{Clamp, LatticeSum};
+use conclave_privacy::mechanism::{Clamp, LatticeSum};
+use conclave_privacy::pass::blocks::TILE;
+use conclave_privacy::pass::data::ModelData;
+use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::tile::Tile;
 
 /// A model's form as an exponential family with a bounded sufficient statistic.
 pub trait ExponentialFamily: Sync {

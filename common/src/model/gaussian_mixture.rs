@@ -16,13 +16,15 @@
 //!
 //! Information: at most that of a record whose component is known, `1 / v`.
 
-use super::blocks::{self, Kernel, KernelVisitor, Scratch};
 use super::ratio_range::RatioRange;
 use super::softplus::{softplus, softplus_difference};
-use super::tile::Tile;
-use super::{Block, Model, ModelData, Step, envelope};
-use crate::mechanism::LatticeSum;
+use super::{Model, envelope};
 use crate::schema::ColumnSpec;
+use conclave_privacy::mechanism::LatticeSum;
+use conclave_privacy::pass::blocks;
+use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
+use conclave_privacy::pass::tile::Tile;
+use conclave_privacy::pass::{Block, ModelData, Step};
 
 /// Greatest slope of the logistic density, `1 / (6 sqrt(3))`, rounded up.
 const STEEPEST: f64 = 0.096_226;

@@ -1,19 +1,19 @@
-//! The kernel of a gradient: each record's slope, in a public frame, as a vector of bounded length; see [`super::lattice_frame`].
+//! The kernel of a gradient: each record's slope, in a public frame, as a vector of bounded length; see [`conclave_privacy::pass::lattice_frame`].
 
 use pulp::{Simd, WithSimd};
 
-use super::few::{FEW, Few};
-use super::frame::Frame;
-use super::held_vectors::{HeldVectors, Room};
-use super::kept_weights::BlockWeights;
-use super::lattice_frame::LatticeFrame;
 use super::linear_predictor::LinearPredictor;
-use super::shard::Block;
 use super::slopes::Slopes;
-use super::tile::Tile;
-use super::vector_sums::Sums;
 use super::weighted::WeightedSum;
-use crate::mechanism::LatticeSum;
+use conclave_privacy::mechanism::LatticeSum;
+use conclave_privacy::pass::few::{FEW, Few};
+use conclave_privacy::pass::frame::Frame;
+use conclave_privacy::pass::held_vectors::{HeldVectors, Room};
+use conclave_privacy::pass::kept_weights::BlockWeights;
+use conclave_privacy::pass::lattice_frame::LatticeFrame;
+use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::tile::Tile;
+use conclave_privacy::pass::vector_sums::Sums;
 
 /// What gives each record's slopes: in a linear predictor and in one parameter more, 0 where there is none.
 pub(super) trait Sloped {

@@ -8,12 +8,13 @@
 //! As an exponential family the model below counts every record in `n log g(theta)`, an inert one too, so it has no such
 //! form here. Regressions, multinomials and naive Bayes have room for inert records of their own.
 
+use super::Model;
 use super::exponential_family::ExponentialFamily;
 use super::ratio_range::RatioRange;
 use super::score::ScoreModel;
 use super::table::Tables;
-use super::{Block, Model, ModelData, Step};
-use crate::mechanism::LatticeSum;
+use conclave_privacy::mechanism::LatticeSum;
+use conclave_privacy::pass::{Block, ModelData, Step};
 
 /// A model with room for inert records.
 pub(super) struct Inert {

@@ -1,15 +1,15 @@
 //! The interface of a statistical model: public bounds on one record's log ratio, and sums of ratios on
 //! the lattice.
 
-use super::data::ModelData;
 use super::exponential_family::ExponentialFamily;
 use super::outcome_table::OutcomeTable;
 use super::ratio_range::RatioRange;
 use super::score::ScoreModel;
-use super::shard::Block;
-use super::step::Step;
 use super::table::Tables;
-use crate::mechanism::{LatticeSum, Sensitivity};
+use conclave_privacy::mechanism::{LatticeSum, Sensitivity};
+use conclave_privacy::pass::data::ModelData;
+use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::step::Step;
 
 /// A statistical model whose log likelihood ratios can be summed on the lattice.
 pub trait Model: Send + Sync {
@@ -79,7 +79,7 @@ pub trait Model: Send + Sync {
     /// Each unit's contribution is odd in the step: swapping `from` and `to` negates it exactly.
     ///
     /// # Panics
-    /// When the data do not have the model's columns, or [`crate::mechanism::sum_fits`] does not hold.
+    /// When the data do not have the model's columns, or [`conclave_privacy::mechanism::sum_fits`] does not hold.
     /// Both are checked by callers, the second for the shard that the block is of, and depend on public
     /// values only.
     fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum>;

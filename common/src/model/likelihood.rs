@@ -1,10 +1,10 @@
 //! The interface of a regression's likelihood: what its file gives, and what is made of it elsewhere.
 
-use super::blocks::KernelVisitor;
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
 use super::slopes::Slopes;
 use super::weighted::TileStep;
+use conclave_privacy::pass::blocks::KernelVisitor;
 
 /// The likelihood of an outcome at a linear predictor.
 pub(super) trait Likelihood: Slopes {

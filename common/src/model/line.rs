@@ -1,15 +1,16 @@
 //! Models of one parameter whose log ratio is a line in the outcome: exponential families with one
 //! statistic of the outcome.
 
-use super::blocks::{self, Kernel, KernelVisitor, Scratch};
-use super::data::ModelData;
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::interface::Model;
 use super::ratio_range::RatioRange;
-use super::shard::Block;
-use super::step::Step;
-use super::tile::Tile;
-use crate::mechanism::LatticeSum;
+use conclave_privacy::mechanism::LatticeSum;
+use conclave_privacy::pass::blocks;
+use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
+use conclave_privacy::pass::data::ModelData;
+use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::step::Step;
+use conclave_privacy::pass::tile::Tile;
 
 /// `log p(y | to) - log p(y | from) = offset + slope y`, with the outcome `y` on the model's scale.
 ///

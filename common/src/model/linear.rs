@@ -17,7 +17,6 @@
 //!
 //! Exponential family, `sd` known ([`super::linear_statistic`]).
 
-use super::blocks::KernelVisitor;
 use super::likelihood::{Ends, Likelihood, around};
 use super::linear_predictor::LinearPredictor;
 use super::ratio_range::RatioRange;
@@ -25,6 +24,7 @@ use super::regression::LEAST_SCATTER;
 use super::slopes::{Bends, Slopes};
 use super::weighted::TileStep;
 use crate::schema::ColumnSpec;
+use conclave_privacy::pass::blocks::KernelVisitor;
 
 /// The likelihood of a normal outcome.
 pub(super) struct Linear {

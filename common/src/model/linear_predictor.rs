@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::reach::Edges;
 use super::softplus::positive_part;
-use super::tile::ColumnRef;
 use super::weighted::{CoefficientStep, Direction, WeightedSum};
 use crate::schema::{ColumnSpec, Design, Factor, Offset};
+use conclave_privacy::pass::tile::ColumnRef;
 
 /// A linear predictor on declared columns.
 #[derive(Clone)]

@@ -10,9 +10,9 @@
 
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::linear_predictor::LinearPredictor;
-use super::shard::Block;
-use super::tile::Tile;
-use crate::mechanism::LatticeSum;
+use conclave_privacy::mechanism::LatticeSum;
+use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::tile::Tile;
 
 /// The family of a linear regression.
 pub(super) struct LinearStatistic {

@@ -11,7 +11,6 @@
 //! ([`concave_ratios`]). Where predictors are wide the bound tends to `sum_j |Delta_j| max|x_j|`, and it is less when no record can have an
 //! extreme `eta`.
 
-use super::blocks::KernelVisitor;
 use super::fused::{MODERATE, SHORT, exp_falling, short_ratio, softplus_difference};
 use super::likelihood::{Ends, Likelihood, around};
 use super::linear_predictor::LinearPredictor;
@@ -21,6 +20,7 @@ use super::slopes::{Bends, Slopes};
 use super::softplus::softplus;
 use super::weighted::TileStep;
 use crate::schema::ColumnSpec;
+use conclave_privacy::pass::blocks::KernelVisitor;
 
 /// The likelihood of a binary outcome.
 pub(super) struct Logistic {

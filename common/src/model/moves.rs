@@ -1,9 +1,9 @@
 //! How the records of a tile move, and what the weights of their vectors come to along the way: sums over the same columns, in one go.
 
-use super::blocks::Scratch;
-use super::few::{FEW, Few};
-use super::tile::{ColumnRef, Tile};
 use super::weighted::{CoefficientStep, Direction, TileStep, WeightedSum};
+use conclave_privacy::pass::blocks::Scratch;
+use conclave_privacy::pass::few::{FEW, Few};
+use conclave_privacy::pass::tile::{ColumnRef, Tile};
 
 /// What a weight comes to along the step, of each record's predictors, and how the linear predictor moves.
 pub(super) enum Moves {

@@ -13,13 +13,15 @@
 //! `log g = 0`. (K - 1 indicators would do for records of some level and cost less; but then a record of
 //! no level would count as the last.)
 
-use super::blocks::{self, Kernel, KernelVisitor, Scratch};
+use super::Model;
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::ratio_range::RatioRange;
 use super::table::Tables;
-use super::tile::Tile;
-use super::{Block, Model, ModelData, Step};
-use crate::mechanism::LatticeSum;
+use conclave_privacy::mechanism::LatticeSum;
+use conclave_privacy::pass::blocks;
+use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
+use conclave_privacy::pass::tile::Tile;
+use conclave_privacy::pass::{Block, ModelData, Step};
 
 /// The probabilities of a declared column's levels.
 pub(super) struct Multinomial {

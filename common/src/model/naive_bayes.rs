@@ -14,13 +14,15 @@
 //! Exponential family: `S` holds K tables of class and level, 1 in the record's cell of each and 0 elsewhere; `phi` of a cell is
 //! `ln q_k(x | c)`, and `ln p_c` is added to the first table's; `log g = 0`.
 
-use super::blocks::{self, Kernel, KernelVisitor, Scratch};
+use super::Model;
 use super::exponential_family::{ExponentialFamily, sum_on_lattice};
 use super::ratio_range::RatioRange;
 use super::table::Tables;
-use super::tile::Tile;
-use super::{Block, Model, ModelData, Step};
-use crate::mechanism::LatticeSum;
+use conclave_privacy::mechanism::LatticeSum;
+use conclave_privacy::pass::blocks;
+use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
+use conclave_privacy::pass::tile::Tile;
+use conclave_privacy::pass::{Block, ModelData, Step};
 
 /// The probabilities of classes, and of features' levels within each.
 pub(super) struct NaiveBayes {

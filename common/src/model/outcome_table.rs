@@ -5,10 +5,10 @@
 //! record moves the counts, is as of one table of [`super::Tables`].
 
 use super::linear_predictor::LinearPredictor;
-use super::shard::Block;
 use super::table::{FEW, NOWHERE, count, in_units, moved};
-use super::tile::Tile;
-use crate::mechanism::{LatticeSum, MechanismError, Sensitivity};
+use conclave_privacy::mechanism::{LatticeSum, MechanismError, Sensitivity};
+use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::tile::Tile;
 
 /// Cells are numbered by the outcome, and within it as the rows of the design that [`OutcomeTable::rows`] lists; behind them comes the
 /// one of unusable records.

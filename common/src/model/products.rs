@@ -10,13 +10,13 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::blocks::Lane;
 use super::linear_predictor::LinearPredictor;
-use super::shard::Block;
 use super::slopes::Slopes;
-use super::tile::{ColumnRef, Tile};
 use super::weighted::WeightedSum;
-use crate::mechanism::{Clamp, LatticeSum, MechanismError, Sensitivity};
+use conclave_privacy::mechanism::{Clamp, LatticeSum, MechanismError, Sensitivity};
+use conclave_privacy::pass::blocks::Lane;
+use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::tile::{ColumnRef, Tile};
 
 /// What diagonal entries are multiplied by: `181 / 256`, of which the square is below 1/2.
 pub const DIAGONAL: f64 = 181.0 / 256.0;

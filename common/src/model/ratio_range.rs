@@ -127,7 +127,7 @@ mod tests {
             assert!(range.centre() == 0.0 && range.bound().is_nan() && range.half_range().is_nan());
             for wider in [range.or_none(), range.hull(RatioRange::of([1.0])), RatioRange::of([1.0]).hull(range)] {
                 assert!(wider.bound().is_nan() && wider.half_range().is_nan());
-                assert!(crate::mechanism::sensitivity(wider.bound(), None).is_err());
+                assert!(conclave_privacy::mechanism::sensitivity(wider.bound(), None).is_err());
             }
         }
         assert_eq!(RatioRange::of([f64::NAN]).and(RatioRange::of([1.0, 2.0])), RatioRange::of([1.0, 2.0]));

@@ -2,7 +2,7 @@
 //!
 //! A regression's file gives the likelihood of an outcome at a linear predictor, [`Likelihood`]; the rest is here.
 
-use super::blocks::{self, Kernel, KernelVisitor, Scratch, TILE};
+use super::Model;
 use super::exponential_family::ExponentialFamily;
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::{LinearPredictor, Span};
@@ -11,11 +11,13 @@ use super::outcome_table::OutcomeTable;
 use super::ratio_range::RatioRange;
 use super::regression_scores::RegressionScores;
 use super::score::ScoreModel;
-use super::tile::Tile;
 use super::weighted::CoefficientStep;
-use super::{Block, Model, ModelData, Step};
-use crate::mechanism::LatticeSum;
 use crate::schema::ColumnSpec;
+use conclave_privacy::mechanism::LatticeSum;
+use conclave_privacy::pass::blocks;
+use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch, TILE};
+use conclave_privacy::pass::tile::Tile;
+use conclave_privacy::pass::{Block, ModelData, Step};
 
 /// Up to so many cells for each coefficient, and one more, a table of outcome and predictors leaves no more error at the same budget than
 /// score stages, where these find their place; simulated over designs of up to seven columns. A table's noise is as great in every cell,

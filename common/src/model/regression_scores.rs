@@ -1,16 +1,16 @@
 //! The scores, information and moments of a regression.
 
-use super::frame::Frame;
 use super::gradient::{RegressionSlopes, gradient_sum};
-use super::lattice_frame::LatticeFrame;
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::products::{Vectors, Weight, offset_alone};
 use super::reach::Images;
 use super::remainder::{self, second_order};
 use super::score::{Remainder, ScoreModel};
-use super::shard::Block;
-use crate::mechanism::{LatticeSum, Sensitivity};
+use conclave_privacy::mechanism::{LatticeSum, Sensitivity};
+use conclave_privacy::pass::frame::Frame;
+use conclave_privacy::pass::lattice_frame::LatticeFrame;
+use conclave_privacy::pass::shard::Block;
 
 /// How far the logarithms of two numbers are apart, rounded outward; the same bits when they are swapped.
 fn logarithms_apart((a, b): (f64, f64)) -> f64 {

@@ -10,29 +10,29 @@
 //! Public bound. Let the linear predictor of a record be moved by `u` from `theta` to `m` and by `v` from `m` to `theta'`, at most `a` and `b`
 //! of all records, and the second derivative of the log density in it lie from `-F` to `G`. By Taylor's theorem around `m` the log
 //! ratio is the slope times `u + v` but for at most `(F b^2 + G a^2) / 2` downwards and `(G b^2 + F a^2) / 2` upwards. Where the family's own
-//! parameter moves too, `F b^2` is a quadratic form in both moves. What rounding a vector adds is in [`super::lattice_frame`]. Swapping the
+//! parameter moves too, `F b^2` is a quadratic form in both moves. What rounding a vector adds is in [`conclave_privacy::pass::lattice_frame`]. Swapping the
 //! ends gives the same bits.
 
 use std::sync::Arc;
 
 use pulp::{Simd, WithSimd};
 
-use super::blocks::{KernelVisitor, Lane, Scratch};
-use super::few::{FEW, Few};
 use super::gradient::{RegressionSlopes, Sloped, asked, hold};
-use super::held_vectors::{HeldVectors, Room};
-use super::kept_weights::BlockWeights;
-use super::lattice_frame::{LatticeFrame, WholeFrame};
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::moves::Moves;
-use super::persons::{PersonSum, Persons};
 use super::score::Remainder;
-use super::shard::Block;
 use super::slopes::Bends;
-use super::tile::Tile;
 use super::weighted::TileStep;
-use crate::mechanism::{Clamp, LatticeSum, Quantiser, Sensitivity, sum_fits};
+use conclave_privacy::mechanism::{Clamp, LatticeSum, Quantiser, Sensitivity, sum_fits};
+use conclave_privacy::pass::blocks::{KernelVisitor, Lane, Scratch};
+use conclave_privacy::pass::few::{FEW, Few};
+use conclave_privacy::pass::held_vectors::{HeldVectors, Room};
+use conclave_privacy::pass::kept_weights::BlockWeights;
+use conclave_privacy::pass::lattice_frame::{LatticeFrame, WholeFrame};
+use conclave_privacy::pass::persons::{PersonSum, Persons};
+use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::tile::Tile;
 
 /// How far half a step moves a record at most: its linear predictor, and the logarithm of the family's own parameter.
 pub(super) type Half = (f64, f64);

@@ -1,10 +1,10 @@
 //! The interface of a model whose scores, information and second moments can be released: sums of integer
 //! vectors, each record's held to a public length.
 
-use super::frame::Frame;
-use super::lattice_frame::WholeFrame;
-use super::shard::Block;
-use crate::mechanism::{GRADIENT_UNITS, LatticeSum, Sensitivity};
+use conclave_privacy::mechanism::{GRADIENT_UNITS, LatticeSum, Sensitivity};
+use conclave_privacy::pass::frame::Frame;
+use conclave_privacy::pass::lattice_frame::WholeFrame;
+use conclave_privacy::pass::shard::Block;
 
 /// What a bound on the second order is raised by against the rounding of the arithmetic that made it.
 const OUTWARD: f64 = 1.0 + 1e-9;
@@ -80,7 +80,7 @@ pub trait ScoreModel: Send + Sync {
 
     /// The sum over a block of each record's gradient in a frame, `d` components.
     ///
-    /// Whatever it holds, each record adds a vector so much shorter than [`crate::mechanism::GRADIENT_UNITS`] that the sum, rounded to
+    /// Whatever it holds, each record adds a vector so much shorter than [`conclave_privacy::mechanism::GRADIENT_UNITS`] that the sum, rounded to
     /// integers once, moves no farther with a record than by vectors of that length.
     ///
     /// # Panics

@@ -20,7 +20,7 @@ pub(super) fn softplus_difference(to: f64, from: f64) -> f64 {
 
 /// `ln(1 + e^x)`, absolute error below 1e-14 plus a rounding, for every finite `x`.
 #[inline(always)]
-pub(crate) fn softplus(x: f64) -> f64 {
+pub fn softplus(x: f64) -> f64 {
     let a = exp(-x.abs());
     positive_part(x) + two_atanh(a / (2.0 + a))
 }

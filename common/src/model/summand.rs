@@ -3,16 +3,16 @@
 //! Kinds of query differ in the integers that a unit contributes and in the clamp that holds them, and in nothing else: charge, noise,
 //! record and replay go by the number of components alone.
 
-use super::data::ModelData;
-use super::frame::Frame;
 use super::interface::Model;
 use super::score::Remainder;
-use super::shard::Block;
-use super::statistic_grid::StatisticGrid;
-use super::step::Step;
-use crate::mechanism::{LatticeSum, Sensitivity};
+use conclave_privacy::mechanism::{LatticeSum, Sensitivity};
+use conclave_privacy::pass::data::ModelData;
+use conclave_privacy::pass::frame::Frame;
+use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::statistic_grid::StatisticGrid;
+use conclave_privacy::pass::step::Step;
 
-/// The per-unit integers of one query, each held to public limits by a [`crate::mechanism::Clamp`].
+/// The per-unit integers of one query, each held to public limits by a [`conclave_privacy::mechanism::Clamp`].
 #[derive(Debug, Clone, Copy)]
 pub enum Summand<'a> {
     /// A step's log ratios, or how many of them its clamp cuts.

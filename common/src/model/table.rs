@@ -5,9 +5,9 @@
 //! With K tables, replacing a usable record by another moves the counts by at most `√(2 K)` in L2, by or of an unusable one
 //! by `√(K + 1)`, adding one by `√K`: facts of integers, whatever a record holds.
 
-use super::shard::Block;
-use super::tile::Tile;
-use crate::mechanism::{LatticeSum, MechanismError, QueryKind, Sensitivity};
+use conclave_privacy::mechanism::{LatticeSum, MechanismError, QueryKind, Sensitivity};
+use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::tile::Tile;
 
 /// Records per tile.
 pub(super) const FEW: usize = 256;

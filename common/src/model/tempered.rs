@@ -8,12 +8,13 @@
 //! Parameters, columns and units are those of the model. Log ratio, public bound, public centre, natural
 //! parameter, log normaliser and information are the model's times the power.
 
+use super::Model;
 use super::exponential_family::ExponentialFamily;
-use super::frame::Frame;
 use super::ratio_range::{RatioRange, outward};
 use super::score::{Remainder, ScoreModel};
-use super::{Block, Model, ModelData, Step};
-use crate::mechanism::{LatticeSum, Sensitivity};
+use conclave_privacy::mechanism::{LatticeSum, Sensitivity};
+use conclave_privacy::pass::frame::Frame;
+use conclave_privacy::pass::{Block, ModelData, Step};
 
 /// A model and a power on its likelihood.
 pub(super) struct Tempered {

@@ -22,16 +22,18 @@
 //! (pi^2/6 + (1 - gamma)^2), `k^2` for its scale; a shape of 10 stands for the second, which has no
 //! supremum.
 
-use super::blocks::{self, Kernel, KernelVisitor, Scratch};
 use super::elementary::exp;
 use super::ratio_range::RatioRange;
 use super::score::ScoreModel;
-use super::tile::Tile;
 use super::times::Times;
 use super::weibull_scores::WeibullScores;
-use super::{Block, Model, ModelData, Step, envelope};
-use crate::mechanism::LatticeSum;
+use super::{Model, envelope};
 use crate::schema::ColumnSpec;
+use conclave_privacy::mechanism::LatticeSum;
+use conclave_privacy::pass::blocks;
+use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
+use conclave_privacy::pass::tile::Tile;
+use conclave_privacy::pass::{Block, ModelData, Step};
 
 /// Weibull survival on a declared time column and an event column.
 pub(super) struct Weibull {

@@ -10,15 +10,15 @@
 use pulp::{Simd, WithSimd};
 
 use super::elementary::exp;
-use super::few::{FEW, Few};
-use super::frame::Frame;
 use super::gradient::{Sloped, gradient_sum};
 use super::products::{DIAGONAL, UNIT};
 use super::score::ScoreModel;
-use super::shard::Block;
-use super::tile::Tile;
 use super::times::Times;
-use crate::mechanism::{Clamp, LatticeSum};
+use conclave_privacy::mechanism::{Clamp, LatticeSum};
+use conclave_privacy::pass::few::{FEW, Few};
+use conclave_privacy::pass::frame::Frame;
+use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::tile::Tile;
 
 /// Places between the least and the greatest time at which records are looked at.
 const PLACES: usize = 256;

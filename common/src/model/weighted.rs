@@ -1,7 +1,7 @@
 //! Weighted sums of a record's columns, and what a step in a linear predictor comes to.
 
-use super::blocks::{Lane, Scratch, TILE};
-use super::tile::{ColumnRef, Tile};
+use conclave_privacy::pass::blocks::{Lane, Scratch, TILE};
+use conclave_privacy::pass::tile::{ColumnRef, Tile};
 
 /// A constant, and columns with their weights. Public.
 pub(super) struct WeightedSum {

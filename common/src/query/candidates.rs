@@ -2,10 +2,11 @@
 
 use super::contribution::contribution;
 use super::error::QueryError;
-use crate::accounting::PrivacyUnit;
 use crate::job::JobSpec;
-use crate::mechanism::Sensitivity;
-use crate::model::{Model, Step};
+use crate::model::Model;
+use conclave_privacy::accounting::PrivacyUnit;
+use conclave_privacy::mechanism::Sensitivity;
+use conclave_privacy::pass::Step;
 
 /// The candidates of a query, as its numbers have them: theta_m of every candidate one after the other, and then as many integers, what is
 /// public of each log weight in lattice units.
@@ -84,9 +85,9 @@ impl<'a> Candidates<'a> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::accounting::Adjacency;
-    use crate::mechanism::QueryKind;
     use crate::query::QueryTerms;
+    use conclave_privacy::accounting::Adjacency;
+    use conclave_privacy::mechanism::QueryKind;
 
     fn spec(more: &str) -> JobSpec {
         JobSpec::parse(&format!(
@@ -127,7 +128,10 @@ mod tests {
                 let each: Vec<Sensitivity> = points.iter().map(|to| price(to)).collect();
                 let terms = QueryTerms::new(model.as_ref(), spec, unit, kind, (&from, &numbers)).unwrap();
                 assert_eq!(terms.sensitivity(), *each.iter().max().unwrap());
-                assert_eq!((terms.length(), terms.greatest_release(None, crate::mechanism::NoiseScale::OF_A_CHOICE)), (1, 2));
+                assert_eq!(
+                    (terms.length(), terms.greatest_release(None, conclave_privacy::mechanism::NoiseScale::OF_A_CHOICE)),
+                    (1, 2)
+                );
                 let candidates = Candidates::new(3, &from, &numbers).unwrap();
                 let clamps = |charged| -> Vec<Sensitivity> {
                     let steps = candidates.steps(model.as_ref(), spec, unit, charged).unwrap();

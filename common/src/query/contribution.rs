@@ -1,9 +1,9 @@
 //! A contribution is what one unit of privacy adds to the sum of a step: the public constants that price it.
 
-use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::job::{ClipRule, PrivacySpec};
-use crate::mechanism::{MechanismError, Sensitivity, sensitivity};
 use crate::model::Model;
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
+use conclave_privacy::mechanism::{MechanismError, Sensitivity, sensitivity};
 
 /// The public constants of one query at one party. Both sides compute them with this code.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,7 +1,7 @@
 //! Why a query has no price.
 
-use crate::accounting::PrivacyUnit;
-use crate::mechanism::{MechanismError, QueryKind};
+use conclave_privacy::accounting::PrivacyUnit;
+use conclave_privacy::mechanism::{MechanismError, QueryKind};
 
 /// Why a query has no price: it does not belong to the job. None depends on a record.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

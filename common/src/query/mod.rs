@@ -3,12 +3,16 @@
 mod candidates;
 mod contribution;
 mod error;
+pub mod party_metadata;
+pub mod round;
 mod terms;
 #[cfg(test)]
 mod tests;
-pub(crate) mod vector;
+pub mod vector;
 
 pub use candidates::Candidates;
 pub use contribution::{Contribution, centre, contribution, is_centred, record_bound};
 pub use error::QueryError;
+pub use party_metadata::PartyMetadata;
+pub use round::{Draw, Opened, Phase, Query, Round, message_digest};
 pub use terms::QueryTerms;

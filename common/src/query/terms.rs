@@ -4,10 +4,11 @@ use super::candidates::Candidates;
 use super::contribution::{contribution, record_bound, sampled_contribution};
 use super::error::QueryError;
 use super::vector;
-use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::job::{Algorithm, JobSpec};
-use crate::mechanism::{NoiseScale, Points, QueryKind, Sensitivity, sum_fits};
-use crate::model::{Model, StatisticGrid, Step, Summand, Summed};
+use crate::model::{Model, Summand};
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
+use conclave_privacy::mechanism::{NoiseScale, Points, QueryKind, Sensitivity, sum_fits};
+use conclave_privacy::pass::{StatisticGrid, Step, Summed};
 
 /// Beyond the sum itself a release lies no further than this many noise scales: a discrete Gaussian gets there less than once in
 /// e^2000 draws.
@@ -204,7 +205,7 @@ impl QueryTerms {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::model::{ModelData, Persons};
+    use conclave_privacy::pass::{ModelData, Persons};
 
     fn spec(clip: &str) -> JobSpec {
         JobSpec::parse(&format!(

@@ -2,10 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::accounting::{Adjacency, PrivacyUnit, SamplingProbability};
 use crate::job::{Algorithm, JobSpec};
-use crate::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind};
-use crate::model::{Frame, ModelData, Persons, Summand, Summed, sums};
+use crate::model::{Summand, sums};
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit, SamplingProbability};
+use conclave_privacy::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind};
+use conclave_privacy::pass::{Frame, ModelData, Persons, Summed};
 
 const ALGORITHMS: [Algorithm; 10] = [
     Algorithm::Penalty,
@@ -57,7 +58,7 @@ fn only_jobs_over_samples_ask_samples() {
                 .block_terms(
                     ratio,
                     PrivacyUnit::default(),
-                    (crate::mechanism::Sensitivity::from_units(1).unwrap(), NoiseScale::from_sd(1.0).unwrap())
+                    (conclave_privacy::mechanism::Sensitivity::from_units(1).unwrap(), NoiseScale::from_sd(1.0).unwrap())
                 )
                 .is_none()
         );
@@ -88,7 +89,7 @@ fn a_ratio_over_a_sample_is_charged_by_the_clip_and_held_to_the_bound() {
             assert_eq!(step.clamp.units(), bound.min(clip), "{unit} {to:?}");
             assert_eq!((step.clamp.units() == clip, step.centre.to_bits(), step.of), (is_clipped, 0, Summed::Ratios));
             // A charge below the clip would hold, too.
-            let less = crate::mechanism::Sensitivity::from_units(7).unwrap();
+            let less = conclave_privacy::mechanism::Sensitivity::from_units(7).unwrap();
             assert!(matches!(terms.summand(&origin, &to, less), Ok(Summand::Step(step)) if step.clamp == step.clamp.min(less)));
             let block = spec.block_terms(QueryKind::SampledRatio, unit, (terms.sensitivity(), spec.privacy.noise)).unwrap();
             assert_eq!((block.release.sensitivity.units(), block.release.components), (clip, 1));
@@ -118,7 +119,7 @@ fn a_gradient_over_a_sample_is_charged_and_held_as_any() {
         assert_eq!(some.sensitivity().units(), GRADIENT_UNITS * u64::from(unit.records_per_person().unwrap_or(1)));
         assert_eq!((some.length(), some.sum_fits(1 << 30), some.sum_fits(1 << 35)), (2, true, false));
         assert!(matches!(some.summand(&theta, &frame, all.sensitivity()), Ok(Summand::Gradient { .. })));
-        let other = crate::mechanism::Sensitivity::from_units(1).unwrap();
+        let other = conclave_privacy::mechanism::Sensitivity::from_units(1).unwrap();
         assert!(matches!(some.summand(&theta, &frame, other), Err(QueryError::Charged)));
     }
     let wrong = terms(&spec, PrivacyUnit::default(), QueryKind::SampledGradient { parameters: 3 }, (&theta, &frame));
@@ -166,7 +167,8 @@ fn squares_are_of_units_and_held_to_what_is_charged() {
         assert_eq!((terms.sensitivity().units(), terms.centre().to_bits(), terms.length()), (most, 0, 1));
         // No factor of two: the sum of squares moves by one unit's greatest, whether a unit is replaced or added.
         let noise = NoiseScale::from_units(1 << 30).unwrap();
-        let charge = unit.charge_of_kind(kind, terms.sensitivity(), (noise, crate::accounting::Honest::ALONE)).unwrap();
+        let charge =
+            unit.charge_of_kind(kind, terms.sensitivity(), (noise, conclave_privacy::accounting::Honest::ALONE)).unwrap();
         let exact = (most as f64 / (1_u64 << 30) as f64).powi(2) * (1_u64 << 48) as f64;
         assert!(charge as f64 >= exact && (charge as f64) < exact * 1.0001 + 64.0, "{charge} {exact}");
         let over = record_bound(model.as_ref(), &spec.privacy, &from, &to).unwrap();
@@ -182,7 +184,7 @@ fn squares_are_of_units_and_held_to_what_is_charged() {
         let parts: Vec<f64> = (0..30)
             .map(|i| {
                 let one = ModelData { outcome: vec![outcome[i]], predictors: vec![vec![x[i]]], ..ModelData::default() };
-                let step = crate::model::Step::new(&from, &to, over);
+                let step = conclave_privacy::pass::Step::new(&from, &to, over);
                 sums(model.as_ref(), &one, &[Summand::Step(step)]).remove(0).open_for_test() as f64 / over.units() as f64
             })
             .collect();
@@ -204,7 +206,7 @@ fn squares_are_of_units_and_held_to_what_is_charged() {
             assert!((0..=(data.units() * most) as i64).contains(&sum), "{wild} {unit}: {sum}");
         }
         for other in [1, most - 1, most + 1] {
-            let charged = crate::mechanism::Sensitivity::from_units(other).unwrap();
+            let charged = conclave_privacy::mechanism::Sensitivity::from_units(other).unwrap();
             assert!(matches!(terms.summand(&from, &to, charged), Err(QueryError::Charged)));
         }
     }

@@ -3,14 +3,15 @@
 //! None of it follows from a query's numbers, which only say how a record's part is scaled before it is held to its
 //! public length: a wrong scale costs accuracy, never privacy.
 
-use crate::accounting::{Adjacency, PrivacyUnit};
-use crate::mechanism::{GRADIENT_UNITS, MechanismError, QueryKind, Sensitivity, sensitivity};
-use crate::model::{Frame, Model, Remainder, Summand, products_sensitivity};
+use crate::model::{Model, Remainder, Summand, products_sensitivity};
 use crate::parameter::LEAST_MAGNITUDE;
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
+use conclave_privacy::mechanism::{GRADIENT_UNITS, MechanismError, QueryKind, Sensitivity, sensitivity};
+use conclave_privacy::pass::Frame;
 
 /// The greatest scale of a curvature: what a record's information comes to in it is never subnormal, arithmetic on which takes a time
 /// that tells of the record.
-pub(crate) const MOST_SCALE: f64 = 1.0 / LEAST_MAGNITUDE;
+pub const MOST_SCALE: f64 = 1.0 / LEAST_MAGNITUDE;
 
 /// Lattice units of a product of two numbers of magnitude 1.
 const PRODUCT_UNITS: u64 = 1 << 32;

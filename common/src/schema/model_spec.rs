@@ -139,7 +139,7 @@ impl ModelSpec {
         }
     }
 
-    /// Columns of another part in the model, in the order of [`crate::model::ModelData::auxiliary`].
+    /// Columns of another part in the model, in the order of [`conclave_privacy::pass::ModelData::auxiliary`].
     pub fn auxiliary(&self) -> Vec<Auxiliary<'_>> {
         match self {
             ModelSpec::Regression(regression) => match &regression.design.offset {

@@ -1,6 +1,6 @@
 //! Plots and diagnostics of chains that run. Takes a moment: not for a thread that has to answer.
 
-use conclave_common::diagnostics::RHAT;
+use conclave_common::job::RHAT;
 use conclave_pages::plot::{self, Densities, Traces};
 use conclave_pages::table::{Cell, table};
 use conclave_pages::text::{name, number, percent, thousands};

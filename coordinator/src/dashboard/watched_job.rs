@@ -3,9 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use conclave_common::accounting::{PrivacyFilter, gaussian_dp, mu_squared};
 use conclave_common::job::JobSpec;
 use conclave_pages::forecast::{Forecast, Pace, ProgressPoint};
+use conclave_privacy::accounting::{PrivacyFilter, gaussian_dp, mu_squared};
 use maud::Markup;
 
 use crate::live::{Cached, CachedByKey};

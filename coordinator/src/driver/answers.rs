@@ -1,6 +1,7 @@
 //! Answers to a round: which are taken in, which come twice, and which no party could give.
 
-use conclave_common::sampler::{PartyMetadata, Round, Totals};
+use conclave_common::query::{PartyMetadata, Round};
+use conclave_inference::sampler::Totals;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::echo::Echo;
 use conclave_proto::error::{ErrorCode, Fault};

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use conclave_common::accounting::PrivacyFilter;
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
-use conclave_common::planner;
-use conclave_common::sampler::{
-    self, BarkerDiagnostics, ChoiceDiagnostics, ClipWatch, Draw, FittedPosterior, GradientDiagnostics, Inference, Next,
-    PartyMetadata, Phase, ReplayError, Round, Sampler, SamplerError, StochasticGradients, Totals,
-};
+use conclave_common::query::{Draw, PartyMetadata, Phase, Round};
 use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;
+use conclave_inference::planner;
+use conclave_inference::sampler;
+use conclave_inference::sampler::{
+    BarkerDiagnostics, ChoiceDiagnostics, ClipWatch, FittedPosterior, GradientDiagnostics, Inference, Next, ReplayError, Sampler,
+    SamplerError, StochasticGradients, Totals,
+};
+use conclave_privacy::accounting::PrivacyFilter;
 use conclave_proto::error::{ErrorCode, Fault};
 use tokio::runtime::{Handle, RuntimeFlavor};
 

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use conclave_common::sampler::Draw;
+use conclave_common::query::Draw;
 use conclave_draws::zarr::DrawStore;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::{self, PartyMetadata};
+use conclave_common::query::PartyMetadata;
+use conclave_inference::sampler;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1;
 use conclave_proto::v1::coordinator_frame::Body;

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use conclave_common::sampler::{Opened, Round};
-use conclave_common::secagg::{CONFIRMATION_LANES, Member, Roster, opened};
+use conclave_common::query::{Opened, Round};
+use conclave_privacy::secagg::{CONFIRMATION_LANES, Member, Roster, opened};
 use conclave_proto::echo::Echo;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1::coordinator_frame::Body;

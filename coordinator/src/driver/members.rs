@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use conclave_common::sampler::{PartyMetadata, Round};
+use conclave_common::query::{PartyMetadata, Round};
 use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::{ErrorCode, Fault};
 use tokio::time::Instant;

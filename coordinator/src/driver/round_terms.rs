@@ -2,12 +2,12 @@
 
 use std::iter::repeat_n;
 
-use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
-use conclave_common::mechanism::NoiseScale;
 use conclave_common::model::Model;
 use conclave_common::query::QueryTerms;
-use conclave_common::sampler::{PartyMetadata, Round};
+use conclave_common::query::{PartyMetadata, Round};
+use conclave_privacy::accounting::PrivacyUnit;
+use conclave_privacy::mechanism::NoiseScale;
 
 /// One query's terms and noise.
 #[derive(Debug)]

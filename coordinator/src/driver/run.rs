@@ -7,7 +7,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 
-use conclave_common::sampler::{Next, PartyMetadata};
+use conclave_common::query::PartyMetadata;
+use conclave_inference::sampler::Next;
 use conclave_proto::convert::query_to_wire;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1;

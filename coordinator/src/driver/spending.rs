@@ -1,10 +1,10 @@
 //! What the parties of a running job have been charged, as this coordinator reckons it.
 
-use conclave_common::accounting::{OpenBlocks, PrivacyUnit};
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
-use conclave_common::sampler::{PartyMetadata, Round};
+use conclave_common::query::{PartyMetadata, Round};
 use conclave_draws::spent::Spent;
+use conclave_privacy::accounting::{OpenBlocks, PrivacyUnit};
 
 /// What is reckoned of the parties that protect one kind of unit.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use conclave_common::sampler::Draw;
+use conclave_common::query::Draw;
 use conclave_ops::{Latest, Summary};
 use conclave_pages::plot::{self, Sample, Trace};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use conclave_common::sampler::Draw;
+use conclave_common::query::Draw;
 use conclave_draws::zarr::{KeptDraws, ReadError};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;

@@ -1,6 +1,6 @@
 //! One parameter's posterior so far, in numbers.
 
-use conclave_common::diagnostics::{ess_bulk, ess_tail, split_rhat};
+use conclave_inference::diagnostics::{ess_bulk, ess_tail, split_rhat};
 use conclave_pages::plot::Trace;
 
 use super::chains::ParameterView;

@@ -1,6 +1,6 @@
 //! The chains of a job as its analyst follows them in a terminal.
 
-use conclave_common::diagnostics::worst_mixing;
+use conclave_inference::diagnostics::worst_mixing;
 use conclave_pages::plot::evenly;
 use conclave_proto::v1::{ChainTrace, ParameterFigure, ParameterTraces, TracesReply};
 
@@ -70,7 +70,7 @@ fn worst(mut all: Vec<ParameterTraces>) -> Vec<ParameterTraces> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use conclave_common::sampler::Draw;
+    use conclave_common::query::Draw;
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::PartyMetadata;
+use conclave_common::query::PartyMetadata;
 use conclave_ops::Summary;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::version::least_protocol;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use conclave_common::sampler::PartyMetadata;
+use conclave_common::query::PartyMetadata;
 use tokio::sync::watch;
 
 use super::turns::order;

@@ -1,8 +1,9 @@
 //! The status of a job that is read from the store and not taken up again.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::{PartyMetadata, Phase, settled};
+use conclave_common::query::{PartyMetadata, Phase};
 use conclave_draws::spent::Spent;
+use conclave_inference::sampler::settled;
 use conclave_proto::error::{ErrorCode, Fault};
 
 use crate::status::{PartyStatus, State, Status};

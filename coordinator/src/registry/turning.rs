@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use conclave_common::sampler::PartyMetadata;
+use conclave_common::query::PartyMetadata;
 use conclave_proto::error::Fault;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::{Arc, mpsc};
 
-use conclave_common::sampler::PartyMetadata;
+use conclave_common::query::PartyMetadata;
 use tokio::sync::oneshot;
 
 use super::error::StoreError;

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 
-use conclave_common::sampler::PartyMetadata;
+use conclave_common::query::PartyMetadata;
 use conclave_ops::{Histogram, Summary};
 use tokio::sync::oneshot;
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use conclave_common::accounting::{Adjacency, PrivacyUnit};
-use conclave_common::sampler::PartyMetadata;
+use conclave_common::query::PartyMetadata;
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_proto::error::{ErrorCode, Fault};
 use rusqlite::{Connection, Params};
 

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
-use conclave_common::accounting::Adjacency;
-use conclave_common::sampler::PartyMetadata;
+use conclave_common::query::PartyMetadata;
+use conclave_privacy::accounting::Adjacency;
 use rusqlite::{Connection, params};
 
 use super::command::{Command, Ended, NewJob};

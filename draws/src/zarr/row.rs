@@ -1,6 +1,6 @@
 //! One draw as a row of the store.
 
-use conclave_common::sampler::Draw;
+use conclave_common::query::Draw;
 
 /// What one chain did in one round.
 #[derive(Debug, Clone, PartialEq)]

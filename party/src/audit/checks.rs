@@ -5,15 +5,15 @@
 
 use std::path::Path;
 
-use conclave_common::accounting::{Budget, Honest, Priced, gaussian_dp};
-use conclave_common::mechanism::QueryKind;
-use conclave_common::model::ModelData;
+use conclave_privacy::accounting::{Budget, Honest, Priced, gaussian_dp};
+use conclave_privacy::mechanism::QueryKind;
+use conclave_privacy::pass::ModelData;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1;
 
 use super::world::{Design, World};
-use crate::answer::sandbox::Sandbox;
-use crate::ledger::Ledger;
+use conclave_vault::answer::sandbox::Sandbox;
+use conclave_vault::ledger::Ledger;
 
 /// Bytes of a reply of `n` numbers, as they are encoded: every field has a fixed width.
 fn wire_length(answer: &v1::Answer) -> usize {
@@ -55,14 +55,14 @@ fn one_paid_answer(
     prepare(&mut sandbox);
     let ask = design.message(JOB, 0);
     let answer = sandbox.answer(ask.clone());
-    let on_disk = sandbox.charges_on_disk()?;
+    let on_disk = charges_on_disk(&sandbox)?;
     if answer.status != RELEASED {
         findings.push("a query within the budget was refused".into());
     }
     if on_disk != u64::from(design.per_round()) {
         findings.push(format!("an answer of {} numbers was had with {on_disk} charges on disk", design.per_round()));
     }
-    if let Some(alone) = sandbox.alone_beside(design)? {
+    if let Some(alone) = alone_beside(&sandbox, design)? {
         findings.push(alone);
     }
     let spent = sandbox.answerer.ledger().units();
@@ -144,21 +144,19 @@ pub(crate) fn shards(design: &Design) -> Vec<(&'static str, ModelData)> {
 const JOB: &str = "check";
 const RELEASED: Option<u32> = Some(0);
 
-impl Sandbox {
-    /// What is wrong with the ledger's account of a message for the case that all others collude.
-    fn alone_beside(&self, design: &Design) -> Result<Option<String>, String> {
-        let priced = Priced::new(QueryKind::Ratio, design.k_t, design.noise(), Honest::ALONE);
-        let each = priced.cost(design.unit).map_err(|e| e.to_string())?.units;
-        let (expected, booked) = (each * u64::from(design.per_round()), self.answerer.ledger().state().alone().units);
-        let wrong = format!("if all others collude the answers cost {expected} units, and the ledger says {booked}");
-        Ok((booked != expected).then_some(wrong))
-    }
+/// What is wrong with the ledger's account of a message for the case that all others collude.
+fn alone_beside(sandbox: &Sandbox, design: &Design) -> Result<Option<String>, String> {
+    let priced = Priced::new(QueryKind::Ratio, design.k_t, design.noise(), Honest::ALONE);
+    let each = priced.cost(design.unit).map_err(|e| e.to_string())?.units;
+    let (expected, booked) = (each * u64::from(design.per_round()), sandbox.answerer.ledger().state().alone().units);
+    let wrong = format!("if all others collude the answers cost {expected} units, and the ledger says {booked}");
+    Ok((booked != expected).then_some(wrong))
+}
 
-    /// Charges that another process reads in the ledger's file.
-    fn charges_on_disk(&self) -> Result<u64, String> {
-        let ledger: &Ledger = self.answerer.ledger();
-        crate::ledger::report(ledger.path(), crate::answer::sandbox::NOBODY, &self.budget)
-            .map(|r| r.queries)
-            .map_err(|e| e.to_string())
-    }
+/// Charges that another process reads in the ledger's file.
+fn charges_on_disk(sandbox: &Sandbox) -> Result<u64, String> {
+    let ledger: &Ledger = sandbox.answerer.ledger();
+    crate::ledger_views::report(ledger.path(), conclave_vault::answer::sandbox::NOBODY, &sandbox.budget)
+        .map(|r| r.queries)
+        .map_err(|e| e.to_string())
 }

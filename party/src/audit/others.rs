@@ -1,11 +1,11 @@
 //! The other honest parties of a masked job, as far as an adversary can't take them off what is opened: the noise that they add.
 
-use conclave_common::mechanism::{DiscreteGaussian, NoiseScale};
+use conclave_privacy::mechanism::{DiscreteGaussian, NoiseScale};
 use rand::SeedableRng;
 use rand::rngs::SysRng;
 use rand_chacha::ChaCha20Rng;
 
-use crate::answer::sandbox::NoiseOfOthers;
+use conclave_vault::answer::sandbox::NoiseOfOthers;
 
 /// Of so many parties, each with noise of this scale, made afresh for every integer that is opened.
 ///

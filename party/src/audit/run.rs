@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use conclave_common::accounting::{Budget, gaussian_dp};
+use conclave_privacy::accounting::{Budget, gaussian_dp};
 
 use super::checks;
 use super::report::Report;
 use super::statistics::{Bounds, Samples};
 use super::world::{Company, Design, Theatre, World};
-use crate::answer::sandbox::Sandbox;
+use conclave_vault::answer::sandbox::Sandbox;
 
 /// What to audit.
 #[derive(Debug, Clone, Copy)]

@@ -5,13 +5,13 @@ use conclave_common::model::Model;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use conclave_common::accounting::{Budget, Honest, gaussian_dp};
-use conclave_common::mechanism::NoiseScale;
+use conclave_privacy::accounting::{Budget, Honest, gaussian_dp};
+use conclave_privacy::mechanism::NoiseScale;
 
 use super::world::{Design, World};
 use super::*;
-use crate::answer::sandbox::{NoiseOfOthers, Sandbox};
-use crate::answer::tests::faults::{Fault, NanNotClamped, TooSmall, Watched};
+use conclave_vault::answer::sandbox::{NoiseOfOthers, Sandbox};
+use conclave_vault::answer::tests::faults::{Fault, NanNotClamped, TooSmall, Watched};
 
 /// The budget that buys `mu`.
 fn budget(mu: f64) -> Budget {

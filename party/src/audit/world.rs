@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use conclave_common::accounting::{Adjacency, Budget, Honest, Priced, PrivacyFilter, PrivacyUnit, gaussian_dp, mu_squared};
 use conclave_common::job::JobSpec;
-use conclave_common::mechanism::{NoiseScale, QueryKind, STEP, Sensitivity, sensitivity};
-use conclave_common::model::{Model, ModelData, Persons};
+use conclave_common::model::Model;
+use conclave_privacy::accounting::{Adjacency, Budget, Honest, Priced, PrivacyFilter, PrivacyUnit, gaussian_dp, mu_squared};
+use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP, Sensitivity, sensitivity};
+use conclave_privacy::pass::{ModelData, Persons};
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1;
 
 use super::others;
-use crate::answer::sandbox::Sandbox;
+use conclave_vault::answer::sandbox::Sandbox;
 
 /// Records, or persons, beside the one that the worlds differ in.
 const OTHERS: usize = 20;

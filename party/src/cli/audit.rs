@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use conclave_common::accounting::{Budget, Honest, SamplingProbability, gaussian_dp};
+use conclave_privacy::accounting::{Budget, Honest, SamplingProbability, gaussian_dp};
 
 use super::common::{print, print_json};
 use crate::audit::{Asked, Audit, Company, LEAST, Report, SampledAudit, SampledReport, svg};

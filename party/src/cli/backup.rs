@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::common::{Common, load, print, print_json};
 use crate::error::StartError;
-use crate::ledger::backup as copy;
+use crate::ledger_views::backup as copy;
 
 #[derive(Debug, Args)]
 pub(super) struct BackupArgs {

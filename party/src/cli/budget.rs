@@ -6,8 +6,9 @@ use clap::Args;
 
 use super::common::{Common, load, print, print_json};
 use crate::error::StartError;
-use crate::ledger::{Ledger, LedgerError, LedgerSettings, Report, report_kept, reserve, reserve_units, written};
+use crate::ledger_views::{Report, report_kept};
 use crate::owner::figure;
+use conclave_vault::ledger::{Ledger, LedgerError, LedgerSettings, reserve, reserve_units, written};
 
 const BAR: usize = 40;
 
@@ -130,8 +131,8 @@ const ROWS: &str = ": where a person has several rows, the guarantee is weaker f
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::IfAllCollude;
-    use crate::ledger::report::{AnalystReport, JobReport};
+    use crate::ledger_views::IfAllCollude;
+    use crate::ledger_views::report::{AnalystReport, JobReport};
 
     #[test]
     fn the_bar_is_full_only_at_the_end() {

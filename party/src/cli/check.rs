@@ -9,15 +9,17 @@ use conclave_proto::revoked::RevokedFile;
 use serde_json::json;
 
 use super::common::{Common, print, print_json};
-use crate::config::{PartyConfig, ReplyDelay};
+use crate::config::PartyConfig;
 use crate::daemon::{NO_VECTORS, keys_closed};
-use crate::data::Shard;
 use crate::error::StartError;
-use crate::ledger::{LedgerError, report_kept};
+use crate::ledger_views::report_kept;
 use crate::link::load_identity;
 use crate::owner::jobs;
 use crate::presence::running;
 use crate::screening::{screen_columns, screen_job};
+use conclave_vault::config::ReplyDelay;
+use conclave_vault::data::Shard;
+use conclave_vault::ledger::LedgerError;
 
 pub(super) fn check(common: &Common) -> Result<(), StartError> {
     let mut found = Found::default();
@@ -127,7 +129,7 @@ impl Found {
     }
 
     fn policy(&mut self, config: &PartyConfig) {
-        if !conclave_common::model::vectorises() {
+        if !conclave_privacy::pass::vectorises() {
             self.checks.fault("processor", NO_VECTORS);
         }
         let unlimited = config.policy.unlimited();

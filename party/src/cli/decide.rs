@@ -5,9 +5,9 @@ use serde_json::json;
 
 use super::common::{Common, agreed, load, print, print_json};
 use crate::config::PartyConfig;
-use crate::consent::Standing;
 use crate::error::StartError;
 use crate::owner::{JobView, WorstCase, find, masked, pending_job};
+use conclave_vault::consent::Standing;
 
 #[derive(Debug, Args)]
 pub(super) struct ApproveArgs {

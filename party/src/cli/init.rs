@@ -10,7 +10,8 @@ use super::common::{Common, agreed, load, print, print_json};
 use crate::config::PartyConfig;
 use crate::daemon::{init_identity, init_ledger};
 use crate::error::StartError;
-use crate::ledger::{self, LedgerError, reserve};
+use conclave_vault::ledger;
+use conclave_vault::ledger::{LedgerError, reserve};
 
 #[derive(Debug, Args)]
 pub(super) struct InitArgs {
@@ -205,7 +206,7 @@ fn template(new: &NewConfig, data: &Path, (epsilon, delta): (f64, f64)) -> Strin
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::config::Approve;
+    use conclave_vault::config::Approve;
 
     fn new(name: &str, data: &Path) -> NewConfig {
         NewConfig {

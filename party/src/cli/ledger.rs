@@ -9,11 +9,13 @@ use conclave_ops::terminal;
 
 use super::common::{Common, load, print, print_json};
 use crate::error::StartError;
-use crate::ledger::events::hex;
-use crate::ledger::export::{self, Seal};
-use crate::ledger::{Ledger, LedgerError, Listed, Listing, Secret, list};
+use crate::ledger_views::export;
+use crate::ledger_views::export::Seal;
+use crate::ledger_views::{Listed, Listing, list};
 use crate::link::load_identity;
-use crate::secure::MaskKeys;
+use conclave_vault::ledger::events::hex;
+use conclave_vault::ledger::{Ledger, LedgerError, Secret};
+use conclave_vault::secure::MaskKeys;
 
 #[derive(Debug, Args)]
 pub(super) struct LedgerArgs {

@@ -11,7 +11,7 @@ use super::common::{Common, load, print, print_json};
 use crate::config::PartyConfig;
 use crate::error::StartError;
 use crate::link::load_identity;
-use crate::secure::{Fingerprint, MemberList, member_line};
+use conclave_vault::secure::{Fingerprint, MemberList, member_line};
 
 #[derive(Debug, Args)]
 pub(super) struct PinArgs {

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::common::{Common, load, print, print_json};
 use crate::error::StartError;
-use crate::ledger::report_kept;
+use crate::ledger_views::report_kept;
 use crate::owner::{Facts, analyst_left, find, markdown, page, releases, statement as written, worst_case};
 
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ pub(super) fn statement(args: &StatementArgs) -> Result<(), StartError> {
     let worst = job.spec.as_ref().and_then(|spec| worst_case(spec, job.spent().units, &report, left).ok());
     let releases = releases(&config.ledger, &job.request.job)?;
     let facts = Facts { report: &report, worst: worst.as_ref(), releases: releases.as_ref() };
-    let blocks = written(&config, &job, &facts, &crate::clock::now());
+    let blocks = written(&config, &job, &facts, &conclave_vault::clock::now());
     let text = if args.html { page(&blocks) } else { markdown(&blocks) };
     if args.common.json {
         let format = if args.html { "html" } else { "markdown" };

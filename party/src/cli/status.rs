@@ -8,12 +8,13 @@ use serde_json::json;
 
 use super::common::{Common, load, print, print_json};
 use super::jobs;
-use crate::answer::ReplyCounts;
-use crate::config::{Approve, PartyConfig};
+use crate::config::PartyConfig;
 use crate::error::StartError;
-use crate::ledger::{Report, report_kept};
+use crate::ledger_views::{Report, report_kept};
 use crate::owner::{State, figure, jobs as all, masked, pending_job, unit_of_privacy};
 use crate::presence::{Presence, running};
+use conclave_vault::answer::ReplyCounts;
+use conclave_vault::config::Approve;
 
 /// A certificate that ends within this time earns a warning.
 const SOON: Duration = Duration::from_secs(30 * 86_400);

@@ -4,8 +4,8 @@ use clap::Args;
 
 use super::common::{Common, load, print, print_json};
 use crate::error::StartError;
-use crate::text::clip;
 use crate::verify::{Report, verify as checked};
+use conclave_vault::text::clip;
 
 /// Longest sentence that is shown; parts of some are the coordinator's words.
 const LONGEST: usize = 1000;

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use conclave_common::accounting::Budget;
 use conclave_ops::files::folder_of;
+use conclave_privacy::accounting::Budget;
 
 use super::party::PartyConfig;
-use crate::ledger::{LedgerSettings, SECRET_FILE};
+use conclave_vault::ledger::{LedgerSettings, SECRET_FILE};
 
 /// Name of the last head's file in the identity folder, unless `head_file` says otherwise.
 pub(super) const HEAD_FILE: &str = "ledger-head";

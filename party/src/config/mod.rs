@@ -8,15 +8,11 @@
 mod ledger;
 mod load;
 mod party;
-mod policy;
 mod raw;
 
 pub use load::ConfigError;
 pub use party::PartyConfig;
-pub use policy::{Approve, Policy, ReplyDelay};
 pub use raw::KEYS;
-
-pub use crate::data::{BadRows, DataConfig, DateScale, Format, Memory, Precision};
 
 #[cfg(test)]
 mod tests;

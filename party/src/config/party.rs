@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use conclave_common::accounting::Budget;
 use conclave_ops::Settings;
+use conclave_privacy::accounting::Budget;
 use conclave_proto::tls::ProxySettings;
 
-use super::policy::Policy;
-use crate::data::{DataConfig, Precision};
-use crate::ledger::Durability;
-use crate::secure::SecureSettings;
+use conclave_vault::config::policy::Policy;
+use conclave_vault::data::{DataConfig, Precision};
+use conclave_vault::ledger::Durability;
+use conclave_vault::secure::SecureSettings;
 
 /// One party's configuration, with absolute or caller-relative paths.
 #[derive(Debug, Clone, PartialEq)]

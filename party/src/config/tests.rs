@@ -2,8 +2,8 @@
 use std::path::Path;
 
 use super::*;
-use crate::ledger::Durability;
-use crate::secure::{Fingerprint, Peers, SecureSettings};
+use conclave_vault::ledger::Durability;
+use conclave_vault::secure::{Fingerprint, Peers, SecureSettings};
 
 const GOOD: &str = r#"
 name = "hospital-a"

@@ -9,8 +9,8 @@ use conclave_ops::disk::{free_bytes, in_words};
 use conclave_ops::files::folder_of;
 
 use crate::config::PartyConfig;
-use crate::ledger::Durability;
 use conclave_ops::doctor::Finding;
+use conclave_vault::ledger::Durability;
 
 /// Less room than this ends in a full disk, and a full disk halts the ledger.
 const LEAST: u64 = 64 << 20;

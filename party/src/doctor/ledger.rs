@@ -5,10 +5,11 @@ use conclave_ops::doctor::Finding;
 use conclave_ops::files::folder_of;
 
 use crate::config::PartyConfig;
-use crate::ledger::inspect::Inspection;
-use crate::ledger::{IfAllCollude, LedgerError, RECENTLY, Report, inspect, report_kept};
+use crate::ledger_views::inspect::Inspection;
+use crate::ledger_views::{IfAllCollude, RECENTLY, Report, inspect, report_kept};
 use crate::owner::masked;
 use crate::presence::running;
+use conclave_vault::ledger::LedgerError;
 
 /// A budget of which this share is spent earns a warning.
 const NEARLY_SPENT: f64 = 0.9;

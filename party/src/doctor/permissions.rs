@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::PartyConfig;
-use crate::consent::ConsentStore;
-#[cfg(unix)]
-use crate::secure::MaskKeys;
 use conclave_ops::doctor::Finding;
 #[cfg(unix)]
 use conclave_ops::files::mode;
+use conclave_vault::consent::ConsentStore;
+#[cfg(unix)]
+use conclave_vault::secure::MaskKeys;
 
 const CODE: &str = "permissions";
 

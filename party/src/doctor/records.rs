@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::config::{BadRows, DataConfig, PartyConfig};
-use crate::data::{DataError, Kind, Shard};
+use crate::config::PartyConfig;
 use crate::owner::jobs;
 use crate::screening::{Concern, screen_columns, screen_job};
 use conclave_ops::doctor::Finding;
+use conclave_vault::data::{BadRows, DataConfig};
+use conclave_vault::data::{DataError, Kind, Shard};
 
 pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
     let shard = match Shard::load(&config.data, config.policy.columns.as_deref()) {
@@ -126,8 +127,8 @@ fn finding(code: &'static str, concern: &Concern, found: String) -> Finding {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::testing::write;
     use conclave_ops::doctor::Outcome;
+    use conclave_vault::testing::write;
 
     #[test]
     fn bad_rows_are_counted_and_never_shown() {

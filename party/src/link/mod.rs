@@ -5,6 +5,8 @@ mod frames;
 mod pauses;
 mod renewal;
 mod session;
+mod signer;
 
 pub(crate) use dial::{Dial, load_identity};
 pub(crate) use session::Link;
+pub use signer::IdentitySigner;

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::dial::Dial;
-use crate::text::clip;
+use conclave_vault::text::clip;
 
 /// The folder is looked at this often.
 pub(super) const LOOK: Duration = Duration::from_secs(1);

@@ -22,10 +22,10 @@ use super::dial::Dial;
 use super::frames::{Frames, Open};
 use super::pauses::{After, Pauses};
 use super::renewal::{LOOK, Renewal};
-use crate::answer::thread::{AnswerHandle, Gone};
-use crate::answer::{MAX_JOB_ID, ReplySender};
 use crate::presence::Announcement;
-use crate::text::clip;
+use conclave_vault::answer::thread::{AnswerHandle, Gone};
+use conclave_vault::answer::{MAX_JOB_ID, ReplySender};
+use conclave_vault::text::clip;
 
 /// Longest frame taken from a coordinator, in bytes: a job file has at most 64 KiB, a query of 256 chains far less.
 const MAX_FRAME: usize = 1 << 20;

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use conclave_common::accounting::{Budget, Spent, gaussian_dp, mu_squared};
 use conclave_common::job::JobSpec;
+use conclave_privacy::accounting::{Budget, Spent, gaussian_dp, mu_squared};
 use serde::Serialize;
 
-use crate::consent::{ConsentError, ConsentStore, Request, Standing};
 use crate::error::StartError;
-use crate::ledger::LedgerError;
+use conclave_vault::consent::{ConsentError, ConsentStore, Request, Standing};
+use conclave_vault::ledger::LedgerError;
 
 use super::totals::{JobTotals, job_totals};
 
@@ -154,8 +154,8 @@ fn view(request: Request, totals: &[JobTotals]) -> JobView {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::ledger::Ledger;
-    use crate::testing::{JOB, budget, entry};
+    use conclave_vault::ledger::Ledger;
+    use conclave_vault::testing::{JOB, budget, entry};
 
     #[test]
     fn a_job_that_only_the_ledger_knows_is_shown() {

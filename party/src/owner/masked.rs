@@ -1,12 +1,12 @@
 //! What masked answers mean for the owner of the data, in the words in which it is said everywhere.
 
-use conclave_common::accounting::gaussian_dp;
 use conclave_common::job::JobSpec;
+use conclave_privacy::accounting::gaussian_dp;
 
 use super::figure::figure;
 use super::worst_case::AllCollude;
-use crate::ledger::{IfAllCollude, MaskedJob, MaskedMember};
-use crate::secure::{Peers, SecureSettings};
+use crate::ledger_views::{IfAllCollude, MaskedJob, MaskedMember};
+use conclave_vault::secure::{Peers, SecureSettings};
 
 /// Why a secure job is over for good once it is closed, rejected or revoked.
 pub(crate) const NEVER_AGAIN: &str = "its answers leave masked, and the key of their masks is deleted: it never opens again, and its analyst has to submit it anew";
@@ -101,8 +101,8 @@ pub(super) fn at_several_owners(spec: &JobSpec) -> Option<String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::secure::{Fingerprint, Pins};
-    use crate::testing::masked_toml;
+    use conclave_vault::secure::{Fingerprint, Pins};
+    use conclave_vault::testing::masked_toml;
 
     fn spec(parties: usize, colluders: u32, more: &str) -> JobSpec {
         JobSpec::parse(&(masked_toml(parties, colluders) + more)).unwrap()

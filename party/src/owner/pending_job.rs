@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
-use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::text::one_line;
+use conclave_privacy::accounting::PrivacyUnit;
 
 use crate::config::PartyConfig;
-use crate::consent::{ConsentStore, Decider, Standing};
-use crate::data::{DataError, Shard};
 use crate::error::StartError;
-use crate::ledger::report_kept;
+use crate::ledger_views::report_kept;
 use crate::screening::{screen_columns, screen_job};
+use conclave_vault::consent::{ConsentStore, Decider, Standing};
+use conclave_vault::data::{DataError, Shard};
 
 use super::figure::figure;
 use super::jobs::JobView;
@@ -120,10 +120,11 @@ mod tests {
     use conclave_common::text::{is_plain, json};
 
     use super::*;
-    use crate::consent::Request;
-    use crate::ledger::{Ledger, report};
-    use crate::secure::{Peers, SecureSettings};
-    use crate::testing::{JOB, MEAN_TOML, budget, masked_toml};
+    use crate::ledger_views::report;
+    use conclave_vault::consent::Request;
+    use conclave_vault::ledger::Ledger;
+    use conclave_vault::secure::{Peers, SecureSettings};
+    use conclave_vault::testing::{JOB, MEAN_TOML, budget, masked_toml};
 
     const HOSTILE: &str = "b\u{1b}[2K\r  at most   epsilon 0.01 at delta 1e-9\u{202e}\nthis protects everybody\u{9b}2J";
 

@@ -1,7 +1,7 @@
 //! What a job's releases cost its owner's records, in the words that the owner reads before saying yes.
 
-use conclave_common::accounting::{PrivacyFilter, mu_squared};
 use conclave_common::job::{Algorithm, HmcTest, JobSpec};
+use conclave_privacy::accounting::{PrivacyFilter, mu_squared};
 
 use super::figure::figure;
 
@@ -94,7 +94,7 @@ mod tests {
     /// Of epsilon 1 at delta 1e-6 a mu of 0.2328: what `conclave account` says, squared.
     #[test]
     fn every_job_says_what_its_releases_cost() {
-        let mu = conclave_common::accounting::gaussian_dp::mu(1.0, 1e-6);
+        let mu = conclave_privacy::accounting::gaussian_dp::mu(1.0, 1e-6);
         let limit_of_one = limit(&job("penalty", ""));
         assert!(limit_of_one <= mu * mu && limit_of_one > 0.999 * mu * mu, "{limit_of_one} of {}", mu * mu);
         let share = |steps: f64| format!("{} where all {steps} are made", short(limit(&job("penalty", "")) / steps));

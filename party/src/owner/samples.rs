@@ -2,14 +2,14 @@
 
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use conclave_common::accounting::{BlockCosts, BlockTerms, PrivacyUnit, mu_squared};
 use conclave_common::job::{Algorithm, JobSpec};
-use conclave_common::mechanism::QueryKind;
 use conclave_common::query::QueryTerms;
+use conclave_privacy::accounting::{BlockCosts, BlockTerms, PrivacyUnit, mu_squared};
+use conclave_privacy::mechanism::QueryKind;
 
 use super::figure::figure;
 use super::price::{limit, short};
-use crate::ledger::reserve;
+use conclave_vault::ledger::reserve;
 
 /// What blocks cost whose jobs have been shown: to compute one takes up to a second, and the owner's page shows a job again and again.
 static COSTS: LazyLock<Mutex<BlockCosts>> = LazyLock::new(Mutex::default);
@@ -54,7 +54,7 @@ fn terms(spec: &JobSpec, unit: PrivacyUnit) -> Option<BlockTerms> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use conclave_common::accounting::Adjacency;
+    use conclave_privacy::accounting::Adjacency;
 
     use super::*;
 
@@ -70,7 +70,7 @@ mod tests {
     /// What a ledger would charge for one block, by the accountant itself.
     fn charged(spec: &JobSpec, sensitivity: f64, unit: PrivacyUnit) -> f64 {
         let units = (sensitivity * 2.0_f64.powi(32)) as u64;
-        let sensitivity = conclave_common::mechanism::Sensitivity::from_units(units).unwrap();
+        let sensitivity = conclave_privacy::mechanism::Sensitivity::from_units(units).unwrap();
         let terms = spec.block_terms(QueryKind::SampledRatio, unit, (sensitivity, spec.privacy.noise)).unwrap();
         mu_squared(terms.cost().unwrap().units)
     }

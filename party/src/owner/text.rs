@@ -1,9 +1,9 @@
 //! The owner's text says the same things in the same words wherever they are read.
 
-use conclave_common::accounting::{Adjacency, PrivacyUnit, gaussian_dp};
 use conclave_common::job::{Algorithm, ClipRule, HmcTest, JobSpec, Warmup};
-use conclave_common::mechanism::QueryKind;
 use conclave_common::schema::ColumnSpec;
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit, gaussian_dp};
+use conclave_privacy::mechanism::QueryKind;
 
 use super::figure::figure;
 use super::masked;

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
-use conclave_common::accounting::{Spent, mu_squared};
-use conclave_common::mechanism::{NoiseScale, QueryKind};
+use conclave_privacy::accounting::{Spent, mu_squared};
+use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 use rusqlite::{Connection, OpenFlags, Row};
 
-use crate::ledger::{LedgerError, are_masked, are_stored, ended_by_unlocks};
+use crate::ledger_views::ended_by_unlocks;
+use conclave_vault::ledger::{LedgerError, are_masked, are_stored};
 
 /// One job's part of the ledger.
 #[derive(Debug, Clone, PartialEq)]
@@ -179,5 +180,5 @@ fn connect(ledger: &Path) -> Result<Connection, LedgerError> {
 
 fn utc(time_ms: i64) -> String {
     let time = time::OffsetDateTime::from_unix_timestamp(time_ms.div_euclid(1000)).ok();
-    time.map(crate::clock::to_seconds).unwrap_or_default()
+    time.map(conclave_vault::clock::to_seconds).unwrap_or_default()
 }

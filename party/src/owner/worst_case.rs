@@ -1,10 +1,11 @@
 //! The worst case of a job: what it comes to if it uses all that it may.
 
-use conclave_common::accounting::{AccountingError, Budget, PrivacyFilter, gaussian_dp, mu_squared, zcdp};
 use conclave_common::job::JobSpec;
+use conclave_privacy::accounting::{AccountingError, Budget, PrivacyFilter, gaussian_dp, mu_squared, zcdp};
 use serde::Serialize;
 
-use crate::ledger::{LedgerSettings, Report};
+use crate::ledger_views::Report;
+use conclave_vault::ledger::LedgerSettings;
 
 /// What a job may come to, in Gaussian differential privacy unless said otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -118,8 +119,9 @@ pub(crate) fn worst_case(
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::ledger::{Ledger, report, report_kept};
-    use crate::testing::{MEAN_TOML, budget, masked_toml};
+    use crate::ledger_views::{report, report_kept};
+    use conclave_vault::ledger::Ledger;
+    use conclave_vault::testing::{MEAN_TOML, budget, masked_toml};
 
     #[test]
     fn a_fresh_ledger_admits_the_whole_cap_and_no_more() {

@@ -14,8 +14,8 @@ use maud::{Markup, html};
 use super::state::{PageState, Shared, said};
 use super::warnings::Warnings;
 use crate::config::PartyConfig;
-use crate::consent::Standing;
 use crate::owner::{JobView, State as JobState, find, masked, pending_job};
+use conclave_vault::consent::Standing;
 
 /// Longest line that is shown of a job.
 const LINE: usize = 4000;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use conclave_common::accounting::gaussian_dp;
 use conclave_ops::web::events::{self, Now};
 use conclave_ops::web::{self, Visitor};
 use conclave_pages::page::{Tone, notice};
@@ -13,6 +12,7 @@ use conclave_pages::plot::{self, Budget};
 use conclave_pages::site::{self, Served};
 use conclave_pages::table::{Cell, facts, table};
 use conclave_pages::text::{name, number, plain, thousands};
+use conclave_privacy::accounting::gaussian_dp;
 use maud::{Markup, html};
 use time::OffsetDateTime;
 

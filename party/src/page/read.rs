@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use crate::config::PartyConfig;
 use crate::error::StartError;
-use crate::ledger::{LedgerError, Listed, Listing, Report, list, report_kept};
+use crate::ledger_views::{Listed, Listing, Report, list, report_kept};
 use crate::owner::{JobView, jobs, releases_by_day};
 use crate::presence::{Presence, running};
+use conclave_vault::ledger::LedgerError;
 
 /// Releases that are shown one by one.
 const LAST: u64 = 20;

@@ -13,8 +13,8 @@ use maud::html;
 use super::state::{PageState, said};
 use super::warnings::Warnings;
 use super::{job, overview};
-use crate::answer::answer_timing::OwnTimes;
 use crate::config::PartyConfig;
+use conclave_vault::answer::answer_timing::OwnTimes;
 
 /// The file of the token.
 const TOKEN: &str = "page-token";

@@ -11,8 +11,8 @@ use maud::{Markup, html};
 
 use super::read::{self, Days, Facts};
 use super::warnings::Warnings;
-use crate::answer::answer_timing::OwnTimes;
 use crate::config::PartyConfig;
+use conclave_vault::answer::answer_timing::OwnTimes;
 
 /// How long what was read is shown before it is read anew.
 pub(super) const FRESH: Duration = Duration::from_secs(2);

@@ -12,11 +12,11 @@ use conclave_ops::web::{self, Fields, Visitor};
 
 use super::state::FRESH;
 use super::*;
-use crate::answer::answer_timing::OwnTimes;
 use crate::config::PartyConfig;
-use crate::consent::{ConsentStore, Standing};
-use crate::ledger::Ledger;
-use crate::testing::{JOB, MEAN_TOML, entry, key, open_request, write};
+use conclave_vault::answer::answer_timing::OwnTimes;
+use conclave_vault::consent::{ConsentStore, Standing};
+use conclave_vault::ledger::Ledger;
+use conclave_vault::testing::{JOB, MEAN_TOML, entry, key, open_request, write};
 
 const HOSTILE: &str = "<script>alert(1)</script>";
 
@@ -147,7 +147,7 @@ async fn the_owner_sees_what_an_answers_time_was_made_up_of() {
         assert!(page.contains(there), "{there} in {page}");
     }
     // Where the ledger is synced ahead, that is said and not hidden.
-    let reserve = crate::ledger::Durability::Reserve { block: 64 };
+    let reserve = conclave_vault::ledger::Durability::Reserve { block: 64 };
     let page = times::part(reserve, &rig.times).into_string();
     assert!(page.contains("syncs take 0 ms") && page.contains("ledger, its syncs off the path"), "{page}");
 }

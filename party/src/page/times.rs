@@ -6,9 +6,9 @@ use conclave_pages::table::{Cell, table};
 use conclave_pages::text::thousands;
 use maud::{Markup, html};
 
-use crate::answer::ReplyCounts;
-use crate::answer::answer_timing::{OwnTimes, Part};
-use crate::ledger::Durability;
+use conclave_vault::answer::ReplyCounts;
+use conclave_vault::answer::answer_timing::{OwnTimes, Part};
+use conclave_vault::ledger::Durability;
 
 /// A part of an answer's time, in words.
 fn words(part: Part, durability: Durability) -> &'static str {

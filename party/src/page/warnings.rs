@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::config::PartyConfig;
-use crate::data::{DataError, Stamp};
 use crate::owner::{JobView, pending_job};
+use conclave_vault::data::{DataError, Stamp};
 
 /// Jobs whose warnings are kept; with one more, all are forgotten.
 const MOST: usize = 64;

@@ -6,7 +6,7 @@ use conclave_common::schema::ColumnSpec;
 
 use super::columns::Ends;
 use super::concern::Concern;
-use crate::data::{DataError, Kind, Shard, unlisted};
+use conclave_vault::data::{DataError, Kind, Shard, unlisted};
 
 /// Clamped values of more than this share of a column earn a warning.
 const MANY_CLAMPED: f64 = 0.01;
@@ -86,8 +86,8 @@ fn levels(shard: &Shard, spec: &JobSpec, name: &str, rows: u64) -> Concern {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::config::BadRows;
-    use crate::testing::{MEAN_TOML, data, write};
+    use conclave_vault::data::BadRows;
+    use conclave_vault::testing::{MEAN_TOML, data, write};
 
     #[test]
     fn bounds_that_are_the_shards_own_extremes_are_named() {

@@ -1,7 +1,7 @@
 //! A column by itself: one value throughout, a code for "unknown" among the numbers, a time as a number.
 
 use super::concern::Concern;
-use crate::data::{DataError, Kind, Shard};
+use conclave_vault::data::{DataError, Kind, Shard};
 
 /// A number that is a usual code for "unknown" earns a warning from this share of the rows on; any other only where it is this frequent.
 const CODES: f64 = 0.001;
@@ -150,8 +150,8 @@ fn is_date(value: f64) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::config::BadRows;
-    use crate::testing::{data, write};
+    use conclave_vault::data::BadRows;
+    use conclave_vault::testing::{data, write};
 
     fn found(values: &[f64]) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();

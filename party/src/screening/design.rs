@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use conclave_common::job::JobSpec;
-use conclave_common::model::ModelData;
 use conclave_common::schema::ColumnSpec;
+use conclave_privacy::pass::ModelData;
 
 use super::concern::Concern;
 use super::separation::{Classes, Separation, cholesky};
-use crate::data::{Binding, DataError, Kind, Shard};
+use conclave_vault::data::{Binding, DataError, Kind, Shard};
 
 /// A predictor of whose variance less than this share is its own follows from the others.
 const OWN_SHARE: f64 = 1e-3;

@@ -6,7 +6,7 @@ use conclave_common::job::JobSpec;
 
 use super::concern::Concern;
 use super::{bounds, columns, design};
-use crate::data::{Binding, DataError, Shard};
+use conclave_vault::data::{Binding, DataError, Shard};
 
 /// Looks at the columns of a shard, or at those of them that a job uses.
 ///
@@ -40,8 +40,8 @@ pub fn screen_job(shard: &Arc<Shard>, spec: &JobSpec) -> Result<Vec<Concern>, Da
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::config::{BadRows, DataConfig};
-    use crate::testing::{MEAN_TOML, data, write};
+    use conclave_vault::data::{BadRows, DataConfig};
+    use conclave_vault::testing::{MEAN_TOML, data, write};
 
     fn shard(csv: &str) -> Arc<Shard> {
         let folder = tempfile::tempdir().unwrap();

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use conclave_common::model::ModelData;
+use conclave_privacy::pass::ModelData;
 
-use crate::data::{Binding, DataError, Shard};
+use conclave_vault::data::{Binding, DataError, Shard};
 
 /// Records on which a separating direction is looked for, before it is tried on all.
 const SAMPLE: usize = 4096;

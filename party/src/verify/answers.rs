@@ -2,17 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use conclave_common::accounting::{Honest, PrivacyUnit};
 use conclave_common::job::JobSpec;
-use conclave_common::mechanism::Components;
 use conclave_common::model::Model;
 use conclave_common::query::QueryTerms;
-use conclave_common::sampler::{Query, Round};
+use conclave_common::query::{Query, Round};
+use conclave_privacy::accounting::{Honest, PrivacyUnit};
+use conclave_privacy::mechanism::Components;
 
-use crate::consent::Request;
 use crate::error::StartError;
-use crate::ledger::events::unhex;
-use crate::ledger::{Charged, JobReader, Masked, QueryContent};
+use crate::ledger_views::{Charged, JobReader};
+use conclave_vault::consent::Request;
+use conclave_vault::ledger::events::unhex;
+use conclave_vault::ledger::{Masked, QueryContent};
 
 /// This party's part in the log.
 pub(super) struct Answers {

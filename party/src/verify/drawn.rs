@@ -1,6 +1,6 @@
 //! The draws that a log leads to, as a store of draws has them.
 
-use conclave_common::sampler::Draw;
+use conclave_common::query::Draw;
 
 /// An array of a stretch of draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

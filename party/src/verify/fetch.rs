@@ -63,7 +63,7 @@ async fn within<T>(call: impl Future<Output = Result<T, Status>>) -> Result<T, S
 fn away(fault: Fault) -> StartError {
     let kept = matches!(fault.code, ErrorCode::InvalidInput | ErrorCode::NotFound);
     let code = if kept { fault.code } else { ErrorCode::Unreachable };
-    Fault { code, message: crate::text::clip(&fault.message, 600), ..fault }.into()
+    Fault { code, message: conclave_vault::text::clip(&fault.message, 600), ..fault }.into()
 }
 
 /// A log that is not of this protocol's form.

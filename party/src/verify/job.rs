@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use conclave_common::sampler::PartyMetadata;
+use conclave_common::query::PartyMetadata;
 use conclave_proto::convert::opened_from_wire;
 use conclave_proto::submission;
 use conclave_proto::v1::LogHeader;
@@ -10,9 +10,9 @@ use sha2::{Digest, Sha256};
 
 use super::check::{Check, LONGEST_WORD};
 use crate::config::PartyConfig;
-use crate::consent::Request;
-use crate::ledger::Entered;
-use crate::text::clip;
+use crate::ledger_views::Entered;
+use conclave_vault::consent::Request;
+use conclave_vault::text::clip;
 
 /// The analyst's signature over the job, and the id that follows from it.
 pub(super) fn signature(config: &PartyConfig, header: &LogHeader, id: &str, entered: Option<&Entered>) -> Check {

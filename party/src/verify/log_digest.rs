@@ -44,7 +44,7 @@ impl LogDigest {
 
     /// In hexadecimal.
     pub(super) fn finish(self) -> String {
-        crate::ledger::events::hex(&self.hash.finalize())
+        conclave_vault::ledger::events::hex(&self.hash.finalize())
     }
 }
 

@@ -10,7 +10,7 @@ use super::check::Check;
 use super::drawn::{Column, DrawRange};
 use super::replayed::Replayed;
 use super::summary;
-use crate::text::clip;
+use conclave_vault::text::clip;
 
 const NAME: &str = "draws";
 /// No file of a store of draws is longer.

@@ -14,9 +14,9 @@ use super::rounds::Rounds;
 use super::{fetch, job, roster};
 use crate::config::PartyConfig;
 use crate::error::StartError;
-use crate::ledger::JobReader;
+use crate::ledger_views::JobReader;
 use crate::owner::{JobView, find};
-use crate::text::clip;
+use conclave_vault::text::clip;
 
 /// What was checked of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -2,7 +2,9 @@
 //! comes to.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::{BarkerDiagnostics, ChoiceDiagnostics, FittedPosterior, GradientDiagnostics, StochasticGradients};
+use conclave_inference::sampler::{
+    BarkerDiagnostics, ChoiceDiagnostics, FittedPosterior, GradientDiagnostics, StochasticGradients,
+};
 use conclave_proto::v1::LogHeader;
 use serde_json::Value;
 

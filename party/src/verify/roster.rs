@@ -7,9 +7,9 @@ use prost::Message;
 use sha2::{Digest, Sha256};
 
 use super::check::{Check, LONGEST_WORD};
-use crate::ledger::Entered;
-use crate::ledger::events::hex;
-use crate::text::clip;
+use crate::ledger_views::Entered;
+use conclave_vault::ledger::events::hex;
+use conclave_vault::text::clip;
 
 const NAME: &str = "roster";
 

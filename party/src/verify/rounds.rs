@@ -1,7 +1,9 @@
 //! The rounds of a log are put through the sampler again, one by one.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::{self, Next, Opened, PartyMetadata, ReplayError, Round, Sampler};
+use conclave_common::query::{Opened, PartyMetadata, Round};
+use conclave_inference::sampler;
+use conclave_inference::sampler::{Next, ReplayError, Sampler};
 use conclave_proto::log::{RoundPieces, WholeRound, opened_parties};
 use conclave_proto::v1::{LogHeader, LogRound};
 

@@ -1,14 +1,14 @@
 //! The published result is checked against the draws that the log leads to.
 
-use conclave_common::diagnostics::{Summary, summarise};
 use conclave_common::job::{Continuation, JobSpec};
 use conclave_common::model;
+use conclave_inference::diagnostics::{Summary, summarise};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::check::{Check, LONGEST_WORD};
 use super::replayed::Replayed;
-use crate::text::clip;
+use conclave_vault::text::clip;
 
 const NAME: &str = "result";
 

@@ -6,7 +6,8 @@ use std::iter::repeat_n;
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::query::QueryTerms;
-use conclave_common::sampler::{PartyMetadata, Query, Round, SamplerError, Totals};
+use conclave_common::query::{PartyMetadata, Query, Round};
+use conclave_inference::sampler::{SamplerError, Totals};
 
 use super::check::Check;
 

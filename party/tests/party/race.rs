@@ -1,8 +1,8 @@
 //! Sixty-four queries of several analysts on the wire at once, and budget for one of them.
 
-use conclave_common::accounting::{Budget, PrivacyFilter};
-use conclave_common::mechanism::NoiseScale;
 use conclave_party::{init_ledger, run_with};
+use conclave_privacy::accounting::{Budget, PrivacyFilter};
+use conclave_privacy::mechanism::NoiseScale;
 use conclave_proto::identity::Role;
 use conclave_proto::v1::{self, coordinator_frame, party_frame};
 use rusqlite::Connection;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
-use conclave_common::mechanism::NoiseScale;
 use conclave_party::PartyConfig;
+use conclave_privacy::mechanism::NoiseScale;
 use conclave_proto::ca::{self, KeyedPem, Validity};
 use conclave_proto::identity::{PeerIdentity, Role, of_request};
 use conclave_proto::submission;

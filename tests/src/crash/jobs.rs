@@ -3,11 +3,11 @@
 use std::sync::LazyLock;
 use std::time::SystemTime;
 
-use conclave_common::accounting::{BlockTerms, Budget, PrivacyUnit, Spent};
 use conclave_common::job::JobSpec;
-use conclave_common::mechanism::{NoiseScale, QueryKind};
 use conclave_common::query::QueryTerms;
-use conclave_common::secagg::MaskSecret;
+use conclave_privacy::accounting::{BlockTerms, Budget, PrivacyUnit, Spent};
+use conclave_privacy::mechanism::{NoiseScale, QueryKind};
+use conclave_privacy::secagg::MaskSecret;
 use conclave_proto::ca::{self, Validity};
 use conclave_proto::identity::{PeerIdentity, Role};
 use conclave_proto::tls::IdentityDir;

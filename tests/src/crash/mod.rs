@@ -8,16 +8,19 @@ pub mod session;
 pub mod shim;
 
 use std::path::Path;
+use std::sync::Arc;
 
-use conclave_common::accounting::Budget;
-use conclave_party::answer::{Answerer, Secrecy};
-use conclave_party::config::{Approve, BadRows, DataConfig, Format, Memory, Policy, ReplyDelay};
-use conclave_party::data::Shard;
-use conclave_party::ledger::{Durability, Ledger, LedgerSettings, Secret};
-use conclave_party::members::Members;
-use conclave_party::noise::Noise;
-use conclave_party::secure::{Fingerprint, MaskKeys, Pins, SecureSettings};
+use conclave_party::IdentitySigner;
+use conclave_privacy::accounting::Budget;
 use conclave_proto::ca;
+use conclave_vault::answer::{Answerer, Secrecy};
+use conclave_vault::config::{Approve, Policy, ReplyDelay};
+use conclave_vault::data::Shard;
+use conclave_vault::data::{BadRows, DataConfig, Format, Memory};
+use conclave_vault::ledger::{Durability, Ledger, LedgerSettings, Secret};
+use conclave_vault::members::Members;
+use conclave_vault::noise::Noise;
+use conclave_vault::secure::{Fingerprint, MaskKeys, Pins, SecureSettings};
 
 /// Folder of the identity, and of what lies beside it.
 pub const IDENTITY: &str = "identity";
@@ -140,7 +143,12 @@ fn secrecy(identity: &Path, keeping: &LedgerSettings) -> Result<Secrecy, String>
     Ok(Secrecy {
         settings: SecureSettings { allow: true, colluders_at_least: Some(1), pins, ..SecureSettings::default() },
         keys: MaskKeys::beside(&keeping.secret, secret),
-        identity: (identity.to_owned(), identity.join("key.pem")),
+        signer: Arc::new(IdentitySigner {
+            party: keeping.party.clone(),
+            folder: identity.to_owned(),
+            key: identity.join("key.pem"),
+        }),
+        ca: identity.join("ca.pem"),
         revoked: None,
     })
 }

@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
-use conclave_common::mechanism::NoiseScale;
 use conclave_common::query::contribution;
+use conclave_privacy::accounting::PrivacyUnit;
+use conclave_privacy::mechanism::NoiseScale;
 use conclave_proto::v1;
 use rusqlite::Connection;
 use serde_json::Value;

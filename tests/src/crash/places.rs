@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use conclave_common::accounting::PrivacyFilter;
+use conclave_privacy::accounting::PrivacyFilter;
 use rusqlite::Connection;
 
 use super::outside::{Id, events, job_events};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use conclave_common::diagnostics::{Summary, summarise};
+use conclave_inference::diagnostics::{Summary, summarise};
 use conclave_tests::cluster::{Cluster, PartySetup};
 use conclave_tests::logistic_reference::{Pooled, laplace_covariance, metropolis};
 

@@ -1,6 +1,6 @@
 //! A budget that ends in the middle of a run.
 
-use conclave_common::accounting::{Budget, PrivacyFilter};
+use conclave_privacy::accounting::{Budget, PrivacyFilter};
 use conclave_tests::books::{LedgerCopy, Replay};
 use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;

@@ -1,8 +1,8 @@
 //! A job from its submission to its last draw.
 
-use conclave_common::accounting::{gaussian_dp, zcdp};
-use conclave_common::diagnostics;
-use conclave_common::mechanism::STEP;
+use conclave_inference::diagnostics;
+use conclave_privacy::accounting::{gaussian_dp, zcdp};
+use conclave_privacy::mechanism::STEP;
 use conclave_tests::books::{LedgerCopy, Replay};
 use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;

@@ -6,8 +6,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use conclave_common::mechanism::{NoiseScale, QueryKind};
-use conclave_common::sampler::Query;
+use conclave_common::query::Query;
+use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 use conclave_tests::books::{LedgerCopy, Replay};
 use conclave_tests::cluster::Cluster;
 use conclave_tests::recorder::{Questions, Recorder, signed_job};

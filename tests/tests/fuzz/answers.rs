@@ -2,12 +2,12 @@
 
 use std::cell::RefCell;
 
-use conclave_party::answer::Answerer;
 use conclave_proto::roster::{Assembly, pieces};
 use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::{CloseJob, CoordinatorFrame, Heartbeat, MaskKey, Proposal, Query, Roster, RosterEntry, Welcome};
 use conclave_tests::crash::session::furnish;
 use conclave_tests::crash::{Mode, jobs};
+use conclave_vault::answer::Answerer;
 use prost::Message;
 
 use crate::harness::{Target, fuzz};

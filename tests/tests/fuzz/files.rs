@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use conclave_common::accounting::PrivacyUnit;
 use conclave_party::PartyConfig;
-use conclave_party::config::{BadRows, DataConfig, Format, Memory};
-use conclave_party::data::Shard;
-use conclave_party::ledger::export;
+use conclave_party::ledger_views::export;
+use conclave_privacy::accounting::PrivacyUnit;
+use conclave_vault::data::Shard;
+use conclave_vault::data::{BadRows, DataConfig, Format, Memory};
 
 use crate::harness::{Target, fuzz};
 

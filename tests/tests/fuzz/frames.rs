@@ -1,6 +1,6 @@
 //! What a party or an analyst may send to the coordinator, and what the coordinator tells an analyst.
 
-use conclave_common::sampler::PartyMetadata;
+use conclave_common::query::PartyMetadata;
 use conclave_proto::convert::{Answer, answer_from_wire, answer_to_wire, opened_from_wire, opened_to_wire, query_from_wire};
 use conclave_proto::echo::Echo;
 use conclave_proto::v1::party_frame::Body;

@@ -1,10 +1,12 @@
 //! Job files: what parses can be asked about.
 
-use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
 use conclave_common::parameter::Prior;
+use conclave_common::query::PartyMetadata;
 use conclave_common::query::QueryTerms;
-use conclave_common::sampler::{self, Next, PartyMetadata};
+use conclave_inference::sampler;
+use conclave_inference::sampler::Next;
+use conclave_privacy::accounting::PrivacyUnit;
 
 use crate::harness::{Target, fuzz};
 

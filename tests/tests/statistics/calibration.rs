@@ -3,7 +3,7 @@
 //! A calibrated sampler exceeds the 0.999 quantile with probability 0.001 a parameter. A Jacobian left out is seen by all of them.
 
 use conclave_common::job::JobSpec;
-use conclave_common::model::ModelData;
+use conclave_privacy::pass::ModelData;
 use conclave_tests::calibration::{CHI_SQUARE_0_999, Ranking, Replicate};
 use conclave_tests::federation::{Noise, Shard};
 use rand::{RngExt, SeedableRng};

@@ -1,7 +1,7 @@
 //! A clip that bites is warned of or ends the job; one that is ample changes nothing. In one process.
 
 use conclave_common::job::JobSpec;
-use conclave_common::model::ModelData;
+use conclave_privacy::pass::ModelData;
 use conclave_tests::federation::{self, Federation, Shard, give, sampler_of};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -108,7 +108,7 @@ fn an_ample_clip_is_right_and_silent() {
 /// Joint steps are asked about once a sweep, and the watch keeps to its share with them too.
 #[test]
 fn joint_steps_are_counted_once_a_sweep() {
-    use conclave_common::mechanism::QueryKind;
+    use conclave_privacy::mechanism::QueryKind;
     for kind in ["random_walk", "truncated_walk"] {
         let walk = WALK.replace("guided", kind);
         let job = banana_job(50_000, 3.0, 2.0, &format!("draws = 300\nseed = 5\n{walk}"));
@@ -121,8 +121,8 @@ fn joint_steps_are_counted_once_a_sweep() {
             }
             give(sampler.as_mut(), &round, &[vec![0; round.queries.len()]]);
         }
-        let filter = conclave_common::accounting::PrivacyFilter::new(&job.privacy.budget).expect("a budget");
-        let share = spent / conclave_common::accounting::mu_squared(filter.limit_units());
+        let filter = conclave_privacy::accounting::PrivacyFilter::new(&job.privacy.budget).expect("a budget");
+        let share = spent / conclave_privacy::accounting::mu_squared(filter.limit_units());
         // Warm-up: sweeps 0, 25 and 50; sampling: 0, 25, 50 and 100. A step out of the box is not asked about.
         assert_eq!(counts, 7, "{kind}");
         assert!((0.0195..=0.0200001).contains(&share), "{kind}: {share}");
@@ -141,7 +141,7 @@ fn too_few_records_are_said_to_be_too_few() {
 /// The watch spends its share, to within the rounding of a schedule, and no more.
 #[test]
 fn the_watch_keeps_to_its_share() {
-    use conclave_common::mechanism::QueryKind;
+    use conclave_privacy::mechanism::QueryKind;
     let job = banana_job(50_000, 3.0, 2.0, &format!("draws = 300\nseed = 5\n{WALK}"));
     let mut sampler = sampler_of(&job, &[50_000]);
     let (mut counts, mut noise) = (0, None);
@@ -155,8 +155,8 @@ fn the_watch_keeps_to_its_share() {
     }
     let unit = QueryKind::COUNT_UNIT as f64;
     let spent = f64::from(counts) * (unit / noise.expect("counts").units() as f64).powi(2);
-    let filter = conclave_common::accounting::PrivacyFilter::new(&job.privacy.budget).expect("a budget");
-    let share = spent / conclave_common::accounting::mu_squared(filter.limit_units());
+    let filter = conclave_privacy::accounting::PrivacyFilter::new(&job.privacy.budget).expect("a budget");
+    let share = spent / conclave_privacy::accounting::mu_squared(filter.limit_units());
     // Warm-up: sweeps 0, 25 and 50; sampling, of 150 sweeps: 0, 25, 50 and 100; two steps each.
     assert_eq!(counts, 14);
     assert!((0.0195..=0.0200001).contains(&share), "{share}");

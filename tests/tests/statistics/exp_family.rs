@@ -1,8 +1,8 @@
 //! Algorithm 3 in one process: its posterior against the exact one and against Algorithm 2's, and what an iteration costs.
 
 use conclave_common::job::{Algorithm, JobSpec};
-use conclave_common::model::ModelData;
-use conclave_common::sampler::Phase;
+use conclave_common::query::Phase;
+use conclave_privacy::pass::ModelData;
 use conclave_tests::federation::{self, Federation, Run, Shard, give, sampler_of};
 
 /// A mean of known variance on two parties; `algorithm` and what `[sampler]` says.

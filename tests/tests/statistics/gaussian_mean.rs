@@ -1,7 +1,7 @@
 //! The chain against the exact posterior of `gaussian_mean`, in one process with fixed seeds.
 
 use conclave_common::job::JobSpec;
-use conclave_common::model::ModelData;
+use conclave_privacy::pass::ModelData;
 use conclave_tests::calibration::{CHI_SQUARE_0_999, Ranking, Replicate};
 use conclave_tests::federation::{Federation, Noise, Shard};
 use rand::SeedableRng;

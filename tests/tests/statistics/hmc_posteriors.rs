@@ -4,7 +4,7 @@
 //! sampler has within .045 posterior sds with four standard errors to spare, and their sds with as many.
 
 use conclave_common::job::JobSpec;
-use conclave_common::model::ModelData;
+use conclave_privacy::pass::ModelData;
 use conclave_tests::federation::{Federation, Shard};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use conclave_common::job::JobSpec;
-use conclave_common::model::ModelData;
+use conclave_privacy::pass::ModelData;
 use conclave_tests::federation::{Federation, Shard};
 use conclave_tests::logistic_reference::invert;
 use rand::{RngExt, SeedableRng};

@@ -2,8 +2,8 @@
 //! box's edge, an outcome whose bounds are wide.
 
 use conclave_common::job::JobSpec;
-use conclave_common::model::ModelData;
-use conclave_common::sampler::Phase;
+use conclave_common::query::Phase;
+use conclave_privacy::pass::ModelData;
 use conclave_tests::federation::{self, Federation, Shard, give, sampler_of};
 use conclave_tests::logistic_reference::laplace;
 use rand::{RngExt, SeedableRng};

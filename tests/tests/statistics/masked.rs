@@ -3,10 +3,11 @@
 //! Five parties of whom one may work with the coordinator: the noise of four protects each, and the same noise costs a quarter. So a local job
 //! of four times the masked one's mu² asks the same of the same parties, under the same noise: the root of four is exact in binary.
 
-use conclave_common::accounting::{Budget, PrivacyFilter};
 use conclave_common::job::JobSpec;
-use conclave_common::model::ModelData;
-use conclave_common::sampler::{Draw, Opened, Round, Totals};
+use conclave_common::query::{Draw, Opened, Round};
+use conclave_inference::sampler::Totals;
+use conclave_privacy::accounting::{Budget, PrivacyFilter};
+use conclave_privacy::pass::ModelData;
 use conclave_tests::federation::{Federation, Shard, asked, sampler_of};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;

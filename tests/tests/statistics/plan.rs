@@ -1,7 +1,7 @@
 //! What `plan` foretells against what a run of parties in one process does.
 
 use conclave_common::job::JobSpec;
-use conclave_common::planner::{Guess, Plan, plan};
+use conclave_inference::planner::{Guess, Plan, plan};
 use conclave_tests::federation::{Federation, Run, Shard};
 
 fn job(model: &str, sampler: &str) -> JobSpec {
@@ -73,7 +73,7 @@ fn inverse(mut matrix: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
 fn assert_ess(what: &str, plan: &Plan, run: &Run) {
     for (j, row) in plan.ess.iter().enumerate() {
         let chains: Vec<&[f64]> = run.draws[j].iter().map(Vec::as_slice).collect();
-        let found = conclave_common::diagnostics::ess(&chains);
+        let found = conclave_inference::diagnostics::ess(&chains);
         eprintln!("{what}, {}: ESS {found:.0}, planned {:.0}, kappa {:.3}", row.name, row.ess, row.kappa);
         assert!((0.5..2.0).contains(&(row.ess / found)), "{what}, {}: {found} against {row:?}", row.name);
     }

@@ -5,7 +5,7 @@
 //! errors). Leaving out the centre that is added back, or half of the penalty, moves them by far more.
 
 use conclave_common::job::JobSpec;
-use conclave_common::model::ModelData;
+use conclave_privacy::pass::ModelData;
 use conclave_tests::federation::{Federation, Shard};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;

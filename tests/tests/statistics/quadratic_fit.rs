@@ -2,8 +2,8 @@
 //! from the search for the mode on, in one process with fixed seeds.
 
 use conclave_common::job::JobSpec;
-use conclave_common::model::ModelData;
-use conclave_common::sampler::FittedPosterior;
+use conclave_inference::sampler::FittedPosterior;
+use conclave_privacy::pass::ModelData;
 use conclave_tests::federation::{Federation, Run, Shard};
 use conclave_tests::logistic_reference::laplace;
 use rand::{RngExt, SeedableRng};

@@ -1,9 +1,9 @@
 #![allow(clippy::unwrap_used)]
 mod released;
 
-use conclave_common::diagnostics::summarise;
 use conclave_common::job::JobSpec;
 use conclave_draws::{Draws, PhaseDraws};
+use conclave_inference::diagnostics::summarise;
 use conclave_proto::v1::JobStatus;
 use serde_json::{Map, Value, json};
 

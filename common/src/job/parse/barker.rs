@@ -1,13 +1,13 @@
 //! `algorithm = "barker"`: its correction, and the noise and moves that its test has room for.
 
-use crate::accounting::SamplingProbability;
 use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::privacy_spec::ClipRule;
 use crate::job::raw::RawSampler;
 use crate::job::sampler_spec::{BarkerSpec, ProposalKind, Radius};
 use crate::job::spec::JobSpec;
-use crate::mechanism::NoiseScale;
+use conclave_privacy::accounting::SamplingProbability;
+use conclave_privacy::mechanism::NoiseScale;
 
 /// The variances of normal noise that there is a correction for.
 const CORRECTIONS: [f64; 3] = [2.0, 1.5, 1.0];
@@ -63,7 +63,7 @@ pub(super) fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, Jo
 
 /// The greatest noise of a party at which that of all has at most this variance at the receiver: rounded down, where scales are rounded up.
 fn noise_within(variance: f64, spec: &JobSpec) -> Result<NoiseScale, JobError> {
-    let fault = |e: crate::mechanism::MechanismError| JobError::new("privacy.noise_sd", e.to_string());
+    let fault = |e: conclave_privacy::mechanism::MechanismError| JobError::new("privacy.noise_sd", e.to_string());
     let sd = (variance / spec.parties.len() as f64).sqrt() * spec.sampler.batch.get();
     let above = NoiseScale::from_sd(sd).map_err(fault)?;
     if above.sd() <= sd { Ok(above) } else { NoiseScale::from_units(above.units() - NoiseScale::MULTIPLE).map_err(fault) }

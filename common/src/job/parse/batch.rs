@@ -1,10 +1,10 @@
 //! `batch`: releases over hidden random samples of the units, in blocks that are charged ahead.
 
-use crate::accounting::{RESERVE_LOG2, SamplingProbability, grantable_reserve_units};
 use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::raw::RawPrivacy;
 use crate::job::spec::JobSpec;
+use conclave_privacy::accounting::{RESERVE_LOG2, SamplingProbability, grantable_reserve_units};
 
 /// Blocks that a job's planned releases are cut into, where it does not say.
 const DEFAULT_BLOCKS: i64 = 20;

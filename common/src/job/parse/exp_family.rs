@@ -1,12 +1,12 @@
 //! `algorithm = "penalty-exp-family"`: what follows from the model's statistic.
 
-use crate::accounting::{LEAST_CHARGE_UNITS, PrivacyFilter, mu_squared};
 use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::limits::{CALIBRATE_SHARE, MAX_CHAINS};
 use crate::job::sampler_spec::{Radius, Warmup};
 use crate::job::spec::JobSpec;
-use crate::model::StatisticGrid;
+use conclave_privacy::accounting::{LEAST_CHARGE_UNITS, PrivacyFilter, mu_squared};
+use conclave_privacy::pass::StatisticGrid;
 
 /// What the charges of many releases may sum to beyond their exact cost, as a share: each is rounded up.
 const ROUNDING: f64 = 1e-6;
@@ -36,7 +36,7 @@ pub(super) fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, Jo
             "a statistic is clamped to its public range, never clipped: leave the clip out, or use algorithm = \"penalty\"";
         return Err(JobError::new("privacy.clip", message));
     }
-    let grids = StatisticGrid::of_family(family).map_err(|e| wrong(e.to_string()))?;
+    let grids = StatisticGrid::of_ranges(family.ranges()).map_err(|e| wrong(e.to_string()))?;
     let (chains, components) = (u64::from(spec.sampler.chains), grids.len() as u64);
     if chains * components > u64::from(MAX_CHAINS) {
         let message = format!(
@@ -134,14 +134,14 @@ mod tests {
         // search leaves.
         let family_components = 4; // u, u², y, u y; the intercept's square is the same for every record
         let filter = PrivacyFilter::new(&spec.privacy.budget).unwrap();
-        let unit = crate::accounting::PrivacyUnit::default();
+        let unit = conclave_privacy::accounting::PrivacyUnit::default();
         let model = spec.build_model();
-        let grids = StatisticGrid::of_family(model.exponential_family().unwrap()).unwrap();
+        let grids = StatisticGrid::of_ranges(model.exponential_family().unwrap().ranges()).unwrap();
         assert_eq!(grids.len(), family_components);
         let charge: u64 = grids
             .iter()
             .map(|grid| {
-                let kind = crate::mechanism::QueryKind::Statistic { component: 0 };
+                let kind = conclave_privacy::mechanism::QueryKind::Statistic { component: 0 };
                 unit.charge_of_kind(kind, grid.sensitivity(), spec.protected(spec.privacy.noise)).unwrap()
             })
             .sum();

@@ -13,9 +13,9 @@ use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
 use crate::job::raw::{AutoOr, KEYS, RawJob};
 use crate::job::spec::JobSpec;
-use crate::mechanism::QueryKind;
 use crate::schema::keys;
 use crate::text::valid_name;
+use conclave_privacy::mechanism::QueryKind;
 
 const MAX_PARTIES: usize = 10_000;
 

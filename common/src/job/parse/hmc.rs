@@ -6,7 +6,7 @@ use crate::job::privacy_spec::PrivacySpec;
 use crate::job::raw::{AutoOr, RawPrivacy, RawSampler, RawWarmup};
 use crate::job::sampler_spec::{HmcSpec, HmcTest};
 use crate::job::spec::JobSpec;
-use crate::mechanism::{NoiseScale, QueryKind};
+use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
 /// Steps are below twice the posterior's sd: beyond, the momenta have no law.
 const MOST_STEP: f64 = 2.0;

@@ -6,7 +6,7 @@ use crate::job::error::JobError;
 use crate::job::raw::{RawJob, RawSampler};
 use crate::job::sampler_spec::OpsSpec;
 use crate::job::spec::JobSpec;
-use crate::mechanism::QueryKind;
+use conclave_privacy::mechanism::QueryKind;
 
 /// The most parameters: beyond, no number of candidates that a message holds has one near enough to every draw of the posterior.
 const MOST_PARAMETERS: usize = 10;

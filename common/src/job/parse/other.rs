@@ -6,7 +6,7 @@ use crate::job::error::JobError;
 use crate::job::privacy_spec::ReleaseSpec;
 use crate::job::sampler_spec::{BarkerSpec, HmcSpec, StochasticSpec};
 use crate::job::spec::JobSpec;
-use crate::mechanism::NoiseScale;
+use conclave_privacy::mechanism::NoiseScale;
 
 impl JobSpec {
     /// The job that asks the same by this algorithm, with whatever belongs to its own at the defaults; the job itself where

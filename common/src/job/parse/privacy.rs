@@ -1,12 +1,12 @@
 //! `[privacy]` sets the budget, the noise and the clip of a job.
 
 use super::batch;
-use crate::accounting::{Budget, RESERVE_LOG2, SamplingProbability};
 use crate::job::error::JobError;
 use crate::job::privacy_spec::{ClipRule, PrivacySpec};
 use crate::job::raw::{AutoOr, RawClip, RawPrivacy};
 use crate::job::sampler_spec::ProposalKind;
-use crate::mechanism::NoiseScale;
+use conclave_privacy::accounting::{Budget, RESERVE_LOG2, SamplingProbability};
+use conclave_privacy::mechanism::NoiseScale;
 
 const DEFAULT_CLIP_WATCH_SHARE: f64 = 0.02;
 

@@ -6,13 +6,13 @@ use super::checks::known_parameters;
 use super::parameters::Parameters;
 use super::release::MOST_PARAMETERS;
 use super::{barker, batch, hmc, ops, stochastic};
-use crate::diagnostics::{RHAT, ess_wanted};
 use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
 use crate::job::raw::{RawRadius, RawSampler, RawUntil, RawWarmup};
 use crate::job::sampler_spec::{Locate, OpsSpec, ProposalKind, Radius, SamplerSpec, Until, Warmup};
 use crate::job::spec::JobSpec;
+use crate::job::{RHAT, ess_wanted};
 use crate::parameter::{Constraint, Interval, Transform};
 
 /// Where a job names none; of `hmc` the most there are, see [`JobSpec::plans_chains`](crate::job::JobSpec::plans_chains).

@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::accounting::{Adjacency, MOST_RELATIVE_SENSITIVITY, PrivacyUnit};
 use crate::job::{Algorithm, JobError, JobSpec};
+use conclave_privacy::accounting::{Adjacency, MOST_RELATIVE_SENSITIVITY, PrivacyUnit};
 
 fn parse(sampler: &str, privacy: &str) -> Result<JobSpec, JobError> {
     JobSpec::parse(&format!(

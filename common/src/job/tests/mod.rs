@@ -1,9 +1,9 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::mechanism::QueryKind;
 use crate::parameter::*;
 use crate::schema::*;
+use conclave_privacy::mechanism::QueryKind;
 
 const JOB: &str = r#"
 name = "readmission"

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::job::{Algorithm, JobError, JobSpec};
-use crate::mechanism::QueryKind;
+use conclave_privacy::mechanism::QueryKind;
 
 fn parse(algorithm: &str, sampler: &str, privacy: &str) -> Result<JobSpec, JobError> {
     JobSpec::parse(&format!(

@@ -4,8 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::job::JobSpec;
-use crate::mechanism::{GRADIENT_UNITS, STEP};
-use crate::model::{Blocks, GRADIENT_SCALE, Keeping, KeptWeights, Model, ModelData};
+use crate::model::Model;
+use conclave_privacy::mechanism::{GRADIENT_UNITS, STEP};
+use conclave_privacy::pass::{Blocks, GRADIENT_SCALE, Keeping, KeptWeights, ModelData};
 
 /// Outcomes about zero and outcomes about five, in units of their own.
 fn jobs() -> [JobSpec; 2] {

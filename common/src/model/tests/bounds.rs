@@ -1,7 +1,7 @@
 //! The public bound and the public centre: valid, close to the supremum, symmetric.
 
 use super::*;
-use crate::mechanism::STEP;
+use conclave_privacy::mechanism::STEP;
 
 fn check_bounds(triples: usize) {
     // Two threads take the cases in turn.

@@ -1,8 +1,8 @@
 //! The public centre: what it saves where the log density is concave, and that what it takes off a row that can't be used is given back.
 
 use super::*;
-use crate::accounting::{Adjacency, PrivacyUnit};
-use crate::mechanism::STEP;
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
+use conclave_privacy::mechanism::STEP;
 
 const COUNTS: &str = "y = { min = 3, max = 20 }\na = { min = 20, max = 80 }\nc = { binary = true }\n\
     w = { levels = [\"p\", \"q\", \"r\"] }\ndays = { min = 0.5, max = 3 }\no = { min = -1, max = 0.5 }";
@@ -244,7 +244,7 @@ fn units_whose_number_is_not_public_get_no_centre() {
         ];
         for unit in others {
             let Ok(part) = contribution(&*case.model, &case.spec.privacy, unit, &from, &to) else { continue };
-            let per_record = crate::mechanism::sensitivity(case.model.bound(&from, &to), None).unwrap();
+            let per_record = conclave_privacy::mechanism::sensitivity(case.model.bound(&from, &to), None).unwrap();
             assert_eq!((part.centre, part.sensitivity), (0.0, unit.sensitivity(per_record).unwrap()), "{}", case.name);
         }
     }
@@ -335,7 +335,7 @@ fn a_clip_that_bites_takes_no_centre_off() {
                 continue;
             }
             bitten += u32::from(case.model.centre(&from, &to) != 0.0);
-            let expected = crate::mechanism::sensitivity(bound, Some(clip)).unwrap();
+            let expected = conclave_privacy::mechanism::sensitivity(bound, Some(clip)).unwrap();
             assert_eq!((part.centre, part.sensitivity), (0.0, expected), "{}", case.name);
             let missing = case.filled(&mut || f64::NAN);
             if may_be_inert(&case) {

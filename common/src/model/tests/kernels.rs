@@ -1,7 +1,7 @@
 //! Kernels against the plain densities, and the ways a sum may be taken.
 
 use super::*;
-use crate::mechanism::{MAX_SENSITIVITY, STEP};
+use conclave_privacy::mechanism::{MAX_SENSITIVITY, STEP};
 
 /// One record's log ratio as the kernel has it, to half a lattice step.
 fn kernel(case: &Case, record: &Record, from: &[f64], to: &[f64]) -> f64 {

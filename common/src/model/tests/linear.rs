@@ -94,7 +94,7 @@ fn a_record_with_an_unlisted_level_adds_nothing() {
         reveal(case.model.lattice_sums(&shard(rows), &[step]).pop().unwrap())
     };
     assert!(centre != 0.0 && case.model.half_range(&from, &to) >= centre.abs());
-    assert_eq!(centred(&more) - centred(&rows), (-centre / crate::mechanism::STEP).round_ties_even() as i64);
+    assert_eq!(centred(&more) - centred(&rows), (-centre / conclave_privacy::mechanism::STEP).round_ties_even() as i64);
     let plain = |rows: &[Record]| case.model.log_likelihood(&shard(rows), &to);
     assert_eq!(plain(&rows), plain(&more));
     let family = case.model.exponential_family().unwrap();

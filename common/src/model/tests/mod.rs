@@ -6,7 +6,6 @@
 
 mod banana;
 mod bernoulli;
-mod binomial_table;
 mod bounds;
 mod centres;
 mod exponential_family;
@@ -22,7 +21,6 @@ mod passes;
 mod persons;
 mod poisson;
 mod poisson_mean;
-mod poisson_sampling;
 mod privacy;
 mod ratios;
 mod reach;
@@ -36,16 +34,19 @@ mod table;
 mod tempered;
 mod weibull;
 
+use conclave_privacy::pass::{
+    Block, BlockError, Blocks, Frame, HiddenSample, ModelData, Persons, PoissonSampling, StatisticGrid, Step, Threads,
+};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
 use super::*;
 use crate::job::JobSpec;
-use crate::mechanism::{LatticeSum, Sensitivity};
 use crate::parameter::Constraint;
 use crate::query::{Contribution, contribution};
 use crate::schema::ColumnSpec;
+use conclave_privacy::mechanism::{LatticeSum, Sensitivity};
 
 /// One record on the model's scale, as a shard holds it.
 #[derive(Debug, Clone, Default)]

@@ -30,7 +30,7 @@ fn what_is_no_level_adds_nothing() {
     // Nor with a centre, which is taken off every record and added back, nor to a statistic.
     let (centre, unlisted) = (model.centre(&from, &to), ModelData { outcome: vec![f64::NAN], ..ModelData::default() });
     let left = reveal(model.lattice_sums(&unlisted, &[Step { centre, ..Step::new(&from, &to, k_t) }]).pop().unwrap());
-    assert_eq!(left, (-centre / crate::mechanism::STEP).round_ties_even() as i64);
+    assert_eq!(left, (-centre / conclave_privacy::mechanism::STEP).round_ties_even() as i64);
     assert!(model.half_range(&from, &to) >= centre.abs());
     let family = model.exponential_family().unwrap();
     assert!((0..4).all(|k| reveal(family.statistic_sum(&unlisted, k, 0.5, (0, 2))) == 0));

@@ -2,11 +2,12 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
-use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::job::JobSpec;
-use crate::mechanism::QueryKind;
-use crate::model::{ModelData, Summand, sums};
+use crate::model::{Summand, sums};
 use crate::query::{QueryError, QueryTerms};
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
+use conclave_privacy::mechanism::QueryKind;
+use conclave_privacy::pass::ModelData;
 
 const UNIT: i64 = QueryKind::COUNT_UNIT as i64;
 

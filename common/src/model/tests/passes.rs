@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use pulp::Arch;
 
 use super::*;
-use crate::model::Summed;
+use conclave_privacy::pass::Summed;
 
 /// Cut into blocks of so many units.
 struct Pieces<'a>(&'a ModelData, usize);

@@ -1,8 +1,8 @@
 //! A person as the unit of privacy.
 
 use super::*;
-use crate::accounting::{Adjacency, PrivacyUnit};
-use crate::mechanism::sensitivity;
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
+use conclave_privacy::mechanism::sensitivity;
 
 /// Replaces every record of one person: the same public shape, another person.
 fn with_person(records: &[Vec<Record>], at: usize, other: Vec<Record>) -> Vec<Vec<Record>> {

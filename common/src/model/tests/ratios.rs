@@ -1,8 +1,8 @@
 //! What a party contributes with a public centre, and without one.
 
 use super::*;
-use crate::accounting::{Adjacency, PrivacyUnit};
-use crate::mechanism::STEP;
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
+use conclave_privacy::mechanism::STEP;
 
 /// The sum with the centre added back is the sum without one, and costs no more.
 #[test]

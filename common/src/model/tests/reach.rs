@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::super::{Block, Frame, GRADIENT_SCALE, ModelData, ScoreModel};
+use super::super::ScoreModel;
 use super::scores::{job, records};
 use crate::job::JobSpec;
+use conclave_privacy::pass::{Block, Frame, GRADIENT_SCALE, ModelData};
 
 fn jobs() -> Vec<JobSpec> {
     vec![

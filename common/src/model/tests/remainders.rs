@@ -2,13 +2,14 @@
 
 use proptest::prelude::*;
 
-use super::super::{Block, Blocks, Frame, GRADIENT_SCALE, Keeping, KeptWeights, ModelData, Persons, Remainder, ScoreModel};
+use super::super::{Remainder, ScoreModel};
 use super::scores::{job, records};
-use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::job::{Algorithm, JobSpec};
-use crate::mechanism::{QueryKind, STEP, Sensitivity};
 use crate::parameter::Constraint;
 use crate::query::QueryTerms;
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
+use conclave_privacy::mechanism::{QueryKind, STEP, Sensitivity};
+use conclave_privacy::pass::{Block, Blocks, Frame, GRADIENT_SCALE, Keeping, KeptWeights, ModelData, Persons};
 
 fn jobs() -> Vec<JobSpec> {
     vec![
@@ -185,7 +186,7 @@ fn what_is_kept_has_a_bound() {
         fn units(&self) -> u64 {
             self.0
         }
-        fn block(&self, _at: usize) -> Result<Block<'_>, super::super::BlockError> {
+        fn block(&self, _at: usize) -> Result<Block<'_>, conclave_privacy::pass::BlockError> {
             Ok(Block::owned(ModelData::default(), 0))
         }
     }

@@ -1,9 +1,9 @@
 //! Sums over a sample are sums over the sampled units alone, whole persons each, however the shard is held.
 
 use super::*;
-use crate::accounting::SamplingProbability;
-use crate::model::Summed;
-use crate::model::shard::{Block, Blocks, RECORDS};
+use conclave_privacy::accounting::SamplingProbability;
+use conclave_privacy::pass::Summed;
+use conclave_privacy::pass::shard::{Block, Blocks, RECORDS};
 
 fn data(records: usize, persons: Option<Persons>) -> ModelData {
     let column = |shift: f64| (0..records).map(|i| shift + (i % 1000) as f64 / 1000.0).collect();

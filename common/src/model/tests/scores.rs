@@ -2,10 +2,11 @@
 
 use proptest::prelude::*;
 
-use super::super::{Block, DIAGONAL, Frame, GRADIENT_SCALE, ModelData, ScoreModel, products_sensitivity};
+use super::super::{DIAGONAL, ScoreModel, products_sensitivity};
 use crate::job::JobSpec;
-use crate::mechanism::GRADIENT_UNITS;
 use crate::parameter::Constraint;
+use conclave_privacy::mechanism::GRADIENT_UNITS;
+use conclave_privacy::pass::{Block, Frame, GRADIENT_SCALE, ModelData};
 
 /// A regression with a numeric and a binary predictor, a column of three levels and an offset.
 pub(super) fn job(kind: &str, outcome: &str, more: &str) -> JobSpec {

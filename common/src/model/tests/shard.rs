@@ -1,7 +1,7 @@
 //! Blocks and tiles are the shard in order, with whole persons.
 
 use super::*;
-use crate::model::shard::RECORDS;
+use conclave_privacy::pass::shard::RECORDS;
 
 fn data(records: usize, persons: Option<Persons>) -> ModelData {
     let column = |shift: f64| (0..records).map(|i| shift + i as f64).collect();

@@ -52,7 +52,8 @@ fn regression(predictors: usize, records: usize) -> (Box<dyn Model>, ModelData) 
 #[test]
 #[ignore = "a measurement: cargo test -p conclave-common score_speed -- --ignored --nocapture"]
 fn score_speed() {
-    use super::super::{Blocks, Frame, Keeping, KeptWeights, Remainder};
+    use super::super::Remainder;
+    use conclave_privacy::pass::{Blocks, Frame, Keeping, KeptWeights};
     for predictors in [5, 10, 20] {
         let (model, data) = regression(predictors, 200_000);
         let d = predictors + 1;

@@ -1,11 +1,12 @@
 //! Contingency tables: counts, and how far a unit of privacy moves them.
 
 use super::*;
-use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::job::Algorithm;
-use crate::mechanism::QueryKind;
-use crate::model::{Persons, Summand, sums};
+use crate::model::{Summand, sums};
 use crate::query::{QueryError, QueryTerms};
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
+use conclave_privacy::mechanism::QueryKind;
+use conclave_privacy::pass::Persons;
 
 const UNIT: i64 = QueryKind::COUNT_UNIT as i64;
 

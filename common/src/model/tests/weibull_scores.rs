@@ -4,8 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::job::JobSpec;
-use crate::mechanism::GRADIENT_UNITS;
-use crate::model::{GRADIENT_SCALE, Model, ModelData};
+use crate::model::Model;
+use conclave_privacy::mechanism::GRADIENT_UNITS;
+use conclave_privacy::pass::{GRADIENT_SCALE, ModelData};
 
 fn model() -> Box<dyn Model> {
     let job = "name = \"s\"\nparties = [\"a\"]\nalgorithm = \"penalty\"\n[model]\nkind = \"weibull\"\noutcome = \"t\"\nevent = \"d\"\n\

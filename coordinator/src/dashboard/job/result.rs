@@ -1,7 +1,7 @@
 //! The result of a job that has ended, as its page shows it.
 
 use conclave_common::job::JobSpec;
-use conclave_common::sampler::Stage;
+use conclave_inference::sampler::Stage;
 use conclave_pages::aggregation;
 use conclave_pages::barker;
 use conclave_pages::gradients;

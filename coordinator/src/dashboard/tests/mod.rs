@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use axum::response::Response;
-use conclave_common::sampler::Draw;
+use conclave_common::query::Draw;
 use conclave_ops::web::{Fields, Visitor, Who};
 use conclave_proto::v1;
 use tokio_stream::StreamExt;

@@ -3,11 +3,11 @@
 
 use std::time::SystemTime;
 
-use conclave_common::accounting::PrivacyUnit;
 use conclave_common::job::JobSpec;
-use conclave_common::mechanism::{NoiseScale, QueryKind};
-use conclave_common::sampler::{PartyMetadata, Phase, Query};
-use conclave_common::secagg::{MaskSecret, PairKeys, confirmation_digest, cover};
+use conclave_common::query::{PartyMetadata, Phase, Query};
+use conclave_privacy::accounting::PrivacyUnit;
+use conclave_privacy::mechanism::{NoiseScale, QueryKind};
+use conclave_privacy::secagg::{MaskSecret, PairKeys, confirmation_digest, cover};
 use conclave_proto::ca::{self, KeyedPem, Validity};
 use conclave_proto::identity::{PeerIdentity, Role};
 use conclave_proto::tls::IdentityDir;
@@ -198,7 +198,7 @@ fn fault(outcome: Result<(), StopReason>) -> Fault {
 fn an_honest_round_opens_to_its_sum() {
     let (members, outcome) = asked(|_, _| {});
     outcome.unwrap();
-    let totals = conclave_common::sampler::Totals::of(&round(), members.answers()).unwrap();
+    let totals = conclave_inference::sampler::Totals::of(&round(), members.answers()).unwrap();
     assert_eq!(totals.opened(0), [303]);
 }
 

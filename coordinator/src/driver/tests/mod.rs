@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use conclave_common::sampler::PartyMetadata;
+use conclave_common::query::PartyMetadata;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::error::ErrorCode;
 use conclave_proto::v1;

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use conclave_common::accounting::{Adjacency, PrivacyUnit};
 use conclave_common::job::JobSpec;
-use conclave_common::mechanism::{NoiseScale, QueryKind};
-use conclave_common::sampler::{Opened, PartyMetadata, Phase, Query, Round};
+use conclave_common::query::{Opened, PartyMetadata, Phase, Query, Round};
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
+use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
 use super::*;
 use crate::driver::deadline::Limits;

@@ -1,11 +1,11 @@
 #![allow(clippy::unwrap_used)]
 use std::sync::Arc;
 
-use conclave_common::sampler::PartyMetadata;
+use conclave_common::query::PartyMetadata;
 use rusqlite::Connection;
 
 use super::*;
-use conclave_common::accounting::{Adjacency, PrivacyUnit};
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_proto::error::{ErrorCode, Fault};
 
 fn new_job(id: &str) -> NewJob {

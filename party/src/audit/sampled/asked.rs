@@ -1,8 +1,8 @@
 //! What is audited: which releases, over which samples, how many.
 
-use conclave_common::accounting::{PrivacyUnit, SamplingProbability};
+use conclave_privacy::accounting::{PrivacyUnit, SamplingProbability};
 
-use crate::answer::sandbox::Sandbox;
+use conclave_vault::answer::sandbox::Sandbox;
 
 /// Puts a fault into a sandbox, where a test plants one.
 pub(super) type Prepare = dyn Fn(&mut Sandbox) + Sync;

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use conclave_common::accounting::{Adjacency, Budget, gaussian_dp, mu_squared};
 use conclave_common::job::{Algorithm, JobSpec};
-use conclave_common::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity};
-use conclave_common::model::{ModelData, Persons};
+use conclave_privacy::accounting::{Adjacency, Budget, gaussian_dp, mu_squared};
+use conclave_privacy::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity};
+use conclave_privacy::pass::{ModelData, Persons};
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1;
 
 use super::asked::{Asked, Prepare, SampledAudit};
-use crate::answer::sandbox::Sandbox;
 use crate::audit::world::World;
+use conclave_vault::answer::sandbox::Sandbox;
 
 /// A unit's part of a ratio at most, in log-likelihood units.
 pub(super) const CLIP: f64 = 0.5;

@@ -5,15 +5,15 @@
 
 use std::path::Path;
 
-use conclave_common::mechanism::QueryKind;
-use conclave_common::sampler::Query;
+use conclave_common::query::Query;
+use conclave_privacy::mechanism::QueryKind;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::asked::Prepare;
 use super::design::{CLIP, Design, PARAMETERS, Record};
 use super::law::wild;
-use crate::answer::sandbox::Sandbox;
+use conclave_vault::answer::sandbox::Sandbox;
 
 /// Questions that are asked, and units that are tried at each.
 const QUESTIONS: u64 = 8;

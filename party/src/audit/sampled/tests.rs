@@ -3,19 +3,19 @@
 
 use std::cell::Cell;
 
-use conclave_common::accounting::{Adjacency, PrivacyUnit, SamplingProbability};
-use conclave_common::model::PoissonSampling;
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit, SamplingProbability};
+use conclave_privacy::pass::PoissonSampling;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
 use super::asked::{Asked, Prepare, SampledAudit};
 use super::design::Design;
 use super::run::checks;
-use crate::answer::Answerer;
-use crate::answer::sandbox::Sandbox;
-use crate::answer::tests::faults::{FloatClipped, NanNotClamped};
 use crate::audit::run::Folder;
 use crate::audit::tests::plant;
+use conclave_vault::answer::Answerer;
+use conclave_vault::answer::sandbox::Sandbox;
+use conclave_vault::answer::tests::faults::{FloatClipped, NanNotClamped};
 
 const BOTH: [Asked; 2] = [Asked::Ratios, Asked::Gradients];
 

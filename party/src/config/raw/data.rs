@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use conclave_common::accounting::{Adjacency, MAX_RECORDS_PER_PERSON, PrivacyUnit};
+use conclave_privacy::accounting::{Adjacency, MAX_RECORDS_PER_PERSON, PrivacyUnit};
 use serde::Deserialize;
 
 use super::unknown::unknown;
-use crate::data::{BadRows, DataConfig, DateScale, Format, Memory, NOT_STREAMED, Precision};
+use conclave_vault::data::{BadRows, DataConfig, DateScale, Format, Memory, NOT_STREAMED, Precision};
 
 #[derive(Deserialize)]
 pub(super) struct Data {

@@ -3,9 +3,9 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use conclave_common::accounting::{Adjacency, Budget, RESERVE_LOG2};
 use conclave_common::schema::keys::Keys;
 use conclave_ops::{Settings, web};
+use conclave_privacy::accounting::{Adjacency, Budget, RESERVE_LOG2};
 use conclave_proto::identity::valid_name;
 use conclave_proto::tls::{ProxyChoice, ProxySettings};
 use serde::Deserialize;
@@ -16,9 +16,9 @@ use super::secure::RawSecure;
 use super::unknown::unknown;
 use crate::config::ledger::{HEAD_FILE, KEY_FILE};
 use crate::config::party::PartyConfig;
-use crate::config::policy::ReplyDelay;
-use crate::data::Memory;
-use crate::ledger::{Durability, RESERVE_BLOCK, reserve_units};
+use conclave_vault::config::policy::ReplyDelay;
+use conclave_vault::data::Memory;
+use conclave_vault::ledger::{Durability, RESERVE_BLOCK, reserve_units};
 
 /// Every key of `party.toml`.
 pub const KEYS: Keys = Keys::Table(&[

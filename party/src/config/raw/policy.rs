@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use conclave_common::mechanism::QueryKind;
+use conclave_privacy::mechanism::QueryKind;
 use conclave_proto::identity::valid_name;
 use serde::Deserialize;
 
 use super::unknown::unknown;
-use crate::config::policy::{Approve, Policy, ReplyDelay};
+use conclave_vault::config::policy::{Approve, Policy, ReplyDelay};
 
 /// Least noise where the policy names none. It keeps what the discrete noise takes off the whole ledger negligible, so that
 /// quiet questions that cost next to nothing can't use up the ledger itself.

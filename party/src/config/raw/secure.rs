@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use conclave_common::accounting::Budget;
-use conclave_common::secagg::Roster;
+use conclave_privacy::accounting::Budget;
+use conclave_privacy::secagg::Roster;
 use conclave_proto::identity::valid_name;
 use serde::Deserialize;
 
 use super::unknown::unknown;
-use crate::secure::{Fingerprint, Peers, Pins, SecureSettings};
+use conclave_vault::secure::{Fingerprint, Peers, Pins, SecureSettings};
 
 /// A century: what is kept for longer is kept for ever.
 const MAX_KEEP_DAYS: i64 = 36_500;

@@ -1,11 +1,11 @@
 //! The statement's content, section by section.
 
-use conclave_common::accounting::{Adjacency, PrivacyUnit, gaussian_dp, zcdp};
 use conclave_common::job::{Algorithm, JobSpec};
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit, gaussian_dp, zcdp};
 
 use super::block::Block;
 use crate::config::PartyConfig;
-use crate::ledger::Report;
+use crate::ledger_views::Report;
 use crate::owner::figure::figure;
 use crate::owner::jobs::{JobView, State};
 use crate::owner::masked;

@@ -1,24 +1,25 @@
 #![allow(clippy::unwrap_used)]
 use std::path::Path;
 
-use conclave_common::accounting::Spent;
+use conclave_privacy::accounting::Spent;
 
-use conclave_common::accounting::gaussian_dp;
 use conclave_common::job::JobSpec;
-use conclave_common::mechanism::QueryKind;
+use conclave_privacy::accounting::gaussian_dp;
+use conclave_privacy::mechanism::QueryKind;
 
 use super::block::Block;
 use super::*;
 use crate::config::PartyConfig;
-use crate::consent::list::Decided;
-use crate::consent::{Request, Standing};
-use crate::ledger::{Ledger, report};
+use crate::ledger_views::report;
 use crate::owner::figure::figure;
 use crate::owner::jobs::JobView;
 use crate::owner::totals::JobTotals;
 use crate::owner::totals::{Released, Releases};
 use crate::owner::worst_case::worst_case;
-use crate::testing::{JOB, MEAN_TOML};
+use conclave_vault::consent::list::Decided;
+use conclave_vault::consent::{Request, Standing};
+use conclave_vault::ledger::Ledger;
+use conclave_vault::testing::{JOB, MEAN_TOML};
 
 fn config(data: &str) -> PartyConfig {
     let text = format!(
@@ -109,7 +110,7 @@ fn a_statement_says_that_the_promises_of_several_owners_add() {
 
 #[test]
 fn a_statement_on_a_masked_job_says_what_protects_and_what_if_not() {
-    let toml = crate::testing::masked_toml(5, 1);
+    let toml = conclave_vault::testing::masked_toml(5, 1);
     let text = markdown(&blocks("", &job(&toml)));
     for part in [
         "as if 4 parties' noise protects you",

@@ -163,7 +163,7 @@ impl Case {
     pub(crate) fn converted() -> [Self; 2] {
         Self::short().map(|short| {
             let (workshop, outside) = short.killed();
-            conclave_party::ledger::to_former(&workshop.path().join("party/ledger.sqlite")).expect("a ledger");
+            conclave_vault::ledger::to_former(&workshop.path().join("party/ledger.sqlite")).expect("a ledger");
             let mut case = Self::new(short.mode, SECOND.to_vec(), Some((workshop, outside)));
             let greeted = case.calls.iter().position(|call| call.kind == 'o').expect("a greeting");
             case.window = 0..greeted + 1;

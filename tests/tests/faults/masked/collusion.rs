@@ -1,6 +1,6 @@
 //! Colluders that hand over all they have: what is left of a sum is the others' noise, all of it.
 
-use conclave_common::secagg::opened;
+use conclave_privacy::secagg::opened;
 use conclave_proto::convert::query_to_wire;
 use conclave_proto::v1;
 
@@ -34,7 +34,7 @@ fn what_is_left(t: usize) -> (Lab, Numbers, Numbers) {
     let (mut masked, mut own) = (Vec::new(), Vec::new());
     for iteration in 0..ROUNDS {
         let question = lab.question(iteration);
-        let digest = conclave_common::sampler::message_digest(&roster.digest(), iteration, &lab.queries());
+        let digest = conclave_common::query::message_digest(&roster.digest(), iteration, &lab.queries());
         // What a colluder's masks add to its own number, it can add without one.
         let of_colluders =
             keys.iter().map(|keys| keys.masks(&digest, LANES as usize).into_iter().map(u64::cast_signed).collect::<Vec<i64>>());

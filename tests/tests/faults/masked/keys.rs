@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use conclave_party::ledger::{Ledger, LedgerError};
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::identity::Role;
 use conclave_proto::v1;
 use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::party_frame::Body as Said;
 use conclave_tests::recorder::signed_job;
+use conclave_vault::ledger::{Ledger, LedgerError};
 use rusqlite::Connection;
 
 use super::lab::{LANES, Lab, Seat, identity, name, released};
@@ -502,7 +502,7 @@ fn renewals_end_nothing() {
     identity(&other, &colluder, Role::Party, &name(0), 10);
     let both = format!("{}{}", lab.authority.pem, other.pem);
     std::fs::write(party.join("ca.pem"), &both).expect("CAs");
-    let mut pins = conclave_party::secure::Pins::default();
+    let mut pins = conclave_vault::secure::Pins::default();
     for seat in &lab.seats {
         pins.add(&seat.name, seat.fingerprint()).expect("a pin");
     }

@@ -3,18 +3,15 @@
 //! The first parties of a job may be colluders, which the test plays: they have identities and keys, and no process.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use conclave_common::accounting::Budget;
 use conclave_common::job::JobSpec;
-use conclave_common::mechanism::QueryKind;
-use conclave_common::sampler::Query;
-use conclave_common::secagg::{MaskSecret, Member, PairKeys, Roster};
-use conclave_party::answer::Secrecy;
-use conclave_party::config::{Approve, BadRows, DataConfig, Format, Memory, Policy, ReplyDelay};
-use conclave_party::ledger::{Durability, Ledger, LedgerSettings, Secret};
-use conclave_party::secure::{Fingerprint, MaskKeys, Pins, SecureSettings};
-use conclave_party::simulated::SimulatedParty;
+use conclave_common::query::Query;
+use conclave_party::IdentitySigner;
+use conclave_privacy::accounting::Budget;
+use conclave_privacy::mechanism::QueryKind;
+use conclave_privacy::secagg::{MaskSecret, Member, PairKeys, Roster};
 use conclave_proto::ca::{self, KeyedPem, Validity};
 use conclave_proto::convert::query_to_wire;
 use conclave_proto::identity::{PeerIdentity, Role};
@@ -23,6 +20,12 @@ use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::party_frame::Body as Said;
 use conclave_proto::{mask_key, roster, v1};
 use conclave_tests::recorder::signed_job;
+use conclave_vault::answer::Secrecy;
+use conclave_vault::answer::simulated::SimulatedParty;
+use conclave_vault::config::{Approve, Policy, ReplyDelay};
+use conclave_vault::data::{BadRows, DataConfig, Format, Memory};
+use conclave_vault::ledger::{Durability, Ledger, LedgerSettings, Secret};
+use conclave_vault::secure::{Fingerprint, MaskKeys, Pins, SecureSettings};
 use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -147,7 +150,7 @@ impl Lab {
     }
 
     /// The key that a colluder shows, signed by its own identity, whatever key it is.
-    pub(super) fn signed(&self, place: usize, public: &conclave_common::secagg::MaskPublic) -> v1::MaskKey {
+    pub(super) fn signed(&self, place: usize, public: &conclave_privacy::secagg::MaskPublic) -> v1::MaskKey {
         let identity = IdentityDir::load(&self.seats[place].identity).expect("an identity");
         mask_key::sign(&identity, &self.job.job, &self.digest(), public).expect("a signature")
     }
@@ -292,7 +295,12 @@ impl Seat {
         let secrecy = Secrecy {
             settings: self.settings.clone(),
             keys: self.keys(),
-            identity: (self.identity.clone(), self.identity.join("key.pem")),
+            signer: Arc::new(IdentitySigner {
+                party: keeping.party.clone(),
+                folder: self.identity.clone(),
+                key: self.identity.join("key.pem"),
+            }),
+            ca: self.identity.join("ca.pem"),
             revoked: Some(self.revoked()),
         };
         self.process = Some(SimulatedParty::start(&keeping, &data, policy, &self.identity)?.with_secrecy(secrecy)?);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use conclave_party::ledger::export;
+use conclave_party::ledger_views::export;
 use conclave_proto::convert::{AnswerStatus, query_to_wire};
 use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::{self, CoordinatorFrame, PartyFrame, party_frame};

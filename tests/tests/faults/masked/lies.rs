@@ -1,10 +1,10 @@
 //! A coordinator that asks different parties different things, the same thing twice, or too early.
 
-use conclave_common::sampler::message_digest;
-use conclave_common::secagg::opened;
-use conclave_party::ledger::Durability;
+use conclave_common::query::message_digest;
+use conclave_privacy::secagg::opened;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1;
+use conclave_vault::ledger::Durability;
 
 use super::lab::{LANES, Lab, released};
 

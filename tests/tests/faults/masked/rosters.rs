@@ -1,13 +1,13 @@
 //! A coordinator, a CA or a colluder that puts another key where a party's belongs, and a coordinator that shows parties different rosters.
 
-use conclave_common::secagg::{MaskPublic, opened};
-use conclave_party::secure::{Peers, Pins, SecureSettings};
+use conclave_privacy::secagg::{MaskPublic, opened};
 use conclave_proto::identity::Role;
 use conclave_proto::tls::{IdentityDir, Signature};
 use conclave_proto::v1;
 use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::party_frame::Body as Said;
 use conclave_proto::{ca, mask_key};
+use conclave_vault::secure::{Peers, Pins, SecureSettings};
 
 use super::lab::{LANES, Lab, authority, identity, name, released, secret, secure};
 use super::lies::look_uniform;
@@ -169,7 +169,7 @@ fn parties_with_different_rosters_open_nothing() {
     let roster = lab.roster(&one).digest();
     // An honest coordinator sees it before it asks anything.
     assert_eq!(confirmed.iter().map(|accepted| accepted.digest == roster).collect::<Vec<_>>(), [true, true, false, true]);
-    let d0 = conclave_common::secagg::confirmation_digest(&roster);
+    let d0 = conclave_privacy::secagg::confirmation_digest(&roster);
     let own = colluder.masks(&d0, 4);
     for (lane, own) in own.into_iter().enumerate() {
         let all = confirmed.iter().map(|accepted| accepted.confirm[lane].cast_signed());
@@ -178,7 +178,7 @@ fn parties_with_different_rosters_open_nothing() {
     let (mut singles, mut sums) = (vec![Vec::new(); 5], Vec::new());
     for iteration in 0..30 {
         let question = lab.question(iteration);
-        let digest = conclave_common::sampler::message_digest(&roster, iteration, &lab.queries());
+        let digest = conclave_common::query::message_digest(&roster, iteration, &lab.queries());
         let mut round = vec![colluder.masks(&digest, LANES as usize).into_iter().map(u64::cast_signed).collect::<Vec<i64>>()];
         for place in lab.honest() {
             round.push(released(&lab.ask(place, &question)).expect("an answer").to_vec());

@@ -2,16 +2,16 @@
 
 use std::fs;
 
-use conclave_common::sampler::message_digest;
-use conclave_common::secagg::{PairKeys, Roster};
-use conclave_party::ledger::Secret;
-use conclave_party::secure::MaskKeys;
+use conclave_common::query::message_digest;
+use conclave_privacy::secagg::{PairKeys, Roster};
 use conclave_proto::{roster, v1};
 use conclave_tests::books::Replay;
 use conclave_tests::cluster::Cluster;
 use conclave_tests::study;
 use conclave_tests::visit::Visit;
 use conclave_tests::wait::{SOON, until};
+use conclave_vault::ledger::Secret;
+use conclave_vault::secure::MaskKeys;
 use prost::Message;
 use rusqlite::Connection;
 

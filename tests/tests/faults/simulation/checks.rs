@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use conclave_common::secagg;
+use conclave_privacy::secagg;
 use conclave_proto::convert::query_to_wire;
 use conclave_tests::books::{LedgerCopy, Replay};
 use prost::Message;

@@ -1,18 +1,21 @@
 //! What all lists share: a consortium, parties whose ledgers are made once and copied for each list, and jobs that are signed once.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use conclave_common::accounting::Budget;
-use conclave_party::answer::Secrecy;
-use conclave_party::config::{Approve, BadRows, DataConfig, Format, Memory, Policy, ReplyDelay};
-use conclave_party::ledger::{Durability, LedgerSettings, Secret};
-use conclave_party::secure::{Fingerprint, MaskKeys, Pins, SecureSettings};
-use conclave_party::simulated::SimulatedParty;
+use conclave_party::IdentitySigner;
+use conclave_privacy::accounting::Budget;
 use conclave_proto::ca::{self, Validity};
 use conclave_proto::identity::{PeerIdentity, Role};
 use conclave_proto::v1;
 use conclave_tests::recorder::signed_job;
+use conclave_vault::answer::Secrecy;
+use conclave_vault::answer::simulated::SimulatedParty;
+use conclave_vault::config::{Approve, Policy, ReplyDelay};
+use conclave_vault::data::{BadRows, DataConfig, Format, Memory};
+use conclave_vault::ledger::{Durability, LedgerSettings, Secret};
+use conclave_vault::secure::{Fingerprint, MaskKeys, Pins, SecureSettings};
 use tempfile::TempDir;
 
 /// Every party there is; a job names the first two, or all.
@@ -129,7 +132,12 @@ impl Fixture {
                 ..SecureSettings::default()
             },
             keys: MaskKeys::beside(&keeping.secret, Secret::load(&keeping.secret).expect("a secret")),
-            identity: (identity.clone(), identity.join("key.pem")),
+            signer: Arc::new(IdentitySigner {
+                party: keeping.party.clone(),
+                folder: identity.clone(),
+                key: identity.join("key.pem"),
+            }),
+            ca: identity.join("ca.pem"),
             revoked: None,
         };
         let party = SimulatedParty::start(&keeping, &data, policy, &identity);

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use conclave_party::ledger::Durability;
-use conclave_party::simulated::SimulatedParty;
 use conclave_proto::v1::{CoordinatorFrame, PartyFrame};
+use conclave_vault::answer::simulated::SimulatedParty;
+use conclave_vault::ledger::Durability;
 use tokio::sync::mpsc;
 
 use super::fixture::{Fixture, NAMES};

@@ -4,11 +4,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use conclave_coordinator::simulated::{self as coordinator, SimulatedCoordinator};
-use conclave_party::ledger::Durability;
-use conclave_party::simulated as party;
 use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::party_frame::Body as Said;
 use conclave_proto::v1::{CoordinatorFrame, Heartbeat, Hello, PartyFrame, Query};
+use conclave_vault::answer::simulated as party;
+use conclave_vault::ledger::Durability;
 use prost::Message;
 use rusqlite::Connection;
 use tempfile::TempDir;

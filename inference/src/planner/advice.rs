@@ -1,0 +1,144 @@
+//! What to change to get more.
+
+use super::cost_model::CostModel;
+use super::outcome::{Plan, kappa};
+use super::samples;
+use conclave_common::job::{Algorithm, JobSpec, ProposalKind};
+use conclave_privacy::accounting::{gaussian_dp, mu_squared};
+
+/// Effective draws that diagnostics ask for (Vehtari et al. 2021: 100 per chain of four).
+const WANTED: f64 = 400.0;
+/// A total noise off its best by more than this factor is worth a word.
+const NOISE_FACTOR: f64 = 1.25;
+/// What would do is named with this much to spare.
+const ROOM: f64 = 1.05;
+/// A search leaves at least this share of a budget.
+const LEAST_KEPT: f64 = 0.05;
+/// A share of the budget before the first kept draw above this is worth a word.
+const WARMUP_SHARE: f64 = 0.4;
+
+/// What advice is made of, besides the plan.
+pub(super) struct Known {
+    /// Total noise sd of a release summed over parties.
+    pub(super) sigma: f64,
+    /// Kept draws per chain that the budget holds.
+    pub(super) affordable: u64,
+    pub(super) needed: Needed,
+    /// Whether the guess of several parameters says nothing of how they go together.
+    pub(super) uncorrelated: bool,
+}
+
+/// What it takes to get anywhere.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Needed {
+    /// Epsilon for the first kept draws, at the job's delta.
+    first: f64,
+    /// Epsilon for [`WANTED`] effective draws of every parameter; `NaN` where those are not known.
+    wanted: f64,
+    /// How many times the records would do for the latter.
+    records: f64,
+}
+
+impl Needed {
+    /// A search takes a share of any budget, a warm-up's and a draw's costs are what they are; all fall as the number of records grows.
+    pub(super) fn of(spec: &JobSpec, costs: &CostModel, limit_units: u64) -> Self {
+        let (limit, delta) = (limit_units as f64, spec.privacy.budget.delta);
+        let before = costs.rounds_before_sampling();
+        let (begun, first) = (costs.cost_of(before), costs.cost_of(before + 1));
+        let searched = costs.search_cost().min(begun);
+        let kept = (1.0 - searched / limit).max(LEAST_KEPT);
+        let least = costs.efficiency().iter().copied().filter(|one| one.is_finite()).fold(f64::INFINITY, f64::min);
+        let draws = WANTED / (least * f64::from(spec.sampler.chains)).max(f64::MIN_POSITIVE);
+        let wanted = ROOM * (begun - searched + draws * (first - begun)) / kept;
+        let epsilon = |units: f64| gaussian_dp::epsilon((units * mu_squared(1)).sqrt(), delta);
+        let known = least.is_finite() && least > 0.0;
+        Self {
+            first: epsilon(ROOM * (first - searched) / kept),
+            wanted: if known { epsilon(wanted) } else { f64::NAN },
+            records: wanted / limit,
+        }
+    }
+}
+
+pub(super) fn advice(spec: &JobSpec, plan: &Plan, known: &Known) -> Vec<String> {
+    let Known { sigma, affordable, .. } = *known;
+    let mut out = Vec::new();
+    out.extend(length(spec, plan, affordable, known.needed));
+    out.extend(effective(spec, plan));
+    let best = spec.sampler.proposal.total_noise_sd();
+    // Algorithm 3's noise is in widths of a statistic's range, which says nothing of a ratio's.
+    let of_ratios = spec.algorithm == Algorithm::Penalty;
+    if known.uncorrelated {
+        out.push(
+            "the guess of the posterior says nothing of how parameters go together, and they are planned as independent: correlated ones get \
+             fewer effective draws. A rehearsal knows, or plan.correlations says."
+                .to_owned(),
+        );
+    }
+    if of_ratios && (sigma > best * NOISE_FACTOR || sigma < best / NOISE_FACTOR) {
+        out.push(format!(
+            "the noise of all parties together has sd {sigma:.2}; {} moves make the most of a budget near {best}: leave noise_sd at \"auto\".",
+            spec.sampler.proposal.as_str()
+        ));
+    }
+    if spec.sampler.proposal != ProposalKind::Guided {
+        let gain = kappa(ProposalKind::Guided) / kappa(spec.sampler.proposal);
+        out.push(format!("proposal = {{ kind = \"guided\" }} gives about {gain:.1} times the effective draws at the same cost."));
+    }
+    if plan.warmup_share > WARMUP_SHARE {
+        out.push(format!(
+            "{:.0}% of the budget goes before the first kept draw: shorten the warm-up, or give starting values and radii from a rehearsal.",
+            100.0 * plan.warmup_share
+        ));
+    }
+    out.extend(samples::advice(spec));
+    out
+}
+
+fn length(spec: &JobSpec, plan: &Plan, affordable: u64, needed: Needed) -> Option<String> {
+    if plan.stopped_by == "budget" {
+        return Some(if plan.draws == 0 {
+            let enough = if needed.wanted.is_finite() {
+                format!(
+                    ", epsilon = {:.1} (or {:.1} times the records) some {WANTED:.0} effective draws of every parameter",
+                    needed.wanted, needed.records
+                )
+            } else {
+                String::new()
+            };
+            format!(
+                "the budget ends before the first kept draw: epsilon = {:.1} would keep the first ones{enough}; or shorten the warm-up.",
+                needed.first
+            )
+        } else {
+            format!("the budget ends the run after {} of {} draws per chain.", plan.draws, spec.sampler.draws)
+        });
+    }
+    let more = affordable as f64 / plan.draws.max(1) as f64;
+    (more > 1.1).then(|| {
+        format!(
+            "all {} draws per chain take {:.0}% of the budget: draws = {affordable} would use it all and give {more:.1} times the \
+             effective draws.",
+            plan.draws,
+            100.0 * plan.budget_share
+        )
+    })
+}
+
+fn effective(spec: &JobSpec, plan: &Plan) -> Option<String> {
+    let least = plan.ess.iter().filter(|row| row.ess.is_finite()).min_by(|a, b| a.ess.total_cmp(&b.ess))?;
+    if least.ess >= WANTED || plan.draws == 0 {
+        return None;
+    }
+    // Kept draws, and so effective ones, are in proportion to what is left of mu^2 after the warm-up.
+    let budget = &spec.privacy.budget;
+    let mu = gaussian_dp::mu(budget.epsilon, budget.delta);
+    let sampling = (plan.budget_share - plan.warmup_share).max(1e-9);
+    let needed = mu * (plan.warmup_share + sampling * WANTED / least.ess.max(1e-9)).sqrt();
+    let epsilon = gaussian_dp::epsilon(needed, budget.delta);
+    Some(format!(
+        "{} gets {:.0} effective draws; {WANTED:.0} need epsilon = {epsilon:.1} (and as many more draws), narrower bounds of its column, fewer \
+         parameters, or larger shards: effective draws grow as the square of mu, as the number of records, and fall as the number of parties.",
+        least.name, least.ess
+    ))
+}

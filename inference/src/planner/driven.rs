@@ -1,0 +1,77 @@
+//! The plan of a job whose chains gradients drive: by the settings that its sampler will have, about a guess of the posterior.
+
+use super::outcome::{ParameterPlan, PartyPlan, Plan, PlanError};
+use super::samples;
+use super::stand_in::{Guess, StandIn};
+use super::theorem_1::iterations as theorem_1;
+use super::zcdp_budget::zcdp_units;
+use crate::sampler;
+use crate::sampler::{Foreseen, acceptance};
+use conclave_common::job::JobSpec;
+use conclave_common::query::PartyMetadata;
+use conclave_privacy::accounting::{PrivacyFilter, advanced_composition, mu_squared};
+
+/// Effective draws below which it is worth a word.
+const FEW: f64 = 100.0;
+
+/// Plans a job by `hmc`, or by stochastic gradients.
+///
+/// # Errors
+/// A guess that does not fit the job; a budget that holds no step.
+pub(super) fn driven(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
+    let stand_in = StandIn::new(spec, guess)?;
+    let parties = PartyMetadata::of_rows(&guess.records);
+    let spec = &*sampler::settled(spec, &parties);
+    let (mean, precision) = stand_in.moments();
+    let seen = sampler::foresee(spec, &parties, mean, precision)?;
+    let Foreseen { search, search_share, warmup, draws, step_share, acceptance, polish, .. } = seen;
+    // Steps that no draw is of are all paid for before the first that is.
+    let (sweep_draws, sweep_share) = polish.map_or((0, 0.0), |polish| (polish.draws, polish.share));
+    let kept_share = if polish.is_some() { sweep_share } else { draws as f64 * step_share };
+    let before = if polish.is_some() { warmup + draws } else { warmup };
+    let of_a_step = seen.messages_of_a_step;
+    let budget = spec.privacy.budget;
+    let limit = PrivacyFilter::new(&budget)?.limit_units();
+    let affordable =
+        |share: f64| search + of_a_step * ((share - search_share - sweep_share).max(0.0) / step_share) as u64 + sweep_draws;
+    let chains = u64::from(spec.sampler.chains).max(1);
+    // The queries of a step, a gradient and a remainder that costs next to nothing, as queries that cost the same.
+    let mean_price = step_share * limit as f64 / (of_a_step * chains) as f64;
+    let mu0 = mu_squared(mean_price as u64).sqrt();
+    let party = |(name, records): (&String, &u64)| PartyPlan {
+        name: name.clone(),
+        iterations_gdp: affordable(1.0),
+        iterations_zcdp: affordable(zcdp_units(&budget) as f64 / limit as f64),
+        iterations_advanced: advanced_composition::queries_allowed(mu0, budget.epsilon, budget.delta) / chains,
+        iterations_theorem_1: theorem_1(mu0, *records, budget.epsilon, budget.delta).k / chains,
+    };
+    let names = spec.model.parameter_names();
+    let ess = names.iter().zip(&seen.ess).map(|(name, ess)| ParameterPlan { name: name.clone(), ess: *ess, kappa: f64::NAN });
+    let mut plan = Plan {
+        parties: spec.parties.iter().zip(&guess.records).map(party).collect(),
+        chains: spec.sampler.chains,
+        acceptance_rate: acceptance,
+        acceptance_small_steps: acceptance::expected_acceptance(0.0, 0.0),
+        ess: ess.collect(),
+        iterations: search + of_a_step * (warmup + draws) + sweep_draws,
+        draws: if polish.is_some() { sweep_draws } else { draws },
+        stopped_by: if polish.is_none() && draws < spec.sampler.draws { "budget" } else { "draws" },
+        budget_share: (search_share + before as f64 * step_share + kept_share).min(1.0),
+        warmup_share: (search_share + before as f64 * step_share).min(1.0),
+        advice: Vec::new(),
+    };
+    plan.advice = advice(&plan).into_iter().chain(samples::advice(spec)).collect();
+    Ok(plan)
+}
+
+fn advice(plan: &Plan) -> Vec<String> {
+    let least = plan.ess.iter().map(|row| row.ess).fold(f64::INFINITY, f64::min);
+    let few = (least < FEW).then(|| {
+        format!(
+            "{least:.0} effective draws leave a mean uncertain by {:.2} posterior sds: they go with the square of epsilon where that is small, and with the \
+             number of records",
+            least.max(1.0).sqrt().recip()
+        )
+    });
+    few.into_iter().collect()
+}

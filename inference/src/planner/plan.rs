@@ -1,0 +1,114 @@
+//! Planning runs the cost model of a job and counts how far each accounting reaches.
+
+use super::advice;
+use super::cost_model::CostModel;
+use super::driven::driven;
+use super::outcome::{ParameterPlan, PartyPlan, Plan, PlanError};
+use super::stand_in::Guess;
+use super::theorem_1::iterations as theorem_1;
+use super::zcdp_budget::zcdp_units;
+use crate::sampler;
+use crate::sampler::{Expected, acceptance};
+use conclave_common::job::{Algorithm, JobSpec};
+use conclave_common::parameter::Constraint;
+use conclave_common::query::PartyMetadata;
+use conclave_privacy::accounting::{PrivacyFilter, advanced_composition, mu_squared};
+
+/// Plans a job. `guess` has one record count per party and one mean, row and column per parameter.
+///
+/// # Errors
+/// [`PlanError`]: a guess that does not fit, or a job whose queries can't be asked.
+pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
+    if spec.algorithm.follows_gradients() {
+        return driven(spec, guess);
+    }
+    if spec.algorithm == Algorithm::Augmentation {
+        return Err(PlanError::ReleasedOnce);
+    }
+    let budget = spec.privacy.budget;
+    let filter = PrivacyFilter::new(&budget)?;
+    let costs = CostModel::run(spec, guess, filter.limit_units())?;
+    let afford = |units: u64| costs.rounds_within(units);
+    let gdp = afford(filter.limit_units());
+    let zcdp = afford(zcdp_units(&budget).min(filter.limit_units()));
+    let chains = u64::from(spec.sampler.chains);
+    let statistics = spec.algorithm == Algorithm::PenaltyExpFamily;
+    // Algorithm 3 releases every component for every chain.
+    let components =
+        spec.build_model().exponential_family().filter(|_| statistics).map_or(1, |family| family.ranges().len() as u64);
+    let per_round = (chains * components).max(1);
+    let mu0 = mu_squared(costs.mean_price() as u64).sqrt();
+    let advanced = advanced_composition::queries_allowed(mu0, budget.epsilon, budget.delta) / per_round;
+    let parties = spec.parties.iter().zip(&guess.records).map(|(name, records)| PartyPlan {
+        name: name.clone(),
+        iterations_gdp: gdp,
+        iterations_zcdp: zcdp,
+        iterations_advanced: advanced,
+        iterations_theorem_1: theorem_1(mu0, *records, budget.epsilon, budget.delta).k / per_round,
+    });
+    let parties = parties.collect();
+    let before = costs.rounds_before_sampling();
+    let wanted = before.saturating_add(spec.sampler.draws);
+    let iterations = gdp.min(wanted);
+    let draws = iterations.saturating_sub(before);
+    let names = spec.model.parameter_names();
+    let sigma2 = spec.ratio_variance();
+    let effective = costs.effective(spec.sampler.draws, filter.limit_units());
+    let kappas = costs.kappas(&spec.transform(), sigma2);
+    let ess =
+        names.iter().zip(effective).zip(kappas).map(|((name, ess), kappa)| ParameterPlan { name: name.clone(), ess, kappa });
+    let limit = filter.limit_units() as f64;
+    let mut plan = Plan {
+        parties,
+        chains: spec.sampler.chains,
+        acceptance_rate: costs.acceptance(),
+        acceptance_small_steps: match spec.algorithm {
+            // Barker's test takes every second step of no length, whatever its noise.
+            Algorithm::Barker => 0.5,
+            _ if statistics => f64::NAN,
+            _ => acceptance::expected_acceptance(0.0, sigma2.sqrt()),
+        },
+        ess: ess.collect(),
+        iterations,
+        draws,
+        stopped_by: if gdp < wanted { "budget" } else { "draws" },
+        budget_share: if gdp < wanted {
+            costs.cost_within(filter.limit_units()) / limit
+        } else {
+            costs.cost_of(iterations) / limit
+        }
+        .min(1.0),
+        warmup_share: (costs.cost_of(before.min(gdp)) / limit).min(1.0),
+        advice: Vec::new(),
+    };
+    let known = advice::Known {
+        sigma: sigma2.sqrt(),
+        affordable: gdp.saturating_sub(before),
+        needed: advice::Needed::of(spec, &costs, filter.limit_units()),
+        uncorrelated: !statistics && unsaid(spec, guess),
+    };
+    plan.advice = advice::advice(spec, &plan, &known);
+    Ok(plan)
+}
+
+/// Whether parameters that may go together are guessed, and nobody says how they do. Those that add up to 1 do as they must.
+fn unsaid(spec: &JobSpec, guess: &Guess) -> bool {
+    let said = spec.plan.as_ref().is_some_and(|plan| plan.correlations.is_some());
+    let free = spec.model.constraints().iter().filter(|constraint| !matches!(constraint, Constraint::Simplex { .. })).count();
+    free > 1 && !said && guess.is_independent()
+}
+
+/// What to expect in the best case of a job by `noisy-statistics`, from its number of records per party alone; `None` of one by another
+/// algorithm.
+///
+/// # Errors
+/// Another number of counts than of parties; a budget that is none.
+pub fn expect(spec: &JobSpec, records: &[u64]) -> Result<Option<Expected>, PlanError> {
+    if records.len() != spec.parties.len() {
+        return Err(PlanError::Guess(format!("{} record counts for {} parties", records.len(), spec.parties.len())));
+    }
+    if spec.algorithm != Algorithm::NoisyStatistics {
+        return Ok(None);
+    }
+    Ok(Some(sampler::expectation(spec, &PartyMetadata::of_rows(records))?))
+}

@@ -1,0 +1,160 @@
+//! One run of a job against the stand-in: what its rounds cost, and what its chains drew.
+
+use crate::diagnostics;
+use conclave_common::job::JobSpec;
+use conclave_common::query::{Draw, Phase, Round};
+
+/// Draws of a chain that are looked at where it mixes slowly.
+const THINNED: usize = 4096;
+/// Of which at most this share is effective.
+const SLOW: f64 = 0.1;
+
+/// What one run found.
+pub(super) struct Walk {
+    /// Units of 2^-48 of mu^2 that a party has spent after each round.
+    cumulative: Vec<u64>,
+    /// Rounds before the first of sampling, so far.
+    pub(super) before: u64,
+    /// Rounds of sampling, and their queries.
+    sampled: (u64, u64),
+    /// Units of 2^-48 of mu^2 that went into the search for the mode.
+    pub(super) searched: u64,
+    /// Queries of all phases.
+    pub(super) asked: u64,
+    /// `[parameter][chain][draw]` of sampling.
+    draws: Vec<Vec<Vec<f64>>>,
+    /// Share of proposals accepted while sampling.
+    pub(super) acceptance: f64,
+    /// Sum over sampling queries of each coordinate's squared move, unconstrained.
+    pub(super) moved: Vec<f64>,
+}
+
+impl Walk {
+    pub(super) fn new(spec: &JobSpec, coordinates: usize) -> Self {
+        Self {
+            cumulative: Vec::new(),
+            before: 0,
+            sampled: (0, 0),
+            searched: 0,
+            asked: 0,
+            draws: vec![vec![Vec::new(); spec.sampler.chains as usize]; spec.dimension()],
+            acceptance: f64::NAN,
+            moved: vec![0.0; coordinates],
+        }
+    }
+
+    /// Takes note of a round of sampling, before [`Self::asks`].
+    pub(super) fn samples(&mut self, round: &Round, unconstrain: impl Fn(&[f64]) -> Vec<f64>) {
+        self.sampled = (self.sampled.0 + 1, self.sampled.1 + round.queries.len() as u64);
+        for query in round.queries.iter().filter(|query| !query.from.is_empty()) {
+            let (from, to) = (unconstrain(&query.from), unconstrain(&query.to));
+            self.moved.iter_mut().zip(from.iter().zip(&to)).for_each(|(sum, (from, to))| *sum += (to - from).powi(2));
+        }
+    }
+
+    /// Takes note of any round, and of what a party has spent before it and with it.
+    pub(super) fn asks(&mut self, round: &Round, before: u64, spent: u64) {
+        if round.phase == Phase::Locate {
+            self.searched += spent - before;
+        }
+        self.asked += round.queries.len() as u64;
+        self.cumulative.push(spent);
+        if self.sampled.0 == 0 {
+            self.before += 1;
+        }
+    }
+
+    pub(super) fn takes(&mut self, draws: &[Draw]) {
+        for draw in draws.iter().filter(|draw| !draw.warmup) {
+            draw.theta.iter().zip(&mut self.draws).for_each(|(x, chains)| chains[draw.chain as usize].push(*x));
+        }
+    }
+
+    pub(super) fn forget_draws(&mut self) {
+        self.acceptance = f64::NAN;
+        self.draws.iter_mut().for_each(Vec::clear);
+    }
+
+    pub(super) fn parameters(&self) -> usize {
+        self.draws.len()
+    }
+
+    /// Queries of sampling.
+    pub(super) fn queries(&self) -> u64 {
+        self.sampled.1
+    }
+
+    /// Whether the first round of sampling stays within a sum of charges.
+    pub(super) fn reaches_sampling(&self, units: u64) -> bool {
+        self.sampled.0 > 0 && self.cumulative.get(self.before as usize).is_some_and(|spent| *spent <= units)
+    }
+
+    /// How many rounds stay within a sum of charges.
+    pub(super) fn rounds_within(&self, units: u64) -> u64 {
+        let within = self.cumulative.partition_point(|spent| *spent <= units);
+        let Some(last) = self.cumulative.last().filter(|_| within == self.cumulative.len()) else { return within as u64 };
+        let (rounds, cost) = self.sampling();
+        within as u64 + u64::try_from(u128::from(units - last) * u128::from(rounds) / u128::from(cost.max(1))).unwrap_or(u64::MAX)
+    }
+
+    /// What so many rounds cost, in units of 2^-48 of mu^2.
+    pub(super) fn cost_of(&self, rounds: u64) -> f64 {
+        let at = usize::try_from(rounds).unwrap_or(usize::MAX).min(self.cumulative.len());
+        let walked = at.checked_sub(1).map_or(0.0, |last| self.cumulative[last] as f64);
+        let (sampled, cost) = self.sampling();
+        walked + (rounds - at as u64) as f64 * cost as f64 / sampled.max(1) as f64
+    }
+
+    /// Mean charge of a query of sampling.
+    pub(super) fn mean_price(&self) -> f64 {
+        self.sampling().1 as f64 / self.queries().max(1) as f64
+    }
+
+    /// Rounds of sampling and what they cost.
+    fn sampling(&self) -> (u64, u64) {
+        let before = (self.before as usize).checked_sub(1).map_or(0, |last| self.cumulative[last]);
+        (self.sampled.0, self.cumulative.last().map_or(0, |all| all - before))
+    }
+
+    /// Effective draws of a parameter's mean in the first so many draws of each chain; beyond what was walked, as many as there would be at
+    /// the same rate.
+    pub(super) fn effective(&self, parameter: usize, kept: u64) -> f64 {
+        let Some(walked) = self.draws[parameter].first().map(Vec::len) else { return f64::NAN };
+        let length = usize::try_from(kept).unwrap_or(usize::MAX).min(walked).max(1);
+        // One stretch after the other, each as a run of its own: together they know better.
+        let of = |stretch: usize| {
+            let chains = self.draws[parameter].iter().map(|chain| &chain[stretch * length..(stretch + 1) * length]);
+            effective(&chains.collect::<Vec<&[f64]>>())
+        };
+        let stretches = walked / length;
+        let found = (0..stretches).map(of).sum::<f64>() / stretches.max(1) as f64;
+        found * kept as f64 / length as f64
+    }
+
+    /// Effective draws per draw of each chain, in the long run.
+    pub(super) fn efficiency(&self, parameter: usize) -> f64 {
+        let walked = self.draws[parameter].first().map_or(0, Vec::len);
+        let draws = (walked * self.draws[parameter].len()) as f64;
+        // Chains that mix slowly have as many effective draws when only some of their draws are looked at, and far fewer lags.
+        let stride = walked / THINNED + 1;
+        let thinned = self.draws[parameter].iter().map(|chain| chain.iter().step_by(stride).copied().collect());
+        let few = effective(&slices(&thinned.collect::<Vec<Vec<f64>>>()));
+        if few < SLOW * draws / stride as f64 { few / draws } else { effective(&slices(&self.draws[parameter])) / draws }
+    }
+
+    /// Draws of all chains, where they tell anything.
+    pub(super) fn drawn(&self) -> usize {
+        self.draws.first().map_or(0, |chains| chains.iter().map(Vec::len).sum())
+    }
+}
+
+/// Effective draws of a parameter's mean. Of fewer than four draws nothing is known, and chains that never move tell nothing: they count for
+/// nothing.
+fn effective(chains: &[&[f64]]) -> f64 {
+    let moved = chains.iter().any(|chain| chain.iter().any(|x| *x != chain[0]));
+    Some(diagnostics::ess(chains)).filter(|ess| moved && ess.is_finite()).unwrap_or(0.0)
+}
+
+fn slices(chains: &[Vec<f64>]) -> Vec<&[f64]> {
+    chains.iter().map(Vec::as_slice).collect()
+}

@@ -1,0 +1,118 @@
+//! The chains of a job on what its parties have released.
+
+use std::sync::Arc;
+
+use super::chain::{Chain, Start, Sweep};
+use super::conditional::Conditional;
+use super::law::RecordLaw;
+use super::line_law::{Line, LineLaw};
+use super::linear_law::LinearLaw;
+use super::noise::{GaussianNoise, Residuals};
+use super::records::Count;
+use super::release::{PartyRelease, Release};
+use super::start;
+use super::table_law::TableLaw;
+use crate::sampler::error::SamplerError;
+use crate::sampler::statistic::ReleasedStatistic;
+use crate::sampler::target::Target;
+use conclave_common::parameter::Prior;
+use conclave_common::schema::{ColumnSpec, Family, ModelSpec, Regression};
+use conclave_privacy::mechanism::{NoiseScale, QueryKind};
+use conclave_privacy::pass::StatisticGrid;
+
+/// A party's release, of no record yet, and its number of records.
+type Party = (Residuals<GaussianNoise>, Count);
+
+/// All chains; `release` has learnt the totals of these releases.
+///
+/// # Errors
+/// A model that augmentation is not for; releases that do not fit it.
+pub(super) fn chains(
+    target: &Arc<Target>,
+    release: &Release,
+    noise: NoiseScale,
+    releases: &[PartyRelease],
+) -> Result<Vec<Box<dyn Sweep>>, SamplerError> {
+    // A sum that alone is opened is one release, of all records and with everybody's noise.
+    let draws = (target.spec.parties.len() / releases.len().max(1)) as u32;
+    let party = |party: &PartyRelease| {
+        let start = release.count(party);
+        let count = party.records.map_or(Count::Unknown { start }, Count::Known);
+        let noise = vec![GaussianNoise { scale: noise.units(), draws }; party.answers.len()];
+        let residuals = Residuals::new(&party.answers, &noise).ok_or(SamplerError::Shape("a release of no component"))?;
+        Ok((residuals, count))
+    };
+    let parties = releases.iter().map(party).collect::<Result<Vec<_>, SamplerError>>()?;
+    let statistic = match release {
+        Release::Tables(tables) => {
+            let unit = QueryKind::COUNT_UNIT as i64;
+            let law = TableLaw::new(tables.classes(), tables.levels(), concentrations(&target.spec.priors), unit, true);
+            let starts = (0..target.spec.sampler.chains).map(|id| at_prior(target, &law, id)).collect();
+            return Ok(build(target, law, starts, &parties));
+        }
+        Release::Statistic(statistic) => statistic,
+    };
+    let spec = &target.spec;
+    let line = |line: Line| -> Result<_, SamplerError> {
+        let law = LineLaw::new(line, spec.priors[0], statistic.grids[0], spec.build_model());
+        Ok(build(target, law, start::around(target, &statistic.mode(target)?), &parties))
+    };
+    match &spec.model {
+        ModelSpec::Bernoulli { .. } => line(Line::Bernoulli),
+        ModelSpec::PoissonMean { outcome } => line(Line::Poisson(column(target, outcome)?)),
+        ModelSpec::GaussianMean { outcome, sd } => line(Line::Gaussian { sd: sd / column(target, outcome)?.half_width() }),
+        ModelSpec::Regression(regression) => linear(target, regression, statistic, (noise, releases), &parties),
+        _ => Err(SamplerError::NoRecordLaw(spec.model.kind())),
+    }
+}
+
+/// Chains of a linear regression of known error.
+fn linear(
+    target: &Arc<Target>,
+    regression: &Regression,
+    statistic: &ReleasedStatistic,
+    (noise, releases): (NoiseScale, &[PartyRelease]),
+    parties: &[Party],
+) -> Result<Vec<Box<dyn Sweep>>, SamplerError> {
+    let refused = || SamplerError::NoRecordLaw(target.spec.model.kind());
+    let Family::Linear { sd: Some(sd) } = regression.family else { return Err(refused()) };
+    let sd = sd / column(target, &regression.outcome)?.half_width();
+    let grids = &statistic.grids;
+    let law = LinearLaw::new(sd, regression.design.intercept, &target.spec.priors, grids);
+    let law = law.ok_or_else(refused)?;
+    let total = |(j, grid): (usize, &StatisticGrid)| {
+        grid.step * releases.iter().filter_map(|release| release.answers.get(j)).map(|units| *units as f64).sum::<f64>()
+    };
+    let totals: Vec<f64> = grids.iter().enumerate().map(total).collect();
+    let widest = grids.iter().map(|grid| grid.step).fold(0.0, f64::max);
+    let noise_sd = widest * noise.units() as f64 * statistic.parties.sqrt();
+    let rough = law.rough(&totals, statistic.records, noise_sd);
+    Ok(build(target, law, start::around(target, &rough), parties))
+}
+
+fn column(target: &Target, name: &str) -> Result<ColumnSpec, SamplerError> {
+    target.spec.columns.get(name).cloned().ok_or(SamplerError::NoRecordLaw(target.spec.model.kind()))
+}
+
+/// The concentrations of dirichlet priors.
+fn concentrations(priors: &[Prior]) -> Vec<f64> {
+    let one = |prior: &Prior| if let Prior::Dirichlet { concentration, .. } = prior { *concentration } else { 1.0 };
+    priors.iter().map(one).collect()
+}
+
+/// A chain's start as the job gives it, or at a draw of a prior that is conjugate: theta given no record.
+fn at_prior<L: RecordLaw>(target: &Target, law: &L, id: u32) -> Start {
+    let drawn = || {
+        let (mut theta, mut rng) = (start::centre(target), start::stream(target, id));
+        let mut conditional = Conditional::new(target, &[], &mut rng);
+        law.step(&vec![0.0; law.summary()], &mut theta, &mut law.nuisance(), &mut conditional);
+        theta
+    };
+    Start { id, theta: start::given(target).unwrap_or_else(drawn), steps: Arc::from([]) }
+}
+
+fn build<L: RecordLaw + 'static>(target: &Arc<Target>, law: L, starts: Vec<Start>, parties: &[Party]) -> Vec<Box<dyn Sweep>> {
+    let law = Arc::new(law);
+    let chain = |start| Box::new(Chain::new(Arc::clone(&law), Arc::clone(target), start, parties.to_vec())) as Box<dyn Sweep>;
+    starts.into_iter().map(chain).collect()
+}

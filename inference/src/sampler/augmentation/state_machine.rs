@@ -1,0 +1,195 @@
+//! Data augmentation as a state machine: one round, and then draws that ask nothing.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::chain::{Sweep, Swept};
+use super::ensemble::chains;
+use super::release::{PartyRelease, Release};
+use crate::sampler::error::SamplerError;
+use crate::sampler::interface::{Next, Sampler};
+use crate::sampler::messages::Messages;
+use crate::sampler::target::Target;
+use crate::sampler::totals::Totals;
+use crate::sampler::warmup::WarmupWatch;
+use conclave_common::job::JobSpec;
+use conclave_common::query::PartyMetadata;
+use conclave_common::query::{Draw, Phase};
+use conclave_privacy::mechanism::NoiseScale;
+
+/// The most latent records of all parties, unless the job forces more: beyond them the records' law is as good as normal,
+/// and what they tell of theta is had without them.
+const MOST_RECORDS: u64 = 100_000;
+/// Record updates of all chains in one slice of work, about: a part of a second.
+const SLICE: usize = 1 << 20;
+/// Sweeps of a chain in one slice, at most.
+const MOST_SWEEPS: usize = 1 << 12;
+
+/// The sampler of `algorithm = "augmentation"`.
+pub(crate) struct Augmentation {
+    target: Arc<Target>,
+    release: Release,
+    noise: NoiseScale,
+    /// Records of each party, or of all where their sum alone is opened, where their number is public.
+    records: Vec<Option<usize>>,
+    messages: Messages,
+    /// None before the release is in.
+    chains: Vec<Box<dyn Sweep>>,
+    warmup: WarmupWatch,
+    phase: Phase,
+    /// Sweeps of every chain in the present phase.
+    sweeps: u64,
+    /// Records proposed and accepted in the present phase.
+    proposed: u64,
+    accepted: u64,
+    draws: Vec<Draw>,
+}
+
+impl Augmentation {
+    /// The sampler at its start.
+    ///
+    /// # Errors
+    /// A model that is not for it; a party that does not protect what the release needs; more records than are sensible,
+    /// unless the job forces them; a budget that is too small.
+    pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
+        let target = Arc::new(Target::new(spec));
+        let release = Release::new(&target, parties)?;
+        let noise = release.noise(&target, parties)?;
+        let known = |party: &PartyMetadata| party.records().map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+        let records: Vec<Option<usize>> = if spec.aggregation.is_secure() {
+            vec![parties.iter().map(known).try_fold(0_usize, |sum, n| Some(sum.saturating_add(n?)))]
+        } else {
+            parties.iter().map(known).collect()
+        };
+        sensible(spec, records.iter().flatten())?;
+        let warmup = WarmupWatch::new(spec, 1);
+        let mut sampler = Self {
+            target,
+            release,
+            noise,
+            records,
+            messages: Messages::new(spec),
+            chains: Vec::new(),
+            warmup,
+            phase: Phase::Warmup,
+            sweeps: 0,
+            proposed: 0,
+            accepted: 0,
+            draws: Vec::new(),
+        };
+        sampler.enter_sampling_when_due();
+        Ok(sampler)
+    }
+
+    fn finished(&self) -> bool {
+        self.phase == Phase::Sampling && self.sweeps >= self.target.spec.sampler.draws
+    }
+
+    fn enter_sampling_when_due(&mut self) {
+        if self.phase == Phase::Warmup && self.warmup.over(self.sweeps) {
+            (self.phase, self.sweeps, self.proposed, self.accepted) = (Phase::Sampling, 0, 0, 0);
+        }
+    }
+
+    /// Sweeps of every chain in the next slice. How they are sliced changes no draw.
+    fn slice(&self) -> usize {
+        let records: usize = self.chains.iter().map(|chain| chain.records().max(1)).sum();
+        let left = if self.phase == Phase::Sampling {
+            usize::try_from(self.target.spec.sampler.draws - self.sweeps).unwrap_or(usize::MAX)
+        } else {
+            MOST_SWEEPS
+        };
+        (SLICE / records.max(1)).clamp(1, MOST_SWEEPS).min(left)
+    }
+
+    /// Takes in one sweep of every chain.
+    fn take(&mut self, swept: impl Iterator<Item = Swept>) {
+        let warmup = self.phase == Phase::Warmup;
+        for (chain, swept) in (0..).zip(swept) {
+            self.proposed += swept.proposed;
+            self.accepted += swept.accepted;
+            let draw = Draw {
+                chain,
+                warmup,
+                theta: swept.theta,
+                accepted: swept.moved,
+                // theta is drawn from its law given the records.
+                log_alpha: 0.0,
+                iteration: self.messages.last(),
+            };
+            if warmup {
+                self.warmup.push(&draw);
+            }
+            self.draws.push(draw);
+        }
+        self.sweeps += 1;
+        self.enter_sampling_when_due();
+    }
+}
+
+/// Refuses to impute very many records, unless the job forces it.
+pub(super) fn sensible<'a>(spec: &JobSpec, counts: impl Iterator<Item = &'a usize>) -> Result<(), SamplerError> {
+    let records = counts.fold(0_u64, |sum, n| sum.saturating_add(*n as u64));
+    if records > MOST_RECORDS && !spec.sampler.force {
+        return Err(SamplerError::ManyRecords { records, most: MOST_RECORDS });
+    }
+    Ok(())
+}
+
+impl Sampler for Augmentation {
+    fn next_round(&mut self) -> Result<Next, SamplerError> {
+        if self.chains.is_empty() {
+            if self.messages.pending().is_none() {
+                self.messages.ask(self.phase, self.release.queries(self.noise));
+            }
+            return Ok(self.messages.pending().cloned().map_or(Next::Done, Next::Ask));
+        }
+        while self.work()? {}
+        Ok(Next::Done)
+    }
+
+    fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError> {
+        self.messages.answer(totals)?;
+        self.release.learn(totals.components(), self.noise);
+        let of_party = |(number, records): (usize, &Option<usize>)| PartyRelease {
+            answers: totals.opened(number).to_vec(),
+            records: *records,
+        };
+        let parties: Vec<PartyRelease> = self.records.iter().enumerate().map(of_party).collect();
+        let counts: Vec<usize> = parties.iter().map(|party| self.release.count(party)).collect();
+        sensible(&self.target.spec, counts.iter())?;
+        self.chains = chains(&self.target, &self.release, self.noise, &parties)?;
+        Ok(())
+    }
+
+    fn work(&mut self) -> Result<bool, SamplerError> {
+        if self.chains.is_empty() || self.finished() {
+            return Ok(false);
+        }
+        let sweeps = self.slice();
+        let run = |chain: &mut Box<dyn Sweep>| (0..sweeps).map(|_| chain.sweep()).collect::<Vec<_>>().into_iter();
+        let mut swept: Vec<_> = self.chains.par_iter_mut().map(run).collect();
+        for _ in 0..sweeps {
+            let one: Vec<Swept> = swept.iter_mut().filter_map(Iterator::next).collect();
+            if self.finished() {
+                break; // the warm-up ended within this slice
+            }
+            self.take(one.into_iter());
+        }
+        Ok(!self.finished())
+    }
+
+    fn take_draws(&mut self) -> Vec<Draw> {
+        std::mem::take(&mut self.draws)
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Share of latent records whose replacement was accepted.
+    fn acceptance_rate(&self) -> Option<f64> {
+        Some(if self.proposed == 0 { 0.0 } else { self.accepted as f64 / self.proposed as f64 })
+    }
+}

@@ -1,0 +1,167 @@
+//! A check of what samples are assumed to add: the second moment of the records' log ratios, released now and then with noise.
+//!
+//! A release is over all records, not over a sample: a check that shared the samples' blocks would have to share their noise, and at one price
+//! all records tell no less. Each square lies between 0 and the square of the clip, so that a unit moves the sum by no more than that, between
+//! neighbours of either kind. All looks together take a small share of the budget, however many there are: the error of what they say of the
+//! variance is the same.
+
+use serde::Serialize;
+
+use super::sampling_variance::SamplingVariance;
+use crate::sampler::error::SamplerError;
+use crate::sampler::target::Target;
+use conclave_common::job::JobSpec;
+use conclave_common::query::PartyMetadata;
+use conclave_common::query::record_bound;
+use conclave_common::query::{Phase, Query};
+use conclave_privacy::accounting::PrivacyUnit;
+use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP};
+
+/// The share of the job's budget, as mu², of all looks.
+const SHARE: f64 = 0.04;
+/// Steps of a chain from one look to the next at least, and the most looks.
+const LEAST_APART: u64 = 10;
+const MOST_LOOKS: u64 = 50;
+
+/// Looks at the second moment of a chain's own proposals.
+pub(super) struct SecondMoment {
+    noise: NoiseScale,
+    /// What each party protects, but for what neighbours differ by.
+    unit: PrivacyUnit,
+    /// The number that looks have in the place of a chain's: the one after the clip watch's.
+    slot: u32,
+    dimension: u64,
+    /// Steps from one look to the next.
+    apart: u64,
+    parties: f64,
+    /// Looks that the noise is for, and those that were made.
+    planned: u64,
+    looks: u64,
+    /// Over all looks: the sum of squares as released, as assumed, and the variance of the noise in the former. Squares of log-likelihood units.
+    released: f64,
+    assumed: f64,
+    noise_variance: f64,
+}
+
+/// What the looks came to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CheckedVariance {
+    /// How many there were.
+    pub looks: u64,
+    /// The variance that samples add, by the released squares, over the assumed one.
+    pub ratio: f64,
+    /// The standard error of that, by the noise of the releases.
+    pub standard_error: f64,
+}
+
+impl SecondMoment {
+    /// The looks of a job; `budget` is the job's, as mu². `None` where parties protect persons of different numbers of records: their squares are
+    /// in different units, and only the sum over parties is looked at.
+    ///
+    /// # Errors
+    /// A scale out of range.
+    pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata], budget: f64) -> Result<Option<Self>, SamplerError> {
+        let looks = (spec.sampler.draws / LEAST_APART).clamp(1, MOST_LOOKS);
+        let records = |party: &PartyMetadata| party.unit().records_per_person().unwrap_or(1);
+        let Some(unit) = parties.first().map(PartyMetadata::unit) else { return Ok(None) };
+        if parties.iter().any(|party| records(party) != records(&parties[0])) {
+            return Ok(None);
+        }
+        let mu = (SHARE * budget / looks as f64).sqrt();
+        Ok(Some(Self {
+            noise: NoiseScale::from_sd(STEP * QueryKind::SQUARE_UNITS as f64 / mu)?,
+            unit,
+            slot: spec.sampler.chains.saturating_add(1),
+            dimension: spec.dimension() as u64,
+            apart: (spec.sampler.draws / looks).max(1),
+            parties: parties.len() as f64,
+            planned: looks,
+            looks: 0,
+            released: 0.0,
+            assumed: 0.0,
+            noise_variance: 0.0,
+        }))
+    }
+
+    /// The look that goes with these proposals, if one is due: at one after the other of the directions.
+    pub(super) fn ask(&self, phase: Phase, step: u64, proposals: &[Query]) -> Option<Query> {
+        let (look, d) = (step / self.apart, self.dimension);
+        // Steps go along one direction after the other: of this look's own, the first at which it is the look's turn.
+        let until_its_turn = (look % d + d - (look * self.apart) % d) % d;
+        let due =
+            phase == Phase::Sampling && self.looks < self.planned && step % self.apart == until_its_turn.min(self.apart - 1);
+        let watched = proposals.first().filter(|_| due)?;
+        Some(Query { chain: self.slot, kind: QueryKind::SecondMoment, noise: self.noise, ..watched.clone() })
+    }
+
+    /// Takes the total of a look, where samples are assumed to add as much as `sampling` says.
+    pub(super) fn absorb(&mut self, target: &Target, sampling: &SamplingVariance, query: &Query, total: i128) {
+        let bound = record_bound(target.model.as_ref(), &target.spec.privacy, &query.from, &query.to);
+        let Ok(bound) = bound.and_then(|bound| self.unit.sensitivity(bound)) else { return };
+        let unit = bound.log_units() * bound.log_units() / QueryKind::SQUARE_UNITS as f64;
+        let probability = target.spec.sampler.batch.get();
+        let of_move = sampling.of_move(&target.space.coordinates(&query.from), &target.space.coordinates(&query.to));
+        self.looks += 1;
+        self.released += unit * total as f64;
+        self.assumed += of_move * probability / (1.0 - probability);
+        self.noise_variance += self.parties * (unit * query.noise.units() as f64).powi(2);
+    }
+
+    /// What they came to; `None` before the first, and where nothing is assumed.
+    pub(super) fn told(&self) -> Option<CheckedVariance> {
+        let (ratio, standard_error) = (self.released / self.assumed, self.noise_variance.sqrt() / self.assumed);
+        (self.assumed > 0.0).then_some(CheckedVariance { looks: self.looks, ratio, standard_error })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use conclave_privacy::accounting::Adjacency;
+
+    fn job(predictors: usize, draws: u64) -> JobSpec {
+        let names: Vec<String> = (0..predictors).map(|j| format!("x{j}")).collect();
+        let columns: String = names.iter().map(|name| format!("{name} = {{ min = 0, max = 1 }}\n")).collect();
+        JobSpec::parse(&format!(
+            "name = \"b\"\nalgorithm = \"barker\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = {names:?}\n\
+             [columns]\ny = {{ binary = true }}\n{columns}[sampler]\ndraws = {draws}\nbatch = 0.5\n[privacy]\nepsilon = 9.0\ndelta = 1e-6\nclip = 0.05\n"
+        ))
+        .unwrap()
+    }
+
+    /// Whatever the number of draws, looks go round all directions, are as many as were planned and ten steps apart or more on average.
+    #[test]
+    fn looks_go_round_the_directions() {
+        for (predictors, draws) in
+            [(2, 1_000), (2, 2_500), (2, 4_000), (5, 1_000), (6, 1_000), (8, 5_000), (2, 29), (2, 549), (11, 60), (3, 7)]
+        {
+            let spec = job(predictors, draws);
+            let mut looks = SecondMoment::new(&spec, &PartyMetadata::of_rows(&[9, 9]), 1.0).unwrap().unwrap();
+            let query = Query { chain: 0, kind: QueryKind::SampledRatio, from: vec![], to: vec![], noise: spec.privacy.noise };
+            let d = predictors as u64 + 1;
+            let mut of_direction = vec![0_u64; d as usize];
+            for step in 0..draws {
+                if let Some(look) = looks.ask(Phase::Sampling, step, std::slice::from_ref(&query)) {
+                    assert_eq!((look.chain, look.kind), (spec.sampler.chains + 1, QueryKind::SecondMoment));
+                    of_direction[(step % d) as usize] += 1;
+                    looks.looks += 1;
+                }
+            }
+            let (least, most) = (of_direction.iter().min().unwrap(), of_direction.iter().max().unwrap());
+            assert_eq!(looks.looks, looks.planned, "{predictors} {draws}");
+            // Where looks are closer than a round of directions each is at the end of its turn.
+            assert!(draws < 60 || looks.apart < d || most - least <= 1, "{predictors} {draws}: {of_direction:?}");
+        }
+    }
+
+    #[test]
+    fn squares_of_different_units_are_not_added() {
+        let of = |records: [u32; 2]| {
+            let parties =
+                records.map(|records| PartyMetadata::new(PrivacyUnit::person(Adjacency::Replace, records).unwrap(), 50));
+            SecondMoment::new(&job(1, 100), &parties, 1.0).unwrap().is_some()
+        };
+        assert_eq!((of([3, 3]), of([3, 4])), (true, false));
+    }
+}

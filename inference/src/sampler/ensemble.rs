@@ -1,0 +1,248 @@
+//! Chains that step together: how they start, the phases that they go through, and how their moves are
+//! scaled.
+//!
+//! Penalty samplers hold one, and decide its chains' proposals each in its own way.
+
+use super::chain::Chain;
+use super::enough::Enough;
+use super::hopeless::{Forecast, HopelessWatch};
+use super::matrix::Matrix;
+use super::noisy_statistics::gaussian::factor;
+use super::proposal::ProposalScale;
+use super::rotation::Rotation;
+use super::target::Target;
+use super::warmup::{self, WarmupWatch};
+use conclave_common::job::JobSpec;
+use conclave_common::query::PartyMetadata;
+use conclave_common::query::{Draw, Phase, Query, Round};
+
+/// Squared ratio of the starting values' spread to the posterior's.
+const START_VARIANCE: f64 = 2.0;
+
+/// How far apart chains start.
+pub(super) enum Spread<'a> {
+    /// All of them at one place.
+    None,
+    /// By the posterior's sd of each coordinate there, and the place's standard error.
+    Axes { sd: &'a [f64], error_sd: &'a [f64] },
+    /// By the posterior's covariance, and that of the place's error.
+    Whole { covariance: &'a Matrix, error: &'a Matrix },
+}
+
+/// All chains of a job.
+pub(super) struct Ensemble {
+    /// None before they start.
+    chains: Vec<Chain>,
+    scale: ProposalScale,
+    warmup: WarmupWatch,
+    enough: Enough,
+    hopeless: HopelessWatch,
+    rotation: Option<Rotation>,
+    /// Each coordinate's posterior sd given the others, as a search found it.
+    sd: Vec<f64>,
+    phase: Phase,
+    /// Steps made by every chain in the present phase.
+    steps: u64,
+    accepted: u64,
+    draws: Vec<Draw>,
+}
+
+impl Ensemble {
+    /// No chains yet.
+    pub(super) fn new(target: &Target, parties: &[PartyMetadata]) -> Self {
+        let dimension = target.space.dimension();
+        Self {
+            chains: Vec::new(),
+            scale: ProposalScale::default(),
+            warmup: WarmupWatch::new(&target.spec, dimension),
+            enough: Enough::new(&target.spec),
+            hopeless: HopelessWatch::new(&target.spec, parties.iter().map(PartyMetadata::unit)),
+            rotation: rotation(&target.spec, dimension),
+            sd: Vec::new(),
+            phase: Phase::Locate,
+            steps: 0,
+            accepted: 0,
+            draws: Vec::new(),
+        }
+    }
+
+    /// Starts the chains where the job says, with the radii that it gives: without a search it has given
+    /// both.
+    pub(super) fn start_as_given(&mut self, target: &Target) {
+        let radii = target.given_radii().unwrap_or_default();
+        match &target.spec.sampler.starts {
+            Some(starts) => {
+                self.chains = (0..).zip(starts).map(|(id, theta)| Chain::at(target, id, theta.clone())).collect();
+                self.begin(radii);
+            }
+            None => {
+                let start = target.spec.sampler.start.as_deref().unwrap_or_default();
+                self.start(target, &target.space.coordinates(start), &Spread::None, radii);
+            }
+        }
+    }
+
+    /// Starts every chain at `centre`, or dispersed around it.
+    pub(super) fn start(&mut self, target: &Target, centre: &[f64], spread: &Spread<'_>, radii: Vec<f64>) {
+        let start = |id| {
+            let mut chain = Chain::new(target, id, centre.to_vec());
+            // The search's own error widens the starts, so that R-hat can show a search that ended far away.
+            match spread {
+                Spread::None => {}
+                Spread::Axes { sd, error_sd } => {
+                    let widths = sd.iter().zip(*error_sd).map(|(s, e)| (START_VARIANCE * s * s + e * e).sqrt());
+                    chain.disperse(target, &widths.collect::<Vec<f64>>());
+                }
+                Spread::Whole { covariance, error } => {
+                    let both = (*covariance).clone().scaled(START_VARIANCE).plus(error, 1.0);
+                    chain.disperse_along(target, factor(&both).lower());
+                }
+            }
+            chain
+        };
+        self.chains = (0..target.spec.sampler.chains).map(start).collect();
+        self.begin(radii);
+    }
+
+    fn begin(&mut self, radii: Vec<f64>) {
+        self.scale = ProposalScale::axes(radii);
+        let phase = if self.warmup.over(0) { Phase::Sampling } else { Phase::Warmup };
+        self.enter(phase);
+    }
+
+    /// Whether the chains have started.
+    pub(super) fn started(&self) -> bool {
+        !self.chains.is_empty()
+    }
+
+    /// Takes note of each coordinate's posterior sd given the others.
+    pub(super) fn learn_sd(&mut self, sd: &[f64]) {
+        self.sd = sd.to_vec();
+    }
+
+    /// Gives the moves these radii, or those along the principal axes where the draws so far tell them.
+    pub(super) fn rescale(&mut self, radii: Vec<f64>) {
+        let turned = self.rotation.as_ref().and_then(|rotation| rotation.scale(&self.sd));
+        self.scale = turned.unwrap_or_else(|| ProposalScale::axes(radii));
+    }
+
+    /// Every chain's proposal that has to be asked about; the others are rejected already.
+    pub(super) fn propose(&mut self, target: &Target) -> Vec<Query> {
+        let scale = &self.scale;
+        self.chains.iter_mut().filter_map(|chain| chain.propose(target, scale)).collect()
+    }
+
+    /// The chain of this number.
+    pub(super) fn chain(&mut self, id: u32) -> Option<&mut Chain> {
+        self.chains.get_mut(id as usize)
+    }
+
+    /// Ends the step that every chain has just made, in the message of this number, and enters the next
+    /// phase where it is due.
+    pub(super) fn step_done(&mut self, message: u64) {
+        self.steps += 1;
+        let warmup = self.phase == Phase::Warmup;
+        for chain in &self.chains {
+            let draw = chain.draw(warmup, message);
+            self.accepted += u64::from(draw.accepted);
+            if warmup {
+                self.warmup.push(&draw);
+            } else {
+                self.enough.push(&draw);
+                self.hopeless.push(&draw, self.steps);
+            }
+            self.draws.push(draw);
+        }
+        if warmup {
+            self.turn();
+            if self.warmup.over(self.steps) {
+                self.enter(Phase::Sampling);
+            }
+        } else {
+            self.enough.look(self.steps);
+            self.hopeless.look(self.steps);
+        }
+    }
+
+    /// Turns the moves into the axes of the warm-up's draws, when that is asked for and due.
+    fn turn(&mut self) {
+        let dimension = self.warmup.dimension();
+        let Some(rotation) = self.rotation.as_mut().filter(|_| self.steps.is_multiple_of(dimension)) else { return };
+        if let Some(scale) = rotation.sweep(self.chains.iter().map(Chain::coordinates), self.steps / dimension, &self.sd) {
+            self.scale = scale;
+        }
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.steps = 0;
+        self.accepted = 0;
+    }
+
+    /// Whether radii measured at a given start are to be measured again now: it may have been far away.
+    pub(super) fn remeasures(&self, spec: &JobSpec) -> bool {
+        self.phase == Phase::Warmup && warmup::remeasures(spec.sampler.warmup, self.warmup.dimension(), self.steps)
+    }
+
+    /// Where the chains are on average, in coordinates.
+    pub(super) fn mean(&self, dimension: usize) -> Vec<f64> {
+        let mut mean = vec![0.0; dimension];
+        for chain in &self.chains {
+            mean.iter_mut().zip(chain.coordinates()).for_each(|(m, x)| *m += x / self.chains.len() as f64);
+        }
+        mean
+    }
+
+    /// Takes note of what a round costs, before its draws.
+    pub(super) fn charge(&mut self, target: &Target, round: &Round) {
+        self.hopeless.charge(target, round, round.phase == Phase::Sampling);
+    }
+
+    /// What is to be expected of a run without hope.
+    pub(super) fn hopeless(&self) -> Option<&Forecast> {
+        self.hopeless.found().filter(|_| !self.enough.reached())
+    }
+
+    /// Whether all draws are made, or enough of them.
+    pub(super) fn finished(&self, spec: &JobSpec) -> bool {
+        self.phase == Phase::Sampling && (self.steps >= spec.sampler.draws || self.enough.reached())
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Steps made by every chain in the present phase.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Draws made since the last call, chain by chain within each round.
+    pub(super) fn take_draws(&mut self) -> Vec<Draw> {
+        std::mem::take(&mut self.draws)
+    }
+
+    /// Share of proposals accepted in the present phase; 0 before the first decision.
+    pub(super) fn acceptance_rate(&self) -> f64 {
+        let decisions = self.steps * self.chains.len() as u64;
+        if decisions == 0 { 0.0 } else { self.accepted as f64 / decisions as f64 }
+    }
+
+    /// Proposal radii as a job file gives them; `None` before the chains start, and where the moves were
+    /// turned away from the coordinates.
+    pub(super) fn radii_by_parameter(&self, target: &Target) -> Option<Vec<f64>> {
+        if self.scale.directions.is_some() || self.scale.radii.is_empty() {
+            return None;
+        }
+        // The last of a simplex has no coordinate of its own: its radius is not used.
+        let mut radii = vec![1.0; target.spec.dimension()];
+        target.space.parameters.iter().zip(&self.scale.radii).for_each(|(p, r)| radii[*p] = *r);
+        Some(radii)
+    }
+}
+
+/// What the warm-up learns directions with, where the job asks for it and there is more than one.
+fn rotation(spec: &JobSpec, dimension: usize) -> Option<Rotation> {
+    let sampler = &spec.sampler;
+    (sampler.rotate && dimension > 1).then(|| Rotation::new(sampler.proposal, sampler.warmup, dimension, sampler.chains as usize))
+}

@@ -1,0 +1,260 @@
+//! Step, noise and number of steps of a job's chains: from the budget that the search left and from what it found.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+
+use super::coordinates::Coordinates;
+use super::dp_hmc::law as dp_law;
+use super::law;
+use super::momenta::{momenta, normals};
+use crate::sampler::acceptance::expected_acceptance;
+use crate::sampler::error::SamplerError;
+use crate::sampler::noisy_statistics::Allotment;
+use crate::sampler::target::Target;
+use conclave_common::job::{HmcTest, JobSpec};
+use conclave_common::model::ScoreModel;
+use conclave_privacy::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity, sensitivity};
+use conclave_privacy::pass::GRADIENT_SCALE;
+
+/// Lengths of a step that are tried where the job names none, in posterior sds.
+pub(crate) const STEPS: [f64; 6] = [0.5, 0.35, 0.25, 0.18, 0.12, 0.08];
+/// How much shorter each further one is, and the shortest that a job's own demand for noise is met by.
+const SHORTER: f64 = 0.7;
+const SHORTEST: f64 = 0.005;
+/// The share of a step's price that its test may take.
+const TEST: f64 = 0.01;
+/// Least and greatest sd of the test's noise, over all parties.
+const TEST_SD: (f64, f64) = (0.02, 0.15);
+/// Effective draws of a step and chain, in units of one over the variance of a gradient's noise in posterior sds, where some 2% of steps are
+/// rejected.
+pub(crate) const EFFICIENCY: f64 = 0.9;
+/// Planned effective draws below which the friction is doubled: shorter memory, for chains that are short.
+const FEW: f64 = 100.0;
+/// Time of a warm-up, in units of the momenta's.
+const WARMUP: f64 = 5.0;
+/// The part of a chain that a warm-up takes at most.
+const WARMUP_PART: u64 = 5;
+/// Steps that are tried to see what a remainder comes to.
+const TRIED: usize = 64;
+/// What is kept back of a budget against the rounding of charges.
+const RESERVE: f64 = 1e-6;
+
+/// How the chains of a job move.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Settings {
+    /// h.
+    pub(crate) step: f64,
+    /// What is planned of the friction: gamma; 0 without any.
+    pub(crate) friction: f64,
+    /// What ends a step.
+    pub(crate) test: HmcTest,
+    /// The noise of each component of a gradient, at each party.
+    pub(crate) noise: NoiseScale,
+    /// The share of the budget of one test.
+    pub(crate) test_share: f64,
+    /// The sd of its noise over all parties, where its remainder is as large as is usual.
+    pub(crate) test_sd: f64,
+    /// The share of the budget of one chain's step, its test included.
+    pub(crate) step_share: f64,
+    /// Steps of each chain, the warm-up's included, at most.
+    pub(crate) steps: u64,
+    /// As many of them as the budget is expected to hold.
+    pub(crate) affordable: u64,
+    /// The first of them.
+    pub(crate) warmup: u64,
+    /// Effective draws to expect of all chains together.
+    pub(crate) planned_ess: f64,
+}
+
+impl Settings {
+    /// The settings for what is left of a budget.
+    ///
+    /// # Errors
+    /// A charge out of range; a budget that does not hold one step.
+    pub(super) fn new(
+        target: &Target,
+        scores: &dyn ScoreModel,
+        coordinates: &Coordinates,
+        budget: &Allotment,
+        parties: usize,
+    ) -> Result<Self, SamplerError> {
+        let spec = &target.spec;
+        let theta = target.space.theta_inside(spec, &coordinates.plain(&vec![0.0; coordinates.dimension()]));
+        let kind = QueryKind::Gradient { parameters: theta.len() as u32 };
+        let at = coordinates.at(scores, &theta).ok_or(SamplerError::TooSmallABudget { kind })?;
+        let unit = mean(&coordinates.noise(at.width, 1.0));
+        let given = spec.sampler.hmc;
+        let settle = |gamma: f64| {
+            let one = |step: f64| {
+                let variance = law::variance_of(step, gamma);
+                Priced::new(step, noise_of((variance / unit).sqrt(), parties)?, budget, theta.len())
+            };
+            let tested = |step: f64| -> Result<Option<Self>, SamplerError> {
+                let priced = one(step)?;
+                // A shorter step wants more noise of its gradients.
+                if !budget.admits(priced.share) {
+                    return Ok(None);
+                }
+                if given.test == HmcTest::None {
+                    return Ok(Some(Self::planned(target, budget, &priced, (0.0, 0.0), gamma)));
+                }
+                let typical = typical_remainder(target, scores, coordinates, (step, gamma));
+                let Some(test) = priced.test(typical, budget, parties)? else { return Ok(None) };
+                Ok(Some(Self::planned(target, budget, &priced, test, gamma)))
+            };
+            match given.step {
+                Some(step) => tested(step),
+                None => tried(&target.spec).find_map(|step| tested(step).transpose()).transpose(),
+            }
+        };
+        let gamma = given.friction.unwrap_or(1.0);
+        let multiplier = target.spec.privacy.noise_multiplier;
+        let none = || match multiplier > 0.0 {
+            true => SamplerError::TooMuchNoise { multiplier, step: given.step.unwrap_or(SHORTEST) },
+            false => SamplerError::TooSmallABudget { kind },
+        };
+        let settings = settle(gamma)?.ok_or_else(none)?;
+        let settings = match given.friction {
+            None if settings.planned_ess < FEW => settle(2.0)?.unwrap_or(settings),
+            _ => settings,
+        };
+        if settings.steps <= settings.warmup { Err(SamplerError::TooSmallABudget { kind }) } else { Ok(settings) }
+    }
+
+    /// The sd of a gradient's noise over all parties, in units of what a record contributes at most.
+    pub(crate) fn sd(&self, parties: usize) -> f64 {
+        (parties as f64).sqrt() * self.noise.units() as f64 / GRADIENT_SCALE
+    }
+
+    /// Messages of a step, its test included.
+    pub(crate) fn messages_of_a_step(&self) -> u64 {
+        u64::from(self.test.kicks()) + u64::from(self.test != HmcTest::None)
+    }
+
+    /// The expected share of steps taken.
+    pub(crate) fn acceptance(&self) -> f64 {
+        match self.test {
+            HmcTest::Ratio { .. } => dp_law::accepted(dp_law::HEAT, self.test_sd * self.test_sd),
+            _ => expected_acceptance(0.0, self.test_sd),
+        }
+    }
+
+    /// The steps that are one effective draw of a mean, where a gradient's noise has this variance in posterior sds.
+    pub(crate) fn steps_of_a_draw(&self, variance: f64) -> f64 {
+        match self.test {
+            HmcTest::Ratio { kicks } => dp_law::trajectories_of_a_draw(self.acceptance(), self.step * f64::from(kicks)),
+            _ => law::steps_of_a_draw(self.step, variance, 1.0 - self.acceptance()),
+        }
+    }
+
+    /// The settings with as many steps as a budget holds and the job asks for, of which a warm-up has no more than so many, nor more than
+    /// that part; `None` where none is left to keep. Without friction.
+    pub(super) fn lasting(mut self, spec: &JobSpec, budget: &Allotment, (warmup, part): (u64, u64)) -> Option<Self> {
+        let sampler = &spec.sampler;
+        self.affordable = held(budget, sampler.chains, self.step_share);
+        let usual = if sampler.starts.is_some() { 0 } else { warmup.min(self.affordable / part) };
+        self.warmup = sampler.hmc.warmup.unwrap_or(usual);
+        self.steps = self.warmup.saturating_add(sampler.draws);
+        self.affordable = self.affordable.min(self.steps);
+        let kept = self.affordable.checked_sub(self.warmup).filter(|kept| *kept > 0)?;
+        self.planned_ess = kept as f64 * f64::from(sampler.chains) / self.steps_of_a_draw(0.0);
+        Some(self)
+    }
+
+    fn planned(target: &Target, budget: &Allotment, priced: &Priced, (test_share, test_sd): (f64, f64), friction: f64) -> Self {
+        let sampler = &target.spec.sampler;
+        let step_share = priced.share + test_share;
+        let affordable = held(budget, sampler.chains, step_share);
+        let warmup = sampler.hmc.warmup.unwrap_or_else(|| {
+            let time = if sampler.starts.is_some() { 0.0 } else { WARMUP };
+            ((time / priced.step).ceil() as u64).min(affordable / WARMUP_PART)
+        });
+        let steps = affordable.min(warmup.saturating_add(sampler.draws));
+        let kept = steps.saturating_sub(warmup) as f64 * f64::from(sampler.chains);
+        let rejected = 1.0 - expected_acceptance(0.0, test_sd);
+        let planned_ess = kept / law::steps_of_a_draw(priced.step, law::variance_of(priced.step, friction), rejected);
+        let Priced { step, noise, .. } = *priced;
+        let (test, affordable) = (sampler.hmc.test, steps);
+        Self { step, friction, test, noise, test_share, test_sd, step_share, steps, affordable, warmup, planned_ess }
+    }
+}
+
+/// Steps of each chain that a budget holds.
+fn held(budget: &Allotment, chains: u32, step_share: f64) -> u64 {
+    (budget.left() * (1.0 - RESERVE) / (f64::from(chains) * step_share)) as u64
+}
+
+/// The lengths of a step that are tried of a job that names none: beyond the usual ones shorter ones, where it asks for more noise than these want.
+fn tried(spec: &JobSpec) -> impl Iterator<Item = f64> {
+    let shorter = std::iter::successors(STEPS.last().copied(), |step| Some(step * SHORTER)).skip(1);
+    let shorter = shorter.take_while(|step| *step > SHORTEST).chain([SHORTEST]);
+    let asks = spec.privacy.noise_multiplier > 0.0;
+    STEPS.into_iter().chain(shorter.filter(move |_| asks))
+}
+
+/// A length of step with the noise of its gradients, and the share of the budget that one costs.
+struct Priced {
+    step: f64,
+    noise: NoiseScale,
+    share: f64,
+    parameters: u32,
+}
+
+impl Priced {
+    fn new(step: f64, noise: NoiseScale, budget: &Allotment, parameters: usize) -> Result<Self, SamplerError> {
+        let parameters = parameters as u32;
+        let kind = QueryKind::Gradient { parameters };
+        let share = budget.share_of(kind, Sensitivity::from_units(GRADIENT_UNITS)?, noise)?;
+        Ok(Self { step, noise, share, parameters })
+    }
+
+    /// The share of the budget that a test takes whose remainder is at most `typical`, and the sd of its noise then; `None` where the noisiest one costs more than a test
+    /// may.
+    fn test(&self, typical: f64, budget: &Allotment, parties: usize) -> Result<Option<(f64, f64)>, SamplerError> {
+        let kind = QueryKind::Remainder { parameters: self.parameters };
+        let noise = NoiseScale::from_sd(TEST_SD.1 / (parties as f64).sqrt())?;
+        let noisiest = budget.share_of(kind, sensitivity(typical, None)?, noise)?;
+        // Of every draw at least something is charged.
+        let least = budget.share_of(kind, Sensitivity::from_units(1)?, noise)?;
+        let most = (TEST * self.share).max(least);
+        if noisiest > most {
+            return Ok(None);
+        }
+        // Quieter as long as that is cheap.
+        let quieter = (TEST_SD.1 / TEST_SD.0).powi(2);
+        let share = most.min(noisiest * quieter);
+        Ok(Some((share, TEST_SD.1 * (noisiest / share).sqrt())))
+    }
+}
+
+/// The scale at each party whose noise, over all of them, has this sd in units of what a record contributes at most.
+pub(super) fn noise_of(sd: f64, parties: usize) -> Result<NoiseScale, SamplerError> {
+    let units = sd * GRADIENT_SCALE / (parties as f64).sqrt();
+    let multiples = (units / NoiseScale::MULTIPLE as f64).ceil();
+    let least = NoiseScale::MIN_UNITS / NoiseScale::MULTIPLE;
+    Ok(NoiseScale::from_units((multiples as u64).max(least).saturating_mul(NoiseScale::MULTIPLE))?)
+}
+
+/// The public bound on a remainder, rms over steps such as the chains will make.
+fn typical_remainder(target: &Target, scores: &dyn ScoreModel, coordinates: &Coordinates, (step, gamma): (f64, f64)) -> f64 {
+    // Of no consequence to anybody's privacy or draws: the same ones always.
+    let mut rng = ChaCha20Rng::seed_from_u64(0);
+    let d = coordinates.dimension();
+    let kept = libm::exp(-gamma * step);
+    let theta = |u: &[f64]| target.space.theta(&coordinates.plain(u));
+    let moved = |from: &[f64], p: &[f64]| -> Vec<f64> { from.iter().zip(p).map(|(u, p)| u + 0.5 * step * p).collect() };
+    let squares = (0..TRIED).filter_map(|_| {
+        let from = normals(&mut rng, d);
+        let (before, fresh) = (momenta(&mut rng, d, step), momenta(&mut rng, d, step));
+        let mixed = before.iter().zip(&fresh).map(|(p, q)| kept * p + (1.0 - kept * kept).sqrt() * q);
+        let middle = moved(&from, &before);
+        let to = moved(&middle, &mixed.collect::<Vec<f64>>());
+        let bound = scores.remainder_bound([&theta(&from), &theta(&middle), &theta(&to)])?;
+        Some(bound * bound)
+    });
+    mean(&squares.collect::<Vec<f64>>()).sqrt()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}

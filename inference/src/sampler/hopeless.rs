@@ -1,0 +1,217 @@
+//! Whether a run can still come to anything: a forecast of what its draws are at the end of the budget, from released numbers alone.
+//!
+//! Budget that is spent does not come back, so chains that will not agree by the end of it end before. Effective draws grow as the draws
+//! do, and `R-hat² − 1` falls as they grow; of chains shorter than their own memory the first is told too high, so that what is forecast is
+//! too much rather than too little. The forecast is a function of the job, of what is public of the parties, and of what they released.
+
+use super::target::Target;
+use crate::diagnostics::{ess_bulk, split_rhat};
+use conclave_common::job::JobSpec;
+use conclave_common::query::QueryTerms;
+use conclave_common::query::{Draw, Round};
+use conclave_privacy::accounting::{BlockCosts, PrivacyFilter, PrivacyUnit};
+
+/// Kept draws of a chain at which they are looked at first.
+const FIRST_LOOK: u64 = 100;
+/// Looks grow by a quarter each.
+const GROWTH: u64 = 4;
+/// No run is given up that is nearly over: the whole must be so many times as long as what there is.
+const NEAREST: f64 = 1.25;
+/// Nothing is forecast that is more than so many times as long as what there is.
+const FURTHEST: f64 = 8.0;
+/// Draws of a chain that are kept for the look; of more, every second, fourth, … one.
+const MOST_KEPT: usize = 8192;
+/// Effective draws of each chain, and R-hat, of draws that are of no use to anybody.
+const USELESS: (f64, f64) = (10.0, 1.1);
+/// What is forecast must be so many times as far from R-hat 1 as what is wanted, as `R-hat² − 1`.
+const EXCESS: f64 = 3.0;
+/// And of effective draws less than this share: of what is of use to anybody, and of what a job names.
+const SHARES: (f64, f64) = (0.5, 0.25);
+
+/// Why a run has no hope.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Forecast {
+    /// What a parameter's draws would be at the end of the budget.
+    Apart(AtTheEnd),
+    /// Chains take hardly a step: the share that they take.
+    Stuck(f64),
+}
+
+/// What a parameter's draws would be at the end of the budget.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AtTheEnd {
+    parameter: usize,
+    /// Kept draws of a chain by then.
+    draws: f64,
+    rhat: f64,
+    ess: f64,
+}
+
+impl Forecast {
+    /// Why the run has ended, in a sentence.
+    #[must_use]
+    pub fn word(&self, spec: &JobSpec) -> String {
+        let AtTheEnd { parameter, draws, rhat, ess } = match self {
+            Self::Apart(at) => at,
+            Self::Stuck(taken) => {
+                return format!(
+                    "the run was stopped as hopeless, and the rest of the budget was not spent: of the chains' steps {:.0}% were taken, so that the \
+                     draws are those of no posterior. The search's share of the budget did not find where the posterior lies, or how wide it is: ask \
+                     for a larger epsilon or fewer parameters, or for a larger locate_share; to go on all the same, write force = true under [sampler].",
+                    100.0 * taken
+                );
+            }
+        };
+        let names = spec.model.parameter_names();
+        format!(
+            "the run was stopped as hopeless, and the rest of the budget was not spent: with all of it, {draws:.0} draws of each chain, the split R-hat of \
+             {} would be about {rhat:.2}, of {ess:.0} effective draws. Ask for a larger epsilon, fewer parameters or better starting values (`conclave \
+             plan`); to go on all the same, write force = true under [sampler].",
+            names.get(*parameter).map_or("a parameter", String::as_str),
+        )
+    }
+}
+
+/// Watches kept draws and charges.
+pub(super) struct HopelessWatch {
+    /// What each chain has kept; empty once there is nothing to watch for. `[parameter][chain][draw]`.
+    history: Vec<Vec<Vec<f64>>>,
+    /// Every which draw is in it.
+    stride: u64,
+    units: Vec<PrivacyUnit>,
+    /// What blocks of releases over samples cost.
+    blocks: BlockCosts,
+    limit: u64,
+    spent: u64,
+    /// What the rounds of kept draws have cost.
+    sampling: u64,
+    most_draws: u64,
+    /// Effective draws and R-hat beyond which there is no hope.
+    bar: (f64, f64),
+    next_look: u64,
+    /// Whether there was no hope at the last look.
+    before: bool,
+    found: Option<Forecast>,
+}
+
+impl HopelessWatch {
+    /// The watch of a job at parties that protect these units; none where the job is forced, has one chain, or a budget that is none.
+    pub(super) fn new(spec: &JobSpec, units: impl Iterator<Item = PrivacyUnit>) -> Self {
+        let limit = PrivacyFilter::new(&spec.privacy.budget).map_or(0, |filter| filter.limit_units());
+        let watched = !spec.sampler.force && spec.sampler.chains > 1 && limit > 0;
+        let mut of: Vec<PrivacyUnit> = Vec::new();
+        units.for_each(|unit| {
+            if !of.contains(&unit) {
+                of.push(unit);
+            }
+        });
+        let excess = |rhat: f64| EXCESS * (rhat * rhat - 1.0);
+        let bar = match spec.sampler.until {
+            Some(until) => (SHARES.1 * until.ess, excess(until.rhat)),
+            None => (SHARES.0 * USELESS.0 * f64::from(spec.sampler.chains), excess(USELESS.1)),
+        };
+        Self {
+            history: if watched { vec![vec![Vec::new(); spec.sampler.chains as usize]; spec.dimension()] } else { Vec::new() },
+            stride: 1,
+            units: of,
+            blocks: BlockCosts::default(),
+            limit,
+            spent: 0,
+            sampling: 0,
+            most_draws: spec.sampler.draws,
+            bar,
+            next_look: FIRST_LOOK,
+            before: false,
+            found: None,
+        }
+    }
+
+    /// Takes note of what a round costs the party that it costs most.
+    pub(super) fn charge(&mut self, target: &Target, round: &Round, sampling: bool) {
+        if self.history.is_empty() {
+            return;
+        }
+        let blocks = &mut self.blocks;
+        let mut at = |unit: &PrivacyUnit| {
+            round.queries.iter().try_fold(0_u64, |sum, query| {
+                let terms =
+                    QueryTerms::new(target.model.as_ref(), &target.spec, *unit, query.kind, (&query.from, &query.to)).ok()?;
+                let charge = match target.spec.block_terms(query.kind, *unit, (terms.sensitivity(), query.noise)) {
+                    Some(block) => blocks.part_of_a_release(&block).ok()?,
+                    None => unit.charge_of_kind(query.kind, terms.sensitivity(), target.spec.protected(query.noise)).ok()?,
+                };
+                Some(sum.saturating_add(charge))
+            })
+        };
+        match self.units.iter().map(&mut at).max().flatten() {
+            Some(units) => self.pays(units, sampling),
+            // What has no price can't be forecast.
+            None => self.history.clear(),
+        }
+    }
+
+    fn pays(&mut self, units: u64, sampling: bool) {
+        self.spent = self.spent.saturating_add(units);
+        if sampling {
+            self.sampling = self.sampling.saturating_add(units);
+        }
+    }
+
+    /// Takes note of a kept draw, made in a chain's step of this number.
+    pub(super) fn push(&mut self, draw: &Draw, step: u64) {
+        if step.is_multiple_of(self.stride) {
+            for (chains, value) in self.history.iter_mut().zip(&draw.theta) {
+                chains[draw.chain as usize].push(*value);
+            }
+        }
+    }
+
+    /// Looks ahead, where that is due after so many kept draws of every chain. Only what two looks in a row find is believed.
+    pub(super) fn look(&mut self, draws: u64) {
+        if self.history.is_empty() || self.found.is_some() || draws < self.next_look {
+            return;
+        }
+        self.next_look = draws + (draws / GROWTH).max(1);
+        let rate = self.sampling as f64 / draws as f64;
+        let affordable = draws as f64 + self.limit.saturating_sub(self.spent) as f64 / rate.max(1.0);
+        let growth = affordable / draws as f64;
+        // What ends by its draws is as long as its analyst wants it, and leaves budget.
+        if affordable >= self.most_draws as f64 || !(NEAREST..=FURTHEST).contains(&growth) {
+            return;
+        }
+        let mut least = f64::INFINITY;
+        let mut worst: Option<AtTheEnd> = None;
+        for (parameter, chains) in self.history.iter().enumerate() {
+            let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
+            let (ess, excess) = (growth * ess_bulk(&chains), (split_rhat(&chains).powi(2) - 1.0) / growth);
+            least = least.min(ess);
+            if ess < self.bar.0 && excess > self.bar.1 && worst.is_none_or(|worst| ess < worst.ess) {
+                worst = Some(AtTheEnd { parameter, draws: growth * draws as f64, rhat: (1.0 + excess).sqrt(), ess });
+            }
+        }
+        self.found = worst.filter(|_| self.before).map(Forecast::Apart);
+        self.before = worst.is_some();
+        if self.found.is_some() || (worst.is_none() && least >= growth * self.bar.0) {
+            // There is no more to be found: they have what they are watched for already.
+            self.history.clear();
+        }
+        self.thin();
+    }
+
+    fn thin(&mut self) {
+        if self.history.first().and_then(|chains| chains.first()).is_some_and(|chain| chain.len() > MOST_KEPT) {
+            self.stride *= 2;
+            let every_second = |chain: &mut Vec<f64>| *chain = chain.iter().skip(1).step_by(2).copied().collect();
+            self.history.iter_mut().flatten().for_each(every_second);
+        }
+    }
+
+    /// What is to be expected of a run that has no hope.
+    pub(super) fn found(&self) -> Option<&Forecast> {
+        self.found.as_ref()
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/hopeless.rs"]
+mod tests;

@@ -1,0 +1,67 @@
+//! Samplers are state machines without input or output: each says what to ask, is told the totals over
+//! parties of what they released, and yields posterior draws.
+//!
+//! A sampler is a deterministic function of the job, what is public of the parties' data, and the totals. A
+//! coordinator that was killed replays the logged releases through a fresh sampler and goes on with the
+//! same chains. One file stands for one algorithm, under its name in the papers, behind the [`Sampler`]
+//! interface; [`build`] picks it.
+
+pub mod acceptance;
+mod augmentation;
+mod barker;
+mod chain;
+mod choices;
+mod clip_watch;
+mod eigen;
+mod enough;
+mod ensemble;
+mod error;
+mod gradient_search;
+mod hmc;
+mod hopeless;
+mod interface;
+mod matrix;
+mod messages;
+mod mode_search;
+mod noisy_statistics;
+mod ops;
+mod penalty;
+mod penalty_exp_family;
+mod proposal;
+mod quadratic_fit;
+mod ratio_walk;
+mod record_bounds;
+mod refit;
+mod registry;
+mod replay;
+mod rotation;
+mod space;
+mod statistic;
+mod stochastic_gradients;
+mod surrogate;
+mod target;
+mod totals;
+mod warmup;
+
+pub use barker::{BarkerDiagnostics, CheckedVariance};
+pub use choices::ChoiceDiagnostics;
+pub use clip_watch::{ClipWatch, STOP_SHARE, WARN_SHARE};
+pub use error::SamplerError;
+pub(crate) use hmc::Foreseen;
+pub use hmc::{GradientDiagnostics, Identity, RepeatedAnswers};
+pub use hopeless::Forecast;
+pub use interface::{Next, Sampler};
+pub(crate) use noisy_statistics::{Beforehand, Case, Outlook, as_released, beforehand, expectation};
+pub use noisy_statistics::{Check, Expected, Inference, RefitError, Refitted, Stage};
+pub(crate) use ops::foreseen as foreseen_choice;
+pub use quadratic_fit::{FittedParameter, FittedPosterior};
+pub use refit::{StoredReleases, refittable};
+pub(crate) use registry::{affords, foresee, outlook};
+pub use registry::{build, settled};
+pub use replay::ReplayError;
+pub(crate) use stochastic_gradients::noise as gradient_noise;
+pub use stochastic_gradients::{Polished, StochasticGradients};
+pub use totals::Totals;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! `noisy-statistics` as a state machine: a few rounds of vectors, then draws for nothing.
+
+use std::collections::VecDeque;
+
+use super::allotment::Allotment;
+use super::answer::{Answer, Inference};
+use super::family_way::FamilyWay;
+use super::moments_way::MomentsWay;
+use super::outlook::announced;
+use super::refit::{Kept, RefitError, Refitted};
+use super::score_way::ScoreWay;
+use super::table_way::TableWay;
+use super::walk::{Walk, WalkSettings};
+use super::way::Way;
+use crate::sampler::error::SamplerError;
+use crate::sampler::interface::{Next, Sampler};
+use crate::sampler::messages::Messages;
+use crate::sampler::target::Target;
+use crate::sampler::totals::Totals;
+use conclave_common::job::JobSpec;
+use conclave_common::query::PartyMetadata;
+use conclave_common::query::{Draw, Phase};
+
+/// The sampler: it asks what its way asks, and walks on what the last release says.
+pub(crate) struct NoisyStatistics {
+    target: Target,
+    way: Box<dyn Way>,
+    budget: Allotment,
+    messages: Messages,
+    /// Whether everything is released.
+    released: bool,
+    draws: VecDeque<Draw>,
+    parties: Vec<PartyMetadata>,
+    /// What was to be expected of the budget.
+    warning: Option<String>,
+    inference: Option<Inference>,
+    acceptance: Option<f64>,
+}
+
+impl NoisyStatistics {
+    /// The sampler at its start.
+    ///
+    /// # Errors
+    /// A model that has nothing to release once; a party whose unit of privacy the way can't answer for; a budget
+    /// out of range.
+    pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
+        let target = Target::new(spec);
+        let budget = Allotment::new(spec, parties)?;
+        let table = spec.outcome_table(target.model.as_ref());
+        let way: Box<dyn Way> = match (table, target.model.scores()) {
+            (Some(table), _) => Box::new(TableWay::new(&table, parties.len())),
+            (None, Some(scores)) if scores.moments_outcome().is_some() => {
+                Box::new(MomentsWay::new(&target, scores.as_ref(), parties)?)
+            }
+            (None, Some(scores)) => Box::new(ScoreWay::new(&target, scores.as_ref(), parties, &budget)?),
+            (None, None) => Box::new(FamilyWay::new(&target, parties)?),
+        };
+        let warning = announced(&target, parties, &budget)?;
+        Ok(Self {
+            way,
+            budget,
+            warning,
+            parties: parties.to_vec(),
+            messages: Messages::new(spec),
+            released: false,
+            draws: VecDeque::new(),
+            inference: None,
+            acceptance: None,
+            target,
+        })
+    }
+
+    /// Whether everything is released.
+    pub(crate) fn released(&self) -> bool {
+        self.released
+    }
+
+    /// The posterior of another job, like this one but for priors, draws and predictors that are left out, given what was
+    /// released so far.
+    ///
+    /// # Errors
+    /// [`RefitError`].
+    pub(crate) fn refit(&self, spec: &JobSpec) -> Result<Refitted, RefitError> {
+        let kept = Kept::of(&self.target.spec, spec)?;
+        let target = Target::new(spec);
+        let way = self.way.refit(&target, &kept)?;
+        let (Some(answer), Some(mut inference)) = (way.answer(&target), way.inference(&target)) else {
+            return Err(RefitError::NothingReleased);
+        };
+        // Where predictors are left out, what was released is not what the smaller job would have bought.
+        if kept.all {
+            let budget = Allotment::new(spec, &self.parties)?;
+            inference.warnings.extend(announced(&target, &self.parties, &budget).ok().flatten());
+        }
+        if !self.released {
+            inference.end_early();
+        }
+        let (draws, _) = draw(&target, &answer, self.messages.last())?;
+        Ok(Refitted { draws, inference })
+    }
+
+    /// Draws from the posterior given the releases, all that the job asks for.
+    fn draw(&mut self) -> Result<(), SamplerError> {
+        let answer = self.way.answer(&self.target).ok_or(SamplerError::NoRound)?;
+        let (draws, acceptance) = draw(&self.target, &answer, self.messages.last())?;
+        self.draws.extend(draws);
+        self.acceptance = Some(acceptance);
+        self.inference = self.way.inference(&self.target);
+        if let Some(inference) = &mut self.inference {
+            inference.warnings.extend(self.warning.clone());
+        }
+        Ok(())
+    }
+}
+
+/// Draws from a posterior, all that its job asks for, and the walk's acceptance; `iteration` is the round that they are of.
+fn draw(target: &Target, answer: &Answer<'_>, iteration: u64) -> Result<(Vec<Draw>, f64), SamplerError> {
+    let Target { spec, space, .. } = target;
+    let density = |u: &[f64]| {
+        let theta = space.theta(u);
+        if !spec.in_support(&theta) {
+            return f64::NEG_INFINITY;
+        }
+        (answer.log_likelihood)(u) + space.log_prior(spec, u, &theta)
+    };
+    let inside = space.coordinates(&space.theta_inside(spec, &answer.mean));
+    let settings = WalkSettings { chains: spec.sampler.chains as usize, seed: spec.sampler.seed, first_stream: 0, warmup: 0 };
+    let walk = Walk::new(settings, &answer.mean, &answer.covariance, &inside, &density);
+    let mut walk = walk.ok_or(SamplerError::NoPlace)?;
+    let mut draws = Vec::new();
+    for _ in 0..spec.sampler.draws {
+        for (chain, u) in walk.draw(&density).into_iter().enumerate() {
+            let theta = space.theta_inside(spec, &u);
+            draws.push(Draw { chain: chain as u32, warmup: false, theta, accepted: true, log_alpha: 0.0, iteration });
+        }
+    }
+    Ok((draws, walk.acceptance()))
+}
+
+impl Sampler for NoisyStatistics {
+    fn next_round(&mut self) -> Result<Next, SamplerError> {
+        if self.released {
+            return Ok(Next::Done);
+        }
+        if self.messages.pending().is_none() {
+            let queries = self.way.ask(&self.target, &mut self.budget)?;
+            self.messages.ask(Phase::Locate, queries);
+        }
+        Ok(self.messages.pending().cloned().map_or(Next::Done, Next::Ask))
+    }
+
+    fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError> {
+        let round = self.messages.answer(totals)?;
+        if self.way.absorb(&self.target, &round, totals, &self.budget) {
+            self.released = true;
+            self.draw()?;
+        }
+        Ok(())
+    }
+
+    fn take_draws(&mut self) -> Vec<Draw> {
+        self.draws.drain(..).collect()
+    }
+
+    fn phase(&self) -> Phase {
+        if self.released { Phase::Sampling } else { Phase::Locate }
+    }
+
+    fn acceptance_rate(&self) -> Option<f64> {
+        self.acceptance
+    }
+
+    fn conclude(&mut self) -> Result<(), SamplerError> {
+        if self.released || self.way.answer(&self.target).is_none() {
+            return Ok(());
+        }
+        self.released = true;
+        self.draw()?;
+        if let Some(inference) = &mut self.inference {
+            inference.end_early();
+        }
+        Ok(())
+    }
+
+    fn inference(&self) -> Option<&Inference> {
+        self.inference.as_ref()
+    }
+}

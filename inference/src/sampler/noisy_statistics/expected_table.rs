@@ -1,0 +1,70 @@
+//! The error that the release of a table of outcome and predictors can be expected to leave.
+
+use super::allotment::Allotment;
+use super::counts::Pivot;
+use super::design::Case;
+use super::gaussian::{GaussianPrior, factor};
+use crate::sampler::error::SamplerError;
+use crate::sampler::matrix::Matrix;
+use crate::sampler::target::Target;
+use conclave_common::model::OutcomeTable;
+use conclave_common::schema::{ColumnSpec, ModelSpec};
+use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP};
+
+/// The rms over the coefficients of the error of a posterior mean, in posterior sds without privacy: the root of what the noise
+/// adds to the variance.
+///
+/// The information that noise leaves is that of [`super::counts`] where each combination of levels has its share of the records, and a share
+/// of those a 1.
+///
+/// # Errors
+/// A query without a price.
+pub(crate) fn error(
+    target: &Target,
+    table: &OutcomeTable,
+    budget: &Allotment,
+    (records, parties): (f64, usize),
+    case: Case,
+) -> Result<f64, SamplerError> {
+    let kind = QueryKind::Table { cells: u32::try_from(table.cells()).unwrap_or(u32::MAX) };
+    let sd = budget.whole_sd(&target.spec, target.model.as_ref(), kind, (&[], &[]))? / STEP / QueryKind::COUNT_UNIT as f64;
+    let sd = sd.max(kind.noise_sd(NoiseScale::from_units(NoiseScale::MIN_UNITS)?));
+    let noise = parties as f64 * sd * sd;
+    let p = case.ones();
+    let prior = GaussianPrior::of(&target.space).matrix();
+    let order = prior.order();
+    let (mut information, mut spread) = (Matrix::zeros(order), Matrix::zeros(order));
+    for row in table.rows() {
+        let own = records * share(target, row, case) * p * (1.0 - p);
+        information = information.plus(&Matrix::outer(row, own), 1.0);
+        spread = spread.plus(&Matrix::outer(row, noise * (p * p + (1.0 - p) * (1.0 - p))), 1.0);
+    }
+    let left = Pivot { score: Vec::new(), information: information.clone(), noise: spread }.left();
+    let variances = |of: Matrix| factor(&of.plus(&prior, 1.0)).inverse().diagonal_entries();
+    let (with, without) = (variances(left), variances(information));
+    let squares: f64 = with.iter().zip(&without).map(|(with, without)| (with / without - 1.0).max(0.0)).sum();
+    Ok((squares / with.len().max(1) as f64).sqrt())
+}
+
+/// The share of the records with a combination of levels, columns being independent.
+fn share(target: &Target, row: &[f64], case: Case) -> f64 {
+    let ModelSpec::Regression(regression) = &target.spec.model else { return 0.0 };
+    let design = &regression.design;
+    // A column's own predictors say which of its levels it is.
+    let is = |column: &str, level: Option<usize>| {
+        let own = |f: &conclave_common::schema::Feature| matches!(f.factors.as_slice(), [only] if only.column == column && only.level == level);
+        design.features.iter().position(own).is_some_and(|at| row[at + 1] == 1.0)
+    };
+    let of_column = |name: &str| match target.spec.columns.get(name) {
+        Some(ColumnSpec::Levels(levels)) => {
+            let level = (0..levels.len()).find(|level| is(name, Some(*level)));
+            case.level(level.unwrap_or(0), levels.len())
+        }
+        _ if is(name, None) => case.ones(),
+        _ => 1.0 - case.ones(),
+    };
+    let mut columns: Vec<&str> = design.features.iter().flat_map(|f| &f.factors).map(|factor| factor.column.as_str()).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    columns.into_iter().map(of_column).product()
+}

@@ -1,0 +1,254 @@
+//! The way of linear regression: second moments once, and then either a score of clipped residuals or second moments
+//! again, whichever says more.
+
+use super::allotment::Allotment;
+use super::answer::{Answer, Inference, Stage};
+use super::gaussian::{Fit, GaussianPrior, roots};
+use super::linear::{Linear, ResidualStage, SecondStage, Sigma};
+use super::moments::Moments;
+use super::moments_form::MomentsForm;
+use super::moments_units::MomentsUnits;
+use super::refit::{Kept, RefitError};
+use super::way::Way;
+use crate::sampler::error::SamplerError;
+use crate::sampler::matrix::Matrix;
+use crate::sampler::target::Target;
+use crate::sampler::totals::Totals;
+use conclave_common::model::ScoreModel;
+use conclave_common::parameter::LEAST_MAGNITUDE;
+use conclave_common::query::PartyMetadata;
+use conclave_common::query::{Query, Round};
+use conclave_privacy::mechanism::{NoiseScale, QueryKind};
+use conclave_privacy::pass::{Frame, GRADIENT_SCALE};
+
+/// The first release's share of the budget, where the job names none.
+const FIRST: f64 = 0.25;
+
+/// What a residual score was asked with.
+#[derive(Debug, Clone)]
+struct Residual {
+    theta: Vec<f64>,
+    /// The coefficients there, in the moments' units.
+    at: Vec<f64>,
+    /// What the sums are multiplied by.
+    unit: f64,
+    noise: NoiseScale,
+}
+
+/// Linear regression by its moments.
+#[derive(Clone)]
+pub(crate) struct MomentsWay {
+    pub(super) units: MomentsUnits,
+    pub(super) sigma: Sigma,
+    /// Of moments' coordinates.
+    pub(super) prior: GaussianPrior,
+    pub(super) form: MomentsForm,
+    pub(super) most_squares: f64,
+    pub(super) first: f64,
+    asked: Vec<(NoiseScale, f64)>,
+    residual_asked: Option<Residual>,
+    releases: Vec<Moments>,
+    moments: Option<Moments>,
+    /// With theta that it was asked at.
+    residual: Option<(ResidualStage, Vec<f64>)>,
+    /// Whether there was a score of residuals that says nothing of this model.
+    without_residual: bool,
+    stages: Vec<Stage>,
+}
+
+impl MomentsWay {
+    /// The way at its start.
+    ///
+    /// # Errors
+    /// A model without moments.
+    pub(crate) fn new(target: &Target, scores: &dyn ScoreModel, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
+        let units = MomentsUnits::of(scores, target.space.dimension()).ok_or(SamplerError::NoScores)?;
+        let form = MomentsForm::new(scores, parties);
+        let sigma = units.sigma(&target.spec);
+        if sigma == Sigma::Unknown && !form.has_count() {
+            return Err(SamplerError::NoCount);
+        }
+        let first = target.spec.release.stages.as_ref().map_or(FIRST, |shares| shares[0]);
+        Ok(Self {
+            prior: units.prior(&GaussianPrior::of(&target.space)),
+            units,
+            sigma,
+            form,
+            most_squares: scores.most_squares() as f64,
+            first,
+            asked: Vec::new(),
+            residual_asked: None,
+            releases: Vec::new(),
+            moments: None,
+            residual: None,
+            without_residual: false,
+            stages: Vec::new(),
+        })
+    }
+
+    fn linear(&self) -> Option<Linear<'_>> {
+        Some(Linear {
+            moments: self.moments.as_ref()?,
+            residual: self.residual.as_ref().map(|(stage, _)| stage),
+            sigma: self.sigma,
+        })
+    }
+
+    fn fit(&self) -> Option<Fit> {
+        Some(self.linear()?.fit(&self.prior))
+    }
+
+    fn ask_moments(&mut self, target: &Target, budget: &mut Allotment, share: f64) -> Result<Vec<Query>, SamplerError> {
+        let kind = QueryKind::Moments { order: self.units.coefficients as u32 + 1 };
+        let noise = budget.take(&target.spec, target.model.as_ref(), kind, (&[], &[]), share)?;
+        self.asked.push((noise, share));
+        Ok(vec![Query { chain: 0, kind, from: Vec::new(), to: Vec::new(), noise }])
+    }
+
+    /// Residuals at the fit's mean, times the coded predictors, as long a vector as `clip` times the longest row.
+    fn ask_residuals(
+        &mut self,
+        target: &Target,
+        budget: &mut Allotment,
+        (fit, clip, share): (&Fit, f64, f64),
+    ) -> Result<Vec<Query>, SamplerError> {
+        let spec = &target.spec;
+        let (coefficients, (_, half)) = (self.units.coefficients, self.units.outcome);
+        let theta = target.space.theta_inside(spec, &self.units.plain(&fit.mean));
+        let at = self.units.units(&target.space.coordinates(&theta));
+        let order = theta.len();
+        // The gradient is the residual over sigma², in units of the priors, times the record.
+        let sigma = match self.sigma {
+            Sigma::Known(sigma) => sigma * half,
+            Sigma::Unknown => theta[order - 1],
+        };
+        let unit = clip * self.most_squares.sqrt();
+        let weight = sigma * sigma / (half * unit);
+        let weights: Vec<f64> = (0..order).map(|j| if j < coefficients { weight } else { 0.0 }).collect();
+        let rows = self.units.coding.of_gradient(&Matrix::diagonal(&weights));
+        let plain = |x: &f64| if x.abs() < LEAST_MAGNITUDE { 0.0 } else { *x };
+        let mut frame: Vec<f64> = rows.entries().iter().map(plain).collect();
+        frame.resize(Frame::length(order), 0.0);
+        let kind = QueryKind::Gradient { parameters: order as u32 };
+        let noise = budget.take(spec, target.model.as_ref(), kind, (&theta, &frame), share)?;
+        self.residual_asked = Some(Residual { theta: theta.clone(), at: at[..coefficients].to_vec(), unit, noise });
+        self.asked.push((noise, share));
+        Ok(vec![Query { chain: 0, kind, from: theta, to: frame, noise }])
+    }
+
+    /// Notes what is taught by all that is released so far, the last of it with this share of the budget.
+    fn note_stage(&mut self, target: &Target, share: f64, last: bool) {
+        let Some(fit) = self.fit() else { return };
+        let stage = Stage {
+            theta: self.residual.as_ref().map(|(_, theta)| theta.clone()).unwrap_or_default(),
+            share,
+            mean: target.space.theta_inside(&target.spec, &self.units.plain(&fit.mean)),
+            sd: roots(&self.units.plain_covariance(&fit.covariance)),
+            last,
+        };
+        self.stages.push(stage);
+    }
+
+    fn note_moments(&mut self, released: Moments) {
+        self.releases.push(released);
+        self.moments = Moments::pooled(&self.releases);
+    }
+}
+
+impl Way for MomentsWay {
+    fn ask(&mut self, target: &Target, budget: &mut Allotment) -> Result<Vec<Query>, SamplerError> {
+        let Some(fit) = self.fit() else {
+            let share = if self.first >= 1.0 { budget.left() } else { self.first };
+            return self.ask_moments(target, budget, share);
+        };
+        let share = budget.left();
+        let second =
+            self.linear().map_or(SecondStage::Moments, |linear| linear.second_stage(&fit, self.most_squares, self.first));
+        match second {
+            SecondStage::Score { clip } => self.ask_residuals(target, budget, (&fit, clip, share)),
+            SecondStage::Moments => self.ask_moments(target, budget, share),
+        }
+    }
+
+    fn absorb(&mut self, target: &Target, _round: &Round, totals: &Totals, _budget: &Allotment) -> bool {
+        let Some((noise, share)) = self.asked.last().copied() else { return false };
+        let totals = totals.components();
+        match self.residual_asked.take() {
+            None => self.note_moments(self.form.moments(totals, noise)),
+            Some(Residual { theta, at, unit, noise }) => {
+                let sums = totals[..self.units.coefficients].iter();
+                let sd = unit * self.form.parties.sqrt() * noise.units() as f64 / GRADIENT_SCALE;
+                let stage = ResidualStage {
+                    at,
+                    score: sums.map(|total| unit * (*total as f64 / GRADIENT_SCALE)).collect(),
+                    score_noise: Matrix::identity(self.units.coefficients).scaled(sd * sd),
+                };
+                self.residual = Some((stage, theta));
+            }
+        }
+        let last = self.asked.len() > 1 || self.first >= 1.0;
+        self.note_stage(target, share, last);
+        last
+    }
+
+    fn answer<'a>(&'a self, _target: &'a Target) -> Option<Answer<'a>> {
+        let fit = self.fit()?;
+        let likelihood = self.linear()?.likelihood();
+        Some(Answer {
+            mean: self.units.plain(&fit.mean),
+            covariance: self.units.plain_covariance(&fit.covariance),
+            log_likelihood: Box::new(move |u| likelihood.log(&self.units.units(u))),
+        })
+    }
+
+    fn inference(&self, _target: &Target) -> Option<Inference> {
+        let (fit, moments) = (self.fit()?, self.moments.as_ref()?);
+        let with = self.units.plain_covariance(&fit.covariance).diagonal_entries();
+        let without = self.units.plain_covariance(&fit.without_noise).diagonal_entries();
+        let shares = fit.covariance.diagonal_entries().into_iter().zip(&self.prior.precision).map(|(v, p)| v * p);
+        let mut inference =
+            Inference::new(self.stages.clone(), &with, &without, fit.definite).of_prior(shares.fold(0.0, f64::max));
+        let (least, limit) = moments.smallest();
+        if least < limit {
+            inference.warnings.push(format!(
+                "statistics_too_noisy: the least eigenvalue of the predictors' moments is {least:.3e}, and below {limit:.3e} the posterior is \
+                 not near a Gaussian: ask for a larger epsilon, more records, or fewer predictors that go together"
+            ));
+        }
+        if self.without_residual {
+            inference.warnings.push(
+                "the second release, a score of residuals at a point of the larger model, says nothing of this one and was left out: the \
+                 posterior is given the second moments alone, and is wider than a job of its own would have made it"
+                    .to_owned(),
+            );
+        }
+        Some(inference)
+    }
+
+    /// Moments of some of the predictors are those of the model without the others, and so is their noise. A score of residuals is one
+    /// of the whole model.
+    fn refit(&self, target: &Target, kept: &Kept) -> Result<Box<dyn Way>, RefitError> {
+        let scores = target.model.scores().ok_or(SamplerError::NoScores)?;
+        let units = MomentsUnits::of(scores.as_ref(), target.space.dimension()).ok_or(SamplerError::NoScores)?;
+        let mut way = Self {
+            prior: units.prior(&GaussianPrior::of(&target.space)),
+            units,
+            releases: Vec::new(),
+            moments: None,
+            residual: None,
+            without_residual: self.residual.is_some() && !kept.all,
+            stages: Vec::new(),
+            ..self.clone()
+        };
+        let rounds = self.releases.len() + usize::from(self.residual.is_some() && kept.all);
+        let whole = self.stages.last().is_some_and(|stage| stage.last);
+        for (round, (_, share)) in self.asked.iter().take(rounds).enumerate() {
+            match self.releases.get(round) {
+                Some(released) => way.note_moments(released.restricted(&kept.coefficients)),
+                None => way.residual.clone_from(&self.residual),
+            }
+            way.note_stage(target, *share, whole && round + 1 == rounds);
+        }
+        Ok(Box::new(way))
+    }
+}

@@ -1,0 +1,184 @@
+//! Scores and information: what is asked at a point, and what the totals say of it.
+
+use super::coding::Coding;
+use super::frame::Frame as Shape;
+use super::gaussian::GaussianPrior;
+use super::information::Information;
+use crate::sampler::matrix::Matrix;
+use conclave_common::model::{DIAGONAL, ScoreModel};
+use conclave_common::parameter::LEAST_MAGNITUDE;
+use conclave_common::query::Query;
+use conclave_common::query::vector::MOST_SCALE;
+use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP};
+use conclave_privacy::pass::GRADIENT_SCALE;
+
+/// Corners beyond this many are not weighed one by one.
+const MOST_POINTS: usize = 24_000;
+/// The part of a frame's length that the listed corners are to fill: between two corners a record may lie a little
+/// farther out.
+pub(crate) const FILLED: f64 = 0.98;
+
+/// A score that was asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct AskedScore {
+    /// The point in coded coordinates.
+    at: Vec<f64>,
+    shape: Shape,
+    noise: NoiseScale,
+}
+
+/// An information that was asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct AskedInformation {
+    /// The point in coded coordinates.
+    at: Vec<f64>,
+    /// What it is counted in, of the linear predictor and of the family's own parameter.
+    scales: [f64; 2],
+    noise: NoiseScale,
+}
+
+/// What a question at a point says, before its noise is decided.
+pub(crate) struct Question {
+    /// theta.
+    pub(crate) theta: Vec<f64>,
+    /// The frame's numbers.
+    pub(crate) frame: Vec<f64>,
+    at: Vec<f64>,
+    shape: Shape,
+}
+
+/// What information is counted in at a point: of the linear predictor and of the family's own parameter.
+pub(crate) fn information_scales(scores: &dyn ScoreModel, theta: &[f64]) -> [f64; 2] {
+    // What a record's share of the scale is rounded to is at most 1.
+    scores.most_information(theta).map(|most| if most > LEAST_MAGNITUDE { most.min(MOST_SCALE) } else { 1.0 })
+}
+
+/// Coded gradients of single records at the edge of what is declared, at a point; `None` where they are too many to list.
+pub(crate) fn coded_extremes(scores: &dyn ScoreModel, coding: &Coding, theta: &[f64]) -> Option<Vec<Vec<f64>>> {
+    let points = scores.extreme_gradients(theta).filter(|points| points.len() <= MOST_POINTS)?;
+    Some(points.iter().map(|z| coding.gradient(z)).collect())
+}
+
+/// The most that a record's coded gradient is long at a point.
+pub(crate) fn longest(scores: &dyn ScoreModel, theta: &[f64]) -> f64 {
+    let [of_coefficients, of_own] = scores.gradient_bound(theta);
+    (of_coefficients * of_coefficients + of_own * of_own).sqrt()
+}
+
+/// A frame of coded gradients as a query's numbers.
+pub(crate) fn frame_numbers(coding: &Coding, shape: &Shape) -> Vec<f64> {
+    let rows = coding.of_gradient(&shape.matrix);
+    let shift = shape.matrix.apply(&shape.centre);
+    rows.entries().iter().copied().chain(shift.into_iter().map(|b| -b)).map(plain).collect()
+}
+
+/// A tiny number takes a processor longer: it is 0.
+pub(crate) fn plain(x: f64) -> f64 {
+    if x.abs() < LEAST_MAGNITUDE { 0.0 } else { x }
+}
+
+impl Question {
+    /// The question at a point: the gradient in a frame that is shaped for the covariance that is expected.
+    pub(crate) fn new(
+        scores: &dyn ScoreModel,
+        coding: &Coding,
+        (theta, at): (Vec<f64>, Vec<f64>),
+        weight: &Matrix,
+        centred: bool,
+    ) -> Self {
+        let shape = match coded_extremes(scores, coding, &theta) {
+            Some(points) => Shape::shaped(&points, weight, centred),
+            None => Shape::ball(at.len(), longest(scores, &theta)),
+        };
+        let shape = shape.shrunk(FILLED.recip());
+        let frame = frame_numbers(coding, &shape);
+        Self { theta, frame, at, shape }
+    }
+
+    /// The covariance of the noise of the score, where each component of what is released has noise of this sd, in units of what
+    /// a record contributes at most.
+    pub(crate) fn score_noise(&self, sd: f64) -> Matrix {
+        self.shape.noise(sd)
+    }
+
+    /// The query for the gradient, at this scale of noise.
+    pub(crate) fn ask(self, noise: NoiseScale) -> (Query, AskedScore) {
+        let kind = QueryKind::Gradient { parameters: self.theta.len() as u32 };
+        let query = Query { chain: 0, kind, from: self.theta, to: self.frame, noise };
+        (query, AskedScore { at: self.at, shape: self.shape, noise })
+    }
+}
+
+impl AskedScore {
+    pub(crate) fn at(&self) -> &[f64] {
+        &self.at
+    }
+
+    /// The score that the totals over `parties` make, and the covariance of its noise; `records` is the number of those that take
+    /// the frame's centre off each, all of them or none.
+    pub(crate) fn score(&self, gradient: &[i128], parties: usize, records: f64) -> (Vec<f64>, Matrix) {
+        let sums: Vec<f64> = gradient.iter().map(|total| *total as f64 / GRADIENT_SCALE).collect();
+        let noise = (parties as f64).sqrt() * self.noise.units() as f64 / GRADIENT_SCALE;
+        (self.shape.total(&sums, records), self.shape.noise(noise))
+    }
+}
+
+impl AskedInformation {
+    /// The query for the information at a point, `(theta, at)`, as the `chain`-th of its round.
+    pub(crate) fn ask((theta, at): (Vec<f64>, Vec<f64>), scales: [f64; 2], noise: NoiseScale, chain: u32) -> (Query, Self) {
+        let kind = QueryKind::Curvature { parameters: theta.len() as u32 };
+        (Query { chain, kind, from: theta, to: scales.to_vec(), noise }, Self { at, scales, noise })
+    }
+
+    /// The information that the totals over `parties` make.
+    pub(crate) fn information(&self, curvature: &[i128], parties: usize, own: bool) -> Information {
+        let (order, sd) = (self.at.len(), (parties as f64).sqrt() * self.noise.sd());
+        let scale = |j: usize| self.scales[usize::from(own && j + 1 == order)];
+        Information {
+            at: self.at.clone(),
+            matrix: triangle(order, curvature, scale),
+            sd: sd * self.scales[0],
+            own_sd: own.then(|| sd * self.scales[1]),
+        }
+    }
+}
+
+/// The symmetric matrix of a released upper triangle; entry (i, j) is multiplied by the root of both scales.
+pub(crate) fn triangle(order: usize, totals: &[i128], scale: impl Fn(usize) -> f64) -> Matrix {
+    let mut matrix = Matrix::zeros(order);
+    let mut totals = totals.iter();
+    for i in 0..order {
+        for j in i..order {
+            let value = totals.next().map_or(0.0, |total| STEP * *total as f64) * (scale(i) * scale(j)).sqrt();
+            let value = if i == j { value / DIAGONAL } else { value };
+            matrix[(i, j)] = value;
+            matrix[(j, i)] = value;
+        }
+    }
+    matrix
+}
+
+/// What an information in a model's own coordinates would be released as, counted in these scales: the totals, in lattice units, that
+/// [`AskedInformation::information`] reads it from again.
+pub(crate) fn as_released(scores: &dyn ScoreModel, plain: &[Vec<f64>], scales: [f64; 2]) -> Vec<f64> {
+    let (order, own) = (plain.len(), scores.parameters() > scores.coefficients());
+    let coded = Coding::new(&scores.coding(), order).moments(&Matrix::from_fn(order, |i, j| plain[i][j]));
+    let scale = |j: usize| scales[usize::from(own && j + 1 == order)];
+    let entry = |i: usize, j: usize| {
+        let value = coded[(i, j)] / (scale(i) * scale(j)).sqrt() / STEP;
+        if i == j { DIAGONAL * value } else { value }
+    };
+    (0..order).flat_map(|i| (i..order).map(move |j| (i, j))).map(|(i, j)| entry(i, j)).collect()
+}
+
+/// The covariance that is expected before anything is released: that of a design whose numeric predictors are even
+/// over their bounds and whose levels are equally frequent.
+pub(crate) fn expected_covariance(scores: &dyn ScoreModel, theta: &[f64], records: f64, prior: &GaussianPrior) -> Matrix {
+    let of_one = scores.even_information(theta);
+    let variance = |(one, precision): (&f64, &f64)| (records * one + precision).max(f64::MIN_POSITIVE).recip();
+    Matrix::diagonal(&of_one.iter().zip(&prior.precision).map(variance).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+#[path = "tests/scores.rs"]
+mod tests;

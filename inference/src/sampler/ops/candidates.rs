@@ -1,0 +1,95 @@
+//! The law that candidates are drawn from, and what is public of a candidate's weight.
+
+use rand_chacha::ChaCha20Rng;
+
+use crate::sampler::augmentation::normal;
+use crate::sampler::error::SamplerError;
+use crate::sampler::matrix::{Cholesky, Matrix};
+use crate::sampler::noisy_statistics::gaussian::factor;
+use crate::sampler::target::Target;
+use conclave_common::parameter::LEAST_MAGNITUDE;
+use conclave_common::query::Candidates;
+use conclave_privacy::mechanism::STEP;
+
+/// How much wider than the posterior candidates lie, in sds: of a law that is narrower few candidates lie where weights are large.
+const SPREAD: f64 = 1.5;
+/// How often a candidate is drawn anew that falls outside the parameter box.
+const TRIES: usize = 10_000;
+
+/// A normal law of coordinates, cut to the parameter box.
+pub(super) struct CandidateLaw {
+    centre: Vec<f64>,
+    factor: Cholesky,
+}
+
+/// One candidate.
+pub(super) struct Candidate {
+    pub(super) theta: Vec<f64>,
+    /// Log prior over the law's density, up to a constant.
+    log_weight: f64,
+}
+
+impl CandidateLaw {
+    /// Around a mode, [`SPREAD`] times as wide as the posterior there, and by the mode's own error wider.
+    pub(super) fn around(centre: Vec<f64>, covariance: Matrix, error: &Matrix) -> Self {
+        let whole = covariance.scaled(SPREAD * SPREAD).plus(error, 1.0);
+        Self { centre, factor: factor(&whole) }
+    }
+
+    /// As wide as the prior, around its centre or where the job starts.
+    pub(super) fn of_prior(target: &Target) -> Self {
+        let sd = |(precision, scale): (&f64, &f64)| if *precision > 0.0 { precision.sqrt().recip() } else { *scale };
+        let variances: Vec<f64> =
+            target.space.precision.iter().zip(&target.space.scale).map(sd).map(|sd| (SPREAD * sd).powi(2)).collect();
+        Self { centre: beginning(target), factor: factor(&Matrix::diagonal(&variances)) }
+    }
+
+    /// theta at its centre: what candidates' weights are relative to.
+    pub(super) fn origin(&self, target: &Target) -> Vec<f64> {
+        sound(target.space.theta_inside(&target.spec, &self.centre))
+    }
+
+    /// A draw.
+    ///
+    /// # Errors
+    /// A law of which next to nothing lies within the parameter box.
+    pub(super) fn draw(&self, target: &Target, rng: &mut ChaCha20Rng) -> Result<Candidate, SamplerError> {
+        for _ in 0..TRIES {
+            let z: Vec<f64> = self.centre.iter().map(|_| normal(rng)).collect();
+            let u: Vec<f64> = self.centre.iter().zip(self.factor.lower().apply(&z)).map(|(c, step)| c + step).collect();
+            let theta = sound(target.space.theta(&u));
+            let within = u.iter().zip(&target.space.boxes).all(|(u, box_)| box_.contains(*u));
+            if within && target.spec.in_support(&theta) {
+                let log_law = -0.5 * z.iter().map(|z| z * z).sum::<f64>();
+                return Ok(Candidate { log_weight: target.space.log_prior(&target.spec, &u, &theta) - log_law, theta });
+            }
+        }
+        Err(SamplerError::NoPlace)
+    }
+}
+
+/// Where a job without a search begins.
+pub(super) fn beginning(target: &Target) -> Vec<f64> {
+    target.spec.sampler.start.as_ref().map_or_else(|| target.space.location.clone(), |start| target.space.coordinates(start))
+}
+
+/// What a message may hold: nothing that is tiny and not 0.
+fn sound(mut theta: Vec<f64>) -> Vec<f64> {
+    theta.iter_mut().filter(|x| x.abs() < LEAST_MAGNITUDE).for_each(|x| *x = 0.0);
+    theta
+}
+
+/// The numbers of a choice's query: places, and log weights in whole lattice units, those of the records' ratios left out. `taken_off` of a
+/// place is what the party takes off the sum of its log ratios.
+pub(super) fn numbers(candidates: &[Candidate], taken_off: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+    let greatest = candidates.iter().map(|candidate| candidate.log_weight).fold(f64::NEG_INFINITY, f64::max);
+    let most = Candidates::MOST_PUBLIC;
+    let whole = |candidate: &Candidate| {
+        let units = ((candidate.log_weight - greatest + taken_off(&candidate.theta)) / STEP).round();
+        // Where a prior is 0 the weight is e to the minus two millionth: never drawn. No number is none either.
+        if units.is_nan() { -most } else { units.clamp(-most, most) }
+    };
+    let public: Vec<f64> = candidates.iter().map(whole).collect();
+    let places: Vec<Vec<f64>> = candidates.iter().map(|candidate| candidate.theta.clone()).collect();
+    Candidates::numbers(&places, &public)
+}

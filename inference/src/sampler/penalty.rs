@@ -1,0 +1,45 @@
+//! Algorithm 2 of Yıldırım, *On the use of penalty MCMC for differential privacy*: chains on noisy log
+//! likelihood ratios, for any number of owners. Algorithm 1 is Algorithm 2 with one owner.
+//!
+//! Every party releases the log likelihood ratio of every chain's proposal with Gaussian noise. Half of the
+//! noise's variance, taken off the noisy log ratio, is the penalty (Ceperley & Dewing 1999) that keeps the
+//! chains' target exact although the ratio is noisy.
+
+use super::acceptance::log_alpha;
+use super::chain::Chain;
+use super::error::SamplerError;
+use super::ratio_walk::Decision;
+use super::target::Target;
+use conclave_common::query::Query;
+use conclave_privacy::mechanism::QueryKind;
+
+/// Accepts or rejects a chain's pending proposal (Algorithm 2, step 2; Algorithm 3 alike): `log_ratio` is
+/// the noisy log likelihood ratio over all parties, `total_variance` that of its noise.
+pub(super) fn decide(chain: &mut Chain, target: &Target, log_ratio: f64, total_variance: f64) {
+    let Some(log_prior_ratio) = chain.log_prior_ratio(target) else { return };
+    let log_alpha = log_alpha(log_ratio, total_variance, log_prior_ratio);
+    // `libm`, so that a replay on another machine decides alike.
+    let accepted = libm::log(chain.uniform()) < log_alpha;
+    chain.settle(accepted, log_alpha);
+}
+
+/// Algorithm 2's way with a proposal.
+pub(super) struct Penalty;
+
+impl Decision for Penalty {
+    fn asks(&self) -> QueryKind {
+        QueryKind::Ratio
+    }
+
+    fn measured(&mut self, _: &Target, _: &[f64], _: &[f64]) -> Result<(), SamplerError> {
+        Ok(())
+    }
+
+    fn variance(&self, target: &Target, _: &Query) -> f64 {
+        target.spec.parties.len() as f64 * target.spec.privacy.noise.variance()
+    }
+
+    fn decide(&mut self, chain: &mut Chain, target: &Target, log_ratio: f64, variance: f64) {
+        decide(chain, target, log_ratio, variance);
+    }
+}

@@ -1,0 +1,340 @@
+//! A walk on noisy log likelihood ratios: a search for the mode, then chains whose proposals are decided one by one on what the parties
+//! released of them.
+//!
+//! How a proposal is decided is the algorithm's ([`Decision`]); all else is shared.
+
+use super::barker::BarkerDiagnostics;
+use super::chain::Chain;
+use super::clip_watch::ClipWatch;
+use super::ensemble::{Ensemble, Spread};
+use super::error::SamplerError;
+use super::gradient_search::{GradientSearch, Located};
+use super::hopeless::Forecast;
+use super::interface::{Next, Sampler};
+use super::messages::Messages;
+use super::mode_search::{Found, ModeSearch, Purpose, SearchPlan};
+use super::noisy_statistics::Allotment;
+use super::proposal;
+use super::quadratic_fit::{Answer, FittedPosterior, QuadraticFit};
+use super::target::Target;
+use super::totals::Totals;
+use conclave_common::job::JobSpec;
+use conclave_common::query::PartyMetadata;
+use conclave_common::query::{Draw, Phase, Query, Round};
+use conclave_common::query::{centre, is_centred};
+use conclave_privacy::mechanism::{QueryKind, STEP};
+
+/// How a chain's proposal is decided.
+pub(super) trait Decision: Send {
+    /// The kind of ratio that chains ask of their proposals.
+    fn asks(&self) -> QueryKind;
+
+    /// Takes note of what a search measured, each coordinate's posterior sd given the others, and of the radii of the moves.
+    ///
+    /// # Errors
+    /// Moves that the decision has no room for.
+    fn measured(&mut self, target: &Target, sd: &[f64], radii: &[f64]) -> Result<(), SamplerError>;
+
+    /// The variance of the log likelihood ratio of a chain's query, over all parties.
+    fn variance(&self, target: &Target, query: &Query) -> f64;
+
+    /// Accepts or rejects a chain's pending proposal on its noisy log likelihood ratio and that ratio's variance.
+    fn decide(&mut self, chain: &mut Chain, target: &Target, log_ratio: f64, variance: f64);
+
+    /// What is asked beside the proposals of a step of this number, to check what the decision rests on.
+    fn asks_beside(&self, _phase: Phase, _step: u64, _proposals: &[Query]) -> Option<Query> {
+        None
+    }
+
+    /// Takes the total of that.
+    fn told(&mut self, _target: &Target, _query: &Query, _total: i128) {}
+
+    /// What a run by this decision says of itself; `None` where its draws are of the posterior whatever it was told.
+    fn diagnostics(&self) -> Option<BarkerDiagnostics> {
+        None
+    }
+}
+
+/// A search before the chains, or between their steps.
+enum Search {
+    Ratios(Box<ModeSearch>),
+    Gradients(Box<GradientSearch>),
+}
+
+/// The walk as a state machine: a search for the mode, then the chains.
+pub(super) struct RatioWalk<D> {
+    target: Target,
+    decision: D,
+    /// Why the chains can't walk, found after the search.
+    fault: Option<SamplerError>,
+    /// How searches are made, where the job needs any.
+    plan: Option<SearchPlan>,
+    /// The search that is going on; the chains wait for its end.
+    search: Option<Search>,
+    ensemble: Ensemble,
+    /// What all released ratios say together; no decision looks at it.
+    fit: QuadraticFit,
+    /// Counts what an explicit clip cuts.
+    clip_watch: Option<ClipWatch>,
+    /// Records of the parties that take the model's centre off each log ratio.
+    centred: u64,
+    messages: Messages,
+}
+
+impl<D: Decision> RatioWalk<D> {
+    /// The walk at its start, its proposals decided like this.
+    ///
+    /// # Errors
+    /// A count that a search needs and nobody gives; a budget or scale out of range.
+    pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata], decision: D) -> Result<Self, SamplerError> {
+        let target = Target::new(spec);
+        let budget = target.budget()?;
+        let by_gradients = target.spec.locates_by_gradients();
+        let plan = if by_gradients { None } else { SearchPlan::new(&target, parties, budget)? };
+        let search = match &plan {
+            Some(plan) => Some(Search::Ratios(plan.search(&target).into())),
+            None if by_gradients => {
+                let part = Allotment::new(&target.spec, parties)?.split_off(target.spec.sampler.locate_share);
+                Some(Search::Gradients(GradientSearch::new(&target, parties, part)?.into()))
+            }
+            None => None,
+        };
+        let mut ensemble = Ensemble::new(&target, parties);
+        let mut fit = QuadraticFit::new(target.space.dimension());
+        if search.is_none() {
+            ensemble.start_as_given(&target);
+            let sd = proposal::sd_of(spec.sampler.proposal, &target.given_radii().unwrap_or_default());
+            fit.begin(ensemble.mean(target.space.dimension()), &sd);
+        }
+        Ok(Self {
+            decision,
+            fault: None,
+            search,
+            plan,
+            ensemble,
+            fit,
+            clip_watch: ClipWatch::new(spec, parties, target.space.dimension(), budget)?,
+            // Counts are other people's word: no sum of them may panic.
+            centred: parties
+                .iter()
+                .filter(|party| is_centred(party.unit()))
+                .filter_map(PartyMetadata::records)
+                .fold(0, u64::saturating_add),
+            messages: Messages::new(spec),
+            target,
+        })
+    }
+
+    /// The same as a part of a run that has asked these messages before.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(super) fn going_on(
+        spec: &JobSpec,
+        parties: &[PartyMetadata],
+        decision: D,
+        messages: Messages,
+    ) -> Result<Self, SamplerError> {
+        Ok(Self { messages, ..Self::new(spec, parties, decision)? })
+    }
+
+    /// The noisy log likelihood ratio of a step: the released integers, and what the parties took off each
+    /// record's ratio before they summed. Both change sign with the step, bit for bit. Of a sample it is scaled up to all records.
+    fn log_ratio(&self, query: &Query, total: i128) -> f64 {
+        if query.kind == QueryKind::SampledRatio {
+            return STEP * total as f64 / self.target.spec.sampler.batch.get();
+        }
+        let asks_centre = self.centred > 0 && query.kind == QueryKind::Ratio;
+        let Target { spec, model, .. } = &self.target;
+        let centre = if asks_centre { centre(model.as_ref(), &spec.privacy, &query.from, &query.to) } else { 0.0 };
+        STEP * total as f64 + self.centred as f64 * centre
+    }
+
+    fn propose(&mut self) -> Vec<Query> {
+        let mut queries = self.ensemble.propose(&self.target);
+        queries.iter_mut().for_each(|query| query.kind = self.decision.asks());
+        let beside = self.decision.asks_beside(self.ensemble.phase(), self.ensemble.steps(), &queries);
+        if let Some(watch) = &mut self.clip_watch {
+            queries.extend(watch.ask(self.ensemble.phase(), self.ensemble.steps(), &queries));
+        }
+        queries.extend(beside);
+        queries
+    }
+
+    /// A released ratio, as the fit takes it.
+    fn answer(&self, query: &Query, ratio: f64, variance: f64) -> Answer {
+        let space = &self.target.space;
+        Answer { from: space.coordinates(&query.from), to: space.coordinates(&query.to), ratio, variance }
+    }
+
+    /// Decides every chain that proposed.
+    fn decide(&mut self, round: &Round, totals: &Totals) {
+        for (query, total) in single(round, totals) {
+            if query.kind == QueryKind::ClipCount {
+                self.clip_watch.iter_mut().for_each(|watch| watch.absorb(total));
+                continue;
+            }
+            if query.kind == QueryKind::SecondMoment {
+                self.decision.told(&self.target, query, total);
+                continue;
+            }
+            let (ratio, variance) = (self.log_ratio(query, total), self.decision.variance(&self.target, query));
+            self.fit.chain_answered(round.phase, &self.answer(query, ratio, variance));
+            if let Some(chain) = self.ensemble.chain(query.chain) {
+                self.decision.decide(chain, &self.target, ratio, variance);
+            }
+        }
+    }
+
+    fn step_done(&mut self) {
+        self.ensemble.step_done(self.messages.last());
+        self.measure_anew();
+    }
+
+    /// Measures the radii again around where the chains are now, when that is due.
+    fn measure_anew(&mut self) {
+        let Some(plan) = self.plan.as_ref().filter(|plan| plan.purpose == Purpose::Curvature) else { return };
+        if self.ensemble.remeasures(&self.target.spec) {
+            let mean = self.ensemble.mean(self.target.space.dimension());
+            self.search = Some(Search::Ratios(plan.search(&self.target).at(mean).into()));
+        }
+    }
+
+    /// Starts the chains on what a search found, or gives those that walk already its radii.
+    fn found(&mut self, found: &Found) {
+        let radii = self.radii(&found.sd);
+        if self.ensemble.started() {
+            self.ensemble.rescale(radii);
+        } else {
+            let spread = match found.purpose {
+                Purpose::Mode => Spread::Axes { sd: &found.sd, error_sd: &found.error_sd },
+                Purpose::Curvature => Spread::None,
+            };
+            self.ensemble.start(&self.target, &found.u, &spread, radii);
+            self.fit.begin(found.u.clone(), &found.sd);
+        }
+    }
+
+    /// Starts the chains on what a search by gradients found.
+    fn located(&mut self, located: Located) {
+        let sd = located.conditional_sd();
+        let radii = self.radii(&sd);
+        let spread = Spread::Whole { covariance: &located.covariance, error: &located.error };
+        self.ensemble.start(&self.target, &located.u, &spread, radii);
+        self.fit.begin(located.u, &sd);
+    }
+
+    /// The radii for these sds of each coordinate given the others, where the job gives none.
+    fn radii(&mut self, sd: &[f64]) -> Vec<f64> {
+        self.ensemble.learn_sd(sd);
+        let kind = self.target.spec.sampler.proposal;
+        let radii = self.target.given_radii().unwrap_or_else(|| proposal::radii(kind, sd, &self.target.space.boxes));
+        self.fault = self.decision.measured(&self.target, sd, &radii).err();
+        radii
+    }
+
+    /// Takes a search's answers: the chains start, or have their radii, once it is over.
+    fn searched(&mut self, mut search: ModeSearch, round: &Round, totals: &Totals) {
+        let ratios: Vec<f64> = single(round, totals).map(|(query, total)| self.log_ratio(query, total)).collect();
+        for (query, ratio) in round.queries.iter().zip(&ratios) {
+            let variance = self.target.spec.parties.len() as f64 * query.noise.variance();
+            self.fit.search_answered(self.answer(query, *ratio, variance));
+        }
+        search.absorb(&self.target.spec, &self.target.space, &round.queries, &ratios);
+        match search.found() {
+            Some(found) => self.found(&found),
+            None => self.search = Some(Search::Ratios(search.into())),
+        }
+    }
+}
+
+/// Each query with its total: the walk asks ratios and counts, and a party answers either by one integer.
+fn single<'a>(round: &'a Round, totals: &'a Totals) -> impl Iterator<Item = (&'a Query, i128)> {
+    let one = |(query, total): (&'a Query, &[i128])| match total {
+        [total] => Some((query, *total)),
+        _ => None,
+    };
+    round.queries.iter().zip(totals.by_query()).filter_map(one)
+}
+
+impl<D: Decision> Sampler for RatioWalk<D> {
+    fn next_round(&mut self) -> Result<Next, SamplerError> {
+        while self.messages.pending().is_none() {
+            if let Some(fault) = &self.fault {
+                return Err(fault.clone());
+            }
+            if let Some(reason) = self.clip_watch.as_ref().and_then(ClipWatch::stop) {
+                return Ok(Next::Stopped(reason));
+            }
+            if self.ensemble.finished(&self.target.spec) {
+                return Ok(Next::Done);
+            }
+            let Target { spec, space, model } = &self.target;
+            let queries = match &mut self.search {
+                Some(Search::Ratios(search)) => search.queries(spec, space, model.as_ref())?,
+                Some(Search::Gradients(search)) => search.queries(&self.target)?,
+                None => self.propose(),
+            };
+            if queries.is_empty() {
+                self.step_done(); // every proposal fell outside the box: decided without a query
+            } else {
+                self.messages.ask(self.ensemble.phase(), queries);
+            }
+        }
+        Ok(self.messages.pending().cloned().map_or(Next::Done, Next::Ask))
+    }
+
+    fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError> {
+        let round = self.messages.answer(totals)?;
+        self.ensemble.charge(&self.target, &round);
+        match self.search.take() {
+            None => {
+                self.decide(&round, totals);
+                self.step_done();
+            }
+            Some(Search::Ratios(search)) => self.searched(*search, &round, totals),
+            Some(Search::Gradients(mut search)) => match search.absorb(&self.target, &round, totals)? {
+                Some(found) => self.located(Located::of(&found)),
+                None => self.search = Some(Search::Gradients(search)),
+            },
+        }
+        Ok(())
+    }
+
+    fn take_draws(&mut self) -> Vec<Draw> {
+        self.ensemble.take_draws()
+    }
+
+    fn phase(&self) -> Phase {
+        self.ensemble.phase()
+    }
+
+    fn acceptance_rate(&self) -> Option<f64> {
+        Some(self.ensemble.acceptance_rate())
+    }
+
+    fn radii_by_parameter(&self) -> Option<Vec<f64>> {
+        self.ensemble.radii_by_parameter(&self.target)
+    }
+
+    fn hopeless(&self) -> Option<&Forecast> {
+        self.ensemble.hopeless()
+    }
+
+    fn clip_watch(&self) -> Option<&ClipWatch> {
+        self.clip_watch.as_ref()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.decision.diagnostics().map_or_else(Vec::new, |told| told.words())
+    }
+
+    fn barker_diagnostics(&self) -> Option<BarkerDiagnostics> {
+        self.decision.diagnostics()
+    }
+
+    fn fitted_posterior(&self) -> Option<FittedPosterior> {
+        let clipped = self.clip_watch.as_ref().and_then(ClipWatch::word).is_some();
+        Some(self.fit.posterior(&self.target, clipped))
+    }
+}

@@ -1,0 +1,15 @@
+//! Upper bounds of the parties' record counts.
+
+use conclave_common::job::JobSpec;
+use conclave_common::query::PartyMetadata;
+
+use super::error::SamplerError;
+
+/// Upper bounds, or the analyst's guess, of every party's number of records.
+pub(super) fn record_bounds(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Vec<u64>, SamplerError> {
+    let bound = |(party, metadata): (&String, &PartyMetadata)| {
+        let known = metadata.most_records().or(spec.sampler.records_guess);
+        known.ok_or_else(|| SamplerError::UnknownCount { party: party.clone() })
+    };
+    spec.parties.iter().zip(parties).map(bound).collect()
+}

@@ -1,0 +1,82 @@
+//! Where the chains walk: unconstrained values, their box, and the prior's density there.
+
+use conclave_common::job::JobSpec;
+use conclave_common::parameter::Transform;
+use conclave_common::parameter::{Constraint, Interval};
+
+/// The unconstrained space of a job's parameters.
+pub(super) struct Space {
+    transform: Transform,
+    /// One interval per coordinate; a simplex's box is looked at in theta.
+    pub(super) boxes: Vec<Interval>,
+    /// Where a search for the mode begins, how far the prior reaches from there, and its precision; per
+    /// coordinate.
+    pub(super) location: Vec<f64>,
+    pub(super) scale: Vec<f64>,
+    pub(super) precision: Vec<f64>,
+    /// The parameter that each coordinate belongs to.
+    pub(super) parameters: Vec<usize>,
+}
+
+impl Space {
+    pub(super) fn new(spec: &JobSpec) -> Self {
+        let transform = spec.transform();
+        let parameters = transform.parameters();
+        let constraints = transform.constraints();
+        let boxes = transform.unconstrained_box(&spec.support);
+        let prior = |at: usize| &spec.priors[parameters[at]];
+        let dimension = parameters.len();
+        let location = transform
+            .unconstrain(&prior_centre(spec))
+            .into_iter()
+            .zip(&boxes)
+            .map(|(u, box_)| u.clamp(box_.min, box_.max))
+            .collect();
+        let scale = (0..dimension).map(|j| prior(j).scale(constraints[j])).collect();
+        let precision = (0..dimension).map(|j| prior(j).precision(constraints[j])).collect();
+        Self { transform, boxes, location, scale, precision, parameters }
+    }
+
+    /// Number of coordinates.
+    pub(super) fn dimension(&self) -> usize {
+        self.parameters.len()
+    }
+
+    /// theta of these coordinates.
+    pub(super) fn theta(&self, u: &[f64]) -> Vec<f64> {
+        self.transform.constrain(u)
+    }
+
+    /// theta of these coordinates, moved into the parameter box where rounding or a simplex's edge put it
+    /// outside.
+    pub(super) fn theta_inside(&self, spec: &JobSpec, u: &[f64]) -> Vec<f64> {
+        self.theta(u).into_iter().zip(&spec.support).map(|(x, box_)| x.clamp(box_.min, box_.max)).collect()
+    }
+
+    /// The coordinates of `theta`.
+    pub(super) fn coordinates(&self, theta: &[f64]) -> Vec<f64> {
+        self.transform.unconstrain(theta)
+    }
+
+    /// Log density of the prior of the coordinates, up to a constant.
+    pub(super) fn log_prior(&self, spec: &JobSpec, u: &[f64], theta: &[f64]) -> f64 {
+        spec.log_prior(theta) + self.transform.log_jacobian(u)
+    }
+}
+
+/// Centres of the priors, within the box. A dirichlet's component holds the share that it takes of what the
+/// ones before it left.
+fn prior_centre(spec: &JobSpec) -> Vec<f64> {
+    let mut left = 1.0;
+    let mut theta = Vec::with_capacity(spec.priors.len());
+    for ((prior, box_), constraint) in spec.priors.iter().zip(&spec.support).zip(spec.model.constraints()) {
+        let mut centre = prior.location();
+        if let Constraint::Simplex { .. } = constraint {
+            let share = centre;
+            centre *= left;
+            left = if share == 1.0 { 1.0 } else { left * (1.0 - share) };
+        }
+        theta.push(centre.clamp(box_.min, box_.max));
+    }
+    theta
+}

@@ -1,0 +1,282 @@
+//! `sgld`, `sghmc`, `sgnht` and `sgfs` as a state machine: a search by score stages, then one message a step.
+
+use super::diagnostics::StochasticGradients;
+use super::observations::Observations;
+use super::polish::{Polish, Sweeps};
+use super::settings::{Means, Settings};
+use super::walker::{Field, Walker};
+use crate::sampler::enough::Enough;
+use crate::sampler::error::SamplerError;
+use crate::sampler::gradient_search::{GradientSearch, Located};
+use crate::sampler::hmc::Coordinates;
+use crate::sampler::interface::{Next, Sampler};
+use crate::sampler::messages::Messages;
+use crate::sampler::noisy_statistics::Allotment;
+use crate::sampler::noisy_statistics::score_way::Found;
+use crate::sampler::penalty::Penalty;
+use crate::sampler::quadratic_fit::FittedPosterior;
+use crate::sampler::ratio_walk::RatioWalk;
+use crate::sampler::target::Target;
+use crate::sampler::totals::Totals;
+use conclave_common::job::JobSpec;
+use conclave_common::model::ScoreModel;
+use conclave_common::query::PartyMetadata;
+use conclave_common::query::{Draw, Phase, Query, Round};
+use conclave_privacy::accounting::SamplingProbability;
+use conclave_privacy::mechanism::{GRADIENT_UNITS, Sensitivity};
+
+/// The share of the budget that the search takes where the job names none.
+pub(crate) const LOCATE_SHARE: f64 = 0.05;
+
+/// The sampler: a search, what walks after it, and the sweeps that may end the walk.
+pub(crate) struct StochasticGradient {
+    target: Target,
+    budget: Allotment,
+    parties: Vec<PartyMetadata>,
+    /// The search, until it is over.
+    search: Option<Box<GradientSearch>>,
+    walk: Option<Walk>,
+    /// The sweeps that the draws are of, where the job asks for any.
+    polish: Option<Polish>,
+    messages: Messages,
+    enough: Enough,
+    draws: Vec<Draw>,
+}
+
+/// The chains, and how far they are.
+struct Walk {
+    coordinates: Coordinates,
+    settings: Settings,
+    walkers: Vec<Walker>,
+    /// Steps that every chain has made.
+    steps: u64,
+    observations: Observations,
+}
+
+impl Walk {
+    fn phase(&self) -> Phase {
+        if self.steps < self.settings.warmup { Phase::Warmup } else { Phase::Sampling }
+    }
+
+    /// Ends the step that every chain has just made; `polished` says that the job's draws are yet to come.
+    fn step_done(&mut self, message: u64, polished: bool, enough: &mut Enough, draws: &mut Vec<Draw>) {
+        let warmup = self.phase() == Phase::Warmup;
+        for walker in &self.walkers {
+            let draw = walker.draw(warmup || polished, message);
+            if !draw.warmup {
+                enough.push(&draw);
+            }
+            draws.push(draw);
+        }
+        self.steps += 1;
+        if !warmup {
+            enough.look(self.steps - self.settings.warmup);
+        }
+    }
+}
+
+impl StochasticGradient {
+    /// The sampler at its start.
+    ///
+    /// # Errors
+    /// A model without gradients; a budget out of range.
+    pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
+        let target = Target::new(spec);
+        let mut budget = Allotment::new(spec, parties)?;
+        let part = budget.split_off(spec.sampler.stochastic.locate_share.unwrap_or(LOCATE_SHARE));
+        Ok(Self {
+            search: Some(GradientSearch::new(&target, parties, part)?.into()),
+            walk: None,
+            polish: None,
+            messages: Messages::new(spec),
+            enough: Enough::new(spec),
+            draws: Vec::new(),
+            parties: parties.to_vec(),
+            budget,
+            target,
+        })
+    }
+
+    /// Starts the chains where the search ended.
+    fn start(&mut self, found: Found) -> Result<(), SamplerError> {
+        let Self { target, budget, parties, .. } = self;
+        let scores = scores(target)?;
+        let (error, sharp) = (found.error.clone(), found.sharp);
+        // What ends the chains is set aside before they are given the rest.
+        self.polish = Sweeps::planned(target, &Located::of(&found), budget)?.map(Polish::new);
+        let coordinates = coordinates(target, scores.as_ref(), found);
+        let error = coordinates.covariance(&error);
+        let means = Means { target, scores: scores.as_ref(), coordinates: &coordinates, error: &error, parties, budget };
+        let settings = Settings::new(&means)?;
+        let (coordinates_of, settings_of) = (&coordinates, &settings);
+        let field =
+            Field { target, scores: scores.as_ref(), coordinates: coordinates_of, settings: settings_of, parties: parties.len() };
+        let start = |id: u32| {
+            let given = target.spec.sampler.starts.as_ref().and_then(|starts| starts.get(id as usize));
+            Walker::new(&field, id, &error, given.map(Vec::as_slice)).ok_or(SamplerError::NoPlace)
+        };
+        let chains = target.spec.sampler.chains;
+        let walkers = (0..chains).map(start).collect::<Result<_, _>>()?;
+        let observations = Observations::new(&coordinates, &settings, chains, sharp);
+        self.walk = Some(Walk { coordinates, settings, walkers, steps: 0, observations });
+        Ok(())
+    }
+
+    /// The queries of the chains' present step.
+    fn ask(&mut self) -> Result<Vec<Query>, SamplerError> {
+        let Self { target, budget, parties, walk, .. } = self;
+        let scores = scores(target)?;
+        let Some(Walk { coordinates, settings, walkers, .. }) = walk else { return Ok(Vec::new()) };
+        let field = Field { target, scores: scores.as_ref(), coordinates, settings, parties: parties.len() };
+        let mut queries = Vec::with_capacity(walkers.len());
+        for walker in walkers {
+            let query = walker.ask(&field);
+            // Blocks are paid for ahead, and planned to hold all steps.
+            let record = Sensitivity::from_units(GRADIENT_UNITS)?;
+            if !query.kind.is_sampled() && !budget.charge(query.kind, record, query.noise)? {
+                return Err(SamplerError::TooSmallABudget { kind: query.kind });
+            }
+            queries.push(query);
+        }
+        Ok(queries)
+    }
+
+    /// Takes the totals of the chains' present message.
+    fn take(&mut self, round: &Round, totals: &Totals) -> Result<(), SamplerError> {
+        let Self { target, parties, walk, .. } = self;
+        let scores = scores(target)?;
+        let Some(walk) = walk else { return Err(SamplerError::NoRound) };
+        let phase = walk.phase();
+        let Walk { coordinates, settings, walkers, observations, .. } = walk;
+        let field = Field { target, scores: scores.as_ref(), coordinates, settings, parties: parties.len() };
+        for (query, sums) in round.queries.iter().zip(totals.by_query()) {
+            let Some(walker) = walkers.get_mut(query.chain as usize) else { continue };
+            let told = walker.step(&field, sums);
+            observations.stepped(query.chain, &told, walker, phase);
+        }
+        Ok(())
+    }
+
+    /// The sweeps, once the steps are over: they begin where the chains are.
+    fn sweeps(&mut self) -> Result<Option<&mut RatioWalk<Penalty>>, SamplerError> {
+        if !self.finished() {
+            return Ok(None);
+        }
+        let Self { target, parties, walk, polish, messages, .. } = self;
+        let Some(polish) = polish else { return Ok(None) };
+        if polish.walk().is_none() {
+            let starts = walk.iter().flat_map(|walk| &walk.walkers).map(|walker| walker.draw(true, 0).theta).collect();
+            let messages = std::mem::replace(messages, Messages::new(&target.spec));
+            polish.begin(target, parties, starts, messages)?;
+        }
+        Ok(polish.walk_mut())
+    }
+
+    fn polishing(&self) -> Option<&RatioWalk<Penalty>> {
+        self.polish.as_ref().and_then(Polish::walk)
+    }
+
+    fn finished(&self) -> bool {
+        self.walk.as_ref().is_some_and(|walk| walk.steps >= walk.settings.steps) || self.enough.reached()
+    }
+}
+
+impl Sampler for StochasticGradient {
+    fn next_round(&mut self) -> Result<Next, SamplerError> {
+        if let Some(sweeps) = self.sweeps()? {
+            return sweeps.next_round();
+        }
+        if self.messages.pending().is_none() {
+            if let Some(search) = &mut self.search {
+                let queries = search.queries(&self.target)?;
+                self.messages.ask(Phase::Locate, queries);
+            } else if self.finished() {
+                return Ok(Next::Done);
+            } else {
+                let queries = self.ask()?;
+                self.messages.ask(self.phase(), queries);
+            }
+        }
+        Ok(self.messages.pending().cloned().map_or(Next::Done, Next::Ask))
+    }
+
+    fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError> {
+        if let Some(sweeps) = self.sweeps()? {
+            return sweeps.absorb(totals);
+        }
+        let round = self.messages.answer(totals)?;
+        let Some(mut search) = self.search.take() else {
+            self.take(&round, totals)?;
+            let message = self.messages.last();
+            if let Some(walk) = &mut self.walk {
+                walk.step_done(message, self.polish.is_some(), &mut self.enough, &mut self.draws);
+            }
+            return Ok(());
+        };
+        match search.absorb(&self.target, &round, totals)? {
+            Some(found) => self.start(found),
+            None => {
+                self.search = Some(search);
+                Ok(())
+            }
+        }
+    }
+
+    fn take_draws(&mut self) -> Vec<Draw> {
+        let mut draws = std::mem::take(&mut self.draws);
+        draws.extend(self.polish.as_mut().and_then(Polish::walk_mut).map(Sampler::take_draws).unwrap_or_default());
+        draws
+    }
+
+    fn phase(&self) -> Phase {
+        match (&self.polish, self.polishing()) {
+            (_, Some(sweeps)) => sweeps.phase(),
+            // The draws are yet to come.
+            (Some(_), None) => Phase::Warmup,
+            (None, None) => self.walk.as_ref().map_or(Phase::Locate, Walk::phase),
+        }
+    }
+
+    fn acceptance_rate(&self) -> Option<f64> {
+        self.polishing().and_then(Sampler::acceptance_rate)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let words = |walk: &Walk| self.stochastic_gradients().map(|told| told.words(&walk.settings));
+        self.walk.as_ref().and_then(words).unwrap_or_default()
+    }
+
+    fn fitted_posterior(&self) -> Option<FittedPosterior> {
+        self.walk.as_ref().map(|walk| walk.observations.fitted(&self.target))
+    }
+
+    fn stochastic_gradients(&self) -> Option<StochasticGradients> {
+        let polished = |walk: &Walk| self.polish.as_ref().map(|polish| polish.told(walk.steps));
+        let told = |walk: &Walk| {
+            let told = StochasticGradients::of(&self.target, &walk.settings, &walk.observations, &walk.walkers);
+            StochasticGradients { polish: polished(walk), ..told }
+        };
+        self.walk.as_ref().map(told)
+    }
+
+    fn ended_by_budget(&self) -> bool {
+        // The sweeps were set aside: a party that has nothing left for them says so itself.
+        if self.polish.is_some() {
+            return false;
+        }
+        let planned = self.walk.as_ref().map(|walk| walk.settings.steps - walk.settings.warmup);
+        self.finished() && !self.enough.reached() && planned.is_some_and(|draws| draws < self.target.spec.sampler.draws)
+    }
+}
+
+/// The coordinates that chains walk in; of gradients over samples without a centre, which would come off each record that is in the sample.
+pub(super) fn coordinates(target: &Target, scores: &dyn ScoreModel, found: Found) -> Coordinates {
+    let whole = target.spec.sampler.batch == SamplingProbability::ONE;
+    let centred = if whole { found.centred } else { 0.0 };
+    Coordinates::new(target, scores, Found { centred, ..found })
+}
+
+/// The model's scores.
+fn scores(target: &Target) -> Result<Box<dyn ScoreModel + '_>, SamplerError> {
+    target.model.scores().ok_or(SamplerError::NoScores)
+}

@@ -1,0 +1,41 @@
+//! What a hidden random sample of the units adds to the noise of a gradient.
+//!
+//! With every unit in the sample with probability `q` and the sum divided by `q`, a sample adds covariance `(1 - q)/q sum v v'`, `v` a unit's
+//! gradient. No answer tells it. By the information identity `sum v v'` is about `tau (H - H_0)`, with `tau` the power on the likelihood, `H`
+//! the posterior's precision, which the search found, and `H_0` the prior's part of it: wherever the model holds, and units are records.
+
+use crate::sampler::hmc::Coordinates;
+use crate::sampler::matrix::Matrix;
+use crate::sampler::noisy_statistics::gaussian::positive_part;
+use crate::sampler::target::Target;
+use conclave_privacy::accounting::SamplingProbability;
+
+/// The step of the differences that the prior's curvature is found by, in posterior sds.
+const DIFFERENCE: f64 = 0.05;
+
+/// The covariance that samples add to a gradient, in coordinates where the posterior is about standard normal; `None` where all units are asked.
+pub(crate) fn covariance(target: &Target, coordinates: &Coordinates) -> Option<Matrix> {
+    let batch = target.spec.sampler.batch;
+    if batch == SamplingProbability::ONE {
+        return None;
+    }
+    let of_records = Matrix::identity(coordinates.dimension()).plus(&prior_precision(target, coordinates), -1.0);
+    let q = batch.get();
+    Some(positive_part(&of_records.symmetrised()).scaled(target.spec.power * (1.0 - q) / q))
+}
+
+/// The precision of the prior where the search ended.
+fn prior_precision(target: &Target, coordinates: &Coordinates) -> Matrix {
+    let d = coordinates.dimension();
+    let slope = |j: usize, by: f64| {
+        let at: Vec<f64> = (0..d).map(|i| if i == j { by } else { 0.0 }).collect();
+        coordinates.slope(&coordinates.prior_slope(target, &coordinates.plain(&at)))
+    };
+    let columns: Vec<Vec<f64>> = (0..d)
+        .map(|j| {
+            let (low, high) = (slope(j, -DIFFERENCE), slope(j, DIFFERENCE));
+            low.iter().zip(&high).map(|(low, high)| (low - high) / (2.0 * DIFFERENCE)).collect()
+        })
+        .collect();
+    Matrix::from_fn(d, |i, j| columns[j][i])
+}

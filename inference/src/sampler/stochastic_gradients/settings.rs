@@ -1,0 +1,275 @@
+//! Step, noise and number of steps of a job's chains: from the budget that the search left and from what it found.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+
+use super::law::{Law, Pace};
+use super::laws::{law, usual_step};
+use super::price;
+use super::sgfs::Sgfs;
+use super::{samples, sgnht};
+use crate::sampler::error::SamplerError;
+use crate::sampler::hmc::{Coordinates, normals};
+use crate::sampler::matrix::Matrix;
+use crate::sampler::noisy_statistics::Allotment;
+use crate::sampler::noisy_statistics::gaussian::{factor, largest_eigenvalue};
+use crate::sampler::target::Target;
+use conclave_common::job::{Algorithm, JobSpec, STOCHASTIC_WARMUP};
+use conclave_common::model::ScoreModel;
+use conclave_common::query::PartyMetadata;
+use conclave_privacy::mechanism::{NoiseScale, QueryKind};
+use conclave_privacy::pass::GRADIENT_SCALE;
+
+/// How much shorter each further step is that is tried where a job names none, how much at least, and the shortest.
+const SHORTER: f64 = 0.7;
+const SHORTEST_AT_ONCE: f64 = 0.3;
+const SHORTEST: f64 = 0.002;
+/// The part of a chain that a warm-up takes at most.
+const WARMUP_PART: u64 = 5;
+/// Places that are tried to see how wide a gradient's noise gets.
+const TRIED: usize = 64;
+/// What is kept back of a budget against the rounding of charges.
+const RESERVE: f64 = 1e-6;
+
+/// How the chains of a job move.
+pub(crate) struct Settings {
+    /// The law of a step.
+    pub(crate) law: Box<dyn Law>,
+    /// Its eta and a.
+    pub(crate) pace: Pace,
+    /// What is asked.
+    pub(crate) kind: QueryKind,
+    /// The noise of each component of a gradient, at each party.
+    pub(crate) noise: NoiseScale,
+    /// The variance of a gradient's noise that the law wants, by component.
+    pub(crate) variance: Vec<f64>,
+    /// The part of it that is the parties' noise, where theirs is greatest.
+    pub(crate) known: Vec<f64>,
+    /// What samples add to it; `None` where all records are asked.
+    pub(crate) samples: Option<Matrix>,
+    /// What a sum over a sample is divided by.
+    pub(crate) probability: f64,
+    /// The share of the budget of one chain's step.
+    pub(crate) step_share: f64,
+    /// Steps of each chain, the warm-up's included.
+    pub(crate) steps: u64,
+    /// The first of them.
+    pub(crate) warmup: u64,
+    /// Effective draws to expect of all chains together, in a direction of average noise.
+    pub(crate) planned_ess: f64,
+}
+
+/// What settings are made from.
+pub(crate) struct Means<'a> {
+    pub(super) target: &'a Target,
+    pub(crate) scores: &'a dyn ScoreModel,
+    pub(crate) coordinates: &'a Coordinates,
+    /// The covariance of the error of the place that was found.
+    pub(crate) error: &'a Matrix,
+    pub(crate) parties: &'a [PartyMetadata],
+    /// What is left of the budget.
+    pub(crate) budget: &'a Allotment,
+}
+
+/// A step and the noise of its gradients, with what one release costs.
+struct Priced {
+    law: Box<dyn Law>,
+    pace: Pace,
+    noise: NoiseScale,
+    /// `None` where no block can be had.
+    share: Option<f64>,
+}
+
+impl Settings {
+    /// The settings for what is left of a budget: the longest step that it has the releases for, of a job that names none.
+    ///
+    /// # Errors
+    /// Samples that add more noise than a step takes; a noise multiplier or a number of releases that asks for more than any step takes; a
+    /// budget that does not hold one step.
+    pub(crate) fn new(means: &Means<'_>) -> Result<Self, SamplerError> {
+        let Means { target, coordinates, .. } = means;
+        let spec = &target.spec;
+        let samples = samples::covariance(target, coordinates);
+        let unit = means.widest().ok_or(SamplerError::TooSmallABudget { kind: means.kind() })?;
+        let given = spec.sampler.stochastic;
+        let mut step = given.step.unwrap_or(usual_step(spec.algorithm));
+        loop {
+            let pace = Pace { step, friction: given.friction.unwrap_or(1.0) };
+            let priced = means.priced(pace, &unit, samples.as_ref())?;
+            let roomy = priced.is_some();
+            let held = priced.as_ref().map_or(0.0, |priced| means.held(priced));
+            if let Some(priced) = priced.filter(|_| held >= 1.0) {
+                return means.planned(priced, &unit, samples);
+            }
+            // The price of all releases goes about as the step.
+            let shorter = step * held.clamp(SHORTEST_AT_ONCE, SHORTER);
+            if given.step.is_some() || shorter < SHORTEST {
+                return Err(means.refused(step, samples.as_ref().filter(|_| !roomy)));
+            }
+            step = shorter;
+        }
+    }
+
+    /// The sd of a gradient's noise over all parties, in units of what a record contributes at most, as it is in a gradient of all records.
+    pub(crate) fn sd(&self, parties: usize) -> f64 {
+        (parties as f64).sqrt() * self.noise.units() as f64 / GRADIENT_SCALE / self.probability
+    }
+
+    /// The mean variance of what samples add.
+    pub(crate) fn sampling_variance(&self) -> f64 {
+        self.samples.as_ref().map_or(0.0, |samples| mean(&samples.diagonal_entries()))
+    }
+
+    /// The variance of all noise of a gradient, by component: as many steps are one effective draw of a mean.
+    pub(crate) fn steps_of_a_draw(&self) -> Vec<f64> {
+        let hidden = if self.law.counts_samples() { 0.0 } else { self.sampling_variance() };
+        self.variance.iter().map(|variance| variance + hidden).collect()
+    }
+
+    /// The share of all noise that is the parties': of the effective draws that the budget could buy, so many come.
+    pub(crate) fn kappa(&self) -> f64 {
+        mean(&self.known) / mean(&self.steps_of_a_draw())
+    }
+}
+
+impl Means<'_> {
+    fn spec(&self) -> &JobSpec {
+        &self.target.spec
+    }
+
+    fn kind(&self) -> QueryKind {
+        price::kind(self.spec(), self.spec().dimension())
+    }
+
+    /// The variances of a gradient's noise where each component of its sums has noise of variance 1, the greatest over places such as the chains will be at.
+    fn widest(&self) -> Option<Vec<f64>> {
+        let Self { target, scores, coordinates, error, .. } = self;
+        // Of no consequence to anybody's privacy or draws: the same ones always.
+        let mut rng = ChaCha20Rng::seed_from_u64(0);
+        let d = coordinates.dimension();
+        let spread = factor(&Matrix::identity(d).plus(error, 1.0));
+        let places = std::iter::once(vec![0.0; d]).chain((0..TRIED).map(|_| spread.lower().apply(&normals(&mut rng, d))));
+        let width = |u: Vec<f64>| {
+            let theta = target.space.theta_inside(&target.spec, &coordinates.plain(&u));
+            coordinates.at(*scores, &theta).map(|at| at.width)
+        };
+        let widest = places.filter_map(width).fold(0.0, f64::max);
+        (widest > 0.0).then(|| coordinates.noise(widest, 1.0))
+    }
+
+    /// The most noise that a step of this pace takes of the parties, and its price; `None` where what samples add is more than it takes.
+    fn priced(&self, pace: Pace, unit: &[f64], samples: Option<&Matrix>) -> Result<Option<Priced>, SamplerError> {
+        let spec = self.spec();
+        let Some(law) = law(spec.algorithm, pace) else { return Err(SamplerError::NotDriven(spec.algorithm)) };
+        let most = samples.map_or(0.0, |samples| largest_eigenvalue(samples).max(0.0));
+        let batch = spec.sampler.batch.get();
+        let variance = match spec.algorithm {
+            Algorithm::Sgfs => (Sgfs::mean_variance(pace.step) - most) / mean(unit),
+            Algorithm::Sgnht => {
+                let (cool, hot) = (2.0 * pace.step * pace.friction, pace.step * pace.step * most);
+                if cool + hot < sgnht::HOT { 2.0 * pace.friction / pace.step / largest(unit) } else { 0.0 }
+            }
+            _ => {
+                let all = largest(&law.variance(unit, &Matrix::zeros(unit.len())));
+                (all - most) / largest(unit)
+            }
+        };
+        if variance <= 0.0 {
+            return Ok(None);
+        }
+        let noise = noise_of(variance.sqrt() * batch, self.parties.len())?;
+        let share = price::share(spec, self.parties, self.budget, self.kind(), noise)?;
+        Ok(Some(Priced { law, pace, noise, share }))
+    }
+
+    /// The steps of each chain that the budget holds.
+    fn affordable(&self, share: f64) -> u64 {
+        let chains = f64::from(self.spec().sampler.chains);
+        (self.budget.left() * (1.0 - RESERVE) / (chains * share)) as u64
+    }
+
+    /// How many times as much as they need the chains have, of steps that can be paid for and of noise that is asked for: at least 1 where they can walk.
+    fn held(&self, priced: &Priced) -> f64 {
+        let Some(share) = priced.share else { return 0.0 };
+        let affordable = self.affordable(share) as f64;
+        match self.kind().is_sampled() {
+            // Blocks are cut from what is planned, and hold it or do not.
+            true => affordable / planned_steps(self.spec()).max(1) as f64,
+            false if self.budget.admits(share) => affordable,
+            false => 0.0,
+        }
+    }
+
+    fn planned(&self, priced: Priced, unit: &[f64], samples: Option<Matrix>) -> Result<Settings, SamplerError> {
+        let spec = self.spec();
+        let sampler = &spec.sampler;
+        let Priced { law, pace, noise, share } = priced;
+        let step_share = share.unwrap_or(f64::INFINITY);
+        let affordable = self.affordable(step_share);
+        let warmup = match sampler.stochastic.warmup {
+            Some(named) => named,
+            None if samples.is_some() => STOCHASTIC_WARMUP,
+            None if sampler.starts.is_some() => 0,
+            None => (law.warmup().ceil() as u64).min(affordable / WARMUP_PART),
+        };
+        let steps = affordable.min(warmup.saturating_add(sampler.draws));
+        if steps <= warmup {
+            return Err(SamplerError::TooSmallABudget { kind: self.kind() });
+        }
+        let probability = sampler.batch.get();
+        let sd = (self.parties.len() as f64).sqrt() * noise.units() as f64 / GRADIENT_SCALE / probability;
+        let known: Vec<f64> = unit.iter().map(|one| one * sd * sd).collect();
+        let variance = law.variance(&known, samples.as_ref().unwrap_or(&Matrix::zeros(unit.len())));
+        let kind = self.kind();
+        let mut settings = Settings {
+            law,
+            pace,
+            kind,
+            noise,
+            variance,
+            known,
+            samples,
+            probability,
+            step_share,
+            steps,
+            warmup,
+            planned_ess: 0.0,
+        };
+        let kept = (steps - warmup) as f64 * f64::from(sampler.chains);
+        settings.planned_ess = kept / mean(&settings.steps_of_a_draw());
+        Ok(settings)
+    }
+
+    /// Why this step will not do, nor any shorter one that was tried; `samples` where they are what it has no room for.
+    fn refused(&self, step: f64, samples: Option<&Matrix>) -> SamplerError {
+        let spec = self.spec();
+        let batch = spec.sampler.batch.get();
+        let multiplier = spec.privacy.noise_multiplier;
+        match samples {
+            Some(samples) => SamplerError::SamplesTooSmall { batch, step, variance: mean(&samples.diagonal_entries()) },
+            None if self.kind().is_sampled() => SamplerError::TooManyReleases { releases: spec.planned_releases(), batch, step },
+            None if multiplier > 0.0 => SamplerError::TooMuchNoise { multiplier, step },
+            None => SamplerError::TooSmallABudget { kind: self.kind() },
+        }
+    }
+}
+
+/// Steps of each chain that a job asks for whose releases are over samples.
+fn planned_steps(spec: &JobSpec) -> u64 {
+    spec.planned_releases() / u64::from(spec.sampler.chains).max(1)
+}
+
+/// The scale at each party whose noise, over all of them, has at most this sd in units of what a record contributes at most.
+fn noise_of(sd: f64, parties: usize) -> Result<NoiseScale, SamplerError> {
+    let units = sd * GRADIENT_SCALE / (parties as f64).sqrt();
+    let multiples = ((units / NoiseScale::MULTIPLE as f64) as u64).max(NoiseScale::MIN_UNITS / NoiseScale::MULTIPLE);
+    Ok(NoiseScale::from_units(multiples.saturating_mul(NoiseScale::MULTIPLE).min(NoiseScale::MAX_UNITS))?)
+}
+
+fn largest(values: &[f64]) -> f64 {
+    values.iter().copied().fold(0.0, f64::max)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}

@@ -1,0 +1,36 @@
+//! The posterior that a job's chains walk on: the job, its model, and the space of its coordinates.
+
+use super::error::SamplerError;
+use super::space::Space;
+use conclave_common::job::{JobSpec, Radius};
+use conclave_common::model::Model;
+use conclave_privacy::accounting::PrivacyFilter;
+
+/// A job's posterior, as its chains see it.
+pub(super) struct Target {
+    pub(super) spec: JobSpec,
+    pub(super) space: Space,
+    pub(super) model: Box<dyn Model>,
+}
+
+impl Target {
+    pub(super) fn new(spec: &JobSpec) -> Self {
+        Self { space: Space::new(spec), model: spec.build_model(), spec: spec.clone() }
+    }
+
+    /// The job's budget, as mu².
+    ///
+    /// # Errors
+    /// A budget that is none.
+    pub(super) fn budget(&self) -> Result<f64, SamplerError> {
+        Ok(conclave_privacy::accounting::mu_squared(PrivacyFilter::new(&self.spec.privacy.budget)?.limit_units()))
+    }
+
+    /// The radii that the job gives, one per coordinate; `None` where they are to be measured.
+    pub(super) fn given_radii(&self) -> Option<Vec<f64>> {
+        match &self.spec.sampler.radius {
+            Radius::Fixed(radii) => Some(self.space.parameters.iter().map(|p| radii[*p]).collect()),
+            Radius::Auto => None,
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! What `plan` expects of a job that releases once against what such jobs come to, in one process: the real kernels, lattice, noise and
+//! prices, on records that match the best case.
+//!
+//! The factor that is allowed, 0.6 to 1.6, covers what the expectation leaves out: noise in the information that is inverted, the share
+//! of the budget by which a second release is chosen on noisy figures, the prior, and some 10% of chance in so many runs.
+
+#![allow(clippy::unwrap_used)]
+
+use conclave_common::job::{Algorithm, JobSpec, SamplerSpec};
+use conclave_common::query::PartyMetadata;
+use conclave_inference::planner;
+use conclave_inference::planner::Hopeless;
+use conclave_inference::rehearsal::{Answer, Rehearsal};
+use conclave_inference::sampler;
+use conclave_inference::sampler::{Next, Totals};
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
+use conclave_privacy::pass::ModelData;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha20Rng;
+use rand_distr::{Distribution, Normal, Poisson};
+
+/// Runs of one parameter, and of several.
+const RUNS: [u64; 2] = [40, 15];
+
+/// One party's records, on the model's scale.
+#[derive(Default)]
+struct Shard {
+    y: Vec<f64>,
+    x: Vec<Vec<f64>>,
+}
+
+fn job(model: &str, columns: &str, epsilon: f64) -> JobSpec {
+    JobSpec::parse(&format!(
+        "name = \"e\"\nalgorithm = \"noisy-statistics\"\nparties = [\"a\", \"b\", \"c\"]\n[model]\n{model}\noutcome = \"y\"\n[columns]\n{columns}\n\
+         [sampler]\ndraws = 1000\nwarmup = 10\n[privacy]\nepsilon = {epsilon}\ndelta = 1e-6\n"
+    ))
+    .unwrap()
+}
+
+/// The posterior means of a run over these shards.
+fn run(spec: &JobSpec, shards: &[Shard], seed: u64) -> Vec<f64> {
+    let data = |shard: &Shard| ModelData {
+        outcome: shard.y.clone(),
+        predictors: (0..shard.x.first().map_or(0, Vec::len)).map(|j| shard.x.iter().map(|x| x[j]).collect()).collect(),
+        auxiliary: Vec::new(),
+        persons: None,
+    };
+    let shards = shards.iter().map(|shard| (data(shard), PrivacyUnit::default())).collect();
+    let mut parties = Rehearsal::new(spec, shards, ChaCha20Rng::seed_from_u64(seed)).unwrap();
+    let mut sampler = sampler::build(spec, &parties.metadata()).unwrap();
+    let mut draws = Vec::new();
+    while let Next::Ask(round) = sampler.next_round().unwrap() {
+        let Answer::Released(releases) = parties.answer(&round).unwrap() else { panic!("beyond the budget") };
+        sampler.absorb(&Totals::of(&round, &releases).unwrap()).unwrap();
+        draws.extend(sampler.take_draws());
+    }
+    let mean = |j: usize| draws.iter().map(|draw| draw.theta[j]).sum::<f64>() / draws.len() as f64;
+    (0..draws[0].theta.len()).map(mean).collect()
+}
+
+/// The rms over runs and parameters of the error of the means, in sds without privacy, over what was expected of it in the best case.
+fn over_expected(
+    spec: &JobSpec,
+    each: usize,
+    record: impl Fn(&mut ChaCha20Rng) -> (f64, Vec<f64>),
+    without_privacy: impl Fn(&Shard) -> Vec<(f64, f64)>,
+) -> f64 {
+    let expected = planner::expect(spec, &[each as u64; 3]).unwrap().unwrap().expected_error;
+    let (mut squares, mut count) = (0.0, 0);
+    for seed in 0..RUNS[usize::from(spec.dimension() > 1)] {
+        let mut rng = ChaCha20Rng::seed_from_u64(500 + seed);
+        let mut shards: Vec<Shard> = Vec::new();
+        let mut all = Shard::default();
+        for _ in 0..3 {
+            let (y, x): (Vec<f64>, Vec<Vec<f64>>) = (0..each).map(|_| record(&mut rng)).unzip();
+            all.y.extend(&y);
+            all.x.extend(x.iter().cloned());
+            shards.push(Shard { y, x });
+        }
+        for (mean, (own, sd)) in run(spec, &shards, seed).into_iter().zip(without_privacy(&all)) {
+            squares += ((mean - own) / sd).powi(2);
+            count += 1;
+        }
+    }
+    let seen = (squares / f64::from(count)).sqrt();
+    println!("{:?}: expected {expected:.3}, seen {seen:.3}", spec.model.kind());
+    seen / expected
+}
+
+fn near(ratio: f64) {
+    assert!((0.6..1.6).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn shares_and_means_err_as_expected() {
+    let total = |shard: &Shard| (shard.y.len() as f64, shard.y.iter().sum::<f64>());
+    let spec = job("kind = \"bernoulli\"", "y = { binary = true }", 1.0);
+    near(over_expected(
+        &spec,
+        1000,
+        |rng| (f64::from(u8::from(rng.random_bool(0.5))), Vec::new()),
+        |shard| {
+            let (n, ones) = total(shard);
+            let p = (ones + 1.0) / (n + 2.0);
+            vec![(p, (p * (1.0 - p) / n).sqrt())]
+        },
+    ));
+    let spec = job("kind = \"gaussian_mean\"\nsd = 0.3", "y = { min = -1, max = 1 }", 1.0);
+    let normal: Normal<f64> = Normal::new(0.0, 0.3).unwrap();
+    near(over_expected(
+        &spec,
+        3000,
+        |rng| (normal.sample(rng).clamp(-1.0, 1.0), Vec::new()),
+        |shard| {
+            let (n, sum) = total(shard);
+            vec![(sum / n, 0.3 / n.sqrt())]
+        },
+    ));
+    let spec = job("kind = \"multinomial\"", "y = { levels = [\"p\", \"q\", \"r\"] }", 1.0);
+    near(over_expected(
+        &spec,
+        1000,
+        |rng| (f64::from(rng.random_range(0..3_u8)), Vec::new()),
+        |shard| {
+            let n = shard.y.len() as f64;
+            let share = |level: f64| (shard.y.iter().filter(|y| **y == level).count() as f64 + 1.0) / (n + 3.0);
+            [0.0, 1.0, 2.0].map(share).into_iter().map(|p| (p, (p * (1.0 - p) / n).sqrt())).collect()
+        },
+    ));
+}
+
+/// Mean and variance of a count that is clamped to 8.
+fn clamped(rate: f64) -> (f64, f64) {
+    let mut probability = (-rate).exp();
+    let (mut mean, mut square) = (8.0, 64.0);
+    for k in 0..8_u32 {
+        let count = f64::from(k);
+        mean -= probability * (8.0 - count);
+        square -= probability * (64.0 - count * count);
+        probability *= rate / f64::from(k + 1);
+    }
+    (mean, square - mean * mean)
+}
+
+/// The rate at which a clamped count varies most is where counts say most.
+#[test]
+fn the_rate_of_clamped_counts_errs_as_expected() {
+    let spec = job("kind = \"poisson_mean\"", "y = { min = 0, max = 8 }", 1.0);
+    let rate = (1..800).map(|k| f64::from(k) / 100.0).max_by(|a, b| clamped(*a).1.total_cmp(&clamped(*b).1)).unwrap();
+    let law: Poisson<f64> = Poisson::new(rate).unwrap();
+    near(over_expected(
+        &spec,
+        1000,
+        |rng| (law.sample(rng).min(8.0) / 4.0 - 1.0, Vec::new()),
+        |shard| {
+            let n = shard.y.len() as f64;
+            let mean = shard.y.iter().map(|y| 4.0 * (y + 1.0)).sum::<f64>() / n;
+            let (mut low, mut high) = (0.0, 50.0);
+            for _ in 0..60 {
+                let middle = 0.5 * (low + high);
+                if clamped(middle).0 < mean { low = middle } else { high = middle }
+            }
+            let slope = (clamped(low + 1e-4).0 - clamped(low - 1e-4).0) / 2e-4;
+            vec![(low, (clamped(low).1 / n).sqrt() / slope)]
+        },
+    ));
+}
+
+/// Least squares with an intercept, and sigma where it is not given.
+fn least_squares(shard: &Shard, sigma: Option<f64>) -> Vec<(f64, f64)> {
+    let d = shard.x[0].len() + 1;
+    let row = |i: usize| std::iter::once(1.0).chain(shard.x[i].iter().copied()).collect::<Vec<f64>>();
+    let (mut s, mut z, mut squares) = (vec![vec![0.0; d]; d], vec![0.0; d], 0.0);
+    for (i, y) in shard.y.iter().enumerate() {
+        let row = row(i);
+        squares += y * y;
+        for a in 0..d {
+            z[a] += row[a] * y;
+            (0..d).for_each(|b| s[a][b] += row[a] * row[b]);
+        }
+    }
+    let inverse = inverted(s);
+    let beta: Vec<f64> = inverse.iter().map(|row| row.iter().zip(&z).map(|(a, b)| a * b).sum()).collect();
+    let n = shard.y.len() as f64;
+    let residual = ((squares - beta.iter().zip(&z).map(|(b, z)| b * z).sum::<f64>()) / n).sqrt();
+    let scatter = sigma.unwrap_or(residual);
+    let coefficients = beta.iter().enumerate().map(|(j, b)| (*b, scatter * inverse[j][j].sqrt()));
+    coefficients.chain(sigma.is_none().then(|| (residual, residual / (2.0 * n).sqrt()))).collect()
+}
+
+fn inverted(mut a: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let d = a.len();
+    let mut b: Vec<Vec<f64>> = (0..d).map(|i| (0..d).map(|j| f64::from(u8::from(i == j))).collect()).collect();
+    for c in 0..d {
+        let pivot = a[c][c];
+        (0..d).for_each(|j| (a[c][j], b[c][j]) = (a[c][j] / pivot, b[c][j] / pivot));
+        for r in (0..d).filter(|r| *r != c) {
+            let factor = a[r][c];
+            for j in 0..d {
+                let (from_a, from_b) = (a[c][j], b[c][j]);
+                a[r][j] -= factor * from_a;
+                b[r][j] -= factor * from_b;
+            }
+        }
+    }
+    b
+}
+
+const LINE: &str = "kind = \"linear\"\npredictors = [\"u\", \"v\", \"w\"]\n";
+const LINE_COLUMNS: &str =
+    "y = { min = -1, max = 1 }\nu = { min = -1, max = 1 }\nv = { min = -1, max = 1 }\nw = { binary = true }";
+
+fn predictors(rng: &mut ChaCha20Rng) -> Vec<f64> {
+    vec![rng.random_range(-1.0..1.0), rng.random_range(-1.0..1.0), f64::from(u8::from(rng.random_bool(0.5)))]
+}
+
+/// A scatter that is small beside the outcome's bounds, about which a second release is a score of residuals, and one that is not.
+#[test]
+fn a_line_of_known_scatter_errs_as_expected() {
+    for (sd, each, epsilon) in [(0.15, 4_000, 5.0), (0.45, 2_000, 3.0)] {
+        let spec = job(&format!("{LINE}sd = {sd}"), LINE_COLUMNS, epsilon);
+        let normal: Normal<f64> = Normal::new(0.0, sd).unwrap();
+        near(over_expected(
+            &spec,
+            each,
+            |rng| (normal.sample(rng).clamp(-1.0, 1.0), predictors(rng)),
+            |shard| least_squares(shard, Some(sd)),
+        ));
+    }
+}
+
+/// Of unknown scatter the best case has as much of it as outcomes within their bounds can have: each at one of the two ends.
+#[test]
+fn a_line_of_unknown_scatter_errs_as_expected() {
+    let spec = job(LINE, LINE_COLUMNS, 2.0);
+    let end = |rng: &mut ChaCha20Rng| if rng.random_bool(0.5) { 1.0 } else { -1.0 };
+    near(over_expected(&spec, 2_000, |rng| (end(rng), predictors(rng)), |shard| least_squares(shard, None)));
+}
+
+/// What not even the best case leaves an answer of is refused before anything is asked, with what would do; what might be answered is not.
+#[test]
+fn a_release_without_an_answer_is_refused_beforehand() {
+    let jobs = [
+        (LINE, LINE_COLUMNS),
+        ("kind = \"bernoulli\"", "y = { binary = true }"),
+        ("kind = \"gaussian_mean\"\nsd = 0.3", "y = { min = -1, max = 1 }"),
+        ("kind = \"poisson_mean\"", "y = { min = 0, max = 8 }"),
+        ("kind = \"multinomial\"", "y = { levels = [\"p\", \"q\", \"r\"] }"),
+    ];
+    for (model, columns) in jobs {
+        let spec = job(model, columns, 0.5);
+        let refused = |records: u64| planner::prospect(&spec, &PartyMetadata::of_rows(&[records; 3]));
+        let Some(Hopeless::NoAnswer { best, worse, epsilon, records }) = refused(10) else { panic!("{model}") };
+        assert!((best > 2.0 || worse > 6.0) && epsilon > 0.5 && records > 30.0, "{model}: {best} {worse} {epsilon} {records}");
+        // With as many records, or at that epsilon, it is not.
+        assert_eq!(refused((records / 3.0).ceil() as u64 + 1), None, "{model}");
+        let enough = job(model, columns, 1.01 * epsilon);
+        assert_eq!(planner::prospect(&enough, &PartyMetadata::of_rows(&[10; 3])), None, "{model}");
+        // Nor where it is forced, or nobody knows the number of records; and it can be run.
+        let forced = JobSpec { sampler: SamplerSpec { force: true, ..spec.sampler.clone() }, ..spec.clone() };
+        assert_eq!(planner::prospect(&forced, &PartyMetadata::of_rows(&[10; 3])), None, "{model}");
+        let hidden = PartyMetadata::new(PrivacyUnit::row(Adjacency::AddRemove), 10);
+        assert_eq!(planner::prospect(&spec, &[hidden; 3]), None, "{model}");
+        assert!(sampler::build(&spec, &PartyMetadata::of_rows(&[10; 3])).is_ok(), "{model}");
+        // And the plan says the same beforehand.
+        let rows = planner::compare(&spec, &[10; 3], &[]).unwrap();
+        assert!(rows[0].refused && rows[0].algorithm == "noisy-statistics", "{rows:?}");
+        assert!(planner::expect(&spec, &[10; 3]).unwrap().unwrap().refused);
+    }
+}
+
+#[test]
+fn an_answer_that_will_be_wide_is_announced() {
+    let spec = job("kind = \"bernoulli\"", "y = { binary = true }", 0.5);
+    let shard = || Shard { y: [0.0, 1.0].repeat(90), x: Vec::new() };
+    let expected = planner::expect(&spec, &[180; 3]).unwrap().unwrap();
+    assert!((1.0..2.0).contains(&expected.expected_error), "{expected:?}");
+    let shards = (0..3).map(|_| {
+        let data = ModelData { outcome: shard().y, predictors: Vec::new(), auxiliary: Vec::new(), persons: None };
+        (data, PrivacyUnit::default())
+    });
+    let mut parties = Rehearsal::new(&spec, shards.collect(), ChaCha20Rng::seed_from_u64(1)).unwrap();
+    let mut sampler = sampler::build(&spec, &parties.metadata()).unwrap();
+    while let Next::Ask(round) = sampler.next_round().unwrap() {
+        let Answer::Released(releases) = parties.answer(&round).unwrap() else { panic!("beyond the budget") };
+        sampler.absorb(&Totals::of(&round, &releases).unwrap()).unwrap();
+    }
+    let warnings = &sampler.inference().unwrap().warnings;
+    assert!(warnings.iter().any(|warning| warning.contains("was expected to move each mean")), "{warnings:?}");
+}
+
+/// Rows of all algorithms for jobs of any model: a worse case is none that is better, and factors are of the errors.
+#[test]
+fn every_model_has_its_algorithms_beside_each_other() {
+    let u = "u = { min = 0, max = 9 }\nw = { levels = [\"p\", \"q\", \"r\"] }";
+    let regression = |kind: &str| format!("kind = \"{kind}\"\npredictors = [\"u\", \"w\", \"u:w\"]");
+    let numeric = "y = { min = 0, max = 8 }";
+    let (once, both) = (&["noisy-statistics", "penalty"][..], &["noisy-statistics", "augmentation", "penalty"][..]);
+    let driven = &["noisy-statistics", "hmc", "penalty"][..];
+    let all = &["noisy-statistics", "augmentation", "hmc", "penalty"][..];
+    let jobs = [
+        (regression("logistic"), "y = { binary = true }", driven),
+        (regression("poisson"), numeric, driven),
+        (regression("negative_binomial"), numeric, once),
+        (regression("linear"), numeric, once),
+        (format!("{}\ndf = 4", regression("student_t")), numeric, driven),
+        ("kind = \"linear\"\npredictors = [\"u\"]\nsd = 1".to_owned(), numeric, all),
+        ("kind = \"bernoulli\"".to_owned(), "y = { binary = true }", both),
+        ("kind = \"poisson_mean\"".to_owned(), numeric, both),
+        ("kind = \"gaussian_mean\"\nsd = 1".to_owned(), numeric, both),
+        ("kind = \"multinomial\"".to_owned(), "y = { levels = [\"p\", \"q\"] }", both),
+    ];
+    for (model, outcome, names) in jobs {
+        let spec = job(&model, &format!("{outcome}\n{u}"), 3.0);
+        let rows = planner::compare(&spec, &[5000; 3], &[]).unwrap();
+        assert_eq!(rows.iter().map(|row| row.algorithm).collect::<Vec<_>>(), names, "{model}");
+        for row in rows {
+            let (error, factor) = (row.expected_error.unwrap(), row.interval_factor.unwrap());
+            assert!(0.0 < error.best && error.best < 2.0 && error.worse >= error.best, "{model}: {row:?}");
+            // A chain's warm-up may take all of a budget.
+            assert!(error.worse.is_finite() || row.algorithm == "penalty", "{model}: {row:?}");
+            assert!((factor.best - (1.0 + error.best * error.best).sqrt()).abs() < 1e-12, "{model}: {row:?}");
+            // Of chains that gradients drive, where fewer than 20 effective draws are left in the best case.
+            let hopeless = match row.algorithm {
+                "noisy-statistics" => error.worse > 6.0,
+                "hmc" => error.best > 20.0_f64.sqrt().recip(),
+                _ => false,
+            };
+            assert_eq!(row.refused, hopeless, "{model}: {row:?}");
+            assert_eq!(row.rounds.is_none(), ["penalty", "hmc"].contains(&row.algorithm));
+        }
+        assert!(spec.by(Algorithm::Penalty).is_ok());
+    }
+}

@@ -1,0 +1,189 @@
+//! A job's history in the ledger, charge by charge: what a replay of the coordinator's log is compared
+//! with.
+
+use conclave_privacy::mechanism::Components;
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use conclave_vault::ledger::components;
+use conclave_vault::ledger::entry::Hash;
+use conclave_vault::ledger::error::LedgerError;
+use conclave_vault::ledger::events::{Reserve, RosterEntered, Settle};
+use conclave_vault::ledger::schema;
+use conclave_vault::ledger::schema::genesis;
+use conclave_vault::ledger::settings::LedgerSettings;
+
+/// A job as it was entered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entered {
+    seq: u64,
+    /// When, Unix time in milliseconds.
+    pub(crate) time_ms: i64,
+    /// Who asked.
+    pub(crate) analyst: String,
+    /// SHA-256 of its text.
+    pub(crate) spec_digest: Hash,
+    /// Public number of units of privacy; 0 where none is.
+    pub(crate) records: u64,
+    /// Rounds whose answers may have left and been lost with a crash: first, and the one after the last.
+    pub(crate) lost: Vec<(u64, u64)>,
+    /// The roster under whose masks its answers leave, where they do.
+    pub(crate) roster: Option<RosterEntered>,
+}
+
+/// One charged query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Charged {
+    /// Round of the job.
+    pub(crate) iteration: u64,
+    /// Chain within the round.
+    pub(crate) chain: u32,
+    /// SHA-256 of the query's content.
+    pub(crate) digest: Hash,
+    /// The integers that left; `None` where none have yet.
+    pub(crate) released: Option<Components>,
+}
+
+/// Reads what the ledger has of a job; takes no lock and writes nothing.
+#[derive(Debug)]
+pub(crate) struct JobReader {
+    connection: Connection,
+    entered: Option<Entered>,
+}
+
+impl JobReader {
+    /// # Errors
+    /// [`LedgerError::Missing`], a ledger of another party or budget; a failure of the database.
+    pub(crate) fn open(settings: &LedgerSettings, job: &str) -> Result<Self, LedgerError> {
+        let connection = schema::connect_read_only(&settings.ledger)?;
+        let (_, made_for) = genesis(&connection, &settings.ledger)?;
+        settings.check_genesis(&settings.ledger, Some(&made_for))?;
+        let entered = connection
+            .query_row("SELECT seq, time_ms, analyst, spec_digest, records FROM jobs WHERE job = ?1", [job], |row| {
+                Ok(Entered {
+                    seq: row.get(0)?,
+                    time_ms: row.get(1)?,
+                    analyst: row.get(2)?,
+                    spec_digest: row.get(3)?,
+                    records: row.get(4)?,
+                    lost: Vec::new(),
+                    roster: None,
+                })
+            })
+            .optional()?;
+        let entered = match entered {
+            Some(entered) => {
+                let (lost, roster) = (lost(&connection, entered.seq)?, roster(&connection, entered.seq)?);
+                Some(Entered { lost, roster, ..entered })
+            }
+            None => None,
+        };
+        Ok(Self { connection, entered })
+    }
+
+    /// The job, where it was ever opened.
+    pub(crate) fn entered(&self) -> Option<&Entered> {
+        self.entered.as_ref()
+    }
+
+    /// Charges from a round on, by round and chain, as they stand now.
+    ///
+    /// # Errors
+    /// A failure of the database.
+    pub(crate) fn charges(&self, from: u64) -> Result<Vec<Charged>, LedgerError> {
+        let Some(entered) = &self.entered else { return Ok(Vec::new()) };
+        // One snapshot: the party that writes meanwhile may enter its first vector between two statements.
+        let snapshot = self.connection.unchecked_transaction()?;
+        let mut select = snapshot.prepare_cached(
+            "SELECT c.iteration, c.chain, c.digest, a.released, c.seq FROM charges c LEFT JOIN answers a ON a.charge = c.seq
+             WHERE c.job = ?1 AND c.iteration >= ?2 ORDER BY c.iteration, c.chain",
+        )?;
+        // No ledger counts rounds beyond its signed integers.
+        let from = i64::try_from(from).unwrap_or(i64::MAX);
+        let vectors = components::are_stored(&snapshot)?;
+        let charged = |row: &Row<'_>| charged(row, vectors.then_some(&*snapshot));
+        Ok(select.query_map((entered.seq, from), charged)?.collect::<Result<_, _>>()?)
+    }
+}
+
+/// A row, with the further integers of its answer where the ledger has any.
+fn charged(row: &Row<'_>, vectors: Option<&Connection>) -> rusqlite::Result<Charged> {
+    let whole = |first: i64| match vectors {
+        Some(connection) => components::of_answer(connection, row.get(4)?, first),
+        None => Ok(Components::One(first)),
+    };
+    let released = row.get::<_, Option<i64>>(3)?.map(whole).transpose()?;
+    Ok(Charged { iteration: row.get(0)?, chain: row.get(1)?, digest: row.get(2)?, released })
+}
+
+/// The roster of a job whose answers leave masked.
+fn roster(connection: &Connection, job: u64) -> Result<Option<RosterEntered>, LedgerError> {
+    let mut select = connection.prepare("SELECT body FROM events WHERE job = ?1 AND kind = ?2")?;
+    let body: Option<String> = select.query_row((job, RosterEntered::KIND), |row| row.get(0)).optional()?;
+    // A start has checked it.
+    Ok(body.and_then(|body| RosterEntered::parse(&body).ok()))
+}
+
+/// Rounds that blocks forfeited in a crash may have paid for: their answers may have left without a row that lasted.
+fn lost(connection: &Connection, job: u64) -> Result<Vec<(u64, u64)>, LedgerError> {
+    let mut select = connection.prepare("SELECT seq, kind, body FROM events WHERE job = ?1 AND kind IN (?2, ?3) ORDER BY seq")?;
+    let mut events = select.query((job, Reserve::KIND, Settle::KIND))?;
+    let (mut block, mut lost) = (None, Vec::new());
+    while let Some(event) = events.next()? {
+        let body = event.get_ref(2)?.as_str().unwrap_or_default();
+        if event.get_ref(1)?.as_str() == Ok(Reserve::KIND) {
+            block = Reserve::parse(body).ok();
+        } else if let (Ok(settle), Some(block)) = (Settle::parse(body), block.take())
+            && settle.why == Settle::CRASH
+        {
+            lost.push((block.iteration, block.iteration.saturating_add(block.draws)));
+        }
+    }
+    Ok(lost)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use conclave_vault::ledger::Ledger;
+    use conclave_vault::testing::{JOB, budget, entry};
+
+    #[test]
+    fn a_job_that_was_never_opened_has_no_charges() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = LedgerSettings::beside(&folder.path().join("ledger.sqlite"), "hospital-a", &budget());
+        assert!(matches!(JobReader::open(&settings, JOB), Err(LedgerError::Missing(_))));
+        settings.init().unwrap();
+        let reader = JobReader::open(&settings, JOB).unwrap();
+        assert_eq!((reader.entered(), reader.charges(0).unwrap()), (None, Vec::new()));
+        let mut ledger = Ledger::open_kept(&settings).unwrap();
+        ledger.open_job(&entry(JOB, budget())).unwrap();
+        let reader = JobReader::open(&settings, JOB).unwrap();
+        assert_eq!(reader.entered().map(|e| (e.analyst.as_str(), e.lost.len())), Some(("alice", 0)));
+        assert_eq!(reader.charges(0).unwrap(), Vec::new());
+    }
+
+    #[test]
+    fn rounds_of_a_block_forfeited_in_a_crash_may_be_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = LedgerSettings::beside(&folder.path().join("ledger.sqlite"), "hospital-a", &budget());
+        settings.init().unwrap();
+        let mut ledger = Ledger::open_kept(&settings).unwrap();
+        ledger.open_job(&entry(JOB, budget())).unwrap();
+        drop(ledger);
+        let job = JobReader::open(&settings, JOB).unwrap().entered().unwrap().seq;
+        let connection = Connection::open(&settings.ledger).unwrap();
+        let mut seq = 1000;
+        let mut event = |kind: &str, body: &str| {
+            seq += 1;
+            let row = (seq, kind, job, body);
+            connection.execute("INSERT INTO events VALUES (?1, 0, ?2, ?3, ?4, x'')", row).unwrap();
+            seq
+        };
+        for (iteration, why) in [(3, "full"), (7, Settle::CRASH), (20, "closed")] {
+            let block = event(Reserve::KIND, &Reserve { iteration, units: 9, slack: 1, draws: 6 }.body());
+            event(Settle::KIND, &Settle { block, units: 1, slack: 0, draws: 1, why: why.into() }.body());
+        }
+        assert_eq!(JobReader::open(&settings, JOB).unwrap().entered().unwrap().lost, [(7, 13)]);
+    }
+}

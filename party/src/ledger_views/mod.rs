@@ -1,0 +1,17 @@
+//! Views of a ledger for its owner: reports, listings, exports and backups. Nothing here changes a ledger.
+
+mod backup;
+pub mod export;
+pub mod inspect;
+mod job_history;
+mod job_totals;
+mod listing;
+pub mod report;
+mod report_masked;
+
+pub(crate) use backup::backup;
+pub(crate) use inspect::{RECENTLY, inspect};
+pub(crate) use job_history::{Charged, Entered, JobReader};
+pub(crate) use listing::{Listed, Listing, list};
+pub(crate) use report::{Report, report, report_kept};
+pub(crate) use report_masked::{IfAllCollude, MaskedJob, MaskedMember, ended_by_unlocks};

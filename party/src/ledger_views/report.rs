@@ -1,0 +1,274 @@
+//! The report on the budget for its owner: read without the lock, so also while the party runs, and without
+//! reading every entry.
+//!
+//! The figures come from the table of totals, which every start checks against the entries.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use conclave_privacy::accounting;
+use conclave_privacy::accounting::{Budget, PrivacyFilter, Spent};
+use rusqlite::Connection;
+use serde::Serialize;
+
+use super::job_totals::{Row, rows};
+use super::report_masked::{IfAllCollude, MaskedJob, ended_by_unlocks, epsilon_of, if_all_collude, masked_jobs};
+use conclave_vault::clock::to_milliseconds;
+use conclave_vault::ledger::delta_reserve::{reserve, written};
+use conclave_vault::ledger::error::LedgerError;
+use conclave_vault::ledger::sampled;
+use conclave_vault::ledger::schema;
+use conclave_vault::ledger::schema::genesis;
+use conclave_vault::ledger::settings::LedgerSettings;
+
+/// The state of the data's budget.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Report {
+    /// The party.
+    pub party: String,
+    /// What the budget protects.
+    pub unit: String,
+    /// The budget's epsilon.
+    pub epsilon_budget: f64,
+    /// The delta of what is charged by mu²; the budget's, where nothing of it is set aside.
+    pub delta: f64,
+    /// Gaussian-DP epsilon of what is spent, at the budget's delta: a running total to watch, not a guarantee of its own.
+    pub epsilon_spent: f64,
+    /// The largest epsilon that one new job could still be given, at the budget's delta. Epsilons of several jobs do not add;
+    /// mu² does.
+    pub epsilon_new_job: f64,
+    /// The same spending by zCDP accounting, about 7% looser.
+    pub epsilon_zcdp: f64,
+    /// What of the promise's delta is set aside for blocks of subsampled releases, beside `delta`; 0 where nothing is.
+    pub delta_reserve: f64,
+    /// What blocks have taken of it.
+    pub delta_reserve_spent: f64,
+    /// What blocks may still take of it.
+    pub delta_reserve_remaining: f64,
+    /// The delta of the whole promise: `delta` and the reserve.
+    pub delta_promised: f64,
+    /// mu² that the budget admits, after the slack for discrete noise.
+    pub mu_squared_budget: f64,
+    /// mu² spent, blocks that are open included.
+    pub mu_squared_spent: f64,
+    /// Part of `mu_squared_spent` that is written ahead and not used yet.
+    pub mu_squared_reserved: f64,
+    /// mu² left.
+    pub mu_squared_remaining: f64,
+    /// Share of mu² spent, 0 to 1.
+    pub share_spent: f64,
+    /// Numbers charged, over all jobs.
+    pub queries: u64,
+    /// Noise draws that are spent, forfeits and open blocks included.
+    pub draws_spent: u64,
+    /// Noise draws that the ledger still grants. They are priced so that the budget ends first.
+    pub draws_remaining: u64,
+    /// Share of the allowance for discrete noise that is spent, 0 to 1; priced so that the budget ends first.
+    pub slack_share_spent: f64,
+    /// Jobs entered.
+    pub jobs: u64,
+    /// When the ledger was made, UTC.
+    pub created: String,
+    /// Jobs that are open, by id.
+    pub open_jobs: Vec<JobReport>,
+    /// Every analyst, by name.
+    pub analysts: Vec<AnalystReport>,
+    /// What is spent if all other parties of masked jobs work together; `None` where no job is masked and nothing limits it.
+    pub if_all_collude: Option<IfAllCollude>,
+    /// Jobs whose answers leave masked.
+    pub masked_jobs: Vec<MaskedJob>,
+}
+
+/// An open job's part.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct JobReport {
+    /// The job's id.
+    pub job: String,
+    /// Who asked.
+    pub analyst: String,
+    /// Numbers charged.
+    pub queries: u64,
+    /// mu² spent, its block included.
+    pub mu_squared_spent: f64,
+    /// mu² that its own cap admits.
+    pub mu_squared_cap: f64,
+    /// mu² of one iteration of all its chains, the mean of its latest; 0 before the first.
+    pub mu_squared_per_iteration: f64,
+    /// Iterations that the caps and the budget still hold at that price; `None` before the first.
+    pub iterations_left: Option<u64>,
+}
+
+/// What one analyst's jobs have spent together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct AnalystReport {
+    /// The analyst.
+    pub analyst: String,
+    /// Jobs entered.
+    pub jobs: u64,
+    /// Numbers charged.
+    pub queries: u64,
+    /// mu² spent.
+    pub mu_squared_spent: f64,
+    /// Gaussian-DP epsilon of that, at the budget's delta.
+    pub epsilon_spent: f64,
+    /// mu² that the owner allows one analyst, if limited.
+    pub mu_squared_cap: Option<f64>,
+}
+
+/// Latest charges that make the price of an iteration; as many sequence numbers back at most.
+const LATEST: u64 = 512;
+
+/// Reads the totals of a ledger with key and head beside it; takes no lock and writes nothing.
+///
+/// # Errors
+/// As [`report_kept`].
+pub(crate) fn report(path: &Path, party: &str, budget: &Budget) -> Result<Report, LedgerError> {
+    report_kept(&LedgerSettings::beside(path, party, budget))
+}
+
+/// Reads a ledger's totals; takes no lock and writes nothing.
+///
+/// # Errors
+/// [`LedgerError::Missing`], [`LedgerError::Party`], [`LedgerError::Budget`], or a failure of the database.
+pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerError> {
+    let path = &settings.ledger;
+    let mut connection = schema::connect_read_only(path)?;
+    // One moment's state, whatever the party writes meanwhile.
+    let connection = connection.transaction()?;
+    let (created, genesis) = genesis(&connection, path)?;
+    let budget = &settings.agreed(path, Some(&genesis))?;
+    let rows = rows(&connection)?;
+    let total = |field: fn(&Row) -> u64| rows.iter().map(field).fold(0, u64::saturating_add);
+    let reserved = total(|row| row.reserved);
+    let spent = Spent {
+        units: total(|row| row.charge).saturating_add(reserved),
+        slack_units: total(|row| row.slack),
+        draws: total(|row| row.draws),
+        reserve_units: sampled::reserve_spent(&connection)?,
+    };
+    let filter = PrivacyFilter::resume(budget, spent)?;
+    let remaining = filter.remaining_units();
+    let closed = closed_jobs(&connection)?;
+    let masked_jobs = masked_jobs(&connection, &rows, &closed)?;
+    Ok(Report {
+        party: settings.party.clone(),
+        unit: budget.unit.to_string(),
+        epsilon_budget: budget.epsilon,
+        delta: budget.delta,
+        epsilon_spent: epsilon(spent.units, budget.delta),
+        epsilon_new_job: epsilon(remaining, budget.delta),
+        epsilon_zcdp: if spent.units == 0 { 0.0 } else { spent.epsilon_zcdp(budget.delta) },
+        delta_reserve: reserve(budget.reserve_units),
+        delta_reserve_spent: reserve(spent.reserve_units),
+        delta_reserve_remaining: reserve(filter.limit().minus(spent).reserve_units),
+        delta_promised: written(budget.promised_delta()),
+        mu_squared_budget: accounting::mu_squared(filter.limit_units()),
+        mu_squared_spent: spent.mu_squared(),
+        mu_squared_reserved: accounting::mu_squared(reserved),
+        mu_squared_remaining: accounting::mu_squared(remaining),
+        share_spent: spent.units as f64 / filter.limit_units() as f64,
+        queries: total(|row| row.queries),
+        draws_spent: spent.draws,
+        draws_remaining: filter.limit().draws.saturating_sub(spent.draws),
+        slack_share_spent: spent.slack_units as f64 / filter.limit().slack_units as f64,
+        jobs: rows.len() as u64,
+        created: to_milliseconds(created),
+        open_jobs: open_jobs(&connection, settings, &rows, (&closed, remaining))?,
+        analysts: analysts(settings, &rows)?,
+        if_all_collude: if_all_collude(&connection, settings, &rows, &masked_jobs)?,
+        masked_jobs,
+    })
+}
+
+fn epsilon(units: u64, delta: f64) -> f64 {
+    epsilon_of(accounting::mu_squared(units), delta)
+}
+
+fn analysts(settings: &LedgerSettings, rows: &[Row]) -> Result<Vec<AnalystReport>, LedgerError> {
+    let mut sums: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
+    for row in rows {
+        let sum = sums.entry(&row.analyst).or_default();
+        *sum = (sum.0 + 1, sum.1 + row.queries, sum.2.saturating_add(row.charge).saturating_add(row.reserved));
+    }
+    let cap = match &settings.analyst_cap {
+        Some(cap) => Some(accounting::mu_squared(PrivacyFilter::new(cap)?.limit_units())),
+        None => None,
+    };
+    let report = |(analyst, (jobs, queries, units)): (&str, (u64, u64, u64))| AnalystReport {
+        analyst: analyst.to_owned(),
+        jobs,
+        queries,
+        mu_squared_spent: accounting::mu_squared(units),
+        epsilon_spent: epsilon(units, settings.budget.delta),
+        mu_squared_cap: cap,
+    };
+    Ok(sums.into_iter().map(report).collect())
+}
+
+/// Entries of jobs that are not open.
+fn closed_jobs(connection: &Connection) -> Result<HashSet<u64>, LedgerError> {
+    let mut closed = HashSet::new();
+    let mut select = connection.prepare("SELECT job, kind FROM events WHERE kind IN ('open', 'close') ORDER BY seq")?;
+    let mut events = select.query([])?;
+    while let Some(event) = events.next()? {
+        let job: u64 = event.get(0)?;
+        if event.get_ref(1)?.as_str().is_ok_and(|kind| kind == "close") {
+            closed.insert(job)
+        } else {
+            closed.remove(&job)
+        };
+    }
+    closed.extend(ended_by_unlocks(connection)?.into_keys());
+    Ok(closed)
+}
+
+fn open_jobs(
+    connection: &Connection,
+    settings: &LedgerSettings,
+    rows: &[Row],
+    (closed, remaining): (&HashSet<u64>, u64),
+) -> Result<Vec<JobReport>, LedgerError> {
+    let limits = match &settings.analyst_cap {
+        Some(cap) => Some(PrivacyFilter::new(cap)?.limit_units()),
+        None => None,
+    };
+    let mut reports = Vec::new();
+    for row in rows.iter().filter(|row| !closed.contains(&row.seq)) {
+        let number = |text: &str| text.parse().unwrap_or(f64::NAN);
+        let cap = Budget::new(number(&row.cap.0), number(&row.cap.1))?.of(settings.budget.unit);
+        let cap = PrivacyFilter::new(&cap)?.limit_units();
+        let spent = row.charge.saturating_add(row.reserved);
+        // What its block holds is its own to use.
+        let mut left = cap.saturating_sub(spent).min(remaining);
+        if let Some(limit) = limits {
+            let theirs = rows.iter().filter(|other| other.analyst == row.analyst);
+            left = left.min(limit.saturating_sub(theirs.map(|other| other.charge + other.reserved).sum()));
+        }
+        let price = price(connection, row)?;
+        reports.push(JobReport {
+            job: row.job.clone(),
+            analyst: row.analyst.clone(),
+            queries: row.queries,
+            mu_squared_spent: accounting::mu_squared(spent),
+            mu_squared_cap: accounting::mu_squared(cap),
+            mu_squared_per_iteration: price.map_or(0.0, |units| units * accounting::mu_squared(1)),
+            iterations_left: price.map(|units| ((left + row.reserved) as f64 / units) as u64),
+        });
+    }
+    Ok(reports)
+}
+
+/// Units that one iteration of the job costs, the mean of its latest.
+fn price(connection: &Connection, row: &Row) -> Result<Option<f64>, LedgerError> {
+    let mut select =
+        connection.prepare_cached("SELECT iteration, charge, block FROM charges WHERE seq BETWEEN ?1 AND ?2 AND job = ?3")?;
+    let mut charges = select.query((row.last_charge.saturating_sub(LATEST), row.last_charge, row.seq))?;
+    // What takes a place of a block has been paid for with it.
+    let places = sampled::price_of_places(connection, row.seq)?;
+    let (mut iterations, mut units) = (HashSet::new(), 0.0);
+    while let Some(charge) = charges.next()? {
+        iterations.insert(charge.get::<_, u64>(0)?);
+        units += charge.get::<_, u64>(1)? as f64 + places.get(&charge.get(2)?).copied().unwrap_or(0.0);
+    }
+    Ok((!iterations.is_empty()).then(|| units / iterations.len() as f64))
+}

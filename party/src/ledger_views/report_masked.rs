@@ -1,0 +1,168 @@
+//! What the report says of jobs whose answers leave masked: their rosters and keys, and what all of them come to if everybody else works
+//! together.
+//!
+//! The totals hold what was charged. What it comes to alone stands beside each masked charge, and a job is masked from its first charge to its
+//! last or not at all: so the other jobs' totals and one pass over the masked charges give the sum.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use conclave_privacy::accounting;
+use conclave_privacy::accounting::{PrivacyFilter, gaussian_dp};
+use rusqlite::Connection;
+use serde::Serialize;
+
+use super::job_totals::Row;
+use conclave_vault::clock::{now_ms, to_milliseconds};
+use conclave_vault::ledger::components;
+use conclave_vault::ledger::error::LedgerError;
+use conclave_vault::ledger::events::{AllCollude, MaskKey, RosterEntered, Unlock};
+use conclave_vault::ledger::settings::LedgerSettings;
+
+/// What the data have spent if all other parties of masked jobs work together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct IfAllCollude {
+    /// Gaussian-DP epsilon, at the budget's delta.
+    pub epsilon_spent: f64,
+    /// mu², blocks that are open included: jobs that are not masked at their charge, masked ones as if each answer had been opened alone.
+    pub mu_squared_spent: f64,
+    /// The most epsilon that the owner allows (`secure.max_epsilon_if_all_collude`), at the budget's delta.
+    pub epsilon_limit: Option<f64>,
+    /// mu² that this admits.
+    pub mu_squared_limit: Option<f64>,
+}
+
+/// A job whose answers leave masked.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct MaskedJob {
+    /// The job's id.
+    pub job: String,
+    /// Whether it is open: once closed it never opens again.
+    pub open: bool,
+    /// When its key was made, UTC.
+    pub key_made: String,
+    /// Days since then, where the key is still here: it is deleted when the job ends.
+    pub key_age_days: Option<u64>,
+    /// Digest of the roster, once it is entered; so for what follows.
+    pub roster: Option<String>,
+    /// How many of the other members are taken to work with the coordinator.
+    pub colluders: Option<u32>,
+    /// How many parties' noise protects this one's answers then.
+    pub honest: Option<u32>,
+    /// In the job's order.
+    pub members: Vec<MaskedMember>,
+}
+
+/// A member of an entered roster.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct MaskedMember {
+    /// Name.
+    pub name: String,
+    /// Fingerprint of its identity key, as `conclave-party fingerprint` prints it there.
+    pub fingerprint: String,
+    /// Whether the owner had pinned it; the party itself is.
+    pub pinned: bool,
+}
+
+/// What everything comes to if all others work together; `None` where no job is masked and nothing limits it.
+pub(super) fn if_all_collude(
+    connection: &Connection,
+    settings: &LedgerSettings,
+    rows: &[Row],
+    masked: &[MaskedJob],
+) -> Result<Option<IfAllCollude>, LedgerError> {
+    let limit = limit(connection, settings)?;
+    let stored = components::are_masked(connection)?;
+    if masked.is_empty() && limit.is_none() && !stored {
+        return Ok(None);
+    }
+    // In floating point: what all others together could tell has no bound that 64 bits hold.
+    let alone: f64 = match stored {
+        true => connection.query_row("SELECT total(alone) FROM charges", [], |row| row.get(0))?,
+        false => 0.0,
+    };
+    let masked: HashSet<&str> = masked.iter().map(|job| job.job.as_str()).collect();
+    let others = rows.iter().filter(|row| !masked.contains(row.job.as_str()));
+    let others = others.map(|row| row.charge.saturating_add(row.reserved)).fold(0, u64::saturating_add);
+    let mu_squared = accounting::mu_squared(others) + alone * accounting::mu_squared(1);
+    let delta = settings.budget.delta;
+    Ok(Some(IfAllCollude {
+        epsilon_spent: epsilon_of(mu_squared, delta),
+        mu_squared_spent: mu_squared,
+        epsilon_limit: limit.map(|(epsilon, _)| epsilon),
+        mu_squared_limit: limit.map(|(_, mu_squared)| mu_squared),
+    }))
+}
+
+/// The owner's limit, as epsilon and mu²: the ledger's last, or the configuration's where the party has not started with it yet.
+fn limit(connection: &Connection, settings: &LedgerSettings) -> Result<Option<(f64, f64)>, LedgerError> {
+    let mut select = connection.prepare("SELECT body FROM events WHERE kind = ?1 ORDER BY seq DESC LIMIT 1")?;
+    let mut bodies = select.query_map([AllCollude::KIND], |row| row.get::<_, String>(0))?;
+    let entered = bodies.next().transpose()?.and_then(|body| AllCollude::parse(&body).ok()?.budget(settings.budget.unit).ok());
+    let Some(limit) = entered.or(settings.all_collude) else { return Ok(None) };
+    let units = PrivacyFilter::new(&limit.of(settings.budget.unit))?.limit_units();
+    Ok(Some((limit.epsilon, accounting::mu_squared(units))))
+}
+
+/// Entries of masked jobs that an unlock has ended, and when: it deletes every key of masks, none that is put back is used, and no job gets a
+/// second one. The ledger has no entry that closes them.
+pub(crate) fn ended_by_unlocks(connection: &Connection) -> rusqlite::Result<HashMap<u64, i64>> {
+    let mut select = connection.prepare("SELECT job, kind, time_ms FROM events WHERE kind IN (?1, ?2) ORDER BY seq")?;
+    let mut events = select.query([MaskKey::KIND, Unlock::KIND])?;
+    let (mut keyed, mut ended) = (Vec::new(), HashMap::new());
+    while let Some(event) = events.next()? {
+        if event.get_ref(1)?.as_str().is_ok_and(|kind| kind == Unlock::KIND) {
+            let time: i64 = event.get(2)?;
+            ended.extend(keyed.drain(..).map(|job| (job, time)));
+        } else {
+            keyed.push(event.get(0)?);
+        }
+    }
+    Ok(ended)
+}
+
+/// Every job that has a key for masks, in the order in which they got it.
+pub(super) fn masked_jobs(connection: &Connection, rows: &[Row], closed: &HashSet<u64>) -> Result<Vec<MaskedJob>, LedgerError> {
+    let names: BTreeMap<u64, &str> = rows.iter().map(|row| (row.seq, row.job.as_str())).collect();
+    let mut select = connection.prepare("SELECT job, kind, time_ms, body FROM events WHERE kind IN (?1, ?2) ORDER BY seq")?;
+    let mut events = select.query([MaskKey::KIND, RosterEntered::KIND])?;
+    let mut jobs: Vec<(u64, MaskedJob)> = Vec::new();
+    while let Some(event) = events.next()? {
+        let (seq, kind): (u64, String) = (event.get(0)?, event.get(1)?);
+        if kind == MaskKey::KIND {
+            let made: i64 = event.get(2)?;
+            let open = !closed.contains(&seq);
+            let age = u64::try_from(now_ms().saturating_sub(made)).unwrap_or(0) / 86_400_000;
+            jobs.push((
+                seq,
+                MaskedJob {
+                    job: names.get(&seq).copied().unwrap_or_default().to_owned(),
+                    open,
+                    key_made: to_milliseconds(made),
+                    key_age_days: open.then_some(age),
+                    roster: None,
+                    colluders: None,
+                    honest: None,
+                    members: Vec::new(),
+                },
+            ));
+        } else if let (Some((_, job)), Ok(roster)) = (
+            jobs.iter_mut().find(|(of, _)| *of == seq),
+            // A start has checked it.
+            RosterEntered::parse(event.get_ref(3)?.as_str().unwrap_or_default()),
+        ) {
+            (job.colluders, job.honest) = (Some(roster.colluders), Some(roster.honest));
+            job.members = roster
+                .members
+                .into_iter()
+                .map(|m| MaskedMember { name: m.name, fingerprint: format!("sha256:{}", m.identity), pinned: m.pinned })
+                .collect();
+            job.roster = Some(roster.digest);
+        }
+    }
+    Ok(jobs.into_iter().map(|(_, job)| job).collect())
+}
+
+/// Gaussian-DP epsilon; 0 where nothing is spent.
+pub(super) fn epsilon_of(mu_squared: f64, delta: f64) -> f64 {
+    if mu_squared > 0.0 { gaussian_dp::epsilon(mu_squared.sqrt(), delta) } else { 0.0 }
+}

@@ -1,0 +1,68 @@
+//! Privacy accounting by Gaussian differential privacy, with the rigorous zCDP figure beside it.
+//!
+//! A release of integers with L2 sensitivity `Delta` and noise scale `s` costs `mu^2 = Delta^2 / s^2`,
+//! and costs add, however each query was chosen from earlier answers (Smith & Thakurta 2022, "Fully
+//! Adaptive Composition for Gaussian Differential Privacy"). A budget `(epsilon, delta)` is therefore
+//! one number, the largest `mu` that it allows (Balle & Wang 2018), and the ledger is a sum of integers.
+//!
+//! [`gaussian_dp`], [`zcdp`] and [`advanced_composition`] give figures without slack, for planning and
+//! reports. [`PrivacyFilter`] is what a ledger enforces: it takes a sliver off the budget (about 1e-6 of
+//! it) because the discrete Gaussian is not exactly Gaussian. A release has a least price,
+//! [`LEAST_CHARGE_UNITS`], so that nobody can use up a ledger's noise draws without using up its budget.
+//!
+//! A choice by the exponential mechanism costs what the range of its log probabilities makes of it, see [`bounded_range`].
+//!
+//! [`SubsampledRelease`] prices blocks of releases of hidden random samples, by a numerical bound of their privacy losses, [`LossGrid`].
+
+mod adjacency;
+pub mod advanced_composition;
+mod block;
+mod block_costs;
+pub mod bounded_range;
+mod budget;
+mod charge;
+mod connect_the_dots;
+mod dominating_pair;
+mod error;
+mod filter;
+mod fixed_point;
+mod gaussian_cover;
+pub mod gaussian_dp;
+mod honest;
+mod limits;
+mod loss_grid;
+mod normal;
+mod open_blocks;
+mod privacy_unit;
+mod reserve;
+mod sampling_probability;
+mod search;
+mod slack;
+mod spent;
+mod subsampled;
+mod subsampled_error;
+#[cfg(test)]
+mod tests;
+pub mod zcdp;
+
+pub use adjacency::Adjacency;
+pub use block::BlockTerms;
+pub use block_costs::BlockCosts;
+pub use budget::Budget;
+pub use charge::{LEAST_CHARGE_UNITS, charge_units, units_under_noise};
+pub use error::AccountingError;
+pub use filter::{Priced, PrivacyFilter};
+pub use fixed_point::{UNIT_LOG2, mu_squared};
+pub use honest::Honest;
+pub use loss_grid::LossGrid;
+pub use open_blocks::OpenBlocks;
+pub use privacy_unit::{MAX_RECORDS_PER_PERSON, PrivacyUnit};
+pub use reserve::{RESERVE_LOG2, grantable_reserve_units};
+pub use sampling_probability::SamplingProbability;
+pub use search::largest_count;
+pub use slack::units_of_draw as slack_units_of_draw;
+pub use spent::{FilterRefusal, Spent};
+pub use subsampled::{
+    BlockCharge, MOST_RELATIVE_SENSITIVITY, MOST_RELEASES, MOST_RESERVE_UNITS, PrivacyLosses, SubsampledRelease,
+};
+pub use subsampled_error::SubsampledError;

@@ -1,0 +1,19 @@
+//! A search finds how many queries fit a budget.
+
+/// The largest count for which `fits` holds, where it holds for 0 and, once false, stays false.
+/// Saturates at 2^62.
+pub fn largest_count(fits: impl Fn(u64) -> bool) -> u64 {
+    let mut over = 1_u64;
+    while fits(over) {
+        if over >= 1 << 62 {
+            return over;
+        }
+        over *= 2;
+    }
+    let mut under = over / 2;
+    while over - under > 1 {
+        let middle = under + (over - under) / 2;
+        if fits(middle) { under = middle } else { over = middle }
+    }
+    under
+}

@@ -1,0 +1,152 @@
+//! A pass over a shard: the sum over its blocks, on one thread or several.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+
+use super::{Block, BlockError, Blocks};
+use crate::mechanism::LatticeSum;
+
+/// A pass over fewer records than this, counted once for every sum, stays on the thread that asks: waking another takes as long.
+const SMALL: u64 = 1 << 17;
+
+/// The threads that passes run on. The sums don't depend on how many there are.
+pub struct Threads {
+    /// All but the one that asks.
+    others: Option<ThreadPool>,
+}
+
+impl Threads {
+    /// So many threads, the one that asks for a pass included.
+    ///
+    /// # Errors
+    /// Where the operating system gives no thread.
+    pub fn new(count: NonZeroUsize) -> Result<Self, ThreadPoolBuildError> {
+        let pool = |others| ThreadPoolBuilder::new().num_threads(others).thread_name(|i| format!("pass-{}", i + 1)).build();
+        let others = Some(count.get() - 1).filter(|others| *others > 0).map(pool).transpose()?;
+        Ok(Self { others })
+    }
+
+    /// The thread that asks, and no other.
+    #[must_use]
+    pub fn one() -> Self {
+        Self { others: None }
+    }
+
+    /// Number of threads, at least 1.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        1 + self.others.as_ref().map_or(0, ThreadPool::current_num_threads)
+    }
+
+    /// Adds what `sums` gives for every block, `each` sums a block.
+    ///
+    /// How many threads take part depends on the number of records and of sums alone.
+    ///
+    /// # Errors
+    /// A block's error, which is as good as any other block's.
+    pub fn sum<E: From<BlockError> + Send>(
+        &self,
+        blocks: &dyn Blocks,
+        each: usize,
+        sums: impl Fn(&Block<'_>) -> Result<Vec<LatticeSum>, E> + Sync,
+    ) -> Result<Vec<LatticeSum>, E> {
+        let (count, next) = (blocks.count(), AtomicUsize::new(0));
+        let part = || {
+            let mut total: Option<Vec<LatticeSum>> = None;
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                if at >= count {
+                    return Ok(total.unwrap_or_default());
+                }
+                let of_block = blocks.block(at).map_err(E::from).and_then(|block| sums(&block)).inspect_err(|_| {
+                    // Nobody begins another.
+                    next.store(count, Ordering::Relaxed);
+                })?;
+                total = Some(merged(total.unwrap_or_default(), of_block));
+            }
+        };
+        let large = blocks.records().saturating_mul(each as u64) >= SMALL;
+        let Some(others) = self.others.as_ref().filter(|_| large && count > 1) else { return part() };
+        let parts = Mutex::new(Vec::new());
+        let keep = |part| parts.lock().unwrap_or_else(PoisonError::into_inner).push(part);
+        others.in_place_scope(|scope| {
+            for _ in 0..others.current_num_threads().min(count - 1) {
+                scope.spawn(|_| keep(part()));
+            }
+            keep(part());
+        });
+        let parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        parts.into_iter().try_fold(Vec::new(), |total, part| Ok(merged(total, part?)))
+    }
+}
+
+/// Sums of two parts of a shard; those of no part at all are none.
+fn merged(a: Vec<LatticeSum>, b: Vec<LatticeSum>) -> Vec<LatticeSum> {
+    match (a.is_empty(), b.is_empty()) {
+        (true, _) => b,
+        (_, true) => a,
+        _ => a.into_iter().zip(b).map(|(a, b)| a.merge(b)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::pass::ModelData;
+
+    /// Numbers 0 to n - 1, ten to a block; one block may fail.
+    struct Numbers(usize, Option<usize>);
+
+    impl Blocks for Numbers {
+        fn count(&self) -> usize {
+            self.0.div_ceil(10).max(1)
+        }
+        fn records(&self) -> u64 {
+            1 << 40
+        }
+        fn units(&self) -> u64 {
+            self.0 as u64
+        }
+        fn block(&self, at: usize) -> Result<Block<'_>, BlockError> {
+            if self.1 == Some(at) {
+                return Err(BlockError::new("planted"));
+            }
+            let outcome = (10 * at..self.0.min(10 * at + 10)).map(|i| i as f64).collect();
+            Ok(Block::owned(ModelData { outcome, ..ModelData::default() }, 10 * at as u64))
+        }
+    }
+
+    fn threads(count: usize) -> Threads {
+        Threads::new(NonZeroUsize::new(count).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_block_is_added_once_on_any_number_of_threads() {
+        let sums = |block: &Block<'_>| -> Result<_, BlockError> {
+            let total: f64 = block.outcome().iter().sum();
+            Ok(vec![LatticeSum::from_units_for_test(total as i64), LatticeSum::from_units_for_test(block.units() as i64)])
+        };
+        for count in [1, 2, 3, 8] {
+            assert_eq!(threads(count).count(), count);
+            for n in [0, 1, 9, 10, 11, 1_000, 12_345_usize] {
+                let sums = threads(count).sum(&Numbers(n, None), 2, sums).unwrap();
+                let sums: Vec<i64> = sums.into_iter().map(LatticeSum::open_for_test).collect();
+                assert_eq!(sums, [(n * n.saturating_sub(1) / 2) as i64, n as i64]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_that_fails_leaves_no_sum() {
+        let sums = |_: &Block<'_>| -> Result<_, BlockError> { Ok(vec![LatticeSum::from_units_for_test(1)]) };
+        for count in [1, 2, 8] {
+            for bad in [0, 50, 99] {
+                assert_eq!(threads(count).sum(&Numbers(1_000, Some(bad)), 1, sums).err(), Some(BlockError::new("planted")));
+            }
+        }
+    }
+}

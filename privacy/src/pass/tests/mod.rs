@@ -1,0 +1,6 @@
+//! Hidden samples of units and the binomial counts behind them.
+
+#![allow(clippy::unwrap_used)]
+
+mod binomial_table;
+mod poisson_sampling;

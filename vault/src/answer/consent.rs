@@ -1,0 +1,232 @@
+//! The owner's word, on the answering thread: jobs that wait for it, and jobs that lose it while they run.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use conclave_ops::EXPORTED;
+use conclave_proto::delay::AnswerDelay;
+use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::v1::{self, party_frame::Body};
+
+use super::answerer::Answerer;
+use super::open::Opening;
+use super::reply::{ReplySender, reply};
+use crate::config::{Approve, Policy};
+use crate::consent::{ConsentError, ConsentStore, Decider, Standing};
+use crate::ledger::{DataStanding, LedgerError, Masks};
+use crate::ports::Observer;
+use crate::text::clip;
+
+/// Jobs that are opened by themselves once there is room; the coordinator asks for others again.
+const MOST_CROWDED: usize = 256;
+
+impl Answerer {
+    /// Lets the owner's decisions count. Without them only `approve = "automatic"` admits a job.
+    #[must_use]
+    pub fn with_consent(mut self, store: ConsentStore) -> Self {
+        self.consent.store = Some(store);
+        self
+    }
+
+    /// Reports the state of ledger and jobs to `observer` from now on.
+    #[must_use]
+    pub fn observed_by(mut self, observer: Box<dyn Observer>) -> Self {
+        self.observer = observer;
+        self.note_health();
+        self.observer.note(&self.ledger, self.jobs.len());
+        self.observer.note_sizes(&self.ledger);
+        self
+    }
+
+    /// Announces a change in whether the ledger answers.
+    pub(super) fn note_health(&mut self) {
+        let changed = || match self.ledger.data() {
+            DataStanding::Changed(columns) => Some(LedgerError::Data(columns.clone()).to_string()),
+            _ => None,
+        };
+        let behind = || self.ledger.behind().map(|e| e.to_string());
+        let problem = self.ledger.halted().map(str::to_owned).or_else(behind).or_else(changed);
+        if problem != self.consent.problem {
+            self.observer.set_problem(problem.clone());
+            self.consent.problem = problem;
+        }
+    }
+
+    /// Enters a decision on a job into the ledger, whose chain of hashes keeps it.
+    pub(super) fn enter_decision(&mut self, job: &str, act: &str) -> Result<(), LedgerError> {
+        let Some(store) = &self.consent.store else { return Ok(()) };
+        let decided = store.request(job).ok().and_then(|request| request.decided);
+        let particulars = match decided {
+            Some(d) => serde_json::json!({ "by": d.decider, "decided": d.time, "reason": d.reason }),
+            None => serde_json::json!({}),
+        };
+        self.ledger.enter_act(act, Some(job), &particulars)
+    }
+
+    /// Where the job stands with its owner, whom the policy may speak for; enters it where it is new.
+    ///
+    /// The policy speaks for no masked job with a member whom the owner does not know: whoever makes up members is paid for numbers that hide
+    /// nobody.
+    pub(super) fn consented(&mut self, request: &v1::OpenJob, digest: &[u8; 32], known: bool) -> Result<Standing, Fault> {
+        let automatic = self.policy.approve == Approve::Automatic && known;
+        let Some(store) = &mut self.consent.store else {
+            return if automatic { Ok(Standing::Approved) } else { Ok(Standing::Awaiting) };
+        };
+        let standing = store.ask(request, digest).map_err(fault)?;
+        if standing == Standing::Awaiting && automatic {
+            store.decide(&request.job, Standing::Approved, Decider::Policy, "within the limits of [policy]").map_err(fault)?;
+            return Ok(Standing::Approved);
+        }
+        Ok(standing)
+    }
+
+    /// Opens a job, or notes who waits for the owner's word on it, and replies.
+    pub(super) fn open_or_wait(&mut self, request: v1::OpenJob, received: Instant, outbox: ReplySender) {
+        let job = request.job.clone();
+        self.consent.forget(&job);
+        self.asked.hear(&job);
+        let body = match self.open_held(&request, received) {
+            Ok(Opening::Opened(metadata, mask_key)) => {
+                self.consent.outboxes.insert(job.clone(), outbox.clone());
+                let head = self.ledger.head().to_bytes();
+                let mask_key = mask_key.map(|key| *key);
+                let opened = v1::JobOpened { head, mask_key, ..conclave_proto::convert::opened_to_wire(&job, &metadata) };
+                let delay = self.jobs.get(&job).and_then(|job| job.delay);
+                Body::JobOpened(AnswerDelay::told(delay.map(|delay| delay.answer), opened))
+            }
+            Ok(Opening::Pending) => {
+                tracing::info!(%job, analyst = %request.analyst, "job awaits your decision: conclave-party approve with its id");
+                self.consent.waiting.insert(job.clone(), (request, outbox.clone()));
+                Body::JobPending(v1::JobPending { job: job.clone(), ..v1::JobPending::default() })
+            }
+            Ok(Opening::Full(reason)) => {
+                tracing::info!(%job, analyst = %request.analyst, reason, "job waits for room");
+                if self.consent.crowded.len() < MOST_CROWDED {
+                    self.consent.crowded.push((request, outbox.clone()));
+                }
+                Body::JobPending(v1::JobPending { job: job.clone(), reason, full: true })
+            }
+            // Not for good: the owner can mend it.
+            Err(fault) if fault.code == ErrorCode::Unreachable => {
+                Body::JobPending(v1::JobPending { job: job.clone(), reason: fault.message, full: false })
+            }
+            Err(fault) => refusal(job.clone(), &fault),
+        };
+        let opened = matches!(body, Body::JobOpened(_));
+        reply(&outbox, body);
+        if opened {
+            // Begun and ended after the reply has left: how long it took to open the job is nobody's business.
+            drop(tracing::info_span!(target: EXPORTED, "job opened", %job));
+        }
+    }
+
+    /// Acts on what the owner has decided: opens what is approved, refuses what is rejected, and stops what is revoked.
+    pub fn consent_changed(&mut self) {
+        let waiting = std::mem::take(&mut self.consent.waiting);
+        for (job, (request, outbox)) in waiting {
+            match self.stands(&job) {
+                Ok(Standing::Awaiting) => drop(self.consent.waiting.insert(job, (request, outbox))),
+                _ => self.open_or_wait(request, Instant::now(), outbox),
+            }
+        }
+        // The key of a masked job lies there whether or not the job has been opened since the start.
+        let entered =
+            self.ledger.state().jobs().iter().filter(|job| job.open && job.masks != Masks::None).map(|job| job.id.clone());
+        let open: BTreeSet<String> = entered.chain(self.jobs.keys().cloned()).collect();
+        for job in open {
+            match self.stands(&job) {
+                Ok(Standing::Approved) => {}
+                Ok(_) => self.withdraw(&job),
+                // Whether there is consent can't be told, so there is none.
+                Err(_) => self.withdraw(&job),
+            }
+        }
+    }
+
+    /// Takes up other limits: they hold for every question from now on, and for jobs as they are opened. Those that wait are looked at again.
+    pub(super) fn policy_changed(&mut self, policy: Policy) {
+        self.policy = policy;
+        for (request, outbox) in std::mem::take(&mut self.consent.waiting).into_values() {
+            self.open_or_wait(request, Instant::now(), outbox);
+        }
+        self.make_room();
+    }
+
+    /// Whether a query of a job that isn't open is refused by its owner's word.
+    pub(super) fn is_withdrawn(&self, job: &str) -> bool {
+        matches!(self.stands(job), Ok(Standing::Revoked | Standing::Rejected) | Err(_))
+    }
+
+    /// Forgets a job that has ended.
+    pub(super) fn forget_consent(&mut self, job: &str) {
+        self.consent.forget(job);
+        self.consent.outboxes.remove(job);
+    }
+
+    /// Opens jobs that waited for room, in the order in which they came, as far as there is some.
+    pub(super) fn make_room(&mut self) {
+        for (request, outbox) in std::mem::take(&mut self.consent.crowded) {
+            self.open_or_wait(request, Instant::now(), outbox);
+        }
+    }
+
+    fn stands(&self, job: &str) -> Result<Standing, ()> {
+        let Some(store) = &self.consent.store else { return Ok(Standing::Approved) };
+        match store.standing(job) {
+            Ok(standing) => Ok(standing.unwrap_or(Standing::Awaiting)),
+            Err(e) => {
+                tracing::error!("your decisions can't be read, so no job has your consent: {e}");
+                Err(())
+            }
+        }
+    }
+
+    fn withdraw(&mut self, job: &str) {
+        let reason = self.reason(job);
+        tracing::warn!(%job, "consent withdrawn, the job is answered no more{reason}");
+        let outbox = self.consent.outboxes.remove(job);
+        // A failure has been logged, and the ledger answers no more.
+        drop(self.enter_decision(job, "revoke"));
+        drop(self.close(job, "consent withdrawn"));
+        if let Some(outbox) = outbox {
+            reply(&outbox, refusal(job.to_owned(), &withdrawn(reason).at_party(self.party.clone())));
+        }
+    }
+
+    /// The owner's reason as the rest of a sentence; empty where none was given.
+    fn reason(&self, job: &str) -> String {
+        let request = self.consent.store.as_ref().and_then(|store| store.request(job).ok());
+        let decided = request.and_then(|request| request.decided);
+        decided.map(|d| d.reason).filter(|r| !r.is_empty()).map(|r| format!(": {r}")).unwrap_or_default()
+    }
+
+    /// The refusal of a job that its owner has decided against.
+    pub(super) fn decided_against(&self, job: &str, standing: Standing) -> Fault {
+        let reason = self.reason(job);
+        match standing {
+            Standing::Revoked => withdrawn(reason),
+            _ => Fault::new(ErrorCode::Policy, format!("the data owner has rejected this job{reason}")),
+        }
+    }
+}
+
+fn withdrawn(reason: String) -> Fault {
+    Fault::new(ErrorCode::Policy, format!("the data owner has withdrawn the consent to this job{reason}"))
+}
+
+pub(super) fn refusal(job: String, fault: &Fault) -> Body {
+    Body::JobRefused(v1::JobRefused { job, code: fault.code.as_str().into(), reason: clip(&fault.to_string(), 2000) })
+}
+
+fn fault(error: ConsentError) -> Fault {
+    match error {
+        ConsentError::Changed(_) => Fault::new(ErrorCode::Conflict, error.to_string()),
+        ConsentError::Crowded(_) | ConsentError::CrowdedBy(..) => Fault::new(ErrorCode::Policy, error.to_string()),
+        ConsentError::TooLong => Fault::new(ErrorCode::InvalidInput, error.to_string()),
+        // What failed is the owner's to know; the log has it.
+        _ => {
+            tracing::error!("your decisions can't be read: {error}");
+            Fault::new(ErrorCode::Internal, "the party can't read its owner's decisions")
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! How long an answer takes at worst: measured on made-up records, before a job's first query.
+//!
+//! The delay of replies is public, so nothing about the records may enter it. What is measured is the whole answer path with
+//! a ledger of its own in the same folder (the disk's syncs are most of it) on made-up records of the shard's shape, at
+//! parameter values that are ordinary and at ones that are at the ends of what arithmetic can do. Samples of units are as large as they ever are.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use conclave_proto::convert::{AnswerStatus, reply_length};
+use conclave_proto::delay::AnswerDelay;
+
+use super::rehearsal::{JOB, PASSES, Rehearsal, Unmeasured, budget, too_dear};
+use crate::answer::delay::JobDelay;
+use crate::answer::sandbox::Sandbox;
+use crate::answer::sums::fixed_sums;
+
+/// After this long the least number of passes will do.
+const LONG_ENOUGH: Duration = Duration::from_millis(400);
+/// On top of what nearly every pass takes: a quarter, and this.
+const MARGIN: Duration = Duration::from_micros(200);
+
+/// A delay above `worst`: a quarter more and a margin, rounded up to a step of 0.25 ms or, beyond 10 ms, about 5%.
+pub(super) fn above(worst: Duration) -> Duration {
+    let millis = (worst.mul_f64(1.25) + MARGIN).as_secs_f64() * 1e3;
+    let mut step = 0.25;
+    for next in [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0] {
+        if millis > 40.0 * step {
+            step = next;
+        }
+    }
+    Duration::from_secs_f64((millis / step).ceil() * step * 1e-3)
+}
+
+/// Measures a job on made-up records of a public number. `folder` is the ledger's.
+///
+/// # Errors
+/// [`Unmeasured`].
+pub(super) fn measure(job: &Rehearsal<'_>, folder: &Path) -> Result<JobDelay, Unmeasured> {
+    let questions = job.questions()?;
+    let scratch = Scratch::new(folder).map_err(|e| format!("cannot make {SCRATCH} in {}: {e}", folder.display()))?;
+    let began = Instant::now();
+    let records = job.made_up()?;
+    // What is asked of no point is summed while the job opens.
+    let blocks = records.blocks();
+    let summed = fixed_sums(job.spec.build_model().as_ref(), job.spec, job.unit, blocks, job.threads);
+    drop(summed.map_err(|why| why.to_string())?);
+    let binding = began.elapsed();
+    // No noise is kept in stock: every sample is made on demand, as the slowest answer's are.
+    let budget = budget(job.unit)?;
+    let mut sandbox = Sandbox::new(&scratch.0, budget)?;
+    sandbox.answerer.threads = Arc::clone(job.threads);
+    sandbox.put_records_on(JOB, job.spec, records, budget)?;
+    sandbox.sample_at_largest(JOB);
+    let mut times = Vec::new();
+    let began = Instant::now();
+    for pass in 0..*PASSES.end() {
+        if pass >= *PASSES.start() && began.elapsed() > LONG_ENOUGH {
+            break;
+        }
+        let request = job.request(pass, &questions);
+        let asked = Instant::now();
+        let answer = sandbox.answerer.answer(request);
+        times.push(asked.elapsed());
+        match answer.status.and_then(AnswerStatus::from_wire) {
+            Some(AnswerStatus::Released) => {}
+            Some(AnswerStatus::Budget) => return Err(too_dear()),
+            _ => return Err(format!("a made-up query was refused with status {:?}", answer.status).into()),
+        }
+    }
+    times.sort();
+    // What takes longer than nearly all passes was held up by the disk or the system, whatever the records are: such a reply
+    // leaves at the next multiple, and one in twenty of those at a job's opening need not slow every reply down.
+    let worst = times[times.len() - 1 - times.len() / 20];
+    tracing::debug!("made-up answers took {:?} in the median, {worst:?} nearly always", times[times.len() / 2]);
+    let longest = (0..2).map(|pass| reply_length(&job.request(pass, &questions))).max().unwrap_or(1);
+    let proposals = u32::try_from(longest).unwrap_or(u32::MAX);
+    Ok(JobDelay { answer: AnswerDelay { least: above(worst), proposals }, open: above(binding) })
+}
+
+/// A folder beside the ledger, on the same disk; gone when the measurement is done.
+struct Scratch(pub PathBuf);
+
+const SCRATCH: &str = "reply-delay.tmp";
+
+impl Scratch {
+    fn new(folder: &Path) -> std::io::Result<Self> {
+        let path = folder.join(SCRATCH);
+        if path.exists() {
+            // Left by a party that was killed while it measured; the ledger's lock says that it is nobody else's.
+            std::fs::remove_dir_all(&path)?;
+        }
+        std::fs::create_dir(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What remains is removed by the next measurement.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_are_rounded_up() {
+        for (worst, delay) in [(0.01, 0.25), (0.5, 1.0), (3.0, 4.0), (7.0, 9.0), (30.0, 38.0), (200.0, 260.0)] {
+            assert_eq!(above(Duration::from_secs_f64(worst * 1e-3)), Duration::from_secs_f64(delay * 1e-3), "{worst}");
+        }
+    }
+}

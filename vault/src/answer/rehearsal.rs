@@ -1,0 +1,341 @@
+//! A rehearsal: made-up records of a job, and the questions whose answers take longest.
+//!
+//! What its questions cost is nobody's: its ledger is its own, and its budget need not be the job's. So a job is rehearsed
+//! however little it may spend; one whose questions have no price is refused for what they are.
+
+use std::sync::Arc;
+
+use conclave_common::job::{Algorithm, ClipRule, JobSpec};
+use conclave_common::model::assemble;
+use conclave_common::parameter::{Interval, LEAST_MAGNITUDE};
+use conclave_common::query::{Candidates, QueryTerms};
+use conclave_common::schema::ColumnSpec;
+use conclave_privacy::accounting::{Budget, Honest, PrivacyFilter, PrivacyUnit, RESERVE_LOG2, gaussian_dp};
+use conclave_privacy::mechanism::{NoiseScale, QueryKind};
+use conclave_privacy::pass::{Frame, Persons, Threads};
+use conclave_proto::v1;
+
+use super::worst_case_step::{ORDINARY, WorstCaseStep, cheap};
+use crate::answer::records::Records;
+use crate::data::Precision;
+
+/// Passes that are measured, at least and at most.
+pub(super) const PASSES: std::ops::RangeInclusive<u64> = 24..=200;
+/// Passes of which one is a choice: a rehearsal's budget holds few.
+const EVERY_CHOICE: u64 = 8;
+/// How far, in lattice units, all candidates but one are made to lie behind it.
+const BEHIND: f64 = 1_099_511_627_776.0;
+/// How often a choice's step is halved until the budget holds it.
+const HALVINGS: u32 = 64;
+/// The id that a rehearsed job goes by.
+pub(super) const JOB: &str = "rehearsal";
+/// The mu of a rehearsal's budget, about as much as can be accounted for: what a job itself may spend need not hold a rehearsal.
+const MU: f64 = 30.0;
+const DELTA: f64 = 1e-6;
+/// What its blocks may take of delta beside that, half of it in all: more than any do.
+const RESERVE_UNITS: u64 = 1 << (RESERVE_LOG2 - 1);
+
+/// Why a job can't be rehearsed.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(super) enum Unmeasured {
+    /// The job's own questions are to blame; a sentence of what is public.
+    #[error("{0}")]
+    Job(String),
+    /// The party can't, as on a full disk.
+    #[error("{0}")]
+    Party(String),
+}
+
+impl From<String> for Unmeasured {
+    fn from(why: String) -> Self {
+        Self::Party(why)
+    }
+}
+
+/// What a rehearsal may spend.
+pub(super) fn budget(unit: PrivacyUnit) -> Result<Budget, String> {
+    let budget = Budget::new(gaussian_dp::epsilon(MU, DELTA), DELTA).map_err(|e| e.to_string())?;
+    Ok(budget.of(unit).reserving(RESERVE_UNITS))
+}
+
+pub(super) fn too_dear() -> Unmeasured {
+    Unmeasured::Job("one of its questions costs more than can be accounted for, however noisy its answer: declare narrower bounds, or set a clip".into())
+}
+
+/// A job with made-up records.
+pub(super) struct Rehearsal<'a> {
+    pub(super) spec: &'a JobSpec,
+    pub(super) unit: PrivacyUnit,
+    /// Records, or persons where persons are protected.
+    pub(super) units: u64,
+    /// What the job's own passes run on, and how its copies are held.
+    pub(super) threads: &'a Arc<Threads>,
+    pub(super) precision: Precision,
+}
+
+impl Rehearsal<'_> {
+    /// As many proposals as the job's chains ask in a round: one each, or one for every component of the statistic.
+    fn chains(&self) -> usize {
+        // A search for the mode by ratios asks two at a time.
+        let at_once = if self.spec.algorithm == Algorithm::Ops { 2 } else { self.spec.sampler.chains as usize };
+        at_once * self.components().max(1)
+    }
+
+    /// Components of the statistic that the job asks for; 0 where it asks for none.
+    fn components(&self) -> usize {
+        let of_vectors = match self.spec.algorithm {
+            Algorithm::PenaltyExpFamily => false,
+            Algorithm::NoisyStatistics => self.spec.build_model().scores().is_some(),
+            Algorithm::Augmentation => self.cells().is_some(),
+            _ => true,
+        };
+        if of_vectors {
+            return 0;
+        }
+        self.spec.build_model().exponential_family().map_or(0, |family| family.ranges().len())
+    }
+
+    fn asks_vectors(&self) -> bool {
+        let proposes = self.spec.algorithm.proposes() || self.spec.algorithm == Algorithm::Ops;
+        !proposes || self.spec.algorithm.follows_gradients()
+    }
+
+    /// Cells of the tables that the job asks for, where it does.
+    fn cells(&self) -> Option<u32> {
+        let model = self.spec.build_model();
+        let cells = match self.spec.algorithm {
+            Algorithm::Augmentation => model.tables().map(|tables| tables.cells()),
+            Algorithm::NoisyStatistics => self.spec.outcome_table(model.as_ref()).map(|table| table.cells()),
+            _ => None,
+        };
+        cells.map(|cells| cells as u32)
+    }
+
+    /// The vectors that the job asks for in a message, each under noise by which it costs next to nothing: gradient and curvature at a
+    /// point, and in every second pass the second moments, where it asks for them. Of a job that is driven by gradients in every second
+    /// pass as many gradients as it has chains, over samples where its chains ask them so, or as many of what tests their steps, of a step of
+    /// no length. Of a chain of ratios that finds the mode by gradients in every second eight passes, where it asks no step.
+    fn vectors(&self, pass: u64, theta: &[f64], over_samples: Option<NoiseScale>) -> Vec<v1::Proposal> {
+        let proposal = |(chain, (kind, from, to)): (usize, (QueryKind, Vec<f64>, Vec<f64>))| v1::Proposal {
+            chain: chain as u32,
+            from,
+            to,
+            noise_scale: over_samples.filter(|_| kind.is_sampled()).map_or(NoiseScale::MAX_UNITS, NoiseScale::units),
+            kind: kind.code(),
+        };
+        if let Some(cells) = self.cells() {
+            return vec![proposal((0, (QueryKind::Table { cells }, Vec::new(), Vec::new())))];
+        }
+        let model = self.spec.build_model();
+        let driven = self.spec.algorithm.follows_gradients();
+        let searching = self.spec.locates_by_gradients() && pass.is_multiple_of(2) && pass / 8 % 2 == 1;
+        let scores = model.scores().filter(|_| driven || searching || self.spec.algorithm == Algorithm::NoisyStatistics);
+        let Some(scores) = scores else { return Vec::new() };
+        let (order, parameters) = (theta.len(), theta.len() as u32);
+        let numbers = Frame::length(order);
+        // A frame without a zero and of full rank, whose every product is made.
+        let entry = |at: usize| if at / order == at % order { 0.2 } else { 0.01 };
+        let frame: Vec<f64> = (0..numbers).map(|at| if at < order * order { entry(at) } else { 0.001 }).collect();
+        if driven && pass % 2 == 1 {
+            let kind = match over_samples {
+                Some(_) => QueryKind::SampledGradient { parameters },
+                None => QueryKind::Gradient { parameters },
+            };
+            let gradient = || (kind, theta.to_vec(), frame.clone());
+            let along = std::iter::repeat_n(1e-9, order).chain([0.0]);
+            let step = || [theta, theta, theta].concat();
+            let remainder = || {
+                (QueryKind::Remainder { parameters }, step(), frame.iter().copied().chain(along.clone()).collect::<Vec<f64>>())
+            };
+            let ratio = || (QueryKind::Ratio, theta.to_vec(), theta.to_vec());
+            let test = || match self.spec.releases()[..] {
+                [.., "remainder"] => remainder(),
+                [.., "ratio"] => ratio(),
+                _ => gradient(),
+            };
+            let all = (0..self.chains()).map(|_| if pass / 2 % 2 == 1 { gradient() } else { test() });
+            return all.enumerate().map(proposal).collect();
+        }
+        let moments = pass % 2 == 1 && !driven && scores.moments_outcome().is_some();
+        let kinds = match moments {
+            true => vec![(QueryKind::Moments { order: scores.coefficients() as u32 + 1 }, Vec::new(), Vec::new())],
+            false => vec![
+                (QueryKind::Gradient { parameters }, theta.to_vec(), frame),
+                (QueryKind::Curvature { parameters }, theta.to_vec(), vec![1.0, 1.0]),
+            ],
+        };
+        kinds.into_iter().enumerate().map(proposal).collect()
+    }
+
+    /// Records all over the columns' bounds, held as the job's own are.
+    pub(super) fn made_up(&self) -> Result<Records, String> {
+        let limit = self.unit.records_per_person().unwrap_or(1) as usize;
+        let persons = usize::try_from(self.units).unwrap_or(usize::MAX);
+        let records = persons.saturating_mul(limit);
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut uniform = || {
+            // Marsaglia's xorshift: these are no secrets.
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as f64 / u64::MAX as f64
+        };
+        let ends = || (1..=persons).map(|person| person * limit).collect();
+        let persons = self.unit.records_per_person().and_then(|limit| Persons::new(ends(), limit));
+        let mut value = |bounds: &ColumnSpec| {
+            let (least, greatest) = bounds.range();
+            let (from, width) = match bounds {
+                ColumnSpec::Numeric { .. } => (bounds.centre() - bounds.half_width(), 2.0 * bounds.half_width()),
+                ColumnSpec::Binary | ColumnSpec::Levels(_) => (least, greatest - least),
+            };
+            let value = from + width * uniform();
+            if matches!(bounds, ColumnSpec::Levels(_)) { value.round() } else { value }
+        };
+        let made = assemble(&self.spec.model, &self.spec.columns, persons, |_, bounds| {
+            Some((0..records).map(|_| bounds.scale(value(bounds))).collect())
+        });
+        made.map(|data| Records::new(data, self.precision))
+    }
+
+    /// What is asked, each question of which has a price: one that has none is refused for what it is.
+    pub(super) fn questions(&self) -> Result<Questions, Unmeasured> {
+        let most = PrivacyFilter::new(&budget(self.unit)?).map_err(|e| e.to_string())?.limit_units();
+        let asked = (*PASSES.end()).saturating_mul(self.chains().max(2) as u64);
+        let limit = most / asked / 2;
+        let model = self.spec.build_model();
+        let terms = |kind, points: (&[f64], &[f64])| {
+            QueryTerms::new(model.as_ref(), self.spec, self.unit, kind, points).map_err(|why| Unmeasured::Job(why.to_string()))
+        };
+        let noise = |kind, points| {
+            cheap(&terms(kind, points)?, self.unit, self.spec.protected(self.spec.privacy.noise), limit).ok_or_else(too_dear)
+        };
+        let component = |component| noise(QueryKind::Statistic { component }, (&[][..], &[][..]));
+        let statistics = (0..self.components() as u32).map(component).collect::<Result<Vec<_>, _>>()?;
+        let asks_steps = statistics.is_empty() && !self.asks_vectors();
+        let step = asks_steps.then(|| WorstCaseStep::new(model.as_ref(), self.spec, self.unit, self.units, limit)).flatten();
+        // A clip by slope leaves a step of no length no price: then every pass asks for the one that takes longest.
+        let sloped = matches!(self.spec.privacy.clip, Some(ClipRule::Slope(_)));
+        let theta: Vec<f64> = self.spec.support.iter().map(|box_| ORDINARY.clamp(box_.min, box_.max)).collect();
+        let still = (asks_steps && !(sloped && step.is_some())).then(|| noise(QueryKind::Ratio, (&theta, &theta))).transpose()?;
+        let over_samples = self.spec.privacy.blocks.map(|_| self.noise_over_samples(&theta, most, asked)).transpose()?;
+        let choice = (self.spec.algorithm == Algorithm::Ops).then(|| self.choice(most)).transpose()?;
+        let questions = Questions { step, still, statistics, over_samples, choice };
+        for vector in (0..16).flat_map(|pass| self.request(pass, &questions).proposals) {
+            let kind = QueryKind::from_code(vector.kind).ok_or_else(|| format!("a made-up query of kind {}", vector.kind))?;
+            let noise = NoiseScale::from_units(vector.noise_scale).map_err(|e| e.to_string())?;
+            let cost = self.unit.charge_of_kind(
+                kind,
+                terms(kind, (&vector.from, &vector.to))?.sensitivity(),
+                self.spec.protected(noise),
+            );
+            if cost.ok().is_none_or(|cost| cost > 2 * limit) {
+                return Err(too_dear());
+            }
+        }
+        Ok(questions)
+    }
+
+    /// Noise under which blocks that hold as many releases over samples as are asked, and one block at least, cost no more than half of
+    /// `most` units of mu².
+    fn noise_over_samples(&self, theta: &[f64], most: u64, asked: u64) -> Result<NoiseScale, Unmeasured> {
+        let model = self.spec.build_model();
+        let frame = vec![0.1; Frame::length(theta.len())];
+        let (kind, to) = match self.spec.algorithm.follows_gradients() {
+            true => (QueryKind::SampledGradient { parameters: theta.len() as u32 }, frame.as_slice()),
+            false => (QueryKind::SampledRatio, theta),
+        };
+        let terms = QueryTerms::new(model.as_ref(), self.spec, self.unit, kind, (theta, to));
+        let terms = terms.map_err(|why| Unmeasured::Job(why.to_string()))?;
+        let noise = self.spec.privacy.noise;
+        let block = self.spec.block_terms(kind, self.unit, (terms.sensitivity(), noise)).map_or(0, |block| block.releases);
+        let limit = most / asked.saturating_add(block) / 2;
+        cheap(&terms, self.unit, (noise, Honest::ALONE), limit).ok_or_else(too_dear)
+    }
+
+    /// A choice among as many candidates as the job's, all of them at the step that takes longest of those that a rehearsal's budget holds, one
+    /// far above the others: the trials of a choice take longest where nearly all of them fail.
+    fn choice(&self, most: u64) -> Result<v1::Proposal, Unmeasured> {
+        let (count, model) = (self.spec.sampler.ops.candidates, self.spec.build_model());
+        let limit = most / 4 / (*PASSES.end() / EVERY_CHOICE + 1);
+        let kind = QueryKind::Choice { candidates: count };
+        let from: Vec<f64> = self.spec.support.iter().map(|box_| ORDINARY.clamp(box_.min, box_.max)).collect();
+        let mut far = WorstCaseStep::ends(self.spec).1;
+        for _ in 0..HALVINGS {
+            let places = vec![far.clone(); count as usize];
+            let public: Vec<f64> = (0..count).map(|m| if m == 0 { 0.0 } else { -BEHIND }).collect();
+            let to = Candidates::numbers(&places, &public);
+            let terms = QueryTerms::new(model.as_ref(), self.spec, self.unit, kind, (&from, &to));
+            let terms = terms.map_err(|why| Unmeasured::Job(why.to_string()))?;
+            let noise = NoiseScale::OF_A_CHOICE;
+            let cost = self.unit.charge_of_kind(kind, terms.sensitivity(), (noise, Honest::ALONE));
+            if cost.is_ok_and(|cost| cost <= limit) {
+                return Ok(v1::Proposal { chain: 0, from, to, noise_scale: noise.units(), kind: kind.code() });
+            }
+            far.iter_mut().zip(&from).for_each(|(to, from)| *to = 0.5 * (*to + from));
+        }
+        Err(too_dear())
+    }
+
+    /// In every eighth pass the choice, of a job that asks for one. In every second pass the step that takes longest, to and fro, over samples
+    /// where the job's chains ask it so. In the others, every parameter at an ordinary value, at the least one that may be asked, and at either
+    /// end of its box, in a step of no length.
+    pub(super) fn request(&self, pass: u64, questions: &Questions) -> v1::Query {
+        let theta = |box_: &Interval| match pass / 2 % 4 {
+            0 => ORDINARY.clamp(box_.min, box_.max),
+            1 => LEAST_MAGNITUDE.clamp(box_.min, box_.max),
+            2 => box_.max,
+            _ => box_.min,
+        };
+        if let Some(choice) = questions.choice.as_ref().filter(|_| pass % EVERY_CHOICE == EVERY_CHOICE - 1) {
+            return v1::Query { job: JOB.into(), iteration: pass, proposals: vec![choice.clone()], attempt: 0 };
+        }
+        let theta: Vec<f64> = self.spec.support.iter().map(theta).collect();
+        let vectors = self.vectors(pass, &theta, questions.over_samples);
+        if !vectors.is_empty() {
+            return v1::Query { job: JOB.into(), iteration: pass, proposals: vectors, attempt: 0 };
+        }
+        let step = questions.step.as_ref().filter(|_| pass % 2 == 1 || questions.still.is_none());
+        let (from, to, noise) = match step {
+            Some(step) => {
+                let (from, to) = step.turned(pass / 2 % 2 == 1);
+                (from, to, step.noise)
+            }
+            None => (theta.as_slice(), theta.as_slice(), questions.still.unwrap_or(self.spec.privacy.noise)),
+        };
+        let (kind, noise) = match questions.over_samples.filter(|_| pass % 2 == 1) {
+            Some(noise) => (QueryKind::SampledRatio.code(), noise),
+            None => (QueryKind::Ratio.code(), noise),
+        };
+        let proposals = (0..self.chains() as u32)
+            .map(|chain| {
+                let component = chain % questions.statistics.len().max(1) as u32;
+                match questions.statistics.get(component as usize) {
+                    None => v1::Proposal { chain, from: from.to_vec(), to: to.to_vec(), noise_scale: noise.units(), kind },
+                    Some(noise) => {
+                        let kind = QueryKind::Statistic { component }.code();
+                        v1::Proposal { chain, noise_scale: noise.units(), kind, ..v1::Proposal::default() }
+                    }
+                }
+            })
+            .collect();
+        v1::Query { job: JOB.into(), iteration: pass, proposals, attempt: 0 }
+    }
+}
+
+/// What a rehearsal asks beside vectors, under noise by which it costs next to nothing.
+pub(super) struct Questions {
+    /// The step that takes longest; none for Algorithm 3, which asks no steps.
+    step: Option<WorstCaseStep>,
+    /// The noise of a step of no length, where it has a price.
+    still: Option<NoiseScale>,
+    /// That of each component of the statistic.
+    statistics: Vec<NoiseScale>,
+    /// That of a release over a sample, where the job's chains ask those.
+    over_samples: Option<NoiseScale>,
+    /// A job's choice.
+    choice: Option<v1::Proposal>,
+}
+
+#[cfg(test)]
+#[path = "tests/rehearsal.rs"]
+mod tests;

@@ -1,0 +1,100 @@
+//! A party without its sockets and threads, for tests that lay faults between it and the coordinator.
+//!
+//! Ledger, consent, members, shard and answers are the daemon's own. The noise is a function of a seed that the test gives; its records
+//! must be made up.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use conclave_ops::Clock;
+use conclave_proto::v1::{self, CoordinatorFrame, PartyFrame, coordinator_frame::Body, party_frame};
+use tokio::sync::mpsc;
+
+use super::thread::Command;
+use super::{Answerer, Secrecy};
+use crate::clock::now_ms;
+use crate::config::Policy;
+use crate::consent::ConsentStore;
+use crate::data::DataConfig;
+use crate::data::Shard;
+use crate::ledger::{Ledger, LedgerSettings};
+use crate::members::Members;
+use crate::noise::Noise;
+
+/// Sets the wall clock of every ledger that is written on this thread.
+pub fn set_clock_skew_ms(skew: i64) {
+    Clock::Party.set_skew_ms(skew);
+}
+
+/// What an answer path that stands alone says to a piece of a roster of keys, if anything.
+pub fn enter_roster(answerer: &mut Answerer, piece: v1::Roster) -> Option<party_frame::Body> {
+    let (outbox, mut said) = mpsc::channel(1);
+    answerer.take_roster(piece, &outbox);
+    said.try_recv().ok()?.body
+}
+
+/// A party between two starts. Dropped without [`SimulatedParty::stop`], it ends as a killed one, but for what its operating system
+/// has yet to write.
+pub struct SimulatedParty(Answerer);
+
+impl SimulatedParty {
+    /// Starts the party as the daemon does. `identity` is the folder with the CA's certificate.
+    ///
+    /// # Errors
+    /// A sentence: what of its files it can't be started on.
+    pub fn start(keeping: &LedgerSettings, data: &DataConfig, policy: Policy, identity: &Path) -> Result<Self, String> {
+        let text = |e: &dyn std::fmt::Display| e.to_string();
+        let shard = Shard::load(data, policy.columns.as_deref()).map_err(|e| text(&e))?;
+        let mut ledger = Ledger::open_kept(keeping).map_err(|e| text(&e))?;
+        ledger.present_data(&shard.fingerprints(ledger.secret()).map_err(|e| text(&e))?).map_err(|e| text(&e))?;
+        let consent = ConsentStore::open(&keeping.ledger).map_err(|e| text(&e))?;
+        let members = Members::of(identity, None);
+        let answerer = Answerer::new(keeping.party.clone(), policy, keeping.budget, shard, ledger, Noise::seeded(0));
+        Ok(Self(answerer.with_consent(consent).with_members(members)))
+    }
+
+    /// Lets it open jobs whose answers leave masked.
+    ///
+    /// # Errors
+    /// A sentence: a folder of keys that can't be read or written.
+    pub fn with_secrecy(self, parts: Secrecy) -> Result<Self, String> {
+        self.0.with_secrecy(parts).map(Self).map_err(|e| e.to_string())
+    }
+
+    /// Takes up what the owner has decided.
+    pub fn consent_changed(&mut self) {
+        self.0.take(now_ms(), Command::Consent);
+    }
+
+    /// Does what is due once so much time has passed in which nothing was said.
+    pub fn pass(&mut self, time: Duration) {
+        let now = Instant::now() + time;
+        self.0.close_forgotten(now);
+        self.0.close_unused(now);
+    }
+
+    /// Sets what the next draws of noise follow from.
+    pub fn seed_noise(&mut self, seed: u64) {
+        self.0.noise.reseed(seed);
+    }
+
+    /// Takes a frame in hand; replies go into `outbox`.
+    pub fn take(&mut self, frame: CoordinatorFrame, outbox: &mpsc::Sender<PartyFrame>) {
+        let command = match frame.body {
+            Some(Body::Welcome(welcome)) => Command::Welcome(welcome.protocol, welcome.head),
+            Some(Body::Query(query)) => Command::Query(query, Instant::now(), outbox.clone()),
+            Some(Body::OpenJob(open)) => Command::Open(open, Instant::now(), outbox.clone()),
+            Some(Body::Roster(piece)) => Command::Roster(piece, outbox.clone()),
+            Some(Body::CloseJob(close)) => Command::Close(close),
+            Some(Body::AskBudget(ask)) => Command::AskBudget(ask, outbox.clone()),
+            Some(Body::Heartbeat(_)) | None => return,
+        };
+        self.0.take(now_ms(), command);
+        self.0.note_health();
+    }
+
+    /// Ends it as on SIGTERM.
+    pub fn stop(self) {
+        self.0.end();
+    }
+}

@@ -1,0 +1,444 @@
+#![allow(clippy::unwrap_used)]
+use conclave_common::query::QueryTerms;
+use conclave_privacy::mechanism::{QueryKind, STEP};
+use conclave_privacy::pass::{Block, BlockError, Blocks, ModelData};
+use conclave_proto::convert::AnswerStatus;
+use conclave_proto::error::ErrorCode;
+use conclave_proto::v1;
+use tempfile::TempDir;
+
+use super::*;
+use crate::answer::records::Records;
+use crate::answer::{answer_timing, thread};
+use crate::data::BadRows;
+use crate::members::Members;
+use crate::testing::{JOB, MEAN_TOML, budget, data, open_policy, open_request, query, write};
+use conclave_party::ledger_views::report;
+
+pub(crate) struct House {
+    folder: TempDir,
+    policy: Policy,
+    budget: Budget,
+}
+
+impl House {
+    pub(super) fn new(policy: Policy) -> Self {
+        Self::with_budget(policy, budget())
+    }
+
+    pub(super) fn with_budget(policy: Policy, budget: Budget) -> Self {
+        let house = Self { folder: tempfile::tempdir().unwrap(), policy, budget };
+        let rows: String = (0..1000).map(|i| format!("{},{}\n", 100 + i % 101, i % 2)).collect();
+        write(house.folder.path(), "a.csv", &format!("height,sick\n{rows}"));
+        Ledger::init(&house.ledger(), "hospital-a", &budget).unwrap();
+        house
+    }
+
+    pub(super) fn ledger(&self) -> std::path::PathBuf {
+        self.folder.path().join("ledger.sqlite")
+    }
+
+    pub(super) fn start(&self) -> Answerer {
+        let config = data(self.folder.path().join("a.csv"), BadRows::Stop);
+        let shard = Shard::load(&config, self.policy.columns.as_deref()).unwrap();
+        let ledger = Ledger::open(&self.ledger(), "hospital-a", &self.budget).unwrap();
+        Answerer::new("hospital-a".into(), self.policy.clone(), self.budget, shard, ledger, Noise::from_os().unwrap())
+            .with_members(Members::anyone())
+    }
+
+    pub(super) fn queries(&self) -> u64 {
+        report(&self.ledger(), "hospital-a", &self.budget).unwrap().queries
+    }
+}
+
+pub(crate) fn opened() -> (House, Answerer) {
+    let house = House::new(open_policy());
+    let mut answerer = house.start();
+    assert!(matches!(answerer.open(&open_request(MEAN_TOML)).unwrap(), Opening::Opened(..)));
+    (house, answerer)
+}
+
+pub(super) fn status(answer: &v1::Answer) -> AnswerStatus {
+    AnswerStatus::from_wire(answer.status.unwrap()).unwrap()
+}
+
+/// Of a job whose clamp leaves room for them, inert rows are in the count and nothing else: the sum with the centre added back for every
+/// row is that of the others, wherever theta is. A job that leaves none is refused, in words that no row decides.
+#[test]
+fn bad_rows_are_counted_and_add_nothing() {
+    let incomplete = MEAN_TOML.replace("kind = \"gaussian_mean\"", "kind = \"gaussian_mean\"\nincomplete_rows = true");
+    let start = |rows: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = write(folder.path(), "a.csv", &format!("height\n{rows}"));
+        let shard = Shard::load(&data(path, BadRows::Drop), None).unwrap();
+        let ledger = folder.path().join("ledger.sqlite");
+        Ledger::init(&ledger, "hospital-a", &budget()).unwrap();
+        let ledger = Ledger::open(&ledger, "hospital-a", &budget()).unwrap();
+        let answerer = Answerer::new("hospital-a".into(), open_policy(), budget(), shard, ledger, Noise::from_os().unwrap());
+        (folder, answerer.with_members(Members::anyone()))
+    };
+    let opened = |rows: &str| {
+        let (folder, mut answerer) = start(rows);
+        let refused = answerer.open(&open_request(MEAN_TOML)).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::InvalidInput);
+        let Opening::Opened(metadata, _) = answerer.open(&open_request(&incomplete)).unwrap() else { panic!("it waits") };
+        let job = &answerer.jobs[JOB];
+        // Within what is declared, at its edge, and so far beyond that every ratio has the same sign.
+        let sums: Vec<i64> = [(0.0, 0.01), (0.9, 1.1), (7.0, 7.01), (-40.0, -39.5)]
+            .map(|(from, to)| {
+                let (from, to) = ([from], [to]);
+                let terms =
+                    QueryTerms::new(job.model.as_ref(), &job.spec, answerer.budget.unit, QueryKind::Ratio, (&from, &to)).unwrap();
+                let summand = terms.summand(&from, &to, terms.sensitivity()).unwrap();
+                let sum =
+                    conclave_common::model::sums(job.model.as_ref(), job.records.held(), &[summand]).remove(0).open_for_test();
+                let centre = (terms.centre() / STEP).round_ties_even() as i64;
+                sum + metadata.records().unwrap() as i64 * centre
+            })
+            .into();
+        drop(folder);
+        (refused.message, metadata, sums)
+    };
+    let (whole, gap) = (opened("170\n181.5\n164\n"), opened("170\n181.5\nmissing\n"));
+    assert_eq!((&whole.0, whole.1), (&gap.0, gap.1), "one bad value changes nothing that is published");
+    let usable = opened("170\n181.5\n");
+    for (gap, usable) in gap.2.iter().zip(&usable.2) {
+        // A record's rounding of the centre is one step of the lattice.
+        assert!(gap.abs_diff(*usable) <= 3, "{gap} {usable}");
+    }
+}
+
+/// Whatever made it, an answer of another length than was asked does not leave, and nothing does after it.
+#[test]
+fn an_answer_of_another_length_halts_the_party() {
+    for given in [vec![], vec![7], vec![7; 3]] {
+        let (_house, mut answerer) = opened();
+        let (asked, again) = (query(0, &[(0, 0.0, 0.1), (1, 0.0, 0.2)]), query(1, &[(0, 0.0, 0.1)]));
+        let reply = answerer.reply_to(asked, |_, _| Ok(given.clone().into()));
+        assert_eq!((status(&reply), reply.releases.as_slice()), (AnswerStatus::Halted, &[0, 0][..]), "{given:?}");
+        assert!(answerer.ledger().halted().is_some());
+        assert_eq!(status(&answerer.answer(again)), AnswerStatus::Halted);
+    }
+}
+
+#[test]
+fn the_noised_sum_leaves_and_the_same_question_gets_the_same_bytes() {
+    let (house, mut answerer) = opened();
+    let ask = query(0, &[(0, 0.0, 1e-4), (1, 0.0, -1e-4)]);
+    let answer = answerer.answer(ask.clone());
+    assert_eq!(status(&answer), AnswerStatus::Released);
+    // Noise of sd 1 and a sum of some hundredths: within six standard deviations.
+    assert!(answer.releases.iter().all(|r| (*r as f64 * STEP).abs() < 6.5 && *r != 0));
+    assert_ne!(answer.releases[0], answer.releases[1]);
+    assert_eq!(answerer.answer(ask.clone()), answer);
+    drop(answerer);
+    let mut answerer = house.start();
+    assert_eq!(status(&answerer.answer(ask.clone())), AnswerStatus::UnknownJob);
+    answerer.open(&open_request(MEAN_TOML)).unwrap();
+    assert_eq!(answerer.answer(ask).releases, answer.releases);
+    assert_eq!(house.queries(), 2);
+}
+
+#[test]
+fn the_sum_is_right() {
+    let house = House::with_budget(open_policy(), Budget::new(900.0, 1e-6).unwrap());
+    let mut answerer = house.start();
+    answerer.open(&open_request(&MEAN_TOML.replace("epsilon = 3.0", "epsilon = 900.0"))).unwrap();
+    // log p(y | b) - log p(y | a) = (b - a)(y - (a + b)/2)/v with y in [-1, 1], a = 0, b = 0.02 and sd = 10/50; the second part is the
+    // public centre, which the party takes off.
+    let exact: f64 = (0..1000).map(|i| f64::from(i % 101) / 50.0 - 1.0).map(|y| 0.02 * y / 0.04).sum();
+    assert!(exact.abs() > 4.0, "{exact}");
+    let runs = 400;
+    let mut total = 0.0;
+    for i in 0..runs {
+        let answer = answerer.answer(query(i, &[(0, 0.0, 0.02)]));
+        assert_eq!(status(&answer), AnswerStatus::Released);
+        total += answer.releases[0] as f64 * STEP - exact;
+    }
+    assert!((total / runs as f64).abs() < 5.0 / (runs as f64).sqrt(), "{total}");
+}
+
+#[test]
+fn bad_requests_are_refused_at_one_length_and_cost_nothing() {
+    let (house, mut answerer) = opened();
+    let good = query(0, &[(0, 0.0, 1e-4), (1, 0.0, -1e-4)]);
+    let length = prost_length(&answerer.answer(good.clone()));
+    let spent = house.queries();
+    let bad = |change: &dyn Fn(&mut v1::Query)| {
+        let mut bad = good.clone();
+        bad.iteration = 1;
+        change(&mut bad);
+        bad
+    };
+    for (request, expected) in [
+        (bad(&|q| q.proposals[1].to[0] = f64::NAN), AnswerStatus::Invalid),
+        (bad(&|q| q.proposals[1].from[0] = f64::INFINITY), AnswerStatus::Invalid),
+        (bad(&|q| q.proposals[0].to[0] = 1e-310), AnswerStatus::Invalid),
+        (bad(&|q| q.proposals[0].to[0] = 1e4), AnswerStatus::Invalid),
+        (bad(&|q| q.proposals[0].to.push(0.0)), AnswerStatus::Invalid),
+        (bad(&|q| q.proposals.iter_mut().for_each(|p| (p.from, p.to) = (vec![0.0; 2], vec![0.0; 2]))), AnswerStatus::Invalid),
+        (bad(&|q| q.proposals[0].noise_scale += 1), AnswerStatus::Invalid),
+        (bad(&|q| q.proposals[0].noise_scale = 0), AnswerStatus::Invalid),
+        (bad(&|q| q.proposals[1].chain = 0), AnswerStatus::Invalid),
+        (bad(&|q| q.job = JOB.replace('6', "7")), AnswerStatus::UnknownJob),
+        (bad(&|q| (q.iteration, q.proposals[1].to[0]) = (0, -2e-4)), AnswerStatus::Conflict),
+        (bad(&|q| (q.iteration, q.proposals[1].to[0]) = (0, -1e-4f64.next_up())), AnswerStatus::Conflict),
+        // Steps that cost more than the job may spend.
+        (bad(&|q| q.proposals[0].to[0] = 900.0), AnswerStatus::Budget),
+        (bad(&|q| q.proposals[0].to[0] = 1.0), AnswerStatus::Budget),
+    ] {
+        let answer = answerer.answer(request);
+        assert_eq!(status(&answer), expected);
+        assert_eq!(answer.releases, [0, 0]);
+        assert_eq!(prost_length(&answer), length);
+    }
+    assert_eq!(house.queries(), spent);
+    let none = bad(&|q| q.proposals.clear());
+    assert_eq!(status(&answerer.answer(none)), AnswerStatus::Invalid);
+}
+
+/// Bytes that vary: the repeated numbers are fixed width, so their count tells.
+fn prost_length(answer: &v1::Answer) -> usize {
+    answer.releases.len() * 8 + answer.status.map_or(0, |_| 5)
+}
+
+#[test]
+fn the_budget_ends_a_job_and_stays_ended() {
+    let (house, mut answerer) = opened();
+    let outcomes: Vec<_> = (0..2000).map(|i| status(&answerer.answer(query(i, &[(0, 0.0, 0.005)])))).collect();
+    let granted = outcomes.iter().take_while(|s| **s == AnswerStatus::Released).count();
+    assert!(granted > 2 && granted < 2000, "{granted}");
+    assert!(outcomes[granted..].iter().all(|s| *s == AnswerStatus::Budget));
+    assert_eq!(house.queries(), granted as u64);
+}
+
+#[test]
+fn policy_refusals_name_limit_and_value() {
+    let limits = Policy {
+        analysts: Some(vec!["alice".into()]),
+        models: Some(vec!["gaussian_mean".into()]),
+        max_epsilon_per_job: Some(3.0),
+        min_noise_sd: 1.0,
+        columns: Some(vec!["height".into()]),
+        ..open_policy()
+    };
+    let house = House::new(limits);
+    let mut answerer = house.start();
+    answerer.open(&open_request(MEAN_TOML)).unwrap();
+    let logistic = logistic_toml();
+    for (from, to, code, said) in [
+        ("epsilon = 3.0", "epsilon = 3.5", ErrorCode::Policy, "max_epsilon_per_job of 3"),
+        ("delta = 1e-6", "delta = 1e-5", ErrorCode::Policy, "lower privacy.delta"),
+        ("noise_sd = 1.0", "noise_sd = 0.9", ErrorCode::Policy, "min_noise_sd of 1"),
+        ("height", "weight", ErrorCode::Policy, "does not admit column \"weight\" (did you mean \"height\"?)"),
+        ("height", "sick", ErrorCode::Policy, "does not admit column \"sick\""),
+        // The data have `sick` and no `sack`: the refusals are one and the same.
+        ("height", "sack", ErrorCode::Policy, "does not admit column \"sack\""),
+        ("hospital-a", "hospital-b", ErrorCode::InvalidInput, "hospital-a"),
+        ("chains = 2", "chains = 0", ErrorCode::InvalidInput, "chains"),
+        (MEAN_TOML, &logistic, ErrorCode::Policy, "gaussian_mean, not logistic"),
+    ] {
+        let mut request = open_request(&MEAN_TOML.replace(from, to));
+        request.job = "another".into();
+        let fault = answerer.open(&request).unwrap_err();
+        assert_eq!((fault.code, fault.party.as_deref()), (code, Some("hospital-a")), "{fault}");
+        assert!(fault.message.contains(said), "{fault}");
+    }
+    let mut request = open_request(MEAN_TOML);
+    request.job = "another".into();
+    request.analyst = "bob".into();
+    assert_eq!(answerer.open(&request).unwrap_err().code, ErrorCode::Policy);
+    // The noise floor holds for every query, whatever the job says.
+    let mut ask = query(0, &[(0, 0.0, 1e-4)]);
+    ask.proposals[0].noise_scale /= 2;
+    assert_eq!(status(&answerer.answer(ask)), AnswerStatus::Policy);
+    assert_eq!(house.queries(), 0);
+}
+
+fn logistic_toml() -> String {
+    MEAN_TOML
+        .replace("kind = \"gaussian_mean\"", "kind = \"logistic\"\npredictors = [\"height\"]")
+        .replace("outcome = \"height\"\nsd = 10.0", "outcome = \"sick\"")
+        .replace("[prior]", "sick = { binary = true }\n[prior]")
+}
+
+#[test]
+fn a_failed_ledger_silences_the_party() {
+    let (house, mut answerer) = opened();
+    let ask = |i| query(i, &[(0, 0.0, 1e-4)]);
+    assert_eq!(status(&answerer.answer(ask(0))), AnswerStatus::Released);
+    // Another writer was there.
+    let intruder = rusqlite::Connection::open(house.ledger()).unwrap();
+    intruder.execute_batch("UPDATE charges SET time_ms = time_ms + 1").unwrap();
+    for iteration in [1, 1, 0] {
+        let answer = answerer.answer(ask(iteration));
+        assert_eq!((status(&answer), answer.releases.as_slice()), (AnswerStatus::Halted, &[0][..]));
+    }
+    let mut again = open_request(MEAN_TOML);
+    again.job = "another".into();
+    assert_eq!(answerer.open(&again).unwrap_err().code, ErrorCode::Unreachable);
+}
+
+/// A shard of which one block can't be read.
+struct Unread(ModelData);
+
+impl Blocks for Unread {
+    fn count(&self) -> usize {
+        2
+    }
+    fn records(&self) -> u64 {
+        self.0.records()
+    }
+    fn units(&self) -> u64 {
+        self.0.units()
+    }
+    fn block(&self, at: usize) -> Result<Block<'_>, BlockError> {
+        if at == 0 { self.0.block(0) } else { Err(BlockError::new("planted")) }
+    }
+}
+
+#[test]
+fn records_that_cannot_be_read_after_the_charge_silence_the_party() {
+    let (house, mut answerer) = opened();
+    let held = std::mem::take(answerer.jobs.get_mut(JOB).unwrap().records.held_mut());
+    answerer.jobs.get_mut(JOB).unwrap().records = Records::Streamed(Box::new(Unread(held.clone())));
+    let ask = query(0, &[(0, 0.0, 1e-4)]);
+    let said = |answer: v1::Answer| (status(&answer), answer.releases);
+    assert_eq!(said(answerer.answer(ask.clone())), (AnswerStatus::Halted, vec![0]));
+    // Charged, and not asked again at no charge when the records are back.
+    assert_eq!(house.queries(), 1);
+    answerer.jobs.get_mut(JOB).unwrap().records = Records::Held(held);
+    for again in [ask.clone(), query(1, &[(0, 0.0, 1e-4)])] {
+        assert_eq!(said(answerer.answer(again)), (AnswerStatus::Halted, vec![0]));
+    }
+    assert_eq!(house.queries(), 1);
+    // As after a crash, a restart answers what is charged and unanswered.
+    drop(answerer);
+    let mut answerer = house.start();
+    answerer.open(&open_request(MEAN_TOML)).unwrap();
+    assert_eq!(status(&answerer.answer(ask)), AnswerStatus::Released);
+    assert_eq!(house.queries(), 1);
+}
+
+#[test]
+fn a_kernel_that_fails_after_the_charge_still_gives_a_number() {
+    let house = House::new(open_policy());
+    let mut answerer = house.start();
+    answerer.open(&open_request(&logistic_toml())).unwrap();
+    let mut ask = query(0, &[(0, 0.0, 1e-4)]);
+    if let Some(job) = answerer.jobs.get_mut(JOB) {
+        // Records 3 to 999 lack a value: the kernel fails on each of them, and on none before.
+        job.records.held_mut().predictors.iter_mut().for_each(|column| column.truncate(3));
+        ask.proposals.iter_mut().for_each(|p| {
+            p.from.resize(job.spec.dimension(), 0.0);
+            p.to.resize(job.spec.dimension(), 0.0);
+        });
+    }
+    let answer = answerer.answer(ask.clone());
+    assert_eq!(status(&answer), AnswerStatus::Released);
+    assert_eq!(answerer.answer(ask), answer);
+    assert_eq!(house.queries(), 1);
+}
+
+#[test]
+fn opening_is_idempotent_and_an_id_stands_for_one_job() {
+    let (_house, mut answerer) = opened();
+    assert!(matches!(answerer.open(&open_request(MEAN_TOML)).unwrap(), Opening::Opened(..)));
+    let other = open_request(&MEAN_TOML.replace("draws = 10", "draws = 11"));
+    assert_eq!(answerer.open(&other).unwrap_err().code, ErrorCode::Conflict);
+    let mut forged = open_request(MEAN_TOML);
+    forged.spec_toml = forged.spec_toml.replace("draws = 10", "draws = 11");
+    assert_eq!(answerer.open(&forged).unwrap_err().code, ErrorCode::InvalidInput);
+    // The job itself is untouched by all that, until it is closed.
+    assert_eq!(status(&answerer.answer(query(0, &[(0, 0.0, 1e-4)]))), AnswerStatus::Released);
+    answerer.close(JOB, "done").unwrap();
+    assert_eq!(status(&answerer.answer(query(0, &[(0, 0.0, 1e-4)]))), AnswerStatus::UnknownJob);
+    answerer.open(&open_request(MEAN_TOML)).unwrap();
+    assert_eq!(status(&answerer.answer(query(0, &[(0, 0.0, 1e-4)]))), AnswerStatus::Released);
+}
+
+#[test]
+fn replies_are_held_to_a_measured_delay() {
+    let house = House::new(Policy { reply_delay: crate::config::ReplyDelay::Auto, ..open_policy() });
+    let mut answerer = house.start();
+    answerer.open(&open_request(MEAN_TOML)).unwrap();
+    let delay = answerer.jobs[JOB].delay.unwrap();
+    assert!(delay.answer.least >= std::time::Duration::from_micros(250) && delay.answer.proposals == 2, "{delay:?}");
+    // The rehearsal's folder is gone, and nothing of it is in the ledger.
+    assert!(!house.folder.path().join("reply-delay.tmp").exists());
+    assert_eq!(house.queries(), 0);
+    assert_eq!(status(&answerer.answer(query(0, &[(0, 0.0, 1e-4)]))), AnswerStatus::Released);
+}
+
+/// Through the answering thread's own door: what an answer's time was made up of is noted once it has left, and nothing of refusals.
+#[test]
+fn the_owner_is_told_what_the_time_of_answers_was_made_up_of() {
+    let delay = Duration::from_millis(40);
+    let house = House::new(Policy { reply_delay: crate::config::ReplyDelay::Fixed(delay), ..open_policy() });
+    let mut answerer = house.start();
+    answerer.open(&open_request(MEAN_TOML)).unwrap();
+    let times = answerer.timing.times().clone();
+    let (outbox, mut inbox) = tokio::sync::mpsc::channel(4);
+    let mut ask = |request| {
+        answerer.handle(thread::Command::Query(request, Instant::now(), outbox.clone()));
+        let Some(v1::party_frame::Body::Answer(answer)) = inbox.try_recv().unwrap().body else { panic!() };
+        status(&answer)
+    };
+    assert_eq!(ask(query(0, &[(0, f64::NAN, 0.0)])), AnswerStatus::Invalid);
+    assert_eq!((times.summary(), times.counts().held), (None, 1));
+    assert_eq!(ask(query(0, &[(0, 0.0, 1e-4)])), AnswerStatus::Released);
+    let summary = times.summary().unwrap();
+    let of = |part: answer_timing::Part| summary.parts[part as usize].0;
+    // Service began before its first look at the clock and ended after the delay, or a multiple of it.
+    assert!(summary.whole.0 > 0.9 * delay.as_secs_f64(), "{summary:?}");
+    assert!(
+        of(answer_timing::Part::Ledger) > 0.0 && of(answer_timing::Part::Computing) > 0.0 && of(answer_timing::Part::Held) > 0.0,
+        "{summary:?}"
+    );
+    assert_eq!(times.counts(), answerer.reply_counts());
+}
+
+/// What an owner is told of a job that releases once is all that it may ask.
+#[test]
+fn a_job_that_releases_once_asks_no_more_than_it_says() {
+    use conclave_privacy::mechanism::{NoiseScale, QueryKind};
+    let house = House::new(open_policy());
+    let mut answerer = house.start();
+    let toml = logistic_toml().replace("\"penalty\"", "\"noisy-statistics\"").replace("noise_sd = 1.0\n", "");
+    let spec = conclave_common::job::JobSpec::parse(&toml).unwrap();
+    assert_eq!((spec.releases(), spec.most_rounds()), (vec!["score"], Some(11)));
+    assert!(matches!(answerer.open(&open_request(&toml)).unwrap(), Opening::Opened(..)));
+    let (theta, frame) = (vec![0.0; 2], vec![0.5, 0.0, 0.0, 0.5, 0.0, 0.0]);
+    let proposal = |chain: u32, kind: QueryKind, from: &[f64], to: &[f64]| v1::Proposal {
+        chain,
+        from: from.to_vec(),
+        to: to.to_vec(),
+        noise_scale: NoiseScale::MAX_UNITS,
+        kind: kind.code(),
+    };
+    let gradient = |chain| proposal(chain, QueryKind::Gradient { parameters: 2 }, &theta, &frame);
+    let curvature = |scale: f64| proposal(9, QueryKind::Curvature { parameters: 2 }, &theta, &[scale, 1.0]);
+    let mut ask = |iteration: u64, proposals: Vec<v1::Proposal>| {
+        status(&answerer.answer(v1::Query { job: JOB.into(), iteration, proposals, attempt: 0 }))
+    };
+    assert_eq!(ask(0, vec![gradient(0), curvature(0.25)]), AnswerStatus::Released);
+    assert_eq!(ask(10, vec![gradient(0), curvature(0.25)]), AnswerStatus::Released);
+    let (statistic, moments) = (QueryKind::Statistic { component: 0 }, QueryKind::Moments { order: 3 });
+    for (what, iteration, proposals) in [
+        ("a twelfth round", 11, vec![gradient(0)]),
+        ("a kind twice in a round", 1, vec![gradient(0), gradient(1)]),
+        ("a scale in which information is subnormal", 1, vec![curvature(1e300)]),
+        ("a statistic", 1, vec![proposal(0, statistic, &[], &[])]),
+        ("moments that do not determine the model", 1, vec![proposal(0, moments, &[], &[])]),
+        ("a ratio", 1, vec![proposal(0, QueryKind::Ratio, &theta, &[0.1, 0.1])]),
+        ("a gradient of another order", 1, vec![proposal(0, QueryKind::Gradient { parameters: 1 }, &[0.0], &[1.0, 0.0])]),
+    ] {
+        assert_eq!(ask(iteration, proposals), AnswerStatus::Invalid, "{what}");
+    }
+    assert_eq!(house.queries(), 4);
+    // Nor may another algorithm ask for a vector.
+    let (_house, mut answerer) = opened();
+    let one = proposal(0, QueryKind::Gradient { parameters: 1 }, &[0.0], &[1.0, 0.0]);
+    let asked = answerer.answer(v1::Query { job: JOB.into(), iteration: 0, proposals: vec![one], attempt: 0 });
+    assert_eq!(status(&asked), AnswerStatus::Invalid);
+}

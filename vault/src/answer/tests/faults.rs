@@ -1,0 +1,227 @@
+//! Faults that tests plant in the answer path, to see that the audit finds them. None of this is in a shipped build.
+
+use std::collections::HashMap;
+
+use conclave_common::job::JobSpec;
+use conclave_common::model::{ExponentialFamily, Model, RatioRange};
+use conclave_common::query::contribution;
+use conclave_privacy::mechanism::{LatticeSum, STEP, Sensitivity};
+use conclave_privacy::pass::{Block, ModelData, Step};
+use conclave_proto::convert::{AnswerStatus, query_from_wire};
+use conclave_proto::v1;
+use rand_chacha::ChaCha20Rng;
+
+use crate::answer::answerer::Answerer;
+use crate::answer::query::Outcome;
+
+/// A fault in how a message is answered.
+#[derive(Clone)]
+pub(crate) enum Fault {
+    /// Another question under an answered id is answered, with the noise of the first.
+    ReusedNoise(HashMap<(String, u64), (v1::Query, Vec<i64>)>),
+    /// The sum in log-likelihood units, noise and all, as a float's bits.
+    FloatOnTheWire,
+    /// Records that are no numbers are an error, found before anything is charged.
+    UnchargedError,
+    /// The message is charged when the next one comes.
+    ChargeAfterAnswer(Option<v1::Query>),
+}
+
+impl Fault {
+    /// The reply to a message, with this fault in it.
+    pub(crate) fn answer(&mut self, answerer: &mut Answerer, request: v1::Query) -> v1::Answer {
+        answerer.reply_to(request, |answerer, request| self.outcome(answerer, request))
+    }
+
+    fn outcome(&mut self, answerer: &mut Answerer, request: v1::Query) -> Outcome {
+        match self {
+            Self::FloatOnTheWire => {
+                let float = |units: i64| (units as f64 * STEP).to_bits() as i64;
+                answerer.answer_query(request).map(|values| values.integers.into_iter().map(float).collect::<Vec<i64>>().into())
+            }
+            Self::UnchargedError => {
+                if answerer.jobs[&request.job].records.held().outcome.iter().any(|y| y.is_nan()) {
+                    return Err(AnswerStatus::Invalid);
+                }
+                answerer.answer_query(request)
+            }
+            Self::ChargeAfterAnswer(pending) => {
+                if let Some(message) = pending.take()
+                    && answerer.jobs.contains_key(&message.job)
+                {
+                    let _ = answerer.answer_query(message);
+                }
+                let values = answerer.sums_in_the_clear(&request);
+                let noise = answerer.jobs[&request.job].spec.privacy.noise;
+                *pending = Some(request);
+                let release =
+                    |sum: i64| LatticeSum::from_units_for_test(sum).add_noise(answerer.noise.sample(noise, 1)).as_slice()[0];
+                Ok(values.into_iter().map(release).collect::<Vec<i64>>().into())
+            }
+            Self::ReusedNoise(seen) => {
+                let id = (request.job.clone(), request.iteration);
+                match (answerer.answer_query(request.clone()), seen.get(&id)) {
+                    (Err(AnswerStatus::Conflict), Some((first, released))) => {
+                        let (before, now) = (answerer.sums_in_the_clear(first), answerer.sums_in_the_clear(&request));
+                        let moved = released.iter().zip(before).zip(now).map(|((r, before), now)| r - before + now);
+                        Ok(moved.collect::<Vec<i64>>().into())
+                    }
+                    (Ok(values), _) => {
+                        seen.insert(id, (request, values.integers.clone()));
+                        Ok(values)
+                    }
+                    (refusal, _) => refusal,
+                }
+            }
+        }
+    }
+}
+
+impl Answerer {
+    fn sums_in_the_clear(&self, request: &v1::Query) -> Vec<i64> {
+        let active = &self.jobs[&request.job];
+        let queries = query_from_wire(request.clone()).expect("a query of the audit");
+        let one = |from: &[f64], to: &[f64]| {
+            let part = contribution(active.model.as_ref(), &active.spec.privacy, self.budget.unit, from, to).expect("a bound");
+            let step = Step { centre: part.centre, ..Step::new(from, to, part.sensitivity) };
+            active.model.lattice_sums(active.records.held(), &[step]).remove(0).open_for_test()
+        };
+        queries.iter().map(|q| one(&q.from, &q.to)).collect()
+    }
+
+    /// Keys the generator of samples in another way.
+    pub(crate) fn key_samples_by(&mut self, keying: fn(&mut ChaCha20Rng)) {
+        self.noise.key_samples_by(keying);
+    }
+
+    /// Units of a job's records.
+    pub(crate) fn units_of(&self, job: &str) -> u64 {
+        self.jobs[job].records.blocks().units()
+    }
+
+    /// Ids of the open jobs.
+    pub(crate) fn open_jobs(&self) -> Vec<String> {
+        self.jobs.keys().cloned().collect()
+    }
+
+    /// Puts a faulty model in the place of a job's own.
+    pub(crate) fn plant_model(&mut self, job: &str, plant: impl FnOnce(Box<dyn Model>, &JobSpec) -> Box<dyn Model>) {
+        let mut active = self.jobs.remove(job).expect("an open job");
+        active.model = plant(active.model, &active.spec);
+        self.jobs.insert(job.to_owned(), active);
+    }
+}
+
+/// A model that charges a sensitivity too small by a factor and clamps at the full one.
+pub(crate) struct TooSmall(pub(crate) Box<dyn Model>, pub(crate) f64);
+
+/// A model that does not clamp what is not a number: it comes out of the rounding as some integer.
+pub(crate) struct NanNotClamped(pub(crate) Box<dyn Model>);
+
+/// A model that reports to a test when it reads the records.
+pub(crate) struct Watched(pub(crate) Box<dyn Model>, pub(crate) Box<dyn Fn() + Send + Sync>);
+
+/// A model whose kernel panics on the outcome it is told.
+pub(crate) struct Panics(pub(crate) Box<dyn Model>, pub(crate) f64);
+
+macro_rules! as_inner {
+    () => {
+        fn parameter_names(&self) -> &[String] {
+            self.0.parameter_names()
+        }
+        fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
+            self.0.ratios(from, to)
+        }
+        fn centre(&self, from: &[f64], to: &[f64]) -> f64 {
+            self.0.centre(from, to)
+        }
+        fn information_bound(&self) -> Vec<f64> {
+            self.0.information_bound()
+        }
+        fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
+            self.0.log_likelihood(data, theta)
+        }
+        fn to_original(&self, theta: &[f64]) -> Vec<f64> {
+            self.0.to_original(theta)
+        }
+    };
+}
+
+mod float_clip;
+pub(crate) use float_clip::FloatClipped;
+
+impl Model for TooSmall {
+    as_inner!();
+    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.0.bound(from, to) / self.1
+    }
+    fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.0.half_range(from, to) / self.1
+    }
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        let wide = |k_t: Sensitivity| Sensitivity::from_units((k_t.units() as f64 * self.1) as u64).expect("a sensitivity");
+        let steps: Vec<_> = steps.iter().map(|step| Step { clamp: wide(step.clamp), ..*step }).collect();
+        self.0.block_sums(block, &steps)
+    }
+}
+
+impl Model for NanNotClamped {
+    as_inner!();
+    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.0.bound(from, to)
+    }
+    fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.0.half_range(from, to)
+    }
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        const ROUNDER: f64 = 6_755_399_441_055_744.0;
+        let garbage: i64 = (f64::NAN + ROUNDER).to_bits().cast_signed().wrapping_sub(ROUNDER.to_bits().cast_signed());
+        let bad = block.outcome().iter().filter(|y| y.is_nan()).count() as i64;
+        let sums = self.0.block_sums(block, steps);
+        sums.into_iter().map(|sum| sum.merge(LatticeSum::from_units_for_test(bad * garbage))).collect()
+    }
+}
+
+impl Model for Watched {
+    as_inner!();
+    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.0.bound(from, to)
+    }
+    fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.0.half_range(from, to)
+    }
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        self.1();
+        self.0.block_sums(block, steps)
+    }
+}
+
+impl Model for Panics {
+    as_inner!();
+    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.0.bound(from, to)
+    }
+    fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {
+        Some(self)
+    }
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        assert!(!block.outcome().contains(&self.1), "planted");
+        self.0.block_sums(block, steps)
+    }
+}
+
+impl ExponentialFamily for Panics {
+    fn ranges(&self) -> Vec<(f64, f64)> {
+        self.0.exponential_family().expect("a family").ranges()
+    }
+    fn natural(&self, theta: &[f64]) -> Vec<f64> {
+        self.0.exponential_family().expect("a family").natural(theta)
+    }
+    fn log_normaliser(&self, theta: &[f64]) -> f64 {
+        self.0.exponential_family().expect("a family").log_normaliser(theta)
+    }
+    fn block_sum(&self, block: &Block<'_>, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
+        assert!(!block.outcome().contains(&self.1), "planted");
+        self.0.exponential_family().expect("a family").block_sum(block, component, step, limits)
+    }
+}

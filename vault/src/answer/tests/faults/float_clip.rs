@@ -1,0 +1,74 @@
+//! A gradient that is held to its length in floats alone.
+
+use conclave_common::model::{Model, RatioRange, Remainder, ScoreModel};
+use conclave_privacy::mechanism::{Components, GRADIENT_UNITS, LatticeSum, Sensitivity};
+use conclave_privacy::pass::{Block, Frame, ModelData, Step};
+
+/// A model that shortens each unit's vector to `K` as a float and rounds its components to the nearest integers, without a look at what these come
+/// to: half of all vectors that are shortened are longer than `K` then, by a lattice unit or less.
+pub(crate) struct FloatClipped(pub(crate) Box<dyn Model>);
+
+struct Scores<'a>(Box<dyn ScoreModel + 'a>);
+
+impl Model for FloatClipped {
+    as_inner!();
+    fn scores(&self) -> Option<Box<dyn ScoreModel + '_>> {
+        self.0.scores().map(|scores| Box::new(Scores(scores)) as Box<dyn ScoreModel>)
+    }
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        self.0.block_sums(block, steps)
+    }
+}
+
+/// What a vector is made smaller by, so that the model's own kernel does not shorten it.
+const SMALLER: f64 = 64.0;
+
+impl Scores<'_> {
+    fn vector(&self, unit: &Block<'_>, at: &[f64], frame: Frame<'_>) -> Vec<i64> {
+        let whole = self.0.gradient_sum(unit, at, frame).open_components_for_test();
+        let vector: Vec<f64> = whole.into_iter().map(|x| x as f64 * SMALLER).collect();
+        let length = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let factor = (GRADIENT_UNITS as f64 / length).min(1.0);
+        vector.into_iter().map(|x| (x * factor).round() as i64).collect()
+    }
+}
+
+macro_rules! forward {
+    ($(fn $name:ident($($arg:ident: $type:ty),*) -> $ret:ty;)*) => {
+        $(fn $name(&self, $($arg: $type),*) -> $ret { self.0.$name($($arg),*) })*
+    };
+}
+
+impl ScoreModel for Scores<'_> {
+    fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum {
+        let d = frame.parameters();
+        let rows = (0..d).flat_map(|k| frame.row(k)).chain(frame.shift());
+        let numbers: Vec<f64> = rows.map(|x| x / SMALLER).collect();
+        let small = Frame::new(&numbers, d).expect("as many numbers");
+        let units = (0..block.units() as usize).map(|unit| self.vector(&block.part(unit..unit + 1), at, small));
+        let add = |sum: Vec<i64>, unit: Vec<i64>| sum.iter().zip(unit).map(|(a, b)| a + b).collect();
+        LatticeSum::of_components_for_test(Components::new(&units.fold(vec![0; d], add)).expect("components"))
+    }
+
+    forward! {
+        fn coefficients() -> usize;
+        fn parameters() -> usize;
+        fn most_squares() -> u64;
+        fn remainder_sum(block: &Block<'_>, step: &Remainder<'_>, clamp: Sensitivity) -> Option<LatticeSum>;
+        fn curvature_sum(block: &Block<'_>, at: &[f64], scales: [f64; 2]) -> LatticeSum;
+        fn moments_sum(block: &Block<'_>) -> Option<LatticeSum>;
+        fn moments_outcome() -> Option<(f64, f64)>;
+        fn coding() -> Vec<bool>;
+        fn range(at: &[f64], direction: &[f64]) -> (f64, f64);
+        fn offset_range() -> (f64, f64);
+        fn extreme_gradients(at: &[f64]) -> Option<Vec<Vec<f64>>>;
+        fn gradient_bound(at: &[f64]) -> [f64; 2];
+        fn most_information(at: &[f64]) -> [f64; 2];
+        fn even_information(at: &[f64]) -> Vec<f64>;
+        fn has_intercept() -> bool;
+        fn is_indicator(j: usize) -> bool;
+        fn leaves_out() -> bool;
+        fn groups() -> Vec<Vec<usize>>;
+        fn never_together(j: usize, k: usize) -> bool;
+    }
+}

@@ -1,0 +1,218 @@
+//! Nothing but the released integers depends on a record: neither the log, nor a status, nor a byte's place on the wire.
+#![allow(clippy::unwrap_used)]
+
+use std::cell::RefCell;
+use std::io;
+use std::sync::Once;
+use std::time::Duration;
+
+use conclave_privacy::mechanism::NoiseScale;
+use conclave_privacy::pass::ModelData;
+use conclave_proto::v1;
+use prost::Message;
+use tracing_subscriber::fmt::MakeWriter;
+
+use super::*;
+use crate::config::ReplyDelay;
+use crate::data::BadRows;
+use crate::members::Members;
+use crate::testing::{JOB, MEAN_TOML, budget, data, open_policy, open_request, query, write};
+use conclave_party::meters::PartyPage;
+
+thread_local! {
+    /// What this thread has logged; answers are logged on the thread that makes them.
+    static LOG: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+struct Log;
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        LOG.with_borrow_mut(|log| log.extend_from_slice(bytes));
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for Log {
+    type Writer = Log;
+    fn make_writer(&self) -> Log {
+        Log
+    }
+}
+
+/// Every level; without the time, which differs between any two runs. For the whole process: what one thread alone
+/// listens to, another thread's first use of a line may switch off.
+fn listen() {
+    static LISTENING: Once = Once::new();
+    LISTENING.call_once(|| {
+        let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).without_time().with_ansi(false);
+        subscriber.with_writer(Log).init();
+    });
+}
+
+/// What an outsider and a reader of the log may see of a run.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    log: String,
+    /// The opening without the ledger's head, and its length with it.
+    opened: (v1::JobOpened, usize),
+    replies: Vec<(Option<u32>, usize)>,
+    spent: (u64, u64),
+    overruns: u64,
+    /// The page of metrics after every reply.
+    pages: Vec<String>,
+}
+
+fn logistic_toml() -> String {
+    MEAN_TOML
+        .replace("kind = \"gaussian_mean\"", "kind = \"logistic\"\npredictors = [\"height\"]")
+        .replace("outcome = \"height\"\nsd = 10.0", "outcome = \"sick\"")
+        .replace("[prior]", "sick = { binary = true }\n[prior]")
+}
+
+/// A whole life of a party: a job opens, is asked everything that may be asked, spends its budget and closes.
+fn live(rows: &str, toml: &str, change: impl Fn(&mut ModelData)) -> Seen {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), "a.csv", &format!("height,sick\n{rows}"));
+    let ledger = folder.path().join("ledger.sqlite");
+    Ledger::init(&ledger, "hospital-a", &budget()).unwrap();
+    listen();
+    LOG.take();
+    let mut replies = Vec::new();
+    let mut pages = Vec::new();
+    let opened;
+    let (spent, overruns) = {
+        let shard = Shard::load(&data(path, BadRows::Stop), None).unwrap();
+        let delay = ReplyDelay::Fixed(Duration::from_secs(1));
+        let policy = Policy { reply_delay: delay, min_noise_sd: 0.5, ..open_policy() };
+        let ledger = Ledger::open(&ledger, "hospital-a", &budget()).unwrap();
+        let mut answerer = Answerer::new("hospital-a".into(), policy, budget(), shard, ledger, Noise::from_os().unwrap())
+            .with_members(Members::anyone());
+        opened = open(&mut answerer, toml);
+        // An opening may be late on a busy machine.
+        let late = answerer.reply_counts().overruns;
+        change(answerer.jobs.get_mut(JOB).unwrap().records.held_mut());
+        let page = page(&answerer.meters, folder.path());
+        for request in requests(answerer.jobs[JOB].spec.dimension()) {
+            let answer = answerer.answer(request);
+            replies.push((answer.status, answer.encoded_len()));
+            answerer.meters.replied(answer.status);
+            answerer.meters.note(&answerer.ledger, answerer.jobs.len());
+            answerer.meters.note_sizes(&answerer.ledger);
+            pages.push(conclave_ops::page::render(&page).unwrap());
+        }
+        answerer.close(JOB, "done").unwrap();
+        replies.push((answerer.answer(query(9, &[(0, 0.0, 1e-4)])).status, 0));
+        (answerer.ledger().units(), answerer.reply_counts().overruns - late)
+    };
+    let log = String::from_utf8(LOG.take()).unwrap();
+    // Ledgers lie in folders of their own; what is measured on made-up records is a matter of the moment.
+    let log = log.replace(&*folder.path().to_string_lossy(), "");
+    let log: Vec<&str> = log.lines().filter(|line| !line.contains(" ms") && !line.contains("answer::measure")).collect();
+    let log = log.join("\n");
+    // What else is on the machine's disk is no matter of the party's.
+    let steady =
+        |page: String| page.lines().filter(|line| !line.starts_with("conclave_party_disk_free")).collect::<Vec<_>>().join("\n");
+    Seen { log, opened, replies, spent, overruns, pages: pages.into_iter().map(steady).collect() }
+}
+
+/// Opens the job as for the coordinator; gives what the coordinator hears.
+fn open(answerer: &mut Answerer, toml: &str) -> (v1::JobOpened, usize) {
+    let (outbox, mut inbox) = tokio::sync::mpsc::channel(1);
+    answerer.open_or_wait(open_request(toml), Instant::now(), outbox);
+    let frame = inbox.try_recv().unwrap();
+    let length = frame.encoded_len();
+    let Some(v1::party_frame::Body::JobOpened(opened)) = frame.body else { panic!("{frame:?}") };
+    // The head is signed with a key of the ledger's own.
+    (v1::JobOpened { head: Vec::new(), ..opened }, length)
+}
+
+/// The party's page, begun at one moment in all runs.
+fn page(meters: &Meters, folder: &std::path::Path) -> std::sync::Arc<dyn conclave_ops::Source> {
+    let (budget, certificate, started) = (budget(), folder.join("none.pem"), std::time::SystemTime::UNIX_EPOCH);
+    std::sync::Arc::new(PartyPage { meters: meters.clone(), budget, certificate, started })
+}
+
+fn requests(dimension: usize) -> Vec<v1::Query> {
+    let wide = |mut request: v1::Query| {
+        for proposal in &mut request.proposals {
+            let (from, to) = (proposal.from[0], proposal.to[0]);
+            (proposal.from, proposal.to) = (vec![from; dimension], vec![to; dimension]);
+        }
+        request
+    };
+    let mut cheap = query(6, &[(0, 0.0, 1e-4)]);
+    cheap.proposals[0].noise_scale = NoiseScale::from_sd(0.25).unwrap().units();
+    let mut all = vec![
+        query(0, &[(0, 0.0, 1e-4), (1, 0.0, -1e-4)]),
+        query(0, &[(0, 0.0, 1e-4), (1, 0.0, -1e-4)]),
+        query(0, &[(0, 0.0, 2e-4), (1, 0.0, -1e-4)]),
+        query(1, &[(0, 0.3, 0.3)]),
+        query(2, &[(0, 5.0, 5.001)]),
+        query(3, &[(0, 0.0, 1e9)]),
+        query(4, &[(0, f64::NAN, 0.0)]),
+        query(5, &[(0, 0.0, 900.0)]),
+        cheap,
+        query(7, &[(0, -900.0, -899.999)]),
+    ];
+    // Until the budget is spent, and beyond.
+    let step = if dimension == 1 { 0.002 } else { 0.05 };
+    all.extend((10..120).map(|i| query(i, &[(0, 0.0, step)])));
+    all.into_iter().map(wide).collect()
+}
+
+#[test]
+fn records_leave_no_trace_but_in_the_released_integers() {
+    let rows = |last: &str| (0..200).map(|i| format!("{},{}\n", 100 + i % 101, i % 2)).collect::<String>() + last + "\n";
+    for toml in [MEAN_TOML.to_owned(), logistic_toml()] {
+        let ordinary = live(&rows("150,1"), &toml, |_| {});
+        assert!(ordinary.log.contains("is open") && ordinary.log.contains("closed"), "{}", ordinary.log);
+        assert!(ordinary.opened.0.reply_delay_us == 1_000_000, "{:?}", ordinary.opened);
+        let last = ordinary.pages.last().unwrap();
+        assert!(last.contains("replies_total{status=\"released\"} ") && !last.contains("releases 0.0"), "{last}");
+        assert!(ordinary.replies.iter().any(|(s, _)| *s == Some(1)) && ordinary.replies.iter().any(|(s, _)| *s == Some(0)));
+        for last in ["1e300,1", "-1e300,0", "1e-310,1", "100,1", "200,0"] {
+            assert_eq!(live(&rows(last), &toml, |_| {}), ordinary, "{last}");
+        }
+        // What no loader lets through.
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE / 2.0] {
+            let one = |data: &mut ModelData| data.outcome[7] = value;
+            let all = |data: &mut ModelData| {
+                data.outcome.fill(value);
+                data.predictors.iter_mut().for_each(|column| column.fill(value));
+            };
+            assert_eq!(live(&rows("150,1"), &toml, one), ordinary, "one {value}");
+            assert_eq!(live(&rows("150,1"), &toml, all), ordinary, "all {value}");
+        }
+    }
+}
+
+#[test]
+fn a_reply_has_one_length_whatever_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), "a.csv", "height\n150\n");
+    let file = folder.path().join("ledger.sqlite");
+    Ledger::init(&file, "hospital-a", &budget()).unwrap();
+    let ledger = Ledger::open(&file, "hospital-a", &budget()).unwrap();
+    let shard = Shard::load(&data(path, BadRows::Stop), None).unwrap();
+    let noise = Noise::from_os().unwrap();
+    let mut answerer =
+        Answerer::new("hospital-a".into(), open_policy(), budget(), shard, ledger, noise).with_members(Members::anyone());
+    let unknown = answerer.answer(query(0, &[(0, 0.0, 1e-4)]));
+    answerer.open(&open_request(MEAN_TOML)).unwrap();
+    let answer = answerer.answer(query(0, &[(0, 0.0, 1e-4)]));
+    assert_eq!((unknown.status, answer.status), (Some(5), Some(0)));
+    // The frame, as it goes over the wire: the head of an empty ledger and of a later one, any status, any integer.
+    let length =
+        |answer: &v1::Answer| v1::PartyFrame { body: Some(v1::party_frame::Body::Answer(answer.clone())) }.encode_to_vec().len();
+    assert_eq!(length(&unknown), length(&answer));
+    for status in conclave_proto::convert::AnswerStatus::ALL {
+        for released in [i64::MIN, -1, 0, 1, i64::MAX] {
+            let other = v1::Answer { status: Some(status.to_wire()), releases: vec![released], ..answer.clone() };
+            assert_eq!(length(&other), length(&answer), "{status:?} {released}");
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The answering thread, and the channel by which the link reaches it.
+//!
+//! The thread ends when every [`AnswerHandle`] is dropped and what was in the channel is answered.
+
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use conclave_proto::convert::AnswerStatus;
+use conclave_proto::error::Fault;
+use conclave_proto::v1::{self, party_frame::Body};
+use tokio::sync::mpsc;
+use tokio::sync::oneshot;
+
+use super::answer_timing::{OwnTimes, Part};
+use super::answerer::Answerer;
+use super::delay::ReplyCounts;
+use super::open::Opening;
+use super::reply::{ReplySender, reply};
+use crate::clock::{now_ms, stand_at};
+use crate::config::{Policy, ReplyDelay};
+use conclave_proto::convert::reply_length;
+
+/// Messages that may wait for the one in hand; beyond, the link stops reading and the coordinator feels it.
+const WAITING: usize = 64;
+
+/// Delay of a refusal while no job is open.
+const NO_JOB: Duration = Duration::from_millis(1);
+
+pub(super) enum Command {
+    Open(v1::OpenJob, Instant, ReplySender),
+    Query(v1::Query, Instant, ReplySender),
+    Close(v1::CloseJob),
+    Roster(v1::Roster, ReplySender),
+    AskBudget(v1::AskBudget, ReplySender),
+    Consent,
+    /// The owner's limits as they are from now on.
+    Policy(Box<Policy>),
+    /// The coordinator's welcome: the protocol to speak with it, and the head of the ledger that it shows.
+    Welcome(u32, Vec<u8>),
+    /// Time to see how large the ledger has become. Between two messages: while one is answered its growth would tell how far
+    /// the answer is.
+    Sizes,
+    Flush(oneshot::Sender<()>),
+}
+
+/// A command with the wall clock's time at which it arrived.
+struct Arrived {
+    ms: i64,
+    command: Command,
+}
+
+/// Takes messages in for the answering thread.
+#[derive(Clone)]
+pub struct AnswerHandle {
+    commands: mpsc::Sender<Arrived>,
+    times: OwnTimes,
+}
+
+/// Starts the answering thread.
+///
+/// # Errors
+/// Where the operating system gives no thread.
+pub fn start(mut answerer: Answerer) -> std::io::Result<(AnswerHandle, JoinHandle<()>)> {
+    let (commands, mut inbox) = mpsc::channel(WAITING);
+    let times = answerer.timing.times().clone();
+    let thread = std::thread::Builder::new().name("answers".into()).spawn(move || {
+        while let Some(Arrived { ms, command }) = inbox.blocking_recv() {
+            answerer.take(ms, command);
+            answerer.note_health();
+            answerer.observer.note(&answerer.ledger, answerer.jobs.len());
+        }
+        answerer.log_counts();
+        answerer.end();
+    })?;
+    Ok((AnswerHandle { commands, times }, thread))
+}
+
+/// The answering thread has ended; nothing will be answered any more.
+#[derive(Debug)]
+pub struct Gone;
+
+impl AnswerHandle {
+    /// Hands in a message that arrived at `received`.
+    pub async fn open(&self, request: v1::OpenJob, received: Instant, outbox: &ReplySender) -> Result<(), Gone> {
+        self.send(Command::Open(request, received, outbox.clone())).await
+    }
+
+    /// Hands in a message that arrived at `received`.
+    pub async fn query(&self, request: v1::Query, received: Instant, outbox: &ReplySender) -> Result<(), Gone> {
+        self.send(Command::Query(request, received, outbox.clone())).await
+    }
+
+    /// What is left for an analyst, as far as the owner tells. Answered in its turn, which begins when the reply before it has left.
+    pub async fn ask_budget(&self, request: v1::AskBudget, outbox: &ReplySender) -> Result<(), Gone> {
+        self.send(Command::AskBudget(request, outbox.clone())).await
+    }
+
+    pub async fn close(&self, request: v1::CloseJob) -> Result<(), Gone> {
+        self.send(Command::Close(request)).await
+    }
+
+    /// Hands in a piece of a roster of keys.
+    pub async fn roster(&self, piece: v1::Roster, outbox: &ReplySender) -> Result<(), Gone> {
+        self.send(Command::Roster(piece, outbox.clone())).await
+    }
+
+    /// The coordinator says which protocol is spoken with it, and shows the newest head that it has.
+    pub async fn welcome(&self, protocol: u32, head: Vec<u8>) -> Result<(), Gone> {
+        self.send(Command::Welcome(protocol, head)).await
+    }
+
+    /// The owner has decided something.
+    pub async fn consent_changed(&self) -> Result<(), Gone> {
+        self.send(Command::Consent).await
+    }
+
+    /// The owner has set other limits: for jobs that are opened, and for questions that are asked, from now on.
+    pub async fn policy_changed(&self, policy: Policy) -> Result<(), Gone> {
+        self.send(Command::Policy(Box::new(policy))).await
+    }
+
+    /// Has the sizes noted that the page of metrics tells.
+    pub async fn note_sizes(&self) -> Result<(), Gone> {
+        self.send(Command::Sizes).await
+    }
+
+    /// How many replies have left, and how many of them late.
+    pub fn reply_counts(&self) -> ReplyCounts {
+        self.times.counts()
+    }
+
+    /// What the latest answers' times were made up of; for the owner's own page and nothing else.
+    pub fn times(&self) -> &OwnTimes {
+        &self.times
+    }
+
+    /// Waits until everything taken in before is answered.
+    pub async fn flush(&self) {
+        let (done, waiting) = oneshot::channel();
+        if self.send(Command::Flush(done)).await.is_ok() {
+            let _ = waiting.await;
+        }
+    }
+
+    async fn send(&self, command: Command) -> Result<(), Gone> {
+        let arrived = Arrived { ms: now_ms(), command };
+        self.commands.send(arrived).await.map_err(|_| Gone)
+    }
+}
+
+impl Answerer {
+    /// Handles a command that arrived at this time of the wall clock, which is the time of all that is written for it: nothing that leaves
+    /// may tell when a computation was done, its own or that of a message before it.
+    pub(super) fn take(&mut self, arrived_ms: i64, command: Command) {
+        stand_at(Some(arrived_ms));
+        self.handle(command);
+        stand_at(None);
+    }
+
+    pub(super) fn handle(&mut self, command: Command) {
+        self.close_forgotten(Instant::now());
+        self.close_unused(Instant::now());
+        match command {
+            Command::Query(request, received, outbox) => {
+                let answer = self.answer_held(request, received);
+                let status = answer.status;
+                reply(&outbox, Body::Answer(answer));
+                self.observer.replied(status);
+                if status == Some(AnswerStatus::Released.to_wire()) {
+                    self.timing.left();
+                }
+                return self.catch_up();
+            }
+            Command::Open(request, received, outbox) => return self.open_or_wait(request, received, outbox),
+            Command::Roster(piece, outbox) => self.take_roster(piece, &outbox),
+            Command::AskBudget(request, outbox) => reply(&outbox, Body::BudgetTold(self.budget_told(&request))),
+            Command::Consent => self.consent_changed(),
+            Command::Policy(policy) => self.policy_changed(*policy),
+            Command::Welcome(protocol, head) => {
+                self.spoken = protocol;
+                self.begin_stream(Instant::now());
+                // A failure has been logged, and the ledger answers no more.
+                drop(self.ledger.meet_head(&head));
+            }
+            // A failure has been logged, and the ledger answers no more.
+            Command::Close(request) => {
+                drop(match request.waits {
+                    true => self.let_go(&request.job, &request.reason),
+                    false => self.close(&request.job, &request.reason),
+                });
+                self.make_room();
+            }
+            Command::Sizes => self.observer.note_sizes(&self.ledger),
+            Command::Flush(done) => drop(done.send(())),
+        }
+        self.pacer.passed();
+    }
+}
+
+impl Answerer {
+    /// Lets the ledger do what it puts off until a reply has left. Nothing of it depends on a record.
+    pub fn catch_up(&mut self) {
+        // A failure has been logged, and the ledger answers no more.
+        if self.ledger.catch_up().unwrap_or(true) {
+            self.pacer.passed();
+        }
+    }
+
+    /// Answers, and gives the answer back at the moment at which it is to leave. Nothing but sending follows.
+    pub(super) fn answer_held(&mut self, request: v1::Query, received: Instant) -> v1::Answer {
+        let began = self.pacer.begin(received);
+        self.timing.begin();
+        let delay = self.delay_of(&request);
+        let answer = self.answer(request);
+        self.timing.was(Part::Computing);
+        self.pacer.hold(began, delay);
+        answer
+    }
+
+    pub(super) fn open_held(&mut self, request: &v1::OpenJob, received: Instant) -> Result<Opening, Fault> {
+        let opened = self.open(request);
+        // What was not opened, or was open already, has read no record.
+        let (began, delay) = self.reading.take().map_or((received, None), |(began, delay)| (began, Some(delay)));
+        self.pacer.hold(began, delay);
+        opened
+    }
+
+    /// Public: it depends on the job and on the message's length.
+    fn delay_of(&self, request: &v1::Query) -> Option<Duration> {
+        if let Some(job) = self.jobs.get(&request.job) {
+            return job.delay.map(|delay| delay.answer.of(reply_length(request)));
+        }
+        // A job that is not open: the slowest open one's.
+        match self.policy.reply_delay {
+            ReplyDelay::Off => None,
+            ReplyDelay::Fixed(delay) => Some(delay),
+            ReplyDelay::Auto => Some(self.jobs.values().filter_map(|job| Some(job.delay?.answer.least)).max().unwrap_or(NO_JOB)),
+        }
+    }
+
+    /// Tells the owner, at the end, how often the delay was too short.
+    fn log_counts(&self) {
+        let ReplyCounts { held, overruns } = self.reply_counts();
+        if held > 0 {
+            tracing::info!("{held} replies were held to the reply delay; {overruns} took longer and left at a later multiple");
+        }
+    }
+}

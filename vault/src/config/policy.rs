@@ -1,0 +1,82 @@
+//! The owner's policy: the limits that every job must keep within.
+
+use conclave_privacy::mechanism::QueryKind;
+
+/// The owner's limits. A limit that is not set does not limit.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Policy {
+    /// Who admits a job that keeps within the limits.
+    pub approve: Approve,
+    /// Analysts whose jobs are admitted; `None` admits every analyst whom the consortium's CA signed.
+    pub analysts: Option<Vec<String>>,
+    /// Kinds of models admitted; `None` admits all.
+    pub models: Option<Vec<String>>,
+    /// The largest epsilon that a job may ask for, at the delta of the data's budget.
+    pub max_epsilon_per_job: Option<f64>,
+    /// The most that all jobs of one analyst may spend together: an epsilon at the delta of the data's budget, kept as mu².
+    pub max_epsilon_per_analyst: Option<f64>,
+    /// The least noise standard deviation of a release, in log-likelihood units; 0.01 when not set.
+    pub min_noise_sd: f64,
+    /// The least noise of a vector or a remainder, over how far one unit of privacy moves it; 0 when not set, as the budget limits them.
+    pub min_noise_multiplier: f64,
+    /// Kinds of release that jobs may ask for, by the words of [`QueryKind::release`]; `None` admits all, as the owner decides
+    /// on each job.
+    pub releases: Option<Vec<String>>,
+    /// Columns that jobs may use; they are also the only ones that are read. `None` reads and admits all.
+    pub columns: Option<Vec<String>>,
+    /// Rounds that one job may make.
+    pub max_iterations_per_job: Option<u64>,
+    /// Mebibytes that the open jobs' scaled copies of the data may take together; 4096 when not set.
+    pub max_memory_mib: Option<u64>,
+    /// When replies leave.
+    pub reply_delay: ReplyDelay,
+    /// Whether an analyst whose job asks for more than is left is told how much that is.
+    pub tell_budget: bool,
+}
+
+impl Policy {
+    /// What jobs may ask for where they are admitted by the limits alone and those name no kinds of release: what there was before
+    /// there were others. A kind that came later needs the owner's word.
+    pub const RELEASES_OF_OLD: [&'static str; 2] = ["ratio", "statistic"];
+
+    /// Whether a release of this kind is among those that the owner admits.
+    #[must_use]
+    pub fn admits(&self, kind: QueryKind) -> bool {
+        self.releases.as_ref().is_none_or(|releases| releases.iter().any(|release| release == kind.release()))
+    }
+
+    /// The limits that an owner is warned of not having set.
+    pub fn unlimited(&self) -> Vec<&'static str> {
+        [
+            ("analysts", self.analysts.is_some()),
+            ("models", self.models.is_some()),
+            ("max_epsilon_per_job", self.max_epsilon_per_job.is_some()),
+            ("columns", self.columns.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(limit, set)| (!set).then_some(limit))
+        .collect()
+    }
+}
+
+/// Who admits a job that keeps within the owner's limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Approve {
+    /// The owner, job by job.
+    #[default]
+    Manual,
+    /// The limits themselves.
+    Automatic,
+}
+
+/// How long after a message's service began its reply leaves. Public, and no matter of the records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReplyDelay {
+    /// Measured per job, before its first query, on made-up records of the shard's shape.
+    #[default]
+    Auto,
+    /// The owner's own.
+    Fixed(std::time::Duration),
+    /// At once: how long an answer took can be told from outside.
+    Off,
+}

@@ -1,0 +1,126 @@
+//! A binding clamps a shard's columns to a job's public bounds and scales them, once as the job opens or
+//! block by block in every pass.
+
+use std::collections::BTreeMap;
+
+use conclave_common::job::JobSpec;
+use conclave_common::model::assemble;
+use conclave_common::schema::{ColumnSpec, level_at};
+use conclave_privacy::pass::{ModelData, Persons};
+
+use super::error::DataError;
+use super::shard::{Kind, Shard};
+
+/// A job that this shard's columns can't serve. It depends on which columns there are and of what kind, never on a record.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BindError {
+    /// A column isn't there.
+    #[error("has no column {0:?}")]
+    Missing(String),
+    /// A column of texts that the job takes for numbers.
+    #[error("holds texts in column {0:?}: declare its levels, {{ levels = [\"…\", \"…\"] }}")]
+    Texts(String),
+}
+
+/// Clamps and scales the job's columns of `shard` and makes what its model reads of them: one value per record.
+///
+/// What a record holds never decides whether a job is answered: a value that is no level of its column becomes not a number, and its record
+/// adds exactly 0 to every sum. In a column that is declared numeric or binary every value is a number, but for those of inert rows.
+///
+/// # Errors
+/// The first column that the shard doesn't have, or has in another kind. A shard that is streamed has no columns in memory.
+pub fn bind(shard: &Shard, spec: &JobSpec) -> Result<ModelData, BindError> {
+    Binding::new(shard, spec)?.records(|name| shard.column(name).map(|column| column.values()), shard.persons().cloned())
+}
+
+/// A job's way from a shard's columns to its model's scale. What depends on the job and on the different texts alone is made once.
+pub struct Binding {
+    spec: JobSpec,
+    scales: BTreeMap<String, Scale>,
+}
+
+impl Binding {
+    /// # Errors
+    /// As [`bind`].
+    pub fn new(shard: &Shard, spec: &JobSpec) -> Result<Self, BindError> {
+        let texts = |name: &&str| matches!(shard.kind(name), Some(Kind::Texts(_))) && !is_levels(spec, name);
+        if let Some(name) = spec.model.columns().into_iter().find(texts) {
+            return Err(BindError::Texts(name.to_owned()));
+        }
+        let scale = |name: &str| Some((name.to_owned(), Scale::new(shard.kind(name)?, spec.columns.get(name)?)));
+        let scales = spec.model.columns().into_iter().map(|name| scale(name).ok_or_else(|| BindError::Missing(name.to_owned())));
+        Ok(Self { spec: spec.clone(), scales: scales.collect::<Result<_, _>>()? })
+    }
+
+    /// Whether the job's model has this column.
+    pub(super) fn reads(&self, name: &str) -> bool {
+        self.scales.contains_key(name)
+    }
+
+    /// Records on the model's scale, from the shard's values of each column; `persons` says whose they are.
+    ///
+    /// # Errors
+    /// The first column that has no values.
+    pub(super) fn records<'v>(
+        &self,
+        values: impl Fn(&str) -> Option<&'v [f64]>,
+        persons: Option<Persons>,
+    ) -> Result<ModelData, BindError> {
+        let scaled = |name: &str, _: &ColumnSpec| Some(self.scales.get(name)?.of(values(name)?).collect());
+        assemble(&self.spec.model, &self.spec.columns, persons, scaled).map_err(BindError::Missing)
+    }
+}
+
+fn is_levels(spec: &JobSpec, name: &str) -> bool {
+    matches!(spec.columns.get(name), Some(ColumnSpec::Levels(_)))
+}
+
+/// How many of the shard's usable records add nothing to a job, since they hold a value that is no level of its column, by column. For the
+/// owner's eyes alone.
+///
+/// # Errors
+/// Where the shard is streamed and can't be read.
+pub fn unlisted(shard: &Shard, spec: &JobSpec) -> Result<Vec<(String, u64)>, DataError> {
+    let mut found = Vec::new();
+    for name in spec.model.columns() {
+        let (Some(kind), Some(bounds)) = (shard.kind(name), spec.columns.get(name)) else { continue };
+        let (scale, mut missing) = (Scale::new(kind, bounds), 0);
+        let unlisted = |(raw, scaled): &(&f64, f64)| scaled.is_nan() && !raw.is_nan();
+        shard.look(name, |values| missing += values.iter().zip(scale.of(values)).filter(unlisted).count() as u64)?;
+        if missing > 0 {
+            found.push((name.to_owned(), missing));
+        }
+    }
+    Ok(found)
+}
+
+/// A column's way to the scale of a model. Its steps are the same for every value.
+///
+/// A value stands for its text, however it is held: whether other records of the column are numbers makes no difference.
+enum Scale {
+    Numbers(ColumnSpec),
+    /// Of a column of numbers that is declared by its levels, the level's numbers; NaN where a level is none.
+    Levels(Vec<f64>),
+    /// Of each word.
+    Texts(Vec<f64>),
+}
+
+impl Scale {
+    fn new(kind: Kind<'_>, bounds: &ColumnSpec) -> Self {
+        match (kind, bounds.level_numbers()) {
+            (Kind::Texts(words), _) => Self::Texts(words.iter().map(|word| bounds.scale(bounds.level_of(word))).collect()),
+            (Kind::Numbers, Some(levels)) => Self::Levels(levels),
+            (Kind::Numbers, None) => Self::Numbers(bounds.clone()),
+        }
+    }
+
+    fn of(&self, values: &[f64]) -> impl Iterator<Item = f64> {
+        values.iter().map(move |value| match self {
+            Self::Numbers(bounds) => bounds.scale(*value),
+            Self::Levels(levels) => level_at(levels, *value),
+            // An inert row's is no number.
+            Self::Texts(_) if value.is_nan() => f64::NAN,
+            Self::Texts(words) => words.get(*value as usize).copied().unwrap_or(f64::NAN),
+        })
+    }
+}

@@ -1,0 +1,40 @@
+//! The shard: the owner's records, read once at start into columns of numbers and of texts, or checked then and read in every pass.
+//!
+//! Only needed columns are read: those that `policy.columns` names, or all. What this module says (counts of dropped
+//! rows, places of bad values) goes to the owner's own log and nowhere else, and never holds a value.
+
+mod bind;
+mod chosen;
+mod csv;
+mod dates;
+mod error;
+mod fingerprint;
+mod format;
+mod gzip;
+mod load;
+mod parquet;
+mod persons;
+mod piece;
+mod rows;
+mod scaled;
+mod settings;
+mod shard;
+mod stream;
+mod streamed;
+mod words;
+
+pub use bind::{BindError, Binding, bind, unlisted};
+pub use dates::DateScale;
+pub use error::{DataError, Flaw};
+pub use format::Format;
+pub(crate) use load::MAX_UNPUBLISHED_UNITS;
+pub(crate) use scaled::Scaled;
+pub use settings::NOT_STREAMED;
+pub use settings::{BadRows, DataConfig, Memory, Precision};
+pub use shard::Kind;
+pub use shard::{Column, Shard};
+pub use stream::Stamp;
+pub(crate) use streamed::Streamed;
+
+#[cfg(test)]
+pub mod tests;

@@ -1,0 +1,186 @@
+//! Rows become columns here, batch by batch, and bad rows stop the start or become inert; the same rule for every file format.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::chosen::Chosen;
+use super::error::{DataError, Flaw};
+use super::persons::Gathering;
+use super::piece::{Piece, leave_out, make_inert};
+use super::settings::{BadRows, DataConfig};
+use super::shard::Shard;
+use super::stream::Stream;
+use super::words::Words;
+
+/// Collects a shard. A batch is read column by column to the columns' ends; then bad rows are made inert, and those beyond a
+/// person's limit taken out again, so that no value is held twice.
+pub(super) struct Rows {
+    shard: Shard,
+    persons: Option<Gathering>,
+    more: &'static str,
+}
+
+/// What becomes of the rows of a batch, each ascending; the others are usable.
+#[derive(Default)]
+struct Fate {
+    /// They stay, as rows that add nothing.
+    inert: Vec<usize>,
+    /// They go.
+    out: Vec<usize>,
+}
+
+/// A row of a batch with the first of its columns that can't be used.
+type Bad = (usize, usize, Flaw);
+
+impl Rows {
+    /// `chosen` is what is read of a file with this header, and `texts` which of the chosen columns hold texts.
+    pub(super) fn new(config: &DataConfig, header: Vec<String>, chosen: &Chosen, texts: &[bool]) -> Self {
+        let names: Vec<String> = chosen.columns.iter().map(|(name, _)| name.clone()).collect();
+        let columns = names.iter().map(|_| Vec::new()).collect();
+        let all = names.len() + usize::from(chosen.person.is_some()) == header.len();
+        let more = if all { ", or name only the columns that jobs may use in [policy] columns" } else { "" };
+        let shard = Shard {
+            file: PathBuf::from(&config.path),
+            header,
+            names,
+            columns,
+            stream: None,
+            memory: config.memory,
+            words: texts.iter().map(|text| text.then(Words::default)).collect(),
+            bad_rows: config.bad_rows,
+            inert: 0,
+            usable: 0,
+            unit: config.unit,
+            person: config.person.clone(),
+            persons: None,
+            beyond_limit: 0,
+            undeclared_dates: Vec::new(),
+        };
+        let persons = config.unit.records_per_person().map(Gathering::new);
+        Self { shard, persons, more }
+    }
+
+    /// Notes columns that the file says to hold dates or times, and that are read as the whole numbers in which it stores them.
+    pub(super) fn holds_undeclared_dates(&mut self, names: impl Iterator<Item = String>) {
+        self.shard.undeclared_dates.extend(names);
+    }
+
+    /// The rows that have been kept.
+    pub(super) fn kept(&self) -> usize {
+        self.shard.columns.first().map_or(0, Vec::len)
+    }
+
+    /// Makes room for `more` rows where there is less, and no more than that.
+    ///
+    /// # Errors
+    /// Where there is no such memory.
+    pub fn reserve(&mut self, more: usize) -> Result<(), DataError> {
+        self.shard.columns.iter_mut().try_for_each(|column| column.try_reserve_exact(more)).map_err(|_| DataError::Unreadable {
+            file: self.shard.file.clone(),
+            reason: format!("there is no memory for {more} more rows of {} columns", self.shard.names.len()),
+        })
+    }
+
+    /// Takes a batch of `count` rows, and gives those of them that are inert, ascending.
+    ///
+    /// `read` puts the values of each column to the end of what it is given, one for every row, with one reader for each column; columns
+    /// are read side by side. `person` gives whose a row of the batch is, where a column says so, and `place` tells where it stands,
+    /// should it be bad.
+    pub(super) fn batch<'p, R: Send>(
+        &mut self,
+        count: usize,
+        readers: &mut [R],
+        read: impl Fn(&mut R, &mut Vec<f64>) -> Result<Piece, DataError> + Sync,
+        person: impl Fn(usize) -> Option<&'p [u8]>,
+        place: impl Fn(usize) -> String,
+    ) -> Result<Vec<usize>, DataError> {
+        let columns = self.shard.columns.par_iter_mut().zip(readers);
+        let pieces: Vec<_> = columns.map(|(column, reader)| read(reader, column)).collect();
+        // The first column's error, whichever was met first.
+        let mut pieces = pieces.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let flaws = pieces.iter_mut().enumerate();
+        let mut bad: Vec<Bad> = flaws
+            .flat_map(|(at, piece)| std::mem::take(&mut piece.flaws).into_iter().map(move |(row, flaw)| (row, at, flaw)))
+            .collect();
+        bad.sort_unstable_by_key(|(row, at, _)| (*row, *at));
+        bad.dedup_by_key(|(row, ..)| *row);
+        let Fate { inert, out } = self.fate(count, bad, person, place)?;
+        let texts = self.shard.words.iter_mut().zip(&pieces);
+        for (column, (words, piece)) in self.shard.columns.iter_mut().zip(texts) {
+            let start = column.len() - count;
+            make_inert(column, start, inert.iter().copied());
+            leave_out(column, start, out.iter().copied());
+            if let Some(words) = words {
+                // A word of a row that can't be used is not taken in.
+                words.renumber(&piece.words, &mut column[start..]);
+            }
+        }
+        Ok(inert)
+    }
+
+    /// Keeps no values of the rows so far.
+    pub(super) fn forget(&mut self) {
+        self.shard.columns.iter_mut().for_each(Vec::clear);
+    }
+
+    /// The shard, whose rows stay in the file.
+    pub(super) fn finish_streamed(mut self, stream: Stream) -> Shard {
+        self.shard.columns = Vec::new();
+        self.shard.stream = Some(Arc::new(stream));
+        self.shard
+    }
+
+    /// What becomes of the rows of a batch. A bad row stays, inert; of a person with usable rows it need not, since what is public
+    /// counts persons.
+    fn fate<'p>(
+        &mut self,
+        count: usize,
+        bad: Vec<Bad>,
+        person: impl Fn(usize) -> Option<&'p [u8]>,
+        place: impl Fn(usize) -> String,
+    ) -> Result<Fate, DataError> {
+        let Some(mut persons) = self.persons.take() else {
+            bad.iter().try_for_each(|(row, at, flaw)| self.bad(|| place(*row), self.shard.names[*at].clone(), *flaw))?;
+            self.shard.usable += (count - bad.len()) as u64;
+            return Ok(Fate { inert: bad.into_iter().map(|(row, ..)| row).collect(), out: Vec::new() });
+        };
+        let mut bad = bad.into_iter().peekable();
+        let mut fate = Fate::default();
+        for row in 0..count {
+            let name = person(row).filter(|name| !name.is_empty());
+            let flaw = bad.next_if(|(bad, ..)| *bad == row).map(|(_, at, flaw)| (Some(at), flaw));
+            if let Some((at, flaw)) = flaw.or(name.is_none().then_some((None, Flaw::Missing))) {
+                let column = at.map_or_else(|| self.shard.person.clone().unwrap_or_default(), |at| self.shard.names[at].clone());
+                self.bad(|| place(row), column, flaw)?;
+                if persons.keep_inert(name) { &mut fate.inert } else { &mut fate.out }.push(row);
+            } else if persons.keep(name.unwrap_or_default()) {
+                self.shard.usable += 1;
+            } else {
+                self.shard.beyond_limit += 1;
+                fate.out.push(row);
+            }
+        }
+        self.persons = Some(persons);
+        Ok(fate)
+    }
+
+    fn bad(&mut self, place: impl FnOnce() -> String, column: String, flaw: Flaw) -> Result<(), DataError> {
+        match self.shard.bad_rows {
+            BadRows::Stop => {
+                Err(DataError::BadValue { file: self.shard.file.clone(), place: place(), column, flaw, more: self.more })
+            }
+            BadRows::Drop => {
+                self.shard.inert += 1;
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Shard {
+        self.shard.columns.iter_mut().for_each(Vec::shrink_to_fit);
+        self.shard.persons = self.persons.and_then(|persons| persons.group(&mut self.shard.columns));
+        self.shard
+    }
+}

@@ -1,0 +1,170 @@
+//! A shard holds the records of one party, by column.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use conclave_common::query::PartyMetadata;
+use conclave_privacy::accounting::PrivacyUnit;
+use conclave_privacy::pass::Persons;
+
+use super::settings::{BadRows, Memory};
+use super::stream::Stream;
+use super::words::Words;
+
+/// The records of one party, by column.
+#[derive(Clone)]
+pub struct Shard {
+    pub(super) file: PathBuf,
+    pub(super) header: Vec<String>,
+    pub(super) names: Vec<String>,
+    /// Values; of a column of texts, the numbers of its words; not a number in every column where a row is inert. Empty where they are
+    /// streamed.
+    pub(super) columns: Vec<Vec<f64>>,
+    pub(super) stream: Option<Arc<Stream>>,
+    pub(super) memory: Memory,
+    /// Of each column of texts, its words.
+    pub(super) words: Vec<Option<Words>>,
+    pub(super) bad_rows: BadRows,
+    pub(super) inert: u64,
+    /// Records that are not inert.
+    pub(super) usable: u64,
+    pub(super) unit: PrivacyUnit,
+    pub(super) person: Option<String>,
+    pub(super) persons: Option<Persons>,
+    /// Rows left out because their person has as many already.
+    pub(super) beyond_limit: u64,
+    pub(super) undeclared_dates: Vec<String>,
+}
+
+impl Shard {
+    /// Number of units of privacy: persons, or records.
+    pub fn units(&self) -> u64 {
+        self.persons.as_ref().map_or(self.records(), Persons::count)
+    }
+
+    /// What is public about the shard.
+    pub fn metadata(&self) -> PartyMetadata {
+        PartyMetadata::new(self.unit, self.units())
+    }
+
+    /// Whose the records are, where a person is the unit of privacy.
+    pub fn persons(&self) -> Option<&Persons> {
+        self.persons.as_ref()
+    }
+
+    /// The column that names persons, where a person is the unit of privacy.
+    pub fn person_column(&self) -> Option<&str> {
+        self.person.as_deref()
+    }
+
+    /// Number of rows left out because their person has as many as it may; for the owner alone.
+    pub fn beyond_limit(&self) -> u64 {
+        self.beyond_limit
+    }
+
+    /// Number of records, inert ones included: the file's rows, but for those beyond a person's limit. Public where rows are protected
+    /// against replacement.
+    pub fn records(&self) -> u64 {
+        let held = || self.columns.first().map_or(0, |c| c.len() as u64);
+        self.stream.as_ref().map_or_else(held, |stream| stream.records())
+    }
+
+    /// Number of the file's rows; for the owner alone where it is not public.
+    pub fn file_rows(&self) -> u64 {
+        self.usable + self.inert + self.beyond_limit
+    }
+
+    /// What of the records is kept in memory, as the owner wrote it.
+    pub(crate) fn memory(&self) -> Memory {
+        self.memory
+    }
+
+    /// Number of the file's rows that hold a bad value, and add nothing to any answer; for the owner alone.
+    pub fn inert(&self) -> u64 {
+        self.inert
+    }
+
+    /// Whether a row may be inert, since the owner lets bad rows stay so; whether any is plays no part.
+    pub fn may_be_inert(&self) -> bool {
+        self.bad_rows == BadRows::Drop
+    }
+
+    /// The file the records came from.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Names of all of the file's columns.
+    pub fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    /// Columns that the file says to hold dates or times, and that are read as the whole numbers in which it stores them.
+    pub fn undeclared_dates(&self) -> &[String] {
+        &self.undeclared_dates
+    }
+
+    /// Names of the columns that were read.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// What a column holds, whether it is in memory or not.
+    pub fn kind(&self, name: &str) -> Option<Kind<'_>> {
+        let words = self.words.get(self.names.iter().position(|n| n == name)?)?;
+        Some(words.as_ref().map_or(Kind::Numbers, |words| Kind::Texts(words.list())))
+    }
+
+    /// A column, one value per record. None where the shard is streamed.
+    pub fn column(&self, name: &str) -> Option<Column<'_>> {
+        if self.stream.is_some() {
+            return None;
+        }
+        let at = self.names.iter().position(|n| n == name)?;
+        let values = self.columns.get(at)?.as_slice();
+        Some(match self.words.get(at)? {
+            None => Column::Numbers(values),
+            Some(words) => Column::Texts { codes: values, words: words.list() },
+        })
+    }
+}
+
+/// What the values of a column are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind<'a> {
+    /// Numbers, all finite but those of inert rows, which are none.
+    Numbers,
+    /// The numbers of these words.
+    Texts(&'a [String]),
+}
+
+/// The values of a column, one per record.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Column<'a> {
+    /// Numbers, all finite but those of inert rows, which are none.
+    Numbers(&'a [f64]),
+    /// Texts: `words[code]` for each record's `code`, a whole number, or none of an inert row. Each word is there once, in the order in
+    /// which they appear.
+    Texts {
+        /// One whole number per record, not a number of an inert row.
+        codes: &'a [f64],
+        /// The different texts.
+        words: &'a [String],
+    },
+}
+
+impl<'a> Column<'a> {
+    /// The numbers, or the words' numbers.
+    pub(crate) fn values(&self) -> &'a [f64] {
+        match self {
+            Column::Numbers(values) | Column::Texts { codes: values, .. } => values,
+        }
+    }
+}
+
+/// Shows the shape and no value, so that no log line can hold a record.
+impl std::fmt::Debug for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shard").field("names", &self.names).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,251 @@
+//! The ledger's jobs are entered, opened and closed: who asked for what, under which cap.
+
+use conclave_privacy::accounting::{Budget, PrivacyFilter, Spent};
+
+use super::delta_reserve::reserve;
+use super::entry::{Entry, JobEntered};
+use super::error::LedgerError;
+use super::events::{JobReserve, Settle, exact};
+use super::handle::{DataStanding, Ledger};
+use super::state::{JobState, Masks};
+use super::unwritten::OpenJob;
+
+/// A job as the ledger enters it. Job id and spec digest together name a job: no part of it may change later.
+#[derive(Debug, Clone, Copy)]
+pub struct JobEntry<'a> {
+    /// Job id.
+    pub job: &'a str,
+    /// Who asked.
+    pub analyst: &'a str,
+    /// SHA-256 of the job's text.
+    pub spec_digest: &'a [u8; 32],
+    /// The job's text.
+    pub spec_toml: &'a str,
+    /// The most that this job may spend.
+    pub cap: Budget,
+    /// Number of units of privacy in the shard where it is public, else 0.
+    pub records: u64,
+}
+
+/// Jobs of one analyst that may stand in a ledger without ever having asked anything, beyond as many as have.
+const MOST_IDLE: usize = 256;
+/// Times that a job may be opened again without asking anything in between.
+const MOST_REOPENINGS: u32 = 64;
+
+impl Ledger {
+    /// Entries are paid for: a job that is opened, closed and opened again, or one of many that never ask anything, may not make the ledger
+    /// grow without end. Looks before anything is entered anywhere.
+    ///
+    /// # Errors
+    /// [`LedgerError::Job`] where the job, or the analyst's jobs together, have been opened for nothing too often.
+    pub fn admit_idle(&self, job: &str, analyst: &str) -> Result<(), LedgerError> {
+        if let Some(known) = self.state.job(job) {
+            return if known.open || known.idle < MOST_REOPENINGS {
+                Ok(())
+            } else {
+                Err(LedgerError::Job(format!(
+                    "job {job} was opened {MOST_REOPENINGS} times without a question; submit a new job"
+                )))
+            };
+        }
+        let theirs = self.state.jobs().iter().filter(|known| known.analyst == analyst);
+        let (idle, asked) = theirs.fold((0, 0), |(idle, asked), known| match known.spent.draws {
+            0 => (idle + 1, asked),
+            _ => (idle, asked + 1),
+        });
+        if idle >= MOST_IDLE + asked {
+            return Err(LedgerError::Job(format!(
+                "analyst {analyst} has {idle} jobs in this party's ledger that never asked anything: go on with one of those"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Opens a job for charging, or opens it again: after a restart, a reconnection or a close. What it spent before
+    /// stays spent.
+    ///
+    /// # Errors
+    /// [`LedgerError::Behind`] while the ledger is behind a head. [`LedgerError::Data`] where the data have changed and the
+    /// owner has not said so. [`LedgerError::Job`] where the id stands for another job, or the data have changed since
+    /// the job first opened; the ledger stays in use. [`LedgerError::Halted`] after any failure of the database.
+    pub fn open_job(&mut self, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
+        self.alive()?;
+        if let Some(behind) = self.behind() {
+            return Err(behind);
+        }
+        match self.try_open(entry) {
+            // These are about the job and leave the ledger sound.
+            Err(e @ (LedgerError::Job(_) | LedgerError::Accounting(_) | LedgerError::Data(_))) => Err(e),
+            result => self.fail_stop(result),
+        }
+    }
+
+    fn try_open(&mut self, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
+        let cap = entry.cap.of(self.budget.unit);
+        // A cap that can't be accounted for is refused before it is entered.
+        let filter = PrivacyFilter::new(&cap)?;
+        if let DataStanding::Changed(columns) = &self.data {
+            return Err(LedgerError::Data(columns.clone()));
+        }
+        match self.state.job(entry.job) {
+            None => {
+                self.admit_reserve(&entry.cap).map_err(LedgerError::Job)?;
+                self.enter(entry)?;
+            }
+            Some(job) => {
+                must_be(job, entry)?;
+                if job.era != self.state.era() {
+                    return Err(LedgerError::Job(format!(
+                        "the data have been refreshed since job {} opened; submit a new job",
+                        entry.job
+                    )));
+                }
+                let (seq, open) = (job.seq, job.open);
+                if !open && job.masks != Masks::None {
+                    return Err(LedgerError::Job(format!(
+                        "job {} has ended, and the key of its masks is gone with it; submit a new job",
+                        entry.job
+                    )));
+                }
+                if !open {
+                    self.write(true, |writer| writer.event("open", seq, "{}"))?;
+                }
+                if self.jobs.contains_key(entry.job) {
+                    return Ok(());
+                }
+            }
+        }
+        let Some(job) = self.state.job(entry.job) else { return Ok(()) };
+        let (seq, spent) = (job.seq, job.committed());
+        let filter = filter.with_spent(spent);
+        let analyst = entry.analyst.to_owned();
+        self.resume_analyst(&analyst)?;
+        self.jobs.insert(entry.job.to_owned(), OpenJob { seq, analyst, filter, taken: Spent::default() });
+        Ok(())
+    }
+
+    /// A job that asks over samples is entered where the owner has set aside as much of delta as its blocks take, and so much is left of it.
+    ///
+    /// # Errors
+    /// A sentence that names the key and the remedy.
+    pub fn admit_reserve(&self, cap: &Budget) -> Result<(), String> {
+        let left = self.filter.limit().minus(self.filter.spent()).reserve_units;
+        if cap.grantable_reserve_units() <= left {
+            return Ok(());
+        }
+        let stands = match self.budget.reserve_units {
+            0 => "has set none aside",
+            _ => "has less left of what was set aside",
+        };
+        Err(format!(
+            "the job asks over samples (sampler.batch is below 1), which takes {} of delta, and the owner {stands} for that ([budget] \
+             delta_reserve in the party's configuration): ask all records, with batch = 1, or for a smaller privacy.delta_reserve. Nothing was asked",
+            reserve(cap.reserve_units)
+        ))
+    }
+
+    fn enter(&mut self, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
+        let (epsilon, delta) = (exact(entry.cap.epsilon), exact(entry.cap.delta));
+        let fingerprint = self.data_fingerprint();
+        self.write(true, |writer| {
+            writer.write(&Entry::Job(JobEntered {
+                seq: writer.next(),
+                time_ms: writer.time_ms(),
+                job: entry.job,
+                analyst: entry.analyst,
+                spec_digest: entry.spec_digest,
+                spec_toml: entry.spec_toml,
+                cap_epsilon: &epsilon,
+                cap_delta: &delta,
+                records: entry.records,
+                fingerprint: &fingerprint,
+            }))?;
+            match entry.cap.reserve_units {
+                0 => Ok(()),
+                reserve => {
+                    let job = writer.state().seq();
+                    writer.event(JobReserve::KIND, job, &JobReserve { reserve }.body())
+                }
+            }
+        })
+    }
+
+    /// What is left for the next job of an analyst, mu² in units of 2^-48: of the data's budget, and of what the owner allows the analyst. A
+    /// function of what was asked and granted, whatever the records are.
+    ///
+    /// # Errors
+    /// [`LedgerError::Accounting`].
+    pub fn left_for(&self, analyst: &str) -> Result<u64, LedgerError> {
+        let own = match (&self.analyst_cap, self.analysts.get(analyst)) {
+            (None, _) => u64::MAX,
+            (_, Some(filter)) => filter.remaining_units(),
+            (Some(cap), None) => PrivacyFilter::resume(cap, self.spent_by(analyst))?.remaining_units(),
+        };
+        Ok(self.filter.remaining_units().min(own))
+    }
+
+    /// What all jobs of an analyst have spent.
+    pub fn spent_by(&self, analyst: &str) -> Spent {
+        let theirs = self.state.jobs().iter().filter(|job| job.analyst == analyst);
+        theirs.map(JobState::committed).fold(Spent::default(), |a, b| a.plus(b).unwrap_or(a))
+    }
+
+    /// The most that all jobs of an analyst may spend together, where the owner says so.
+    pub fn analyst_cap(&self) -> Option<&Budget> {
+        self.analyst_cap.as_ref()
+    }
+
+    /// The filter of an analyst's cap, from what all of the analyst's jobs have spent.
+    fn resume_analyst(&mut self, analyst: &str) -> Result<(), LedgerError> {
+        let Some(cap) = &self.analyst_cap else { return Ok(()) };
+        if !self.analysts.contains_key(analyst) {
+            let filter = PrivacyFilter::resume(cap, self.spent_by(analyst))?;
+            self.analysts.insert(analyst.to_owned(), filter);
+        }
+        Ok(())
+    }
+
+    /// Closes a job: it can't be charged until it is opened again. Closing a job that is not open does nothing.
+    ///
+    /// # Errors
+    /// [`LedgerError::Halted`] after any failure of the database.
+    pub fn close_job(&mut self, job: &str, reason: &str) -> Result<(), LedgerError> {
+        self.alive()?;
+        let result = self.try_close_job(job, reason);
+        self.fail_stop(result)
+    }
+
+    fn try_close_job(&mut self, job: &str, reason: &str) -> Result<(), LedgerError> {
+        let settle = self.settle(job, "closed");
+        let seq = match (self.jobs.remove(job), self.state.job(job)) {
+            (Some(open), _) => open.seq,
+            // Opened before this process began, and not since: it has ended while the party was away. A ledger that is behind
+            // may say otherwise in its newer part.
+            (None, Some(known)) if known.open && known.block.is_none() && self.lost.is_none() => known.seq,
+            (None, _) => return Ok(()),
+        };
+        let body = serde_json::json!({ "reason": reason }).to_string();
+        self.write(true, |writer| {
+            if let Some(settle) = &settle {
+                writer.event(Settle::KIND, seq, &settle.body())?;
+            }
+            writer.event("close", seq, &body)
+        })
+    }
+}
+
+fn must_be(job: &JobState, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
+    if job.spec_digest != *entry.spec_digest || job.analyst != entry.analyst {
+        return Err(LedgerError::Job(format!("job id {} stands for another job in this ledger", entry.job)));
+    }
+    if job.reserve_cap != entry.cap.reserve_units {
+        return Err(LedgerError::Job(format!("job {} may take another part of the reserve of delta in this ledger", entry.job)));
+    }
+    if job.records != entry.records {
+        return Err(LedgerError::Job(format!(
+            "the data have changed since the job opened: {} records then, {} now; submit a new job",
+            job.records, entry.records
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! The ledger: what has left the building, and what may still leave.
+//!
+//! One ledger per data set, held by one process under an exclusive lock of the operating system. It does three things and
+//! everything in this crate leans on them:
+//!
+//! * **Spend, then look.** [`Ledger::charge`] makes a charge durable before any record is read, and hands out the
+//!   [`ChargeReceipt`] without which [`sample_noise`] can't be called. No receipt can be had elsewhere:
+//!
+//! ```compile_fail
+//! # use {conclave_privacy::accounting::Priced, crate::ledger::ChargeReceipt};
+//! // A receipt can't be built: its fields are private.
+//! fn forge(of_another: ChargeReceipt, priced: Priced) -> ChargeReceipt {
+//!     ChargeReceipt { priced, ..of_another }
+//! }
+//! ```
+//! ```compile_fail
+//! # use crate::ledger::ChargeReceipt;
+//! // Nor copied, to be used twice.
+//! fn twice(receipt: ChargeReceipt) -> (ChargeReceipt, ChargeReceipt) {
+//!     (receipt.clone(), receipt)
+//! }
+//! ```
+//!
+//! * **Same question, same bytes.** A query is known by (job, iteration, chain) and by the SHA-256 of everything that
+//!   determines its answer. [`Ledger::record`] makes an answer durable before it may be sent: only a
+//!   [`Recorded`] value goes into a reply. Asked again, the same query gets the same integers at no charge; another
+//!   query under the same id is refused.
+//! * **Nothing is forgotten.** Every entry carries the hash of the one before it ([`entry`]); a start reads and hashes them
+//!   all. The last synced entry's hash, under a key of the party's own, goes with every reply ([`Head`]): a ledger that does
+//!   not reach a head that the party once gave away is locked until its owner unlocks it.
+//!
+//! The budget is a Gaussian-DP filter in integer units (Smith & Thakurta 2022), see
+//! [`conclave_privacy::accounting::PrivacyFilter`]; an analyst's cap and a job's own lie inside the data's budget. There are
+//! no refunds.
+//!
+//! [`Durability::Strict`] syncs every charge before its answer is computed and every answer before it is sent.
+//! [`Durability::Reserve`] syncs a block of charge ahead and its answers later: after a crash the block counts as spent to
+//! its last unit.
+//!
+//! A failed write or sync is final: the ledger is [halted](LedgerError::Halted) for the rest of the process, because
+//! after a failed sync nobody can know what the disk holds. The tables are described in `party/docs/ledger-schema.md`.
+
+pub mod behind;
+pub mod block_opened;
+mod charge;
+pub mod components;
+mod convert;
+pub mod delta_reserve;
+pub mod entry;
+pub mod error;
+pub mod events;
+mod feed;
+mod format;
+mod handle;
+pub mod head;
+mod ids;
+mod index;
+mod insert;
+mod jobs;
+mod lock;
+mod masks;
+mod open;
+mod owner_actions;
+mod place;
+mod query;
+mod receipt;
+mod release;
+mod releases_view;
+mod reserve;
+mod reserve_act;
+pub mod sampled;
+pub mod schema;
+pub mod secret;
+pub mod settings;
+pub mod state;
+mod unwritten;
+pub mod verify;
+mod writer;
+mod wrong;
+
+pub use charge::{ChargeOutcome, Grant, Refusal};
+pub use components::{are_masked, are_stored};
+pub use delta_reserve::{reserve, reserve_units, written};
+pub use error::LedgerError;
+pub use events::RosterMember;
+pub use handle::{DataStanding, Ledger};
+pub use head::Head;
+pub use jobs::JobEntry;
+pub use query::{Digest, Masked, QueryContent, QueryKey};
+pub use receipt::{ChargeReceipt, Recorded};
+pub use release::{ChargedChoice, ChargedNoise, Release, prepare_choice, sample_noise};
+pub use secret::Pieces;
+pub use secret::SECRET_FILE;
+pub use secret::Secret;
+pub use settings::{Durability, LedgerSettings, RESERVE_BLOCK};
+pub use state::Masks;
+
+#[cfg(any(test, feature = "test-util"))]
+mod tests;
+#[cfg(any(test, feature = "test-util"))]
+pub use tests::to_former;

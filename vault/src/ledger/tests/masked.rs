@@ -1,0 +1,397 @@
+//! Jobs whose answers leave masked: what is entered for them, what they are charged, and what is answered under which mask.
+#![allow(clippy::unwrap_used)]
+use std::path::PathBuf;
+
+use conclave_privacy::accounting::{Budget, Honest, Priced, Spent, charge_units, gaussian_dp};
+use conclave_privacy::secagg::{MaskPublic, MaskSecret, Member, Roster};
+use rusqlite::Connection;
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+
+use crate::ledger::*;
+use crate::noise::Noise;
+use crate::testing::{JOB, budget, entry, key, no_sum};
+
+/// Sensitivity of the queries here, lattice units: a price of some 2^-11 of the budget.
+const K: u64 = 1 << 26;
+
+struct Fixture {
+    folder: TempDir,
+    noise: Noise,
+    durability: Durability,
+    all_collude: Option<Budget>,
+}
+
+fn public(place: u8) -> MaskPublic {
+    MaskSecret::from_bytes([place + 1; 32].into()).public()
+}
+
+/// A roster of `members`, of whom this party is the first.
+fn roster(members: u8, colluders: u32) -> Roster {
+    let member = |place: u8| Member { name: format!("p{place}"), identity: [place; 32], public: public(place) };
+    Roster::new(JOB, digest(), colluders, (0..members).map(member).collect()).unwrap()
+}
+
+fn enter(ledger: &mut Ledger, roster: &Roster) -> Result<(), LedgerError> {
+    let known: Vec<(bool, String)> = roster.members().iter().map(|_| (true, "0a".to_owned())).collect();
+    ledger.enter_roster(JOB, roster, &known)
+}
+
+/// An export's checker compares a job's digest with its text.
+fn digest() -> [u8; 32] {
+    Sha256::digest(b"text").into()
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let durability = Durability::Strict;
+        let fixture =
+            Self { folder: tempfile::tempdir().unwrap(), noise: Noise::from_os().unwrap(), durability, all_collude: None };
+        fixture.settings().init().unwrap();
+        fixture
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("ledger.sqlite")
+    }
+
+    fn settings(&self) -> LedgerSettings {
+        LedgerSettings {
+            durability: self.durability,
+            all_collude: self.all_collude,
+            ..LedgerSettings::beside(&self.path(), "hospital-a", &budget())
+        }
+    }
+
+    fn open(&self) -> Ledger {
+        let mut ledger = Ledger::open_kept(&self.settings()).unwrap();
+        ledger.open_job(&JobEntry { spec_digest: &digest(), ..entry(JOB, budget()) }).unwrap();
+        ledger
+    }
+
+    /// Under a roster of so many members.
+    fn masked(&self, members: u8, colluders: u32) -> Ledger {
+        let mut ledger = self.open();
+        ledger.enter_mask_key(JOB, &public(0)).unwrap();
+        enter(&mut ledger, &roster(members, colluders)).unwrap();
+        ledger
+    }
+
+    fn sql(&self, statement: &str) {
+        Connection::open(self.path()).unwrap().execute_batch(statement).unwrap();
+    }
+
+    /// Charges one message; none of it is answered yet.
+    fn charge(ledger: &mut Ledger, iteration: u64, keys: &[QueryKey]) -> Vec<Grant> {
+        match ledger.charge(JOB, iteration, keys).unwrap() {
+            ChargeOutcome::Granted(grants) => grants,
+            ChargeOutcome::Refused(refusal) => panic!("{refusal}"),
+        }
+    }
+
+    /// Releases and records what was granted under a mask; gives what may leave.
+    fn answer(&mut self, ledger: &mut Ledger, grants: Vec<Grant>, mask: u64) -> Vec<i64> {
+        let mut releases = Vec::new();
+        let mut values = Vec::new();
+        for grant in grants {
+            match grant {
+                Grant::Answered(recorded) => values.extend(recorded.integers().to_vec()),
+                Grant::Charged(receipt) => {
+                    releases.push(sample_noise(receipt, &mut self.noise).release_masked(no_sum(), &[mask]));
+                }
+            }
+        }
+        values.extend(ledger.record(releases).unwrap().iter().flat_map(|recorded| recorded.integers().to_vec()));
+        values
+    }
+}
+
+fn masked(chain: u32, content: u8, honest: u32) -> QueryKey {
+    let key = key(chain, content, K);
+    let priced = Priced::new(key.priced.kind(), key.priced.sensitivity(), key.priced.noise(), Honest::new(honest).unwrap());
+    QueryKey { priced, ..key }
+}
+
+fn refused(outcome: ChargeOutcome) -> Refusal {
+    match outcome {
+        ChargeOutcome::Refused(refusal) => refusal,
+        ChargeOutcome::Granted(_) => panic!("granted"),
+    }
+}
+
+fn price(honest: u32) -> Spent {
+    masked(0, 0, honest).priced.cost(budget().unit).unwrap()
+}
+
+/// Charged by the noise of all who do not work together, counted beside that as if each answer had been opened by itself; and a start, a
+/// checker and an export find the same.
+#[test]
+fn a_masked_charge_is_its_part_and_is_counted_whole_beside() {
+    let mut fixture = Fixture::new();
+    let mut ledger = fixture.masked(10, 1);
+    for round in 0..3 {
+        let grants = Fixture::charge(&mut ledger, round, &[masked(0, 1, 9), masked(1, 2, 9)]);
+        assert_eq!(fixture.answer(&mut ledger, grants, 1 << 63).len(), 2);
+    }
+    let (own, whole) = (price(9), price(1));
+    assert_eq!(whole.units, charge_units(masked(0, 0, 1).priced.sensitivity(), masked(0, 0, 1).priced.noise()).unwrap());
+    let check = |spent: Spent, alone: Spent| {
+        assert_eq!((spent.units, spent.slack_units, spent.draws), (6 * own.units, 6 * own.slack_units, 6));
+        assert_eq!((alone.units, alone.slack_units, alone.draws), (6 * whole.units, 6 * whole.slack_units, 6));
+    };
+    assert_eq!(own.units, whole.units.div_ceil(9));
+    check(ledger.state().spent(), ledger.state().alone());
+    let head = ledger.head();
+    drop(ledger);
+    // A ledger opens where it closed, and its last entry is the one it gave away.
+    let ledger = fixture.open();
+    check(ledger.state().spent(), ledger.state().alone());
+    assert!(ledger.head().seq > head.seq);
+    let mut lines = Vec::new();
+    let (signed, state) = export::write(&fixture.settings(), &mut lines).unwrap();
+    check(state.spent(), state.alone());
+    export::write_line(&mut lines, &export::Seal { signature: String::new(), scheme: String::new(), certificate: String::new() })
+        .unwrap();
+    let checked = export::check(lines.as_slice()).unwrap();
+    assert_eq!(checked.signed, signed);
+    check(checked.state.spent(), checked.state.alone());
+    let text = String::from_utf8(lines).unwrap();
+    assert!(text.contains("\"honest\":9") && text.contains(&format!("\"alone\":{}", whole.units)));
+    // An altered number of honest parties, or an altered price, is found: on an auditor's desk and at a start.
+    for (from, to) in [
+        ("\"honest\":9", "\"honest\":8".to_owned()),
+        (&*format!("\"alone\":{}", whole.units), format!("\"alone\":{}", whole.units - 1)),
+    ] {
+        assert!(export::check(text.replacen(from, &to, 1).as_bytes()).is_err(), "{to}");
+    }
+    drop(ledger);
+    let price = format!("honest = 9, alone = {}", whole.units);
+    for (change, back) in [
+        ("honest = 8", "honest = 9"),
+        ("alone = alone + 1", "alone = alone - 1"),
+        ("honest = 1", "honest = 9"),
+        ("honest = NULL", "honest = 9"),
+        ("alone = NULL", &*price),
+        ("honest = NULL, alone = NULL", &*price),
+    ] {
+        fixture.sql(&format!("UPDATE charges SET {change} WHERE seq = (SELECT max(seq) FROM charges)"));
+        let opened = Ledger::open_kept(&fixture.settings());
+        assert!(matches!(opened, Err(LedgerError::Corrupt { .. })), "{change}");
+        fixture.sql(&format!("UPDATE charges SET {back} WHERE seq = (SELECT max(seq) FROM charges)"));
+    }
+    fixture.open();
+}
+
+/// What the owner reads comes from the tables, and is what the fold over the entries has; so with a job beside that is not masked.
+#[test]
+fn the_report_tells_what_is_spent_if_all_collude() {
+    let fixture = Fixture { all_collude: Some(Budget { epsilon: 20.0, ..budget() }), ..Fixture::new() };
+    let mut ledger = fixture.open();
+    const OTHER: &str = "22222222-2222-4222-8222-222222222222";
+    ledger.open_job(&JobEntry { spec_digest: &digest(), ..entry(OTHER, budget()) }).unwrap();
+    let read = || report_kept(&fixture.settings()).unwrap();
+    let none = read();
+    let limit = none.if_all_collude.unwrap();
+    assert_eq!((limit.epsilon_spent, limit.epsilon_limit, none.masked_jobs), (0.0, Some(20.0), Vec::new()));
+    drop(ledger.charge(OTHER, 0, &[key(0, 1, K)]).unwrap());
+    ledger.enter_mask_key(JOB, &public(0)).unwrap();
+    enter(&mut ledger, &roster(10, 1)).unwrap();
+    for round in 0..3 {
+        Fixture::charge(&mut ledger, round, &[masked(0, 1, 9)]);
+    }
+    let report = read();
+    let (spent, alone) = (ledger.state().spent(), ledger.state().alone());
+    let told = report.if_all_collude.unwrap();
+    assert!(alone.units > 2 * spent.units, "{alone:?} {spent:?}");
+    assert!((told.mu_squared_spent / alone.mu_squared() - 1.0).abs() < 1e-12, "{told:?} {alone:?}");
+    assert!((told.epsilon_spent / alone.epsilon(budget().delta) - 1.0).abs() < 1e-9);
+    let job = &report.masked_jobs[0];
+    assert_eq!((job.job.as_str(), job.open, job.honest, job.colluders, job.key_age_days), (JOB, true, Some(9), Some(1), Some(0)));
+    assert_eq!((job.members.len(), job.members[3].name.as_str(), job.members[3].pinned), (10, "p3", true));
+    assert_eq!(job.members[3].fingerprint, conclave_common::job::KeyFingerprint([3; 32]).to_string());
+    ledger.close_job(JOB, "done").unwrap();
+    let closed = read().masked_jobs.remove(0);
+    assert_eq!((closed.open, closed.key_age_days), (false, None));
+}
+
+/// An unlock deletes the keys of all masked jobs: those that had one are over, and are shown so; a job that is not masked, or comes after, is not.
+#[test]
+fn masked_jobs_that_an_unlock_has_ended_are_shown_as_closed() {
+    const LOCAL: &str = "22222222-2222-4222-8222-222222222222";
+    const LATER: &str = "33333333-3333-4333-8333-333333333333";
+    let fixture = Fixture::new();
+    let mut ledger = fixture.masked(3, 1);
+    ledger.open_job(&JobEntry { spec_digest: &digest(), ..entry(LOCAL, budget()) }).unwrap();
+    ledger.close().unwrap();
+    let old = std::fs::read(fixture.path()).unwrap();
+    let mut ledger = fixture.open();
+    Fixture::charge(&mut ledger, 0, &[masked(0, 1, 2)]);
+    ledger.close().unwrap();
+    for suffix in ["-wal", "-shm"] {
+        drop(std::fs::remove_file(fixture.folder.path().join(format!("ledger.sqlite{suffix}"))));
+    }
+    std::fs::write(fixture.path(), old).unwrap();
+    let shown = || {
+        let report = report_kept(&fixture.settings()).unwrap();
+        let open: Vec<String> = report.open_jobs.into_iter().map(|job| job.job).collect();
+        let masked: Vec<_> = report.masked_jobs.into_iter().map(|job| (job.job, job.open, job.key_age_days)).collect();
+        let jobs = conclave_party::owner::jobs(&fixture.path()).unwrap();
+        let closed: Vec<String> =
+            jobs.into_iter().filter(|job| job.totals.as_ref().unwrap().closed.is_some()).map(|job| job.request.job).collect();
+        (open, masked, closed)
+    };
+    let all = |jobs: &[&str]| jobs.iter().map(|job| (*job).to_owned()).collect::<Vec<_>>();
+    // Locked, and not ended: the newest ledger may be put back.
+    assert_eq!(shown(), (all(&[JOB, LOCAL]), vec![(JOB.to_owned(), true, Some(0))], Vec::new()));
+    Ledger::unlock(&fixture.settings(), "restored", |_| Ok::<_, LedgerError>(())).unwrap();
+    assert_eq!(shown(), (all(&[LOCAL]), vec![(JOB.to_owned(), false, None)], all(&[JOB])));
+    let mut ledger = Ledger::open_kept(&fixture.settings()).unwrap();
+    ledger.open_job(&JobEntry { spec_digest: &digest(), ..entry(LATER, budget()) }).unwrap();
+    ledger.enter_mask_key(LATER, &public(5)).unwrap();
+    let masked = vec![(JOB.to_owned(), false, None), (LATER.to_owned(), true, Some(0))];
+    assert_eq!(shown(), (all(&[LOCAL, LATER]), masked, all(&[JOB])));
+}
+
+/// Nothing is charged before there is a roster, nor at another number of honest parties than its; there is one key and one roster for ever.
+#[test]
+fn a_job_has_one_key_and_one_roster() {
+    let fixture = Fixture::new();
+    let mut ledger = fixture.open();
+    assert_eq!(refused(ledger.charge(JOB, 0, &[masked(0, 1, 2)]).unwrap()), Refusal::Roster, "a job of no masks");
+    assert!(matches!(enter(&mut ledger, &roster(3, 1)), Err(LedgerError::Job(_))), "a key comes first");
+    ledger.enter_mask_key(JOB, &public(0)).unwrap();
+    ledger.enter_mask_key(JOB, &public(0)).unwrap();
+    assert!(matches!(ledger.enter_mask_key(JOB, &public(7)), Err(LedgerError::Job(_))));
+    for honest in [1, 2] {
+        assert_eq!(refused(ledger.charge(JOB, 0, &[masked(0, 1, honest)]).unwrap()), Refusal::Roster);
+    }
+    // A roster without this party's key; one of another job's text.
+    let others = (1..4).map(|place| Member { name: format!("p{place}"), identity: [place; 32], public: public(place) });
+    let without = Roster::new(JOB, digest(), 1, others.collect()).unwrap();
+    assert!(matches!(enter(&mut ledger, &without), Err(LedgerError::Job(_))));
+    let of_other = Roster::new(JOB, [9; 32], 1, roster(3, 1).members().to_vec()).unwrap();
+    assert!(matches!(enter(&mut ledger, &of_other), Err(LedgerError::Job(_))));
+    enter(&mut ledger, &roster(3, 1)).unwrap();
+    let entries = ledger.state().seq();
+    enter(&mut ledger, &roster(3, 1)).unwrap();
+    assert_eq!(ledger.state().seq(), entries, "the same again is no entry");
+    for other in [roster(4, 1), roster(4, 2)] {
+        assert!(matches!(enter(&mut ledger, &other), Err(LedgerError::Job(_))));
+    }
+    for honest in [1, 3] {
+        assert_eq!(refused(ledger.charge(JOB, 0, &[masked(0, 1, honest)]).unwrap()), Refusal::Roster);
+    }
+    // The roster holds after a start.
+    drop(ledger);
+    let mut ledger = fixture.open();
+    assert!(matches!(ledger.masks(JOB), Some(Masks::Under(entered)) if entered.roster(JOB, &digest()).unwrap() == roster(3, 1)));
+    assert!(matches!(enter(&mut ledger, &roster(4, 2)), Err(LedgerError::Job(_))));
+    Fixture::charge(&mut ledger, 0, &[masked(0, 1, 2)]);
+    // A job that was charged without masks gets none, and one that has ended no second life.
+    ledger.close_job(JOB, "done").unwrap();
+    assert!(matches!(ledger.open_job(&JobEntry { spec_digest: &digest(), ..entry(JOB, budget()) }), Err(LedgerError::Job(_))));
+    let local = Fixture::new();
+    let mut ledger = local.open();
+    Fixture::charge(&mut ledger, 0, &[key(0, 1, K)]);
+    assert!(matches!(ledger.enter_mask_key(JOB, &public(0)), Err(LedgerError::Job(_))));
+}
+
+/// A message is fresh, or recoverable, or answered, and all of it is: asked again after a crash it is computed under the old charges, answered it
+/// is the same bytes, and a part of it with something else is a conflict that costs nothing.
+#[test]
+fn a_message_is_all_or_nothing() {
+    for durability in [Durability::Strict, Durability::Reserve { block: 16 }] {
+        let mut fixture = Fixture { durability, ..Fixture::new() };
+        let mut ledger = fixture.masked(3, 1);
+        let message = [masked(0, 1, 2), masked(1, 2, 2)];
+        let receipts = Fixture::charge(&mut ledger, 0, &message);
+        let spent = ledger.state().spent();
+        assert_eq!(spent.draws, 2, "charged by itself, in no block");
+        // In flight: nothing of it is answered, and nothing may stand beside it.
+        assert!(matches!(refused(ledger.charge(JOB, 0, &message).unwrap()), Refusal::InFlight { .. }));
+        drop(receipts);
+        drop(ledger);
+        let mut ledger = fixture.open();
+        for part in [&[message[0], masked(2, 3, 2)][..], &[masked(2, 3, 2), message[1]]] {
+            assert!(matches!(refused(ledger.charge(JOB, 0, part).unwrap()), Refusal::Conflict { .. }));
+        }
+        let grants = Fixture::charge(&mut ledger, 0, &message);
+        let first = fixture.answer(&mut ledger, grants, 77);
+        assert_eq!(ledger.state().spent(), spent, "under the old charges");
+        for _ in 0..2 {
+            let again = Fixture::charge(&mut ledger, 0, &message);
+            assert!(again.iter().all(|grant| matches!(grant, Grant::Answered(_))));
+            assert_eq!(fixture.answer(&mut ledger, again, 99), first);
+            drop(ledger);
+            ledger = fixture.open();
+        }
+        for part in [&[message[0], masked(2, 3, 2)][..], &[masked(2, 3, 2), message[1]], &[masked(0, 9, 2), message[1]]] {
+            assert!(matches!(refused(ledger.charge(JOB, 0, part).unwrap()), Refusal::Conflict { .. }));
+        }
+        assert_eq!(ledger.state().spent(), spent);
+    }
+}
+
+/// What has been charged for a sum of several leaves under a mask, and under nothing else.
+#[test]
+fn no_masked_charge_is_released_without_a_mask() {
+    let mut fixture = Fixture::new();
+    let mut ledger = fixture.masked(3, 1);
+    let mut receipt = |iteration| match Fixture::charge(&mut ledger, iteration, &[masked(0, 1, 2)]).remove(0) {
+        Grant::Charged(receipt) => receipt,
+        Grant::Answered(_) => panic!("answered"),
+    };
+    let caught = |release: &mut dyn FnMut() -> Release| std::panic::catch_unwind(std::panic::AssertUnwindSafe(release)).is_err();
+    let mut charged = Some(sample_noise(receipt(0), &mut fixture.noise));
+    assert!(caught(&mut || charged.take().unwrap().release(no_sum())));
+    let mut charged = Some(sample_noise(receipt(1), &mut fixture.noise));
+    assert!(caught(&mut || charged.take().unwrap().release_masked(no_sum(), &[])));
+    let local = Fixture::new();
+    let mut ledger = local.open();
+    let Grant::Charged(receipt) = Fixture::charge(&mut ledger, 0, &[key(0, 1, K)]).remove(0) else { panic!("answered") };
+    let mut charged = Some(sample_noise(receipt, &mut fixture.noise));
+    assert!(caught(&mut || charged.take().unwrap().release_masked(no_sum(), &[1])));
+}
+
+/// The owner's limit on what everything comes to if all others work together ends a job that its budget still holds, counts local jobs too,
+/// stands in the ledger, and whoever raises it is seen to have done so.
+#[test]
+fn a_second_limit_holds_if_all_others_work_together() {
+    let mu = |prices: f64| (prices * price(1).mu_squared()).sqrt();
+    let limit = |prices: f64| Budget::new(gaussian_dp::epsilon(mu(prices), 1e-6), 1e-6).unwrap();
+    let mut fixture = Fixture { all_collude: Some(limit(4.5)), ..Fixture::new() };
+    let mut ledger = fixture.masked(10, 1);
+    for round in 0..4 {
+        let grants = Fixture::charge(&mut ledger, round, &[masked(0, 1, 9)]);
+        fixture.answer(&mut ledger, grants, 5);
+    }
+    let spent = ledger.state().spent();
+    assert!(spent.units <= price(1).units, "at its own price the budget has hardly been touched");
+    let beyond = refused(ledger.charge(JOB, 4, &[masked(0, 1, 9)]).unwrap());
+    assert!(matches!(beyond, Refusal::CollusionBudget(_)), "{beyond}");
+    // A job without masks counts at its charge.
+    let other = "7a1c1a52-6d0e-4b1e-9d55-0d8f0f2b7a01";
+    ledger.open_job(&JobEntry { spec_digest: &digest(), ..entry(other, budget()) }).unwrap();
+    let outcome = ledger.charge(other, 0, &[key(0, 1, K)]).unwrap();
+    assert!(matches!(refused(outcome), Refusal::CollusionBudget(_)));
+    drop(ledger);
+    let limits = |fixture: &Fixture| -> Vec<String> {
+        let connection = Connection::open(fixture.path()).unwrap();
+        let mut select = connection.prepare("SELECT body FROM events WHERE kind = 'all-collude' ORDER BY seq").unwrap();
+        select.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    assert_eq!(limits(&fixture).len(), 1);
+    // A start with the same limit enters nothing; another limit is entered, and is the one that holds.
+    drop(fixture.open());
+    assert_eq!(limits(&fixture).len(), 1);
+    fixture.all_collude = Some(limit(5.5));
+    let mut ledger = fixture.open();
+    assert_eq!(limits(&fixture).len(), 2);
+    Fixture::charge(&mut ledger, 4, &[masked(0, 1, 9)]);
+    assert!(matches!(refused(ledger.charge(JOB, 5, &[masked(0, 1, 9)]).unwrap()), Refusal::CollusionBudget(_)));
+    drop(ledger);
+    // Lowered below what has been spent, it lets nothing more leave.
+    fixture.all_collude = Some(limit(1.5));
+    let mut ledger = fixture.open();
+    assert!(matches!(refused(ledger.charge(JOB, 5, &[masked(0, 1, 9)]).unwrap()), Refusal::CollusionBudget(_)));
+}

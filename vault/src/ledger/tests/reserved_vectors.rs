@@ -1,0 +1,235 @@
+//! Vectors in reserve mode: charged by themselves, so that a crash forfeits none and loses no round that was not a block's.
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+
+use conclave_privacy::accounting::{Honest, Priced, Spent};
+use conclave_privacy::mechanism::{Components, GRADIENT_UNITS, LatticeSum, NoiseScale, QueryKind, Sensitivity};
+use tempfile::TempDir;
+
+use crate::ledger::release::release;
+use crate::ledger::*;
+use crate::noise::Noise;
+use crate::testing::{JOB, budget, entry, key};
+
+const BLOCK: u32 = 6;
+const GRADIENT: QueryKind = QueryKind::Gradient { parameters: 50 };
+const CURVATURE: QueryKind = QueryKind::Curvature { parameters: 50 };
+
+struct Party {
+    folder: TempDir,
+    noise: Noise,
+    block: u32,
+}
+
+impl Party {
+    fn new(block: u32) -> (Self, Ledger) {
+        let party = Self { folder: tempfile::tempdir().unwrap(), noise: Noise::from_os().unwrap(), block };
+        party.settings().init().unwrap();
+        let ledger = party.open();
+        (party, ledger)
+    }
+
+    fn settings(&self) -> LedgerSettings {
+        let durability = Durability::Reserve { block: self.block };
+        LedgerSettings { durability, ..LedgerSettings::beside(&self.files()[0], "a", &budget()) }
+    }
+
+    fn files(&self) -> [PathBuf; 2] {
+        ["ledger.sqlite", "ledger.sqlite-wal"].map(|name| self.folder.path().join(name))
+    }
+
+    fn open(&self) -> Ledger {
+        let mut ledger = Ledger::open_kept(&self.settings()).unwrap();
+        ledger.open_job(&entry(JOB, budget())).unwrap();
+        ledger
+    }
+
+    /// What the disk has now.
+    fn image(&self) -> [Option<Vec<u8>>; 2] {
+        self.files().map(|file| std::fs::read(file).ok())
+    }
+
+    /// The process ends, and the disk is found as it was at the image.
+    fn crash(&self, ledger: Ledger, image: [Option<Vec<u8>>; 2]) -> Ledger {
+        drop(ledger);
+        let _ = std::fs::remove_file(self.folder.path().join("ledger.sqlite-shm"));
+        for (bytes, file) in image.into_iter().zip(self.files()) {
+            let _ = std::fs::remove_file(&file);
+            bytes.into_iter().for_each(|bytes| std::fs::write(&file, bytes).unwrap());
+        }
+        self.open()
+    }
+
+    /// The integers of each answer.
+    fn answer(&mut self, ledger: &mut Ledger, iteration: u64, keys: &[QueryKey]) -> Vec<Vec<i64>> {
+        let outcome = ledger.charge(JOB, iteration, keys).unwrap();
+        let ChargeOutcome::Granted(grants) = outcome else { panic!("{outcome:?}") };
+        self.record(ledger, grants)
+    }
+
+    fn record(&mut self, ledger: &mut Ledger, grants: Vec<Grant>) -> Vec<Vec<i64>> {
+        let each = grants.into_iter().map(|grant| {
+            let recorded = match grant {
+                Grant::Answered(recorded) => recorded,
+                Grant::Charged(receipt) => {
+                    let sum = LatticeSum::of_components_for_test(Components::new(&vec![1 << 40; receipt.components()]).unwrap());
+                    ledger.record(vec![release(receipt, sum, &mut self.noise)]).unwrap().remove(0)
+                }
+            };
+            recorded.integers().to_vec()
+        });
+        each.collect()
+    }
+}
+
+/// A vector that costs about a ninth of the budget, as a stage of a job does.
+fn vector(chain: u32, content: u8, kind: QueryKind) -> QueryKey {
+    let sensitivity = Sensitivity::from_units(GRADIENT_UNITS).unwrap();
+    let of_scale = |s: u64| Priced::new(kind, sensitivity, NoiseScale::from_units(s).unwrap(), Honest::ALONE);
+    let unit = budget().unit;
+    let most = conclave_privacy::accounting::PrivacyFilter::new(&budget()).unwrap().limit_units() / 9;
+    let priced =
+        (20..50).map(|power| of_scale(1 << power)).find(|priced| priced.cost(unit).is_ok_and(|cost| cost.units <= most)).unwrap();
+    QueryKey { priced, ..key(chain, content, 1) }
+}
+
+fn cost(keys: &[QueryKey]) -> Spent {
+    let unit = budget().unit;
+    keys.iter().fold(Spent::default(), |sum, key| sum.plus(key.priced.cost(unit).unwrap()).unwrap())
+}
+
+#[test]
+fn a_vector_is_charged_by_itself_and_outlives_a_power_cut() {
+    for block in [1, BLOCK, 4096] {
+        let (mut party, mut ledger) = Party::new(block);
+        // Neither a block of one query nor one of many is written for it, and the longest fits.
+        let asked = [vector(0, 1, GRADIENT), vector(1, 2, QueryKind::Curvature { parameters: QueryKind::MAX_ORDER })];
+        let answers = party.answer(&mut ledger, 0, &asked);
+        assert_eq!(answers.iter().map(Vec::len).collect::<Vec<_>>(), [50, 128 * 129 / 2]);
+        assert_eq!(ledger.state().spent(), cost(&asked));
+        assert_eq!((ledger.state().held(), ledger.units().0), (Spent::default(), cost(&asked).units), "blocks of {block}");
+        let image = party.image();
+        let mut ledger = party.crash(ledger, image);
+        assert_eq!(ledger.state().spent(), cost(&asked), "a crash forfeits nothing");
+        assert_eq!(party.answer(&mut ledger, 0, &asked), answers, "on the disk before it left");
+        assert_eq!(ledger.state().job(JOB).unwrap().least_attempt(1), 0, "no round is lost");
+        ledger.close().unwrap();
+        export::write(&party.settings(), &mut Vec::new()).unwrap();
+    }
+}
+
+/// A crash between the charge and the answer: nothing has left, and the charge pays for an answer all the same.
+#[test]
+fn an_unanswered_vector_is_answered_under_its_charge() {
+    let (mut party, mut ledger) = Party::new(BLOCK);
+    let asked = [vector(0, 1, GRADIENT), vector(1, 2, CURVATURE)];
+    let ChargeOutcome::Granted(grants) = ledger.charge(JOB, 0, &asked).unwrap() else { panic!("refused") };
+    let image = party.image();
+    drop(grants);
+    let mut ledger = party.crash(ledger, image);
+    assert_eq!(party.answer(&mut ledger, 0, &asked).iter().map(Vec::len).collect::<Vec<_>>(), [50, 50 * 51 / 2]);
+    assert_eq!(ledger.state().spent(), cost(&asked));
+}
+
+/// Of a block beside them a crash loses as many rounds as it pays for queries, however long the vectors are.
+#[test]
+fn rounds_that_may_be_lost_are_those_of_the_block() {
+    let (mut party, mut ledger) = Party::new(BLOCK);
+    party.answer(&mut ledger, 0, &[vector(0, 1, GRADIENT)]);
+    let single = [key(0, 3, 1 << 28)];
+    party.answer(&mut ledger, 1, &single);
+    let image = party.image();
+    let held = ledger.state().held();
+    assert!(held.units > 0 && held.draws == u64::from(BLOCK) - 1, "{held:?}");
+    let ledger = party.crash(ledger, image);
+    let lost = |iteration| ledger.state().job(JOB).unwrap().least_attempt(iteration);
+    let end = 1 + u64::from(BLOCK);
+    assert_eq!([0, 1, end - 1, end, end + 50].map(lost), [0, 1, 1, 0, 0]);
+    let reader = JobReader::open(&party.settings(), JOB).unwrap();
+    assert_eq!(reader.entered().unwrap().lost, [(1, end)]);
+}
+
+/// What a block has left is no reason to refuse a vector: it goes back with the vector's charge.
+#[test]
+fn a_vector_settles_the_jobs_block() {
+    let (mut party, mut ledger) = Party::new(BLOCK);
+    let limit = ledger.units().1;
+    let price = |size: u64| cost(&[key(0, 3, size)]).units;
+    // A whole block is more than the vectors leave.
+    let size = (20..50).map(|power| 1 << power).find(|size| price(*size) * u64::from(BLOCK) > limit / 2).unwrap();
+    let single = [key(0, 3, size)];
+    party.answer(&mut ledger, 0, &single);
+    assert!(ledger.state().held().units > 0);
+    let before = ledger.state().spent();
+    let mut rounds = 0;
+    loop {
+        let vectors = [vector(0, 1, GRADIENT)];
+        match ledger.charge(JOB, 1 + rounds, &vectors).unwrap() {
+            ChargeOutcome::Granted(grants) => drop(party.record(&mut ledger, grants)),
+            ChargeOutcome::Refused(refusal) => {
+                assert!(matches!(refusal, Refusal::DataBudget(_)), "{refusal}");
+                break;
+            }
+        }
+        rounds += 1;
+        assert_eq!(ledger.state().held(), Spent::default());
+        assert_eq!(ledger.units().0, ledger.state().spent().units);
+    }
+    let each = cost(&[vector(0, 1, GRADIENT)]).units;
+    assert_eq!(rounds, (limit - before.units) / each, "as many as the budget holds");
+    ledger.close().unwrap();
+    party.open();
+}
+
+/// The listing, the view and the owner's totals say the same of every kind.
+#[test]
+fn releases_are_shown_by_kind_with_their_number_and_their_noise() {
+    let (mut party, mut ledger) = Party::new(BLOCK);
+    let of = |chain: u32, kind: QueryKind| {
+        let (key, s) = (key(chain, 1 + chain as u8, 1 << 28), NoiseScale::from_units(1 << 40).unwrap());
+        QueryKey { priced: Priced::new(kind, key.priced.sensitivity(), s, Honest::ALONE), ..key }
+    };
+    let kinds = [
+        QueryKind::Ratio,
+        QueryKind::ClipCount,
+        QueryKind::Statistic { component: 3 },
+        QueryKind::Moments { order: 3 },
+        QueryKind::Gradient { parameters: 5 },
+        QueryKind::Curvature { parameters: 2 },
+        QueryKind::Table { cells: 7 },
+    ];
+    let keys: Vec<QueryKey> = (0..).zip(kinds).map(|(chain, kind)| of(chain, kind)).collect();
+    // In a ledger of single integers alone the view is as it has always been.
+    party.answer(&mut ledger, 0, &keys[..1]);
+    let answers = party.answer(&mut ledger, 1, &keys);
+    ledger.close().unwrap();
+    party.open().close().unwrap();
+    let expected: Vec<(String, u64, f64)> = kinds
+        .iter()
+        .map(|kind| (kind.to_string(), kind.length() as u64, kind.noise_sd(NoiseScale::from_units(1 << 40).unwrap())))
+        .collect();
+    let mut listed = Vec::new();
+    list(&party.settings(), &Listing::default(), |row| {
+        listed.push((row.shown(), (row.kind, row.integers as u64, row.sigma)));
+        Ok::<_, LedgerError>(())
+    })
+    .unwrap();
+    let (shown, listed): (Vec<String>, Vec<_>) = listed.into_iter().skip(1).unzip();
+    assert_eq!(listed, expected);
+    let gradient = &answers[4];
+    assert_eq!(shown[4], format!("{}, {}, {} and 2 more", gradient[0], gradient[1], gradient[2]));
+    assert_eq!(shown[0], answers[0][0].to_string());
+    let connection = rusqlite::Connection::open(&party.files()[0]).unwrap();
+    let mut select =
+        connection.prepare("SELECT kind, integers, noise_sd FROM releases WHERE iteration = 1 ORDER BY seq").unwrap();
+    let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+    let viewed: Vec<(String, u64, f64)> = rows.map(Result::unwrap).collect();
+    assert_eq!(viewed, expected);
+    let totals = conclave_party::owner::job_totals(&party.files()[0]).unwrap().remove(0);
+    assert_eq!((totals.queries, totals.spent.draws), (8, 1 + expected.iter().map(|row| row.1).sum::<u64>()));
+    let released = conclave_party::owner::releases(&party.files()[0], JOB).unwrap().unwrap();
+    let mut by_kind: Vec<(u64, u64)> = released.kinds.iter().map(|kind| (kind.queries, kind.integers)).collect();
+    by_kind.sort_unstable();
+    assert_eq!(by_kind, [(1, 1), (1, 1), (1, 3), (1, 5), (1, 6), (1, 7), (2, 2)]);
+}

@@ -1,0 +1,349 @@
+//! The noise of releases, sampled ahead of the request, from a cryptographic generator that the operating system seeds; and the hidden samples
+//! of units, from another.
+//!
+//! There is no way to give it a seed: whoever knew it could subtract the noise. How long a sample takes depends on
+//! what it is, so a thread of its own keeps a bounded stock per noise scale that an open job names, and the answering thread only
+//! takes from it. A scale without a stock (the search for the mode has one per question) is sampled on demand. Either way a
+//! sample is had before the records are read, is used once, and its memory is overwritten. Samples are kept in memory alone:
+//! a party that starts again begins afresh. Which units a release adds up is drawn on demand, for one release and once its charge is on
+//! disk, and told to nobody: no log, ledger or reply has it.
+//!
+//! A virtual machine that is copied or set back while it runs has its generators copied too, and two copies would give the same noise
+//! to different questions: their difference is free of noise. So each generator is keyed anew, from its old state and 256 fresh bits of
+//! the operating system, before every batch for a stock and before every sample on demand; and what is in stock is thrown away
+//! whenever a job is opened ([`Noise::renew`]), as every coordinator asks for after every break of the connection, which no copy of a
+//! machine outlives. A copy that answers all the same meets the ledger: its head is behind.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use conclave_privacy::mechanism::{NoiseSample, NoiseScale, NoiseStock};
+use conclave_privacy::pass::{HiddenSample, PoissonSampling};
+use rand::rngs::{SysError, SysRng};
+use rand::{Rng, SeedableRng, TryRng};
+use rand_chacha::ChaCha20Rng;
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+/// Samples kept per scale: two messages of the largest size, and not a millisecond of work.
+const STOCK: usize = 512;
+/// Scales that are kept in stock; jobs beyond are sampled for on demand.
+const SCALES: usize = 16;
+/// Samples made between two looks at what is wanted.
+const BATCH: usize = 32;
+
+/// Gives out discrete Gaussian noise.
+pub struct Noise {
+    /// For scales that have no stock, or an empty one.
+    generator: KeyedGenerator,
+    /// For samples of units.
+    of_units: KeyedGenerator,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A generator that is keyed anew before whatever is asked of it.
+struct KeyedGenerator {
+    rng: ChaCha20Rng,
+    keying: fn(&mut ChaCha20Rng),
+}
+
+impl KeyedGenerator {
+    fn from_os() -> Result<Self, SysError> {
+        Ok(Self { rng: ChaCha20Rng::try_from_rng(&mut SysRng)?, keying: rekey })
+    }
+
+    #[cfg(any(test, feature = "test-util"))]
+    fn seeded(seed: u64) -> Self {
+        Self { rng: ChaCha20Rng::seed_from_u64(seed), keying: |_| {} }
+    }
+
+    fn keyed(&mut self) -> &mut ChaCha20Rng {
+        (self.keying)(&mut self.rng);
+        &mut self.rng
+    }
+}
+
+struct Shared {
+    stocks: Mutex<Stocks>,
+    wanted: Condvar,
+}
+
+#[derive(Default)]
+struct Stocks {
+    by_scale: HashMap<NoiseScale, NoiseStock>,
+    /// Rises with every renewal: what was sampled in an earlier one is put into no stock.
+    epoch: u64,
+    stop: bool,
+}
+
+impl Noise {
+    /// Seeds three generators with 256 bits each from the operating system, one for the thread that samples ahead.
+    ///
+    /// # Errors
+    /// Where the operating system gives no entropy; a party doesn't start then.
+    pub fn from_os() -> Result<Self, SysError> {
+        let (generator, of_units) = (KeyedGenerator::from_os()?, KeyedGenerator::from_os()?);
+        let mut ahead = ChaCha20Rng::try_from_rng(&mut SysRng)?;
+        let shared = Arc::new(Shared { stocks: Mutex::default(), wanted: Condvar::new() });
+        let thread = {
+            let shared = Arc::clone(&shared);
+            // Without the thread everything is sampled on demand.
+            std::thread::Builder::new().name("noise".into()).spawn(move || shared.keep_filled(&mut ahead)).ok()
+        };
+        Ok(Self { generator, of_units, shared, thread })
+    }
+
+    /// Without thread and stock, and no secret to whoever knows the seed: for tests on made-up records alone.
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn seeded(seed: u64) -> Self {
+        let shared = Arc::new(Shared { stocks: Mutex::default(), wanted: Condvar::new() });
+        Self { generator: KeyedGenerator::seeded(seed), of_units: KeyedGenerator::seeded(!seed), shared, thread: None }
+    }
+
+    /// What follows from here on follows from another seed.
+    #[cfg(feature = "test-util")]
+    pub fn reseed(&mut self, seed: u64) {
+        (self.generator, self.of_units) = (KeyedGenerator::seeded(seed), KeyedGenerator::seeded(!seed));
+    }
+
+    /// Keeps exactly these scales in stock; what was sampled for another is overwritten.
+    pub fn keep(&mut self, scales: impl IntoIterator<Item = NoiseScale>) {
+        let scales: Vec<NoiseScale> = scales.into_iter().take(SCALES).collect();
+        let mut stocks = self.shared.lock();
+        stocks.by_scale.retain(|scale, _| scales.contains(scale));
+        for scale in scales {
+            stocks.by_scale.entry(scale).or_insert_with(|| NoiseStock::new(STOCK));
+        }
+        drop(stocks);
+        self.shared.wanted.notify_one();
+    }
+
+    /// A sample of scale `s`, one integer for each of so many components, never given out before and never again. To be called
+    /// before the records are read.
+    pub fn sample(&mut self, s: NoiseScale, components: usize) -> NoiseSample {
+        NoiseSample::gathered(components, || self.one(s))
+    }
+
+    /// The units that one release adds up, drawn for it alone. To be called when its charge is on disk, and before the records are read.
+    pub fn sample_of_units(&mut self, sampling: &PoissonSampling) -> HiddenSample {
+        sampling.sample(self.of_units.keyed())
+    }
+
+    /// A generator of its own for one draw that is no sum's noise, keyed anew from this one's state and the operating system. To be called
+    /// before the records are read.
+    pub fn generator(&mut self) -> ChaCha20Rng {
+        let mut seed = Zeroizing::new([0; 32]);
+        self.generator.keyed().fill_bytes(seed.as_mut_slice());
+        ChaCha20Rng::from_seed(*seed)
+    }
+
+    fn one(&mut self, s: NoiseScale) -> NoiseSample {
+        let mut stocks = self.shared.lock();
+        let sample = stocks.by_scale.get_mut(&s).and_then(|stock| {
+            let sample = stock.take();
+            if stock.room() >= STOCK / 2 {
+                self.shared.wanted.notify_one();
+            }
+            sample
+        });
+        drop(stocks);
+        sample.unwrap_or_else(|| self.sample_on_demand(s))
+    }
+
+    /// Throws away what is in stock and keys the generators anew: nothing that was sampled before is given out after.
+    pub fn renew(&mut self) {
+        self.generator.keyed();
+        self.of_units.keyed();
+        let mut stocks = self.shared.lock();
+        stocks.epoch += 1;
+        for stock in stocks.by_scale.values_mut() {
+            *stock = NoiseStock::new(STOCK);
+        }
+        drop(stocks);
+        self.shared.wanted.notify_one();
+    }
+
+    fn sample_on_demand(&mut self, s: NoiseScale) -> NoiseSample {
+        NoiseSample::of_scale(s, self.generator.keyed())
+    }
+
+    /// Keys the generator of samples in another way, for tests that plant a fault.
+    #[cfg(test)]
+    pub(crate) fn key_samples_by(&mut self, keying: fn(&mut ChaCha20Rng)) {
+        self.of_units.keying = keying;
+    }
+
+    /// Samples ready at scale `s`.
+    #[cfg(test)]
+    pub(crate) fn ready(&self, s: NoiseScale) -> usize {
+        self.shared.lock().by_scale.get(&s).map_or(0, |stock| STOCK - stock.room())
+    }
+}
+
+/// Keys a generator anew: SHA-256 over 256 bits of its own and 256 of the operating system's. Either alone would do against whoever knows
+/// the other.
+fn rekey(generator: &mut ChaCha20Rng) {
+    let (mut own, mut fresh) = (Zeroizing::new([0; 32]), Zeroizing::new([0; 32]));
+    generator.fill_bytes(own.as_mut_slice());
+    if let Err(e) = SysRng.try_fill_bytes(fresh.as_mut_slice()) {
+        // It gave entropy at the start; the generator is as good as ever but for a copied machine.
+        tracing::error!("the operating system gives no random numbers: {e}");
+    }
+    let hash = Sha256::new().chain_update(b"conclave noise 1").chain_update(own.as_slice()).chain_update(fresh.as_slice());
+    let seed: Zeroizing<[u8; 32]> = Zeroizing::new(hash.finalize().into());
+    *generator = ChaCha20Rng::from_seed(*seed);
+}
+
+impl Shared {
+    /// A thread that panicked while it held the lock left nothing half done: stocks change by one sample at a time.
+    fn lock(&self) -> MutexGuard<'_, Stocks> {
+        self.stocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep_filled(&self, generator: &mut ChaCha20Rng) {
+        let mut stocks = self.lock();
+        while !stocks.stop {
+            let short = stocks.by_scale.iter().find(|(_, stock)| stock.room() > 0).map(|(scale, _)| *scale);
+            let Some(scale) = short else {
+                stocks = self.wanted.wait(stocks).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let epoch = stocks.epoch;
+            drop(stocks);
+            rekey(generator);
+            // Sampled outside the lock, so that the answering thread never waits for a sample in the making.
+            let mut batch = NoiseStock::new(BATCH);
+            while batch.room() > 0 {
+                batch.put(NoiseSample::of_scale(scale, generator));
+            }
+            stocks = self.lock();
+            if stocks.epoch == epoch
+                && let Some(stock) = stocks.by_scale.get_mut(&scale)
+            {
+                while stock.room() > 0
+                    && let Some(sample) = batch.take()
+                {
+                    stock.put(sample);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Noise {
+    fn drop(&mut self) {
+        self.shared.lock().stop = true;
+        self.shared.wanted.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // It ends after the batch in hand.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Shows nothing of the generator's state.
+impl std::fmt::Debug for Noise {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Noise")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::HashSet;
+    use std::time::{Duration, Instant};
+
+    use conclave_privacy::mechanism::LatticeSum;
+
+    use super::*;
+
+    fn open(sample: NoiseSample) -> i64 {
+        LatticeSum::from_units_for_test(0).add_noise(sample).as_slice()[0]
+    }
+
+    fn filled(noise: &Noise, s: NoiseScale) -> bool {
+        holds(noise, s, STOCK)
+    }
+
+    /// Whether there are soon so many in stock.
+    fn holds(noise: &Noise, s: NoiseScale, least: usize) -> bool {
+        let start = Instant::now();
+        while noise.ready(s) < least && start.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        (least..=STOCK).contains(&noise.ready(s))
+    }
+
+    #[test]
+    fn two_generators_differ_and_the_scale_is_kept() {
+        let s = NoiseScale::from_units(1 << 32).unwrap();
+        let wide = NoiseScale::from_units(1 << 40).unwrap();
+        let (mut a, mut b) = (Noise::from_os().unwrap(), Noise::from_os().unwrap());
+        a.keep([s]);
+        assert_ne!((open(a.sample(s, 1)), open(a.sample(s, 1))), (open(b.sample(s, 1)), open(b.sample(s, 1))));
+        let spread = |noise: &mut Noise, s: NoiseScale| {
+            let sum: f64 = (0..4000).map(|_| (open(noise.sample(s, 1)) as f64 / s.units() as f64).powi(2)).sum();
+            sum / 4000.0
+        };
+        // Alternating scales, with and without a stock: 4000 squares have a standard error of 2.2%.
+        for scale in [s, wide, s] {
+            assert!((spread(&mut a, scale) - 1.0).abs() < 0.15);
+        }
+    }
+
+    #[test]
+    fn a_stock_fills_is_bounded_and_gives_each_draw_once() {
+        // Wide enough that two equal draws among a few thousand are all but impossible.
+        let s = NoiseScale::from_units(1 << 50).unwrap();
+        let mut noise = Noise::from_os().unwrap();
+        noise.keep([s]);
+        assert!(filled(&noise, s));
+        // However fast the thread is: what the stock lacks is drawn on demand.
+        let draws: HashSet<i64> = (0..3 * STOCK).map(|_| open(noise.sample(s, 1))).collect();
+        assert_eq!(draws.len(), 3 * STOCK);
+        // It is filled again once half of it is gone.
+        assert!(holds(&noise, s, STOCK / 2 + 1));
+    }
+
+    /// A machine that is copied: two generators in one state, as after a fork, and a stock that both would hold.
+    #[test]
+    fn a_copied_state_does_not_repeat_itself() {
+        let s = NoiseScale::from_units(1 << 50).unwrap();
+        let mut one = ChaCha20Rng::from_seed([7; 32]);
+        let mut two = one.clone();
+        rekey(&mut one);
+        rekey(&mut two);
+        assert_ne!(open(NoiseSample::of_scale(s, &mut one)), open(NoiseSample::of_scale(s, &mut two)));
+
+        let mut noise = Noise::from_os().unwrap();
+        noise.generator.rng = ChaCha20Rng::from_seed([7; 32]);
+        let first = open(noise.sample(s, 1));
+        noise.generator.rng = ChaCha20Rng::from_seed([7; 32]);
+        assert_ne!(open(noise.sample(s, 1)), first, "a draw on demand");
+        let generators = [(); 2].map(|()| {
+            noise.generator.rng = ChaCha20Rng::from_seed([7; 32]);
+            noise.generator().next_u64()
+        });
+        assert_ne!(generators[0], generators[1], "a generator for a choice");
+        noise.keep([s]);
+        assert!(filled(&noise, s));
+        noise.renew();
+        assert_eq!(noise.shared.lock().epoch, 1);
+        assert!(filled(&noise, s));
+    }
+
+    #[test]
+    fn a_stock_that_is_not_wanted_any_more_is_gone() {
+        let (a, b) = (NoiseScale::from_units(1 << 32).unwrap(), NoiseScale::from_units(1 << 33).unwrap());
+        let mut noise = Noise::from_os().unwrap();
+        noise.keep([a]);
+        assert!(filled(&noise, a));
+        noise.keep([b]);
+        assert_eq!(noise.ready(a), 0);
+        assert!(filled(&noise, b));
+        assert_eq!(noise.ready(a), 0);
+    }
+}

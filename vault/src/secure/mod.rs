@@ -1,0 +1,19 @@
+//! What a party needs for secure jobs, whose sums leave it under masks: the owner's settings, the mask keys' files, and the checks of a
+//! roster.
+
+mod mask_key_file;
+mod mask_keys;
+mod members;
+mod pins;
+mod roster;
+mod settings;
+
+pub use mask_key_file::JobKey;
+pub use mask_keys::{MaskKeyError, MaskKeys};
+pub use members::{MemberList, member_line};
+pub use pins::{Fingerprint, Pins};
+pub use roster::{CheckedRoster, MemberStanding, RosterCheck, RosterRefusal};
+pub use settings::{Peers, SecureSettings};
+
+#[cfg(test)]
+mod tests;
