@@ -19,8 +19,8 @@ pub(crate) struct Counters {
 impl Default for Counters {
     fn default() -> Self {
         Self {
-            // 0.1 ms to 13 s by factors of 2 covers rounds on one machine and across the world; up to an hour, rounds that waited
-            // for a party.
+            // Factors of 2 from 0.1 ms to 13 s: rounds on one machine and across the world. Then up to an hour: rounds that
+            // waited for a party.
             round_seconds: Histogram::new(exponential_buckets(0.000_1, 2.0, 18).chain([60.0, 600.0, 3600.0])),
             rounds: AtomicU64::new(0),
             draws: AtomicU64::new(0),

@@ -1,5 +1,5 @@
 //! Retention of draws. The draws of an ended job may be removed: its file, its log of releases, its summary and its charges stay
-//! in the store, and the draws can be recomputed from the log.
+//! in the store. The draws can be recomputed from the log.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,8 @@
 //! allows.
 //!
 //! The cost of watching is bounded: plots and diagnostics are computed on a thread that may block. Each page of a job's
-//! parameters is computed at most once a second for all its viewers, and not again for a hundred times as long as it took.
+//! parameters is computed at most once a second for all its viewers. A pause of a hundred times the computation's duration
+//! follows.
 
 mod chains;
 mod job;

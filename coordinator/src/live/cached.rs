@@ -33,8 +33,8 @@ impl<T> Default for Cached<T> {
 impl<T: Send + Sync + 'static> Cached<T> {
     /// Returns the last value, recomputed if due on a thread that may block. `None` if the computation failed.
     ///
-    /// A caller that stops waiting does not stop the computation: its value is there for the next caller, so asking and leaving
-    /// costs no more than waiting.
+    /// A caller that stops waiting does not stop the computation, whose value is there for the next caller. Asking and leaving
+    /// thus costs no more than waiting.
     pub(crate) async fn get(&self, compute: impl FnOnce() -> T + Send + 'static) -> Option<Arc<T>> {
         let mut kept = Arc::clone(&self.0).lock_owned().await;
         if let Some(last) = kept.as_ref().filter(|last| last.at.elapsed() < MIN_INTERVAL.max(last.took * REST_FACTOR)) {

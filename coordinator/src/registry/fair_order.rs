@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// Computes the order in which waiting jobs begin if no running job ends: positions in `waiting`, which holds the analyst of each
-/// job in the order of submission.
+/// Computes the order in which waiting jobs begin if no running job ends, as positions in `waiting`. `waiting` holds the analyst
+/// of each job in the order of submission.
 ///
 /// The next job belongs to the analyst with the fewest running jobs. Ties go to the analyst served longest ago (`served` holds
 /// increasing numbers), then to the one who has waited longest.

@@ -9,8 +9,8 @@ use conclave_proto::error::{ErrorCode, Fault};
 use crate::status::{PartyStatus, State, Status};
 use crate::store::JobRow;
 
-/// Builds the status of a stored job that is not resumed: it has ended, its file no longer parses, or an earlier version began it
-/// with other public constants.
+/// Builds the status of a stored job that is not resumed. Either it has ended, or its file no longer parses, or an earlier
+/// version began it with other public constants.
 pub(super) fn restored_status(row: JobRow, spec: Option<&JobSpec>, ended: Option<State>) -> Status {
     let budget = spec.map(|spec| spec.privacy.budget);
     let unfit = || {

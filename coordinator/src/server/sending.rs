@@ -1,7 +1,7 @@
 //! Streams of replies: limits on a reader's open streams, and on the time to read what is sent.
 //!
-//! A reader that does not read occupies its place and a thread of its own, never a thread of the shared pool, and only for a
-//! limited time.
+//! A reader that does not read occupies its place and a thread of its own for a limited time. It never occupies a thread of the
+//! shared pool.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

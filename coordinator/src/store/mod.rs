@@ -1,8 +1,8 @@
 //! The coordinator's durable state: jobs, the iteration log, known parties.
 //!
 //! SQLite in WAL mode with `synchronous = FULL`. It survives a killed process, and a power loss up to a lost tail of the log. A
-//! lost tail is harmless: the sampler is deterministic, so the same queries are asked again, and a party in strict mode repeats
-//! an earlier answer byte for byte, at no charge.
+//! lost tail is harmless. The sampler is deterministic, so the same queries are asked again; a party in strict mode repeats an
+//! earlier answer byte for byte, at no charge.
 //!
 //! One thread writes, and commits everything that has gathered in one transaction: a round of the chain never waits for it.
 
