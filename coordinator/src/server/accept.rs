@@ -39,7 +39,7 @@ const TCP_KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// Handler of the connections that arrive at a port.
 pub(super) trait ConnectionHandler: Clone + Send + Sync + 'static {
-    /// Runs the handshake and serves the connection. It may be dropped for a newer one while `waiting` lives.
+    /// Runs the handshake and serves the connection. It may be dropped for a newer one while `slot` lives.
     fn handle(self, stream: TcpStream, from: IpAddr, slot: HandshakeSlot) -> impl Future<Output = Result<(), String>> + Send;
 
     /// Resolves when no more connections are to be accepted.
