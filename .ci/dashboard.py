@@ -130,11 +130,11 @@ def dashboard(looker, folder, conclave):
     pid = json.loads((folder / party / "ledger.sqlite.state").read_text())["pid"]
     os.kill(pid, signal.SIGSTOP)
     try:
-        page.get_by_text(re.compile(f"Paused: waits for .*{party}")).first.wait_for(timeout=60_000)
+        page.get_by_text(re.compile(f"Paused: waiting for .*{party}")).first.wait_for(timeout=60_000)
         looker.shots("paused")
     finally:
         os.kill(pid, signal.SIGCONT)
-    until("the pause to end", lambda: page.get_by_text("Paused: waits for").count() == 0)
+    until("the pause to end", lambda: page.get_by_text("Paused: waiting for").count() == 0)
     draws = looker.draws()
     until("draws after the pause", lambda: looker.draws() > draws)
     print(f"{party} was named as paused, and the run went on")

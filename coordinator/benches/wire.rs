@@ -1,7 +1,7 @@
-//! What a round costs on its way between its types and its bytes: `cargo bench -p conclave-coordinator --bench wire`.
+//! Cost of encoding and decoding a round: `cargo bench -p conclave-coordinator --bench wire`.
 //!
-//! Messages of 1, 16 and 64 chains of ten parameters, through the conversions that coordinator and party use. Sockets and TLS are in the
-//! figures of `bench/round_trip.py` and `bench/parties.py`.
+//! Messages of 1, 16 and 64 chains with ten parameters, through the conversions that coordinator and party use.
+//! `bench/round_trip.py` and `bench/parties.py` measure sockets and TLS.
 
 use std::hint::black_box;
 
@@ -24,7 +24,7 @@ fn round(criterion: &mut Criterion) -> Result<(), Box<dyn std::error::Error>> {
     let noise = NoiseScale::from_sd(1.0)?;
     for chains in [1, 16, 64] {
         let queries = queries(chains, noise);
-        let asked = query_to_wire(JOB, 7, &queries).encode_to_vec();
+        let encoded = query_to_wire(JOB, 7, &queries).encode_to_vec();
         let outcome = Ok((0..i64::from(chains)).map(|at| at << 30).collect());
         let answer = answer_to_wire(&Answer { job: JOB.into(), iteration: 7, outcome }, queries.len()).encode_to_vec();
         let mut group = criterion.benchmark_group("wire");
@@ -33,7 +33,7 @@ fn round(criterion: &mut Criterion) -> Result<(), Box<dyn std::error::Error>> {
             bencher.iter(|| query_to_wire(JOB, 7, black_box(&queries)).encode_to_vec());
         });
         group.bench_function(BenchmarkId::new("a query from its bytes", chains), |bencher| {
-            bencher.iter(|| v1::Query::decode(black_box(asked.as_slice())).map(query_from_wire));
+            bencher.iter(|| v1::Query::decode(black_box(encoded.as_slice())).map(query_from_wire));
         });
         group.bench_function(BenchmarkId::new("an answer from its bytes", chains), |bencher| {
             bencher.iter(|| v1::Answer::decode(black_box(answer.as_slice())).map(answer_from_wire));

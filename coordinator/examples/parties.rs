@@ -1,13 +1,13 @@
-//! Many simulated parties on one coordinator: what each costs its processor and its memory, and how long a round takes.
+//! Many simulated parties on one coordinator: processor time and memory per party, and the time of a round.
 //!
-//! This process holds every party's mutual-TLS stream, each with a certificate of its own, and answers every query at once with a number
-//! that could be a release. The coordinator is the daemon as it is shipped, in a process of its own, and its processor time and memory are
-//! what the operating system says. Prints one JSON object; `bench/parties.py` runs it.
+//! This process holds every party's mutual-TLS stream, each with its own certificate, and answers every query immediately with a
+//! number that could be a release. The coordinator is the shipped daemon in a separate process; the operating system reports its
+//! processor time and memory. Prints one JSON object; `bench/parties.py` runs it.
 //!
-//! `parties COORDINATOR PARTIES CHAINS ROUNDS [secure]`, where COORDINATOR is the daemon's executable. With `secure` the job's answers leave
-//! masked: keys are signed and the roster is taken. Up to 30 parties each check it and mask what they send, as they do on machines of their own;
-//! of more, whose keys with each other this one process would be minutes about, one checks it for all, and all masks are 0, which cancel as well
-//! as any.
+//! `parties COORDINATOR PARTIES CHAINS ROUNDS [secure]`, where COORDINATOR is the daemon's executable. With `secure`, answers are
+//! masked: keys are signed and the roster is confirmed. Up to 30 parties each check the roster and mask their answers, as they
+//! would on machines of their own. Pairwise keys of more parties would take this process minutes: the roster is then checked once
+//! for all, and all masks are 0, which also cancel.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../tests/consortium/mod.rs"]
@@ -39,11 +39,11 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Streaming;
 
 const RECORDS: u64 = 1000;
-/// Rounds that nobody looks at come first.
+/// Warm-up rounds, which are not measured.
 const WARM: u64 = 20;
-/// Most parties that have keys of their own with each other.
+/// Maximum number of parties with pairwise keys of their own.
 const WITH_KEYS: usize = 30;
-/// Handshakes at once: fewer than the coordinator takes from one address.
+/// Concurrent handshakes: fewer than the coordinator accepts from one address.
 const DIALLING: usize = 32;
 
 fn main() {
@@ -61,7 +61,7 @@ async fn measure(daemon: &Path, (parties, chains, rounds): (u64, u64, u64), secu
     let ca = consortium::new_ca();
     let coordinator = Coordinator::start(daemon, &ca, folder.path());
     let names: Vec<String> = (0..parties).map(|i| format!("p{i:04}")).collect();
-    // The first connection makes what all share.
+    // The first connection initialises shared state.
     let alice = identity(&ca, folder.path(), Role::Analyst, "alice");
     let mut jobs = JobsClient::new(connect(&coordinator.url, &alice).await.unwrap());
     let before = coordinator.resident_kib();
@@ -78,11 +78,11 @@ async fn measure(daemon: &Path, (parties, chains, rounds): (u64, u64, u64), secu
         });
     }
     let mut attached = attaching.join_all().await;
-    // What handshakes left behind is given back, or it is not.
+    // Memory used by the handshakes may be freed meanwhile.
     tokio::time::sleep(Duration::from_millis(300)).await;
     let held = coordinator.resident_kib();
-    let (told, mut span) = mpsc::unbounded_channel();
-    let watch = Watch { coordinator: coordinator.child.id(), last: WARM + rounds, told };
+    let (moments, mut span) = mpsc::unbounded_channel();
+    let watch = Watch { coordinator: coordinator.child.id(), last: WARM + rounds, moments };
     attached[0].watch = Some(watch);
     let serving: Vec<_> = attached.into_iter().map(|party| tokio::spawn(party.serve())).collect();
     let job = job_toml(&names, chains, WARM + rounds + 5, secure);
@@ -90,7 +90,7 @@ async fn measure(daemon: &Path, (parties, chains, rounds): (u64, u64, u64), secu
     let opening = Moment::of(coordinator.child.id()).cpu_us;
     let job = jobs.submit(signed).await.unwrap().into_inner().job;
     let submitted = Instant::now();
-    let (asked, first, last) = (span.recv().await.unwrap(), span.recv().await.unwrap(), span.recv().await.unwrap());
+    let (opened, first, last) = (span.recv().await.unwrap(), span.recv().await.unwrap(), span.recv().await.unwrap());
     let running = coordinator.resident_kib();
     while !["finished", "failed"].contains(&state(&mut jobs, &job).await.as_str()) {
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -102,7 +102,7 @@ async fn measure(daemon: &Path, (parties, chains, rounds): (u64, u64, u64), secu
     serde_json::json!({
         "parties": parties, "chains": chains, "rounds": rounds,
         "cpu_us_per_party_round": (last.cpu_us - first.cpu_us) / (parties * rounds) as f64,
-        "open_cpu_ms": (asked.cpu_us - opening) / 1e3, "secure": secure, "open_ms": (asked.at - submitted).as_secs_f64() * 1e3,
+        "open_cpu_ms": (opened.cpu_us - opening) / 1e3, "secure": secure, "open_ms": (opened.at - submitted).as_secs_f64() * 1e3,
         "round_us": (last.at - first.at).as_secs_f64() * 1e6 / rounds as f64,
         "attached_kib_per_party": each(held), "running_kib_per_party": each(running), "resident_kib": running,
     })
@@ -118,7 +118,7 @@ fn identity(ca: &KeyedPem, folder: &Path, role: Role, name: &str) -> IdentityDir
     IdentityDir::load(&folder).unwrap()
 }
 
-/// A job that starts with its chains at once.
+/// A job whose chains start immediately.
 fn job_toml(parties: &[String], chains: u64, draws: u64, secure: bool) -> String {
     let names: Vec<String> = parties.iter().map(|name| format!("\"{name}\"")).collect();
     format!(
@@ -165,7 +165,7 @@ impl Coordinator {
     }
 }
 
-/// The coordinator's processor time at a moment.
+/// The coordinator's processor time at one moment.
 struct Moment {
     at: Instant,
     cpu_us: f64,
@@ -174,7 +174,7 @@ struct Moment {
 impl Moment {
     fn of(coordinator: u32) -> Self {
         let tasks = std::fs::read_dir(format!("/proc/{coordinator}/task")).unwrap();
-        // Nanoseconds on a processor; a thread that ended meanwhile has none.
+        // Nanoseconds on a processor; a thread that has ended has none.
         let on = |task: std::io::Result<std::fs::DirEntry>| {
             let text = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
             text.split_whitespace().next()?.parse::<f64>().ok()
@@ -183,11 +183,11 @@ impl Moment {
     }
 }
 
-/// Takes the times of the first and the last round that count.
+/// Records the times of the first and the last measured round.
 struct Watch {
     coordinator: u32,
     last: u64,
-    told: mpsc::UnboundedSender<Moment>,
+    moments: mpsc::UnboundedSender<Moment>,
 }
 
 struct Party {
@@ -201,7 +201,7 @@ struct Party {
     masks: Arc<Masks>,
 }
 
-/// What all parties of a masked job reckon alike, reckoned once: this process plays all of them.
+/// Digests shared by all parties of a masked job, computed once because this process simulates all of them.
 #[derive(Default)]
 struct Masks {
     roster: OnceCell<[u8; 32]>,
@@ -218,8 +218,8 @@ impl Masks {
         let roster = self.roster.get()?;
         let mut round = self.round.lock().unwrap();
         let known = round.filter(|(iteration, _)| *iteration == query.iteration);
-        let reckon = || (query.iteration, message_digest(roster, query.iteration, &query_from_wire(query.clone()).unwrap()));
-        Some(round.insert(known.unwrap_or_else(reckon)).1)
+        let compute = || (query.iteration, message_digest(roster, query.iteration, &query_from_wire(query.clone()).unwrap()));
+        Some(round.insert(known.unwrap_or_else(compute)).1)
     }
 }
 
@@ -264,9 +264,9 @@ impl Party {
         if let Some(watch) = &self.watch
             && [0, WARM, watch.last].contains(&query.iteration)
         {
-            let _ = watch.told.send(Moment::of(watch.coordinator));
+            let _ = watch.moments.send(Moment::of(watch.coordinator));
         }
-        // Some noise, from nowhere but the question.
+        // Pseudo-noise derived from the query alone.
         let releases =
             (0..query.proposals.len() as i64).map(|at| ((query.iteration as i64 * 977 + at * 131) % 2001 - 1000) << 20);
         let digest = self.masks.digest(&query);
@@ -283,7 +283,7 @@ impl Party {
         })
     }
 
-    /// The roster's digest, and what confirms it.
+    /// Returns the roster's digest and its confirmation.
     async fn enter(&mut self, job: &str, digest: [u8; 32], entries: &[RosterEntry]) -> ([u8; 32], Vec<u64>) {
         if entries.len() > WITH_KEYS {
             return (self.masks.roster(job, digest, entries).await, vec![0; CONFIRMATION_LANES]);
@@ -305,7 +305,7 @@ impl Party {
         mask_key::sign(&self.identity, job, spec_digest, &self.secret().public()).unwrap()
     }
 
-    /// A head like that of a ledger that has grown: every answer has a new one.
+    /// A new checkpoint for every answer, like that of a growing ledger.
     fn head(&mut self) -> Vec<u8> {
         self.entries += 1;
         [self.entries.to_le_bytes().as_slice(), &[7; 64]].concat()

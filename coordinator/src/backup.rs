@@ -1,7 +1,7 @@
-//! A backup is a folder with a copy of the store as it stood at one moment, and the draws of every job that had ended by then.
+//! Backup: a folder with a consistent copy of the store, and the draws of every job that had ended by then.
 //!
-//! Draws are complete before a job's end is stored, and are never written again: those of each ended job in the copy are the ones that belong to
-//! it. Draws of jobs that go on follow from the copied log, and are made anew by the coordinator that starts on it.
+//! A job's draws are complete before its end is stored and never change afterwards, so the draws in the backup belong to the
+//! copied store. Draws of unfinished jobs are recomputed from the copied log when a coordinator starts on it.
 
 use std::fs::{File, FileTimes};
 use std::io;
@@ -14,27 +14,28 @@ use crate::driver::Job;
 use crate::error::RunError;
 use crate::store::{copy, ended_jobs, inspect};
 
-/// What was copied.
+/// Counts of what a backup copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Copied {
+pub(crate) struct BackupCounts {
     /// Jobs in the copy.
     pub jobs: u64,
     /// Rounds in their logs.
     pub rounds: u64,
-    /// Jobs whose draws were copied.
-    pub drawn: u64,
-    /// Ended jobs whose draws are not kept any more.
-    pub without: u64,
+    /// Ended jobs whose draws were copied.
+    pub with_draws: u64,
+    /// Ended jobs whose draws are no longer kept.
+    pub without_draws: u64,
 }
 
-/// Copies store and draws into the new folder `to`, also while the coordinator runs; until all is there the folder has another name.
+/// Copies store and draws into the new folder `to`; safe while the coordinator runs. The folder has a temporary name until the
+/// copy is complete.
 ///
 /// # Errors
-/// A folder that is there already; the file system's; a store that is damaged.
-pub(crate) fn backup(config: &Config, to: &Path) -> Result<Copied, RunError> {
+/// An existing folder `to`; a file system error; a damaged store.
+pub(crate) fn backup(config: &Config, to: &Path) -> Result<BackupCounts, RunError> {
     let failed = |path: &Path, e: io::Error| RunError::System(format!("{}: {e}", path.display()));
     if to.try_exists().map_err(|e| failed(to, e))? {
-        return Err(RunError::Input(format!("{} is there already: name a folder that is not", to.display())));
+        return Err(RunError::Input(format!("{} already exists: name a new folder", to.display())));
     }
     if !config.store.is_file() {
         return Err(RunError::Input(format!("there is no store at {} yet", config.store.display())));
@@ -43,7 +44,7 @@ pub(crate) fn backup(config: &Config, to: &Path) -> Result<Copied, RunError> {
     draft.push(".new");
     let draft = PathBuf::from(draft);
     if draft.exists() {
-        // A backup that was cut short has left it.
+        // Left by an interrupted backup.
         std::fs::remove_dir_all(&draft).map_err(|e| failed(&draft, e))?;
     }
     let (store, draws) = (draft.join("coordinator.sqlite"), draft.join("draws"));
@@ -51,14 +52,14 @@ pub(crate) fn backup(config: &Config, to: &Path) -> Result<Copied, RunError> {
     let stored = |e: crate::store::StoreError| RunError::System(e.to_string());
     copy(&config.store, &store).map_err(stored)?;
     let (jobs, rounds) = inspect(&store).map_err(stored)?;
-    let mut copied = Copied { jobs, rounds, drawn: 0, without: 0 };
+    let mut copied = BackupCounts { jobs, rounds, with_draws: 0, without_draws: 0 };
     for job in ended_jobs(&store).map_err(stored)? {
-        let from = Job::draws_now(&config.draws, &job.id);
+        let from = Job::current_draws(&config.draws, &job.id);
         let name = from.file_name().unwrap_or_default();
         match copy_all(&from, &draws.join(name)) {
-            Ok(()) => copied.drawn += 1,
-            // Removed meanwhile, or before.
-            Err(e) if e.kind() == io::ErrorKind::NotFound => copied.without += u64::from(job.drew),
+            Ok(()) => copied.with_draws += 1,
+            // Removed just now, or earlier.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => copied.without_draws += u64::from(job.has_draws),
             Err(e) => return Err(failed(&from, e)),
         }
     }
@@ -67,7 +68,7 @@ pub(crate) fn backup(config: &Config, to: &Path) -> Result<Copied, RunError> {
     Ok(copied)
 }
 
-/// Copies a file, with its time and onto the disk, or a folder with all that is in it.
+/// Copies a file with its modification time and syncs it, or copies a folder recursively.
 fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
     if !from.is_dir() {
         let modified = from.metadata()?.modified()?;

@@ -1,4 +1,4 @@
-//! `conclave-coordinator run --check`: everything that can be looked at without changing anything.
+//! `conclave-coordinator run --check`: every check that changes nothing.
 
 use std::fs::{File, TryLockError};
 use std::io::Read;
@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::server::Credentials;
 use crate::store::{APPLICATION_ID, SCHEMA_VERSION};
 
-/// Looks at what the configuration in `path` names.
+/// Checks everything that the configuration at `path` names.
 pub(crate) fn check(path: &Path) -> Checks {
     let mut checks = Checks::default();
     let config = match Config::load(path) {
@@ -24,9 +24,9 @@ pub(crate) fn check(path: &Path) -> Checks {
     };
     checks.good("config", format!("{}: every key is known", path.display()));
     checks.found("identity", identity(&config));
-    let running = runs(&config.store);
+    let running = is_running(&config.store);
     if running {
-        checks.note("listen", format!("{} is not tried: a coordinator runs on this store", config.listen));
+        checks.note("listen", format!("{} was not tried: a coordinator is running on this store", config.listen));
     } else {
         checks.found("listen", port_free(config.listen));
     }
@@ -37,7 +37,7 @@ pub(crate) fn check(path: &Path) -> Checks {
     if let Some(address) = config.dashboard.filter(|address| !address.ip().is_loopback()) {
         checks.note(
             "dashboard",
-            format!("{address} can be reached by others: over TLS, with an analyst's certificate or the token"),
+            format!("{address} is reachable by others: served over TLS, and opened by an analyst's certificate or the token"),
         );
     }
     checks
@@ -49,9 +49,9 @@ fn identity(config: &Config) -> Result<String, String> {
     Ok(format!("{}: {}", config.identity.display(), identity.identity().uri()))
 }
 
-/// Whether another process holds the store.
-fn runs(store: &Path) -> bool {
-    let file = File::open(beside(store, ".lock"));
+/// Returns true if another process holds the store's lock.
+fn is_running(store: &Path) -> bool {
+    let file = File::open(with_suffix(store, ".lock"));
     file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
@@ -59,12 +59,12 @@ fn store(path: &Path, running: bool) -> Result<String, String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let place = writable(folder)?;
     if !path.exists() {
-        return Ok(format!("{} will be made; {place}", path.display()));
+        return Ok(format!("{} will be created; {place}", path.display()));
     }
-    // A log that has not been copied in may hold the first page: then the file alone can't tell.
-    if !running && !beside(path, "-wal").exists() {
+    // A write-ahead log that is not merged yet may hold the first page; the file alone is then inconclusive.
+    if !running && !with_suffix(path, "-wal").exists() {
         let foreign = |what: &str| format!("{}: {what}: name another file in `store`", path.display());
-        match marks(path).map_err(|e| format!("{}: {e}", path.display()))? {
+        match header_ids(path).map_err(|e| format!("{}: {e}", path.display()))? {
             Some((application, _)) if i64::from(application) != APPLICATION_ID => {
                 return Err(foreign("not a coordinator's store"));
             }
@@ -75,12 +75,12 @@ fn store(path: &Path, running: bool) -> Result<String, String> {
             None => return Err(foreign("not an SQLite file")),
         }
     }
-    Ok(format!("{} is there; {place}", path.display()))
+    Ok(format!("{} exists; {place}", path.display()))
 }
 
-/// `application_id` and `user_version`, read off the file's header (sqlite.org/fileformat.html, 1.3): opening a database, even to
-/// read, may make files beside it.
-fn marks(path: &Path) -> std::io::Result<Option<(u32, u32)>> {
+/// Reads `application_id` and `user_version` from the file's header (sqlite.org/fileformat.html, 1.3). Opening a database, even
+/// to read, may create files beside it.
+fn header_ids(path: &Path) -> std::io::Result<Option<(u32, u32)>> {
     let mut header = Vec::new();
     regular(path)?;
     File::open(path)?.take(100).read_to_end(&mut header)?;
@@ -88,7 +88,7 @@ fn marks(path: &Path) -> std::io::Result<Option<(u32, u32)>> {
     Ok(header.starts_with(b"SQLite format 3\0").then(|| Some((number(68)?, number(60)?))).flatten())
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
@@ -101,20 +101,20 @@ mod tests {
     use crate::store::Store;
 
     #[test]
-    fn stores_are_told_from_other_files() {
+    fn stores_are_distinguished_from_other_files() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c.sqlite");
-        assert!(store(&path, false).unwrap().contains("will be made"));
+        assert!(store(&path, false).unwrap().contains("will be created"));
         let (open, _) = Store::open(&path).unwrap();
-        assert!(runs(&path));
+        assert!(is_running(&path));
         open.close();
         drop(open);
-        assert!(!runs(&path));
+        assert!(!is_running(&path));
         assert_eq!(
-            marks(&path).unwrap().map(|(id, version)| (i64::from(id), i64::from(version))),
+            header_ids(&path).unwrap().map(|(id, version)| (i64::from(id), i64::from(version))),
             Some((APPLICATION_ID, SCHEMA_VERSION))
         );
-        assert!(store(&path, false).unwrap().contains("is there"));
+        assert!(store(&path, false).unwrap().contains("exists"));
         std::fs::write(&path, "text").unwrap();
         assert!(store(&path, false).unwrap_err().contains("not an SQLite file"));
     }

@@ -1,4 +1,4 @@
-//! The coordinator's clocks: the one on the wall, and one that nobody sets.
+//! The coordinator's clocks: wall clock and monotonic clock.
 
 use conclave_ops::clock::Clock;
 use tokio::time::Instant;
@@ -8,17 +8,17 @@ pub(crate) fn now_ms() -> i64 {
     Clock::Coordinator.now_ms()
 }
 
-/// A moment by both clocks: one to show, and one that nobody sets.
+/// One instant on both clocks: wall time to display, monotonic time to measure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Timestamp {
     /// Unix time in milliseconds.
     pub ms: i64,
-    /// To measure by.
+    /// Monotonic time.
     pub at: Instant,
 }
 
 impl Timestamp {
-    /// This one.
+    /// Reads both clocks.
     pub(crate) fn now() -> Self {
         Self { ms: now_ms(), at: Instant::now() }
     }

@@ -1,4 +1,4 @@
-//! `coordinator.toml`.
+//! The configuration file `coordinator.toml`.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -17,25 +17,25 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Folder with `certificate.pem`, `key.pem` and `ca.pem`.
     pub identity: PathBuf,
-    /// SQLite file of jobs and of the iteration log; made when missing.
+    /// SQLite file of jobs and the iteration log; created if missing.
     pub store: PathBuf,
-    /// Folder in which each job's Zarr store is written; made when missing.
+    /// Folder of the jobs' Zarr stores; created if missing.
     pub draws: PathBuf,
     /// Logs and metrics.
     pub ops: Settings,
-    /// File of revoked certificates, where one is kept.
+    /// File of revoked certificates, if there is one.
     pub revoked: Option<PathBuf>,
-    /// Where the dashboard is served; nowhere where it is not set.
+    /// Address of the dashboard; `None` disables it.
     pub dashboard: Option<SocketAddr>,
-    /// Whether it is served over TLS, with this coordinator's certificate; always where others can reach the address.
+    /// Serves the dashboard over TLS with this coordinator's certificate; always true for an address that others can reach.
     pub dashboard_tls: bool,
-    /// The file of the token that opens it; made when missing.
+    /// File of the token that opens the dashboard; created if missing.
     pub dashboard_token: PathBuf,
-    /// How much is done at once, and how much of it for one analyst.
+    /// Limits on concurrent work, in total and per analyst.
     pub bounds: Bounds,
-    /// Days for which an ended job's draws are kept; for ever where it is not set.
+    /// Days for which an ended job's draws are kept; `None` keeps them forever.
     pub keep_draws_days: Option<u32>,
-    /// Hosts under which it may be asked for, beside the loopback's own names and, over TLS, those in the certificate.
+    /// Host names that the dashboard accepts, besides the loopback's own names and, over TLS, those in the certificate.
     pub dashboard_hosts: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ impl Config {
     /// Reads a configuration file. Relative paths in it are relative to the file's folder.
     ///
     /// # Errors
-    /// [`RunError::Input`] that names the file, and the key at fault.
+    /// [`RunError::Input`], naming the file and the faulty key.
     pub fn load(path: &Path) -> Result<Self, RunError> {
         let named = |message: String| RunError::Input(format!("{}: {message}", path.display()));
         let text = std::fs::read_to_string(path)
@@ -95,10 +95,10 @@ impl Config {
         Self::parse(&text, folder).map_err(named)
     }
 
-    /// Parses a configuration's text; `folder` is what its relative paths are relative to.
+    /// Parses a configuration's text; relative paths are resolved against `folder`.
     ///
     /// # Errors
-    /// A sentence that names the key at fault.
+    /// A sentence that names the faulty key.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, String> {
         let table: toml::Table = toml::from_str(text).map_err(|e| e.to_string())?;
         keys::check(&table, &KEYS).map_err(|e| e.to_string())?;
@@ -111,7 +111,7 @@ impl Config {
         let dashboard_tls = raw.dashboard_tls.unwrap_or_else(|| dashboard.is_some_and(|address| !address.ip().is_loopback()));
         if let Some(address) = dashboard.filter(|_| !dashboard_tls) {
             web::loopback_only("dashboard", address)
-                .map_err(|refused| format!("{refused}; or leave `dashboard_tls` out, and it is served over TLS"))?;
+                .map_err(|refused| format!("{refused}; or remove `dashboard_tls` to serve it over TLS"))?;
         }
         let bounds = Bounds::default();
         let bounds = Bounds {
@@ -121,7 +121,7 @@ impl Config {
         };
         let keep_draws_days = raw.keep_draws_days.map(|days| match u32::try_from(days) {
             Ok(days) if (1..=36_500).contains(&days) => Ok(days),
-            _ => Err("`keep_draws_days` must be a number of days from 1 to 36500; without it draws are kept for ever".to_owned()),
+            _ => Err(format!("`keep_draws_days` must be from 1 to 36500 days, not {days}; omit it to keep draws forever")),
         });
         Ok(Self {
             bounds,
@@ -140,12 +140,12 @@ impl Config {
     }
 }
 
-/// A bound as written: a whole number, 1 or more.
-fn bound(key: &str, written: Option<i64>, otherwise: usize) -> Result<usize, String> {
+/// Parses a limit: an integer from 1 to 1000000.
+fn bound(key: &str, written: Option<i64>, default: usize) -> Result<usize, String> {
     match written.map(usize::try_from) {
-        None => Ok(otherwise),
+        None => Ok(default),
         Some(Ok(bound)) if (1..=1_000_000).contains(&bound) => Ok(bound),
-        Some(_) => Err(format!("`{key}` must be a number from 1 to 1000000")),
+        Some(_) => Err(format!("`{key}` must be from 1 to 1000000, not {}", written.unwrap_or_default())),
     }
 }
 
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_elsewhere_sees_the_dashboard_over_tls_alone() {
+    fn other_machines_see_the_dashboard_over_tls_alone() {
         let tls = |lines: &str| parse(&format!("{GOOD}{lines}\n")).unwrap().dashboard_tls;
         assert!(!tls("") && !tls("dashboard = \"127.0.0.1:8080\"") && !tls("dashboard = \"[::1]:8080\""));
         assert!(tls("dashboard = \"127.0.0.1:8080\"\ndashboard_tls = true"));

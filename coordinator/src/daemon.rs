@@ -1,4 +1,4 @@
-//! The coordinator from its configuration to its end: opened, serving, stopped.
+//! The coordinator's life cycle: open, serve, stop.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -19,10 +19,10 @@ use crate::registry::JobRegistry;
 use crate::server::{Credentials, serve, stopped};
 use crate::store::{Store, StoreError};
 
-/// How long connections may take to end once the coordinator stops.
+/// Time that connections have to end once the coordinator stops.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A coordinator that listens and has taken up its unfinished jobs, but does not serve yet.
+/// A coordinator that listens and has resumed its unfinished jobs, but does not serve yet.
 pub struct Coordinator {
     listener: TcpListener,
     address: SocketAddr,
@@ -33,7 +33,7 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// Loads the identity, locks and reads the store, binds the address.
+    /// Loads the identity, locks and reads the store, and binds the address.
     ///
     /// # Errors
     /// [`RunError`], naming the file or the address.
@@ -44,28 +44,28 @@ impl Coordinator {
             e => RunError::System(e.to_string()),
         })?;
         private_folder(&config.draws).map_err(|e| RunError::Input(format!("`draws` = {}: {e}", config.draws.display())))?;
-        // Absolute, so that the path in a result means something wherever it is read.
+        // Absolute, so that the path in a result is valid in any working directory.
         let draws = std::path::absolute(&config.draws).unwrap_or_else(|_| config.draws.clone());
         let unusable = |e: std::io::Error| RunError::System(format!("can't listen on {}: {e}", config.listen));
         let listener = TcpListener::bind(config.listen).await.map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
         let operations = Prepared::new(config).await?;
-        let party_registry = Arc::new(PartyRegistry::with_heads(loaded.parties, loaded.heads));
+        let party_registry = Arc::new(PartyRegistry::with_checkpoints(loaded.parties, loaded.checkpoints));
         let context = DriverContext { party_registry, store, counters: Arc::default(), limits: Limits::default() };
         let job_registry = JobRegistry::open(context.clone(), draws, loaded.jobs, true, config.bounds);
         Ok(Self { listener, address, credentials, job_registry, context, operations })
     }
 
-    /// The address that it listens on, with the actual port.
+    /// The listening address, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until `shutdown` resolves; then parties and watchers are told, draws are put on disk and the store is
-    /// closed. Unfinished jobs go on at the next start.
+    /// Serves until `shutdown` resolves; then notifies parties and watchers, writes the draws to disk and closes the store.
+    /// Unfinished jobs resume at the next start.
     ///
     /// # Errors
-    /// A server that can't be set up or fails.
+    /// A server that can't be set up, or that fails.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
         let (stop, stopping) = watch::channel(false);
         let Self { listener, address, credentials, job_registry, context, operations } = self;
@@ -73,8 +73,8 @@ impl Coordinator {
         let (reporter, health_service) = tonic_health::server::health_reporter();
         let health = Health { job_registry: Arc::clone(&job_registry), store: store.clone(), stopping: stopping.clone() };
         let operations = operations.show(context.clone(), health, reporter, address, Arc::clone(&credentials));
-        let mut told = stopping.clone();
-        let until_stopped = async move { stopped(&mut told).await };
+        let mut stop_signal = stopping.clone();
+        let until_stopped = async move { stopped(&mut stop_signal).await };
         let server = serve(listener, credentials, Arc::clone(&job_registry), context, stopping, health_service, until_stopped);
         tokio::pin!(server);
         let outcome = tokio::select! {
@@ -83,7 +83,7 @@ impl Coordinator {
                 tracing::info!("stopping");
                 job_registry.close().await;
                 stop.send_replace(true);
-                // Whoever holds a connection open longer is cut off.
+                // Connections that are still open after this time are cut.
                 tokio::time::timeout(GRACE, &mut server).await.unwrap_or(Ok(()))
             }
         };
@@ -95,7 +95,7 @@ impl Coordinator {
     }
 }
 
-/// Opens a coordinator and serves until `shutdown` resolves. `ready` hears the address once it listens.
+/// Opens a coordinator and serves until `shutdown` resolves. Calls `ready` with the address once it listens.
 ///
 /// # Errors
 /// [`RunError`].

@@ -1,5 +1,5 @@
-//! `conclave-coordinator doctor` looks at all that the coordinator depends on and says how to mend it. It changes nothing, takes no lock, and may be
-//! used before the coordinator runs and while it runs.
+//! `conclave-coordinator doctor`: checks everything that the coordinator depends on and prints remedies. It changes nothing and
+//! takes no lock, so it may be used before the coordinator runs and while it runs.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -13,25 +13,29 @@ use conclave_proto::tls::{IdentityDir, days_until, ends_soon};
 
 use crate::config::Config;
 use crate::driver::Job;
-use crate::operations::{Unwell, health_of};
+use crate::operations::{HealthProblem, health_of};
 use crate::retention::bytes_and_end;
 use crate::server::Credentials;
 use crate::store::{StoreError, ended_jobs, inspect};
 
-/// Less room than this ends in a full disk: the store fails, and jobs stop.
+/// Free space below which the check fails: a full disk fails the store, and jobs stop.
 const LEAST: u64 = 64 << 20;
-/// Less room than this earns a warning.
+/// Free space below which the check warns.
 const LITTLE: u64 = 1 << 30;
 
-/// Looks at everything.
+/// Runs every check.
 pub(crate) fn examine(file: &Path) -> Vec<Finding> {
     let config = match Config::load(file) {
         Ok(config) => config,
         Err(e) => {
-            return vec![Finding::fail("config", e.to_string(), "mend the configuration: nothing else can be looked at before")];
+            return vec![Finding::fail(
+                "config",
+                e.to_string(),
+                "correct the configuration first: every other check depends on it",
+            )];
         }
     };
-    let mut findings = vec![Finding::ok("config", format!("{} is in order", file.display())), identity(&config)];
+    let mut findings = vec![Finding::ok("config", format!("{} is valid", file.display())), identity(&config)];
     findings.extend(revoked(&config));
     findings.push(daemon(&config));
     findings.extend(store(&config));
@@ -42,7 +46,7 @@ pub(crate) fn examine(file: &Path) -> Vec<Finding> {
 
 fn identity(config: &Config) -> Finding {
     const CODE: &str = "identity";
-    const ISSUE: &str = "see docs/operator.md, Enrolment: certificate.pem, key.pem and ca.pem are to be in the folder `identity`";
+    const ISSUE: &str = "see docs/operator.md, Enrolment: the folder `identity` must contain certificate.pem, key.pem and ca.pem";
     if let Err(fault) = Credentials::of(config) {
         return Finding::fail(CODE, fault.to_string(), ISSUE);
     }
@@ -52,23 +56,23 @@ fn identity(config: &Config) -> Finding {
     };
     let now = SystemTime::now();
     if let Err(fault) = identity.check_at(now) {
-        return Finding::fail(CODE, fault.to_string(), "have it renewed: docs/operator.md, Renewal and revocation");
+        return Finding::fail(CODE, fault.to_string(), "renew it: see docs/operator.md, Renewal and revocation");
     }
     let expires = match identity.expires() {
         Ok(expires) => expires,
         Err(fault) => return Finding::fail(CODE, fault.to_string(), ISSUE),
     };
     let (own, ca) = (days_until(expires.certificate, now), days_until(expires.ca, now));
-    let found = format!("{}: its certificate ends in {own} days, the CA in {ca}", identity.identity());
+    let found = format!("{}: its certificate expires in {own} days, the CA in {ca} days", identity.identity());
     if ends_soon(expires.certificate, now) {
         return Finding::warn(
             CODE,
             found,
-            "conclave ca request --renew, and have the request signed before then: no restart is needed",
+            "run conclave ca request --renew and have the request signed before then; no restart is needed",
         );
     }
     if ends_soon(expires.ca, now) {
-        return Finding::warn(CODE, found, "ask for the next CA's certificate, and put both into ca.pem of every member");
+        return Finding::warn(CODE, found, "obtain the next CA's certificate, and put both into ca.pem of every member");
     }
     Finding::ok(CODE, found)
 }
@@ -78,7 +82,7 @@ fn revoked(config: &Config) -> Option<Finding> {
     let path = config.revoked.as_deref()?;
     Some(match conclave_proto::revoked::RevokedFile::at(path).read() {
         Ok(_) => Finding::ok(CODE, format!("{} can be read", path.display())),
-        Err(fault) => Finding::fail(CODE, fault.message, "as long as it can't be read nobody is let in"),
+        Err(fault) => Finding::fail(CODE, fault.message, "make it readable: no member can connect until then"),
     })
 }
 
@@ -86,9 +90,9 @@ fn daemon(config: &Config) -> Finding {
     const CODE: &str = "daemon";
     match health_of(&config.store) {
         Ok(state) => Finding::ok(CODE, format!("serves on {}, process {}", state.address, state.pid)),
-        Err(Unwell::NotServing(why)) => Finding::fail(CODE, why, "see its log; mend the cause, and restart it"),
-        Err(Unwell::NotRunning(_)) => match port_free(config.listen) {
-            Ok(free) => Finding::skipped(CODE, format!("the coordinator does not run; {free}")),
+        Err(HealthProblem::NotServing(why)) => Finding::fail(CODE, why, "see its log, fix the cause and restart it"),
+        Err(HealthProblem::NotRunning(_)) => match port_free(config.listen) {
+            Ok(free) => Finding::skipped(CODE, format!("the coordinator is not running; {free}")),
             Err(taken) => Finding::fail(CODE, taken, "two programs can't listen on one address"),
         },
     }
@@ -97,39 +101,39 @@ fn daemon(config: &Config) -> Finding {
 fn store(config: &Config) -> Vec<Finding> {
     let path = config.store.display();
     if !config.store.exists() {
-        let skipped = |code| Finding::skipped(code, format!("{path} will be made at the first start"));
+        let skipped = |code| Finding::skipped(code, format!("{path} will be created at the first start"));
         return vec![skipped("store"), skipped("draws")];
     }
     match inspect(&config.store) {
         Ok((jobs, rounds)) => {
             let size = in_words(database_bytes(&config.store));
-            vec![Finding::ok("store", format!("{path} is whole: {jobs} jobs, {rounds} rounds, {size}")), draws(config)]
+            vec![Finding::ok("store", format!("{path} is intact: {jobs} jobs, {rounds} rounds, {size}")), draws(config)]
         }
         Err(e @ StoreError::Damaged { .. }) => vec![
             Finding::fail(
                 "store",
                 e.to_string(),
-                "stop the coordinator, and restore the newest backup: docs/operator.md, Backup",
+                "stop the coordinator and restore the newest backup: see docs/operator.md, Backup",
             ),
             Finding::skipped("draws", "the store can't be read"),
         ],
         Err(e) => vec![
-            Finding::fail("store", e.to_string(), "check the path `store`, and that this user may read it"),
+            Finding::fail("store", e.to_string(), "check the path `store` and that this user may read it"),
             Finding::skipped("draws", "the store can't be read"),
         ],
     }
 }
 
-/// Every ended job's draws, each file read to its end.
+/// Checks every ended job's draws by reading each file to its end.
 fn draws(config: &Config) -> Finding {
     const CODE: &str = "draws";
     let jobs = match ended_jobs(&config.store) {
         Ok(jobs) => jobs,
-        Err(e) => return Finding::fail(CODE, e.to_string(), "check the path `store`, and that this user may read it"),
+        Err(e) => return Finding::fail(CODE, e.to_string(), "check the path `store` and that this user may read it"),
     };
     let (mut kept, mut gone, mut bytes, mut damaged) = (0, 0, 0, Vec::new());
-    for job in jobs.iter().filter(|job| job.drew) {
-        let path = Job::draws_now(&config.draws, &job.id);
+    for job in jobs.iter().filter(|job| job.has_draws) {
+        let path = Job::current_draws(&config.draws, &job.id);
         match bytes_and_end(&path) {
             Ok(None) => gone += 1,
             Ok(Some((size, _))) => {
@@ -140,14 +144,14 @@ fn draws(config: &Config) -> Finding {
         }
     }
     let found = format!("{kept} ended jobs have their draws in {}, {}", config.draws.display(), in_words(bytes));
-    let found = if gone > 0 { format!("{found}; those of {gone} are not kept any more") } else { found };
+    let found = if gone > 0 { format!("{found}; the draws of {gone} more are no longer kept") } else { found };
     match (damaged.as_slice(), config.keep_draws_days) {
         ([first, ..], _) => Finding::fail(
             CODE,
             format!("draws of {} jobs can't be read. {first}", damaged.len()),
-            "put the job's file back from the newest backup; its summary and log are in the store",
+            "restore the job's file from the newest backup; its summary and log are in the store",
         ),
-        ([], None) => Finding::ok(CODE, format!("{found}; kept for ever")),
+        ([], None) => Finding::ok(CODE, format!("{found}; kept forever")),
         ([], Some(days)) => Finding::ok(CODE, format!("{found}; kept for {days} days")),
     }
 }
@@ -155,7 +159,7 @@ fn draws(config: &Config) -> Finding {
 fn readable(path: &Path) -> Result<(), String> {
     let files = StoreFiles::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let names = files.names().map_err(|e| format!("{}: {e}", path.display()))?;
-    // Each member of one file has its checksum, which is compared.
+    // Each member of a one-file store has a checksum, which reading verifies.
     names.iter().try_for_each(|name| files.read(name).map(drop).map_err(|e| format!("{}: {e}", files.path(name).display())))
 }
 
@@ -170,14 +174,14 @@ fn disk(config: &Config) -> Vec<Finding> {
             continue;
         }
         let Some(free) = existing(folder).as_deref().and_then(free_bytes) else {
-            findings.push(Finding::skipped(CODE, format!("how much room {} has can't be told", folder.display())));
+            findings.push(Finding::skipped(CODE, format!("the free space of {} is unknown", folder.display())));
             continue;
         };
         let found = format!("{} free for {what} in {}", in_words(free), folder.display());
         findings.push(match free {
-            0..LEAST => Finding::fail(CODE, found, "make room: a full disk fails the store, and no job goes on"),
+            0..LEAST => Finding::fail(CODE, found, "free some space: a full disk fails the store and stops every job"),
             LEAST..LITTLE => {
-                Finding::warn(CODE, found, "make room before the next job; conclave-coordinator prune removes old draws")
+                Finding::warn(CODE, found, "free some space before the next job; conclave-coordinator prune removes old draws")
             }
             _ => Finding::ok(CODE, found),
         });
@@ -187,7 +191,7 @@ fn disk(config: &Config) -> Vec<Finding> {
 
 #[cfg(not(unix))]
 fn permissions(_: &Config) -> Vec<Finding> {
-    vec![Finding::skipped("permissions", "file modes are looked at on Unix alone")]
+    vec![Finding::skipped("permissions", "file modes are checked on Unix only")]
 }
 
 #[cfg(unix)]
@@ -209,12 +213,12 @@ fn permissions(config: &Config) -> Vec<Finding> {
     for folder in [folder_of(&config.store), config.identity.as_path()] {
         findings.extend(mode(folder).filter(|mode| mode & 0o002 != 0).map(|mode| {
             let path = folder.display();
-            let found = format!("everybody on this machine may replace files in {path} (mode {mode:03o})");
+            let found = format!("every user of this machine can replace files in {path} (mode {mode:03o})");
             Finding::fail(CODE, found, format!("chmod o-w {path}"))
         }));
     }
     if findings.is_empty() {
-        findings.push(Finding::ok(CODE, "key, store, draws and token are the coordinator's alone"));
+        findings.push(Finding::ok(CODE, "the modes of key, store, draws and token are safe"));
     }
     findings
 }

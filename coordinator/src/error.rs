@@ -1,20 +1,20 @@
-//! What stops the daemon from starting or running.
+//! Errors that stop the daemon.
 
 use std::process::ExitCode;
 
-/// Why the coordinator did not start, or stopped.
+/// Reason why the coordinator did not start, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The configuration, the identity folder or the command line is wrong: exit code 2.
     #[error("{0}")]
     Input(String),
-    /// The machine said no (a port in use, a full disk, a locked store): exit code 1.
+    /// The machine failed (a port in use, a full disk, a locked store): exit code 1.
     #[error("{0}")]
     System(String),
 }
 
 impl RunError {
-    /// The process's exit code.
+    /// Exit code of the process.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Input(_) => ExitCode::from(2),

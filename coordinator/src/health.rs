@@ -1,4 +1,4 @@
-//! Whether the coordinator does its work, told truthfully: to peers by gRPC, to its operator by HTTP and by a file.
+//! Health of the coordinator, reported to peers by gRPC and to its operator by HTTP and a file.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use tonic_health::server::HealthReporter;
 use crate::registry::JobRegistry;
 use crate::store::Store;
 
-/// How often it is looked at.
-const LOOK: Duration = Duration::from_millis(500);
+/// Interval between checks.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What decides it: the store takes what is written, and nobody has told the coordinator to stop.
+/// Inputs of the health check: whether the store accepts writes, and whether the coordinator is stopping.
 #[derive(Debug, Clone)]
 pub(crate) struct Health {
     pub(crate) job_registry: Arc<JobRegistry>,
@@ -23,10 +23,10 @@ pub(crate) struct Health {
 }
 
 impl Health {
-    /// Whether jobs are taken in and run at this moment.
+    /// Checks that jobs are accepted and run at this moment.
     ///
     /// # Errors
-    /// In a few words, why not.
+    /// A short reason why not.
     pub(crate) fn now(&self) -> Result<(), String> {
         if *self.stopping.borrow() || self.job_registry.is_closed() {
             return Err("the coordinator is stopping".to_owned());
@@ -34,10 +34,10 @@ impl Health {
         self.store.check().map_err(|failure| failure.to_string())
     }
 
-    /// Keeps gRPC's health service true, of each of `services` and of the server as a whole, whose name is empty.
-    /// Ends once the coordinator stops: it does not serve again.
+    /// Keeps gRPC's health service up to date for each of `services` and for the server as a whole, whose name is empty. Ends
+    /// once the coordinator stops, because it does not serve again.
     pub(crate) async fn report(mut self, reporter: HealthReporter, services: [&'static str; 2]) {
-        // A member asks so whether the two understand each other, before it attaches.
+        // By this status a member learns, before it attaches, whether both ends speak a common protocol.
         for protocol in OLDEST_PROTOCOL..=PROTOCOL {
             reporter.set_service_status(protocol_service(protocol), ServingStatus::Serving).await;
         }
@@ -55,7 +55,7 @@ impl Health {
                 return;
             }
             tokio::select! {
-                () = tokio::time::sleep(LOOK) => {}
+                () = tokio::time::sleep(CHECK_INTERVAL) => {}
                 stopped = self.stopping.changed() => if stopped.is_err() { return },
             }
         }

@@ -1,15 +1,15 @@
-//! The coordinator: takes in analysts' jobs, asks the parties, runs the chains, keeps the draws.
+//! The coordinator: accepts analysts' jobs, queries the parties, runs the chains, stores the draws.
 //!
-//! Nothing here ever sees a record. What it holds (proposals, noised integers, decisions) is what every outsider of a
-//! party is taken to see, and is worth protecting from loss, not from reading.
+//! No record ever reaches it. By assumption, every outsider of a party sees its data (proposals, noised integers, decisions).
+//! They need protection from loss, not from being read.
 //!
-//! - [`server`]: gRPC over mutual TLS. [`party_registry`]: which parties are attached, and whose messages go to which job.
-//! - [`registry`]: all jobs. [`driver`]: one job's task. [`store`]: jobs and the iteration log, in SQLite.
-//! - [`dashboard`]: pages for people. [`live`]: what they and `conclave watch` show of chains.
-//! - [`retention`]: how long draws are kept. [`backup`], [`doctor`]: copies of it all, and whether it is in order.
-//! - [`daemon`]: all of them together.
+//! - [`server`]: gRPC over mutual TLS. [`party_registry`]: attached parties, and the routing of their messages to jobs.
+//! - [`registry`]: all jobs. [`driver`]: the task of one job. [`store`]: jobs and the iteration log, in SQLite.
+//! - [`dashboard`]: web pages. [`live`]: running chains, as the pages and `conclave watch` show them.
+//! - [`retention`]: removal of old draws. [`backup`], [`doctor`]: copies and checks of everything.
+//! - [`daemon`]: all of these together.
 //!
-//! Draws and results are of the crate `conclave_draws`.
+//! The crate `conclave_draws` defines draws and results.
 #![forbid(unsafe_code)]
 
 mod backup;

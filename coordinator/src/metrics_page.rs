@@ -1,4 +1,4 @@
-//! The coordinator's page of metrics. All of it is public by nature: no record comes here.
+//! The coordinator's metrics page. All of it is public by nature: no record reaches the coordinator.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,12 +10,12 @@ use conclave_ops::{Page, Source, disk, page};
 
 use crate::driver::DriverContext;
 use crate::health::Health;
-use crate::registry::{JobRegistry, Whose};
+use crate::registry::{JobFilter, JobRegistry};
 use crate::status::{State, Status};
 
-/// Running jobs that have lines of their own on the page; the counts of jobs are of all.
+/// Maximum number of running jobs with lines of their own; the counts cover all jobs.
 const MAX_JOBS: usize = 50;
-/// Parties that have lines of their own.
+/// Maximum number of parties with lines of their own.
 const MAX_PARTIES: usize = 100;
 
 /// The coordinator's page.
@@ -38,7 +38,7 @@ impl Source for CoordinatorPage {
         write_running(page, &running)?;
         page.gauges(
             "conclave_coordinator_waiting_since_timestamp_seconds",
-            "Parties that jobs wait for, and since when the longest of those waits, Unix time",
+            "Start of the longest wait for a party that jobs wait for, Unix time",
             "party",
             waiting,
         )?;
@@ -46,13 +46,13 @@ impl Source for CoordinatorPage {
         let attached = seen.iter().filter(|(_, here)| *here).count();
         page.gauge("conclave_coordinator_parties_attached", "Parties whose stream is open", attached as f64)?;
         let here = seen.into_iter().take(MAX_PARTIES).map(|(party, here)| (party, f64::from(u8::from(here))));
-        let help = "1 for a party whose stream is open, 0 for one whose was";
+        let help = "1 for a party whose stream is open, 0 for one that attached before";
         page.gauges("conclave_coordinator_party_attached", help, "party", here)?;
         self.context.counters.write(page)?;
         self.write_store(page)?;
         let pem = std::fs::read_to_string(&self.certificate).unwrap_or_default();
         if let Ok(end) = conclave_proto::ca::not_after(&pem) {
-            let help = "When the coordinator's certificate ends, Unix time";
+            let help = "Expiry of the coordinator's certificate, Unix time";
             page.gauge("conclave_coordinator_certificate_expiry_timestamp_seconds", help, page::unix_seconds(end))?;
         }
         Ok(())
@@ -63,7 +63,7 @@ impl Source for CoordinatorPage {
     }
 }
 
-/// A running job's numbers.
+/// Figures of a running job.
 struct Running {
     job: String,
     rounds: f64,
@@ -74,13 +74,13 @@ struct Running {
 type Lines = Vec<(String, f64)>;
 
 impl CoordinatorPage {
-    /// Jobs by state, those that run, and the parties waited for.
+    /// Jobs by state, running jobs, and the parties waited for.
     fn jobs(&self) -> (Lines, Vec<Running>, Lines) {
         let mut states: BTreeMap<&'static str, f64> = State::ALL.iter().map(|state| (state.as_str(), 0.0)).collect();
         let (mut running, mut waiting) = (Vec::new(), BTreeMap::<String, f64>::new());
-        self.job_registry.each(&Whose::Everybodys, |status: &Status| {
+        self.job_registry.for_each(&JobFilter::All, |status: &Status| {
             *states.entry(status.state.as_str()).or_default() += 1.0;
-            if status.state.ended() {
+            if status.state.has_ended() {
                 return;
             }
             if status.iteration > 0 && running.len() < MAX_JOBS {
@@ -105,13 +105,9 @@ impl CoordinatorPage {
 
     fn write_store(&self, page: &mut Page<'_>) -> fmt::Result {
         let store = &self.context.store;
-        page.histogram(
-            "conclave_coordinator_store_commit_seconds",
-            "How long a commit of the store took",
-            store.commit_seconds(),
-        )?;
+        page.histogram("conclave_coordinator_store_commit_seconds", "Duration of the store's commits", store.commit_seconds())?;
         let failed = f64::from(u8::from(store.check().is_err()));
-        page.gauge("conclave_coordinator_store_failed", "1 where the store can't be written any more", failed)?;
+        page.gauge("conclave_coordinator_store_failed", "1 if the store can no longer be written", failed)?;
         page.gauge("conclave_coordinator_store_bytes", "Size of the store", disk::database_bytes(&self.store) as f64)?;
         let folder = self.store.parent().unwrap_or(&self.store);
         match disk::free_bytes(folder) {
@@ -124,7 +120,7 @@ impl CoordinatorPage {
 fn write_running(page: &mut Page<'_>, running: &[Running]) -> fmt::Result {
     let of = |value: fn(&Running) -> f64| running.iter().map(move |job| (job.job.clone(), value(job)));
     page.gauges("conclave_coordinator_job_rounds", "Rounds of a job that has not ended", "job", of(|j| j.rounds))?;
-    page.gauges("conclave_coordinator_job_draws", "Its kept draws per chain", "job", of(|j| j.draws))?;
-    let help = "Its acceptance rate in the phase that it is in";
+    page.gauges("conclave_coordinator_job_draws", "Kept draws per chain of a job that has not ended", "job", of(|j| j.draws))?;
+    let help = "Acceptance rate of a job in its current phase";
     page.gauges("conclave_coordinator_job_acceptance_rate", help, "job", of(|j| j.acceptance_rate))
 }

@@ -1,4 +1,4 @@
-//! What shows the coordinator to whoever runs it, beside its work: the page of metrics and its state of health.
+//! Monitoring beside the coordinator's work: metrics page, dashboard, health and state file.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::metrics_page::CoordinatorPage;
 use crate::retention;
 use crate::server::{self, Credentials};
 
-/// What is ready before the coordinator serves.
+/// Listeners that are bound before the coordinator serves.
 pub(crate) struct Prepared {
     endpoint: Option<Endpoint>,
     site: Option<Site>,
@@ -30,10 +30,10 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Takes the addresses of metrics and dashboard, where there are to be any.
+    /// Binds the addresses of metrics and dashboard, if configured.
     ///
     /// # Errors
-    /// An address that can't be had.
+    /// An address that can't be bound.
     pub(crate) async fn new(config: &Config) -> Result<Self, RunError> {
         let endpoint = match config.ops.metrics {
             Some(address) => Some(Endpoint::bind(address).await.map_err(RunError::System)?),
@@ -50,7 +50,7 @@ impl Prepared {
         Ok(Self { endpoint, site, config: config.clone() })
     }
 
-    /// Shows the coordinator from now on.
+    /// Starts the monitoring tasks.
     pub(crate) fn show(
         self,
         context: DriverContext,
@@ -63,7 +63,7 @@ impl Prepared {
         match StateFile::hold(&state::path_of(&self.config.store)) {
             Ok(file) => drop(tasks.spawn(announce(file, health.clone(), address))),
             Err(error) => {
-                tracing::warn!(%error, "the state file can't be held: `health` will not know that this coordinator runs")
+                tracing::warn!(%error, "the state file can't be locked: `health` will not know that this coordinator runs")
             }
         }
         tasks.spawn(retention::watch(self.config.clone()));
@@ -94,31 +94,31 @@ impl Prepared {
     }
 }
 
-/// Runs beside the coordinator's work.
+/// Tasks that run beside the coordinator's work.
 pub(crate) struct Operations(JoinSet<()>);
 
 impl Operations {
-    /// Ends it; nothing of it holds the store any more then.
+    /// Ends the tasks; none of them holds the store afterwards.
     pub(crate) async fn end(mut self) {
         self.0.shutdown().await;
     }
 }
 
-/// How often a running coordinator says that it does.
+/// Interval at which a running coordinator updates its state file.
 const ANNOUNCE: Duration = Duration::from_secs(5);
-/// One that has said nothing for so long hangs.
+/// Age of the state file from which the coordinator counts as hung.
 const SILENT_MS: i64 = 30_000;
 
-/// What a running coordinator says of itself in `<store>.state`.
+/// Content of `<store>.state`, written by a running coordinator.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct State {
-    /// Its process.
+    /// Process id.
     pub(crate) pid: u32,
-    /// The address that it listens on.
+    /// Listening address.
     pub(crate) address: SocketAddr,
-    /// Why it does not serve.
+    /// Reason why it does not serve.
     pub(crate) problem: Option<String>,
-    /// When it said so, Unix time in milliseconds.
+    /// Time of writing, Unix time in milliseconds.
     pub(crate) said_ms: i64,
 }
 
@@ -133,28 +133,31 @@ async fn announce(mut file: StateFile, health: Health, address: SocketAddr) {
     }
 }
 
-/// How the coordinator on this store is; `Ok` where it serves.
+/// Health of the coordinator on this store; `Ok` if it serves.
 ///
 /// # Errors
-/// [`Unwell`], with the words to say.
-pub(crate) fn health_of(store: &Path) -> Result<State, Unwell> {
+/// [`HealthProblem`], with a message.
+pub(crate) fn health_of(store: &Path) -> Result<State, HealthProblem> {
     match state::read::<State>(&state::path_of(store)) {
-        None => Err(Unwell::NotRunning(format!("no coordinator runs on {}", store.display()))),
-        Some(None) => Err(Unwell::NotServing("a coordinator runs, and has not said anything yet".to_owned())),
-        Some(Some(State { problem: Some(problem), .. })) => Err(Unwell::NotServing(problem)),
+        None => Err(HealthProblem::NotRunning(format!("no coordinator runs on {}", store.display()))),
+        Some(None) => Err(HealthProblem::NotServing("a coordinator runs, but has not written its state yet".to_owned())),
+        Some(Some(State { problem: Some(problem), .. })) => Err(HealthProblem::NotServing(problem)),
         Some(Some(state)) if now_ms() - state.said_ms > SILENT_MS => {
             let seconds = (now_ms() - state.said_ms) / 1000;
-            Err(Unwell::NotServing(format!("the coordinator, process {}, has said nothing for {seconds} s", state.pid)))
+            Err(HealthProblem::NotServing(format!(
+                "the coordinator, process {}, has not updated its state for {seconds} s",
+                state.pid
+            )))
         }
         Some(Some(state)) => Ok(state),
     }
 }
 
-/// Why a coordinator can't be used.
+/// Reason why a coordinator can't be used.
 #[derive(Debug)]
-pub(crate) enum Unwell {
-    /// Nobody is there.
+pub(crate) enum HealthProblem {
+    /// No coordinator runs.
     NotRunning(String),
-    /// Somebody is, and does not do its work.
+    /// A coordinator runs, but does not serve.
     NotServing(String),
 }

@@ -1,4 +1,4 @@
-//! What a job's driver hears of its parties.
+//! Events that a job's driver receives about its parties.
 
 use conclave_common::query::PartyMetadata;
 use conclave_proto::convert::AnswerStatus;
@@ -9,41 +9,41 @@ use conclave_proto::v1;
 
 use crate::send_queue::SendQueue;
 
-/// What a job's driver hears about the party at `party` in its list.
+/// An event at one party of a job.
 #[derive(Debug)]
 pub(crate) struct PartyEvent {
     /// Position in the job's list of parties.
     pub party: usize,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// What can happen at a party.
+/// Kinds of event at a party.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// It attached, or attached anew; what was sent on an older stream may be lost.
+    /// It attached, perhaps again; frames sent on an older stream may be lost.
     Attached(SendQueue),
     /// Its stream ended.
     Detached,
-    /// It said something about this job.
-    Said(Message),
+    /// It sent a message about this job.
+    Received(Message),
 }
 
-/// A party's word on one job, parsed.
+/// A party's parsed message about one job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Message {
-    /// The job is open, on this; its answers leave by this delay, where the party holds them back and says so, and under masks of this key,
-    /// where the job says so.
+    /// The job is open, with this metadata. Includes the reply delay, if the party holds back replies and reports it, and the
+    /// masking key, if the job masks its answers.
     Opened(PartyMetadata, Option<AnswerDelay>, Option<Box<v1::MaskKey>>),
-    /// The party has entered the roster of all parties' keys.
+    /// The party has confirmed the roster of all parties' keys.
     RosterAccepted(v1::RosterAccepted),
     /// The party's owner has yet to decide.
     Pending,
-    /// The party can't answer until its owner has mended something.
+    /// The party can't answer until its owner acts, for this reason.
     HeldUp(String),
     /// The party has no room for the job until others have ended.
     Full(String),
-    /// The party won't take part.
+    /// The party refuses to take part.
     Refused(Fault),
     /// An answer to a round's queries: releases in lattice units, one per query, or the refusal.
     Answer {
@@ -51,9 +51,9 @@ pub(crate) enum Message {
         iteration: u64,
         /// Releases or refusal.
         outcome: Result<Vec<i64>, AnswerStatus>,
-        /// Of a masked answer, which message it is of.
+        /// For a masked answer, the message that it answers.
         echo: Option<Echo>,
     },
-    /// Something that no party of this protocol sends.
+    /// A message that violates the protocol.
     Malformed(String),
 }

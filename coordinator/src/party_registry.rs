@@ -1,4 +1,4 @@
-//! Which parties are attached, and which job's driver hears whom.
+//! Attached parties, and the routing of their messages to the jobs' drivers.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,13 +10,13 @@ use tokio::sync::{mpsc, oneshot};
 use crate::party_event::{Event, Message, PartyEvent};
 use crate::send_queue::SendQueue;
 
-/// Length of a ledger head: number, hash, MAC.
-const HEAD_BYTES: usize = 72;
+/// Length of a checkpoint: number, hash, MAC.
+const CHECKPOINT_BYTES: usize = 72;
 
-/// Ends of jobs that a party is told of when it attaches: it was away, or its stream died, when the last of them ended.
+/// Maximum number of ended jobs reported to a party that attaches: it may have been away, or its stream broken, when they ended.
 const MOST_ENDS: usize = 128;
 
-/// The register of attached parties: a switchboard between their streams and the jobs' drivers.
+/// Registry of attached parties, which routes messages between their streams and the jobs' drivers.
 #[derive(Debug, Default)]
 pub(crate) struct PartyRegistry {
     inner: Mutex<Inner>,
@@ -28,20 +28,20 @@ struct Inner {
     seen: BTreeSet<String>,
     jobs: HashMap<Arc<str>, Subscription>,
     generations: u64,
-    /// The newest ledger head that each party has given away.
-    heads: HashMap<String, Vec<u8>>,
-    /// The last ends of each party's jobs. A party that knows of them already does nothing.
+    /// The newest checkpoint that each party has published.
+    checkpoints: HashMap<String, Vec<u8>>,
+    /// The last ends of each party's jobs. A party that knows of them already ignores them.
     ends: HashMap<String, VecDeque<CloseJob>>,
-    /// Questions about the budget that are not answered, by number: whom, and who waits.
+    /// Unanswered budget requests, by number: the party asked, and the waiting caller.
     budgets: HashMap<u64, (String, oneshot::Sender<BudgetTold>)>,
-    budgets_asked: u64,
+    budget_requests: u64,
 }
 
 #[derive(Debug)]
 struct Attachment {
     generation: u64,
     queue: SendQueue,
-    /// Dropped to tell an older stream that a newer one took its place.
+    /// Dropped to notify an older stream that a newer one took its place.
     _replaced: oneshot::Sender<()>,
 }
 
@@ -52,27 +52,27 @@ struct Subscription {
     events: mpsc::UnboundedSender<PartyEvent>,
 }
 
-/// A stream's hold on its party's place.
+/// A stream's claim to its party's place.
 #[derive(Debug)]
 pub(crate) struct AttachedStream {
-    /// Which attachment this is.
+    /// Number of this attachment.
     pub generation: u64,
-    /// Whether it took the place of an older stream.
+    /// True if it took the place of an older stream.
     pub replaced_another: bool,
     /// Resolves when a newer stream takes this one's place.
     pub replaced: oneshot::Receiver<()>,
 }
 
 impl PartyRegistry {
-    /// A registry that knows the parties of earlier runs.
+    /// Creates a registry that knows the parties of earlier runs.
     #[cfg(test)]
     pub(crate) fn new(seen: BTreeSet<String>) -> Self {
-        Self::with_heads(seen, HashMap::new())
+        Self::with_checkpoints(seen, HashMap::new())
     }
 
-    /// A registry that knows the parties of earlier runs, and their ledgers' heads.
-    pub(crate) fn with_heads(seen: BTreeSet<String>, heads: HashMap<String, Vec<u8>>) -> Self {
-        Self { inner: Mutex::new(Inner { seen, heads, ..Inner::default() }) }
+    /// Creates a registry that knows the parties of earlier runs and their checkpoints.
+    pub(crate) fn with_checkpoints(seen: BTreeSet<String>, checkpoints: HashMap<String, Vec<u8>>) -> Self {
+        Self { inner: Mutex::new(Inner { seen, checkpoints, ..Inner::default() }) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -80,7 +80,7 @@ impl PartyRegistry {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Attaches a party, in place of its older stream if it has one, and tells its jobs.
+    /// Attaches a party, in place of its older stream if it has one, and notifies its jobs.
     pub(crate) fn attach(&self, party: &str, queue: SendQueue) -> AttachedStream {
         let mut inner = self.lock();
         inner.generations += 1;
@@ -90,7 +90,7 @@ impl PartyRegistry {
         let replaced_another = inner.attached.insert(party.to_owned(), attachment).is_some();
         inner.seen.insert(party.to_owned());
         inner.ends.get(party).into_iter().flatten().for_each(|end| queue.send(Body::CloseJob(end.clone())));
-        inner.tell(party, || Event::Attached(queue.clone()));
+        inner.notify(party, || Event::Attached(queue.clone()));
         AttachedStream { generation, replaced_another, replaced }
     }
 
@@ -99,19 +99,19 @@ impl PartyRegistry {
         let mut inner = self.lock();
         if inner.attached.get(party).is_some_and(|a| a.generation == generation) {
             inner.attached.remove(party);
-            inner.tell(party, || Event::Detached);
+            inner.notify(party, || Event::Detached);
         }
     }
 
-    /// Passes a party's word on to the driver of the job; false when this coordinator runs no such job with it.
+    /// Delivers a party's message to the driver of the job; false if this coordinator runs no such job with the party.
     pub(crate) fn deliver(&self, party: &str, job: &str, message: Message) -> bool {
         let inner = self.lock();
         let Some(subscription) = inner.jobs.get(job) else { return false };
         let Some(position) = subscription.parties.get(party).copied() else { return false };
-        subscription.events.send(PartyEvent { party: position, event: Event::Said(message) }).is_ok()
+        subscription.events.send(PartyEvent { party: position, event: Event::Received(message) }).is_ok()
     }
 
-    /// Registers a job's driver. Parties attached already come as [`Event::Attached`] first.
+    /// Registers a job's driver. Parties that are attached already are reported first, as [`Event::Attached`].
     pub(crate) fn subscribe(&self, job: Arc<str>, parties: &[String]) -> mpsc::UnboundedReceiver<PartyEvent> {
         let (events, receiver) = mpsc::unbounded_channel();
         let mut inner = self.lock();
@@ -126,7 +126,7 @@ impl PartyRegistry {
         receiver
     }
 
-    /// A job has ended: its parties are told, those that are away when they attach again, and its driver is forgotten.
+    /// Ends a job: removes its driver and notifies its parties, including absent ones when they attach again.
     pub(crate) fn end(&self, job: &str, reason: &str, parties: &[String]) {
         let mut inner = self.lock();
         let inner = &mut *inner;
@@ -142,8 +142,8 @@ impl PartyRegistry {
         }
     }
 
-    /// A job goes back into the queue: its driver is forgotten, and parties that have opened it need not hold it open.
-    pub(crate) fn send_back(&self, job: &str, parties: &[String]) {
+    /// Returns a job to the queue: removes its driver, and lets the parties that have opened it close it.
+    pub(crate) fn requeue(&self, job: &str, parties: &[String]) {
         let mut inner = self.lock();
         inner.jobs.remove(job);
         for attachment in parties.iter().filter_map(|party| inner.attached.get(party)) {
@@ -155,64 +155,64 @@ impl PartyRegistry {
         }
     }
 
-    /// Forgets a job's driver.
+    /// Removes a job's driver.
     pub(crate) fn unsubscribe(&self, job: &str) {
         self.lock().jobs.remove(job);
     }
 
-    /// Notes a party's ledger head; true where it is newer than the one known.
-    pub(crate) fn note_head(&self, party: &str, head: &[u8]) -> bool {
-        let Some(number) = head_number(head) else { return false };
+    /// Records a party's checkpoint; returns true if it is newer than the known one.
+    pub(crate) fn note_checkpoint(&self, party: &str, checkpoint: &[u8]) -> bool {
+        let Some(number) = checkpoint_number(checkpoint) else { return false };
         let mut inner = self.lock();
-        if inner.heads.get(party).and_then(|known| head_number(known)).is_some_and(|known| known >= number) {
+        if inner.checkpoints.get(party).and_then(|known| checkpoint_number(known)).is_some_and(|known| known >= number) {
             return false;
         }
-        inner.heads.insert(party.to_owned(), head.to_vec());
+        inner.checkpoints.insert(party.to_owned(), checkpoint.to_vec());
         true
     }
 
-    /// The newest head that the party has given away; empty where none is known.
-    pub(crate) fn head(&self, party: &str) -> Vec<u8> {
-        self.lock().heads.get(party).cloned().unwrap_or_default()
+    /// The newest checkpoint that the party has published; empty if none is known.
+    pub(crate) fn checkpoint(&self, party: &str) -> Vec<u8> {
+        self.lock().checkpoints.get(party).cloned().unwrap_or_default()
     }
 
-    /// Asks a party what is left there for an analyst; `None` where it is not attached.
+    /// Asks a party for an analyst's remaining budget; `None` if the party is not attached.
     pub(crate) fn ask_budget(&self, party: &str, analyst: &str) -> Option<oneshot::Receiver<BudgetTold>> {
         let mut inner = self.lock();
         let queue = inner.attached.get(party)?.queue.clone();
-        // Who has given up waiting is forgotten.
+        // Requests whose callers have stopped waiting are removed.
         inner.budgets.retain(|_, (_, waiting)| !waiting.is_closed());
-        inner.budgets_asked += 1;
-        let number = inner.budgets_asked;
-        let (sender, told) = oneshot::channel();
+        inner.budget_requests += 1;
+        let number = inner.budget_requests;
+        let (sender, reply) = oneshot::channel();
         inner.budgets.insert(number, (party.to_owned(), sender));
         queue.send(Body::AskBudget(AskBudget { number, analyst: analyst.to_owned() }));
-        Some(told)
+        Some(reply)
     }
 
-    /// Passes a party's answer to such a question on.
-    pub(crate) fn budget_told(&self, party: &str, told: BudgetTold) {
+    /// Delivers a party's reply to a budget request.
+    pub(crate) fn deliver_budget(&self, party: &str, reply: BudgetTold) {
         let mut inner = self.lock();
-        if inner.budgets.get(&told.number).is_some_and(|(asked, _)| asked == party)
-            && let Some((_, waiting)) = inner.budgets.remove(&told.number)
+        if inner.budgets.get(&reply.number).is_some_and(|(asked, _)| asked == party)
+            && let Some((_, waiting)) = inner.budgets.remove(&reply.number)
         {
-            let _ = waiting.send(told);
+            let _ = waiting.send(reply);
         }
     }
 
-    /// Whether the party is attached now.
+    /// Returns true if the party is attached now.
     pub(crate) fn is_attached(&self, party: &str) -> bool {
         self.lock().attached.contains_key(party)
     }
 
-    /// The parties that are attached now, by name.
+    /// Names of the parties that are attached now, sorted.
     pub(crate) fn attached(&self) -> Vec<String> {
         let mut attached: Vec<String> = self.lock().attached.keys().cloned().collect();
         attached.sort();
         attached
     }
 
-    /// Every party that has attached to this coordinator, by name, and whether it is attached now; those that are come first.
+    /// Every party that has ever attached, and whether it is attached now: attached parties first, sorted by name.
     pub(crate) fn seen(&self) -> Vec<(String, bool)> {
         let inner = self.lock();
         let mut seen: Vec<(String, bool)> =
@@ -221,7 +221,7 @@ impl PartyRegistry {
         seen
     }
 
-    /// Parties among `parties` that never attached to this coordinator, and all that did.
+    /// Returns those of `parties` that never attached to this coordinator, and all parties that did.
     pub(crate) fn unknown(&self, parties: &[String]) -> (Vec<String>, Vec<String>) {
         let inner = self.lock();
         let unknown = parties.iter().filter(|p| !inner.seen.contains(*p)).cloned().collect();
@@ -229,17 +229,17 @@ impl PartyRegistry {
     }
 }
 
-/// The number in a head. What else it holds is for the party that made it.
-fn head_number(head: &[u8]) -> Option<u64> {
-    let number = (head.len() == HEAD_BYTES).then(|| head.first_chunk::<8>())??;
+/// Sequence number of a checkpoint. Its other content is for the party that made it.
+fn checkpoint_number(checkpoint: &[u8]) -> Option<u64> {
+    let number = (checkpoint.len() == CHECKPOINT_BYTES).then(|| checkpoint.first_chunk::<8>())??;
     Some(u64::from_le_bytes(*number))
 }
 
 impl Inner {
-    fn tell(&self, party: &str, event: impl Fn() -> Event) {
+    fn notify(&self, party: &str, event: impl Fn() -> Event) {
         for subscription in self.jobs.values() {
             if let Some(position) = subscription.parties.get(party).copied() {
-                // A driver that has ended hears nothing more.
+                // A driver that has ended receives nothing more.
                 let _ = subscription.events.send(PartyEvent { party: position, event: event() });
             }
         }
@@ -276,36 +276,36 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ends_are_told_at_once_and_again_at_every_attachment() {
+    async fn ends_are_reported_immediately_and_again_at_every_attachment() {
         use tokio_stream::StreamExt;
         let party_registry = PartyRegistry::default();
         let both = ["a".to_owned(), "b".to_owned()];
-        let (here, mut told) = send_queue();
+        let (here, mut sent) = send_queue();
         let _place = party_registry.attach("a", here);
         (0..MOST_ENDS + 2).for_each(|job| party_registry.end(&format!("j{job}"), "finished", &both));
-        let (back, mut told_later) = send_queue();
+        let (back, mut sent_later) = send_queue();
         let _place = party_registry.attach("b", back.clone());
         back.refuse(&Fault::new(conclave_proto::error::ErrorCode::Unreachable, "that is all"));
         let end = |job: usize| Body::CloseJob(CloseJob { job: format!("j{job}"), reason: "finished".to_owned(), waits: false });
-        assert_eq!(told.next().await.unwrap().unwrap().body, Some(end(0)));
+        assert_eq!(sent.next().await.unwrap().unwrap().body, Some(end(0)));
         for job in 2..MOST_ENDS + 2 {
-            assert_eq!(told_later.next().await.unwrap().unwrap().body, Some(end(job)));
+            assert_eq!(sent_later.next().await.unwrap().unwrap().body, Some(end(job)));
         }
-        assert!(told_later.next().await.unwrap().is_err());
+        assert!(sent_later.next().await.unwrap().is_err());
     }
 
     #[test]
     fn the_newest_head_is_kept() {
         let head = |number: u64, fill: u8| [number.to_le_bytes().as_slice(), &[fill; 64]].concat();
-        let party_registry = PartyRegistry::with_heads(BTreeSet::new(), HashMap::from([("a".to_owned(), head(5, 0))]));
-        assert_eq!((party_registry.head("a"), party_registry.head("b")), (head(5, 0), Vec::new()));
+        let party_registry = PartyRegistry::with_checkpoints(BTreeSet::new(), HashMap::from([("a".to_owned(), head(5, 0))]));
+        assert_eq!((party_registry.checkpoint("a"), party_registry.checkpoint("b")), (head(5, 0), Vec::new()));
         for (shown, newer) in
             [(head(4, 1), false), (head(5, 1), false), (head(300, 1), true), (vec![9; 71], false), (vec![], false)]
         {
-            assert_eq!(party_registry.note_head("a", &shown), newer);
+            assert_eq!(party_registry.note_checkpoint("a", &shown), newer);
         }
-        assert_eq!(party_registry.head("a"), head(300, 1));
-        assert!(party_registry.note_head("b", &head(0, 0)));
+        assert_eq!(party_registry.checkpoint("a"), head(300, 1));
+        assert!(party_registry.note_checkpoint("b", &head(0, 0)));
     }
 
     #[test]
@@ -316,7 +316,7 @@ mod tests {
         assert!(!party_registry.deliver("a", "other", Message::Opened(PartyMetadata::rows(3), None, None)));
         assert!(!party_registry.deliver("stranger", "j", Message::Opened(PartyMetadata::rows(3), None, None)));
         assert!(
-            matches!(events.try_recv().unwrap().event, Event::Said(Message::Opened(h, None, None)) if h == PartyMetadata::rows(3))
+            matches!(events.try_recv().unwrap().event, Event::Received(Message::Opened(h, None, None)) if h == PartyMetadata::rows(3))
         );
         party_registry.unsubscribe("j");
         assert!(!party_registry.deliver("a", "j", Message::Opened(PartyMetadata::rows(3), None, None)));

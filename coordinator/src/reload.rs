@@ -1,5 +1,5 @@
-//! SIGHUP: the configuration is read again. The log's level changes while the coordinator runs; certificates and lists of revoked ones are taken
-//! up by themselves within a second; all else takes a restart, which the log says by the keys' names.
+//! SIGHUP: the configuration is read again. The log level changes while the coordinator runs. Certificates and revocation lists
+//! are reloaded within a second, even without the signal. Everything else requires a restart, and the log names the keys.
 
 use std::path::PathBuf;
 
@@ -8,32 +8,32 @@ use conclave_ops::{Level, Reloads};
 use crate::config::Config;
 use crate::server::Credentials;
 
-/// Reads the configuration again at every word, for ever. `config` is what the coordinator was started with.
-pub(crate) async fn watch(file: PathBuf, mut config: Config, mut asked: Reloads, level: Level) {
+/// Reads the configuration again at every signal, forever. `config` is the one that the coordinator was started with.
+pub(crate) async fn watch(file: PathBuf, mut config: Config, mut reloads: Reloads, level: Level) {
     loop {
-        asked.next().await;
+        reloads.next().await;
         let new = match Config::load(&file) {
             Ok(new) => new,
             Err(error) => {
-                tracing::error!("the configuration can't be used, and all stays as it is: {error}");
+                tracing::error!("the configuration can't be used and is ignored: {error}");
                 continue;
             }
         };
-        let held = lasting(&config, &new);
-        if !held.is_empty() {
-            tracing::warn!("the configuration has been read again; these take a restart: {}", held.join(", "));
+        let changed = restart_keys(&config, &new);
+        if !changed.is_empty() {
+            tracing::warn!("the configuration has been read again; these keys require a restart: {}", changed.join(", "));
         }
         level.read_again("coordinator", &mut config.ops.level, new.ops.level);
         match Credentials::of(&config) {
-            Ok(_) => tracing::info!("certificates and revocations can be read; what has changed is taken up within a second"),
+            Ok(_) => tracing::info!("certificates and revocations can be read; changes take effect within a second"),
             Err(error) => tracing::error!("{error}"),
         }
         tracing::info!("the configuration has been read again");
     }
 }
 
-/// The keys whose values differ and take a restart.
-fn lasting(old: &Config, new: &Config) -> Vec<&'static str> {
+/// Keys whose values differ and that require a restart.
+fn restart_keys(old: &Config, new: &Config) -> Vec<&'static str> {
     let differs = [
         ("listen", old.listen != new.listen),
         ("identity", old.identity != new.identity),

@@ -1,5 +1,5 @@
-//! How long draws are kept. Of a job that has ended, its draws may go: its file, its log of releases, its summary and what it spent stay in the
-//! store, and the draws follow from the log.
+//! Retention of draws. The draws of an ended job may be removed: its file, its log of releases, its summary and its charges stay
+//! in the store. The draws can be recomputed from the log.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,29 +14,30 @@ use crate::store::ended_jobs;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// The draws of an ended job, older than is kept.
+/// Draws of an ended job that are older than the retention period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OldDraws {
     /// The job's id.
     pub job: String,
     /// The analyst's name for it.
     pub name: String,
-    /// Where they are.
+    /// Their path.
     pub path: PathBuf,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
     /// Whole days since the job's end.
     pub days: u64,
 }
 
-/// Draws of jobs that ended `days` days ago or earlier, in the order of submission. A job's end is when its draws were completed.
+/// Finds the draws of jobs that ended at least `days` days ago, in the order of submission. A job ends when its draws are
+/// complete.
 ///
 /// # Errors
 /// A store or draws that can't be read.
 pub(crate) fn old_draws(config: &Config, days: u32, now: SystemTime) -> Result<Vec<OldDraws>, RunError> {
     let mut old = Vec::new();
     for job in ended_jobs(&config.store).map_err(|e| RunError::System(e.to_string()))? {
-        let path = Job::draws_now(&config.draws, &job.id);
+        let path = Job::current_draws(&config.draws, &job.id);
         let looked = bytes_and_end(&path).map_err(|e| RunError::System(format!("{}: {e}", path.display())))?;
         let Some((bytes, end)) = looked else { continue };
         let age = now.duration_since(end).unwrap_or_default();
@@ -47,7 +48,7 @@ pub(crate) fn old_draws(config: &Config, days: u32, now: SystemTime) -> Result<V
     Ok(old)
 }
 
-/// The bytes of draws, and when they were completed; `None` where there are none.
+/// Returns the size of draws and the time of their completion; `None` if there are none.
 pub(crate) fn bytes_and_end(path: &Path) -> io::Result<Option<(u64, SystemTime)>> {
     let found = match path.metadata() {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -56,7 +57,7 @@ pub(crate) fn bytes_and_end(path: &Path) -> io::Result<Option<(u64, SystemTime)>
     if found.is_file() {
         return Ok(Some((found.len(), found.modified()?)));
     }
-    // The root's metadata are the last that is written in a folder.
+    // The root's metadata are written last in a folder.
     let end = path.join("zarr.json").metadata().and_then(|root| root.modified());
     Ok(Some((folder_bytes(path)?, end.or_else(|_| found.modified())?)))
 }
@@ -70,10 +71,10 @@ fn folder_bytes(folder: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Removes them. Whoever is being sent some of a file gets the rest.
+/// Removes the draws. A reader of an open file still gets the rest of it.
 ///
 /// # Errors
-/// The file system's.
+/// A file system error.
 pub(crate) fn remove(old: &OldDraws) -> Result<(), RunError> {
     let removed = if old.path.is_dir() { std::fs::remove_dir_all(&old.path) } else { std::fs::remove_file(&old.path) };
     match removed {
@@ -84,7 +85,7 @@ pub(crate) fn remove(old: &OldDraws) -> Result<(), RunError> {
     }
 }
 
-/// Removes what is older than the configuration keeps, now and once a day, for ever.
+/// Removes draws that are older than the configuration allows, now and once a day, forever.
 pub(crate) async fn watch(config: Config) {
     let Some(days) = config.keep_draws_days else { return };
     let mut tick = interval(DAY);

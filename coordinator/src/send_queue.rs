@@ -1,7 +1,7 @@
-//! What waits to flow to a party: a bounded queue between the jobs' drivers and the party's stream.
+//! Send queue of a party, bounded, between the jobs' drivers and the party's stream.
 //!
-//! A driver never waits for a party, so what a party does not read gathers here. Beyond the bounds the queue ends, in the open: what
-//! it held is given back, and its stream's session is told why.
+//! A driver never waits for a party, so frames that the party does not read gather here. Beyond the bounds the queue ends: its
+//! memory is freed, and the stream's session receives the reason.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -16,12 +16,13 @@ use tokio::sync::Notify;
 use tokio_stream::Stream;
 use tonic::Status;
 
-/// What flows to a party.
+/// An item of a party's stream.
 pub(crate) type Outgoing = Result<CoordinatorFrame, Status>;
 
-/// Frames that may wait. A job has one unanswered query at a party; beside those stand openings, and closings of ended jobs.
+/// Maximum number of waiting frames. A job has one unanswered query at a party; openings, and closings of ended jobs, come on
+/// top.
 pub(crate) const MOST_FRAMES: usize = 1024;
-/// Bytes that may wait, beyond one frame.
+/// Maximum number of waiting bytes, beyond one frame.
 const MOST_BYTES: usize = 4 << 20;
 
 /// The sending half; clones share it. The stream ends when the last one is dropped.
@@ -49,7 +50,7 @@ struct Shared {
 struct Queue {
     frames: VecDeque<(usize, Arc<Body>)>,
     bytes: usize,
-    /// Set once: nothing is taken in after it, and it is the last that the stream gives.
+    /// Set once: no frame is accepted after it, and it is the stream's last item.
     ending: Option<Ending>,
     closed: bool,
     reader: Option<Waker>,
@@ -61,7 +62,7 @@ struct Ending {
     status: Option<Status>,
 }
 
-/// A queue and the stream that it feeds, of the newest protocol.
+/// Creates a queue and the stream that it feeds, for the newest protocol.
 pub(crate) fn send_queue() -> (SendQueue, SendStream) {
     let shared = Arc::new(Shared::default());
     (SendQueue { sender: Arc::new(Sender(Arc::clone(&shared))), protocol: PROTOCOL }, SendStream(shared))
@@ -91,18 +92,18 @@ fn wake(mut queue: MutexGuard<'_, Queue>) {
 }
 
 impl SendQueue {
-    /// The same queue, of a stream on which this protocol is spoken.
-    pub(crate) fn speaking(self, protocol: u32) -> Self {
+    /// Sets the protocol of the stream.
+    pub(crate) fn with_protocol(self, protocol: u32) -> Self {
         Self { protocol, ..self }
     }
 
-    /// The protocol that is spoken on the stream.
+    /// The protocol of the stream.
     pub(crate) fn protocol(&self) -> u32 {
         self.protocol
     }
 
-    /// Sends a frame; what goes to many parties waits in all their queues as one. A stream that has ended takes it in silence: its end is
-    /// told by [`SendQueue::ended`].
+    /// Sends a frame; queues of many parties share one copy. A stream that has ended discards it silently: [`SendQueue::ended`]
+    /// reports the end.
     pub(crate) fn send(&self, body: impl Into<Arc<Body>>) {
         let body = body.into();
         let size = body.encoded_len();
@@ -113,11 +114,11 @@ impl SendQueue {
         let full = queue.frames.len() >= MOST_FRAMES || (!queue.frames.is_empty() && queue.bytes + size > MOST_BYTES);
         if full {
             let why = format!(
-                "it does not read what it is sent: {} frames of {} bytes were waiting",
+                "it does not read its stream: {} frames of {} bytes were waiting",
                 queue.frames.len(),
                 queue.bytes + size
             );
-            // Given back at once: a connection that is not read may stay open for long.
+            // Freed immediately: a connection that is not read may stay open for long.
             (queue.frames, queue.bytes) = (VecDeque::new(), 0);
             self.sender.0.end(queue, Ending { why, status: None });
             return;
@@ -133,7 +134,7 @@ impl SendQueue {
         self.sender.0.end(self.sender.0.lock(), ending);
     }
 
-    /// Waits until the queue has ended from this side, and says why. For one waiter.
+    /// Waits until this side has ended the queue, and returns the reason. For one waiter.
     pub(crate) async fn ended(&self) -> String {
         loop {
             if let Some(ending) = &self.sender.0.lock().ending {
@@ -153,7 +154,7 @@ impl Drop for Sender {
 }
 
 impl Drop for SendStream {
-    // Nobody will read what is sent from now on.
+    // Nothing sent from now on will be read.
     fn drop(&mut self) {
         let mut queue = self.0.lock();
         (queue.frames, queue.bytes, queue.closed) = (VecDeque::new(), 0, true);

@@ -1,7 +1,8 @@
-//! The coordinator without its sockets, its store's thread and its clock, for tests that lay faults between it and the parties.
+//! The coordinator without its sockets, its store's thread and its clock, for tests that inject faults between it and the
+//! parties.
 //!
-//! Registries, drivers, sessions and store are the daemon's own. A test stands where the network does: it hands in the frames of each
-//! stream as bytes and takes out what the coordinator sends. It drops the whole to kill it.
+//! Registries, drivers, sessions and store are the daemon's own. A test takes the place of the network: it passes in the frames
+//! of each stream as bytes and takes out the coordinator's frames. Dropping the coordinator kills it.
 
 use std::path::Path;
 use std::pin::Pin;
@@ -22,24 +23,24 @@ use tonic::{Status, Streaming};
 use crate::bounds::Bounds;
 use crate::driver::{DriverContext, Limits};
 use crate::party_registry::PartyRegistry;
-use crate::registry::{JobRegistry, Signed};
+use crate::registry::{JobRegistry, SignedSubmission};
 use crate::server::LinkService;
-use crate::store::held::{self, Held};
+use crate::store::deferred::{self, DeferredCommands};
 
-/// Sets the wall clock of every coordinator that runs on this thread.
+/// Skews the wall clock of every coordinator on this thread, in milliseconds.
 pub fn set_clock_skew_ms(skew: i64) {
     Clock::Coordinator.set_skew_ms(skew);
 }
 
-/// What the coordinator sends on one stream, until it ends it.
+/// Frames that the coordinator sends on one stream.
 pub type Downlink = Pin<Box<dyn Stream<Item = Result<CoordinatorFrame, Status>> + Send>>;
 
-/// The sending end of a party's stream: encoded [`PartyFrame`]s go in. Dropped, the stream ends.
+/// Sending end of a party's stream, for encoded [`PartyFrame`]s. Dropping it ends the stream.
 #[derive(Debug)]
 pub struct Uplink(mpsc::UnboundedSender<Result<Bytes, Status>>);
 
 impl Uplink {
-    /// Hands in a frame; false once the coordinator reads no more.
+    /// Passes in a frame; returns false once the coordinator reads no more.
     pub fn send(&self, frame: &[u8]) -> bool {
         let mut bytes = vec![0];
         bytes.extend_from_slice(&u32::try_from(frame.len()).unwrap_or(u32::MAX).to_be_bytes());
@@ -75,25 +76,25 @@ impl Decoder for Frames {
     }
 }
 
-/// A coordinator between two starts. Everything in it lives on the runtime that it was opened on.
+/// A coordinator between two starts. Everything in it lives on the runtime that opened it.
 #[derive(Debug)]
 pub struct SimulatedCoordinator {
     context: DriverContext,
     job_registry: Arc<JobRegistry>,
     link: LinkService,
-    held: Arc<Held>,
+    deferred: Arc<DeferredCommands>,
     stop: watch::Sender<bool>,
 }
 
 impl SimulatedCoordinator {
-    /// Opens the store and takes up its unfinished jobs.
+    /// Opens the store and resumes its unfinished jobs.
     ///
     /// # Errors
-    /// A sentence, where the store can't be opened.
+    /// A message, if the store can't be opened.
     pub fn open(store: &Path, draws: &Path) -> Result<Self, String> {
-        let (store, loaded, held) = held::open(store).map_err(|e| e.to_string())?;
+        let (store, loaded, deferred) = deferred::open(store).map_err(|e| e.to_string())?;
         let context = DriverContext {
-            party_registry: Arc::new(PartyRegistry::with_heads(loaded.parties, loaded.heads)),
+            party_registry: Arc::new(PartyRegistry::with_checkpoints(loaded.parties, loaded.checkpoints)),
             store,
             counters: Arc::default(),
             limits: Limits::default(),
@@ -101,10 +102,10 @@ impl SimulatedCoordinator {
         let job_registry = JobRegistry::open(context.clone(), draws.to_owned(), loaded.jobs, false, Bounds::default());
         let (stop, stopping) = watch::channel(false);
         let link = LinkService::new(Arc::clone(&job_registry), context.clone(), stopping);
-        Ok(Self { context, job_registry, link, held, stop })
+        Ok(Self { context, job_registry, link, deferred, stop })
     }
 
-    /// A new stream of a party.
+    /// Opens a new stream of a party.
     #[must_use]
     pub fn attach(&self, party: &str) -> (Uplink, Downlink) {
         let (sender, receiver) = mpsc::unbounded_channel();
@@ -112,15 +113,15 @@ impl SimulatedCoordinator {
         (Uplink(sender), Box::pin(self.link.begin(party.to_owned(), incoming)))
     }
 
-    /// Commits so many of the writes that wait; a barrier commits all.
+    /// Commits the next `count` of the waiting writes; a barrier commits all.
     pub fn commit_next(&self, count: usize) {
-        self.held.commit_next(count);
+        self.deferred.commit_next(count);
     }
 
-    /// What a submission does once it is accepted: to be run on the coordinator's runtime.
+    /// Submits a job, as the job service does; to be run on the coordinator's runtime.
     ///
     /// # Errors
-    /// A signature that does not hold, and as the job service.
+    /// An invalid signature, and the errors of the job service.
     pub fn submit(
         &self,
         spec_toml: String,
@@ -130,14 +131,14 @@ impl SimulatedCoordinator {
         let job_registry = Arc::clone(&self.job_registry);
         async move {
             let job = submission::check(Some(&submission), &analyst, &spec_toml)?;
-            job_registry.submit(spec_toml, &analyst, Signed { job, submission }).await
+            job_registry.submit(spec_toml, &analyst, SignedSubmission { job, submission }).await
         }
     }
 
-    /// Ends a job: resolves once it has ended.
+    /// Cancels a job; resolves once it has ended.
     ///
     /// # Errors
-    /// As the job service.
+    /// The errors of the job service.
     pub fn cancel(&self, job: String, analyst: String) -> impl Future<Output = Result<JobStatus, Fault>> + use<> {
         let (job_registry, party_registry) = (Arc::clone(&self.job_registry), Arc::clone(&self.context.party_registry));
         async move { job_registry.cancel(&job, &analyst).await.map(|status| status.to_wire(&party_registry)) }
@@ -146,7 +147,7 @@ impl SimulatedCoordinator {
     /// A job as its analyst sees it.
     ///
     /// # Errors
-    /// As the job service.
+    /// The errors of the job service.
     pub fn status(&self, job: &str, analyst: &str) -> Result<JobStatus, Fault> {
         let status = self.job_registry.watch(job, analyst)?.borrow().clone();
         Ok(status.to_wire(&self.context.party_registry))

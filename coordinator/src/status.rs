@@ -1,4 +1,4 @@
-//! What is known of a job at a moment: what `Get`, `List` and `Watch` show.
+//! Status of a job at one moment, as `Get`, `List` and `Watch` show it.
 
 use conclave_common::query::{PartyMetadata, Phase};
 use conclave_proto::error::Fault;
@@ -7,22 +7,22 @@ use conclave_proto::v1;
 use crate::party_registry::PartyRegistry;
 use conclave_draws::spent::Spent;
 
-/// Where a job stands.
+/// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     /// Submitted, and waiting for its turn.
     Queued,
     /// Parties are asked to open it.
     Opening,
-    /// Rounds go on.
+    /// Rounds are in progress.
     Running,
-    /// A party is away or does not answer; the chain waits for it, since going on without it would change the posterior.
+    /// A party is away or does not answer. The chains wait for it, because continuing without it would change the posterior.
     Paused,
     /// All draws are made, or the budget ended the run.
     Finished,
-    /// The analyst ended it.
+    /// The analyst cancelled it.
     Cancelled,
-    /// It can't go on.
+    /// It can't continue.
     Failed,
 }
 
@@ -44,13 +44,13 @@ impl State {
         }
     }
 
-    /// The ended state of that name.
+    /// Parses the name of an ended state.
     pub(crate) fn parse_ended(text: &str) -> Option<Self> {
         [Self::Finished, Self::Cancelled, Self::Failed].into_iter().find(|state| state.as_str() == text)
     }
 
-    /// Whether nothing more will happen.
-    pub(crate) fn ended(self) -> bool {
+    /// Returns true for an ended state, which is final.
+    pub(crate) fn has_ended(self) -> bool {
         matches!(self, Self::Finished | Self::Cancelled | Self::Failed)
     }
 }
@@ -62,43 +62,43 @@ pub(crate) struct Status {
     pub id: String,
     /// The analyst's name for the job.
     pub name: String,
-    /// Who submitted it.
+    /// The submitting analyst.
     pub analyst: String,
-    /// Where it stands.
+    /// State of the job.
     pub state: State,
-    /// What the sampler is about, once it runs.
+    /// Phase of the sampler, once it runs.
     pub phase: Option<Phase>,
     /// Rounds so far.
     pub iteration: u64,
-    /// Chains.
+    /// Number of chains.
     pub chains: u32,
     /// Kept draws per chain so far.
     pub draws: u64,
-    /// Draws per chain asked for.
+    /// Draws per chain that were requested.
     pub draws_asked: u64,
-    /// Of the current phase; 0 before the first decision.
+    /// Acceptance rate of the current phase; 0 before the first decision.
     pub acceptance_rate: f64,
     /// Sampling time so far.
     pub seconds: f64,
     /// Parties that the job waits for.
     pub waiting_for: Vec<String>,
-    /// Since when, Unix time in milliseconds; 0 when it does not wait.
+    /// Start of the wait, Unix time in milliseconds; 0 when it does not wait.
     pub waiting_since_ms: i64,
     /// Parties among them whose owners have yet to decide.
     pub awaiting_consent: Vec<String>,
-    /// What the parties waited for have said of it.
+    /// Reasons why it waits for these parties.
     pub waiting_reason: String,
     /// Its place in the queue, from 1; 0 once it has begun.
     pub place: u32,
-    /// What to beware of while it runs.
+    /// Warnings that hold while it runs.
     pub warnings: Vec<String>,
-    /// Why it failed.
+    /// Reason why it failed.
     pub fault: Option<Fault>,
-    /// The finished run's object.
+    /// Result object of the run, as JSON, once it has ended.
     pub result: Option<String>,
     /// One entry per party, in the job's order.
     pub parties: Vec<PartyStatus>,
-    /// Unix time in milliseconds.
+    /// Time of submission, Unix time in milliseconds.
     pub submitted_ms: i64,
 }
 
@@ -107,18 +107,18 @@ pub(crate) struct Status {
 pub(crate) struct PartyStatus {
     /// Name.
     pub name: String,
-    /// What it holds; `None` until the party has opened the job.
+    /// Its public metadata; `None` until the party has opened the job.
     pub metadata: Option<PartyMetadata>,
-    /// What the job has spent there.
+    /// Charges of the job at the party.
     pub spent: Spent,
     /// Epsilon of `spent` at the job's delta.
     pub epsilon_spent: f64,
-    /// The most that the job may spend.
+    /// Maximum epsilon that the job may spend.
     pub epsilon_budget: f64,
 }
 
 impl Status {
-    /// The wire's form; `party_registry` knows who is attached at this moment.
+    /// Converts to the wire format; `party_registry` knows which parties are attached.
     pub(crate) fn to_wire(&self, party_registry: &PartyRegistry) -> v1::JobStatus {
         let parties = self.parties.iter().map(|party| v1::PartyStatus {
             name: party.name.clone(),

@@ -1,4 +1,4 @@
-//! The daemon as a process: what it says, how it stops, what it exits with.
+//! The daemon as a process: its output, its shutdown and its exit codes.
 #![allow(clippy::unwrap_used)]
 
 mod consortium;
@@ -90,7 +90,7 @@ fn wrong_input_exits_with_2() {
     let config = consortium::coordinator(&ca, folder.path());
     let check = || daemon().arg("--check").arg("--config").arg(&config).output().unwrap();
     assert_eq!(check().status.code(), Some(0));
-    assert!(!folder.path().join("c.sqlite").exists(), "a check makes nothing");
+    assert!(!folder.path().join("c.sqlite").exists(), "a check creates nothing");
 
     consortium::identity(&ca, &folder.path().join("identity"), Role::Party, "a");
     let output = check();
@@ -113,7 +113,7 @@ fn wrong_input_exits_with_2() {
 }
 
 #[test]
-fn health_is_told_by_the_exit_code() {
+fn the_exit_code_reports_health() {
     let folder = tempfile::tempdir().unwrap();
     let config = consortium::coordinator(&consortium::new_ca(), folder.path());
     let health = || {

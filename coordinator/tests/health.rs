@@ -1,4 +1,4 @@
-//! gRPC's health service, as a member asks it: true while the coordinator works, and when it no longer does.
+//! gRPC's health service as a member queries it: while the coordinator works, and when it no longer does.
 #![allow(clippy::unwrap_used)]
 
 mod consortium;
@@ -37,7 +37,7 @@ async fn all_become(health: &mut HealthClient<Channel>, expected: ServingStatus)
 }
 
 #[tokio::test]
-async fn a_store_that_fails_is_told() {
+async fn a_store_that_fails_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let ca = consortium::new_ca();
     let config = Config::load(&consortium::coordinator(&ca, folder.path())).unwrap();
@@ -53,10 +53,10 @@ async fn a_store_that_fails_is_told() {
     let mut health = HealthClient::new(channel.clone());
     all_become(&mut health, ServingStatus::Serving).await;
 
-    // Somebody spoils the store: the next that attaches can't be noted.
+    // Damage the store: the next party that attaches can't be recorded.
     rusqlite::Connection::open(&config.store).unwrap().execute_batch("DROP TABLE parties").unwrap();
     let (frames, outgoing) = mpsc::unbounded_channel();
-    // Whatever fields a later protocol adds.
+    // Covers fields that a later protocol adds.
     #[allow(clippy::needless_update)]
     let hello = v1::Hello { protocol: PROTOCOL, software: "test".into(), ..Default::default() };
     frames.send(v1::PartyFrame { body: Some(Body::Hello(hello)) }).unwrap();

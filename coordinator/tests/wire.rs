@@ -1,4 +1,4 @@
-//! The coordinator over real TLS: who may call what, and a job from submission to its draws.
+//! The coordinator over real TLS: permissions of roles, and a job from submission to its draws.
 #![allow(clippy::unwrap_used)]
 
 mod consortium;
@@ -59,7 +59,7 @@ impl Consortium {
         Self::start_with("").await
     }
 
-    /// With lines added to the coordinator's configuration, and nobody revoked.
+    /// Starts with extra lines in the coordinator's configuration, and nobody revoked.
     async fn start_with(extra: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ca = consortium::new_ca();
@@ -115,7 +115,7 @@ impl Consortium {
     }
 
     async fn party(&self, name: &'static str) -> Party {
-        // As a party of before ranges were said.
+        // Like a party from before protocol ranges.
         self.party_of(name, v1::Hello { protocol: PROTOCOL, software: "test party 1.0".to_owned(), oldest: 0 }).await
     }
 
@@ -142,7 +142,7 @@ impl Party {
         Self { out, heard }
     }
 
-    /// Whether the stream goes on: it has nothing more to say, and does not end.
+    /// Returns true if the stream does not end within two seconds.
     async fn is_attached(&mut self) -> bool {
         let read = async { while let Ok(Some(_)) = self.heard.message().await {} };
         tokio::time::timeout(Duration::from_secs(2), read).await.is_err()
@@ -164,10 +164,10 @@ impl Party {
 
     async fn next(&mut self) -> Result<Heard, Status> {
         let frame = tokio::time::timeout(Duration::from_secs(5), self.heard.message()).await.unwrap()?;
-        Ok(frame.expect("the stream goes on").body.unwrap())
+        Ok(frame.expect("the stream continues").body.unwrap())
     }
 
-    /// Opens and answers whatever comes, with zeros for releases, until the stream ends.
+    /// Opens every job and answers every query with zeros until the stream ends; returns the number of answers.
     async fn serve(self) -> u64 {
         self.serve_with(|query| vec![0; query.proposals.len()]).await
     }
@@ -263,7 +263,7 @@ async fn a_job_from_submission_to_its_draws() {
     }
 }
 
-/// What an operator's command says beside the running coordinator, as JSON, and its exit code.
+/// Runs an operator's command beside the coordinator; returns its exit code and its JSON output.
 fn operate(consortium: &Consortium, arguments: &[&str]) -> (Option<i32>, serde_json::Value) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_conclave-coordinator"));
     command.args(arguments).arg("--json").arg("--config").arg(consortium.folder.path().join("coordinator.toml"));
@@ -271,7 +271,7 @@ fn operate(consortium: &Consortium, arguments: &[&str]) -> (Option<i32>, serde_j
     (output.status.code(), serde_json::from_slice(&output.stdout).unwrap_or_default())
 }
 
-/// A backup is taken, looked at by the doctor, and started on, while the coordinator runs.
+/// Takes a backup and runs the doctor while the coordinator runs.
 fn check_keeping(consortium: &Consortium, draws: &Path) {
     let folder = consortium.folder.path();
     let to = folder.join("backup");
@@ -280,9 +280,9 @@ fn check_keeping(consortium: &Consortium, draws: &Path) {
     let copy = to.join("draws").join(draws.file_name().unwrap());
     assert_eq!(std::fs::read(&copy).unwrap(), std::fs::read(draws).unwrap());
     let modified = |path: &Path| path.metadata().unwrap().modified().unwrap();
-    assert_eq!(modified(&copy), modified(draws), "the days for which they are kept go on");
-    assert_eq!(operate(consortium, &["backup", "--to", to.to_str().unwrap()]).0, Some(2), "nothing is written over");
-    // A coordinator on the copy is as the one that was copied.
+    assert_eq!(modified(&copy), modified(draws), "the retention period does not start again");
+    assert_eq!(operate(consortium, &["backup", "--to", to.to_str().unwrap()]).0, Some(2), "nothing is overwritten");
+    // A coordinator can start on the copy with this configuration.
     std::fs::write(
         to.join("coordinator.toml"),
         "listen = \"127.0.0.1:0\"\nidentity = \"../identity\"\nstore = \"coordinator.sqlite\"\ndraws = \"draws\"\n",
@@ -295,12 +295,12 @@ fn check_keeping(consortium: &Consortium, draws: &Path) {
     let (code, found) = operate(consortium, &["doctor"]);
     assert_eq!((code, &found["failed"]), (Some(0), &0.into()), "{found}");
     for (code, word) in
-        [("daemon", "serves on"), ("store", "1 jobs, 1210 rounds"), ("draws", "1 ended jobs"), ("identity", "ends in")]
+        [("daemon", "serves on"), ("store", "1 jobs, 1210 rounds"), ("draws", "1 ended jobs"), ("identity", "expires in")]
     {
         let check = finding(&found, code);
         assert!(check["result"] != "fail" && check["found"].as_str().unwrap().contains(word), "{check}");
     }
-    // One bit of the draws, and who may read the key.
+    // One bit of the draws is flipped, and the key is readable by others.
     let whole = std::fs::read(draws).unwrap();
     let mut bytes = whole.clone();
     bytes[whole.len() / 2] ^= 1;
@@ -321,9 +321,9 @@ fn check_keeping(consortium: &Consortium, draws: &Path) {
     std::fs::write(draws, whole).unwrap();
 }
 
-/// Old draws go when they are told to, and not before.
+/// Removes old draws on request, and not before.
 fn check_pruning(consortium: &Consortium, draws: &Path) {
-    assert_eq!(operate(consortium, &["prune"]).0, Some(2), "nothing says how long");
+    assert_eq!(operate(consortium, &["prune"]).0, Some(2), "no retention period");
     let (code, none) = operate(consortium, &["prune", "--older-than", "1"]);
     assert_eq!((code, none["jobs"].as_array().unwrap().len(), draws.exists()), (Some(0), 0, true));
     let two_days = std::time::SystemTime::now() - Duration::from_secs(2 * 86_400 + 60);
@@ -334,7 +334,7 @@ fn check_pruning(consortium: &Consortium, draws: &Path) {
     assert!(done["removed"] == true && done["bytes"] == dry["bytes"] && !draws.exists(), "{done}");
 }
 
-/// The job's analyst is told how its chains ran, in the result's own numbers, and nobody else anything.
+/// The job's analyst receives the chains' figures, equal to the result's; nobody else receives any.
 async fn check_traces(consortium: &Consortium, job: &str, result: &serde_json::Value) {
     let ask = async |role, name, job: &str| {
         let mut jobs = JobsClient::new(consortium.dial(role, name).await);
@@ -344,8 +344,8 @@ async fn check_traces(consortium: &Consortium, job: &str, result: &serde_json::V
     let [mean] = &*reply.traces else { panic!("{reply:?}") };
     let row = &result["posterior"][0];
     assert!(!reply.warmup && reply.parameters == 1 && row["name"] == mean.parameter.as_str(), "{reply:?}");
-    for (told, key) in [(mean.mean, "mean"), (mean.sd, "sd")] {
-        assert!((told - row[key].as_f64().unwrap()).abs() < 1e-9, "{key}: {told} {row}");
+    for (reported, key) in [(mean.mean, "mean"), (mean.sd, "sd")] {
+        assert!((reported - row[key].as_f64().unwrap()).abs() < 1e-9, "{key}: {reported} {row}");
     }
     assert!(mean.chains.len() == 4 && mean.chains.iter().all(|chain| chain.draws.len() == 64));
     assert!(reply.ess.unwrap().value > 10.0 && reply.rhat.unwrap().value > 0.9);
@@ -358,7 +358,7 @@ async fn check_traces(consortium: &Consortium, job: &str, result: &serde_json::V
     }
 }
 
-/// A party of the job is sent all of it, and nobody else anything.
+/// A party of the job receives all of its log, and nobody else any of it.
 async fn check_log(consortium: &Consortium, job: &str) {
     use v1::job_log::Body;
     let request = || v1::JobRequest { job: job.to_owned() };
@@ -396,7 +396,7 @@ async fn numbers_that_no_party_can_have_end_the_job_by_name() {
         (|query| vec![1 << 50; query.proposals.len()], "impossible number"),
         (|query| vec![0; query.proposals.len() + 1], "5 numbers for the 4 queries"),
     ];
-    for (lie, told) in lies {
+    for (lie, expected) in lies {
         let (a, b) = (consortium.party("a").await, consortium.party("b").await);
         let parties = [tokio::spawn(a.serve()), tokio::spawn(b.serve_with(lie))];
         let request = consortium.signed(JOB);
@@ -413,7 +413,7 @@ async fn numbers_that_no_party_can_have_end_the_job_by_name() {
             last = status;
         }
         assert_eq!(last.state, "failed");
-        assert!(last.error.contains("b sent") && last.error.contains(told), "{}", last.error);
+        assert!(last.error.contains("b sent") && last.error.contains(expected), "{}", last.error);
         parties.iter().for_each(JoinHandle::abort);
     }
     consortium.stop().await;
@@ -432,7 +432,7 @@ async fn roles_come_from_certificates() {
 }
 
 #[tokio::test]
-async fn a_party_is_welcomed_with_the_newest_protocol_that_both_speak_or_told_which_side_to_upgrade() {
+async fn a_party_is_welcomed_with_the_newest_protocol_that_both_speak_or_refused_with_the_side_to_upgrade() {
     let consortium = Consortium::start().await;
     let hello = |oldest, protocol| v1::Hello { protocol, software: "conclave-party 9.0.0".to_owned(), oldest };
     for (oldest, newest) in [(0, PROTOCOL), (PROTOCOL, PROTOCOL), (PROTOCOL, PROTOCOL + 5)] {
@@ -497,13 +497,13 @@ async fn a_revoked_member_is_cut_off_and_let_in_no_more_without_a_restart() {
     let fault = consortium.try_dial(Role::Party, "a").await.unwrap_err();
     assert_eq!(fault.code, ErrorCode::Unauthenticated);
     assert!(fault.message.contains("has been revoked"), "{fault}");
-    // The others do not notice.
+    // The others are not affected.
     assert!(b.is_attached().await);
     analyst.list(v1::ListRequest {}).await.unwrap();
     consortium.revoke("");
     let mut a = consortium.party("a").await;
     assert!(matches!(a.next().await.unwrap(), Heard::Welcome(_)));
-    // A lock that can't be found closed is taken for closed.
+    // A revocation list that can't be read lets nobody in.
     std::fs::remove_file(consortium.folder.path().join("revoked.txt")).unwrap();
     assert!(consortium.try_dial(Role::Party, "c").await.is_err());
     a.end().await.unwrap();
@@ -535,7 +535,7 @@ async fn a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_is_not()
         }
     };
     tokio::time::timeout(Duration::from_secs(20), shown).await.expect("the new certificate is shown");
-    // Who is inside stays, and newcomers come in.
+    // Existing connections stay, and new ones are accepted.
     assert!(b.is_attached().await);
     let mut a = consortium.party("a").await;
     assert!(matches!(a.next().await.unwrap(), Heard::Welcome(_)));
@@ -550,7 +550,7 @@ async fn messages_that_are_too_long_are_refused_by_their_length() {
     let reason = "x".repeat(100 << 20);
     let refused = v1::JobRefused { job: "j".to_owned(), code: String::new(), reason };
     party.out.send(v1::PartyFrame { body: Some(Body::JobRefused(refused)) }).unwrap();
-    // Its stream ends; its next one is as good as any.
+    // Its stream ends; its next stream works as usual.
     party.end().await;
     let mut party = consortium.party("a").await;
     assert!(matches!(party.next().await.unwrap(), Heard::Welcome(_)));
@@ -558,14 +558,14 @@ async fn messages_that_are_too_long_are_refused_by_their_length() {
     let request = v1::SubmitRequest { spec_toml: "#".repeat(100 << 20), submission: None };
     let refused = analyst.submit(request).await.unwrap_err();
     assert!(refused.message().contains("limit"), "{refused}");
-    // A party has nothing to say to the analysts' service, however much it is.
+    // A party may not call the analysts' service, whatever the size of the request.
     let mut jobs = JobsClient::new(consortium.dial(Role::Party, "a").await);
     let request = v1::SubmitRequest { spec_toml: "#".repeat(100 << 20), submission: None };
     assert_eq!(from_status(&jobs.submit(request).await.unwrap_err()).code, ErrorCode::Unauthenticated);
     consortium.stop().await;
 }
 
-/// A ClientHello's first half, as of a peer that has died, or that does not mean well.
+/// First half of a ClientHello, as from a peer that has died or is malicious.
 const HALF_A_HELLO: [u8; 64] = [
     22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7,
     7, 7, 7, 32, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7,
@@ -590,7 +590,7 @@ async fn strangers_who_hang_do_not_keep_members_out() {
     consortium.stop().await;
 }
 
-/// Whoever opens streams and reads nothing of them has so many and no more, keeps nobody else waiting, and does not hold up the end.
+/// A client that opens streams without reading them has a limited number, does not block others, and does not delay the shutdown.
 #[tokio::test]
 async fn draws_that_nobody_reads_hold_up_nobody() {
     let consortium = Consortium::start().await;
@@ -599,7 +599,7 @@ async fn draws_that_nobody_reads_hold_up_nobody() {
     let job = alice.submit(consortium.signed(JOB)).await.unwrap().into_inner().job;
     let draws = consortium.folder.path().join("draws").join(format!("{job}.zarr"));
     std::fs::create_dir_all(&draws).unwrap();
-    // Far more than waits anywhere on the way.
+    // Far more than any buffer on the way holds.
     std::fs::write(draws.join("large"), vec![7; 64 << 20]).unwrap();
     let request = || v1::JobRequest { job: job.clone() };
     let mut unread = Vec::new();
@@ -611,7 +611,7 @@ async fn draws_that_nobody_reads_hold_up_nobody() {
     let mut elsewhere = JobsClient::new(consortium.dial(Role::Analyst, "bob").await);
     assert!(elsewhere.list(v1::ListRequest {}).await.unwrap().into_inner().jobs.is_empty());
     drop(unread.pop());
-    // Its place is free as soon as the coordinator knows.
+    // Its place is free as soon as the coordinator notices.
     let again = async {
         while alice.draws(request()).await.is_err() {
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -1,4 +1,4 @@
-//! `conclave-coordinator backup`, `doctor` and `prune`.
+//! The commands `backup`, `doctor` and `prune` of `conclave-coordinator`.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -15,7 +15,7 @@ use crate::doctor::examine;
 use crate::error::RunError;
 use crate::retention::{old_draws, remove};
 
-/// What each of these takes.
+/// Arguments that these commands share.
 #[derive(Args)]
 pub(super) struct Common {
     /// The configuration file, coordinator.toml
@@ -30,7 +30,7 @@ pub(super) struct Common {
 pub(super) struct Backup {
     #[command(flatten)]
     common: Common,
-    /// The backup's folder, which must not be there yet
+    /// Folder of the backup; it must not exist yet
     #[arg(long, value_name = "FOLDER")]
     to: PathBuf,
 }
@@ -39,10 +39,10 @@ pub(super) struct Backup {
 pub(super) struct Prune {
     #[command(flatten)]
     common: Common,
-    /// Remove draws of jobs that ended so many days ago or earlier, 0 for all; else as many as `keep_draws_days` says
+    /// Remove draws of jobs that ended at least this many days ago; 0 removes all [default: `keep_draws_days`]
     #[arg(long, value_name = "DAYS")]
     older_than: Option<u32>,
-    /// Say what would be removed, and remove nothing
+    /// Print what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -53,18 +53,19 @@ pub(super) fn backup(args: &Backup) -> Result<(), RunError> {
     if args.common.json {
         let (jobs, rounds) = (done.jobs, done.rounds);
         print_json(
-            &json!({ "folder": args.to, "jobs": jobs, "rounds": rounds, "draws": done.drawn, "without_draws": done.without }),
+            &json!({ "folder": args.to, "jobs": jobs, "rounds": rounds, "draws": done.with_draws, "without_draws": done.without_draws }),
         );
         return Ok(());
     }
-    let without = if done.without > 0 { format!(" ({} more do not keep theirs)", done.without) } else { String::new() };
+    let without =
+        if done.without_draws > 0 { format!(" ({} more no longer keep theirs)", done.without_draws) } else { String::new() };
     print(&format_args!(
-        "{}: {} jobs with {} rounds, each read back, and the draws of {} ended jobs{without}\nKeep it away from this machine. To restore it, \
-         stop the coordinator and put coordinator.sqlite at `store` and draws at `draws`. The identity {} and {} are not in it.",
+        "{}: {} jobs with {} rounds, each read back, and the draws of {} ended jobs{without}\nKeep it on another machine. To restore it, \
+         stop the coordinator, then copy coordinator.sqlite to `store` and draws to `draws`. It does not contain the identity {} or {}.",
         args.to.display(),
         done.jobs,
         done.rounds,
-        done.drawn,
+        done.with_draws,
         config.identity.display(),
         args.common.config.display()
     ));
@@ -89,9 +90,7 @@ pub(super) fn doctor(common: &Common) -> Result<(), RunError> {
 pub(super) fn prune(args: &Prune) -> Result<(), RunError> {
     let config = Config::load(&args.common.config)?;
     let days = args.older_than.or(config.keep_draws_days).ok_or_else(|| {
-        RunError::Input(
-            "nothing says how long draws are kept: give --older-than DAYS, or set `keep_draws_days` in coordinator.toml".into(),
-        )
+        RunError::Input("no retention period: give --older-than DAYS, or set `keep_draws_days` in coordinator.toml".into())
     })?;
     if !config.store.is_file() {
         return Err(RunError::Input(format!("there is no store at {} yet", config.store.display())));

@@ -15,10 +15,10 @@ use self::output::{print, print_json};
 use crate::config::Config;
 use crate::daemon::Coordinator;
 use crate::error::RunError;
-use crate::operations::{Unwell, health_of};
+use crate::operations::{HealthProblem, health_of};
 use crate::reload;
 
-/// Runs jobs across data owners who keep their data: asks them, runs the chains, keeps the draws.
+/// Runs jobs across data owners who keep their data: queries the parties, runs the chains, stores the draws.
 #[derive(Parser)]
 #[command(name = "conclave-coordinator", version)]
 struct Cli {
@@ -28,19 +28,19 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run the coordinator until it is told to stop (SIGTERM or Ctrl-C). Unfinished jobs go on at the next start.
+    /// Run the coordinator until it receives SIGTERM or Ctrl-C. Unfinished jobs resume at the next start.
     Run(Run),
-    /// Say whether the coordinator that this configuration names does its work: exit code 0 if so, 1 if it runs and does not
-    /// serve, 4 if none runs. Meant for a container's health check; asks nobody over the network
+    /// Report whether the coordinator of this configuration serves. Exit code 0: it serves; 1: it runs but does not serve; 4: it
+    /// does not run. Meant for a container's health check; makes no network request
     Health(Health),
-    /// Check all that the coordinator depends on (files and who may read them, certificates, every page of the store, every ended job's draws, room
-    /// on the disk) and say how to mend it. Changes nothing; may be used before the coordinator runs and while it runs
+    /// Check everything that the coordinator depends on (file permissions, certificates, every page of the store, every ended
+    /// job's draws, disk space) and print remedies. Changes nothing; may be used before the coordinator runs and while it runs
     Doctor(keep::Common),
-    /// Copy the store as it stands, read back to its last row, and the draws of ended jobs, into a new folder. May be used while the
+    /// Copy the store, read back to its last row, and the draws of ended jobs into a new folder. May be used while the
     /// coordinator runs
     Backup(keep::Backup),
-    /// Remove the draws of jobs that ended long ago; their files, logs, summaries and spending stay in the store. May be used while the
-    /// coordinator runs
+    /// Remove the draws of jobs that ended long ago; their files, logs, summaries and spending stay in the store. May be used
+    /// while the coordinator runs
     Prune(keep::Prune),
 }
 
@@ -59,8 +59,8 @@ struct Run {
     /// The configuration file, coordinator.toml
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Check the configuration and all that it names without changing anything, one line per thing, then exit: with 0, or 2 on a
-    /// fault
+    /// Check the configuration and everything that it names without changing anything, print one line per item, and exit: with 0,
+    /// or with 2 on a fault
     #[arg(long)]
     check: bool,
     /// Write the log as JSON lines, as `log = "json"` in the configuration does; with --check, print one JSON object
@@ -69,19 +69,19 @@ struct Run {
     /// Write the address to this file once the coordinator listens
     #[arg(long, value_name = "PATH", hide = true)]
     ready_file: Option<PathBuf>,
-    /// Stop when standard input ends: a child that must not outlive its parent
+    /// Stop when standard input ends: for a child process that must not outlive its parent
     #[arg(long, hide = true)]
     exit_with_stdin: bool,
 }
 
 /// Runs the command line. `args` starts with the program's name. Logs go to standard error, filtered by `RUST_LOG`.
 ///
-/// Exit codes: 0 done, 2 the configuration or the command line is wrong, 1 anything else.
+/// Exit codes: 0 success, 2 invalid configuration or command line, 1 any other failure.
 pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
-            // Nothing can be done about a terminal that is gone.
+            // Printing fails only if the terminal is gone; nothing can be done then.
             let _ = error.print();
             return ExitCode::from(error.exit_code() as u8);
         }
@@ -109,7 +109,7 @@ fn execute(options: &Run) -> Result<(), RunError> {
         .enable_all()
         .thread_name("coordinator")
         .build()
-        .map_err(|e| RunError::System(format!("no threads: {e}")))?;
+        .map_err(|e| RunError::System(format!("can't start threads: {e}")))?;
     let mut settings = config.ops.clone();
     if options.json {
         settings.log = LogFormat::Json;
@@ -127,14 +127,14 @@ fn execute(options: &Run) -> Result<(), RunError> {
         if let Some(path) = &options.ready_file {
             write_ready(path, address)?;
         }
-        let (stop, asked) = signals.split();
-        let reloading = tokio::spawn(reload::watch(options.config.clone(), config.clone(), asked, logs.level()));
+        let (stop, reloads) = signals.split();
+        let reloading = tokio::spawn(reload::watch(options.config.clone(), config.clone(), reloads, logs.level()));
         let served = coordinator.serve(stop).await;
         reloading.abort();
         served
     });
     logs.end();
-    // A read of standard input that never ends must not hold the process.
+    // A pending read of standard input must not keep the process alive.
     runtime.shutdown_background();
     outcome
 }
@@ -160,8 +160,8 @@ fn health(options: &Health) -> ExitCode {
     };
     let (code, says) = match health_of(&config.store) {
         Ok(state) => (0, format!("serving on {}", state.address)),
-        Err(Unwell::NotServing(why)) => (1, why),
-        Err(Unwell::NotRunning(why)) => (4, why),
+        Err(HealthProblem::NotServing(why)) => (1, why),
+        Err(HealthProblem::NotRunning(why)) => (4, why),
     };
     if options.json {
         print_json(&serde_json::json!({ "serving": code == 0, "says": says }));
@@ -171,7 +171,7 @@ fn health(options: &Health) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Replaced in one step: whoever waits for the file finds it whole.
+/// Writes the address and renames the file in one step, so that a waiting process never reads a partial file.
 fn write_ready(path: &Path, address: SocketAddr) -> Result<(), RunError> {
     let failed = |e: std::io::Error| RunError::System(format!("--ready-file {}: {e}", path.display()));
     let mut temporary = path.as_os_str().to_owned();

@@ -1,13 +1,13 @@
-//! How the commands print.
+//! Output of the commands.
 
 use conclave_ops::terminal;
 
-/// Prints on standard output; a reader that hangs up is no panic.
+/// Prints to standard output; a closed pipe causes no panic.
 pub(super) fn print(what: &impl std::fmt::Display) {
     let _ = terminal::say(&what.to_string().trim_end());
 }
 
-/// As [`print`], of a JSON object.
+/// Prints a JSON object, like [`print`].
 pub(super) fn print_json(object: &serde_json::Value) {
     let _ = terminal::say_json(object);
 }

@@ -1,4 +1,4 @@
-//! Plots and diagnostics of chains that run. Takes a moment: not for a thread that has to answer.
+//! Plots and diagnostics of running chains. Slow: call it on a thread that may block.
 
 use conclave_common::job::RHAT;
 use conclave_pages::plot::{self, Densities, Traces};
@@ -8,20 +8,20 @@ use maud::{Markup, html};
 
 use crate::live::{Live, ParameterView, View};
 
-/// Parameters on one page.
+/// Parameters per page.
 pub(super) const PARAMETERS: usize = 8;
-/// The scale of the parameters.
+/// Label of the parameters' scale.
 const SCALE: &str = "scale of the priors";
 
-/// The chains of a job, of [`PARAMETERS`] parameters from the one at `from`.
+/// Renders a job's chains for [`PARAMETERS`] parameters, starting with parameter `from`.
 pub(super) fn draw(live: &Live, names: &[String], from: usize, job: &str) -> Markup {
     let Some(view) = live.view(from..from + PARAMETERS) else {
-        return html! { h2 { "Chains" } p { "No draw has been made here yet." } };
+        return html! { h2 { "Chains" } p { "No draws yet." } };
     };
     let shown = || names.iter().skip(from).zip(&view.parameters);
     html! {
         h2 { "Chains" }
-        @if view.warmup { p { "These are draws of the warm-up: they are not kept, and the plots begin anew after it." } }
+        @if view.warmup { p { "These are warm-up draws: they are not kept, and the plots restart after the warm-up." } }
         (acceptance(&view))
         (diagnostics(shown(), &view))
         @if names.len() > PARAMETERS { (pages(names.len(), from, job)) }
@@ -46,8 +46,8 @@ fn diagnostics<'a>(shown: impl Iterator<Item = (&'a String, &'a ParameterView)>,
     html! {
         (table("How the chains mix", &["parameter", "mean", "sd", "R-hat", "ESS (bulk)", "ESS (tail)"], &rows))
         p.note {
-            "R-hat near 1 says that the chains agree; above " (RHAT) " they do not yet. ESS is how many independent draws these are worth."
-            @if view.every > 1 { " Both are computed on one draw in " (view.every) ", the result's on all: what all draws are worth is at least about this ESS." }
+            "R-hat near 1 means that the chains agree; above " (RHAT) " they do not agree yet. ESS is the equivalent number of independent draws."
+            @if view.every > 1 { " Both use one draw in " (view.every) " here; the result uses all draws, whose ESS is at least about this." }
         }
     }
 }
@@ -90,7 +90,7 @@ fn plots(index: usize, parameter: &str, of: &ParameterView, warmup: bool) -> Mar
     ])
 }
 
-/// The way to the other parameters.
+/// Links to the pages of the other parameters.
 fn pages(all: usize, from: usize, job: &str) -> Markup {
     html! {
         nav aria-label="Parameters" { ul { @for first in (0..all).step_by(PARAMETERS) {

@@ -1,4 +1,4 @@
-//! All jobs, the latest first.
+//! The list of all jobs, latest first.
 
 use std::sync::Arc;
 
@@ -14,21 +14,21 @@ use conclave_pages::table::{Cell, table};
 use conclave_pages::text::{percent, plain_name, thousands};
 use maud::{Markup, html};
 
-use super::shared::{Dashboard, LOOK, Part, Shared, now, number_in, utc, whose};
-use crate::registry::Whose;
+use super::shared::{CHECK_INTERVAL, Dashboard, Part, Shared, now, number_in, utc, visible_jobs};
+use crate::registry::JobFilter;
 use crate::status::{State as JobState, Status};
 
-/// Jobs on one page.
+/// Jobs per page.
 const MOST: usize = 50;
 
 pub(super) async fn page(State(dashboard): Shared, Extension(visitor): Extension<Visitor>, uri: Uri) -> Response {
     let from = number_in(&uri, "from");
-    let whose = whose(&visitor);
-    let parts = parts(&dashboard, &whose, from);
+    let filter = visible_jobs(&visitor);
+    let parts = parts(&dashboard, &filter, from);
     let body = html! { @for (id, content) in &parts { (site::part(id, *id == "waiting", content)) } };
     let events = format!("/events?from={from}");
     web::html(site::served(&Served {
-        title: if whose == Whose::Everybodys { "Jobs of this coordinator" } else { "Your jobs" },
+        title: if filter == JobFilter::All { "Jobs of this coordinator" } else { "Your jobs" },
         above: &[],
         word: (web::CSRF_FIELD, &visitor.csrf),
         session: visitor.has_session(),
@@ -38,14 +38,14 @@ pub(super) async fn page(State(dashboard): Shared, Extension(visitor): Extension
 }
 
 pub(super) async fn events(State(dashboard): Shared, Extension(visitor): Extension<Visitor>, uri: Uri) -> Response {
-    let (whose, from) = (whose(&visitor), number_in(&uri, "from"));
-    events::stream(LOOK, move || {
-        let (dashboard, whose) = (Arc::clone(&dashboard), whose.clone());
-        async move { now(parts(&dashboard, &whose, from), false) }
+    let (filter, from) = (visible_jobs(&visitor), number_in(&uri, "from"));
+    events::stream(CHECK_INTERVAL, move || {
+        let (dashboard, filter) = (Arc::clone(&dashboard), filter.clone());
+        async move { now(parts(&dashboard, &filter, from), false) }
     })
 }
 
-/// What the page shows of a job.
+/// One row of the table of jobs.
 struct Row {
     id: String,
     name: String,
@@ -70,29 +70,29 @@ fn row(status: &Status) -> Row {
     }
 }
 
-fn parts(dashboard: &Dashboard, whose: &Whose, from: usize) -> Vec<Part> {
+fn parts(dashboard: &Dashboard, filter: &JobFilter, from: usize) -> Vec<Part> {
     let mut counts = JobState::ALL.map(|state| (state, 0_u64));
     let (mut all, mut waiting) = (0_usize, Vec::new());
-    dashboard.job_registry.each(whose, |status| {
+    dashboard.job_registry.for_each(filter, |status| {
         all += 1;
         counts.iter_mut().filter(|(state, _)| *state == status.state).for_each(|(_, count)| *count += 1);
         if !status.waiting_for.is_empty() && waiting.len() < MOST {
             waiting.push((status.id.clone(), status.name.clone(), status.waiting_for.clone(), status.waiting_since_ms));
         }
     });
-    // The latest first: what comes before these is passed over.
+    // Latest first: the jobs before these positions are skipped.
     let last = all.saturating_sub(from);
     let first = last.saturating_sub(MOST);
     let (mut at, mut rows) = (0, Vec::new());
-    dashboard.job_registry.each(whose, |status| {
+    dashboard.job_registry.for_each(filter, |status| {
         if (first..last).contains(&at) {
             rows.push(row(status));
         }
         at += 1;
     });
     rows.reverse();
-    // Which parties there are is the operator's to see: analysts see those of their jobs.
-    let attached = (*whose == Whose::Everybodys).then(|| dashboard.party_registry.attached());
+    // The operator sees all attached parties; analysts see those of their jobs.
+    let attached = (*filter == JobFilter::All).then(|| dashboard.party_registry.attached());
     vec![
         ("waiting", waiting_part(&waiting)),
         ("counts", counts_part(&counts, attached.as_deref())),
@@ -105,7 +105,7 @@ type Waiting = (String, String, Vec<String>, i64);
 fn waiting_part(waiting: &[Waiting]) -> Markup {
     html! {
         @for (id, name, parties, since) in waiting {
-            (notice(Tone::Beware, &format!("Paused: waits for {} since {}", plain_name(&parties.join(", ")), utc(*since)), &html! {
+            (notice(Tone::Beware, &format!("Paused: waiting for {} since {}", plain_name(&parties.join(", ")), utc(*since)), &html! {
                 p { a href={ "/jobs/" (id) } { (plain_name(name)) } }
             }, false))
         }
@@ -121,7 +121,7 @@ fn counts_part(counts: &[(JobState, u64)], attached: Option<&[String]>) -> Marku
     }
 }
 
-/// Names beside each other, not too many of them.
+/// Joins names, at most 20 of them.
 fn plain(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(20).map(|name| plain_name(name)).collect();
     match names.len() - shown.len() {
@@ -144,7 +144,7 @@ fn jobs_part(rows: &[Row], (from, first, all): (usize, usize, usize)) -> Markup 
             Cell::Text(utc(row.submitted)),
         ]
     });
-    let header = ["job", "state", "draws per chain", "accepted", "epsilon spent (most)", "analyst", "submitted (UTC)"];
+    let header = ["job", "state", "draws per chain", "accepted", "epsilon spent (max)", "analyst", "submitted (UTC)"];
     html! {
         @if rows.is_empty() { p { "No job has been submitted yet." } }
         @else { (table("The latest jobs first", &header, &cells.collect::<Vec<_>>())) }

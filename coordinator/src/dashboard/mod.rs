@@ -1,8 +1,10 @@
-//! The coordinator's dashboard: jobs, and one job as it runs, as pages behind [`conclave_ops::web`]'s guard. Read-only but for cancel.
-//! Whoever has the token sees every job; an analyst who shows a certificate sees and cancels what the gRPC service shows and cancels.
+//! The coordinator's dashboard: the list of jobs and a live page for each, behind [`conclave_ops::web`]'s guard. Read-only except
+//! for cancelling. A visitor with the token sees every job; an analyst with a certificate sees and cancels what the gRPC service
+//! allows.
 //!
-//! Watching is paid for by who watches: plots and diagnostics are drawn on a thread that may block, each page of a job's parameters at
-//! most once a second for all its watchers together, and then not again for a hundred times as long as it took.
+//! The cost of watching is bounded: plots and diagnostics are computed on a thread that may block. Each page of a job's
+//! parameters is computed at most once a second for all its viewers. A pause of a hundred times the computation's duration
+//! follows.
 
 mod chains;
 mod job;

@@ -1,4 +1,4 @@
-//! The addresses of the dashboard's pages.
+//! Routes of the dashboard.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use conclave_pages::{page, site};
 use super::shared::{Dashboard, missing};
 use super::watched_job::WatchedJobs;
 use super::{job, list};
-use crate::live::Stored;
+use crate::live::StoredChains;
 use crate::party_registry::PartyRegistry;
 use crate::registry::JobRegistry;
 
-/// Every page of the dashboard.
+/// Builds the router of all dashboard pages.
 pub(crate) fn pages(job_registry: Arc<JobRegistry>, party_registry: Arc<PartyRegistry>) -> Router {
     let dashboard =
-        Arc::new(Dashboard { job_registry, party_registry, watched: WatchedJobs::default(), stored: Stored::default() });
+        Arc::new(Dashboard { job_registry, party_registry, watched: WatchedJobs::default(), stored: StoredChains::default() });
     Router::new()
         .route("/", get(list::page))
         .route("/events", get(list::events))

@@ -1,4 +1,4 @@
-//! What all pages of the dashboard have in common.
+//! Items that all dashboard pages share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,50 +14,50 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 use super::watched_job::WatchedJobs;
-use crate::live::Stored;
+use crate::live::StoredChains;
 use crate::party_registry::PartyRegistry;
-use crate::registry::{JobRegistry, Whose};
+use crate::registry::{JobFilter, JobRegistry};
 
-/// What the pages are made from.
+/// State behind the pages.
 #[derive(Debug)]
 pub(super) struct Dashboard {
     pub(super) job_registry: Arc<JobRegistry>,
     pub(super) party_registry: Arc<PartyRegistry>,
     pub(super) watched: WatchedJobs,
-    pub(super) stored: Stored,
+    pub(super) stored: StoredChains,
 }
 
-/// The state that every page is made from.
+/// Extractor of the shared state.
 pub(super) type Shared = State<Arc<Dashboard>>;
 
-/// How often it is looked whether something of a page has changed.
-pub(super) const LOOK: Duration = Duration::from_secs(1);
+/// Interval at which a page is checked for changes.
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Longest sentence of a party's or of the analyst's that is shown.
+/// Maximum length of a displayed sentence written by a party or an analyst.
 pub(super) const SENTENCE: usize = 600;
 
-/// A part of a page: its element's id, and what it holds now.
+/// A section of a page: its element's id and its current content.
 pub(super) type Part = (&'static str, Markup);
 
-/// Whose jobs a visitor may see, and cancel.
-pub(super) fn whose(visitor: &Visitor) -> Whose {
+/// Returns the filter for the jobs that a visitor may see and cancel.
+pub(super) fn visible_jobs(visitor: &Visitor) -> JobFilter {
     match &visitor.who {
-        Who::Operator => Whose::Everybodys,
-        Who::Member(analyst) => Whose::Of(analyst.clone()),
+        Who::Operator => JobFilter::All,
+        Who::Member(analyst) => JobFilter::OfAnalyst(analyst.clone()),
     }
 }
 
-/// Whether a visitor is the coordinator's operator, who sees what is the machine's own.
+/// Returns true for the coordinator's operator, who also sees details of this machine.
 pub(super) fn is_operator(visitor: &Visitor) -> bool {
     matches!(visitor.who, Who::Operator)
 }
 
-/// The parts as they are sent.
+/// Converts sections to the form in which they are sent.
 pub(super) fn now(parts: Vec<Part>, over: bool) -> Now {
     Now { parts: parts.into_iter().map(|(id, content)| (id, content.into_string())).collect(), over }
 }
 
-/// A page that says why there is none.
+/// A not-found page that gives the reason.
 pub(super) fn missing(words: &str) -> Response {
     let body = html! { p { (words) } p { a href="/" { "All jobs" } } };
     let text = site::served(&Served {
@@ -71,13 +71,13 @@ pub(super) fn missing(words: &str) -> Response {
     web::missing(text)
 }
 
-/// The number after `name=` in an address, or 0.
+/// Returns the number after `name=` in an address, or 0.
 pub(super) fn number_in(uri: &Uri, name: &str) -> usize {
     let pairs = uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
     pairs.filter(|(key, _)| *key == name).find_map(|(_, value)| value.parse().ok()).unwrap_or(0)
 }
 
-/// A moment as people read it, UTC; empty for none.
+/// Formats a Unix time in milliseconds as UTC; empty unless positive.
 pub(super) fn utc(unix_ms: i64) -> String {
     let format = format_description!("[year]-[month]-[day] [hour]:[minute]:[second] UTC");
     let time = OffsetDateTime::from_unix_timestamp(unix_ms.div_euclid(1000)).ok().filter(|_| unix_ms > 0);

@@ -1,4 +1,4 @@
-//! How jobs that somebody looks at go on.
+//! Progress of jobs that are being viewed.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -11,13 +11,13 @@ use maud::Markup;
 use crate::live::{Cached, CachedByKey};
 use crate::status::{State, Status, phase_name};
 
-/// How far back the pace looks, in seconds.
+/// Window of the pace estimate, in seconds.
 const WINDOW: f64 = 60.0;
 
-/// All of them, by id, each part of its parameters by itself, and what has ended apart from what goes on.
+/// Viewed jobs: by id, page of parameters, and whether the job has ended.
 pub(super) type WatchedJobs = CachedByKey<(String, usize, bool), WatchedJob>;
 
-/// One of them.
+/// A viewed job.
 #[derive(Debug)]
 pub(super) struct WatchedJob {
     /// The plots of its chains.
@@ -32,19 +32,19 @@ impl Default for WatchedJob {
     }
 }
 
-/// What can be told from how a job went on since somebody looks at it; nothing of one that does not run.
+/// Pace of a job since it was first viewed; empty if the job is not running.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct RunPace {
-    /// Kept draws per chain and second, lately.
+    /// Recent kept draws per chain and second.
     pub(super) draws_per_second: Option<f64>,
-    /// When it ends, if it goes on like this.
+    /// Forecast of the end at the current pace.
     pub(super) forecast: Option<Forecast>,
     /// The job's delta.
     delta: f64,
 }
 
 impl WatchedJob {
-    /// Notes where the job stands, and gives what can be told from that and what was noted before.
+    /// Records the job's progress and estimates its pace.
     pub(super) fn progress(&self, status: &Status, spec: Option<&JobSpec>) -> RunPace {
         let Some(budget) = spec.map(|spec| spec.privacy.budget) else { return RunPace::default() };
         let limit = PrivacyFilter::new(&budget).map_or(f64::INFINITY, |filter| mu_squared(filter.limit_units()));
@@ -56,7 +56,7 @@ impl WatchedJob {
             draws: status.draws,
             mu_squared: spent,
         };
-        // Moments are added whole.
+        // Each point is added in one step, so a poisoned lock is harmless.
         let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
         pace.see(phase, moment);
         RunPace {
@@ -68,7 +68,7 @@ impl WatchedJob {
 }
 
 impl RunPace {
-    /// Epsilon that a party will have spent at the end, where that can be told.
+    /// Forecast of a party's epsilon at the end of the job, if available.
     pub(super) fn epsilon_at_end(&self, party: usize) -> Option<f64> {
         self.forecast.as_ref()?.epsilon_at_end(party, |mu| gaussian_dp::epsilon(mu, self.delta))
     }

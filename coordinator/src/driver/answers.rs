@@ -1,4 +1,4 @@
-//! Answers to a round: which are taken in, which come twice, and which no party could give.
+//! Answers to a round: which are accepted, which are repeats, and which no party could give.
 
 use conclave_common::query::{PartyMetadata, Round};
 use conclave_inference::sampler::Totals;
@@ -6,18 +6,18 @@ use conclave_proto::convert::AnswerStatus;
 use conclave_proto::echo::Echo;
 use conclave_proto::error::{ErrorCode, Fault};
 
-use super::masking::{NOT_CANCELLED, covered, is_masked};
-use super::members::{Asked, Members, PartyUpdate};
+use super::masking::{NOT_CANCELLED, is_masked, with_check_lane};
+use super::members::{CurrentRound, Members, PartyUpdate};
 use super::refusal::refusal;
 use super::stop::StopReason;
 use crate::clock::Timestamp;
 
-/// A party that crashes in every round is not asked for ever.
+/// Maximum number of attempts: a party that crashes in every round is not asked forever.
 const MOST_ATTEMPTS: u32 = 1000;
 
 impl Members {
-    /// Takes in the releases with which a party answers a round.
-    pub(super) fn released(
+    /// Accepts the releases with which a party answers a round.
+    pub(super) fn accept_releases(
         &mut self,
         party: usize,
         iteration: u64,
@@ -25,67 +25,70 @@ impl Members {
         now: Timestamp,
     ) -> Result<PartyUpdate, StopReason> {
         let changed = format!("two different answers to round {iteration}");
-        match (self.asked, &self.previous) {
+        match (self.current, &self.previous) {
             (Some(asked), _) if asked.iteration == iteration => {
-                if let Some(what) = another_length(asked, releases.len()) {
-                    return Err(self.broke(party, &what));
+                if let Some(what) = length_fault(asked, releases.len()) {
+                    return Err(self.violation(party, &what));
                 }
-                // Under a mask every number is possible: the sum is looked at once it is opened.
+                // Under a mask every number is possible; the sum is checked once it is opened.
                 if asked.digest.is_none()
-                    && let Some(what) = self.impossible(party, iteration, &releases)
+                    && let Some(what) = self.impossible_release(party, iteration, &releases)
                 {
-                    return Err(self.broke(party, &what));
+                    return Err(self.violation(party, &what));
                 }
                 let of_message = (iteration, asked.digest);
-                let releases = covered(releases, echo, of_message).map_err(|what| self.broke(party, &what))?;
+                let releases = with_check_lane(releases, echo, of_message).map_err(|what| self.violation(party, &what))?;
                 let member = &mut self.list[party];
                 match &member.answer {
                     None => {
                         member.answer = Some(releases);
                         self.due -= 1;
-                        member.deadline.kept(now.at);
+                        member.deadline.met(now.at);
                         Ok(PartyUpdate::Answered)
                     }
                     Some(before) if *before == releases => Ok(PartyUpdate::Nothing),
-                    Some(_) => Err(self.broke(party, &changed)),
+                    Some(_) => Err(self.violation(party, &changed)),
                 }
             }
             (_, Some((before, answers))) if before.iteration == iteration => {
-                match covered(releases, echo, (iteration, before.digest)) {
+                match with_check_lane(releases, echo, (iteration, before.digest)) {
                     Ok(releases) if answers[party] == releases => Ok(PartyUpdate::Nothing),
-                    _ => Err(self.broke(party, &changed)),
+                    _ => Err(self.violation(party, &changed)),
                 }
             }
-            _ if self.is_ahead(iteration) => Err(self.broke(party, &format!("an answer to round {iteration}, not asked yet"))),
+            _ if self.is_ahead(iteration) => {
+                Err(self.violation(party, &format!("an answer to round {iteration}, which was not asked yet")))
+            }
             _ => Ok(PartyUpdate::Nothing),
         }
     }
 
-    /// The fault of a release that no sum of clamped records can be, whatever they hold and whatever the noise.
-    fn impossible(&self, party: usize, iteration: u64, releases: &[i64]) -> Option<String> {
-        let (query, release, most) = self.terms.impossible(&self.list[party].metadata?, releases)?;
-        Some(format!("the impossible number {release} for query {query} of round {iteration}, where none is beyond {most}"))
+    /// Describes a release that no sum of clamped records can equal, whatever the records and the noise.
+    fn impossible_release(&self, party: usize, iteration: u64, releases: &[i64]) -> Option<String> {
+        let (query, release, most) = self.terms.impossible_release(&self.list[party].metadata?, releases)?;
+        Some(format!("the impossible number {release} for query {query} of round {iteration}; the limit is {most}"))
     }
 
-    /// Looks at what a complete round opens, where that is the sum alone.
+    /// Checks the sum that a complete masked round opens.
     ///
     /// # Errors
-    /// How the job ends of masks that do not cancel. It is not asked again: another try would cost every owner another charge.
+    /// [`StopReason::Failed`] if the masks do not cancel. The round is not asked again: a second try would cost every owner
+    /// another charge.
     pub(super) fn check_sums(&mut self, round: &Round) -> Result<(), StopReason> {
         let Some((asked, answers)) = self.previous.as_ref().filter(|_| is_masked(round)) else { return Ok(()) };
         let garbage = Totals::of(round, answers).map_or(true, |totals| {
             let metadata: Option<Vec<PartyMetadata>> = self.metadata();
-            metadata.is_none_or(|metadata| self.terms.impossible_sums(&metadata, totals.opened(0)))
+            metadata.is_none_or(|metadata| self.terms.has_impossible_sum(&metadata, totals.opened(0)))
         });
         if !garbage {
             return Ok(());
         }
         let message = format!("round {}: {NOT_CANCELLED}", asked.iteration);
-        self.take_back();
+        self.reopen_round();
         Err(StopReason::Failed(Fault::new(ErrorCode::Internal, message)))
     }
 
-    /// Takes in that a party does not answer a round.
+    /// Handles a party's refusal to answer a round.
     pub(super) fn answer_refused(
         &mut self,
         party: usize,
@@ -93,31 +96,34 @@ impl Members {
         status: AnswerStatus,
         now: Timestamp,
     ) -> Result<PartyUpdate, StopReason> {
-        if self.asked.is_none_or(|asked| asked.iteration != iteration) {
+        if self.current.is_none_or(|asked| asked.iteration != iteration) {
             return match self.is_ahead(iteration) {
-                true => Err(self.broke(party, &format!("an answer to round {iteration}, not asked yet"))),
+                true => Err(self.violation(party, &format!("an answer to round {iteration}, which was not asked yet"))),
                 false => Ok(PartyUpdate::Nothing),
             };
         }
         if self.list[party].answer.is_some() && status != AnswerStatus::Attempt {
-            return Err(self.broke(party, &format!("two different answers to round {iteration}")));
+            return Err(self.violation(party, &format!("two different answers to round {iteration}")));
         }
         match status {
             AnswerStatus::Attempt if self.list[party].answer.is_some() => return Ok(PartyUpdate::Nothing),
             AnswerStatus::Attempt if self.list[party].attempt < MOST_ATTEMPTS => {
                 self.list[party].attempt += 1;
-                self.list[party].deadline.again(now.at);
+                self.list[party].deadline.repeat(now.at);
                 return Ok(PartyUpdate::AskAgain);
             }
-            // Nothing is lost by waiting: mended and started again, it answers this round as one that was killed does.
+            // Waiting loses nothing: once repaired and restarted, the party answers this round like one that was killed.
             AnswerStatus::Halted => {
-                let reason = "it has stopped answering, since its ledger can't be written or its data can't be read: its owner has to mend \
+                let reason = "it has stopped answering, because its ledger can't be written or its data can't be read: its owner has to fix \
                               that and start it again";
                 self.hold_up(party, reason.into());
                 return Ok(PartyUpdate::Nothing);
             }
             AnswerStatus::Behind => {
-                self.hold_up(party, "its ledger is behind what it has answered: its owner has to restore or unlock it".into());
+                self.hold_up(
+                    party,
+                    "its ledger is behind a checkpoint that it has published: its owner has to restore or unlock it".into(),
+                );
                 return Ok(PartyUpdate::Nothing);
             }
             _ => {}
@@ -126,7 +132,7 @@ impl Members {
     }
 
     fn is_ahead(&self, iteration: u64) -> bool {
-        match (self.asked, &self.previous) {
+        match (self.current, &self.previous) {
             (Some(asked), _) => iteration > asked.iteration,
             (None, Some((before, _))) => iteration > before.iteration,
             (None, None) => true,
@@ -134,10 +140,10 @@ impl Members {
     }
 }
 
-/// The fault of an answer of so many integers, where the round's answer has another number.
-fn another_length(asked: Asked, numbers: usize) -> Option<String> {
-    let Asked { iteration, queries, length, .. } = asked;
-    let due = if length == queries { String::new() } else { format!(", whose answers are {length} numbers") };
+/// Describes the fault of an answer with a wrong number of integers.
+fn length_fault(asked: CurrentRound, numbers: usize) -> Option<String> {
+    let CurrentRound { iteration, queries, length, .. } = asked;
+    let due = if length == queries { String::new() } else { format!(", which require {length} numbers") };
     (numbers != length).then(|| format!("{numbers} numbers for the {queries} queries of round {iteration}{due}"))
 }
 
@@ -145,17 +151,14 @@ fn another_length(asked: Asked, numbers: usize) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A query's answer may be a vector: what counts is the round's integers.
+    /// A query's answer may be a vector: integers are counted, not queries.
     #[test]
     fn an_answer_has_as_many_numbers_as_its_queries_have_components() {
-        let asked = Asked { iteration: 7, queries: 2, length: 6, digest: None };
-        assert_eq!(another_length(asked, 6), None);
-        assert_eq!(
-            another_length(asked, 2).as_deref(),
-            Some("2 numbers for the 2 queries of round 7, whose answers are 6 numbers")
-        );
-        let single = Asked { length: 2, ..asked };
-        assert_eq!(another_length(single, 2), None);
-        assert_eq!(another_length(single, 6).as_deref(), Some("6 numbers for the 2 queries of round 7"));
+        let asked = CurrentRound { iteration: 7, queries: 2, length: 6, digest: None };
+        assert_eq!(length_fault(asked, 6), None);
+        assert_eq!(length_fault(asked, 2).as_deref(), Some("2 numbers for the 2 queries of round 7, which require 6 numbers"));
+        let single = CurrentRound { length: 2, ..asked };
+        assert_eq!(length_fault(single, 2), None);
+        assert_eq!(length_fault(single, 6).as_deref(), Some("6 numbers for the 2 queries of round 7"));
     }
 }

@@ -1,4 +1,4 @@
-//! What a job's Zarr store says of itself, its analyst included.
+//! Attributes of a job's Zarr store, including its analyst.
 
 use conclave_draws::attributes;
 use conclave_draws::result::RunResult;
@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 
 use super::job::Job;
 
-/// The attributes of a store whose chains run.
+/// Attributes of a store while the chains run.
 pub(crate) fn at_start(job: &Job) -> Map<String, Value> {
     with_analyst(job, attributes::at_start(&job.spec, &job.id))
 }
 
-/// The attributes of a store that is complete.
+/// Attributes of a complete store.
 pub(crate) fn at_end(job: &Job, result: &RunResult) -> Map<String, Value> {
     with_analyst(job, attributes::at_end(&job.spec, &job.id, result))
 }

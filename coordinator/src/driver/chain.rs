@@ -26,17 +26,17 @@ use super::spending::Spending;
 use super::stop::StopReason;
 use crate::store::{LoggedRound, Store, StoreError};
 
-/// The running chains.
+/// The running chains of a job.
 pub(super) struct Chain {
     job: Arc<Job>,
     store: Store,
     model: Box<dyn Model>,
     sampler: Box<dyn Sampler>,
-    /// The round being asked, or the run's end.
+    /// The current round, or the run's end.
     next: Next,
     writer: DrawWriter,
     spending: Spending,
-    /// What the job may be charged at a party, in units of 2^-48 of mu².
+    /// Maximum charge of the job at one party, in units of 2^-48 of mu².
     limit_units: u64,
     rounds: u64,
     /// Kept draws of all chains.
@@ -44,7 +44,7 @@ pub(super) struct Chain {
     clock: Clock,
 }
 
-/// Sampling time: from the first query to the last draw, going on after a restart where the log ends.
+/// Sampling time: from the first query to the last draw, continued from the log after a restart.
 #[derive(Debug, Default)]
 struct Clock {
     before: Duration,
@@ -61,7 +61,7 @@ impl Clock {
     }
 }
 
-/// A sampler brought to where the log ends; made on a thread that may block.
+/// A sampler replayed to the end of the log; created on a thread that may block.
 struct Replayed {
     model: Box<dyn Model>,
     sampler: Box<dyn Sampler>,
@@ -87,7 +87,7 @@ impl Chain {
         }
         Ok(Self {
             writer: DrawWriter::start(replayed.draws, store.clone(), job.live.clone()),
-            // A budget that no ledger can be kept for is every party's to refuse.
+            // If no ledger can be kept for the budget, every party refuses the job.
             limit_units: PrivacyFilter::new(&job.spec.privacy.budget).map_or(u64::MAX, |filter| filter.limit_units()),
             job,
             store,
@@ -101,21 +101,21 @@ impl Chain {
         })
     }
 
-    /// The round to ask, or the run's end.
+    /// The current round, or the run's end.
     pub(super) fn next(&self) -> &Next {
         &self.next
     }
 
-    /// Starts the clock of sampling time, if it does not run yet.
+    /// Starts the sampling clock if it is not running yet.
     pub(super) fn start_clock(&mut self) {
         self.clock.start();
     }
 
-    /// Logs and absorbs a complete round, and makes the next one ready to ask. What can wait until the next queries
-    /// are on the wire is left to [`Self::settle`].
+    /// Logs and absorbs a complete round, and prepares the next one. [`Self::settle`] does the work that can wait until the next
+    /// queries are sent.
     ///
     /// # Errors
-    /// A store that can't be written, or a round that the sampler can't make.
+    /// A store that can't be written; a round that the sampler can't make.
     pub(super) fn absorb(&mut self, iteration: u64, releases: &[Vec<i64>]) -> Result<Unsettled, StopReason> {
         let elapsed = self.clock.elapsed().as_micros() as u64;
         self.store.log_round(&self.job.id, iteration, elapsed, releases).map_err(store_stopped)?;
@@ -127,14 +127,15 @@ impl Chain {
             totals.and_then(|totals| sampler.absorb(&totals)).map_err(refused)?;
             sampler.next_round().map_err(unfit)
         };
-        // All draws of what is released once are made here, which may take a while: other jobs' tasks move to other threads.
+        // An algorithm without proposals makes all its draws here, which may take a while: other jobs' tasks move to other
+        // threads.
         let alone = self.job.spec.algorithm.proposes() || Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread;
         self.next = if alone { take()? } else { tokio::task::block_in_place(take)? };
         self.rounds += 1;
         Ok(Unsettled(asked))
     }
 
-    /// Adds up what an absorbed round cost and passes its draws on; gives the number of those kept.
+    /// Adds the charges of an absorbed round and writes its draws; returns the number of kept draws.
     ///
     /// # Errors
     /// A draws folder that can't be written; a charge that can't be computed.
@@ -152,24 +153,24 @@ impl Chain {
         }
     }
 
-    /// The terms of the queries of the round being asked.
+    /// Terms of the current round's queries.
     pub(super) fn terms(&self) -> RoundTerms {
         let terms = |round| RoundTerms::of(round, self.model.as_ref(), &self.job.spec, self.spending.units());
         self.next.as_round().map(terms).unwrap_or_default()
     }
 
-    /// What the round being asked costs a party that has answered it.
+    /// Cost of the current round to a party that has answered it.
     pub(super) fn unfinished_cost(&self, party: usize) -> Spent {
         let cost = |round| self.spending.cost(party, round, self.model.as_ref(), &self.job.spec);
         self.next.as_round().map(cost).and_then(Result::ok).unwrap_or_default()
     }
 
-    /// The party to be asked first, where the job's budget is about to end.
-    pub(super) fn least_left(&self) -> Option<usize> {
-        self.spending.least_left(self.limit_units)
+    /// The party to ask first when the job's budget is nearly exhausted.
+    pub(super) fn party_with_least_budget(&self) -> Option<usize> {
+        self.spending.party_with_least_budget(self.limit_units)
     }
 
-    /// What a party has been charged for rounds absorbed.
+    /// Charges of a party for absorbed rounds.
     pub(super) fn spent(&self, party: usize) -> Spent {
         self.spending.of(party).1
     }
@@ -182,27 +183,27 @@ impl Chain {
         self.kept / u64::from(self.job.spec.sampler.chains)
     }
 
-    /// What the analyst must know of an explicit clip, and what the run says of itself.
+    /// Warnings for the analyst, about an explicit clip and from the sampler.
     pub(super) fn warnings(&self) -> Vec<String> {
         self.sampler.clip_watch().and_then(ClipWatch::word).into_iter().chain(self.sampler.warnings()).collect()
     }
 
-    /// Why the run has no hope, if so.
+    /// The reason why the run is futile, if it is.
     pub(super) fn hopeless(&self) -> Option<String> {
         self.sampler.hopeless().map(|forecast| forecast.word(&self.job.spec))
     }
 
-    /// Proposal radii as a job file gives them.
+    /// Proposal radii in the form of a job file.
     pub(super) fn radii(&self) -> Option<Vec<f64>> {
         self.sampler.radii_by_parameter()
     }
 
-    /// What the run says beside its draws, where it infers from what was released once.
+    /// Results of inference from releases made once, for such a run.
     pub(super) fn inference(&self) -> Option<Inference> {
         self.sampler.inference().cloned()
     }
 
-    /// Makes the draws that there can be of what was released, where the run ends before all of it was.
+    /// Makes the draws that the releases so far permit, when the run ends early.
     ///
     /// # Errors
     /// A sampler that can make none.
@@ -214,32 +215,32 @@ impl Chain {
         Ok(())
     }
 
-    /// The posterior by a quadratic through all released log ratios.
+    /// The posterior from a quadratic fitted to all released log ratios.
     pub(super) fn fitted_posterior(&self) -> Option<FittedPosterior> {
         self.sampler.fitted_posterior()
     }
 
-    /// Whether the chains came to their own end by the budget.
+    /// Returns true if the sampler ended because the budget was used up.
     pub(super) fn ended_by_budget(&self) -> bool {
         self.sampler.ended_by_budget()
     }
 
-    /// What the draws were chosen among, where each is a choice.
+    /// Diagnostics of the choice of draws, if each draw is a choice.
     pub(super) fn choice_diagnostics(&self) -> Option<ChoiceDiagnostics> {
         self.sampler.choice_diagnostics()
     }
 
-    /// How exactly proposals were decided, by `barker`.
+    /// Diagnostics of the accuracy of `barker` decisions.
     pub(super) fn barker_diagnostics(&self) -> Option<BarkerDiagnostics> {
         self.sampler.barker_diagnostics()
     }
 
-    /// How the chains moved, where gradients drive them.
+    /// Diagnostics of gradient-driven chains.
     pub(super) fn gradient_diagnostics(&self) -> Option<GradientDiagnostics> {
         self.sampler.gradient_diagnostics()
     }
 
-    /// How the chains moved and what is known of their bias, where stochastic gradients drive them.
+    /// Diagnostics of chains driven by stochastic gradients, including their known bias.
     pub(super) fn stochastic_gradients(&self) -> Option<StochasticGradients> {
         self.sampler.stochastic_gradients()
     }
@@ -256,7 +257,7 @@ impl Chain {
         self.clock.elapsed().as_secs_f64()
     }
 
-    /// Writes what is left of the draws.
+    /// Writes the remaining draws.
     ///
     /// # Errors
     /// A draws folder that can't be written.
@@ -265,7 +266,7 @@ impl Chain {
     }
 }
 
-/// The round just absorbed, whose charges are not added up yet.
+/// An absorbed round whose charges are not added yet.
 #[must_use]
 pub(super) struct Unsettled(Option<Round>);
 
@@ -273,13 +274,13 @@ fn count_kept(draws: &[Draw]) -> u64 {
     draws.iter().filter(|d| !d.warmup).count() as u64
 }
 
-/// The chains where the log ends, and how they go on there.
+/// Replays the log; returns the chains at its end and the next round.
 fn replay(job: &Job, store: &Store, parties: &[PartyMetadata]) -> Result<(Replayed, Next), StopReason> {
     let spec: &JobSpec = &job.spec;
     let model = spec.build_model();
     let chains = spec.sampler.chains as usize;
-    // Of an end that was not stored: the log is what counts.
-    match std::fs::remove_file(job.packed()) {
+    // Left by an end that was not stored: the log decides.
+    match std::fs::remove_file(job.packed_path()) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(StopReason::Stopped(job.draws_fault(&e))),
         _ => {}
     }
@@ -304,7 +305,7 @@ impl Replayed {
     fn step(&mut self, job: &Job, logged: &LoggedRound) -> Result<(), StopReason> {
         let round = self.sampler.replay(logged.iteration, &logged.releases).map_err(|error| match error {
             ReplayError::Asking(error) => unfit(error),
-            // As it was when the round was absorbed.
+            // The same error as when the round was absorbed.
             ReplayError::Releases(error) if error.is_of_budget() => unfit(error),
             odd => stopped(format!(
                 "the iteration log of job {} does not fit the job ({odd}): was it written by another version?",
@@ -328,12 +329,13 @@ impl Replayed {
     }
 }
 
-/// A round that the sampler does not take: where the budget does not do for what follows from it the job ends by name; else it is the log's fault.
+/// Converts a sampler's refusal of a round. A budget too small for the next step ends the job with its own error; otherwise the
+/// log is faulty.
 fn refused(error: SamplerError) -> StopReason {
     if error.is_of_budget() { unfit(error) } else { stopped(error.to_string()) }
 }
 
-/// A job that can't run, or go on, on what the parties hold: asking again would end the same way.
+/// Ends a job that can't run or continue with what the parties hold: another try would end the same way.
 fn unfit(error: SamplerError) -> StopReason {
     let code = if error.is_of_budget() { ErrorCode::Budget } else { ErrorCode::InvalidInput };
     let fault = Fault::new(code, error.to_string());
@@ -353,7 +355,7 @@ fn store_stopped(error: StoreError) -> StopReason {
     stopped(error.to_string())
 }
 
-/// A fault of this machine or this software, not of the job: the job goes on after a restart.
+/// A fault of this machine or this software, not of the job: the job resumes after a restart.
 fn stopped(message: impl Into<String>) -> StopReason {
     StopReason::Stopped(Fault::new(ErrorCode::Internal, message))
 }

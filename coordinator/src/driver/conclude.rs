@@ -1,4 +1,4 @@
-//! The end of a run: the last answers, the result, the word to everyone.
+//! The end of a run: last answers, result and notifications.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,23 +9,23 @@ use conclave_proto::error::{ErrorCode, Fault};
 
 use super::attributes;
 use super::chain::Chain;
-use super::run::{Driver, SentBack};
+use super::run::{Driver, Requeued};
 use super::stop::StopReason;
 use crate::clock::Timestamp;
 use crate::party_event::Event;
 use crate::status::{State, Status};
-use crate::store::{Ended, RunEnd};
+use crate::store::{JobEnd, RunEnd};
 
-/// How long answers on their way are waited for when a job ends in the middle of a round. They are discarded, but
-/// what they cost is part of what the job has spent.
+/// Time to wait for answers in flight when a job ends in the middle of a round. They are discarded, but their cost counts as
+/// spent.
 const LAST_ANSWERS: Duration = Duration::from_secs(3);
 
-/// Whether a run ends before its time, of what may come between rounds: draws are made of what there is.
+/// Returns true for an early end, after which draws are made from the releases so far.
 fn ends_early(ending: &StopReason) -> bool {
     matches!(ending, StopReason::Budget { .. } | StopReason::Cancelled | StopReason::Refused(_) | StopReason::Failed(_))
 }
 
-/// How a job ended, as the analyst sees it.
+/// The outcome of a job, as the analyst sees it.
 struct Verdict {
     state: State,
     stopped_by: StoppedBy,
@@ -35,15 +35,15 @@ struct Verdict {
 }
 
 impl Driver {
-    pub(super) async fn end(mut self, ending: StopReason) -> Option<SentBack> {
+    pub(super) async fn end(mut self, ending: StopReason) -> Option<Requeued> {
         if ends_early(&ending) {
             self.await_last_answers(&ending).await;
         }
         match ending {
             StopReason::Shutdown => drop(self.leave().await),
-            StopReason::Full(reason) => return Some(self.send_back(reason)),
+            StopReason::Full(reason) => return Some(self.requeue(reason)),
             StopReason::Stopped(fault) => {
-                let message = format!("{fault}; the job is not lost: mend this and restart the coordinator");
+                let message = format!("{fault}; the job is not lost: fix this and restart the coordinator");
                 tracing::error!(job = %self.job.id, "{message}");
                 let mut status = self.snapshot();
                 (status.state, status.fault) = (State::Failed, Some(Fault { message, ..fault }));
@@ -54,20 +54,20 @@ impl Driver {
         None
     }
 
-    /// Takes leave of the parties without an end: the job begins anew when there is room.
-    fn send_back(self, reason: String) -> SentBack {
-        tracing::info!(job = %self.job.id, reason, "job back in the queue");
-        self.party_registry.send_back(&self.job.id, &self.job.spec.parties);
+    /// Leaves the parties without ending the job, which starts again when there is room.
+    fn requeue(self, reason: String) -> Requeued {
+        tracing::info!(job = %self.job.id, reason, "job returned to the queue");
+        self.party_registry.requeue(&self.job.id, &self.job.spec.parties);
         let metadata = self.members.list.iter().map(|member| member.metadata).collect();
-        SentBack { metadata, job: self.job, status: self.status, stop: self.stop, reason }
+        Requeued { metadata, job: self.job, status: self.status, stop: self.stop, reason }
     }
 
-    /// Puts the draws on disk and goes, with the job unfinished in the store.
+    /// Writes the draws to disk and leaves the job unfinished in the store.
     async fn leave(self) -> tokio::sync::watch::Sender<Status> {
         if let Some(chain) = self.chain
             && let Err(fault) = chain.finish().await
         {
-            // They are made again from the log.
+            // They are recomputed from the log.
             tracing::warn!(job = %self.job.id, %fault, "the last draws were not written");
         }
         self.party_registry.unsubscribe(&self.job.id);
@@ -79,7 +79,7 @@ impl Driver {
         if let Some(chain) = self.chain.as_mut().filter(|_| early)
             && let Err(reason) = chain.conclude()
         {
-            tracing::warn!(job = %self.job.id, ?reason, "no draws could be made of what was released");
+            tracing::warn!(job = %self.job.id, ?reason, "no draws could be made from the releases");
         }
         let kept = self.chain.as_ref().map(Chain::kept).unwrap_or_default();
         let verdict = self.verdict(ending, kept);
@@ -99,7 +99,7 @@ impl Driver {
             result: status.result.clone(),
         };
         let spent = status.parties.iter().map(|p| (p.spent.queries, p.spent.units)).collect();
-        self.store.end_job(Ended { id: self.job.id.to_string(), state: status.state.as_str(), run, spent });
+        self.store.end_job(JobEnd { id: self.job.id.to_string(), state: status.state.as_str(), run, spent });
         if let Err(error) = self.store.barrier().await {
             tracing::error!(job = %self.job.id, %error, "the job's end was not stored");
         }
@@ -125,31 +125,32 @@ impl Driver {
             }
             StopReason::Budget { party, message } => {
                 let message = format!(
-                    "{message}, and not one draw was kept by then: raise the job's epsilon, or shorten its warm-up, or \
-                     ask the owner what is left"
+                    "{message}, and no draw had been kept by then: raise the job's epsilon, shorten its warm-up, or \
+                     ask the owner for the remaining budget"
                 );
                 let fault = Fault::new(ErrorCode::Budget, message).at_party(self.members.list[party].name.clone());
                 failed(StoppedBy::Budget, fault)
             }
-            // What the parties consented to before is not undone: the draws stay, and the state says that the run did not end well.
+            // Earlier draws were made with the parties' consent: they are kept, and the state shows that the run did not end
+            // well.
             StopReason::Refused(fault) => failed(StoppedBy::Policy, fault),
             StopReason::Clipped(fault) => failed(StoppedBy::Clip, fault),
-            // What went wrong at one party does not undo what the others spent and what was drawn.
+            // A failure at one party undoes neither the others' spending nor the draws.
             StopReason::Failed(fault) | StopReason::Stopped(fault) => failed(StoppedBy::Failure, fault),
             StopReason::Shutdown | StopReason::Full(_) => plain(State::Queued, StoppedBy::Cancelled),
         }
     }
 
-    /// What the job has spent at a party: every complete round, and the last one if the party answered it.
+    /// A party's total charges: every complete round, and the last one if the party answered it.
     fn spent_at(&self, party: usize) -> Spent {
         let Some(chain) = &self.chain else { return Spent::default() };
-        match self.members.answered(party) {
+        match self.members.has_answered(party) {
             true => chain.spent(party).plus(chain.unfinished_cost(party)),
             false => chain.spent(party),
         }
     }
 
-    /// Completes the draws and summarises them. `None` when there is nothing to summarise.
+    /// Completes and summarises the draws; `None` if there is nothing to summarise.
     async fn write_result(&mut self, verdict: &Verdict, status: &Status) -> Option<String> {
         let chain = self.chain.take()?;
         let hopeless = chain.hopeless().filter(|_| verdict.stopped_by == StoppedBy::Hopeless);
@@ -187,10 +188,10 @@ impl Driver {
                 .collect(),
         };
         let summarised = tokio::task::spawn_blocking(move || {
-            let packed = job.packed();
+            let packed = job.packed_path();
             let mut result = result::build(&job.spec, &job.id, Some(&packed), &draws, &outcome);
             if let Err(error) = draws.pack(&job.spec, &attributes::at_end(&job, &result), &packed) {
-                tracing::error!(job = %job.id, %error, "the draws were not put into one file: they stay in their folder");
+                tracing::error!(job = %job.id, %error, "the draws could not be packed into one file and stay in their folder");
                 result.draws = Some(job.draws.display().to_string());
             }
             result
@@ -206,8 +207,9 @@ impl Driver {
 
     async fn await_last_answers(&mut self, ending: &StopReason) {
         let parties = 0..self.members.list.len();
-        let mut due: Vec<bool> =
-            parties.map(|party| self.query.is_some() && self.members.list[party].open && !self.members.answered(party)).collect();
+        let mut due: Vec<bool> = parties
+            .map(|party| self.query.is_some() && self.members.list[party].open && !self.members.has_answered(party))
+            .collect();
         match ending {
             StopReason::Budget { party, .. } => due[*party] = false,
             StopReason::Refused(fault) | StopReason::Failed(fault) => {
@@ -228,9 +230,9 @@ impl Driver {
                         self.members.detach(event.party, Timestamp::now());
                         due[event.party] = false;
                     }
-                    Event::Said(message) => {
+                    Event::Received(message) => {
                         let heard = self.members.hear(event.party, message, Timestamp::now());
-                        if heard.is_err() || self.members.answered(event.party) {
+                        if heard.is_err() || self.members.has_answered(event.party) {
                             due[event.party] = false;
                         }
                     }

@@ -1,4 +1,4 @@
-//! What all drivers share.
+//! Context shared by all drivers.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use crate::counters::Counters;
 use crate::party_registry::PartyRegistry;
 use crate::store::Store;
 
-/// What a driver shares with all others: the parties attached, the store, the counters, the limits of patience.
+/// Handles that all drivers share: parties, store, counters and time limits.
 #[derive(Debug, Clone)]
 pub(crate) struct DriverContext {
-    /// Who is attached.
+    /// Attached parties.
     pub party_registry: Arc<PartyRegistry>,
-    /// The iteration log.
+    /// Jobs and the iteration log.
     pub store: Store,
-    /// What is counted.
+    /// Metrics counters.
     pub counters: Arc<Counters>,
-    /// How long parties are waited for.
+    /// Time limits for parties.
     pub limits: Limits,
 }

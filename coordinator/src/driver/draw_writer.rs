@@ -1,4 +1,4 @@
-//! Draws on their way to disk, off the chain's path.
+//! Writes draws to disk, off the chain's path.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,10 +12,10 @@ use tokio::task::JoinHandle;
 use crate::live::Live;
 use crate::store::Store;
 
-/// How long draws gather before they are written.
+/// Time for which draws are gathered before they are written.
 const FLUSH: Duration = Duration::from_millis(1500);
 
-/// The driver's end: hands draws over without waiting for the disk.
+/// The driver's end: passes draws on without waiting for the disk.
 #[derive(Debug)]
 pub(super) struct DrawWriter {
     shared: Arc<Shared>,
@@ -36,14 +36,14 @@ struct Queue {
 }
 
 impl DrawWriter {
-    /// Starts writing into `draws`, and showing what is written to `live`.
+    /// Starts writing into `draws`; shows in `live` what is written.
     pub(super) fn start(draws: DrawStore, store: Store, live: Option<Arc<Live>>) -> Self {
         let shared = Arc::new(Shared::default());
         let task = tokio::spawn(write(Arc::clone(&shared), draws, store, live));
         Self { shared, task }
     }
 
-    /// Hands draws over.
+    /// Queues draws for writing.
     pub(super) fn push(&self, draws: Vec<Draw>) {
         if draws.is_empty() {
             return;
@@ -58,12 +58,12 @@ impl DrawWriter {
         }
     }
 
-    /// Whether writing has failed; [`Self::close`] tells how.
+    /// Returns true if writing has failed; [`Self::close`] returns the error.
     pub(super) fn failed(&self) -> bool {
         self.task.is_finished()
     }
 
-    /// Writes what is left and hands the store back.
+    /// Writes the remaining draws and returns the store.
     pub(super) async fn close(self) -> io::Result<DrawStore> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
         self.shared.wake.notify_one();
@@ -83,7 +83,7 @@ async fn write(shared: Arc<Shared>, mut draws: DrawStore, store: Store, live: Op
             let mut queue = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
             (std::mem::take(&mut queue.draws), queue.closed)
         };
-        // A draw on disk always has its round in the log: a reader never sees one that a restart could take back.
+        // A draw on disk always has its round in the log, so a reader never sees a draw that a restart could revoke.
         store.barrier().await.map_err(io::Error::other)?;
         let live = live.clone();
         draws = tokio::task::spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! One task per running job: it asks every party, waits for all, absorbs the round and goes on.
+//! One task per running job: it asks every party, waits for all answers, absorbs the round and continues.
 
 mod answers;
 pub(crate) mod attributes;
@@ -25,6 +25,6 @@ mod tests;
 pub(crate) use context::DriverContext;
 pub(crate) use deadline::Limits;
 pub(crate) use job::Job;
-pub(crate) use report::queued;
-pub(crate) use run::{Driver, SentBack};
+pub(crate) use report::queued_status;
+pub(crate) use run::{Driver, Requeued};
 pub(crate) use stop::StopRequest;

@@ -1,4 +1,4 @@
-//! What a driver shows of its job.
+//! Status that a driver publishes for its job.
 
 use std::time::{Duration, Instant};
 
@@ -10,27 +10,27 @@ use super::run::{Driver, Wake};
 use crate::clock::Timestamp;
 use crate::status::{PartyStatus, State, Status};
 
-/// At most one status in this time while nothing but numbers changes.
+/// Minimum time between two statuses while only numbers change.
 const PUBLISH: Duration = Duration::from_millis(200);
 
-/// For whom a job waits.
+/// The parties that a job waits for.
 #[derive(Default)]
 struct Waiting {
     parties: Vec<String>,
-    /// The earliest moment since when, Unix time in milliseconds.
+    /// Earliest start of these waits, Unix time in milliseconds.
     since_ms: i64,
-    /// A phrase for each.
+    /// Reasons, one per party.
     reason: String,
 }
 
 impl Driver {
-    /// Where the job stands, and for whom it waits.
+    /// State of the job, and the parties that it waits for.
     fn state(&self) -> (State, Waiting) {
         let now = Timestamp::now();
         let mut waiting = Waiting::default();
         let mut reasons = Vec::new();
         for (party, member) in self.members.list.iter().enumerate() {
-            if let Some(reason) = self.members.waits_for(party, self.limits.shown, now.at) {
+            if let Some(reason) = self.members.wait_reason(party, self.limits.shown, now.at) {
                 waiting.since_ms = if reasons.is_empty() { member.since.ms } else { member.since.ms.min(waiting.since_ms) };
                 waiting.parties.push(member.name.clone());
                 reasons.push(format!("{}: {reason}", member.name));
@@ -38,17 +38,17 @@ impl Driver {
         }
         waiting.reason = reasons.join("; ");
         let state = match (&self.chain, waiting.parties.is_empty()) {
-            // Nobody is away, and some owners have yet to decide.
+            // All parties are attached, and some owners have yet to decide.
             (None, false) if self.members.list.iter().all(|m| m.queue.is_some() && (m.open || m.pending)) => State::Opening,
             (_, false) => State::Paused,
-            (Some(_), true) if self.members.all_open() => State::Running,
+            (Some(_), true) if self.members.has_all_open() => State::Running,
             _ => State::Opening,
         };
         (state, waiting)
     }
 
-    /// Tells watchers, at once when the state has changed and at most every [`PUBLISH`] else. Looking at every party at every answer
-    /// would be the square of their number in a round.
+    /// Publishes the status: immediately when the state has changed, otherwise at most every [`PUBLISH`]. Checking every party at
+    /// every answer would take quadratic time per round.
     pub(super) fn publish(&mut self, heard: Wake) {
         let running = heard == Wake::Answer && self.status.borrow().state == State::Running;
         if running && self.published.elapsed() < PUBLISH {
@@ -70,12 +70,12 @@ impl Driver {
         self.status.send_replace(status);
     }
 
-    /// The numbers of this moment; state and waiting are for the caller to set.
+    /// Current figures; the caller sets state and waiting.
     pub(super) fn snapshot(&self) -> Status {
         let spec = &self.job.spec;
         let budget = &spec.privacy.budget;
         let chain = self.chain.as_ref();
-        // Parties that protect the same have spent the same: what costs a search for a root is found once.
+        // Parties with equal spending have equal epsilons: each root search is done once.
         let mut found = (Spent::default(), 0.0);
         Status {
             phase: chain.map(Chain::phase),
@@ -103,13 +103,13 @@ impl Driver {
                     }
                 })
                 .collect(),
-            ..queued(&self.job)
+            ..queued_status(&self.job)
         }
     }
 }
 
-/// The status of a job that has not begun.
-pub(crate) fn queued(job: &Job) -> Status {
+/// Status of a job that has not begun.
+pub(crate) fn queued_status(job: &Job) -> Status {
     let spec = &job.spec;
     Status {
         id: job.id.to_string(),

@@ -1,4 +1,4 @@
-//! The terms of a round's queries, by what a party protects: they bound what a party can release.
+//! Terms of a round's queries by privacy unit; they bound a party's releases.
 
 use std::iter::repeat_n;
 
@@ -9,54 +9,55 @@ use conclave_common::query::{PartyMetadata, Round};
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::mechanism::NoiseScale;
 
-/// One query's terms and noise.
+/// Terms and noise of one query.
 #[derive(Debug)]
-struct Bounded {
+struct QueryBound {
     /// Integers in its answer.
     length: usize,
-    /// `None` for a query without a price, which ends the job when its round is booked.
+    /// `None` for a query without a price, which ends the job when the round's charges are added.
     terms: Option<(QueryTerms, NoiseScale)>,
 }
 
-/// For each kind of unit that is protected, every query's terms and its noise.
+/// Terms and noise of every query, by unit of privacy.
 #[derive(Debug, Default)]
-pub(super) struct RoundTerms(Vec<(PrivacyUnit, Vec<Bounded>)>);
+pub(super) struct RoundTerms(Vec<(PrivacyUnit, Vec<QueryBound>)>);
 
 impl RoundTerms {
-    /// The terms at parties that protect one of `units`.
+    /// Computes the terms at parties that protect one of `units`.
     pub(super) fn of(round: &Round, model: &dyn Model, spec: &JobSpec, units: impl Iterator<Item = PrivacyUnit>) -> Self {
         let terms = |unit: PrivacyUnit| {
             let of_query = round.queries.iter().map(|query| {
                 let points = (query.from.as_slice(), query.to.as_slice());
                 let terms = QueryTerms::new(model, spec, unit, query.kind, points).ok();
-                Bounded { length: query.length(), terms: terms.map(|terms| (terms, query.noise)) }
+                QueryBound { length: query.length(), terms: terms.map(|terms| (terms, query.noise)) }
             });
             (unit, of_query.collect())
         };
         Self(units.map(terms).collect())
     }
 
-    /// The first release that no sum of clamped records of this party can be: its query's number, itself, and the most that there can be.
-    pub(super) fn impossible(&self, metadata: &PartyMetadata, releases: &[i64]) -> Option<(usize, i64, u64)> {
+    /// Finds the first release that no sum of this party's clamped records can equal; returns its query's number, its value and
+    /// the limit.
+    pub(super) fn impossible_release(&self, metadata: &PartyMetadata, releases: &[i64]) -> Option<(usize, i64, u64)> {
         let (_, queries) = self.0.iter().find(|(unit, _)| *unit == metadata.unit())?;
         let units = metadata.records().or(metadata.persons());
-        let limits = queries.iter().map(|Bounded { length, terms }| {
+        let limits = queries.iter().map(|QueryBound { length, terms }| {
             let most = terms.map_or(u64::MAX, |(terms, noise)| terms.greatest_release(units, noise));
             (*length, most)
         });
         first_beyond(limits, releases)
     }
 
-    /// Whether a sum over parties of this metadata is beyond what there can be of all of them: masks that do not cancel leave such numbers.
-    pub(super) fn impossible_sums(&self, parties: &[PartyMetadata], sums: &[i64]) -> bool {
+    /// Returns true if a sum over these parties exceeds its limit, as it does when masks do not cancel.
+    pub(super) fn has_impossible_sum(&self, parties: &[PartyMetadata], sums: &[i64]) -> bool {
         let of_party = |metadata: &PartyMetadata| {
             let (_, queries) = self.0.iter().find(|(unit, _)| *unit == metadata.unit())?;
             Some((queries, metadata.records().or(metadata.persons())))
         };
         let Some(parties) = parties.iter().map(of_party).collect::<Option<Vec<_>>>() else { return true };
         let Some((first, _)) = parties.first() else { return true };
-        let limits = first.iter().enumerate().map(|(query, Bounded { length, terms })| {
-            let of_query = |(queries, units): &(&Vec<Bounded>, Option<u64>)| Some((queries.get(query)?.terms?.0, *units));
+        let limits = first.iter().enumerate().map(|(query, QueryBound { length, terms })| {
+            let of_query = |(queries, units): &(&Vec<QueryBound>, Option<u64>)| Some((queries.get(query)?.terms?.0, *units));
             let terms_of_all = parties.iter().map(of_query).collect::<Option<Vec<_>>>();
             let most = terms.zip(terms_of_all).map_or(u64::MAX, |((_, noise), all)| QueryTerms::greatest_sum(all, noise));
             (*length, most)
@@ -65,8 +66,8 @@ impl RoundTerms {
     }
 }
 
-/// The first release beyond its query's limit, with the query's number and that limit; `limits` are each query's number
-/// of components and the most that each of them can be.
+/// Finds the first release beyond its query's limit; returns the query's number, the release and the limit. `limits` holds each
+/// query's number of components and the limit of each component.
 fn first_beyond(limits: impl Iterator<Item = (usize, u64)>, releases: &[i64]) -> Option<(usize, i64, u64)> {
     let of_components = limits.enumerate().flat_map(|(query, (length, most))| repeat_n((query, most), length));
     let beyond = of_components.zip(releases).find(|((_, most), release)| release.unsigned_abs() > *most);
@@ -77,7 +78,7 @@ fn first_beyond(limits: impl Iterator<Item = (usize, u64)>, releases: &[i64]) ->
 mod tests {
     use super::*;
 
-    /// A query of three integers between two of one: its limit is each of its components'.
+    /// A query of three integers between two of one: its limit applies to each component.
     #[test]
     fn a_limit_is_of_every_component_of_its_query() {
         let beyond = |releases: &[i64]| first_beyond([(1, 10), (3, 20), (1, 30)].into_iter(), releases);

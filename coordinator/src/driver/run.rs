@@ -1,6 +1,6 @@
-//! One running job: ask every party, wait for all, absorb, go on.
+//! One running job: ask every party, wait for all, absorb, continue.
 //!
-//! A party that can't answer pauses the chains and is asked the same round again: going on without it, or with another
+//! A party that can't answer pauses the chains and is asked the same round again: continuing without it, or with another
 //! proposal, would change the posterior.
 
 use std::convert::Infallible;
@@ -32,22 +32,22 @@ use crate::send_queue::SendQueue;
 use crate::status::Status;
 use crate::store::Store;
 
-/// What has woken a driver, as far as it may change how its job stands.
+/// Event that woke a driver, by its possible effect on the job's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wake {
-    /// One of the answers of which a round is made: while the chains run, they go on running.
+    /// An answer to the current round: running chains stay in their state.
     Answer,
-    /// Anything else.
+    /// Any other event.
     News,
 }
 
-/// A job that parties have no room for: what its next driver is made of.
-pub(crate) struct SentBack {
+/// A job that parties have no room for, with the state that its next driver needs.
+pub(crate) struct Requeued {
     pub(crate) job: Arc<Job>,
     pub(crate) metadata: Vec<Option<PartyMetadata>>,
     pub(crate) status: watch::Sender<Status>,
     pub(crate) stop: watch::Receiver<Option<StopRequest>>,
-    /// What the party said that has none.
+    /// Message of the party that has no room.
     pub(crate) reason: String,
 }
 
@@ -61,9 +61,9 @@ pub(crate) struct Driver {
     pub(super) events: mpsc::UnboundedReceiver<PartyEvent>,
     pub(super) members: Members,
     pub(super) chain: Option<Chain>,
-    /// What opens the job, ready to send.
+    /// Frame that opens the job.
     pub(super) opening: Arc<Body>,
-    /// The round being asked, ready to send as the first attempt.
+    /// The current round, ready to send as the first attempt.
     pub(super) query: Option<Arc<Body>>,
     pub(super) stopwatch: Stopwatch,
     pub(super) status: watch::Sender<Status>,
@@ -72,7 +72,7 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// A driver ready to [`Self::run`]. `metadata` is what the parties reported when the job was opened before.
+    /// Creates a driver ready to [`Self::run`]. `metadata` is what the parties reported at an earlier opening.
     pub(crate) fn new(
         job: Arc<Job>,
         metadata: &[Option<PartyMetadata>],
@@ -105,22 +105,22 @@ impl Driver {
         }
     }
 
-    /// Runs the job to its end, or until the coordinator stops; or gives it back, to be begun when parties have room for it.
-    pub(crate) async fn run(mut self) -> Option<SentBack> {
-        tracing::info!(job = %self.job.id, name = self.job.spec.name, analyst = self.job.analyst, "job taken up");
+    /// Runs the job to its end, or until the coordinator stops. Returns the job if it has to wait until parties have room for it.
+    pub(crate) async fn run(mut self) -> Option<Requeued> {
+        tracing::info!(job = %self.job.id, name = self.job.spec.name, analyst = self.job.analyst, "job started");
         let _traced = tracing::info_span!(target: conclave_ops::EXPORTED, "job", job = %self.job.id);
-        // `steps` returns by its error alone.
+        // `steps` returns only with an error.
         let Err(ending) = self.steps().await;
         self.end(ending).await
     }
 
     async fn steps(&mut self) -> Result<Infallible, StopReason> {
         if self.stop.borrow().is_some() {
-            // Told before its turn came: no party need hear of it.
-            return Err(told_to_stop(&mut self.stop).await);
+            // Stopped before its turn: no party needs to know of it.
+            return Err(stop_requested(&mut self.stop).await);
         }
         self.resume_roster()?;
-        if let Some(metadata) = self.members.metadata().filter(|_| self.may_start()) {
+        if let Some(metadata) = self.members.metadata().filter(|_| self.can_start()) {
             self.start(metadata).await?;
         }
         let patience = tokio::time::sleep(self.limits.shown);
@@ -134,11 +134,11 @@ impl Driver {
                     Some(event) => heard = self.handle(event).await?,
                     None => return Err(StopReason::Shutdown),
                 },
-                ending = told_to_stop(&mut self.stop) => return Err(ending),
+                ending = stop_requested(&mut self.stop) => return Err(ending),
                 () = &mut patience => {
                     let now = Timestamp::now();
                     patience.as_mut().reset(now.at + self.limits.shown);
-                    self.members.hasten(&self.job.id, now);
+                    self.members.end_overdue_streams(&self.job.id, now);
                 }
             }
         }
@@ -149,14 +149,14 @@ impl Driver {
         match event.event {
             Event::Attached(queue) => self.attached(party, queue)?,
             Event::Detached => {
-                tracing::warn!(job = %self.job.id, party = self.members.list[party].name, "job paused: the party is away");
+                tracing::warn!(job = %self.job.id, party = self.members.list[party].name, "job paused: the party is disconnected");
                 self.members.detach(party, Timestamp::now());
             }
-            // Held open at some parties while it waits for another, it could keep from ending what it waits for.
-            Event::Said(Message::Full(reason)) if self.chain.is_none() => {
+            // If it stayed open at some parties while waiting for another, it could block the jobs that it waits for.
+            Event::Received(Message::Full(reason)) if self.chain.is_none() => {
                 return Err(StopReason::Full(format!("{}: {reason}", self.members.list[party].name)));
             }
-            Event::Said(message) => match self.members.hear(party, message, Timestamp::now())? {
+            Event::Received(message) => match self.members.hear(party, message, Timestamp::now())? {
                 PartyUpdate::Nothing => {}
                 PartyUpdate::FirstOpening(metadata) => {
                     self.store.set_metadata(&self.job.id, party, metadata);
@@ -167,12 +167,12 @@ impl Driver {
                 PartyUpdate::Confirmed { all: true } => self.masked().await?,
                 PartyUpdate::Answered => {
                     if let Some(live) = &self.job.live {
-                        live.replied(party, self.stopwatch.since_asked(), self.members.held_back(party));
+                        live.record_reply(party, self.stopwatch.since_asked(), self.members.held_back(party));
                     }
-                    if self.members.turn_of_others(party, Timestamp::now()) {
+                    if self.members.admit_others(party, Timestamp::now()) {
                         (0..self.members.list.len()).for_each(|party| self.ask(party));
                     }
-                    if self.members.all_answered() {
+                    if self.members.has_all_answers() {
                         self.advance()?;
                     }
                     return Ok(Wake::Answer);
@@ -183,8 +183,8 @@ impl Driver {
         Ok(Wake::News)
     }
 
-    /// Takes up a party's new stream, and opens the job on it if both ends reckon the job alike. A job that has begun waits
-    /// for a party that does so again.
+    /// Accepts a party's new stream, and opens the job on it if both ends compute the job in the same way. A job that has begun
+    /// waits until the party does so again.
     fn attached(&mut self, party: usize, queue: SendQueue) -> Result<(), StopReason> {
         let suits = suits(&self.job.spec, queue.protocol(), &self.members.list[party].name);
         match suits {
@@ -220,9 +220,9 @@ impl Driver {
         }
     }
 
-    /// Every party has confirmed the roster, and their masks cancel.
+    /// Starts or continues the chains once every party has confirmed the roster and the masks cancel.
     async fn masked(&mut self) -> Result<(), StopReason> {
-        tracing::info!(job = %self.job.id, "all parties have entered the roster, and their masks cancel");
+        tracing::info!(job = %self.job.id, "all parties have confirmed the roster, and their masks cancel");
         match self.members.metadata() {
             Some(metadata) if self.chain.is_none() => self.start(metadata).await,
             _ => {
@@ -232,12 +232,13 @@ impl Driver {
         }
     }
 
-    /// Whether chains may begin before every party has been heard: where answers are not masked, or the roster is kept already.
-    fn may_start(&self) -> bool {
+    /// Returns true if the chains may start before every party has reported: answers are not masked, or the roster is already
+    /// stored.
+    fn can_start(&self) -> bool {
         self.members.masking.as_ref().is_none_or(|masking| masking.digest().is_some())
     }
 
-    /// Takes up the roster that was kept before a restart.
+    /// Restores the roster that was stored before a restart.
     fn resume_roster(&mut self) -> Result<(), StopReason> {
         let Some(masking) = &mut self.members.masking else { return Ok(()) };
         match self.store.reader(&self.job.id)?.roster()? {
@@ -246,14 +247,14 @@ impl Driver {
         }
     }
 
-    /// Sends the roster to a party that has opened the job; to all of them, where its key was the last that was wanted. It is on the disk by
-    /// then: a party enters one roster of a job for ever.
+    /// Sends the roster to a party that has opened the job, or to all if its key was the last one missing. The roster is on disk
+    /// by then, because a party accepts only one roster per job.
     async fn send_roster(&mut self, party: usize) -> Result<(), StopReason> {
         let Some(masking) = &mut self.members.masking else { return Ok(()) };
         let made = masking.make().map_err(StopReason::Failed)?;
         let (pieces, all) = (masking.pieces().to_vec(), made.is_some());
         if let Some(roster) = made {
-            self.store.keep_roster(&self.job.id, roster);
+            self.store.store_roster(&self.job.id, roster);
             self.store.barrier().await?;
         }
         for (place, member) in self.members.list.iter().enumerate() {
@@ -272,22 +273,22 @@ impl Driver {
         self.ask_all()
     }
 
-    /// Takes in a complete round and asks the next.
+    /// Absorbs a complete round and asks the next.
     fn advance(&mut self) -> Result<(), StopReason> {
         let (Some(chain), Some(iteration)) = (&mut self.chain, self.members.complete()) else { return Ok(()) };
         let complete = self.stopwatch.complete();
-        self.counters.round(complete.took);
+        self.counters.record_round(complete.took);
         if let Some(live) = &self.job.live {
-            live.round(self.stopwatch.of(complete));
+            live.record_round(self.stopwatch.of(complete));
         }
         if let Some(round) = chain.next().as_round() {
             self.members.check_sums(round)?;
         }
         let unsettled = chain.absorb(iteration, self.members.answers())?;
-        // The next queries leave first; the books of the last round are done while the parties work.
+        // The next queries are sent first; the last round's bookkeeping is done while the parties work.
         let asked = self.ask_all();
         if let Some(chain) = &mut self.chain {
-            self.counters.kept(chain.settle(unsettled)?);
+            self.counters.record_draws(chain.settle(unsettled)?);
         }
         self.stopwatch.booked(complete);
         asked
@@ -310,28 +311,28 @@ impl Driver {
             }
         };
         self.members.ask(round, Timestamp::now());
-        self.members.begin_with(is_masked(round).then(|| chain.least_left()).flatten());
+        self.members.ask_first(is_masked(round).then(|| chain.party_with_least_budget()).flatten());
         self.query = Some(Arc::new(Body::Query(query_to_wire(&self.job.id, round.iteration, &round.queries))));
         self.stopwatch.asks();
         (0..self.members.list.len()).for_each(|party| self.ask(party));
-        // Looked up while the parties work.
+        // Computed while the parties work.
         if let Some(chain) = &self.chain {
-            self.members.expect(chain.terms());
+            self.members.set_terms(chain.terms());
         }
         Ok(())
     }
 
-    /// Sends the round being asked to a party that is here, has opened the job and has not answered.
+    /// Sends the current round to a party that is attached, has opened the job and has not answered.
     fn ask(&mut self, party: usize) {
         let member = &self.members.list[party];
         if let (Some(query), Some(queue), Some(chain)) = (&self.query, &member.queue, &mut self.chain)
             && member.open
-            && self.members.masking.as_ref().is_none_or(|masking| masking.may_ask(party))
-            && !self.members.answered(party)
-            && self.members.has_its_turn(party)
+            && self.members.masking.as_ref().is_none_or(|masking| masking.can_ask(party))
+            && !self.members.has_answered(party)
+            && self.members.can_be_asked(party)
         {
             chain.start_clock();
-            // Only a party that has not answered is asked, and what was answered and logged is never asked again.
+            // Only a party that has not answered is asked, and a round that was answered and logged is never asked again.
             match (member.attempt, &**query) {
                 (attempt @ 1.., Body::Query(query)) => queue.send(Body::Query(v1::Query { attempt, ..query.clone() })),
                 _ => queue.send(Arc::clone(query)),
@@ -340,7 +341,7 @@ impl Driver {
     }
 }
 
-async fn told_to_stop(stop: &mut watch::Receiver<Option<StopRequest>>) -> StopReason {
+async fn stop_requested(stop: &mut watch::Receiver<Option<StopRequest>>) -> StopReason {
     match stop.wait_for(Option::is_some).await.as_deref() {
         Ok(Some(StopRequest::Cancel)) => StopReason::Cancelled,
         _ => StopReason::Shutdown,

@@ -1,4 +1,4 @@
-//! What the parties of a running job have been charged, as this coordinator reckons it.
+//! Charges of a running job at its parties, as this coordinator computes them.
 
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
@@ -6,28 +6,28 @@ use conclave_common::query::{PartyMetadata, Round};
 use conclave_draws::spent::Spent;
 use conclave_privacy::accounting::{OpenBlocks, PrivacyUnit};
 
-/// What is reckoned of the parties that protect one kind of unit.
+/// Account of the parties that protect one kind of unit.
 #[derive(Debug)]
 struct Account {
     unit: PrivacyUnit,
     spent: Spent,
-    /// The blocks that they have opened.
+    /// Blocks that these parties have opened.
     blocks: OpenBlocks,
 }
 
-/// What a job's parties have been charged for the rounds absorbed. A charge depends on what a party protects and on nothing else of it, so there is one
-/// account for each kind of unit, however many parties there are.
+/// Charges of a job's parties for absorbed rounds. A charge depends only on what a party protects, so there is one account for
+/// each kind of unit, however many parties there are.
 #[derive(Debug)]
 pub(super) struct Spending {
     accounts: Vec<Account>,
     /// Each party's account, in the job's order.
     of_party: Vec<usize>,
-    /// What the dearest round cost whom it cost most, in units of 2^-48 of mu².
-    dearest: u64,
+    /// Highest cost of a round to a party, in units of 2^-48 of mu².
+    highest_cost: u64,
 }
 
 impl Spending {
-    /// Nothing charged yet, at parties that hold this.
+    /// Opens accounts without charges for parties with this metadata.
     pub(super) fn new(metadata: &[PartyMetadata]) -> Self {
         let mut accounts: Vec<Account> = Vec::new();
         let mut account = |unit: PrivacyUnit| {
@@ -37,50 +37,50 @@ impl Spending {
             })
         };
         let of_party = metadata.iter().map(|metadata| account(metadata.unit())).collect();
-        Self { accounts, of_party, dearest: 0 }
+        Self { accounts, of_party, highest_cost: 0 }
     }
 
     /// Adds the charges of an absorbed round.
     ///
     /// # Errors
-    /// As [`Spent::of_round`].
+    /// The errors of [`Spent::of_round`].
     pub(super) fn add(&mut self, round: &Round, model: &dyn Model, spec: &JobSpec) -> Result<(), String> {
         for Account { unit, spent, blocks } in &mut self.accounts {
             let cost = Spent::of_round(round, (model, spec), *unit, blocks)?;
-            self.dearest = self.dearest.max(cost.units);
+            self.highest_cost = self.highest_cost.max(cost.units);
             *spent = spent.plus(cost);
         }
         Ok(())
     }
 
-    /// What a party protects, and what it has been charged.
+    /// Unit of privacy and charges of a party.
     pub(super) fn of(&self, party: usize) -> (PrivacyUnit, Spent) {
         let Account { unit, spent, .. } = &self.accounts[self.of_party[party]];
         (*unit, *spent)
     }
 
-    /// What a round that is not absorbed yet costs a party.
+    /// Cost to a party of a round that is not absorbed yet.
     ///
     /// # Errors
-    /// As [`Spent::of_round`].
+    /// The errors of [`Spent::of_round`].
     pub(super) fn cost(&self, party: usize, round: &Round, model: &dyn Model, spec: &JobSpec) -> Result<Spent, String> {
         let Account { unit, blocks, .. } = &self.accounts[self.of_party[party]];
         Spent::of_round(round, (model, spec), *unit, &mut blocks.clone())
     }
 
-    /// What the dearest round cost whom it cost most.
-    pub(super) fn dearest(&self) -> u64 {
-        self.dearest
+    /// Highest cost of a round to a party.
+    pub(super) fn highest_cost(&self) -> u64 {
+        self.highest_cost
     }
 
-    /// Each party with what it has left of so much, in units of 2^-48 of mu².
-    pub(super) fn left(&self, limit_units: u64) -> impl Iterator<Item = (usize, u64)> {
-        let left =
+    /// Remaining budget of each party under the limit, in units of 2^-48 of mu².
+    pub(super) fn remaining(&self, limit_units: u64) -> impl Iterator<Item = (usize, u64)> {
+        let remaining =
             move |(party, account): (usize, &usize)| (party, limit_units.saturating_sub(self.accounts[*account].spent.units));
-        self.of_party.iter().enumerate().map(left)
+        self.of_party.iter().enumerate().map(remaining)
     }
 
-    /// The kinds of unit that the parties protect.
+    /// Kinds of unit that the parties protect.
     pub(super) fn units(&self) -> impl Iterator<Item = PrivacyUnit> {
         self.accounts.iter().map(|account| account.unit)
     }

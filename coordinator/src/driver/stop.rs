@@ -1,37 +1,37 @@
-//! How a run is told to stop, and how it ends.
+//! Requests to stop a run, and the reasons for its end.
 
 use conclave_proto::error::Fault;
 
-/// Why a driver is to stop.
+/// Request to stop a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopRequest {
-    /// The analyst ends the job; its draws are kept.
+    /// The analyst cancels the job; its draws are kept.
     Cancel,
-    /// The coordinator ends; the job goes on when it is back.
+    /// The coordinator stops; the job resumes at the next start.
     Shutdown,
 }
 
-/// How a run ends.
+/// Reason for the end of a run.
 #[derive(Debug, PartialEq)]
 pub(crate) enum StopReason {
     /// All draws are made.
     Finished,
-    /// With the whole budget the draws would be of no use: the rest of it stays with the parties.
+    /// Even the whole budget would yield no usable draws; the rest of it stays with the parties.
     Hopeless,
     /// A party's budget does not admit the next round.
     Budget { party: usize, message: String },
-    /// The analyst's wish.
+    /// The analyst cancelled the job.
     Cancelled,
-    /// A party's owner refuses it, or refuses that it goes on: what was drawn before is kept.
+    /// A party's owner refuses the job or its continuation; earlier draws are kept.
     Refused(Fault),
-    /// The job's clip cuts too much: what was drawn is kept, and marked.
+    /// The job's clip cuts too much; the draws are kept and marked.
     Clipped(Fault),
-    /// It can't go on: what was drawn before is kept.
+    /// The job can't continue; earlier draws are kept.
     Failed(Fault),
-    /// It can't go on here and now; a restarted coordinator takes it up.
+    /// The job can't continue on this machine now; a restarted coordinator resumes it.
     Stopped(Fault),
-    /// A party has no room for it before others have ended: it goes back into the queue.
+    /// A party has no room for the job until others have ended; it returns to the queue.
     Full(String),
-    /// The coordinator ends.
+    /// The coordinator stops.
     Shutdown,
 }

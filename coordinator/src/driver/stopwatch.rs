@@ -1,59 +1,59 @@
-//! Where the time of a round goes, as the driver sees it. Three looks at the clock a round.
+//! Breakdown of a round's time, as the driver sees it. Reads the clock three times a round.
 
 use std::time::{Duration, Instant};
 
 use crate::live::RoundTime;
 
-/// The driver's own time.
+/// Timer of a driver's rounds.
 #[derive(Debug)]
 pub(super) struct Stopwatch {
-    /// When the round being asked began to leave.
+    /// Time at which the current round began to be sent.
     asked: Instant,
-    /// What went before: the last round was decided and this one proposed.
+    /// Time before that: the last round was decided and this one proposed.
     proposing: Duration,
-    /// What came after, while the parties worked.
-    booking: Duration,
+    /// Time for bookkeeping after that, while the parties worked.
+    bookkeeping: Duration,
 }
 
-/// A round that has just become complete.
+/// A complete round.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Complete {
     at: Instant,
-    /// Since it was asked.
+    /// Time since it was asked.
     pub(super) took: Duration,
 }
 
 impl Stopwatch {
     pub(super) fn new() -> Self {
-        Self { asked: Instant::now(), proposing: Duration::ZERO, booking: Duration::ZERO }
+        Self { asked: Instant::now(), proposing: Duration::ZERO, bookkeeping: Duration::ZERO }
     }
 
-    /// The queries of a round leave now.
+    /// Starts timing a round as its queries are sent.
     pub(super) fn asks(&mut self) {
         self.asked = Instant::now();
     }
 
-    /// How long ago the round was asked.
+    /// Time since the round was asked.
     pub(super) fn since_asked(&self) -> Duration {
         self.asked.elapsed()
     }
 
-    /// Every party has answered.
+    /// Stops timing once every party has answered.
     pub(super) fn complete(&self) -> Complete {
         let at = Instant::now();
         Complete { at, took: at - self.asked }
     }
 
-    /// What a complete round's time was made up of.
+    /// Breakdown of a complete round's time.
     pub(super) fn of(&self, round: Complete) -> RoundTime {
-        let booking = self.booking.min(round.took);
-        RoundTime { proposing: self.proposing, booking, waiting: round.took - booking }
+        let bookkeeping = self.bookkeeping.min(round.took);
+        RoundTime { proposing: self.proposing, bookkeeping, waiting: round.took - bookkeeping }
     }
 
-    /// The round after `before` has been asked, and the books of the one before are done.
+    /// Notes that the round after `before` has been asked, and that the bookkeeping for `before` is done.
     pub(super) fn booked(&mut self, before: Complete) {
         self.proposing = self.asked.saturating_duration_since(before.at);
-        self.booking = self.asked.elapsed();
+        self.bookkeeping = self.asked.elapsed();
     }
 }
 
@@ -68,15 +68,15 @@ mod tests {
         watch.asks();
         nap();
         let first = watch.complete();
-        assert_eq!(watch.of(first), RoundTime { proposing: Duration::ZERO, booking: Duration::ZERO, waiting: first.took });
+        assert_eq!(watch.of(first), RoundTime { proposing: Duration::ZERO, bookkeeping: Duration::ZERO, waiting: first.took });
         nap();
         watch.asks();
         nap();
         watch.booked(first);
         nap();
         let second = watch.complete();
-        let RoundTime { proposing, booking, waiting } = watch.of(second);
-        assert_eq!(proposing + booking + waiting, second.at - first.at);
-        assert!([proposing, booking, waiting].iter().all(|part| !part.is_zero()));
+        let RoundTime { proposing, bookkeeping, waiting } = watch.of(second);
+        assert_eq!(proposing + bookkeeping + waiting, second.at - first.at);
+        assert!([proposing, bookkeeping, waiting].iter().all(|part| !part.is_zero()));
     }
 }

@@ -1,19 +1,19 @@
-//! A shared, rate-limited cache of what takes a moment to compute for a page: computed once for all who look, in a small
-//! share of a thread's time.
+//! Shared, rate-limited cache of values that are slow to compute for a page: computed once for all viewers, in a small share of a
+//! thread's time.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Nothing is computed anew before this time has passed, nor before [`REST`] times as long as it took.
-const LEAST: Duration = Duration::from_secs(1);
-/// One part in so many of a thread's time goes into it.
-const REST: u32 = 100;
-/// Nobody looks any more.
-const LEFT: Duration = Duration::from_secs(120);
+/// Minimum time between two computations; see also [`REST_FACTOR`].
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
+/// Factor by which the pause after a computation exceeds its duration.
+const REST_FACTOR: u32 = 100;
+/// Time after its last view at which an entry is dropped.
+const ABANDONED_AFTER: Duration = Duration::from_secs(120);
 
-/// Something that is computed anew only where that is due.
+/// A value that is recomputed only when due.
 #[derive(Debug)]
 pub(crate) struct Cached<T>(Arc<tokio::sync::Mutex<Option<Computed<T>>>>);
 
@@ -31,12 +31,13 @@ impl<T> Default for Cached<T> {
 }
 
 impl<T: Send + Sync + 'static> Cached<T> {
-    /// What was computed last, computed anew where that is due, on a thread that may block. `None` where that failed.
+    /// Returns the last value, recomputed if due on a thread that may block. `None` if the computation failed.
     ///
-    /// Who stops waiting stops nothing: what was begun is there for the next, so that asking and leaving costs no more than staying.
+    /// A caller that stops waiting does not stop the computation, whose value is there for the next caller. Asking and leaving
+    /// thus costs no more than waiting.
     pub(crate) async fn get(&self, compute: impl FnOnce() -> T + Send + 'static) -> Option<Arc<T>> {
         let mut kept = Arc::clone(&self.0).lock_owned().await;
-        if let Some(last) = kept.as_ref().filter(|last| last.at.elapsed() < LEAST.max(last.took * REST)) {
+        if let Some(last) = kept.as_ref().filter(|last| last.at.elapsed() < MIN_INTERVAL.max(last.took * REST_FACTOR)) {
             return Some(Arc::clone(&last.content));
         }
         let computed = tokio::task::spawn_blocking(move || {
@@ -49,7 +50,7 @@ impl<T: Send + Sync + 'static> Cached<T> {
     }
 }
 
-/// What is kept of things while somebody looks at them.
+/// Values by key, kept while they are viewed.
 #[derive(Debug)]
 pub(crate) struct CachedByKey<K, V>(Mutex<HashMap<K, (Arc<V>, Instant)>>);
 
@@ -60,14 +61,14 @@ impl<K, V> Default for CachedByKey<K, V> {
 }
 
 impl<K: Eq + Hash, V: Default> CachedByKey<K, V> {
-    /// What is kept of one that somebody looks at now.
+    /// Returns the value for `key`, and notes that it is being viewed.
     pub(crate) fn at(&self, key: K) -> Arc<V> {
         let now = Instant::now();
-        // Entries are added whole.
+        // Entries are added in one step, so a poisoned lock is harmless.
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|_, (_, looked)| now.duration_since(*looked) < LEFT);
-        let (kept, looked) = all.entry(key).or_insert_with(|| (Arc::default(), now));
-        *looked = now;
+        all.retain(|_, (_, last_viewed)| now.duration_since(*last_viewed) < ABANDONED_AFTER);
+        let (kept, last_viewed) = all.entry(key).or_insert_with(|| (Arc::default(), now));
+        *last_viewed = now;
         Arc::clone(kept)
     }
 }
@@ -81,13 +82,13 @@ mod tests {
 
     #[tokio::test]
     async fn many_who_look_are_shown_one_computation() {
-        let (looked, runs): (CachedByKey<&str, Cached<u32>>, _) = (CachedByKey::default(), Arc::new(AtomicU32::new(0)));
+        let (last_viewed, runs): (CachedByKey<&str, Cached<u32>>, _) = (CachedByKey::default(), Arc::new(AtomicU32::new(0)));
         for _ in 0..50 {
             let runs = Arc::clone(&runs);
-            let content = looked.at("j").get(move || runs.fetch_add(1, Ordering::Relaxed)).await.unwrap();
+            let content = last_viewed.at("j").get(move || runs.fetch_add(1, Ordering::Relaxed)).await.unwrap();
             assert_eq!(*content, 0);
         }
-        assert_eq!(*looked.at("other").get(|| 7).await.unwrap(), 7);
+        assert_eq!(*last_viewed.at("other").get(|| 7).await.unwrap(), 7);
         assert_eq!(runs.load(Ordering::Relaxed), 1);
     }
 
@@ -99,8 +100,8 @@ mod tests {
             wait.wait();
             1
         });
-        // Polled once, so that it is under way, and dropped.
-        tokio::select! { biased; _ = asked => unreachable!("nothing has let it go on"), () = std::future::ready(()) => {} }
+        // Polled once, so that the computation has started, then dropped.
+        tokio::select! { biased; _ = asked => unreachable!("the computation is still blocked"), () = std::future::ready(()) => {} }
         tokio::task::spawn_blocking(move || go.wait()).await.unwrap();
         assert_eq!(*cached.get(|| 2).await.unwrap(), 1);
     }

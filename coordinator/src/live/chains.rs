@@ -1,4 +1,4 @@
-//! One job's chains, kept as their draws come, and small however many there are.
+//! Live view of one job's chains, updated with each draw, in bounded memory.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,15 +9,15 @@ use conclave_common::query::Draw;
 use conclave_ops::{Latest, Summary};
 use conclave_pages::plot::{self, Sample, Trace};
 
-/// Columns of a trace, where not so many traces are kept that they get fewer.
+/// Columns of a trace; fewer if there are many traces.
 const COLUMNS: usize = 240;
-/// Numbers of all samples of a job together, and the rows of one chain's.
+/// Total numbers in all samples of a job, and the range of rows in one chain's sample.
 const SAMPLED: usize = 2_000_000;
 const ROWS: (usize, usize) = (64, 1000);
-/// Draws that are taken in at one go: a look need not wait for more.
+/// Draws added under one lock, so that a reader does not wait for more.
 const BATCH: usize = 64;
 
-/// One job's chains.
+/// Live view of one job's chains.
 #[derive(Debug)]
 pub(crate) struct Live {
     chains: AtomicUsize,
@@ -26,18 +26,18 @@ pub(crate) struct Live {
     replies: Vec<Latest<3>>,
 }
 
-/// What the time of a round was made up of, from the round before on.
+/// Breakdown of a round's time, from the end of the round before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RoundTime {
-    /// The round before was decided, and this one proposed and put into bytes.
+    /// Deciding the round before, and proposing and encoding this one.
     pub(crate) proposing: Duration,
-    /// The books of the round before were done, while the parties worked.
-    pub(crate) booking: Duration,
-    /// There was nothing to do but to wait for the slowest party.
+    /// Bookkeeping for the round before, while the parties worked.
+    pub(crate) bookkeeping: Duration,
+    /// Waiting for the slowest party.
     pub(crate) waiting: Duration,
 }
 
-/// The warm-up, or what came after it.
+/// Chains of the warm-up, or of the phase after it.
 #[derive(Debug)]
 struct PhaseTraces {
     warmup: bool,
@@ -53,20 +53,20 @@ struct ChainTraces {
     accepted: u64,
 }
 
-/// A phase at a moment.
+/// Snapshot of a phase.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
-    /// Whether these draws belong to the warm-up and are not kept.
+    /// True for draws of the warm-up, which are not kept.
     pub(crate) warmup: bool,
-    /// Of each chain: draws, and the share of them whose proposal was accepted.
+    /// Number of draws and acceptance rate of each chain.
     pub(crate) chains: Vec<(u64, f64)>,
-    /// The parameters asked for.
+    /// The requested parameters.
     pub(crate) parameters: Vec<ParameterView>,
-    /// One draw in so many is in the samples.
+    /// The samples hold one draw in `every`.
     pub(crate) every: u64,
 }
 
-/// One parameter, by chain.
+/// Traces and samples of one parameter, by chain.
 #[derive(Debug, Clone)]
 pub(crate) struct ParameterView {
     pub(crate) traces: Vec<Trace>,
@@ -74,14 +74,14 @@ pub(crate) struct ParameterView {
 }
 
 impl Live {
-    /// Of a job with so many chains and parties, before its first draw.
+    /// Creates the view of a job before its first draw.
     pub(crate) fn new(chains: usize, parties: usize) -> Self {
         let replies = (0..parties).map(|_| Latest::default()).collect();
         Self { chains: AtomicUsize::new(chains), phase: Mutex::default(), rounds: Latest::default(), replies }
     }
 
-    /// Of a job that leaves the number of its chains open, once it is known.
-    pub(crate) fn runs(&self, chains: usize) {
+    /// Sets the number of chains once it is known, for a job that leaves it open.
+    pub(crate) fn set_chains(&self, chains: usize) {
         self.chains.store(chains, Ordering::Relaxed);
     }
 
@@ -90,7 +90,7 @@ impl Live {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes draws in, in their order. Not for the driver's task.
+    /// Adds draws in order. Too slow for the driver's task.
     pub(crate) fn take(&self, draws: &[Draw]) {
         for batch in draws.chunks(BATCH) {
             let mut phase = self.lock();
@@ -105,7 +105,7 @@ impl Live {
         }
     }
 
-    /// The chains as they stand, of these parameters; `None` before the first draw.
+    /// Snapshot of these parameters; `None` before the first draw.
     pub(crate) fn view(&self, parameters: Range<usize>) -> Option<View> {
         let phase = self.lock();
         let PhaseTraces { warmup, chains } = phase.as_ref()?;
@@ -122,9 +122,9 @@ impl Live {
         })
     }
 
-    /// A party's answer to a round has come, so long after the round was asked. For `held` of it the party held it back, as it has told,
-    /// and whatever it did for the answer lies within.
-    pub(crate) fn replied(&self, party: usize, took: Duration, held: Option<Duration>) {
+    /// Records that a party's answer came `took` after the round was asked. `held` is the delay that the party reported; its work
+    /// on the answer falls within that time.
+    pub(crate) fn record_reply(&self, party: usize, took: Duration, held: Option<Duration>) {
         if let Some(times) = self.replies.get(party) {
             times.note(match held {
                 Some(held) => [held.min(took), took.saturating_sub(held), Duration::ZERO],
@@ -133,17 +133,18 @@ impl Live {
         }
     }
 
-    /// A round is complete.
-    pub(crate) fn round(&self, time: RoundTime) {
-        self.rounds.note([time.proposing, time.booking, time.waiting]);
+    /// Records the time of a complete round.
+    pub(crate) fn record_round(&self, time: RoundTime) {
+        self.rounds.note([time.proposing, time.bookkeeping, time.waiting]);
     }
 
-    /// The latest rounds: the parts as in [`RoundTime`].
+    /// Times of the latest rounds, with the parts of [`RoundTime`].
     pub(crate) fn round_times(&self) -> Option<Summary<3>> {
         self.rounds.summary()
     }
 
-    /// A party's latest answers: what it held back, the rest of those that it held back, and the whole of those of which it told nothing.
+    /// Times of a party's latest answers, in three parts: the reported delay, the time beyond it, and the whole time of answers
+    /// without a reported delay.
     pub(crate) fn reply_times(&self, party: usize) -> Option<Summary<3>> {
         self.replies.get(party)?.summary()
     }
@@ -190,27 +191,27 @@ mod tests {
         assert!(!view.warmup && view.parameters.len() == 1 && view.chains == [(1500, 1.0), (1500, 0.0)]);
         assert_eq!(view.parameters[0].traces[1].range(), (-2999.0, -1.0));
         assert!(view.every == 2 && view.parameters[0].samples[0].len() <= ROWS.1);
-        // A draw of a chain that there is not changes nothing.
+        // A draw of an unknown chain changes nothing.
         live.take(&[draw(7, false, 0.0)]);
         assert!(live.view(2..9).unwrap().parameters.is_empty());
     }
 
     #[test]
-    fn an_answers_time_is_split_at_the_delay_that_the_party_told() {
+    fn an_answers_time_is_split_at_the_delay_that_the_party_reported() {
         let live = Live::new(1, 2);
         assert_eq!((live.round_times(), live.reply_times(1), live.reply_times(9)), (None, None, None));
         let ms = Duration::from_millis;
-        live.replied(1, ms(5), Some(ms(3)));
+        live.record_reply(1, ms(5), Some(ms(3)));
         let split = live.reply_times(1).unwrap();
         assert_eq!((split.whole.0, split.parts.map(|part| part.0)), (0.005, [0.003, 0.002, 0.0]));
-        // One that came sooner than it said was not held for longer than it took; of one that told nothing, nothing is known.
+        // An early answer was not held longer than it took; without a reported delay the time is not split.
         for (held, parts) in [(Some(ms(9)), [0.005, 0.0, 0.0]), (None, [0.0, 0.0, 0.005])] {
             let live = Live::new(1, 1);
-            live.replied(0, ms(5), held);
+            live.record_reply(0, ms(5), held);
             assert_eq!(live.reply_times(0).unwrap().parts.map(|part| part.0), parts);
         }
-        live.replied(9, ms(5), None);
-        live.round(RoundTime { proposing: ms(1), booking: ms(2), waiting: ms(4) });
+        live.record_reply(9, ms(5), None);
+        live.record_round(RoundTime { proposing: ms(1), bookkeeping: ms(2), waiting: ms(4) });
         assert_eq!(live.round_times().unwrap().whole, (0.007, 0.007));
     }
 }

@@ -1,4 +1,4 @@
-//! What the dashboard and `conclave watch` show of running chains: kept as draws come, on the draws' way to disk, and small however many there are.
+//! Live views of running chains for the dashboard and `conclave watch`: updated as draws are written, in bounded memory.
 
 mod cached;
 mod chains;
@@ -8,5 +8,5 @@ mod traces;
 
 pub(crate) use cached::{Cached, CachedByKey};
 pub(crate) use chains::{Live, ParameterView, RoundTime, View};
-pub(crate) use stored::{Found, Request, Stored};
+pub(crate) use stored::{ReadRequest, ReadState, StoredChains};
 pub(crate) use traces::traces;

@@ -1,4 +1,4 @@
-//! Chains of jobs that ended before this coordinator started, or long ago: read from their draws on disk when somebody looks.
+//! Chains of jobs that ended before this coordinator started, or long ago: read from their draws on disk when they are viewed.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -12,40 +12,40 @@ use tokio::task::JoinSet;
 
 use super::chains::Live;
 
-/// Jobs whose chains are kept: those looked at last.
+/// Number of jobs whose chains are kept: those viewed last.
 const KEPT: usize = 4;
-/// How long a page waits for what is being read.
+/// Time for which a page waits for a read.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// A job at which nobody has looked for so long is not read any more. Pages that wait look every second.
-const LEFT: Duration = Duration::from_secs(10);
+/// Time after its last view at which a pending read is dropped. Waiting pages ask every second.
+const ABANDONED_AFTER: Duration = Duration::from_secs(10);
 
-/// What there is to be read of a job.
+/// ReadRequest for a job's chains.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
+pub(crate) struct ReadRequest {
     /// The job's id.
     pub(crate) job: String,
-    /// Its Zarr store; nobody writes it any more.
+    /// Its Zarr store, which is complete.
     pub(crate) root: PathBuf,
     pub(crate) chains: usize,
-    /// Parameters by name, in their order.
+    /// Parameter names, in order.
     pub(crate) parameters: Vec<String>,
 }
 
-/// What is known of a job's chains.
+/// State of a job's chains.
 #[derive(Debug, Clone)]
-pub(crate) enum Found {
-    /// They are being read: look again later.
+pub(crate) enum ReadState {
+    /// They are being read: ask again later.
     Reading,
-    /// As they were at the job's end, the warm-up left out.
+    /// The chains at the job's end, without the warm-up.
     Chains(Arc<Live>),
-    /// They can't be read, and why.
+    /// The reason why they can't be read.
     Unreadable(String),
 }
 
-/// A few jobs' chains. One job is read at a time, on a thread that may block.
+/// Chains of a few jobs. One job is read at a time, on a thread that may block.
 #[derive(Debug)]
-pub(crate) struct Stored {
-    /// The one looked at last comes last.
+pub(crate) struct StoredChains {
+    /// Ordered by the last view, the latest at the end.
     jobs: Mutex<VecDeque<Arc<PendingRead>>>,
     turns: Arc<Semaphore>,
 }
@@ -53,57 +53,57 @@ pub(crate) struct Stored {
 #[derive(Debug)]
 struct PendingRead {
     job: String,
-    found: watch::Receiver<Found>,
-    looked: Arc<Mutex<Instant>>,
-    /// A job that is forgotten before its turn is not read.
+    found: watch::Receiver<ReadState>,
+    last_viewed: Arc<Mutex<Instant>>,
+    /// Dropped with its entry: a job that is forgotten before its turn is not read.
     _task: JoinSet<()>,
 }
 
 impl PendingRead {
-    fn goes_on(&self) -> bool {
-        matches!(*self.found.borrow(), Found::Reading)
+    fn is_pending(&self) -> bool {
+        matches!(*self.found.borrow(), ReadState::Reading)
     }
 }
 
-fn nobody_looks(looked: &Mutex<Instant>) -> bool {
-    looked.lock().unwrap_or_else(PoisonError::into_inner).elapsed() > LEFT
+fn is_abandoned(last_viewed: &Mutex<Instant>) -> bool {
+    last_viewed.lock().unwrap_or_else(PoisonError::into_inner).elapsed() > ABANDONED_AFTER
 }
 
-impl Default for Stored {
+impl Default for StoredChains {
     fn default() -> Self {
         Self { jobs: Mutex::default(), turns: Arc::new(Semaphore::new(1)) }
     }
 }
 
-impl Stored {
-    /// The chains of a job, which are read where they are not kept. What can't be read is tried again at the next look.
-    pub(crate) async fn chains(&self, request: Request) -> Found {
+impl StoredChains {
+    /// Returns a job's chains, reading them if they are not kept. A failed read is tried again at the next view.
+    pub(crate) async fn chains(&self, request: ReadRequest) -> ReadState {
         let reading = self.reading(request);
         let mut found = reading.found.clone();
-        let read = found.wait_for(|found| !matches!(found, Found::Reading));
+        let read = found.wait_for(|found| !matches!(found, ReadState::Reading));
         let found = match tokio::time::timeout(PATIENCE, read).await {
-            Err(_) => Found::Reading,
+            Err(_) => ReadState::Reading,
             Ok(Ok(found)) => found.clone(),
-            Ok(Err(_)) => Found::Unreadable("reading them failed".to_owned()),
+            Ok(Err(_)) => ReadState::Unreadable("the read failed".to_owned()),
         };
-        if matches!(found, Found::Unreadable(_)) {
+        if matches!(found, ReadState::Unreadable(_)) {
             self.jobs.lock().unwrap_or_else(PoisonError::into_inner).retain(|kept| !Arc::ptr_eq(kept, &reading));
         }
         found
     }
 
-    fn reading(&self, request: Request) -> Arc<PendingRead> {
-        // Every change below leaves whole entries.
+    fn reading(&self, request: ReadRequest) -> Arc<PendingRead> {
+        // Every change below leaves whole entries, so a poisoned lock is harmless.
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        jobs.retain(|reading| !(reading.goes_on() && nobody_looks(&reading.looked)));
+        jobs.retain(|reading| !(reading.is_pending() && is_abandoned(&reading.last_viewed)));
         let kept = jobs.iter().position(|reading| reading.job == request.job).and_then(|at| jobs.remove(at));
         let reading = kept.unwrap_or_else(|| Arc::new(begin(request, Arc::clone(&self.turns))));
-        *reading.looked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *reading.last_viewed.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         jobs.push_back(Arc::clone(&reading));
-        // Only what has been read makes room: a reading that gave way to another, and it to this one, would never come to an end.
-        let mut beyond = jobs.iter().filter(|reading| !reading.goes_on()).count().saturating_sub(KEPT);
+        // Only finished reads make room: reads that gave way to each other would never finish.
+        let mut beyond = jobs.iter().filter(|reading| !reading.is_pending()).count().saturating_sub(KEPT);
         jobs.retain(|reading| {
-            let goes = beyond > 0 && !reading.goes_on();
+            let goes = beyond > 0 && !reading.is_pending();
             beyond -= usize::from(goes);
             !goes
         });
@@ -111,17 +111,17 @@ impl Stored {
     }
 }
 
-fn begin(request: Request, turns: Arc<Semaphore>) -> PendingRead {
+fn begin(request: ReadRequest, turns: Arc<Semaphore>) -> PendingRead {
     let job = request.job.clone();
-    let (told, found) = watch::channel(Found::Reading);
-    let looked = Arc::new(Mutex::new(Instant::now()));
+    let (sender, found) = watch::channel(ReadState::Reading);
+    let last_viewed = Arc::new(Mutex::new(Instant::now()));
     let mut task = JoinSet::new();
-    let last = Arc::clone(&looked);
+    let last = Arc::clone(&last_viewed);
     task.spawn(async move {
-        // Nobody closes it.
+        // The semaphore is never closed.
         let Ok(turn) = turns.acquire_owned().await else { return };
-        // The next look drops it, and begins anew.
-        if nobody_looks(&last) {
+        // The next view drops this read and starts another.
+        if is_abandoned(&last) {
             return;
         }
         tokio::task::spawn_blocking(move || {
@@ -129,16 +129,16 @@ fn begin(request: Request, turns: Arc<Semaphore>) -> PendingRead {
             if let Err(error) = &read {
                 tracing::warn!(job = request.job, %error, "the draws of an ended job can't be shown");
             }
-            told.send_replace(
-                read.map_or_else(|error| Found::Unreadable(error.to_string()), |live| Found::Chains(Arc::new(live))),
+            sender.send_replace(
+                read.map_or_else(|error| ReadState::Unreadable(error.to_string()), |live| ReadState::Chains(Arc::new(live))),
             );
             drop(turn);
         });
     });
-    PendingRead { job, found, looked, _task: task }
+    PendingRead { job, found, last_viewed, _task: task }
 }
 
-/// A job's kept draws. Memory: that of [`Live`] and of one chunk of each array.
+/// Reads a job's kept draws. Memory: that of [`Live`] and one chunk of each array.
 fn read(root: &Path, chains: usize, parameters: &[String]) -> Result<Live, ReadError> {
     let draws = KeptDraws::open(root, chains, parameters)?;
     let live = Live::new(chains, 0);

@@ -1,4 +1,4 @@
-//! The chains of a job as its analyst follows them in a terminal.
+//! Chains of a job as its analyst follows them in a terminal.
 
 use conclave_inference::diagnostics::worst_mixing;
 use conclave_pages::plot::evenly;
@@ -6,26 +6,26 @@ use conclave_proto::v1::{ChainTrace, ParameterFigure, ParameterTraces, TracesRep
 
 use super::chains::{Live, ParameterView};
 
-/// Parameters whose traces are told, and chains of each.
+/// Maximum number of parameters with traces, and of chains for each.
 const TRACED: usize = 8;
-/// Draws of a trace.
+/// Draws per trace.
 const DRAWS: usize = 64;
 
-/// The chains as they stand; `names` are the job's parameters. Takes a moment: not for a thread that has to answer.
+/// Builds the current traces; `names` are the job's parameters. Slow: call it on a thread that may block.
 pub(crate) fn traces(live: &Live, names: &[String]) -> TracesReply {
     loop {
-        // The warm-up ends once: what was read of it then gives way to what came after.
+        // The warm-up ends only once; what was read of it is then discarded.
         if let Some(reply) = of_one_phase(live, names) {
             return reply;
         }
     }
 }
 
-/// `None` where the warm-up ended meanwhile.
+/// Reads all parameters; `None` if the warm-up ended meanwhile.
 fn of_one_phase(live: &Live, names: &[String]) -> Option<TracesReply> {
     let mut reply = TracesReply { parameters: u32::try_from(names.len()).unwrap_or(u32::MAX), ..TracesReply::default() };
     let mut all = Vec::new();
-    // A few at a time, so that little is copied at once, and nobody who adds draws waits for long.
+    // A few at a time, so that little is copied at once and writers do not wait long.
     for from in (0..names.len()).step_by(TRACED) {
         let Some(view) = live.view(from..from + TRACED) else { return Some(TracesReply::default()) };
         if from > 0 && view.warmup != reply.warmup {
@@ -54,14 +54,14 @@ fn of_parameter(name: &str, parameter: &ParameterView) -> ParameterTraces {
     }
 }
 
-/// The parameter of which `figure` is greatest, among those where it is known. R-hat is infinite where chains stand still apart.
+/// Finds the parameter with the greatest known `figure`. R-hat is infinite if chains are stuck at different values.
 fn greatest(all: &[ParameterTraces], figure: impl Fn(&ParameterTraces) -> f64) -> Option<ParameterFigure> {
     let known = all.iter().map(|of| (of, figure(of))).filter(|(_, value)| !value.is_nan());
     let (of, value) = known.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
     Some(ParameterFigure { parameter: of.parameter.clone(), value })
 }
 
-/// Those that mix worst, in the job's order.
+/// Selects the parameters that mix worst, in the job's order.
 fn worst(mut all: Vec<ParameterTraces>) -> Vec<ParameterTraces> {
     let places = worst_mixing(all.iter().map(|of| of.rhat), TRACED);
     places.into_iter().map(|place| std::mem::take(&mut all[place])).collect()
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parameters_that_mix_worst_are_told_with_a_bounded_trace_of_each_chain() {
+    fn the_parameters_that_mix_worst_are_reported_with_a_bounded_trace_of_each_chain() {
         let names: Vec<String> = (0..12).map(|p| format!("p{p}")).collect();
         let reply = traces(&live(3000), &names);
         assert_eq!((reply.parameters, reply.traces.len(), reply.warmup), (12, TRACED, false));

@@ -1,4 +1,4 @@
-//! The registry of all jobs of this coordinator: it takes jobs in, starts their drivers, and shows how they stand.
+//! The registry of all jobs of this coordinator: it accepts jobs, starts their drivers and publishes their status.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,10 +13,10 @@ use conclave_proto::{PROTOCOL, submission};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-use super::arrivals::Arrivals;
 use super::queue::Queue;
-use super::stored::restored;
-use super::view::{Entry, JobView, Signed, Whose};
+use super::stored::restored_status;
+use super::submissions::Submissions;
+use super::view::{Entry, JobFilter, JobView, SignedSubmission};
 use crate::bounds::Bounds;
 use crate::clock::now_ms;
 use crate::driver::{DriverContext, Job, StopRequest};
@@ -24,18 +24,19 @@ use crate::live::Live;
 use crate::status::{State, Status};
 use crate::store::{JobRow, NewJob, StoreError, SubmittedJob};
 
-/// Every job, and the tasks of those that run. Jobs run side by side, each at its own pace; those beyond [`Bounds::running`] wait their turn.
+/// Every job, and the tasks of running ones. Jobs run side by side, each at its own pace; those beyond [`Bounds::running`] wait
+/// their turn.
 #[derive(Debug)]
 pub(crate) struct JobRegistry {
-    /// For the tasks of drivers, which outlive nobody.
+    /// Handle for the drivers' tasks, which must not keep the registry alive.
     pub(super) me: Weak<Self>,
     pub(super) context: DriverContext,
     pub(super) bounds: Bounds,
     /// Folder of all draws.
     draws: PathBuf,
-    /// Whether chains are kept for who watches.
+    /// Keeps the chains of running jobs for viewers.
     watchable: bool,
-    /// Something has changed about whose turn it is.
+    /// Notified when the order of the queue may have changed.
     pub(super) changed: Arc<Notify>,
     inner: Mutex<Inner>,
 }
@@ -46,15 +47,16 @@ pub(super) struct Inner {
     /// Ids in the order of submission.
     pub(super) order: Vec<String>,
     pub(super) queue: Queue,
-    pub(super) arrivals: Arrivals,
+    pub(super) submissions: Submissions,
     pub(super) drivers: JoinSet<()>,
     pub(super) closed: bool,
 }
 
-/// Jobs that have ended and whose chains are still kept.
+/// Maximum number of ended jobs whose chains are kept.
 const SHOWN: usize = 16;
+
 impl JobRegistry {
-    /// A registry of the jobs in the store; those that have not ended are taken up again. `watchable` keeps their chains for who watches.
+    /// Opens a registry of the stored jobs and resumes those that have not ended. `watchable` keeps their chains for viewers.
     pub(crate) fn open(context: DriverContext, draws: PathBuf, rows: Vec<JobRow>, watchable: bool, bounds: Bounds) -> Arc<Self> {
         let registry = Arc::new_cyclic(|me| Self {
             me: Weak::clone(me),
@@ -68,8 +70,8 @@ impl JobRegistry {
         for row in rows {
             registry.restore(row);
         }
-        registry.take_turns();
-        registry.keep_turning();
+        registry.start_ready_jobs();
+        registry.spawn_scheduler();
         registry
     }
 
@@ -78,26 +80,26 @@ impl JobRegistry {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in a job and starts it.
+    /// Accepts a job and starts it.
     ///
     /// # Errors
-    /// A job file that is wrong, parties that are not enrolled, more jobs than one analyst may have: nothing is spent and nothing kept then.
-    pub(crate) async fn submit(&self, spec_toml: String, analyst: &str, signed: Signed) -> Result<String, Fault> {
+    /// An invalid job file, parties that never attached, too many jobs of one analyst: nothing is spent and nothing kept then.
+    pub(crate) async fn submit(&self, spec_toml: String, analyst: &str, signed: SignedSubmission) -> Result<String, Fault> {
         let spec = JobSpec::parse(&spec_toml).map_err(|e| Fault::new(ErrorCode::InvalidInput, e.to_string()))?;
         spec.check_new().map_err(|e| Fault::new(ErrorCode::InvalidInput, e.to_string()))?;
         self.require_known(&spec.parties)?;
-        let Signed { job: id, submission } = signed;
+        let SignedSubmission { job: id, submission } = signed;
         if let Some(known) = self.lock().entries.get(&id) {
-            // The same submission once more: its answer got lost on the way.
-            return if known.status.borrow().analyst == analyst { Ok(id) } else { Err(taken(&id)) };
+            // The same submission again: its reply was lost on the way.
+            return if known.status.borrow().analyst == analyst { Ok(id) } else { Err(id_conflict(&id)) };
         }
-        let _arrival = self.arrive(analyst)?;
+        let _pending = self.admit(analyst)?;
         let job = Job {
             id: id.as_str().into(),
             analyst: analyst.to_owned(),
             draws: Job::draws_folder(&self.draws, &id),
             submitted_ms: now_ms(),
-            live: self.live(&spec),
+            live: self.new_live(&spec),
             spec,
             spec_toml,
             submission,
@@ -115,12 +117,12 @@ impl JobRegistry {
         store.insert_job(NewJob { job: submitted, parties: job.spec.parties.clone() });
         store.barrier().await.map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
         let metadata = vec![None; job.spec.parties.len()];
-        self.enter(Arc::new(job), metadata);
-        self.take_turns();
+        self.enqueue(Arc::new(job), metadata);
+        self.start_ready_jobs();
         Ok(id)
     }
 
-    fn live(&self, spec: &JobSpec) -> Option<Arc<Live>> {
+    fn new_live(&self, spec: &JobSpec) -> Option<Arc<Live>> {
         self.watchable.then(|| Arc::new(Live::new(spec.sampler.chains as usize, spec.parties.len())))
     }
 
@@ -138,7 +140,7 @@ impl JobRegistry {
         Err(Fault::new(ErrorCode::InvalidInput, message).at_party(first.clone()))
     }
 
-    /// Puts a stored job back: shown if it has ended, else taken up where its log ends and as it was begun.
+    /// Restores a stored job: an ended job is shown, any other resumes where its log ends, on its original terms.
     fn restore(&self, row: JobRow) {
         let ended = State::parse_ended(&row.state);
         if ended.is_some() {
@@ -148,7 +150,7 @@ impl JobRegistry {
         }
         match (JobSpec::parse(&row.job.spec), ended) {
             (Ok(spec), None) if row.job.protocol >= least_protocol(&spec) => {
-                // What was encoded decodes; were it not so, the parties would refuse the job.
+                // Encoded by this program, so it decodes; otherwise the parties would refuse the job.
                 let submission = submission::decode(&row.job.submission).unwrap_or_default();
                 let metadata: Vec<Option<PartyMetadata>> = row.parties.iter().map(|p| p.metadata).collect();
                 let job = Job {
@@ -156,23 +158,23 @@ impl JobRegistry {
                     draws: Job::draws_folder(&self.draws, &row.job.id),
                     analyst: row.job.analyst,
                     submitted_ms: row.job.submitted_ms,
-                    live: self.live(&spec),
+                    live: self.new_live(&spec),
                     spec,
                     spec_toml: row.job.spec,
                     submission,
                 };
                 let begun = metadata.iter().all(Option::is_some);
-                self.enter(Arc::new(job), metadata);
+                self.enqueue(Arc::new(job), metadata);
                 if begun {
-                    // Parties hold it open already.
+                    // The parties hold it open already.
                     let mut inner = self.lock();
                     if let Some(turn) = inner.queue.withdraw(&row.job.id) {
-                        self.begin(&mut inner, turn);
+                        self.start_driver(&mut inner, turn);
                     }
                 }
             }
             (spec, ended) => {
-                let status = restored(row, spec.ok().as_ref(), ended);
+                let status = restored_status(row, spec.ok().as_ref(), ended);
                 let (_, shown) = watch::channel(status);
                 let entry = Entry { status: shown.clone(), source: None, stop: watch::channel(None).0, live: None };
                 self.lock().add(shown.borrow().id.clone(), entry);
@@ -180,54 +182,57 @@ impl JobRegistry {
         }
     }
 
-    /// A job's status, followed as it changes. Analysts see their own jobs.
+    /// Follows the status of a job. Analysts see their own jobs.
     ///
     /// # Errors
     /// [`ErrorCode::NotFound`], also for another analyst's job.
     pub(crate) fn watch(&self, id: &str, analyst: &str) -> Result<watch::Receiver<Status>, Fault> {
-        self.of(id, analyst, |entry| entry.status.clone())
+        self.with_entry(id, analyst, |entry| entry.status.clone())
     }
 
     /// A job's file, byte for byte.
     ///
     /// # Errors
-    /// As [`Self::watch`].
+    /// The errors of [`Self::watch`].
     pub(crate) fn source(&self, id: &str, analyst: &str) -> Result<String, Fault> {
-        let source = self.of(id, analyst, |entry| entry.source.clone())?;
-        self.text(id, source).map(|text| text.to_string())
+        let source = self.with_entry(id, analyst, |entry| entry.source.clone())?;
+        self.source_text(id, source).map(|text| text.to_string())
     }
 
     /// A job as its analyst may see it.
     ///
     /// # Errors
-    /// As [`Self::watch`].
-    pub(crate) fn shown_to(&self, id: &str, analyst: &str) -> Result<JobView, Fault> {
-        let view = self.of(id, analyst, JobView::of)?;
-        self.whole(id, view)
+    /// The errors of [`Self::watch`].
+    pub(crate) fn view_for(&self, id: &str, analyst: &str) -> Result<JobView, Fault> {
+        let view = self.with_entry(id, analyst, JobView::of)?;
+        self.with_source(id, view)
     }
 
-    /// A job's text: that of a job that has ended is on disk alone.
-    fn text(&self, id: &str, source: Option<Arc<str>>) -> Result<Arc<str>, Fault> {
+    /// Source of a job; that of an ended job is read from the store.
+    fn source_text(&self, id: &str, source: Option<Arc<str>>) -> Result<Arc<str>, Fault> {
         if let Some(source) = source {
             return Ok(source);
         }
         let failed = |e: StoreError| Fault::new(ErrorCode::Internal, e.to_string());
         let row = self.context.store.reader(id).and_then(|reader| reader.job()).map_err(failed)?;
-        let gone = || Fault::new(ErrorCode::Internal, format!("the store has no text of job {id} any more"));
+        let gone = || Fault::new(ErrorCode::Internal, format!("the store no longer has the file of job {id}"));
         row.map(|row| row.job.spec.into()).ok_or_else(gone)
     }
 
-    fn whole(&self, id: &str, view: JobView) -> Result<JobView, Fault> {
+    fn with_source(&self, id: &str, view: JobView) -> Result<JobView, Fault> {
         let source = Some(view.source).filter(|source| !source.is_empty());
-        Ok(JobView { source: self.text(id, source)?, ..view })
+        Ok(JobView { source: self.source_text(id, source)?, ..view })
     }
 
-    fn of<T>(&self, id: &str, analyst: &str, what: impl FnOnce(&Entry) -> T) -> Result<T, Fault> {
+    fn with_entry<T>(&self, id: &str, analyst: &str, what: impl FnOnce(&Entry) -> T) -> Result<T, Fault> {
         let inner = self.lock();
         let entry = inner.entries.get(id).filter(|entry| entry.status.borrow().analyst == analyst);
-        entry
-            .map(what)
-            .ok_or_else(|| Fault::new(ErrorCode::NotFound, format!("{analyst} has no job {id} here: `conclave jobs` lists them")))
+        entry.map(what).ok_or_else(|| {
+            Fault::new(
+                ErrorCode::NotFound,
+                format!("{analyst} has no job {id} at this coordinator: `conclave jobs` lists the jobs"),
+            )
+        })
     }
 
     /// A job's status, for a party that the job names.
@@ -249,72 +254,73 @@ impl JobRegistry {
         all.filter(|status| status.analyst == analyst).collect()
     }
 
-    /// Looks at the status of each of those jobs, in the order of submission.
-    pub(crate) fn each(&self, of: &Whose, mut look: impl FnMut(&Status)) {
+    /// Calls `look` with the status of each selected job, in the order of submission.
+    pub(crate) fn for_each(&self, filter: &JobFilter, mut look: impl FnMut(&Status)) {
         let inner = self.lock();
         for entry in inner.order.iter().filter_map(|id| inner.entries.get(id)) {
             let status = entry.status.borrow();
-            if of.includes(&status) {
+            if filter.includes(&status) {
                 look(&status);
             }
         }
     }
 
-    /// A job, if it is one of those.
-    pub(crate) fn shown(&self, id: &str, of: &Whose) -> Option<JobView> {
-        let view = self.lock().entries.get(id).filter(|entry| of.includes(&entry.status.borrow())).map(JobView::of)?;
-        let shown =
-            self.whole(id, view.clone()).inspect_err(|fault| tracing::warn!(job = id, %fault, "a job's text can't be read"));
+    /// A job, if the filter selects it.
+    pub(crate) fn view(&self, id: &str, filter: &JobFilter) -> Option<JobView> {
+        let view = self.lock().entries.get(id).filter(|entry| filter.includes(&entry.status.borrow())).map(JobView::of)?;
+        let shown = self
+            .with_source(id, view.clone())
+            .inspect_err(|fault| tracing::warn!(job = id, %fault, "a job's file can't be read"));
         Some(shown.unwrap_or(view))
     }
 
-    /// Texts of jobs that are kept in memory.
+    /// Number of job files kept in memory.
     #[cfg(test)]
     pub(crate) fn texts_in_memory(&self) -> usize {
         self.lock().entries.values().filter(|entry| entry.source.is_some()).count()
     }
 
-    /// How long the store's latest commits took.
+    /// Durations of the store's latest commits.
     pub(crate) fn commit_times(&self) -> Option<Summary<1>> {
         self.context.store.commit_times()
     }
 
-    /// Whether jobs are no longer run.
+    /// Returns true once jobs are no longer run.
     pub(crate) fn is_closed(&self) -> bool {
         self.lock().closed
     }
 
-    /// Ends a job and waits until it has ended; one that has ended already is left as it is.
+    /// Cancels a job and waits until it has ended; an ended job is left as it is.
     ///
     /// # Errors
-    /// As [`Self::watch`].
+    /// The errors of [`Self::watch`].
     pub(crate) async fn cancel(&self, id: &str, analyst: &str) -> Result<Status, Fault> {
         let mut status = self.watch(id, analyst)?;
         {
             let mut inner = self.lock();
             if let Some(entry) = inner.entries.get(id) {
-                // A coordinator that is stopping goes on stopping.
+                // A coordinator that is stopping keeps stopping.
                 entry.stop.send_if_modified(|stop| stop.is_none() && stop.replace(StopRequest::Cancel).is_none());
             }
-            // One that waits for its turn ends without it.
+            // A job that waits for its turn ends without it.
             if !inner.closed
                 && let Some(turn) = inner.queue.withdraw(id)
             {
-                self.begin(&mut inner, turn);
+                self.start_driver(&mut inner, turn);
             }
         }
         self.changed.notify_one();
         // The driver's end of the channel closes after the last status.
-        let ended = status.wait_for(|status| status.state.ended()).await.map(|status| status.clone());
+        let ended = status.wait_for(|status| status.state.has_ended()).await.map(|status| status.clone());
         Ok(ended.unwrap_or_else(|_| status.borrow().clone()))
     }
 
     /// A job's Zarr store, a folder or a file.
     pub(crate) fn draws_of(&self, id: &str) -> PathBuf {
-        Job::draws_now(&self.draws, id)
+        Job::current_draws(&self.draws, id)
     }
 
-    /// Stops every driver, with its job unfinished in the store.
+    /// Stops every driver and leaves its job unfinished in the store.
     pub(crate) async fn close(&self) {
         let mut drivers = {
             let mut inner = self.lock();
@@ -338,15 +344,15 @@ impl Drop for JobRegistry {
     }
 }
 
-fn taken(id: &str) -> Fault {
-    Fault::new(ErrorCode::Conflict, format!("job {id} is another analyst's here"))
+fn id_conflict(id: &str) -> Fault {
+    Fault::new(ErrorCode::Conflict, format!("job {id} belongs to another analyst"))
 }
 
 impl Inner {
     pub(super) fn add(&mut self, id: String, entry: Entry) {
         if entry.live.is_some() {
             let Self { entries, order, .. } = self;
-            let over = |id: &&String| entries.get(*id).is_some_and(|e| e.live.is_some() && e.status.borrow().state.ended());
+            let over = |id: &&String| entries.get(*id).is_some_and(|e| e.live.is_some() && e.status.borrow().state.has_ended());
             let old: Vec<String> = order.iter().rev().filter(over).skip(SHOWN).cloned().collect();
             old.iter().for_each(|id| entries.get_mut(id).into_iter().for_each(|entry| entry.live = None));
         }

@@ -1,12 +1,12 @@
-//! All jobs of this coordinator.
+//! Registry of all jobs of this coordinator.
 
-mod arrivals;
+mod fair_order;
 mod jobs;
 mod queue;
+mod scheduling;
 mod stored;
-mod turning;
-mod turns;
+mod submissions;
 mod view;
 
 pub(crate) use jobs::JobRegistry;
-pub(crate) use view::{JobView, Signed, Whose};
+pub(crate) use view::{JobFilter, JobView, SignedSubmission};

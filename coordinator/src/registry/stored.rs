@@ -1,4 +1,4 @@
-//! The status of a job that is read from the store and not taken up again.
+//! Status of a stored job that is not resumed.
 
 use conclave_common::job::JobSpec;
 use conclave_common::query::{PartyMetadata, Phase};
@@ -9,16 +9,16 @@ use conclave_proto::error::{ErrorCode, Fault};
 use crate::status::{PartyStatus, State, Status};
 use crate::store::JobRow;
 
-/// The status of a stored job that is not taken up: it has ended, its file no longer parses, or an earlier version began it
-/// with other public constants.
-pub(super) fn restored(row: JobRow, spec: Option<&JobSpec>, ended: Option<State>) -> Status {
+/// Builds the status of a stored job that is not resumed. Either it has ended, or its file no longer parses, or an earlier
+/// version began it with other public constants.
+pub(super) fn restored_status(row: JobRow, spec: Option<&JobSpec>, ended: Option<State>) -> Status {
     let budget = spec.map(|spec| spec.privacy.budget);
     let unfit = || {
         Fault::new(
             ErrorCode::Internal,
             match spec {
-                None => "this version of the coordinator can't read the job's file: submit it anew",
-                Some(_) => "was begun by an earlier version; submit it again (its finished draws stay)",
+                None => "this version of the coordinator can't read the job's file: submit it again",
+                Some(_) => "was begun by an earlier version; submit it again (its finished draws are kept)",
             },
         )
     };

@@ -1,4 +1,4 @@
-//! One job as the registry holds it, and as it is shown to whoever may see it.
+//! A job as the registry holds it, and as it is shown to those who may see it.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::driver::StopRequest;
 use crate::live::Live;
 use crate::status::Status;
 
-/// An analyst's signature over a job, and the id that follows from it.
+/// An analyst's signature over a job, and the id derived from it.
 #[derive(Debug, Clone)]
-pub(crate) struct Signed {
+pub(crate) struct SignedSubmission {
     /// The job's id.
     pub job: String,
-    /// What parties are shown.
+    /// The signed submission, which is sent to the parties.
     pub submission: v1::Submission,
 }
 
@@ -25,27 +25,27 @@ pub(super) struct Entry {
     pub(super) status: watch::Receiver<Status>,
     /// The job file, byte for byte, until the job has ended.
     pub(super) source: Option<Arc<str>>,
-    /// The word to its driver.
+    /// Requests to stop, for its driver.
     pub(super) stop: watch::Sender<Option<StopRequest>>,
-    /// What is shown of its chains.
+    /// Live view of its chains.
     pub(super) live: Option<Arc<Live>>,
 }
 
-/// Whose jobs are looked at.
+/// Selection of jobs by analyst.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Whose {
-    /// Everybody's: for the coordinator's operator.
-    Everybodys,
+pub(crate) enum JobFilter {
+    /// All jobs, for the coordinator's operator.
+    All,
     /// Those that this analyst sees by [`super::JobRegistry::watch`] and [`super::JobRegistry::list`].
-    Of(String),
+    OfAnalyst(String),
 }
 
-impl Whose {
-    /// Whether this job is one of those.
+impl JobFilter {
+    /// Returns true if the filter selects this job.
     pub(super) fn includes(&self, status: &Status) -> bool {
         match self {
-            Self::Everybodys => true,
-            Self::Of(analyst) => status.analyst == *analyst,
+            Self::All => true,
+            Self::OfAnalyst(analyst) => status.analyst == *analyst,
         }
     }
 }
@@ -55,7 +55,7 @@ impl Whose {
 pub(crate) struct JobView {
     /// Its status, followed as it changes.
     pub status: watch::Receiver<Status>,
-    /// The job file, byte for byte; empty where it can't be read.
+    /// The job file, byte for byte; empty if it can't be read.
     pub source: Arc<str>,
     /// Its chains; `None` for one that ended before this coordinator started, or long ago.
     pub live: Option<Arc<Live>>,

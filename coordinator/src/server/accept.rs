@@ -1,4 +1,4 @@
-//! The accept loop: strangers are handled here, at little cost, and members come out of it.
+//! The accept loop: it handles strangers at little cost and passes members on.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -19,67 +19,67 @@ use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::TcpIncoming;
 
-use super::complaints::Complaints;
 use super::connection::Connection;
 use super::credentials::Credentials;
+use super::failure_log::FailureLog;
 use super::pending::Pending;
 use crate::counters::Counters;
 
-/// A peer that has not finished its handshake by then is dropped.
+/// Time limit of a handshake; a slower peer is dropped.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
-/// Connections taken in at once, after a calm, and one more in each [`PACE`] from then on. A handshake costs some 0.3 ms of one core
-/// before the peer has shown who it is; others wait in the operating system's queue meanwhile, at no cost here.
+/// Connections accepted in a burst after a quiet period; from then on one in each [`PACE`]. A handshake costs some 0.3 ms of one
+/// core before the peer has shown who it is. Others wait in the operating system's queue meanwhile, at no cost here.
 const BURST: u32 = 256;
 const PACE: Duration = Duration::from_micros(2500);
-/// Strangers dropped at once where the machine has no more descriptors, and the pause after it.
+/// Strangers dropped when the machine has no file descriptors left, and the pause after that.
 const RELIEF: usize = 16;
 const RELIEF_PAUSE: Duration = Duration::from_millis(20);
-/// A dead connection is noticed even where HTTP has not begun.
+/// Detects a dead connection even before HTTP begins.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(60);
 
-/// What is done with the connections that come in at a port.
-pub(super) trait Host: Clone + Send + Sync + 'static {
-    /// Takes one through its handshake, and further. It may be dropped for a newer one for as long as `waiting` lives.
-    fn receive(self, stream: TcpStream, from: IpAddr, waiting: Waiting) -> impl Future<Output = Result<(), String>> + Send;
+/// Handler of the connections that arrive at a port.
+pub(super) trait ConnectionHandler: Clone + Send + Sync + 'static {
+    /// Runs the handshake and serves the connection. It may be dropped for a newer one while `slot` lives.
+    fn handle(self, stream: TcpStream, from: IpAddr, slot: HandshakeSlot) -> impl Future<Output = Result<(), String>> + Send;
 
-    /// Resolves when nobody is to be received any more.
+    /// Resolves when no more connections are to be accepted.
     fn closed(&self) -> impl Future<Output = ()> + Send;
 }
 
-/// A stranger's place among those who make room for each other; given back when it is dropped.
+/// A stranger's slot among the pending handshakes; freed when it is dropped.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct HandshakeSlot {
     pending: Arc<Mutex<Pending>>,
     id: u64,
 }
 
-impl Drop for Waiting {
+impl Drop for HandshakeSlot {
     fn drop(&mut self) {
         with(&self.pending, |pending| pending.leave(self.id));
     }
 }
 
 fn with<T>(pending: &Mutex<Pending>, act: impl FnOnce(&mut Pending) -> T) -> T {
-    // A table that has lost count by one still bounds.
+    // A table whose count is off by one still limits.
     act(&mut pending.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Takes a connection through its handshake.
+/// Runs the TLS handshake of a connection.
 ///
 /// # Errors
-/// In a few words, why there was none.
+/// A short reason why it failed.
 pub(super) async fn handshake(acceptor: &TlsAcceptor, stream: TcpStream) -> Result<TlsStream<TcpStream>, String> {
     let shaken = timeout(HANDSHAKE_WITHIN, acceptor.accept(stream)).await.map_err(|_| "no handshake in time")?;
     shaken.map_err(|e| e.to_string())
 }
 
-/// Members' connections, as they come through their handshakes.
+/// Members' connections after their handshakes.
 pub(super) type Incoming = ReceiverStream<Result<Connection, Infallible>>;
 
 /// Starts to accept members; ends when the stream is dropped.
 pub(super) fn accept(listener: TcpListener, credentials: Arc<Credentials>, counters: Arc<Counters>) -> Incoming {
     let (members, incoming) = mpsc::channel(16);
-    tokio::spawn(keep(listener, Members { credentials, counters, members }));
+    tokio::spawn(accept_loop(listener, Members { credentials, counters, members }));
     ReceiverStream::new(incoming)
 }
 
@@ -90,10 +90,10 @@ struct Members {
     members: mpsc::Sender<Result<Connection, Infallible>>,
 }
 
-impl Host for Members {
-    fn receive(self, stream: TcpStream, _: IpAddr, waiting: Waiting) -> impl Future<Output = Result<(), String>> + Send {
-        self.counters.connection();
-        self.take_in(stream, waiting)
+impl ConnectionHandler for Members {
+    fn handle(self, stream: TcpStream, _: IpAddr, slot: HandshakeSlot) -> impl Future<Output = Result<(), String>> + Send {
+        self.counters.record_connection();
+        self.authenticate(stream, slot)
     }
 
     async fn closed(&self) {
@@ -102,34 +102,34 @@ impl Host for Members {
 }
 
 impl Members {
-    async fn take_in(self, stream: TcpStream, waiting: Waiting) -> Result<(), String> {
+    async fn authenticate(self, stream: TcpStream, slot: HandshakeSlot) -> Result<(), String> {
         let stream = handshake(self.credentials.gate().acceptor(), stream).await?;
         let chain = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
         let leaf = chain.first().ok_or("no certificate")?;
         let member = PeerIdentity::of_certificate(leaf).map_err(|fault: Fault| fault.message)?;
         let connection = Connection::new(stream, self.credentials.connections().enter(member, chain));
-        drop(waiting);
+        drop(slot);
         // An error means that the server has stopped.
         let _ = self.members.send(Ok(connection)).await;
         Ok(())
     }
 }
 
-/// Receives whoever comes in, until the host has closed or this is dropped, and all that are being received with it.
-pub(super) async fn keep(listener: TcpListener, host: impl Host) {
+/// Accepts connections until the handler has closed or this future is dropped, which also drops all pending handshakes.
+pub(super) async fn accept_loop(listener: TcpListener, handler: impl ConnectionHandler) {
     let mut incoming = TcpIncoming::from(listener).with_nodelay(Some(true)).with_keepalive(Some(TCP_KEEPALIVE));
-    let mut door = Door { host, pending: Arc::default(), complaints: Arc::default(), received: JoinSet::new() };
+    let mut acceptor = Acceptor { handler, pending: Arc::default(), failures: Arc::default(), received: JoinSet::new() };
     let mut pace = Pace::new(Instant::now());
     loop {
         let accepted = tokio::select! {
             accepted = incoming.next() => accepted,
-            () = door.host.closed() => return,
+            () = acceptor.handler.closed() => return,
         };
         match accepted {
-            Some(Ok(stream)) => pace.wait(door.welcome(stream)).await,
+            Some(Ok(stream)) => pace.wait(acceptor.start(stream)).await,
             Some(Err(error)) => {
-                door.complaints.note("the machine takes no more connections", &error);
-                with(&door.pending, |pending| pending.relieve(RELIEF));
+                acceptor.failures.note("the machine accepts no more connections", &error);
+                with(&acceptor.pending, |pending| pending.drop_oldest(RELIEF));
                 tokio::time::sleep(RELIEF_PAUSE).await;
             }
             None => return,
@@ -137,36 +137,36 @@ pub(super) async fn keep(listener: TcpListener, host: impl Host) {
     }
 }
 
-struct Door<H> {
-    host: H,
+struct Acceptor<H> {
+    handler: H,
     pending: Arc<Mutex<Pending>>,
-    complaints: Arc<Complaints>,
+    failures: Arc<FailureLog>,
     received: JoinSet<()>,
 }
 
-impl<H: Host> Door<H> {
-    /// Begins to receive somebody; gives what it costs the pace.
-    fn welcome(&mut self, stream: TcpStream) -> u32 {
+impl<H: ConnectionHandler> Acceptor<H> {
+    /// Starts to handle a connection; returns its cost to the pace.
+    fn start(&mut self, stream: TcpStream) -> u32 {
         while self.received.try_join_next().is_some() {}
         let Ok(address) = stream.peer_addr() else { return 1 };
         let from = address.ip();
         let (id, crowded) = with(&self.pending, |pending| pending.enter(Source::of(from)));
         if crowded {
-            self.complaints.note("a stranger's connection was dropped for a newer one", &from);
+            self.failures.note("a stranger's connection was dropped for a newer one", &from);
         }
-        let waiting = Waiting { pending: Arc::clone(&self.pending), id };
-        let (received, complaints) = (self.host.clone().receive(stream, from, waiting), Arc::clone(&self.complaints));
+        let slot = HandshakeSlot { pending: Arc::clone(&self.pending), id };
+        let (received, failures) = (self.handler.clone().handle(stream, from, slot), Arc::clone(&self.failures));
         let task = self.received.spawn(async move {
             if let Err(why) = received.await {
-                complaints.note(&why, &from);
+                failures.note(&why, &from);
             }
         });
-        with(&self.pending, |pending| pending.runs(id, task));
+        with(&self.pending, |pending| pending.set_task(id, task));
         if crowded { 2 } else { 1 }
     }
 }
 
-/// A bucket of [`BURST`] connections that fills by one in each [`PACE`].
+/// A bucket of [`BURST`] connections, refilled by one in each [`PACE`].
 struct Pace {
     /// When the bucket is full again.
     full_at: Instant,
@@ -177,7 +177,7 @@ impl Pace {
         Self { full_at: now }
     }
 
-    /// Takes so many out; gives the moment from which on the next one may be taken.
+    /// Takes `many` out; returns the time from which the next connection may be taken.
     fn take(&mut self, many: u32, now: Instant) -> Instant {
         self.full_at = self.full_at.max(now) + PACE * many;
         self.full_at.checked_sub(PACE * BURST).unwrap_or(now)
@@ -203,7 +203,7 @@ mod tests {
         assert!((0..BURST).all(|_| pace.take(1, now) <= now));
         assert_eq!(pace.take(1, now), now + PACE);
         assert_eq!(pace.take(2, now), now + 3 * PACE);
-        // A calm fills the bucket, and no more than fills it.
+        // A quiet period fills the bucket, and no further.
         let later = now + Duration::from_secs(3600);
         assert!((0..BURST).all(|_| pace.take(1, later) <= later));
         assert!(pace.take(1, later) > later);

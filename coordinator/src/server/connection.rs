@@ -1,4 +1,4 @@
-//! One member's connection: it can be cut from outside, and it has to begin.
+//! A member's connection: it can be cut from outside, and it has to start in time.
 
 use std::io;
 use std::pin::Pin;
@@ -13,14 +13,14 @@ use tonic::transport::server::Connected;
 
 use super::connections::ConnectionSlot;
 
-/// After its handshake a member has this long to say what HTTP/2 begins with.
+/// Time limit for the HTTP/2 preface, after the handshake.
 const PREFACE_WITHIN: Duration = Duration::from_secs(10);
 
 /// A member's connection.
 pub(super) struct Connection {
     inner: TlsStream<TcpStream>,
     slot: ConnectionSlot,
-    /// Until the first byte has come.
+    /// Timer until the first byte arrives.
     silence: Option<Pin<Box<Sleep>>>,
 }
 
@@ -29,15 +29,15 @@ impl Connection {
         Self { inner, slot, silence: Some(Box::pin(sleep(PREFACE_WITHIN))) }
     }
 
-    /// An error once the connection is to end.
+    /// Returns an error once the connection has to end.
     fn poll_cut(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         let ended = |why: &str| Err(io::Error::new(io::ErrorKind::ConnectionAborted, why.to_owned()));
-        // Whether sent or dropped: the register wants it gone.
+        // A sent value and a dropped sender both mean that the register wants the connection closed.
         if Pin::new(&mut self.slot.cut).poll(context).is_ready() {
             return ended("cut by the coordinator");
         }
         match self.silence.as_mut().map(|silence| silence.as_mut().poll(context)) {
-            Some(Poll::Ready(())) => ended("nothing came after the handshake"),
+            Some(Poll::Ready(())) => ended("no data after the handshake"),
             _ => Ok(()),
         }
     }
@@ -79,7 +79,7 @@ impl AsyncWrite for Connection {
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        // What is to be cut takes no leave of a peer that may not read it.
+        // A connection that is to be cut says no goodbye to a peer that may not read it.
         this.poll_cut(context)?;
         Pin::new(&mut this.inner).poll_shutdown(context)
     }

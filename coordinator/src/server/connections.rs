@@ -1,4 +1,4 @@
-//! Members' established connections: how many, and which of them must end.
+//! Members' established connections: their limits, and which of them must end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,13 +8,13 @@ use conclave_proto::identity::PeerIdentity;
 use rustls_pki_types::CertificateDer;
 use tokio::sync::oneshot;
 
-/// Connections of one member: a party needs one, an analyst one for each command that runs.
+/// Maximum connections of one member: a party needs one, an analyst one for each running command.
 const MOST_OF_ONE: usize = 16;
-/// Connections in all: three thousand parties, and room for analysts and for streams that are being replaced. Each holds some sixty
-/// kilobytes and a descriptor.
+/// Maximum connections in total: three thousand parties, plus analysts and streams that are being replaced. Each takes some sixty
+/// kilobytes and a file descriptor.
 const MOST: usize = 4096;
 
-/// The register of established connections.
+/// Register of established connections.
 #[derive(Debug, Default)]
 pub(crate) struct Connections(Mutex<Inner>);
 
@@ -33,7 +33,7 @@ struct Entry {
     _cut: oneshot::Sender<()>,
 }
 
-/// A connection's slot in the register; given back when it is dropped.
+/// A connection's slot in the register; freed when it is dropped.
 #[derive(Debug)]
 pub(super) struct ConnectionSlot {
     connections: Arc<Connections>,
@@ -50,12 +50,12 @@ impl Drop for ConnectionSlot {
 
 impl Connections {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Every change leaves the register usable, if miscounted by one.
+        // Every change leaves the register usable, at worst miscounted by one.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a member's connection in. Where it has too many its oldest is cut, which a changed address or a dead router leaves
-    /// behind; where there are too many in all, the oldest of whoever has the most.
+    /// Adds a member's connection. At the member's limit its oldest one is cut: a changed address or a dead router leaves such
+    /// connections behind. At the total limit, the oldest one of the member with the most is cut.
     pub(super) fn enter(self: &Arc<Self>, member: PeerIdentity, chain: Vec<CertificateDer<'static>>) -> ConnectionSlot {
         let mut inner = self.lock();
         if inner.by_member.get(&member).is_some_and(|count| *count >= MOST_OF_ONE) {
@@ -72,7 +72,7 @@ impl Connections {
         ConnectionSlot { connections: Arc::clone(self), id, cut }
     }
 
-    /// Cuts the connections that `check` refuses, by name.
+    /// Cuts the connections that `check` refuses, and logs their members.
     pub(super) fn sweep(&self, check: impl Fn(&[CertificateDer<'static>]) -> Result<PeerIdentity, Fault>) {
         let mut inner = self.lock();
         let refused: Vec<u64> = inner
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_the_most_makes_room_for_others() {
+    fn the_member_with_the_most_makes_room_for_others() {
         let connections = Arc::new(Connections::default());
         let name = |i: usize| format!("m{i}");
         let mut few: Vec<ConnectionSlot> = (0..(MOST - 2)).map(|i| connections.enter(member(&name(i)), Vec::new())).collect();

@@ -1,4 +1,4 @@
-//! The coordinator's certificate and its list of revoked ones, as they stand on disk now: both change without a restart.
+//! The coordinator's certificate and revocation list, as they are on disk: both change without a restart.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -15,13 +15,13 @@ use super::connections::Connections;
 use crate::config::Config;
 use crate::error::RunError;
 
-/// How often the files are looked at.
-const LOOK: Duration = Duration::from_secs(1);
-/// How often every connection's certificate is checked again, and a list that can't be read is complained of.
+/// Interval at which the files are checked.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval at which every connection's certificate is checked again, and an unreadable list is reported.
 const CHECK: Duration = Duration::from_secs(60);
 const DAILY: Duration = Duration::from_secs(86_400);
 
-/// What lets members in, and who is in.
+/// The gate that admits members, and the connections of those admitted.
 #[derive(Debug)]
 pub(crate) struct Credentials {
     folder: PathBuf,
@@ -37,7 +37,7 @@ pub(super) struct Watch {
 }
 
 impl Credentials {
-    /// Loads the identity folder and looks whether the list of revoked certificates can be read.
+    /// Loads the identity folder and checks that the revocation list can be read.
     ///
     /// # Errors
     /// [`RunError::Input`], naming the key and the file.
@@ -50,35 +50,35 @@ impl Credentials {
         Ok(Self { folder: folder.to_owned(), revoked, gate: RwLock::new(gate), connections: Arc::default() })
     }
 
-    /// As [`Self::load`], of what a configuration names.
+    /// Loads the credentials that a configuration names.
     ///
     /// # Errors
-    /// As [`Self::load`]; [`RunError::Input`] where others may read the key.
+    /// The errors of [`Self::load`]; [`RunError::Input`] if others may read the key.
     pub(crate) fn of(config: &Config) -> Result<Self, RunError> {
-        // A group may read it: of a key that comes as a container's secret, the daemon is not the owner.
+        // A group may read it: the daemon does not own a key that is mounted as a container's secret.
         closed_to(0o027, &config.identity.join("key.pem")).map_err(RunError::Input)?;
         Self::load(&config.identity, config.revoked.as_deref())
     }
 
-    /// What new connections go through.
+    /// The gate for new connections.
     pub(super) fn gate(&self) -> Gate {
         self.gate.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The members' connections; those whose certificates no longer count are cut.
+    /// Members' connections; those whose certificates are no longer valid are cut.
     pub(super) fn connections(&self) -> &Arc<Connections> {
         &self.connections
     }
 
-    /// Watches the files, on a thread of its own, for as long as the answer lives.
+    /// Watches the files on a thread of its own, for as long as the returned value lives.
     ///
     /// # Errors
-    /// An operating system that gives no thread.
+    /// The operating system can't start a thread.
     pub(super) fn watch(self: &Arc<Self>) -> std::io::Result<Watch> {
         let (stop, stopped) = mpsc::channel();
         let mut watcher = Watcher::new(Arc::clone(self));
         std::thread::Builder::new().name("credentials".to_owned()).spawn(move || {
-            while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+            while stopped.recv_timeout(CHECK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 watcher.look(Instant::now());
             }
         })?;
@@ -103,7 +103,7 @@ fn load(folder: &Path, revoked: Option<RevokedFile>) -> Result<Gate, Fault> {
 fn warnings(expires: &Expires, now: SystemTime) -> Vec<String> {
     let renew =
         "have a new one signed with `conclave ca sign --coordinator` and put it into the identity folder; no restart is needed";
-    let next = "make the next CA and put both certificates into every member's ca.pem";
+    let next = "create the next CA and put both certificates into every member's ca.pem";
     let ends = [("this coordinator's certificate", expires.certificate, renew), ("the consortium's CA", expires.ca, next)];
     let soon = ends.into_iter().filter(|(_, end, _)| ends_soon(*end, now));
     soon.map(|(what, end, remedy)| match days_until(end, now) {
@@ -113,7 +113,7 @@ fn warnings(expires: &Expires, now: SystemTime) -> Vec<String> {
     .collect()
 }
 
-/// Time of change and length of each file of an identity folder.
+/// Modification time and length of each file of an identity folder.
 type Stamp = Vec<Option<(SystemTime, u64)>>;
 
 fn stamp(folder: &Path) -> Stamp {
@@ -124,10 +124,10 @@ fn stamp(folder: &Path) -> Stamp {
     ["certificate.pem", "key.pem", "ca.pem"].into_iter().map(one).collect()
 }
 
-/// What has been seen of the files so far.
+/// State of the files as seen so far.
 struct Watcher {
     credentials: Arc<Credentials>,
-    /// Of the identity in use, or of one that was tried and found wanting.
+    /// Stamp of the identity in use, or of one that was tried and rejected.
     tried: Stamp,
     seen: Stamp,
     list: Result<Option<RevokedList>, Fault>,
@@ -162,7 +162,7 @@ impl Watcher {
         }
     }
 
-    /// Takes up a new identity once its files are there together: when they have stayed the same from one look to the next.
+    /// Loads a new identity once its files are complete: unchanged from one check to the next.
     fn look_at_identity(&mut self) -> bool {
         let found = stamp(&self.credentials.folder);
         let settled = found == self.seen;
@@ -187,7 +187,7 @@ impl Watcher {
         }
     }
 
-    /// Reads the list again; true where connections are to be checked by it. New ones read it for themselves.
+    /// Reads the list again; returns true if connections have to be checked against it. New connections read it themselves.
     fn look_at_list(&mut self) -> bool {
         let found = read(&self.credentials);
         if found == self.list {

@@ -9,16 +9,16 @@ use conclave_proto::v1::FileChunk;
 use tokio::sync::mpsc;
 use tonic::Status;
 
-/// Well below the 4 MiB that gRPC clients take by default.
+/// Size of a chunk, well below the 4 MiB that gRPC clients accept by default.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Sends every file below `root`. `over` says whether the job has ended with draws. Blocks: for a thread that may.
+/// Sends every file below `root`. `over` is true if the job has ended with draws. Blocks: call it on a thread that may.
 pub(super) fn send(root: &Path, over: bool, sender: &mpsc::Sender<Result<FileChunk, Status>>) {
     if let Err(error) = each(root, &mut |chunk| sender.blocking_send(Ok(chunk)).is_ok()) {
         let fault = match error.kind() {
             io::ErrorKind::NotFound if over => Fault::new(
                 ErrorCode::NotFound,
-                "the coordinator does not keep this job's draws any more (`keep_draws_days`); its summary and its log are kept",
+                "the coordinator no longer keeps this job's draws (`keep_draws_days`); its summary and its log are kept",
             ),
             io::ErrorKind::NotFound => {
                 Fault::new(ErrorCode::NotFound, "the job has no draws yet: they begin when every party has opened it")
@@ -29,13 +29,13 @@ pub(super) fn send(root: &Path, over: bool, sender: &mpsc::Sender<Result<FileChu
     }
 }
 
-/// Hands over every file of the store at `root` until `take` says that nobody reads any more.
+/// Passes every file of the store at `root` to `take`, until `take` returns false because nobody reads any more.
 ///
-/// Metadata come first: chunks only ever grow, so a store that is still being written arrives with no shape that
-/// promises more than its chunks hold.
+/// Metadata come first: chunks only grow, so a store that is still being written never arrives with a shape larger than its
+/// chunks.
 ///
 /// # Errors
-/// The file system's; [`io::ErrorKind::NotFound`] where there is no file.
+/// A file system error; [`io::ErrorKind::NotFound`] if there is no file.
 pub(super) fn each(root: &Path, take: &mut impl FnMut(FileChunk) -> bool) -> io::Result<()> {
     let files = StoreFiles::open(root)?;
     let names = files.names()?;
@@ -44,8 +44,8 @@ pub(super) fn each(root: &Path, take: &mut impl FnMut(FileChunk) -> bool) -> io:
     }
     for name in &names {
         let sent = hand_over(&files, name, take).map_err(|e| match e.kind() {
-            // The folder was there, and the job has ended since: its draws are one file now.
-            io::ErrorKind::NotFound => io::Error::other(format!("{name} is gone, as of a job that ends just now: try again")),
+            // The job has ended since the folder was opened: its draws are in one file now.
+            io::ErrorKind::NotFound => io::Error::other(format!("{name} is gone, because the job has just ended: try again")),
             _ => e,
         });
         if !sent? {
@@ -55,7 +55,7 @@ pub(super) fn each(root: &Path, take: &mut impl FnMut(FileChunk) -> bool) -> io:
     Ok(())
 }
 
-/// False where nobody reads any more.
+/// Passes a file on in chunks; returns false if nobody reads any more.
 fn hand_over(files: &StoreFiles, name: &str, take: &mut impl FnMut(FileChunk) -> bool) -> io::Result<bool> {
     let (mut left, mut file) = files.stream(name)?;
     loop {

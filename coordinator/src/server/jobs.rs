@@ -1,4 +1,4 @@
-//! `Jobs`: what analysts call. Each sees and ends their own jobs.
+//! `Jobs`: the service for analysts, who see and cancel their own jobs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,18 +23,18 @@ use super::stopping::stopped;
 use crate::driver::DriverContext;
 use crate::live::traces;
 use crate::live::{Cached, CachedByKey};
-use crate::registry::{JobRegistry, Signed};
+use crate::registry::{JobRegistry, SignedSubmission};
 
-/// Least time between two statuses of one `Watch`.
+/// Minimum time between two statuses of one `Watch`.
 const SPACING: Duration = Duration::from_millis(200);
 
-/// Draws that one analyst may fetch at the same time, and jobs that one may watch.
+/// Maximum numbers of draws that one analyst may fetch, and of jobs that one may watch, at the same time.
 const MOST_DRAWS: usize = 4;
 const MOST_WATCHES: usize = 64;
-/// Questions about the budget that one analyst may have open.
+/// Maximum number of budget requests that one analyst may have open.
 const MOST_BUDGETS: usize = 2;
-/// How long a party is given to say what is left: it may be at an answer.
-const TOLD: Duration = Duration::from_secs(5);
+/// Time that a party has to report its remaining budget: it may be computing an answer.
+const BUDGET_WITHIN: Duration = Duration::from_secs(5);
 
 /// The analysts' service.
 #[derive(Debug)]
@@ -76,9 +76,9 @@ impl Jobs for JobsService {
             tracing::info!(analyst, reason = %fault, "job refused");
             error::to_status(&fault)
         };
-        // Parties check it too, each with its own CA; here a mistake is told before anything is kept.
+        // The parties check it too, each with its own CA; here a mistake is reported before anything is stored.
         let job = submission::check(submission.as_ref(), &analyst, &spec_toml).map_err(refused)?;
-        let signed = Signed { job, submission: submission.unwrap_or_default() };
+        let signed = SignedSubmission { job, submission: submission.unwrap_or_default() };
         let job = self.job_registry.submit(spec_toml, &analyst, signed).await.map_err(refused)?;
         Ok(Response::new(SubmitReply { job }))
     }
@@ -105,7 +105,7 @@ impl Jobs for JobsService {
             let _place = place;
             loop {
                 let shown = status.borrow_and_update().clone();
-                let ended = shown.state.ended();
+                let ended = shown.state.has_ended();
                 let sent = tokio::time::timeout(UNREAD, sender.send(Ok(shown.to_wire(&party_registry)))).await;
                 if !matches!(sent, Ok(Ok(()))) || ended {
                     return;
@@ -120,9 +120,9 @@ impl Jobs for JobsService {
                     () = stopped(&mut stopping) => {
                         let fault = error::Fault::new(
                             error::ErrorCode::Unreachable,
-                            "the coordinator is stopping; the job goes on when it is back",
+                            "the coordinator is stopping; the job resumes when it is back",
                         );
-                        // Who does not read need not be told.
+                        // A client that does not read needs no notice.
                         let _ = sender.try_send(Err(error::to_status(&fault)));
                         return;
                     }
@@ -144,7 +144,7 @@ impl Jobs for JobsService {
         let (job, over) = {
             let watched = self.watched(&request)?;
             let status = watched.borrow();
-            (status.id.clone(), status.state.ended() && status.draws > 0)
+            (status.id.clone(), status.state.has_ended() && status.draws > 0)
         };
         let root = self.job_registry.draws_of(&job);
         let refused = |fault: error::Fault| error::to_status(&fault);
@@ -178,16 +178,16 @@ impl Jobs for JobsService {
         }
         let mut names: Vec<String> = known.into_iter().filter(|party| asked.is_empty() || asked.contains(party)).collect();
         names.sort();
-        // All are asked before any is waited for.
+        // All are asked before any reply is awaited.
         let waiting: Vec<_> = names.into_iter().map(|name| (registry.ask_budget(&name, &analyst), name)).collect();
-        let until = tokio::time::Instant::now() + TOLD;
+        let until = tokio::time::Instant::now() + BUDGET_WITHIN;
         let mut parties = Vec::with_capacity(waiting.len());
-        for (told, name) in waiting {
-            let (standing, budget) = match told {
+        for (reply, name) in waiting {
+            let (standing, budget) = match reply {
                 None => ("away", None),
-                Some(told) => match tokio::time::timeout_at(until, told).await {
-                    Ok(Ok(told)) if told.told => ("told", Some(told)),
-                    Ok(Ok(_)) => ("untold", None),
+                Some(reply) => match tokio::time::timeout_at(until, reply).await {
+                    Ok(Ok(reply)) if reply.told => ("told", Some(reply)), // wire name
+                    Ok(Ok(_)) => ("untold", None),                        // wire name
                     _ => ("silent", None),
                 },
             };
@@ -198,11 +198,11 @@ impl Jobs for JobsService {
 
     async fn traces(&self, request: Request<TracesRequest>) -> Result<Response<TracesReply>, Status> {
         let analyst = analyst_of(&request)?;
-        let shown = self.job_registry.shown_to(&request.get_ref().job, &analyst).map_err(|fault| error::to_status(&fault))?;
+        let shown = self.job_registry.view_for(&request.get_ref().job, &analyst).map_err(|fault| error::to_status(&fault))?;
         let Some(live) = shown.live else { return Ok(Response::new(TracesReply::default())) };
         let (id, ended) = {
             let status = shown.status.borrow();
-            (status.id.clone(), status.state.ended())
+            (status.id.clone(), status.state.has_ended())
         };
         let compute = move || match JobSpec::parse(&shown.source) {
             Ok(spec) => traces(&live, spec.build_model().parameter_names()),
@@ -210,7 +210,7 @@ impl Jobs for JobsService {
         };
         let reply = self.traces.at((id, ended)).get(compute).await;
         let reply = reply
-            .ok_or_else(|| error::to_status(&error::Fault::new(error::ErrorCode::Internal, "the chains can't be summed up")))?;
+            .ok_or_else(|| error::to_status(&error::Fault::new(error::ErrorCode::Internal, "the chains can't be summarised")))?;
         Ok(Response::new((*reply).clone()))
     }
 }

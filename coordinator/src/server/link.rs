@@ -1,4 +1,4 @@
-//! `Link.Attach`: one stream per party, from its hello to its silence. `Link.Log` is in [`super::log`].
+//! `Link.Attach`: one stream per party, from its hello to its end. `Link.Log` is in [`super::log`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,11 +26,11 @@ use crate::party_event::Message;
 use crate::registry::JobRegistry;
 use crate::send_queue::{SendQueue, SendStream, send_queue};
 
-/// Both ends send a heartbeat this often, whatever else they send: proxies cut connections that are idle.
+/// Interval of the heartbeats that both ends send, whatever else they send: proxies cut idle connections.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// A stream that is silent this long counts as detached.
+/// Silence after which a stream counts as detached.
 const SILENCE: Duration = Duration::from_secs(45);
-/// How long a new stream may take to say hello.
+/// Time limit for the hello of a new stream.
 const HELLO: Duration = Duration::from_secs(10);
 const SOFTWARE: &str = concat!("conclave-coordinator ", env!("CARGO_PKG_VERSION"));
 
@@ -47,7 +47,7 @@ impl LinkService {
         Self { logs: Logs::new(job_registry, context.store.clone(), stopping.clone()), context, stopping }
     }
 
-    /// Begins the session of a stream whose other end is this party, whose certificate has been looked at.
+    /// Begins the session of a stream from this party, whose certificate has been checked.
     pub(crate) fn begin(&self, party: String, incoming: Streaming<PartyFrame>) -> <Self as Link>::AttachStream {
         let (queue, outgoing) = send_queue();
         let session = Session { party, queue, incoming, context: self.context.clone(), stopping: self.stopping.clone() };
@@ -78,7 +78,7 @@ impl Link for LinkService {
     }
 }
 
-/// A party's words as they are shown and kept: not longer than a paragraph, in one line.
+/// Shortens a party's text, for display and storage, to one line of at most 2000 characters.
 fn clip(words: &str) -> String {
     words.chars().map(shown).take(2000).collect()
 }
@@ -101,24 +101,24 @@ impl Session {
                 return;
             }
         };
-        self.queue = self.queue.speaking(protocol);
+        self.queue = self.queue.with_protocol(protocol);
         self.context.store.seen(&self.party, &hello.software, now_ms());
         self.queue.send(Body::Welcome(Welcome {
             protocol,
             software: SOFTWARE.to_owned(),
-            head: self.context.party_registry.head(&self.party),
+            head: self.context.party_registry.checkpoint(&self.party),
         }));
         let party_registry = Arc::clone(&self.context.party_registry);
         let mut place = party_registry.attach(&self.party, self.queue.clone());
         let _traced = tracing::info_span!(target: conclave_ops::EXPORTED, "attached", party = %self.party);
         tracing::info!(party = self.party, software = hello.software, protocol, "attached");
         if place.replaced_another {
-            tracing::warn!(party = self.party, "attached a second time: the newer stream takes the older one's place");
+            tracing::warn!(party = self.party, "attached a second time: the newer stream replaces the older one");
         }
         let why = tokio::select! {
-            why = self.converse() => why,
+            why = self.relay_frames() => why,
             _ = &mut place.replaced => {
-                let message = "another stream with this party's certificate has taken this one's place";
+                let message = "another stream with this party's certificate has replaced this one";
                 self.queue.refuse(&Fault::new(ErrorCode::Conflict, message).at_party(self.party.clone()));
                 "replaced".to_owned()
             }
@@ -127,7 +127,7 @@ impl Session {
         tracing::info!(party = self.party, why, "detached");
     }
 
-    /// A party's hello, and the protocol to speak with it.
+    /// Reads a party's hello and agrees on a protocol with it.
     async fn hello(&mut self) -> Result<(Hello, u32), Fault> {
         let at_party = |code, message: String| Fault::new(code, message).at_party(self.party.clone());
         let first = tokio::time::timeout(HELLO, self.incoming.message()).await;
@@ -150,8 +150,8 @@ impl Session {
         }
     }
 
-    /// Passes frames on until the stream ends, and says why it did.
-    async fn converse(&mut self) -> String {
+    /// Passes frames on until the stream ends; returns the reason for its end.
+    async fn relay_frames(&mut self) -> String {
         let mut beat = tokio::time::interval(HEARTBEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut heard = Instant::now();
@@ -167,7 +167,7 @@ impl Session {
                 frame = self.incoming.message() => match frame {
                     Ok(Some(frame)) => {
                         heard = Instant::now();
-                        self.pass_on(frame);
+                        self.relay_frame(frame);
                     }
                     Ok(None) => return "the party closed the stream".to_owned(),
                     Err(status) => return format!("the connection broke: {}", error::from_status(&status)),
@@ -176,7 +176,7 @@ impl Session {
                     sequence += 1;
                     self.queue.send(Body::Heartbeat(Heartbeat { sequence }));
                 }
-                // Not moved with every frame: when it fires, it looks how long the silence really is.
+                // Not reset with every frame: when it fires, the actual length of the silence is checked.
                 () = &mut silence => match heard + SILENCE {
                     due if due <= Instant::now() => return format!("silent for {} s", SILENCE.as_secs()),
                     due => silence.as_mut().reset(due),
@@ -190,17 +190,17 @@ impl Session {
         }
     }
 
-    fn keep_head(&self, head: &[u8]) {
-        if self.context.party_registry.note_head(&self.party, head) {
-            self.context.store.keep_head(&self.party, head.to_vec());
+    fn store_checkpoint(&self, checkpoint: &[u8]) {
+        if self.context.party_registry.note_checkpoint(&self.party, checkpoint) {
+            self.context.store.store_checkpoint(&self.party, checkpoint.to_vec());
         }
     }
 
-    fn pass_on(&self, frame: PartyFrame) {
+    fn relay_frame(&self, frame: PartyFrame) {
         let (job, message) = match frame.body {
             Some(Said::Answer(answer)) => {
                 let job = answer.job.clone();
-                self.keep_head(&answer.head);
+                self.store_checkpoint(&answer.head);
                 let message = match Echo::heard(&answer).and_then(|echo| Ok((answer_from_wire(answer)?, echo))) {
                     Ok((answer, echo)) => Message::Answer { iteration: answer.iteration, outcome: answer.outcome, echo },
                     Err(fault) => Message::Malformed(fault.message),
@@ -208,7 +208,7 @@ impl Session {
                 (job, message)
             }
             Some(Said::JobOpened(opened)) => {
-                self.keep_head(&opened.head);
+                self.store_checkpoint(&opened.head);
                 let message = match opened_from_wire(&opened) {
                     Ok(metadata) => Message::Opened(metadata, AnswerDelay::heard(&opened), opened.mask_key.clone().map(Box::new)),
                     Err(fault) => Message::Malformed(fault.message),
@@ -231,11 +231,11 @@ impl Session {
                 (refused.job, Message::Refused(fault))
             }
             Some(Said::RosterAccepted(accepted)) => (accepted.job.clone(), Message::RosterAccepted(accepted)),
-            Some(Said::BudgetTold(told)) => return self.context.party_registry.budget_told(&self.party, told),
+            Some(Said::BudgetTold(reply)) => return self.context.party_registry.deliver_budget(&self.party, reply),
             Some(Said::Heartbeat(_) | Said::Hello(_)) | None => return,
         };
         if !self.context.party_registry.deliver(&self.party, &job, message) {
-            tracing::debug!(party = self.party, job, "a word on a job that does not run here");
+            tracing::debug!(party = self.party, job, "message about a job that does not run here");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! `Link.Log`: a job as it is kept here, for a party of it to check: header, rounds, draws. `Jobs.Log`: the same without the draws, for its
-//! analyst to infer anew from.
+//! `Link.Log`: a job's log as stored here (header, rounds, draws), for one of its parties to verify. `Jobs.Log`: the same without
+//! the draws, for its analyst to repeat the inference.
 //!
-//! Nothing in it is news to anyone: a party is taken to stand against all others together, analysts among them, and what each of them
-//! released is noised, and where answers leave masked it is what left.
+//! The log reveals nothing new: by assumption, each party faces all others as adversaries that collude, analysts included. All
+//! releases in it are noised, and masked if the job's answers are.
 
 use std::io;
 use std::path::PathBuf;
@@ -23,17 +23,17 @@ use crate::registry::JobRegistry;
 use crate::status::State;
 use crate::store::{LogReader, LoggedRound, Store};
 
-/// Releases in one message; with what comes around each round they stay below 256 KiB. The header alone may be longer.
+/// Releases in one message; with the overhead of each round, messages stay below 256 KiB. Only the header may be longer.
 const PIECE: usize = (256 << 10) / 8 - 8;
-/// What a round takes in a message besides its releases: tags, lengths and its number, counted in releases.
+/// Overhead of a round in a message (tags, lengths and its number), counted in releases.
 const AROUND: usize = 4;
 
-/// Where a log's pieces go.
+/// Channel for the messages of a log.
 type Pieces = mpsc::Sender<Result<JobLog, Status>>;
-/// A log on its way.
+/// A log that is being sent.
 pub(super) type LogStream = ReceiverStream<Result<JobLog, Status>>;
 
-/// What logs are read from.
+/// Access to logs for one service.
 #[derive(Debug)]
 pub(super) struct Logs {
     job_registry: Arc<JobRegistry>,
@@ -43,7 +43,7 @@ pub(super) struct Logs {
 }
 
 impl Logs {
-    /// The logs of one service, whose readers have names of one kind.
+    /// Creates the access to logs for one service, whose readers have names of one kind.
     pub(super) fn new(job_registry: Arc<JobRegistry>, store: Store, stopping: watch::Receiver<bool>) -> Self {
         Self { job_registry, store, stopping, readers: Readers::new("logs", 1) }
     }
@@ -51,7 +51,8 @@ impl Logs {
     /// A job's log, for a party that the job names.
     ///
     /// # Errors
-    /// [`ErrorCode::NotFound`], also for a job that does not name the party; [`ErrorCode::Unreachable`] while the party reads another.
+    /// [`ErrorCode::NotFound`], also for a job that does not name the party; [`ErrorCode::Unreachable`] while the party reads
+    /// another log.
     pub(super) fn for_party(&self, party: &str, job: &str) -> Result<LogStream, Fault> {
         let state = self.job_registry.status_for_party(job, party)?.state;
         self.stream(party, job, state, Some(self.job_registry.draws_of(job)))
@@ -60,7 +61,7 @@ impl Logs {
     /// A job's log without its draws, for its analyst.
     ///
     /// # Errors
-    /// [`ErrorCode::NotFound`], also for another analyst's job; [`ErrorCode::Unreachable`] while the analyst reads another.
+    /// [`ErrorCode::NotFound`], also for another analyst's job; [`ErrorCode::Unreachable`] while the analyst reads another log.
     pub(super) fn for_analyst(&self, analyst: &str, job: &str) -> Result<LogStream, Fault> {
         let state = self.job_registry.watch(job, analyst)?.borrow().state;
         self.stream(analyst, job, state, None)
@@ -74,23 +75,23 @@ impl Logs {
     }
 }
 
-/// Why no more is sent.
+/// Reason why sending stops.
 enum Halt {
     /// Nobody reads any more.
     Unread,
-    /// What is kept here can't be read further.
+    /// The stored log can't be read further.
     Damage(String),
 }
 
 struct LogSource {
-    /// As it stood before anything was read.
+    /// State of the job before anything was read.
     state: State,
-    /// Where the draws are that are sent, too.
+    /// Location of the draws, if they are sent too.
     draws: Option<PathBuf>,
     reader: LogReader,
 }
 
-/// Sends a log. Blocks: for a thread that may.
+/// Sends a log. Blocks: call it on a thread that may.
 fn send(mut source: LogSource, pieces: &Pieces) {
     let end = match source.send(pieces) {
         Ok(draws_removed) => LogEnd { damage: String::new(), draws_removed },
@@ -109,7 +110,7 @@ fn damage(error: impl ToString) -> Halt {
 }
 
 impl LogSource {
-    /// Gives whether the draws of a job that has ended are not there any more.
+    /// Sends everything but the end; returns true if the draws of an ended job are no longer there.
     fn send(&mut self, pieces: &Pieces) -> Result<bool, Halt> {
         let header = self.header()?;
         let parties = header.parties.len();
@@ -132,16 +133,16 @@ impl LogSource {
         match sent {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(damage(format!("the draws can't be read: {e}"))),
             _ if unread => Err(Halt::Unread),
-            // No file is there before every party has opened the job.
-            Err(_) => Ok(self.state.ended()),
+            // No file exists before every party has opened the job.
+            Err(_) => Ok(self.state.has_ended()),
             Ok(()) => Ok(false),
         }
     }
 
     fn header(&self) -> Result<LogHeader, Halt> {
         let row = self.reader.job().map_err(damage)?.ok_or_else(|| damage("the job is not in the store"))?;
-        // What the store says of a job's end is said once all its rounds are there.
-        let state = State::parse_ended(&row.state).unwrap_or(if self.state.ended() { State::Paused } else { self.state });
+        // The store's state of an ended job counts, because it is written after all rounds.
+        let state = State::parse_ended(&row.state).unwrap_or(if self.state.has_ended() { State::Paused } else { self.state });
         let opened = |metadata| JobOpened { job: String::new(), ..opened_to_wire("", metadata) };
         let parties =
             row.parties.iter().map(|p| LogParty { name: p.name.clone(), opened: p.metadata.as_ref().map(opened) }).collect();
@@ -158,7 +159,7 @@ impl LogSource {
     }
 }
 
-/// Rounds as messages hold them: short ones together, one of very many parties in several messages.
+/// Groups rounds into messages: short ones together, and one of very many parties in several messages.
 fn in_pieces(rounds: Vec<LoggedRound>) -> Vec<Vec<LogRound>> {
     let mut pieces: Vec<Vec<LogRound>> = Vec::new();
     let mut held = PIECE;

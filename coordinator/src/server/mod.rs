@@ -1,10 +1,10 @@
-//! The gRPC server: the link to parties and the analysts' calls, over mutual TLS alone. And the dashboard, where that is served over TLS.
+//! The gRPC server, over mutual TLS only: the link to parties and the analysts' calls. Also the dashboard over TLS.
 
 mod accept;
-mod complaints;
 mod connection;
 mod connections;
 mod credentials;
+mod failure_log;
 mod files;
 mod jobs;
 mod link;

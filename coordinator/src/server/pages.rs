@@ -1,4 +1,4 @@
-//! The dashboard over TLS: the same certificate, the same rule for members' certificates, the same patience with strangers.
+//! The dashboard over TLS: the same certificate, the same checks of members' certificates, the same limits for strangers.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,36 +8,36 @@ use conclave_ops::web::{Member, PageConnections, Peer};
 use conclave_proto::identity::{PeerIdentity, Role};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::accept::{Host, Waiting, handshake, keep};
+use super::accept::{ConnectionHandler, HandshakeSlot, accept_loop, handshake};
 use super::credentials::Credentials;
 
-/// Serves until it is dropped. An analyst's certificate opens the pages; nobody else's does, and nobody needs one.
+/// Serves until it is dropped. An analyst's certificate opens the pages; other certificates do not, and none is required.
 pub(crate) async fn serve_pages(listener: TcpListener, page_connections: PageConnections, credentials: Arc<Credentials>) {
-    keep(listener, PageHost { page_connections, credentials }).await;
+    accept_loop(listener, PageHandler { page_connections, credentials }).await;
 }
 
 #[derive(Clone)]
-struct PageHost {
+struct PageHandler {
     page_connections: PageConnections,
     credentials: Arc<Credentials>,
 }
 
-impl Host for PageHost {
-    async fn receive(self, stream: TcpStream, from: IpAddr, waiting: Waiting) -> Result<(), String> {
+impl ConnectionHandler for PageHandler {
+    async fn handle(self, stream: TcpStream, from: IpAddr, slot: HandshakeSlot) -> Result<(), String> {
         let gate = self.credentials.gate();
         let stream = handshake(gate.pages(), stream).await?;
         let chain = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
         let peer = |member| Peer { source: Source::of(from), hosts: Arc::clone(gate.hosts()), member };
         let Some((analyst, leaf)) = chain.first().and_then(|leaf| Some((analyst_of(leaf)?, leaf.to_vec()))) else {
-            self.page_connections.hold(stream, peer(None), Some(Box::new(waiting))).await;
+            self.page_connections.hold(stream, peer(None), Some(Box::new(slot))).await;
             return Ok(());
         };
-        drop(waiting);
+        drop(slot);
         let member = Member { name: analyst.name.clone(), certificate: leaf };
         let mut place = self.credentials.connections().enter(analyst, chain);
         tokio::select! {
             () = self.page_connections.hold(stream, peer(Some(member)), None) => {}
-            // Whether sent or dropped: the register wants it gone.
+            // A sent value and a dropped sender both mean that the register wants the connection closed.
             _ = &mut place.cut => {}
         }
         Ok(())
@@ -48,7 +48,7 @@ impl Host for PageHost {
     }
 }
 
-/// The analyst whose certificate this is, as `Jobs` knows analysts.
+/// Returns the analyst that this certificate identifies, as `Jobs` does.
 fn analyst_of(leaf: &rustls_pki_types::CertificateDer<'_>) -> Option<PeerIdentity> {
     PeerIdentity::of_certificate(leaf).and_then(|peer| peer.require(Role::Analyst)).ok()
 }

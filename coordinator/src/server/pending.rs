@@ -1,17 +1,16 @@
-//! Handshakes under way: how many at once, and who makes room.
+//! Pending handshakes: their limits, and which of them makes room.
 
 use std::collections::{BTreeMap, HashMap};
 
 use conclave_ops::source::Source;
 use tokio::task::AbortHandle;
 
-/// Handshakes at once, in all: each costs a descriptor and some ten kilobytes.
+/// Maximum pending handshakes in total: each takes a file descriptor and some ten kilobytes.
 const MOST: usize = 512;
-/// Handshakes at once from one address: a site behind one router has several members.
+/// Maximum pending handshakes from one address: a site behind one router has several members.
 const MOST_FROM_ONE: usize = 128;
 
-/// The table of handshakes. When it is full the oldest makes room: an honest peer is through in a moment, and what stands here for
-/// long is not one.
+/// Table of handshakes. When it is full the oldest makes room: an honest peer finishes in a moment, so an old entry is not one.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     next: u64,
@@ -26,7 +25,7 @@ struct Entry {
 }
 
 impl Pending {
-    /// A place for a handshake from `source`, and whether another was dropped for it.
+    /// Adds a handshake from `source`; the flag is true if another one was dropped for it.
     pub(super) fn enter(&mut self, source: Source) -> (u64, bool) {
         let crowded = self.by_source.get(&source).is_some_and(|count| *count >= MOST_FROM_ONE);
         let oldest = match crowded {
@@ -41,14 +40,14 @@ impl Pending {
         (self.next, oldest.is_some())
     }
 
-    /// Notes the task of a handshake that may have ended already.
-    pub(super) fn runs(&mut self, id: u64, task: AbortHandle) {
+    /// Sets the task of a handshake, which may have ended already.
+    pub(super) fn set_task(&mut self, id: u64, task: AbortHandle) {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.task = Some(task);
         }
     }
 
-    /// A handshake has ended, one way or the other.
+    /// Removes a handshake that has ended, successfully or not.
     pub(super) fn leave(&mut self, id: u64) {
         let Some(entry) = self.entries.remove(&id) else { return };
         if let Some(count) = self.by_source.get_mut(&entry.source) {
@@ -59,8 +58,8 @@ impl Pending {
         }
     }
 
-    /// Drops the oldest handshakes: the machine has no descriptors left.
-    pub(super) fn relieve(&mut self, many: usize) {
+    /// Drops the oldest handshakes when the machine has no file descriptors left.
+    pub(super) fn drop_oldest(&mut self, many: usize) {
         let oldest: Vec<u64> = self.entries.keys().take(many).copied().collect();
         oldest.into_iter().for_each(|id| self.drop_handshake(id));
     }
@@ -114,8 +113,8 @@ mod tests {
         let mut pending = Pending::default();
         let task = tokio::spawn(std::future::pending::<()>());
         let id = pending.enter(source("10.0.0.1")).0;
-        pending.runs(id, task.abort_handle());
-        pending.relieve(16);
+        pending.set_task(id, task.abort_handle());
+        pending.drop_oldest(16);
         assert!(task.await.unwrap_err().is_cancelled());
     }
 }

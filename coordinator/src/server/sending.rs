@@ -1,7 +1,7 @@
-//! Streams of replies: how many one reader may have open, and how long one may take to read what is sent.
+//! Streams of replies: limits on a reader's open streams, and on the time to read what is sent.
 //!
-//! A reader that does not read costs its place and a thread of its own, never one of the pool that everybody's work waits for, and only
-//! for so long.
+//! A reader that does not read occupies its place and a thread of its own for a limited time. It never occupies a thread of the
+//! shared pool.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,41 +14,41 @@ use tonic::Status;
 
 use super::stopping::stopped;
 
-/// A reader that has taken nothing for so long is given up.
+/// Time after which a reader that has taken nothing is dropped.
 pub(super) const UNREAD: Duration = Duration::from_secs(60);
-/// Pieces that may wait for a reader.
+/// Maximum number of pieces that wait for a reader.
 const WAITING: usize = 2;
 
-/// Those that are being sent something, by name.
+/// Open streams by the name of their reader.
 #[derive(Debug, Clone)]
 pub(super) struct Readers {
-    /// What is sent, for those who are refused.
+    /// Kind of content, for the message of a refusal.
     what: &'static str,
     most: usize,
     open: Arc<Mutex<HashMap<String, usize>>>,
 }
 
 impl Readers {
-    /// Each reader may have so many open.
+    /// Creates a limit of `most` open streams for each reader.
     pub(super) fn new(what: &'static str, most: usize) -> Self {
         Self { what, most, open: Arc::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, usize>> {
-        // Counts go up and down whole.
+        // Counts change in one step, so a poisoned lock is harmless.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for one more.
+    /// Reserves a place for one more stream.
     ///
     /// # Errors
-    /// [`ErrorCode::Unreachable`] where the reader has as many open as it may.
+    /// [`ErrorCode::Unreachable`] if the reader has reached the limit.
     pub(super) fn admit(&self, reader: &str) -> Result<Place, Fault> {
         let mut open = self.lock();
         let count = open.entry(reader.to_owned()).or_default();
         if *count >= self.most {
             let (what, most) = (self.what, self.most);
-            let message = format!("{what} are being sent to {reader} already, {most} at a time: try again when that is done");
+            let message = format!("{what} are already being sent to {reader}, {most} at a time: try again when that is done");
             return Err(Fault::new(ErrorCode::Unreachable, message));
         }
         *count += 1;
@@ -56,7 +56,7 @@ impl Readers {
     }
 }
 
-/// One reader's place; free once it is dropped.
+/// One reader's place; freed when it is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     reader: String,
@@ -75,11 +75,11 @@ impl Drop for Place {
     }
 }
 
-/// A stream of what `make` sends, which may block: on a thread of its own, until all is sent, nobody reads any more, or the coordinator
-/// stops.
+/// Streams what `make` sends. `make` may block: it runs on a thread of its own until all is sent, nobody reads any more, or the
+/// coordinator stops.
 ///
 /// # Errors
-/// [`ErrorCode::Internal`] where the system gives no thread.
+/// [`ErrorCode::Internal`] if the system can't start a thread.
 pub(super) fn stream<T: Send + 'static>(
     place: Place,
     stopping: watch::Receiver<bool>,
@@ -99,13 +99,13 @@ fn stream_within<T: Send + 'static>(
         make(&pieces);
         drop(place);
     });
-    thread.map_err(|e| Fault::new(ErrorCode::Internal, format!("the system gives no thread to read with: {e}")))?;
+    thread.map_err(|e| Fault::new(ErrorCode::Internal, format!("can't start a thread for reading: {e}")))?;
     let (sender, stream) = mpsc::channel(1);
     tokio::spawn(forward(patience, made, sender, stopping));
     Ok(ReceiverStream::new(stream))
 }
 
-/// Passes pieces on until they or the coordinator end, or nobody reads any more.
+/// Passes pieces on until they end, the coordinator stops, or nobody reads any more.
 async fn forward<T>(
     patience: Duration,
     mut pieces: mpsc::Receiver<Result<T, Status>>,
@@ -119,7 +119,7 @@ async fn forward<T>(
                 let Some(piece) = piece else { return };
                 tokio::select! {
                     sent = tokio::time::timeout(patience, sender.send(piece)) => if !matches!(sent, Ok(Ok(()))) { return },
-                    // It does not read: it need not be told either.
+                    // A client that does not read needs no notice.
                     () = &mut stopped => return,
                 }
             }
@@ -141,18 +141,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_has_so_many_places() {
+    fn each_reader_has_a_limit_of_its_own() {
         let readers = Readers::new("logs", 2);
         let first = readers.admit("a").unwrap();
         let _second = readers.admit("a").unwrap();
         let fault = readers.admit("a").unwrap_err();
-        assert!(fault.code == ErrorCode::Unreachable && fault.message.contains("sent to a already, 2 at a time"), "{fault}");
+        assert!(
+            fault.code == ErrorCode::Unreachable && fault.message.contains("already being sent to a, 2 at a time"),
+            "{fault}"
+        );
         assert!(readers.admit("b").is_ok());
         drop(first);
         assert!(readers.admit("a").is_ok());
     }
 
-    /// Whoever reads nothing holds no thread of the pool, and no place for ever; and what stops waits for nobody.
+    /// A reader that reads nothing holds no pool thread, and no place forever; and shutdown waits for no reader.
     #[tokio::test]
     async fn who_does_not_read_is_given_up() {
         let readers = Readers::new("logs", 1);
@@ -177,7 +180,7 @@ mod tests {
         stop.send_replace(true);
         let began = Instant::now();
         while readers.admit("a").is_err() {
-            assert!(began.elapsed() < Duration::from_secs(10), "its thread goes on");
+            assert!(began.elapsed() < Duration::from_secs(10), "its thread is still running");
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }

@@ -1,4 +1,4 @@
-//! The gRPC server: its services, its limits, who may call which.
+//! The gRPC server: its services, their limits, and the roles that may call them.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -25,30 +25,30 @@ use crate::driver::DriverContext;
 use crate::error::RunError;
 use crate::registry::JobRegistry;
 
-/// A request holds a job file at most. A longer message is refused by its length, before any of it is kept.
+/// Maximum request: a job file. A longer message is refused by its length, before any of it is stored.
 const MAX_REQUEST_BYTES: usize = 1 << 20;
-/// A party's frame holds one number per chain, or a paragraph.
+/// Maximum frame of a party: one number per chain, or a paragraph.
 const MAX_FRAME_BYTES: usize = 64 << 10;
 const MAX_STREAMS_PER_CONNECTION: u32 = 32;
 const MAX_HEADER_BYTES: u32 = 16 << 10;
 const MAX_HTTP2_FRAME_BYTES: u32 = 16 << 10;
-/// What may be on its way to the server, unread, on one stream and on all of a connection together.
+/// Unread bytes in flight to the server, on one stream and on all streams of a connection.
 const STREAM_WINDOW_BYTES: u32 = 64 << 10;
 const CONNECTION_WINDOW_BYTES: u32 = 256 << 10;
-/// Streams that a peer opens and resets, or errs on, before its connection is ended.
+/// Streams that a peer may open and reset, or fail, before its connection is ended.
 const MAX_RESET_STREAMS: usize = 20;
-/// How long a request may take to come in and be answered; a stream of replies goes on as long as it likes.
+/// Time limit for receiving and answering a request; a stream of replies may last as long as it likes.
 const REQUEST_WITHIN: Duration = Duration::from_secs(120);
 const KEEPALIVE: Duration = Duration::from_secs(20);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The services whose health is told.
+/// Services whose health is reported.
 pub(crate) const SERVICES: [&str; 2] = [link_server::SERVICE_NAME, jobs_server::SERVICE_NAME];
 
-/// Serves until `shutdown` resolves and every stream has ended. `stopping` tells long streams to end.
+/// Serves until `shutdown` resolves and every stream has ended. `stopping` makes long streams end.
 ///
 /// # Errors
-/// TLS or reflection that can't be set up, a listener that fails.
+/// TLS or reflection that can't be set up; a listener that fails.
 pub(crate) async fn serve(
     listener: TcpListener,
     credentials: Arc<Credentials>,
@@ -63,7 +63,7 @@ pub(crate) async fn serve(
     let link = LinkServer::new(LinkService::new(Arc::clone(&job_registry), context.clone(), stopping.clone()))
         .max_decoding_message_size(MAX_FRAME_BYTES);
     let jobs = JobsServer::new(JobsService::new(job_registry, context, stopping)).max_decoding_message_size(MAX_REQUEST_BYTES);
-    // Roles are asked before a request's body is read: nobody else's megabyte is waited for.
+    // Roles are checked before a request's body is read, so that no large body of another role is awaited.
     let link = InterceptedService::new(link, only(Role::Party));
     let jobs = InterceptedService::new(jobs, only(Role::Analyst));
     let _watch = credentials.watch().map_err(|e| system(&e))?;
@@ -89,7 +89,7 @@ pub(crate) async fn serve(
         .map_err(|e| RunError::System(format!("the server failed: {e}")))
 }
 
-/// Describes the services to whoever asks over gRPC.
+/// Describes the services to gRPC clients that ask for reflection.
 #[cfg(feature = "reflection")]
 fn reflection() -> Result<ServerReflectionServer<impl ServerReflection>, RunError> {
     tonic_reflection::server::Builder::configure()

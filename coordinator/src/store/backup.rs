@@ -1,4 +1,4 @@
-//! A copy of the store as it stands at one moment, made while the coordinator writes.
+//! A consistent copy of the store, made while the coordinator writes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use rusqlite::backup::Backup;
 use super::error::StoreError;
 use super::integrity;
 
-/// Pages copied at a step; the coordinator writes in between.
+/// Pages copied in one step; the coordinator writes in between.
 const PAGES: i32 = 1024;
 
 /// An ended job of a store: its id and name, and whether it kept a draw.
@@ -20,14 +20,14 @@ pub(crate) struct EndedJob {
     pub id: String,
     /// The analyst's name for it.
     pub name: String,
-    /// Whether there are draws of it.
-    pub drew: bool,
+    /// True if it has draws.
+    pub has_draws: bool,
 }
 
 /// Copies the store at `from` to the new file `to`, and checks the copy.
 ///
 /// # Errors
-/// The files'; [`StoreError::Damaged`] where what was copied is damaged.
+/// A file error; [`StoreError::Damaged`] if the copied data are damaged.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
     let failed = |message: String| StoreError::Failed { path: to.to_owned(), message };
     let source = integrity::open_read_only(from)?;
@@ -39,7 +39,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
             false => failed(e.to_string()),
         }
     })?;
-    // One file and no log beside it; a coordinator that opens it turns the log on again.
+    // One file without a log beside it; a coordinator that opens it turns the log on again.
     copy.pragma_update(None, "journal_mode", "DELETE").map_err(|e| failed(e.to_string()))?;
     integrity::check(&copy, to).map_err(|e| match e {
         StoreError::Damaged { message, .. } => StoreError::Damaged { path: from.to_owned(), message },
@@ -49,15 +49,15 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
     std::fs::File::open(to).and_then(|file| file.sync_all()).map_err(|e| failed(e.to_string()))
 }
 
-/// The jobs that have ended, by the store at `path`, in the order of submission.
+/// Returns the ended jobs of the store at `path`, in the order of submission.
 ///
 /// # Errors
-/// The file's.
+/// A file error.
 pub(crate) fn ended_jobs(path: &Path) -> Result<Vec<EndedJob>, StoreError> {
     let failed = |e: rusqlite::Error| StoreError::Failed { path: path.to_owned(), message: e.to_string() };
     let connection = integrity::open_read_only(path)?;
     let ended = "SELECT id, name, draws > 0 FROM jobs WHERE state <> 'queued' ORDER BY key";
     let mut statement = connection.prepare(ended).map_err(failed)?;
-    let jobs = statement.query_map([], |row| Ok(EndedJob { id: row.get(0)?, name: row.get(1)?, drew: row.get(2)? }));
+    let jobs = statement.query_map([], |row| Ok(EndedJob { id: row.get(0)?, name: row.get(1)?, has_draws: row.get(2)? }));
     jobs.and_then(Iterator::collect).map_err(failed)
 }

@@ -1,10 +1,10 @@
-//! How long commits took.
+//! Durations of commits.
 
 use std::sync::Arc;
 
 use conclave_ops::{Histogram, Latest, exponential_buckets};
 
-/// How long commits took; clones share it.
+/// Durations of commits; clones share them.
 #[derive(Debug, Clone)]
 pub(super) struct Commits {
     pub(super) seconds: Histogram,

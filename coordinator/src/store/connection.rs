@@ -1,4 +1,4 @@
-//! The store's file: locked, opened, made where there is none.
+//! The store's file: locked, opened, created if missing.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -10,17 +10,17 @@ use super::error::StoreError;
 use super::integrity;
 
 const SCHEMA: &str = include_str!("schema.sql");
-/// The rosters of keys of jobs whose answers are masked: a store of this schema that was made before there were any gets the table. A build of
-/// then goes on reading and writing the file.
+/// Table of key rosters for jobs with masked answers; added to a store of this schema that predates it. Builds from before still
+/// read and write the file.
 const ROSTERS: &str = "CREATE TABLE IF NOT EXISTS rosters (
   job    INTEGER PRIMARY KEY REFERENCES jobs (key),
   roster BLOB NOT NULL               -- an encoded conclave.v1.Roster of one piece, as every party has it
 ) STRICT";
 pub(crate) const SCHEMA_VERSION: i64 = 4;
-/// "Conc", so that `file` and a careful operator can tell the store from other SQLite files.
+/// "Conc": `file` and a careful operator can distinguish the store from other SQLite files.
 pub(crate) const APPLICATION_ID: i64 = 0x436f_6e63;
 
-/// Takes the lock beside the file, which the operating system lets go of however the process ends.
+/// Takes the lock beside the file, which the operating system releases however the process ends.
 pub(super) fn take_lock(path: &Path) -> Result<File, StoreError> {
     let mut lock_path = path.as_os_str().to_owned();
     lock_path.push(".lock");
@@ -34,8 +34,8 @@ pub(super) fn take_lock(path: &Path) -> Result<File, StoreError> {
     }
 }
 
-/// Closes the store and what SQLite keeps beside it to all others: jobs and releases are in it. By their names: closing a handle of a file ends
-/// the process's record locks on it.
+/// Makes the store and SQLite's files beside it private: they hold jobs and releases. It works by name, because closing a handle
+/// of a file ends the process's record locks on it.
 fn keep_private(path: &Path) -> std::io::Result<()> {
     for suffix in ["", "-wal", "-shm"] {
         let mut name = path.as_os_str().to_owned();
@@ -47,7 +47,7 @@ fn keep_private(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Opens the file, makes its tables where it has none, and reads the whole of it: a damaged one is not worked on.
+/// Opens the file, creates its tables if it has none, and reads the whole of it: a damaged store is refused.
 pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
     let failed = |e: rusqlite::Error| match integrity::is_damage(&e) {
         true => StoreError::Damaged { path: path.to_owned(), message: e.to_string() },
@@ -55,7 +55,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
     };
     let foreign = |message: String| StoreError::Foreign { path: path.to_owned(), message };
     let io = |e: std::io::Error| StoreError::Failed { path: path.to_owned(), message: e.to_string() };
-    // SQLite takes an empty file for a new database, and gives what it makes beside it the same mode.
+    // SQLite treats an empty file as a new database, and gives the files beside it the same mode.
     if path.try_exists().map_err(io)? {
         regular(path).map_err(io)?;
     } else {
@@ -67,8 +67,8 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
         (Ok(application), Ok(version)) => (application, version),
         (Err(e), _) | (_, Err(e)) => {
             return Err(foreign(format!(
-                "not a coordinator's store, or its first page is damaged ({e}): name another file in `store`, or put the newest backup in \
-                 its place (docs/operator.md, Backup)"
+                "not a coordinator's store, or its first page is damaged ({e}): name another file in `store`, or restore the newest \
+                 backup (docs/operator.md, Backup)"
             )));
         }
     };
@@ -94,8 +94,8 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Adds the column that a store of this schema may lack, where it was made by a build that spoke protocol 1 alone. Such a
-/// build goes on reading and writing the file.
+/// Adds the protocol column, which a store of this schema lacks if it was created by a build that spoke only protocol 1. Such a
+/// build still reads and writes the file.
 fn add_protocol(connection: &Connection) -> rusqlite::Result<()> {
     let known = "SELECT count(*) FROM pragma_table_info('jobs') WHERE name = 'protocol'";
     if connection.query_row(known, [], |row| row.get::<_, i64>(0))? == 0 {

@@ -1,8 +1,8 @@
-//! Why the store can't be opened or written.
+//! Errors of the store.
 
 use std::path::PathBuf;
 
-/// Why the store can't be opened or written.
+/// Reason why the store can't be opened or written.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum StoreError {
     /// Another process holds the store.
@@ -13,19 +13,19 @@ pub(crate) enum StoreError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         message: String,
     },
-    /// The file is not what this coordinator has written.
+    /// The file does not hold what a coordinator has written.
     #[error(
-        "{path} is damaged ({message}). It is left as it is. Move it and what lies beside it ({name}-wal, {name}-shm) away, put the newest backup \
-         in its place (docs/operator.md, Backup), and look at the disk",
+        "{path} is damaged ({message}). It was left unchanged. Move it and the files beside it ({name}-wal, {name}-shm) away, restore the newest \
+         backup (docs/operator.md, Backup), and check the disk",
         path = path.display(), name = path.file_name().unwrap_or_default().display()
     )]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What was found first.
+        /// The first fault found.
         message: String,
     },
     /// SQLite or the file system failed.
@@ -33,7 +33,7 @@ pub(crate) enum StoreError {
     Failed {
         /// The file.
         path: PathBuf,
-        /// What failed.
+        /// The failure.
         message: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The store as the rest of the coordinator holds it: a handle whose writes never wait for the disk.
+//! Handle to the store, whose writes never wait for the disk.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use conclave_common::query::PartyMetadata;
 use conclave_ops::{Histogram, Summary};
 use tokio::sync::oneshot;
 
-use super::command::{Command, Ended, NewJob, TakeCommands};
+use super::command::{Command, CommandSink, JobEnd, NewJob};
 use super::commits::Commits;
 use super::connection::{connect, take_lock};
 use super::error::StoreError;
@@ -18,17 +18,17 @@ use super::log::{LogReader, LoggedRound};
 use super::read::{self, Loaded};
 use super::write;
 
-/// Releases that are read at a time to go on with a job.
+/// Bytes of releases read at a time when a job resumes.
 const REPLAY_BYTES: usize = 1 << 20;
 
-/// A handle on the store; clones share it. The writing thread ends with [`Store::close`].
+/// A handle to the store; clones share it. The writing thread ends with [`Store::close`].
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
     shared: Arc<Shared>,
-    commands: Arc<dyn TakeCommands>,
+    commands: Arc<dyn CommandSink>,
 }
 
-/// What the clones of a handle share.
+/// State that the clones of a handle share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) path: PathBuf,
@@ -36,12 +36,12 @@ pub(super) struct Shared {
     pub(super) failure: Arc<OnceLock<StoreError>>,
     pub(super) writer: Mutex<Option<JoinHandle<()>>>,
     pub(super) commits: Commits,
-    /// Held for as long as the store is open; the operating system lets go of it however the process ends.
+    /// Held for as long as the store is open; the operating system releases it however the process ends.
     pub(super) _lock: File,
 }
 
 impl Store {
-    /// Opens the store, making it where there is none, and reads what a starting coordinator needs.
+    /// Opens the store, creating it if missing, and reads what a starting coordinator needs.
     ///
     /// # Errors
     /// [`StoreError`], naming the file.
@@ -67,17 +67,17 @@ impl Store {
         Ok((Self::new(shared, Arc::new(commands)), loaded))
     }
 
-    /// A store whose `commands` take what is to be written.
-    pub(super) fn new(shared: Shared, commands: Arc<dyn TakeCommands>) -> Self {
+    /// Creates a store whose commands go to `commands`.
+    pub(super) fn new(shared: Shared, commands: Arc<dyn CommandSink>) -> Self {
         Self { shared: Arc::new(shared), commands }
     }
 
-    /// Records a job; with [`Self::barrier`], before the analyst hears its id.
+    /// Records a job. Call [`Self::barrier`] before the analyst receives its id.
     pub(crate) fn insert_job(&self, job: NewJob) {
         self.send(Command::Job(Box::new(job)));
     }
 
-    /// Records what a party holds at the first opening of a job.
+    /// Records a party's metadata at the first opening of a job.
     pub(crate) fn set_metadata(&self, job: &str, position: usize, metadata: PartyMetadata) {
         self.send(Command::Metadata { job: job.to_owned(), position, metadata });
     }
@@ -102,14 +102,14 @@ impl Store {
         }
     }
 
-    /// Keeps the roster of a job whose answers are masked; with [`Self::barrier`], before any party has it.
-    pub(crate) fn keep_roster(&self, job: &Arc<str>, roster: Vec<u8>) {
+    /// Stores the roster of a job with masked answers. Call [`Self::barrier`] before any party receives it.
+    pub(crate) fn store_roster(&self, job: &Arc<str>, roster: Vec<u8>) {
         self.send(Command::Roster { job: Arc::clone(job), roster });
     }
 
-    /// Records how a job ended.
-    pub(crate) fn end_job(&self, ended: Ended) {
-        self.send(Command::Ended(Box::new(ended)));
+    /// Records the end of a job.
+    pub(crate) fn end_job(&self, ended: JobEnd) {
+        self.send(Command::JobEnd(Box::new(ended)));
     }
 
     /// Records that a party attached.
@@ -117,12 +117,12 @@ impl Store {
         self.send(Command::Seen { party: party.to_owned(), software: software.to_owned(), at_ms });
     }
 
-    /// Keeps a party's newest ledger head.
-    pub(crate) fn keep_head(&self, party: &str, head: Vec<u8>) {
-        self.send(Command::Head { party: party.to_owned(), head });
+    /// Stores a party's newest checkpoint.
+    pub(crate) fn store_checkpoint(&self, party: &str, checkpoint: Vec<u8>) {
+        self.send(Command::Checkpoint { party: party.to_owned(), checkpoint });
     }
 
-    /// Waits until everything handed over before has been committed.
+    /// Waits until every earlier command has been committed.
     ///
     /// # Errors
     /// The store's first failure; a store that is closed.
@@ -136,20 +136,20 @@ impl Store {
         StoreError::Failed { path: self.shared.path.clone(), message: "closed: the coordinator is stopping".to_owned() }
     }
 
-    /// The store's first failure, if any.
+    /// Checks that the store has not failed.
     ///
     /// # Errors
-    /// That failure.
+    /// The store's first failure.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         self.shared.failure.get().cloned().map_or(Ok(()), Err)
     }
 
-    /// How long commits took.
+    /// Durations of commits.
     pub(crate) fn commit_seconds(&self) -> &Histogram {
         &self.shared.commits.seconds
     }
 
-    /// How long the latest commits took.
+    /// Durations of the latest commits.
     pub(crate) fn commit_times(&self) -> Option<Summary<1>> {
         self.shared.commits.latest.summary()
     }
@@ -157,7 +157,7 @@ impl Store {
     /// Reads a job's log in order on a connection of its own.
     ///
     /// # Errors
-    /// The file's, or what `each` returns.
+    /// A file error, or an error of `each`.
     pub(crate) fn replay<E: From<StoreError>>(
         &self,
         job: &str,
@@ -177,12 +177,12 @@ impl Store {
     /// Reads a job and its log in pieces, on a connection of its own.
     ///
     /// # Errors
-    /// The file's.
+    /// A file error.
     pub(crate) fn reader(&self, job: &str) -> Result<LogReader, StoreError> {
         LogReader::open(&self.shared.path, job)
     }
 
-    /// Commits what is queued and stops the writing thread.
+    /// Commits the queued commands and stops the writing thread.
     pub(crate) fn close(&self) {
         self.send(Command::Close);
         let writer = self.shared.writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
@@ -194,8 +194,8 @@ impl Store {
     }
 
     fn send(&self, command: Command) {
-        // The writer is gone only after `close`, or after a panic that it has reported itself; what is sent then is
-        // asked of the parties again after a restart.
+        // The writer is gone only after `close`, or after a panic that it has reported itself. After a restart, the parties are
+        // asked again for what is sent then.
         if !self.commands.take(command) {
             tracing::debug!("a write to the store came after it was closed");
         }

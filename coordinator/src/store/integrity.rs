@@ -1,7 +1,8 @@
-//! Whether a store is what the coordinator has written.
+//! Checks that a store holds what the coordinator has written.
 //!
-//! SQLite's own check finds pages, indices and types that are out of order. It does not look into what it keeps, so that every row is read, too:
-//! the analyst's signature covers a job's file and name, texts are UTF-8, results are JSON, and a round holds one number or more of each party.
+//! SQLite's own check finds pages, indices and types that are out of order. It does not look into the values, so every row is
+//! read as well. The analyst's signature covers a job's file and name, texts are UTF-8, results are JSON, and a round holds at
+//! least one number of each party.
 
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::error::StoreError;
 use super::read;
 
-/// Whether SQLite says that what it reads is damaged.
+/// Returns true if SQLite reports that the data are damaged.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
@@ -18,7 +19,7 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
 /// Reads the whole store.
 ///
 /// # Errors
-/// [`StoreError::Damaged`], with what was found first.
+/// [`StoreError::Damaged`], with the first fault found.
 pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let damaged = |message: String| StoreError::Damaged { path: path.to_owned(), message };
     let unreadable = |e: rusqlite::Error| damaged(e.to_string());
@@ -28,21 +29,21 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), StoreErr
     }
     let mut strays = connection.prepare("PRAGMA foreign_key_check").map_err(unreadable)?;
     if strays.exists([]).map_err(unreadable)? {
-        return Err(damaged("rows of a job that is not there".to_owned()));
+        return Err(damaged("rows of a job that does not exist".to_owned()));
     }
     read::load(connection).map_err(unreadable).map(drop)
 }
 
-/// Opens a store for reading, beside whoever writes.
+/// Opens a store for reading, while another connection may write.
 ///
 /// # Errors
-/// The file's.
+/// A file error.
 pub(super) fn open_read_only(path: &Path) -> Result<Connection, StoreError> {
     Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
         .map_err(|e| StoreError::Failed { path: path.to_owned(), message: e.to_string() })
 }
 
-/// Reads the whole store at `path`, also while a coordinator runs on it; gives the number of its jobs and of its rounds.
+/// Reads the whole store at `path`, also while a coordinator runs on it; returns the numbers of its jobs and rounds.
 ///
 /// # Errors
 /// [`StoreError::Damaged`]; a file that can't be opened.

@@ -1,4 +1,4 @@
-//! What is written of a job, and read again.
+//! Stored data of a job.
 
 use conclave_proto::error::Fault;
 
@@ -9,31 +9,31 @@ pub(crate) struct SubmittedJob {
     pub id: String,
     /// The analyst's name for it.
     pub name: String,
-    /// Who submitted it.
+    /// The submitting analyst.
     pub analyst: String,
     /// The job file.
     pub spec: String,
-    /// Unix time in milliseconds.
+    /// Time of submission, Unix time in milliseconds.
     pub submitted_ms: i64,
     /// The analyst's signature, encoded.
     pub submission: Vec<u8>,
-    /// The newest protocol of the coordinator that took it in: with it go the public constants that its run is reckoned with.
+    /// Newest protocol of the coordinator that accepted it, which determines the public constants of its run.
     pub protocol: u32,
 }
 
-/// What a run came to.
+/// Figures of an ended run.
 #[derive(Debug, Clone)]
 pub(crate) struct RunEnd {
-    /// Rounds.
+    /// Number of rounds.
     pub iterations: u64,
     /// Kept draws per chain.
     pub draws: u64,
     /// Acceptance rate of the last phase.
     pub acceptance_rate: f64,
-    /// Sampling time.
+    /// Sampling time in seconds.
     pub seconds: f64,
-    /// Why it failed.
+    /// Reason why it failed.
     pub fault: Option<Fault>,
-    /// The finished run's object.
+    /// Result object of the run, as JSON.
     pub result: Option<String>,
 }

@@ -10,21 +10,21 @@ use super::read::{JobRow, job_rows};
 /// One row of the iteration log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LoggedRound {
-    /// The sampler's number of the round.
+    /// Number of the round in the sampler.
     pub iteration: u64,
-    /// Sampling time after it.
+    /// Sampling time up to its end, in microseconds.
     pub elapsed_us: u64,
     /// `[party][query]`.
     pub releases: Vec<Vec<i64>>,
 }
 
-/// Reads a job and its rounds. Between two calls it holds no part of the store: whoever takes the rounds slowly keeps nobody from writing.
+/// Reads a job and its rounds. It holds no part of the store between two calls, so a slow reader blocks no writer.
 #[derive(Debug)]
 pub(crate) struct LogReader {
     path: PathBuf,
     connection: Connection,
     job: String,
-    /// The least round that has not been read; `None` where there can be no further.
+    /// The first round that has not been read; `None` if there can be no further one.
     next: Option<i64>,
 }
 
@@ -39,35 +39,35 @@ impl LogReader {
         StoreError::Failed { path: self.path.clone(), message: message.to_string() }
     }
 
-    /// The job as it is stored now; `None` where there is none of that id.
+    /// The job as it is stored now; `None` if there is none with this id.
     ///
     /// # Errors
-    /// The file's.
+    /// A file error.
     pub(crate) fn job(&self) -> Result<Option<JobRow>, StoreError> {
         let mut rows = job_rows(&self.connection, "WHERE id = ?1", [&self.job]).map_err(|e| self.failed(e))?;
         Ok(rows.pop())
     }
 
-    /// The roster of a job whose answers are masked, as it is kept; `None` where there is none yet.
+    /// The stored roster of a job with masked answers; `None` if there is none yet.
     ///
     /// # Errors
-    /// The file's.
+    /// A file error.
     pub(crate) fn roster(&self) -> Result<Option<Vec<u8>>, StoreError> {
         let select = "SELECT roster FROM rosters WHERE job = (SELECT key FROM jobs WHERE id = ?1)";
         let found = self.connection.query_row(select, [&self.job], |row| row.get(0)).optional();
         found.map_err(|e| self.failed(e))
     }
 
-    /// The next rounds of `parties` parties, in order: at least one, and no more once they hold `bytes` of releases. None where the log
-    /// ends.
+    /// Reads the next rounds of `parties` parties, in order: at least one, and no more once they hold `bytes` of releases. Empty
+    /// at the end of the log.
     ///
     /// # Errors
-    /// The file's; a round that is not of so many parties.
+    /// A file error; a round of another number of parties.
     pub(crate) fn rounds(&mut self, parties: usize, bytes: usize) -> Result<Vec<LoggedRound>, StoreError> {
         let mut found = Vec::new();
         let Some(next) = self.next else { return Ok(found) };
         let damaged = read_rounds(&self.connection, &self.job, next, parties, bytes, &mut found).map_err(|e| self.failed(e))?;
-        // What comes before it is sound, and is given first.
+        // The sound rounds before it are returned first.
         if let (Some(damaged), true) = (damaged, found.is_empty()) {
             return Err(self.failed(format!("round {damaged} of job {} is damaged", self.job)));
         }
@@ -78,7 +78,7 @@ impl LogReader {
     }
 }
 
-/// Gives the number of a round that is damaged, if it meets one.
+/// Reads rounds into `found`; returns the number of a damaged round, if there is one.
 fn read_rounds(
     connection: &Connection,
     job: &str,
@@ -105,7 +105,7 @@ fn read_rounds(
     Ok(None)
 }
 
-/// A round with the length of its releases in bytes, or the number of one that is damaged.
+/// Reads a round: the length of its releases in bytes, and the round, or its number if it is damaged.
 fn read_round(row: &Row<'_>, parties: usize) -> rusqlite::Result<(usize, Result<LoggedRound, i64>)> {
     let (iteration, elapsed): (i64, i64) = (row.get(0)?, row.get(1)?);
     let blob = row.get_ref(2)?.as_blob()?;

@@ -1,19 +1,19 @@
-//! The coordinator's durable state: jobs, the iteration log, the parties seen.
+//! The coordinator's durable state: jobs, the iteration log, known parties.
 //!
-//! SQLite in WAL mode with `synchronous = FULL`. That survives a killed process, and a power loss, up to a lost
-//! tail of the log. A lost tail is harmless: the sampler is deterministic, so the same queries are asked again, and a
-//! party in strict mode answers a query that it has answered with the same bytes, at no charge.
+//! SQLite in WAL mode with `synchronous = FULL`. It survives a killed process, and a power loss up to a lost tail of the log. A
+//! lost tail is harmless. The sampler is deterministic, so the same queries are asked again; a party in strict mode repeats an
+//! earlier answer byte for byte, at no charge.
 //!
-//! One thread writes, and commits whatever has gathered in one transaction: a round of the chain never waits for it.
+//! One thread writes, and commits everything that has gathered in one transaction: a round of the chain never waits for it.
 
 mod backup;
 mod command;
 mod commits;
 mod connection;
+#[cfg(feature = "test-util")]
+pub(crate) mod deferred;
 mod error;
 mod handle;
-#[cfg(feature = "test-util")]
-pub(crate) mod held;
 mod integrity;
 mod job;
 mod log;
@@ -24,7 +24,7 @@ mod write;
 mod tests;
 
 pub(crate) use backup::{copy, ended_jobs};
-pub(crate) use command::{Ended, NewJob};
+pub(crate) use command::{JobEnd, NewJob};
 pub(crate) use connection::{APPLICATION_ID, SCHEMA_VERSION};
 pub(crate) use error::StoreError;
 pub(crate) use handle::Store;

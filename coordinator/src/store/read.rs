@@ -1,4 +1,4 @@
-//! Reading the store: jobs, parties, heads.
+//! Reads the store: jobs, parties, checkpoints.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,13 +9,13 @@ use rusqlite::{Connection, Params};
 
 use super::job::{RunEnd, SubmittedJob};
 
-/// What a starting coordinator needs to know.
+/// Data that a starting coordinator needs.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     /// Every job, in the order of submission.
     pub jobs: Vec<JobRow>,
-    /// The newest head of each party's ledger.
-    pub heads: HashMap<String, Vec<u8>>,
+    /// The newest checkpoint of each party.
+    pub checkpoints: HashMap<String, Vec<u8>>,
     /// Every party that ever attached.
     pub parties: BTreeSet<String>,
 }
@@ -23,11 +23,11 @@ pub(crate) struct Loaded {
 /// A job as stored.
 #[derive(Debug, Clone)]
 pub(crate) struct JobRow {
-    /// What was submitted.
+    /// The submitted job.
     pub job: SubmittedJob,
     /// `queued` until it has ended.
     pub state: String,
-    /// What its run came to, of a job that has ended.
+    /// Figures of its run, once it has ended.
     pub run: RunEnd,
     /// Parties, in the job's order.
     pub parties: Vec<PartyRow>,
@@ -38,11 +38,11 @@ pub(crate) struct JobRow {
 pub(crate) struct PartyRow {
     /// Name.
     pub name: String,
-    /// What it held at the first opening.
+    /// Its public metadata at the first opening.
     pub metadata: Option<PartyMetadata>,
-    /// Releases; of an ended job.
+    /// Number of releases, once the job has ended.
     pub queries: u64,
-    /// What they cost, in units of 2^-48 of mu squared; of an ended job.
+    /// Cost of the releases, in units of 2^-48 of mu squared, once the job has ended.
     pub charge_units: u64,
 }
 
@@ -50,12 +50,12 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<Loaded> {
     let mut loaded = Loaded { jobs: job_rows(connection, "", [])?, ..Loaded::default() };
     let mut parties = connection.prepare("SELECT name FROM parties")?;
     let mut heads = connection.prepare("SELECT party, head FROM heads")?;
-    loaded.heads = heads.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+    loaded.checkpoints = heads.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
     loaded.parties = parties.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     Ok(loaded)
 }
 
-/// Jobs in the order of submission: those that a WHERE clause selects.
+/// Reads the jobs that a WHERE clause selects, in the order of submission.
 pub(super) fn job_rows<P: Params>(connection: &Connection, selected: &str, parameters: P) -> rusqlite::Result<Vec<JobRow>> {
     let mut jobs = connection.prepare(&format!(
         "SELECT key, id, name, analyst, spec, submitted_ms, state, iterations, draws, acceptance_rate, seconds,

@@ -40,7 +40,7 @@ CREATE TABLE rounds (
   PRIMARY KEY (job, iteration)
 ) STRICT, WITHOUT ROWID;
 
--- The newest head that each party's ledger has given away: shown back when it attaches.
+-- The newest checkpoint that each party has published: shown to it when it attaches.
 CREATE TABLE heads (
   party TEXT PRIMARY KEY,
   head  BLOB NOT NULL

@@ -1,4 +1,4 @@
-//! The writing thread: group commit of whatever has gathered.
+//! The writing thread: it commits whatever has gathered in one group.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,17 +10,17 @@ use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::Adjacency;
 use rusqlite::{Connection, params};
 
-use super::command::{Command, Ended, NewJob};
+use super::command::{Command, JobEnd, NewJob};
 use super::commits::Commits;
 use super::error::StoreError;
 
-/// How long rounds gather before they are committed together. The thread sleeps meanwhile, so that a fast chain on a
-/// small machine is not preempted by its own log at every round.
+/// Time for which rounds gather before they are committed together. The thread sleeps meanwhile, so that its log does not preempt
+/// a fast chain on a small machine at every round.
 const GATHER: Duration = Duration::from_millis(20);
-/// Commands in one transaction at most.
+/// Maximum number of commands in one transaction.
 const GROUP: usize = 4096;
 
-/// Commits commands until told to close or until every handle is gone.
+/// Commits commands until it receives `Close` or every handle is gone.
 pub(super) fn serve(
     mut connection: Connection,
     queue: &Receiver<Command>,
@@ -56,15 +56,15 @@ pub(super) fn serve(
             tracing::error!(%error, "the store failed: running jobs stop; free the disk and restart the coordinator");
         }
         for done in barriers {
-            // Whoever asked may have stopped waiting.
+            // The caller may have stopped waiting.
             let _ = done.send(outcome.clone());
         }
     }
 }
 
-/// Adds to `group` what is queued, after a pause when nothing but rounds is waiting. False when told to close.
+/// Adds the queued commands to `group`, after a pause if the first one is a round or a checkpoint. Returns false after `Close`.
 fn gather(queue: &Receiver<Command>, group: &mut Vec<Command>) -> bool {
-    if matches!(group[0], Command::Round { .. } | Command::Head { .. }) {
+    if matches!(group[0], Command::Round { .. } | Command::Checkpoint { .. }) {
         std::thread::sleep(GATHER);
     }
     while !matches!(group.last(), Some(Command::Close)) {
@@ -82,7 +82,7 @@ fn gather(queue: &Receiver<Command>, group: &mut Vec<Command>) -> bool {
 
 pub(super) fn commit(connection: &mut Connection, group: &[Command]) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
-    let newest = newest_heads(group);
+    let newest = newest_checkpoints(group);
     for (at, command) in group.iter().enumerate() {
         match command {
             Command::Job(job) => insert_job(&transaction, job)?,
@@ -95,7 +95,7 @@ pub(super) fn commit(connection: &mut Connection, group: &[Command]) -> rusqlite
             Command::Roster { job, roster } => {
                 transaction.execute("INSERT INTO rosters SELECT key, ?2 FROM jobs WHERE id = ?1", params![&**job, roster])?;
             }
-            Command::Ended(ended) => end_job(&transaction, ended)?,
+            Command::JobEnd(ended) => end_job(&transaction, ended)?,
             Command::Seen { party, software, at_ms } => {
                 transaction
                     .prepare_cached(
@@ -104,20 +104,23 @@ pub(super) fn commit(connection: &mut Connection, group: &[Command]) -> rusqlite
                     )?
                     .execute(params![party, software, at_ms])?;
             }
-            Command::Head { party, head } if newest.get(party.as_str()) == Some(&at) => {
-                transaction.prepare_cached("INSERT OR REPLACE INTO heads VALUES (?1, ?2)")?.execute(params![party, head])?;
+            Command::Checkpoint { party, checkpoint } if newest.get(party.as_str()) == Some(&at) => {
+                transaction
+                    .prepare_cached("INSERT OR REPLACE INTO heads VALUES (?1, ?2)")?
+                    .execute(params![party, checkpoint])?;
             }
-            Command::Head { .. } | Command::Barrier(_) | Command::Close => {}
+            Command::Checkpoint { .. } | Command::Barrier(_) | Command::Close => {}
         }
     }
     transaction.commit()
 }
 
-/// Where in a group each party's last head stands: every answer brings one, and those before it would be replaced in the same commit.
-fn newest_heads(group: &[Command]) -> HashMap<&str, usize> {
+/// Index in a group of each party's last checkpoint: every answer brings one, and earlier ones would be replaced in the same
+/// commit.
+fn newest_checkpoints(group: &[Command]) -> HashMap<&str, usize> {
     let mut newest = HashMap::new();
     for (at, command) in group.iter().enumerate() {
-        if let Command::Head { party, .. } = command {
+        if let Command::Checkpoint { party, .. } = command {
             newest.insert(party.as_str(), at);
         }
     }
@@ -158,7 +161,7 @@ fn insert_job(connection: &Connection, NewJob { job, parties }: &NewJob) -> rusq
     Ok(())
 }
 
-fn end_job(connection: &Connection, ended: &Ended) -> rusqlite::Result<()> {
+fn end_job(connection: &Connection, ended: &JobEnd) -> rusqlite::Result<()> {
     let run = &ended.run;
     let fault = run.fault.as_ref();
     connection.execute(

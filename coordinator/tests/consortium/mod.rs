@@ -1,4 +1,4 @@
-//! A throw-away consortium: a CA, identity folders, a configuration.
+//! A temporary consortium: a CA, identity folders, a configuration.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -29,7 +29,7 @@ pub(crate) fn identity(ca: &KeyedPem, folder: &Path, role: Role, name: &str) {
     std::fs::write(folder.join("ca.pem"), &ca.pem).unwrap();
 }
 
-/// Writes a coordinator's identity and configuration into `folder`; the configuration's path.
+/// Writes a coordinator's identity and configuration into `folder`; returns the configuration's path.
 pub(crate) fn coordinator(ca: &KeyedPem, folder: &Path) -> PathBuf {
     identity(ca, &folder.join("identity"), Role::Coordinator, "c");
     let path = folder.join("coordinator.toml");

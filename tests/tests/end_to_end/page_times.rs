@@ -68,7 +68,7 @@ fn a_rounds_time_is_split_as_far_as_each_may_see() {
         ">the coordinator</text>",
         "held by the party's reply delay, median ms",
         "<td class=\"n\">3.000</td>",
-        "commits beside them",
+        "commits in parallel",
     ];
     let page = until("the dashboard", || operator.get(&format!("/jobs/{job}")).1, &bars);
     assert!(!page.contains("computing, median ms"), "a party's computing is its owner's to see: {page}");

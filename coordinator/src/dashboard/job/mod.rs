@@ -1,4 +1,4 @@
-//! One job: where it stands, what it spends, how its chains mix.
+//! One job's page: its state, its spending, the mixing of its chains.
 
 mod page;
 mod parts;

@@ -1,4 +1,4 @@
-//! One job's page: shown, kept up to date, and the form that cancels the job.
+//! One job's page: rendering, live updates, and the form that cancels the job.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use conclave_pages::site::{self, Served};
 use conclave_pages::text::{name, plain_name};
 use maud::html;
 
-use super::super::shared::{LOOK, Shared, is_operator, missing, now, number_in, utc, whose};
+use super::super::shared::{CHECK_INTERVAL, Shared, is_operator, missing, now, number_in, utc, visible_jobs};
 use super::parts::parts;
 
 pub(in crate::dashboard) async fn page(
@@ -21,7 +21,7 @@ pub(in crate::dashboard) async fn page(
     Path(id): Path<String>,
     uri: Uri,
 ) -> Response {
-    let Some(shown) = dashboard.job_registry.shown(&id, &whose(&visitor)) else { return missing("There is no such job.") };
+    let Some(shown) = dashboard.job_registry.view(&id, &visible_jobs(&visitor)) else { return missing("There is no such job.") };
     let from = number_in(&uri, "from");
     let (parts, over) = parts(&dashboard, &shown, from, is_operator(&visitor)).await;
     let status = shown.status.borrow().clone();
@@ -47,9 +47,9 @@ pub(in crate::dashboard) async fn events(
     Path(id): Path<String>,
     uri: Uri,
 ) -> Response {
-    let Some(shown) = dashboard.job_registry.shown(&id, &whose(&visitor)) else { return missing("There is no such job.") };
+    let Some(shown) = dashboard.job_registry.view(&id, &visible_jobs(&visitor)) else { return missing("There is no such job.") };
     let (from, operator) = (number_in(&uri, "from"), is_operator(&visitor));
-    event_stream::stream(LOOK, move || {
+    event_stream::stream(CHECK_INTERVAL, move || {
         let (dashboard, shown) = (Arc::clone(&dashboard), shown.clone());
         async move {
             let (parts, over) = parts(&dashboard, &shown, from, operator).await;
@@ -63,13 +63,13 @@ pub(in crate::dashboard) async fn ask_to_cancel(
     Extension(visitor): Extension<Visitor>,
     Path(id): Path<String>,
 ) -> Response {
-    let Some(shown) = dashboard.job_registry.shown(&id, &whose(&visitor)) else { return missing("There is no such job.") };
+    let Some(shown) = dashboard.job_registry.view(&id, &visible_jobs(&visitor)) else { return missing("There is no such job.") };
     let status = shown.status.borrow().clone();
     let (title, back) = (format!("Cancel {}?", plain_name(&status.name)), format!("/jobs/{}", status.id));
-    let body = match status.state.ended() {
-        true => html! { p { "The job has ended already." } p { a href=(back) { "Back to it" } } },
+    let body = match status.state.has_ended() {
+        true => html! { p { "The job has already ended." } p { a href=(back) { "Back to the job" } } },
         false => html! {
-            p { "The job of " (name(&status.analyst)) " ends here. Its draws so far are kept, and what it has spent at each party stays spent." }
+            p { "This ends the job of " (name(&status.analyst)) ". Its draws so far are kept, and its charges at each party remain." }
             (site::form(&format!("{back}/cancel"), (web::CSRF_FIELD, &visitor.csrf), &html! { button.danger { "Cancel this job" } " " a href=(back) { "Leave it running" } }))
         },
     };
@@ -88,7 +88,7 @@ pub(in crate::dashboard) async fn cancel(
     Extension(visitor): Extension<Visitor>,
     Path(id): Path<String>,
 ) -> Response {
-    let Some(shown) = dashboard.job_registry.shown(&id, &whose(&visitor)) else { return missing("There is no such job.") };
+    let Some(shown) = dashboard.job_registry.view(&id, &visible_jobs(&visitor)) else { return missing("There is no such job.") };
     let analyst = shown.status.borrow().analyst.clone();
     let by = match &visitor.who {
         Who::Operator => "the operator",

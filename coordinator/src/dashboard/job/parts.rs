@@ -1,4 +1,4 @@
-//! The parts of a job's page: where it stands, what it spends, how its chains mix.
+//! Sections of a job's page: state, progress, budgets, parties, result and chains.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use super::super::chains::{PARAMETERS, draw};
 use super::super::shared::{Dashboard, Part, SENTENCE, utc};
 use super::super::watched_job::RunPace;
 use super::{result, times};
-use crate::live::{Found, Request};
+use crate::live::{ReadRequest, ReadState};
 use crate::registry::JobView;
 use crate::status::{Status, phase_name};
 
-/// The parts of a job's page, and whether none of them will change any more.
+/// Builds the sections of a job's page. The flag is true once none of them will change any more.
 ///
-/// Parameters are those of the page of [`PARAMETERS`] that `from` lies in, or the last one. What is the machine's own, paths and the
-/// store's pace, is told the operator alone.
+/// Shows the page of [`PARAMETERS`] parameters that contains parameter `from`, or the last page. Paths and the store's commit
+/// times concern this machine only and are shown to the operator alone.
 pub(super) async fn parts(dashboard: &Dashboard, shown: &JobView, from: usize, operator: bool) -> (Vec<Part>, bool) {
     let status = shown.status.borrow().clone();
-    let ended = status.state.ended();
+    let ended = status.state.has_ended();
     let spec = JobSpec::parse(&shown.source).ok();
     let names = spec.as_ref().map_or_else(Vec::new, |spec| spec.build_model().parameter_names().to_vec());
-    // An address holds any number, and each page that is looked at has its own share of a thread.
+    // An address may hold any number, and each viewed page gets its own share of a thread.
     let from = from.min(names.len().saturating_sub(1)) / PARAMETERS * PARAMETERS;
     let watched = dashboard.watched.at((status.id.clone(), from, ended));
     let pace = watched.progress(&status, spec.as_ref());
@@ -36,16 +36,16 @@ pub(super) async fn parts(dashboard: &Dashboard, shown: &JobView, from: usize, o
         Some(_) => chains_of(dashboard, shown, &names).await,
         None => None,
     };
-    let reading = matches!(found, Some(Found::Reading));
+    let reading = matches!(found, Some(ReadState::Reading));
     let chains = match found {
-        Some(Found::Chains(live)) => {
+        Some(ReadState::Chains(live)) => {
             let id = status.id.clone();
             let drawn = watched.drawn.get(move || draw(&live, &names, from, &id)).await;
             drawn.map_or_else(|| not_drawn("The chains can't be drawn."), |drawn| (*drawn).clone())
         }
-        Some(Found::Reading) => not_drawn("The draws are being read from the disk; the plots come when they are."),
-        Some(Found::Unreadable(why)) => {
-            let why = if operator { plain(&why, SENTENCE) } else { "the coordinator's log says why".to_owned() };
+        Some(ReadState::Reading) => not_drawn("The draws are being read from disk; the plots appear when that is done."),
+        Some(ReadState::Unreadable(why)) => {
+            let why = if operator { plain(&why, SENTENCE) } else { "see the coordinator's log".to_owned() };
             not_drawn(&format!("The draws of this job can't be shown: {why}."))
         }
         None => Markup::default(),
@@ -62,19 +62,19 @@ pub(super) async fn parts(dashboard: &Dashboard, shown: &JobView, from: usize, o
     (parts, ended && !reading)
 }
 
-/// The chains of a job: as they came, or, where they are no longer kept, from its draws on disk; `None` where none was kept at all.
-async fn chains_of(dashboard: &Dashboard, shown: &JobView, names: &[String]) -> Option<Found> {
+/// Finds a job's chains: in memory, or else in its draws on disk. `None` if no draw was kept.
+async fn chains_of(dashboard: &Dashboard, shown: &JobView, names: &[String]) -> Option<ReadState> {
     let (id, ended, draws, chains) = {
         let status = shown.status.borrow();
-        (status.id.clone(), status.state.ended(), status.draws, status.chains as usize)
+        (status.id.clone(), status.state.has_ended(), status.draws, status.chains as usize)
     };
     match &shown.live {
-        Some(live) => Some(Found::Chains(Arc::clone(live))),
-        // What is not over is written to.
+        Some(live) => Some(ReadState::Chains(Arc::clone(live))),
+        // The draws of an unfinished job are still being written.
         None if !ended || draws == 0 => None,
         None => {
             let (root, parameters) = (dashboard.job_registry.draws_of(&id), names.to_vec());
-            Some(dashboard.stored.chains(Request { job: id, root, chains, parameters }).await)
+            Some(dashboard.stored.chains(ReadRequest { job: id, root, chains, parameters }).await)
         }
     }
 }
@@ -83,21 +83,21 @@ fn not_drawn(words: &str) -> Markup {
     html! { h2 { "Chains" } p { (words) } }
 }
 
-/// What matters most, read out when it changes: no numbers that run.
+/// The most important facts, announced when they change; hence no running counters.
 fn state(status: &Status) -> Markup {
     let phase = status.phase.map(|phase| format!(", {}", phase_name(phase))).unwrap_or_default();
     html! {
         @if !status.waiting_for.is_empty() {
-            (notice(Tone::Beware, &format!("Paused: waits for {} since {}", plain(&status.waiting_for.join(", "), SENTENCE), utc(status.waiting_since_ms)), &html! {
+            (notice(Tone::Beware, &format!("Paused: waiting for {} since {}", plain(&status.waiting_for.join(", "), SENTENCE), utc(status.waiting_since_ms)), &html! {
                 p { (plain(&status.waiting_reason, SENTENCE)) }
                 @if !status.awaiting_consent.is_empty() { p { "Its owner has yet to decide: " (plain(&status.awaiting_consent.join(", "), SENTENCE)) } }
-                p.note { "No chain goes on without every party: that would change the posterior. Nothing is lost, and nothing is charged twice." }
+                p.note { "No chain continues without every party, because that would change the posterior. Nothing is lost, and nothing is charged twice." }
             }, false))
         }
         @if let Some(fault) = &status.fault {
-            (notice(Tone::Beware, "It could not go on", &html! { p { (plain(&fault.to_string(), SENTENCE)) } }, false))
+            (notice(Tone::Beware, "The job could not continue", &html! { p { (plain(&fault.to_string(), SENTENCE)) } }, false))
         }
-        @for warning in &status.warnings { (notice(Tone::Beware, "Beware", &html! { p { (plain(warning, SENTENCE)) } }, false)) }
+        @for warning in &status.warnings { (notice(Tone::Beware, "Warning", &html! { p { (plain(warning, SENTENCE)) } }, false)) }
         p { "State: " b { (status.state.as_str()) (phase) } }
     }
 }
@@ -114,10 +114,10 @@ fn progress(status: &Status, pace: &RunPace) -> Markup {
             div { dt { "Sampling time" } dd { (duration(status.seconds)) } }
             div { dt { "Proposals accepted" } dd { (percent(status.acceptance_rate)) } }
             div { dt { "Draws per chain and second" } dd { (rate) } }
-            div { dt { "Time left, about" } dd { (left) } }
+            div { dt { "Time left (estimate)" } dd { (left) } }
         }
-        @if let Some(party) = ends { p { "If it goes on like this, the budget at " (name(&party.name)) " ends it before all draws are made." } }
-        @if !status.state.ended() { p { a.danger href={ "/jobs/" (status.id) "/cancel" } { "Cancel this job…" } } }
+        @if let Some(party) = ends { p { "At this rate, the budget at " (name(&party.name)) " ends the job before all draws are made." } }
+        @if !status.state.has_ended() { p { a.danger href={ "/jobs/" (status.id) "/cancel" } { "Cancel this job…" } } }
     }
 }
 
@@ -138,18 +138,18 @@ fn budgets(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Markup {
             "Epsilon of this job alone, by Gaussian differential privacy"
             @if let Some(spec) = spec { ", at delta = " (spec.privacy.budget.promised_delta()) }
             @if let Some(words) = spec.and_then(protection) { ". " (words) }
-            ". What the data have spent over all jobs is the owner's to see. Expected at the end: if it goes on as it does now; \
-             the budget ends a run that would spend more."
+            ". Only the owner sees the spending over all jobs. The amount expected at the end assumes the current rate; \
+             the budget ends a run that would exceed it."
         }
     }
 }
 
-/// Whose noise protects whom, of a job whose answers leave masked.
+/// Describes the protection of a job whose answers are masked; `None` for other jobs.
 fn protection(spec: &JobSpec) -> Option<String> {
     let row = AggregationRow::of(spec)?;
     Some(format!(
-        "Answers leave masked, and their sum over the {} parties alone is opened: each is charged by the noise of {}, which holds while at most {} of \
-         the others work with the coordinator",
+        "Answers are masked, and only their sum over the {} parties is opened. Each party is charged for the noise of {}, which holds while at most {} of \
+         the others collude with the coordinator",
         row.parties, row.honest, row.colluders
     ))
 }

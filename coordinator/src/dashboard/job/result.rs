@@ -1,4 +1,4 @@
-//! The result of a job that has ended, as its page shows it.
+//! The result of an ended job, as its page shows it.
 
 use conclave_common::job::JobSpec;
 use conclave_inference::sampler::Stage;
@@ -15,12 +15,12 @@ use serde_json::Value;
 use super::super::chains::PARAMETERS;
 use super::super::shared::SENTENCE;
 
-/// Most parameters that are shown.
+/// Maximum number of parameters shown.
 const MOST: usize = 10 * PARAMETERS;
-/// On which scale they are.
+/// Label of the parameters' scale.
 const SCALE: &str = "scale of the priors";
 
-/// The summary of a job that has ended, from its object as the analyst gets it.
+/// Renders the summary of an ended job from the result object that the analyst receives.
 pub(super) fn shown(id: &str, object: Option<&str>, spec: Option<&JobSpec>) -> Markup {
     let Some(parsed) = object.and_then(|text| serde_json::from_str::<Value>(text).ok()) else {
         return Markup::default();
@@ -28,7 +28,7 @@ pub(super) fn shown(id: &str, object: Option<&str>, spec: Option<&JobSpec>) -> M
     html! {
         h2 { "Result" }
         @for warning in parsed["warnings"].as_array().into_iter().flatten().filter_map(|w| w.as_str()) {
-            (notice(Tone::Beware, "Beware", &html! { p { (plain(warning, SENTENCE)) } }, false))
+            (notice(Tone::Beware, "Warning", &html! { p { (plain(warning, SENTENCE)) } }, false))
         }
         @if released::is_adequate(&parsed) {
             (posterior(&parsed))
@@ -36,14 +36,14 @@ pub(super) fn shown(id: &str, object: Option<&str>, spec: Option<&JobSpec>) -> M
             (released::taught(&parsed, &spec.map(Stage::sds_of_logarithms).unwrap_or_default(), SCALE, MOST))
         } @else { (released::inadequate(&parsed)) }
         (surrogate(&parsed))
-        (moved(&parsed))
+        (gradient_facts(&parsed))
         @if let Some(words) = barker::told(&parsed) { h3 { "How steps were decided" } p { (words) } }
         @if let Some(words) = aggregation::told(&parsed) { h3 { "Who is protected from whom" } p { (words) } }
-        p.note { "The whole of it: " code { "conclave summary " (id) } ", or " code { "conclave report " (id) " -o report.html" } "." (released::noise_note(&parsed)) }
+        p.note { "Full result: " code { "conclave summary " (id) } ", or " code { "conclave report " (id) " -o report.html" } "." (released::noise_note(&parsed)) }
     }
 }
 
-/// The figures of each parameter.
+/// Table of each parameter's figures.
 fn posterior(result: &Value) -> Markup {
     let columns = ["mean", "sd", "q5", "median", "q95", "ess_bulk", "rhat"];
     let cell = |value: &Value| Cell::Number(value.as_f64().map_or_else(|| "-".to_owned(), number));
@@ -57,21 +57,21 @@ fn posterior(result: &Value) -> Markup {
     table("Posterior, on the scale that priors are declared on", &[&header[..], released::noise_header(result)].concat(), &rows)
 }
 
-/// How the chains moved, where gradients drive them.
-fn moved(result: &Value) -> Markup {
-    let told = gradients::told(result);
-    let rows: Vec<(&str, Markup)> = told.iter().map(|(what, words)| (*what, html! { (words) })).collect();
+/// Diagnostics of gradient-driven chains.
+fn gradient_facts(result: &Value) -> Markup {
+    let lines = gradients::told(result);
+    let rows: Vec<(&str, Markup)> = lines.iter().map(|(what, words)| (*what, html! { (words) })).collect();
     html! { @if !rows.is_empty() { h3 { "How gradients drove the chains" } (facts(&rows)) } }
 }
 
-/// The posterior by a quadratic fitted to all released log ratios, or why it is not shown.
+/// The posterior from a quadratic fitted to all released log ratios, or the reason why it is suppressed.
 fn surrogate(result: &Value) -> Markup {
     let surrogate = &result["surrogate"];
     if surrogate.is_null() {
         return Markup::default();
     }
     if let Some(reason) = surrogate["suppressed"].as_str() {
-        return html! { p.note { "No quadratic fitted to what was released is shown: " (plain(reason, SENTENCE)) "." } };
+        return html! { p.note { "The quadratic fitted to the releases is not shown: " (plain(reason, SENTENCE)) "." } };
     }
     let cell = |value: &Value| Cell::Number(value.as_f64().map_or_else(|| "-".to_owned(), number));
     let row = |row: &Value| {
@@ -81,7 +81,7 @@ fn surrogate(result: &Value) -> Markup {
     };
     let rows: Vec<Vec<Cell>> = result["posterior"].as_array().into_iter().flatten().take(MOST).map(row).collect();
     html! {
-        (table("The same by a quadratic fitted to all that was released", &["parameter", "mean", "sd", "of it noise"], &rows))
+        (table("Posterior from a quadratic fitted to all releases", &["parameter", "mean", "sd", "noise sd"], &rows))
         (released::fitted_with_and_without_noise(result, SCALE, MOST))
     }
 }
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Of a linear regression of unknown scatter, whose sds of sigma after each stage are of its logarithm.
+    /// The page of a linear regression with unknown scatter, whose stages report the sd of log sigma.
     fn page(adequacy: Value) -> String {
         let spec = JobSpec::parse(
             "name = \"l\"\nparties = [\"a\"]\n[model]\nkind = \"linear\"\noutcome = \"y\"\npredictors = []\nintercept = true\n[columns]\n\
@@ -129,7 +129,7 @@ mod tests {
         let without = page(json!({"adequate": false, "reasons": ["too <i>noisy"]}));
         assert!(without.contains("Not an adequate answer") && without.contains("too &lt;i&gt;noisy"), "{without}");
         assert!(!without.contains("<svg") && !without.contains("95%"), "{without}");
-        // A run that proposes has neither.
+        // A chain of proposals shows neither.
         let chain = page(Value::Null);
         assert!(chain.contains("95%") && !chain.contains("noise") && !chain.contains("<svg"), "{chain}");
         assert!(shown("4f-1", None, None).into_string().is_empty());

@@ -1,4 +1,4 @@
-//! Where the time of a round goes: each party's part as it is seen from here, and the coordinator's own.
+//! Breakdown of a round's time: each party's share as seen from here, and the coordinator's own.
 
 use conclave_ops::{Summary, in_ms};
 use conclave_pages::plot::{Bar, Part, Stack, millis, stack};
@@ -9,17 +9,17 @@ use maud::{Markup, html};
 use crate::live::Live;
 use crate::status::PartyStatus;
 
-/// What bars are made up of: the first three of parties, the others of the coordinator.
+/// Segments of the bars: the first three belong to parties, the others to the coordinator.
 const KINDS: [&str; 6] = [
     "held by the party's reply delay",
     "wire, queues, late replies",
-    "party and wire, not told apart",
+    "party and wire, not separated",
     "deciding and proposing",
-    "books, while the parties work",
+    "bookkeeping, while the parties work",
     "waiting for the slowest party",
 ];
 
-/// The parties, and how the latest rounds' time is made up.
+/// The parties, and the breakdown of the latest rounds' time.
 pub(super) fn parties(
     parties: &[PartyStatus],
     live: Option<&Live>,
@@ -35,19 +35,19 @@ pub(super) fn parties(
         (listed(parties, &replies, attached))
         @if let Some(rounds) = rounds {
             @let (median, high) = in_ms(rounds.whole);
-            p { "A round takes " (millis(median)) " ms (median of the latest), 95% of them at most " (millis(high)) " ms. It is over when the slowest party has answered." }
+            p { "A round takes " (millis(median)) " ms (median of the latest), 95% of them at most " (millis(high)) " ms. It ends when the slowest party has answered." }
         }
         @if !bars.is_empty() {
             (stack(&Stack { id: "times", title: "Where the time of a round goes", of: "the latest rounds", kinds: &KINDS, bars: &bars }))
         }
         @if let Some((median, high)) = commits.map(|commits| in_ms(commits.whole)) {
-            p { "No round waits for the coordinator's store: it commits beside them, in " (millis(median)) " ms (median of the latest, all jobs; 95% within " (millis(high)) " ms)." }
+            p { "No round waits for the coordinator's store: it commits in parallel, in " (millis(median)) " ms (median of the latest, all jobs; 95% within " (millis(high)) " ms)." }
         }
         p.note {
-            "An answer's time is what this coordinator sees, from asking to hearing. A party's computing, its noise and its ledger's sync lie within the delay \
-             to which it holds its replies, which it has told; how much of it each took is not told, and can't be asked for, since how long a computation takes may depend on \
-             records. What is beyond the delay is the wire, queues at either end, and replies that left at a later multiple of it. Of a party without a delay, or of an older \
-             version, there is one part only. An owner sees the party's own split at the party's page, and late replies in " code { "conclave-party status" } "."
+            "The time of an answer is measured here, from the query to the reply. A party's computation, noise and ledger sync fall within the delay \
+             to which it holds its replies, and which it reports. The party does not report their separate times, and they can't be requested: computing time may depend \
+             on records. Time beyond the delay is spent on the wire, in queues at either end, or waiting for a later multiple of the delay. A party without a delay, or of an \
+             older version, has one segment only. The owner sees the party's own breakdown on the party's page, and late replies in " code { "conclave-party status" } "."
         }
     }
 }
@@ -55,9 +55,9 @@ pub(super) fn parties(
 fn listed(parties: &[PartyStatus], replies: &[Option<Summary<3>>], attached: impl Fn(&str) -> bool) -> Markup {
     let dash = || Cell::Number("-".to_owned());
     let times = |summary: &Option<Summary<3>>| match summary {
-        Some(Summary { whole, parts: [held, rest, untold] }) => {
-            let told = untold.1 == 0.0;
-            let part = |of: &(f64, f64)| if told { Cell::Number(millis(1e3 * of.0)) } else { dash() };
+        Some(Summary { whole, parts: [held, rest, undivided] }) => {
+            let divided = undivided.1 == 0.0;
+            let part = |of: &(f64, f64)| if divided { Cell::Number(millis(1e3 * of.0)) } else { dash() };
             [Cell::Number(millis(1e3 * whole.0)), Cell::Number(millis(1e3 * whole.1)), part(held), part(rest)]
         }
         None => [dash(), dash(), dash(), dash()],
@@ -70,7 +70,8 @@ fn listed(parties: &[PartyStatus], replies: &[Option<Summary<3>>], attached: imp
         first.into_iter().chain(times(summary)).collect::<Vec<_>>()
     };
     let rows: Vec<Vec<Cell>> = parties.iter().zip(replies).map(row).collect();
-    let header = ["party", "attached", "numbers", "records", "answer, median ms", "95%, ms", "its delay, ms", "beyond it, ms"];
+    let header =
+        ["party", "attached", "releases", "records", "answer, median ms", "95%, ms", "reply delay, ms", "beyond the delay, ms"];
     table("Parties of this job", &header, &rows)
 }
 
@@ -115,23 +116,23 @@ mod tests {
     fn each_party_and_the_coordinator_have_their_bars() {
         let (live, us) = (Live::new(1, 3), Duration::from_micros);
         let none = shown(&live, &["a", "b", "c"]);
-        assert!(!none.contains("<svg") && none.contains("commits beside them, in 2.000 ms"), "{none}");
-        live.replied(0, us(3500), Some(us(2000)));
-        live.replied(1, us(1200), None);
-        live.round(RoundTime { proposing: us(40), booking: us(60), waiting: us(3440) });
+        assert!(!none.contains("<svg") && none.contains("commits in parallel, in 2.000 ms"), "{none}");
+        live.record_reply(0, us(3500), Some(us(2000)));
+        live.record_reply(1, us(1200), None);
+        live.record_round(RoundTime { proposing: us(40), bookkeeping: us(60), waiting: us(3440) });
         let page = shown(&live, &[HOSTILE, "b", "c"]);
         assert!(!page.contains(HOSTILE) && page.contains("&lt;script&gt;"), "{page}");
         for there in [
             "A round takes 3.540 ms",
             "<td class=\"n\">3.500</td><td class=\"n\">3.500</td><td class=\"n\">2.000</td><td class=\"n\">1.500</td>",
             "<td class=\"n\">1.200</td><td class=\"n\">1.200</td><td class=\"n\">-</td><td class=\"n\">-</td>",
-            "party and wire, not told apart",
+            "party and wire, not separated",
             "deciding and proposing, median ms",
             "<td class=\"n\">0.040</td>",
         ] {
             assert!(page.contains(there), "{there} in {page}");
         }
-        // Of a party that has not answered there is a row and no bar.
+        // A party that has not answered has a row but no bar.
         assert_eq!(page.matches("class=\"tick\" x=\"110\"").count(), 3);
         assert!(page.contains("part p0") && page.contains("part p2") && page.contains("part p5"), "{page}");
     }

@@ -18,7 +18,7 @@ use super::*;
 use crate::bounds::Bounds;
 use crate::driver::{DriverContext, Limits};
 use crate::party_registry::PartyRegistry;
-use crate::registry::{JobRegistry, Signed, Whose};
+use crate::registry::{JobFilter, JobRegistry, SignedSubmission};
 use crate::store::Store;
 
 const HOSTILE: &str = "<script>alert(1)</script>";
@@ -44,13 +44,13 @@ impl Fixture {
         Self { _folder: folder, pages: pages(Arc::clone(&job_registry), party_registry), job_registry }
     }
 
-    /// A job of many hostile names, that waits for its parties.
+    /// Submits a job with many hostile names, which waits for its parties.
     async fn submit(&self) -> String {
         self.submit_as(HOSTILE).await
     }
 
     async fn submit_as(&self, analyst: &str) -> String {
-        let signed = Signed { job: uuid::Uuid::new_v4().to_string(), submission: v1::Submission::default() };
+        let signed = SignedSubmission { job: uuid::Uuid::new_v4().to_string(), submission: v1::Submission::default() };
         self.job_registry.submit(job_toml(), analyst, signed).await.unwrap()
     }
 
@@ -108,7 +108,7 @@ fn harmless(page: &str) {
 async fn names_of_strangers_are_escaped_on_every_page() {
     let rig = Fixture::new();
     let job = rig.submit().await;
-    rig.job_registry.shown(&job, &Whose::Everybodys).unwrap().live.unwrap().take(&draws(50, true));
+    rig.job_registry.view(&job, &JobFilter::All).unwrap().live.unwrap().take(&draws(50, true));
     for path in ["/".to_owned(), format!("/jobs/{job}"), format!("/jobs/{job}?from=8"), format!("/jobs/{job}/cancel")] {
         let (status, page) = rig.get(&path).await;
         assert_eq!(status, StatusCode::OK, "{path}");
@@ -131,32 +131,26 @@ async fn a_job_is_shown_paused_named_and_warming_up_and_can_be_cancelled() {
     let rig = Fixture::new();
     assert!(rig.get("/").await.1.contains("No job has been submitted yet."));
     let job = rig.submit().await;
-    let live = rig.job_registry.shown(&job, &Whose::Everybodys).unwrap().live.unwrap();
+    let live = rig.job_registry.view(&job, &JobFilter::All).unwrap().live.unwrap();
     rig.job_registry.watch(&job, HOSTILE).unwrap().wait_for(|status| !status.waiting_for.is_empty()).await.unwrap();
     let (_, page) = rig.get(&format!("/jobs/{job}")).await;
-    for there in [
-        "Paused: waits for a, b since 2",
-        "Cancel this job",
-        "No draw has been made here yet",
-        "aria-live=\"polite\"",
-        "data-events=",
-    ] {
+    for there in ["Paused: waiting for a, b since 2", "Cancel this job", "No draws yet", "aria-live=\"polite\"", "data-events="] {
         assert!(page.contains(there), "{there} in {page}");
     }
     live.take(&draws(30, true));
-    // What was drawn a moment ago is shown again; the other page of parameters was not drawn yet.
-    assert!(rig.get(&format!("/jobs/{job}?from=9")).await.1.contains("draws of the warm-up"));
+    // The content drawn a moment ago is cached; the other page of parameters has not been drawn yet.
+    assert!(rig.get(&format!("/jobs/{job}?from=9")).await.1.contains("warm-up draws"));
     live.take(&draws(30, false));
     let mut page = String::new();
     for _ in 0..200 {
-        if page.contains("R-hat") && !page.contains("draws of the warm-up") {
+        if page.contains("R-hat") && !page.contains("warm-up draws") {
             break;
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         page = rig.get(&format!("/jobs/{job}?from=18446744073709551615")).await.1;
     }
-    assert!(page.contains("R-hat") && page.contains("<svg") && !page.contains("draws of the warm-up"), "{page}");
-    assert!(rig.get("/").await.1.contains("Paused: waits for a, b"));
+    assert!(page.contains("R-hat") && page.contains("<svg") && !page.contains("warm-up draws"), "{page}");
+    assert!(rig.get("/").await.1.contains("Paused: waiting for a, b"));
 
     let (_, asks) = rig.get(&format!("/jobs/{job}/cancel")).await;
     assert!(asks.contains("name=\"csrf\" value=\"word\"") && asks.contains("Leave it running"), "{asks}");
@@ -164,7 +158,7 @@ async fn a_job_is_shown_paused_named_and_warming_up_and_can_be_cancelled() {
     assert_eq!(cancelled.status(), StatusCode::SEE_OTHER);
     let (_, page) = rig.get(&format!("/jobs/{job}")).await;
     assert!(page.contains("<b>cancelled") && !page.contains("data-events=") && !page.contains("Cancel this job"), "{page}");
-    assert!(rig.get(&format!("/jobs/{job}/cancel")).await.1.contains("has ended already"));
+    assert!(rig.get(&format!("/jobs/{job}/cancel")).await.1.contains("has already ended"));
 }
 
 #[tokio::test]
@@ -184,9 +178,9 @@ async fn an_analyst_sees_and_cancels_what_the_service_shows_and_cancels() {
     }
     let cancel = |job: &str| Request::post(format!("/jobs/{job}/cancel")).body(Body::empty()).unwrap();
     assert_eq!(rig.send_as(alice(), cancel(&others)).await.status(), StatusCode::NOT_FOUND);
-    assert!(!rig.job_registry.watch(&others, "bob").unwrap().borrow().state.ended());
+    assert!(!rig.job_registry.watch(&others, "bob").unwrap().borrow().state.has_ended());
     assert_eq!(rig.send_as(alice(), cancel(&job)).await.status(), StatusCode::SEE_OTHER);
-    assert!(rig.job_registry.watch(&job, "alice").unwrap().borrow().state.ended());
+    assert!(rig.job_registry.watch(&job, "alice").unwrap().borrow().state.has_ended());
     let (_, page) = rig.get("/").await;
     assert!(page.contains(&job) && page.contains(&others) && page.contains("/logout") && page.contains("Parties attached"));
 }
@@ -204,15 +198,15 @@ async fn what_is_not_there_is_not_found() {
     }
 }
 
-/// Issue: a page of a job with a million draws answers within 200 ms. A measurement: `cargo test --release -p conclave-coordinator
-/// million -- --ignored --nocapture`.
+/// Target: a page of a job with a million draws answers within 200 ms. A measurement: `cargo test --release -p
+/// conclave-coordinator million -- --ignored --nocapture`.
 #[tokio::test]
 #[ignore = "a measurement, for a quiet machine"]
 async fn a_page_of_a_million_draws() {
     let rig = Fixture::new();
     let job = rig.submit().await;
     let begin = Instant::now();
-    rig.job_registry.shown(&job, &Whose::Everybodys).unwrap().live.unwrap().take(&draws(250_000, false));
+    rig.job_registry.view(&job, &JobFilter::All).unwrap().live.unwrap().take(&draws(250_000, false));
     println!("1,000,000 draws of 10 parameters taken in {:?}", begin.elapsed());
     for from in [0, 8] {
         let begin = Instant::now();

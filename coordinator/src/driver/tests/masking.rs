@@ -1,4 +1,4 @@
-//! The roster's bytes, second keys, confirmations, and answers whose masks do not cancel: whose fault is named, and whose can't be.
+//! Rosters, second keys, confirmations and masks that do not cancel: which faults name a party, and which can't.
 #![allow(clippy::unwrap_used)]
 
 use std::time::SystemTime;
@@ -53,12 +53,12 @@ fn keyed() -> Masking {
     let (mut masking, authority) = (masking(), authority());
     for (party, name) in NAMES.iter().enumerate() {
         assert!(masking.make().unwrap().is_none(), "a roster before every key is there");
-        masking.keyed(party, Some(signed(&authority, name, &secret(party)))).unwrap();
+        masking.accept_key(party, Some(signed(&authority, name, &secret(party)))).unwrap();
     }
     masking
 }
 
-/// The roster of a masking that has one, and each party's keys with the others.
+/// Each party's pairwise keys under a masking's roster.
 fn keys(masking: &Masking) -> Vec<PairKeys> {
     let members = masking.keys.iter().flatten().map(|(_, member)| member.clone()).collect();
     let roster = Roster::new(JOB, DIGEST, 1, members).unwrap();
@@ -72,14 +72,14 @@ fn accepted(masking: &Masking, keys: &PairKeys) -> v1::RosterAccepted {
 }
 
 /// A masking that all have confirmed.
-fn standing() -> (Masking, Vec<PairKeys>) {
+fn confirmed() -> (Masking, Vec<PairKeys>) {
     let mut masking = keyed();
     masking.make().unwrap().unwrap();
     let keys = keys(&masking);
     for (party, own) in keys.iter().enumerate() {
         let said = accepted(&masking, own);
         let expected = if party == 2 { Confirmed::All } else { Confirmed::NotAll };
-        assert_eq!(masking.accepted(party, &said).unwrap(), expected);
+        assert_eq!(masking.confirm(party, &said).unwrap(), expected);
     }
     (masking, keys)
 }
@@ -93,8 +93,8 @@ fn the_roster_is_made_once_and_is_the_same_bytes_after_a_restart() {
     again.resume(&kept).unwrap();
     assert_eq!(again.digest(), masking.digest());
     assert_eq!(format!("{:?}", again.pieces()), format!("{:?}", masking.pieces()));
-    // A party comes with a renewed certificate for the same key: the roster that was kept goes out.
-    again.keyed(0, Some(signed(&authority(), "a", &secret(0)))).unwrap();
+    // A party attaches with a renewed certificate for the same key: the stored roster is sent.
+    again.accept_key(0, Some(signed(&authority(), "a", &secret(0)))).unwrap();
     assert_eq!(again.make().unwrap(), None);
     assert_eq!(format!("{:?}", again.pieces()), format!("{:?}", masking.pieces()));
     for broken in [&kept[1..], &kept[..kept.len() - 1], b"nonsense".as_slice()] {
@@ -106,27 +106,27 @@ fn the_roster_is_made_once_and_is_the_same_bytes_after_a_restart() {
 fn a_second_key_and_none_are_their_partys_fault() {
     let mut masking = keyed();
     let first = masking.keys[1].clone().unwrap().0;
-    masking.keyed(1, Some(first)).unwrap();
-    let second = masking.keyed(1, Some(signed(&authority(), "b", &secret(7)))).unwrap_err();
+    masking.accept_key(1, Some(first)).unwrap();
+    let second = masking.accept_key(1, Some(signed(&authority(), "b", &secret(7)))).unwrap_err();
     assert_eq!((second.code, second.party.as_deref()), (ErrorCode::Conflict, Some("b")));
-    let none = self::masking().keyed(1, None).unwrap_err();
+    let none = self::masking().accept_key(1, None).unwrap_err();
     assert_eq!((none.code, none.party.as_deref()), (ErrorCode::Policy, Some("b")));
-    let anothers = self::masking().keyed(1, Some(signed(&authority(), "c", &secret(1)))).unwrap_err();
+    let anothers = self::masking().accept_key(1, Some(signed(&authority(), "c", &secret(1)))).unwrap_err();
     assert_eq!((anothers.code, anothers.party.as_deref()), (ErrorCode::Unauthenticated, Some("b")));
 }
 
 #[test]
 fn a_confirmation_is_of_the_roster_that_was_sent_and_its_masks_cancel() {
-    let (masking, keys) = standing();
-    assert!((0..3).all(|party| masking.may_ask(party)));
-    // Another roster: whose it is can be told.
+    let (masking, keys) = confirmed();
+    assert!((0..3).all(|party| masking.can_ask(party)));
+    // A different roster: the party is named.
     let mut other = self::keyed();
     other.make().unwrap().unwrap();
     let mut said = accepted(&other, &keys[0]);
     said.digest[0] ^= 1;
-    let fault = other.accepted(0, &said).unwrap_err();
+    let fault = other.confirm(0, &said).unwrap_err();
     assert_eq!(fault.party.as_deref(), Some("a"), "{fault}");
-    // Masks that do not cancel: whose they are can't.
+    // Masks that do not cancel: no party can be named.
     for lane in 0..CONFIRMATION_LANES {
         let mut off = self::keyed();
         off.make().unwrap().unwrap();
@@ -134,12 +134,12 @@ fn a_confirmation_is_of_the_roster_that_was_sent_and_its_masks_cancel() {
         for (party, own) in keys.iter().enumerate() {
             let mut said = accepted(&off, own);
             said.confirm[lane] = said.confirm[lane].wrapping_add(u64::from(party == 1));
-            match (party, off.accepted(party, &said)) {
+            match (party, off.confirm(party, &said)) {
                 (2, Err(fault)) => assert!(fault.party.is_none() && fault.message.contains("do not cancel"), "{fault}"),
                 (_, heard) => assert_eq!(heard.unwrap(), Confirmed::NotAll),
             }
         }
-        assert!((0..3).all(|party| !off.may_ask(party)));
+        assert!((0..3).all(|party| !off.can_ask(party)));
     }
 }
 
@@ -157,9 +157,9 @@ fn round() -> Round {
     Round { iteration: 5, phase: Phase::Sampling, queries, opened: Opened::SumAlone }
 }
 
-/// What becomes of a round in which the second party's answer is changed before it leaves.
+/// Runs a round in which the second party's answer is changed before it is sent.
 fn asked(change: impl Fn(&mut Vec<i64>, &mut Option<Echo>)) -> (Members, Result<(), StopReason>) {
-    let (masking, keys) = standing();
+    let (masking, keys) = confirmed();
     let digest = masking.round_digest(&round()).unwrap();
     let names = NAMES.map(str::to_owned);
     let keys_of_all: Vec<v1::MaskKey> = masking.keys.iter().flatten().map(|(key, _)| key.clone()).collect();
@@ -172,7 +172,7 @@ fn asked(change: impl Fn(&mut Vec<i64>, &mut Option<Echo>)) -> (Members, Result<
     }
     members.ask(&round(), now());
     let spec = spec();
-    members.expect(RoundTerms::of(&round(), spec.build_model().as_ref(), &spec, std::iter::once(PrivacyUnit::default())));
+    members.set_terms(RoundTerms::of(&round(), spec.build_model().as_ref(), &spec, std::iter::once(PrivacyUnit::default())));
     for (party, own) in keys.iter().enumerate() {
         let masks = own.masks(&digest, 2);
         let (mut releases, mut echo) = (vec![cover(100 + party as i64, masks[0])], Some(Echo { digest, check: masks[1] }));
@@ -202,27 +202,28 @@ fn an_honest_round_opens_to_its_sum() {
     assert_eq!(totals.opened(0), [303]);
 }
 
-/// Garbage ends the job at the first round, and nobody is named: whose it is can't be told. No party is asked again, which it would pay for.
+/// Garbage ends the job at the first round. No party is named, because the faulty one can't be identified, and no party is asked
+/// and charged again.
 #[test]
 fn garbage_under_masks_ends_the_job_and_names_nobody() {
     type Change = fn(&mut Vec<i64>, &mut Option<Echo>);
     let changes: [(&str, Change); 3] = [
         ("a number of any size", |releases, _| releases[0] = releases[0].wrapping_add(1 << 62)),
         ("the least number", |releases, _| releases[0] = releases[0].wrapping_add(i64::MIN)),
-        ("a mask of nothing that is one off", |_, echo| {
+        ("a check lane that is off by one", |_, echo| {
             let echo = echo.as_mut().unwrap();
             echo.check = echo.check.wrapping_add(1);
         }),
     ];
     for (what, change) in changes {
         let (members, outcome) = asked(change);
-        // What the round has cost is spent, and nobody is waited for as the job ends.
-        assert!((0..3).all(|party| members.answered(party)), "{what}");
+        // The round's cost counts as spent, and no party is waited for as the job ends.
+        assert!((0..3).all(|party| members.has_answered(party)), "{what}");
         let fault = fault(outcome);
         assert!(fault.party.is_none() && fault.message.contains("do not cancel"), "{what}: {fault}");
         assert_eq!(fault.code, ErrorCode::Internal);
     }
-    // One that can be is let through: what every sum is off by one by, an owner's `verify` finds.
+    // A plausible number passes: an owner's `verify` finds that every sum is off by one.
     asked(|releases, _| releases[0] = releases[0].wrapping_add(1)).1.unwrap();
 }
 
@@ -233,5 +234,8 @@ fn an_answer_of_another_message_or_without_masks_is_its_partys_fault() {
     for change in changes {
         assert_eq!(fault(asked(change).1).party.as_deref(), Some("b"));
     }
-    assert!(covered(vec![1], Some(Echo { digest: DIGEST, check: 0 }), (1, None)).is_err(), "a mask where the job has none");
+    assert!(
+        with_check_lane(vec![1], Some(Echo { digest: DIGEST, check: 0 }), (1, None)).is_err(),
+        "a mask where the job has none"
+    );
 }

@@ -1,4 +1,4 @@
-//! What each word of a party does to a round, and which words end the job.
+//! Effects of a party's messages on a round, and the messages that end the job.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -36,8 +36,7 @@ fn answer(iteration: u64, releases: &[i64]) -> Message {
     Message::Answer { iteration, outcome: Ok(releases.to_vec()), echo: None }
 }
 
-/// A round of so many queries whose answers are single integers.
-/// A round of so many steps.
+/// A round of queries whose answers are single integers.
 fn asked(iteration: u64, queries: usize) -> Round {
     let noise = NoiseScale::from_units(1 << 20).unwrap();
     let query = |chain| Query { chain, kind: QueryKind::Ratio, from: vec![0.0], to: vec![0.3], noise };
@@ -77,7 +76,7 @@ fn a_silent_party_is_shown_whatever_the_clock_on_the_wall_says() {
     let mut members = members();
     let begun = Timestamp { ms: i64::MAX, ..Timestamp::now() };
     members.ask(&asked(5, 1), begun);
-    let after = |seconds| members.waits_for(0, Duration::from_secs(10), begun.at + Duration::from_secs(seconds));
+    let after = |seconds| members.wait_reason(0, Duration::from_secs(10), begun.at + Duration::from_secs(seconds));
     assert_eq!(after(9), None);
     assert!(after(10).is_some_and(|why| why.contains("round 5")));
 }
@@ -107,14 +106,14 @@ fn bad_answers_end_the_job_and_name_the_party() {
         |m| hear(m, 1, answer(5, &[1, 2])),
         |m| hear(m, 1, answer(6, &[1])),
         |m| {
-            m.expect(terms());
+            m.set_terms(terms());
             // Ten records of at most 0.5, and 64 noise scales.
             let greatest = 10 * (1_i64 << 31) + (64 << 20);
             hear(m, 0, answer(5, &[greatest])).unwrap();
             hear(m, 1, answer(5, &[greatest + 1]))
         },
         |m| {
-            m.expect(terms());
+            m.set_terms(terms());
             hear(m, 1, answer(5, &[i64::MIN]))
         },
         |m| hear(m, 1, Message::Malformed("an answer without a status".to_owned())),
@@ -171,7 +170,7 @@ fn another_reply_delay_is_no_change_of_what_a_party_holds() {
         members.ask(&asked(ms, 5), Timestamp::now());
         assert_eq!(members.held_back(0), expected.map(Duration::from_millis));
     }
-    // What is not heard as an opening tells no delay.
+    // A message that is not accepted as an opening reports no delay.
     let late = Some(AnswerDelay { least: Duration::from_millis(9), proposals: 4 });
     assert_eq!(hear(&mut members, 0, Message::Opened(PartyMetadata::rows(10), late, None)), Ok(PartyUpdate::Nothing));
     assert_eq!((members.held_back(0), members.held_back(1)), (None, None));

@@ -1,4 +1,4 @@
-//! The driver against parties of memory: honest ones, and ones that are late, repeat themselves, go away, refuse or lie.
+//! The driver against parties in memory: honest ones, and ones that are late, repeat themselves, disconnect, refuse or lie.
 #![allow(clippy::unwrap_used)]
 
 mod queue;
@@ -21,7 +21,7 @@ use super::*;
 use crate::bounds::Bounds;
 use crate::party_event::Message;
 use crate::party_registry::PartyRegistry;
-use crate::registry::{JobRegistry, Signed};
+use crate::registry::{JobRegistry, SignedSubmission};
 use crate::send_queue::{SendStream, send_queue};
 use crate::status::{State, Status};
 use crate::store::Store;
@@ -30,9 +30,12 @@ use tokio_stream::StreamExt;
 
 const RECORDS: u64 = 500;
 
-/// Whether a signature holds is for the service that takes a job in.
-fn signed() -> Signed {
-    Signed { job: uuid::Uuid::new_v4().to_string(), submission: v1::Submission { nonce: vec![7; 32], ..Default::default() } }
+/// A placeholder: the service that accepts a job checks its signature.
+fn signed() -> SignedSubmission {
+    SignedSubmission {
+        job: uuid::Uuid::new_v4().to_string(),
+        submission: v1::Submission { nonce: vec![7; 32], ..Default::default() },
+    }
 }
 
 fn spec(draws: u64) -> String {
@@ -56,7 +59,7 @@ delta = 1e-6
     )
 }
 
-/// A noised sum that depends on nothing but the query and the party: what a ledger in strict mode gives.
+/// A noised sum that depends only on the query and the party, as a ledger in strict mode returns.
 fn honest(party: &str, query: &v1::Query) -> Vec<i64> {
     let one = |p: &v1::Proposal| {
         let mut hash = DefaultHasher::new();
@@ -68,7 +71,7 @@ fn honest(party: &str, query: &v1::Query) -> Vec<i64> {
     query.proposals.iter().map(one).collect()
 }
 
-/// What a party answers to a query: any number of messages, in order.
+/// A party's replies to a query: any number of messages, in order.
 type Reply = Box<dyn FnMut(&v1::Query) -> Vec<Message> + Send>;
 
 fn answer(iteration: u64, releases: Vec<i64>) -> Message {
@@ -79,7 +82,7 @@ fn honestly(party: &'static str) -> Reply {
     Box::new(move |query| vec![answer(query.iteration, honest(party, query))])
 }
 
-/// Answers up to a round, and takes that one to the grave.
+/// Answers up to a round, and never answers that one.
 fn until(party: &'static str, round: u64) -> Reply {
     Box::new(move |query| match query.iteration < round {
         true => vec![answer(query.iteration, honest(party, query))],
@@ -87,13 +90,13 @@ fn until(party: &'static str, round: u64) -> Reply {
     })
 }
 
-/// What has gone to and fro, for the test to look at.
+/// Traffic recorded for the tests.
 #[derive(Default)]
 struct Seen {
-    /// Queries by party and iteration; each with the bits that were asked.
+    /// Bits of the queries asked, by party and iteration.
     asked: BTreeMap<(String, u64), BTreeSet<Vec<u64>>>,
     closed: Vec<(String, String)>,
-    /// Why streams were ended, by party.
+    /// Reasons why streams were ended, by party.
     ended: Vec<(String, String)>,
 }
 
@@ -129,7 +132,7 @@ impl Fixture {
         Self { folder, context, job_registry, seen: Arc::default() }
     }
 
-    /// Attaches a party whose replies are `reply`'s.
+    /// Attaches a party that replies with `reply`.
     fn attach(&self, name: &'static str, reply: Reply) -> Party {
         self.attach_with(name, RECORDS, reply)
     }
@@ -168,17 +171,17 @@ impl Fixture {
     }
 
     async fn ended(&self, job: &str) -> Status {
-        self.until(job, |status| status.state.ended()).await
+        self.until(job, |status| status.state.has_ended()).await
     }
 
-    /// Arrays of a job's store by path; not the root's attributes, which hold times.
+    /// Arrays of a job's store by path, without the root's attributes, which contain times.
     fn draws(&self, job: &str) -> BTreeMap<String, Vec<u8>> {
         let Ok(files) = StoreFiles::open(&self.job_registry.draws_of(job)) else { return BTreeMap::new() };
         let names = files.names().unwrap_or_default();
         names.into_iter().filter(|name| name != "zarr.json").map(|name| (name.clone(), files.read(&name).unwrap())).collect()
     }
 
-    /// Stops as on SIGTERM and starts again, after `meddle` with the store.
+    /// Stops as on SIGTERM and restarts after `meddle` has changed the store.
     async fn restart(self, meddle: impl FnOnce(&rusqlite::Connection)) -> Self {
         self.job_registry.close().await;
         self.context.store.close();
@@ -265,7 +268,7 @@ async fn a_job_runs_to_its_end() {
     // x in [-4, 4] is scaled to [-1, 1], so a unit of the prior's scale is 4 of the data's.
     let mean = |key: &str| result[key][0]["mean"].as_f64().unwrap();
     assert!((mean("posterior_original") - 4.0 * mean("posterior")).abs() < 1e-9);
-    // Every released ratio is in the fit, or counted as left out of it.
+    // Every released ratio is used in the fit, or counted as excluded.
     let surrogate = &result["surrogate"];
     assert_eq!(surrogate["answers"].as_u64().unwrap() + surrogate["answers_left_out"].as_u64().unwrap(), 620, "{surrogate}");
     assert_eq!(surrogate["parameters"].as_object().unwrap().is_empty(), surrogate["suppressed"].is_string(), "{surrogate}");
@@ -357,7 +360,7 @@ async fn a_party_that_hangs_is_named_and_asked_again_on_a_new_stream() {
     for hung in 1..=3 {
         let status = rig.until(&job, |s| s.waiting_reason.contains("b: connected, but round 20")).await;
         assert_eq!((status.state, &status.waiting_for[..]), (State::Paused, &["b".to_owned()][..]));
-        assert!(since == 0 || since == status.waiting_since_ms, "it goes on hanging over all its streams");
+        assert!(since == 0 || since == status.waiting_since_ms, "the wait continues across its streams");
         since = status.waiting_since_ms;
         while rig.seen.lock().unwrap().ended.len() < hung {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -390,11 +393,11 @@ async fn a_party_that_does_not_open_a_job_is_hastened_too_but_not_its_owner() {
     let _place = rig.context.party_registry.attach("b", queue.clone());
     rig.context.party_registry.deliver("b", &job, Message::Pending);
     rig.until(&job, |s| s.waiting_reason == "b: its owner has yet to decide").await;
-    // An owner may take as long as owners take.
+    // An owner has no time limit.
     assert!(tokio::time::timeout(HASTY.most * 2, queue.ended()).await.is_err());
 }
 
-/// A job of a model that parties of protocol 1 reckon otherwise.
+/// A job whose model parties of protocol 1 compute differently.
 fn poisson() -> String {
     spec(10)
         .replace("gaussian_mean\", outcome = \"x\", sd = 1.0", "poisson\", outcome = \"x\", predictors = [\"z\"]")
@@ -403,17 +406,17 @@ fn poisson() -> String {
 }
 
 #[tokio::test]
-async fn a_job_is_not_opened_at_a_party_that_reckons_it_otherwise() {
+async fn a_job_is_not_opened_at_a_party_that_computes_it_differently() {
     let rig = Fixture::new();
     let _a = rig.attach("a", honestly("a"));
     rig.context.store.seen("b", "test", 0);
     let (queue, mut outgoing) = send_queue();
-    let _place = rig.context.party_registry.attach("b", queue.speaking(1));
+    let _place = rig.context.party_registry.attach("b", queue.with_protocol(1));
     let job = rig.job_registry.submit(poisson(), "alice", signed()).await.unwrap();
     let fault = rig.ended(&job).await.fault.unwrap();
     assert_eq!((fault.code, fault.party.as_deref()), (ErrorCode::InvalidInput, Some("b")));
     assert!(fault.message.ends_with("upgrade both, and submit the job again"), "{fault}");
-    // What is alike in both is opened.
+    // A job that both protocols compute in the same way is opened.
     let other = rig.job_registry.submit(spec(10), "alice", signed()).await.unwrap();
     loop {
         match outgoing.next().await.unwrap().unwrap().body {
@@ -432,9 +435,9 @@ async fn a_job_waits_for_a_party_that_was_set_back_to_an_older_protocol() {
     rig.asked("b", 2).await;
     b.leave();
     let (queue, _outgoing) = send_queue();
-    let place = rig.context.party_registry.attach("b", queue.speaking(1));
+    let place = rig.context.party_registry.attach("b", queue.with_protocol(1));
     let status = rig.until(&job, |s| s.waiting_reason.contains("upgrade both")).await;
-    assert!(!status.state.ended() && status.waiting_for == ["b"], "{status:?}");
+    assert!(!status.state.has_ended() && status.waiting_for == ["b"], "{status:?}");
     rig.context.party_registry.detach("b", place.generation);
     let _b = rig.attach("b", honestly("b"));
     assert_eq!(rig.ended(&job).await.state, State::Finished);
@@ -456,7 +459,7 @@ async fn a_job_begun_by_an_earlier_version_is_not_continued_on_another_centre() 
     let status = rig.ended(&jobs.0).await;
     assert_eq!(status.state, State::Failed);
     assert!(status.fault.unwrap().message.contains("begun by an earlier version; submit it again"));
-    assert_eq!(rig.ended(&jobs.1).await.state, State::Finished, "a model that is reckoned alike goes on");
+    assert_eq!(rig.ended(&jobs.1).await.state, State::Finished, "a model that both compute alike continues");
 }
 
 #[tokio::test]
@@ -486,7 +489,7 @@ async fn a_party_that_breaks_the_protocol_ends_the_job_by_name() {
         |query| vec![answer(query.iteration, vec![1, 2]), answer(query.iteration, vec![1, 3])],
         |_| vec![Message::Malformed("an answer without a status".to_owned())],
         |query| vec![answer(query.iteration, vec![i64::MIN, 1])],
-        // 500 records at the steps of this walk, and noise: some 2^41.
+        // 500 records at this walk's steps, plus noise, give about 2^41.
         |query| vec![answer(query.iteration, vec![1, 1 << 50])],
     ];
     for act in broken {
@@ -500,7 +503,7 @@ async fn a_party_that_breaks_the_protocol_ends_the_job_by_name() {
         let job = rig.job_registry.submit(spec(100), "alice", signed()).await.unwrap();
         let status = rig.ended(&job).await;
         assert_eq!(status.state, State::Failed);
-        // What was drawn before, and what it cost, are there for summary, report and extension.
+        // Earlier draws and their cost are available to summary, report and extension.
         let result = result(&status);
         assert_eq!((&result["stopped_by"], result["draws_per_chain"].as_u64()), (&"failure".into(), Some(status.draws)));
         assert!(status.draws > 0 && result["continuation"]["states"][0][0].is_number(), "{result}");
@@ -516,7 +519,7 @@ fn refusing_at(party: &'static str, round: u64, status: AnswerStatus) -> Reply {
     })
 }
 
-/// A full disk at one party is no end for the others: the job waits for that one, by name, and goes on where it was.
+/// A full disk at one party does not end the job for the others: it waits for that party, by name, and then continues.
 #[tokio::test]
 async fn a_party_that_halts_pauses_the_job_and_changes_nothing() {
     let expected = undisturbed(200).await;
@@ -527,7 +530,7 @@ async fn a_party_that_halts_pauses_the_job_and_changes_nothing() {
     let status = rig.until(&job, |s| s.state == State::Paused).await;
     assert_eq!((status.waiting_for, status.fault), (vec!["b".to_owned()], None));
     assert!(status.waiting_reason.contains("b: it has stopped answering") && status.waiting_reason.contains("start it again"));
-    // Mended, and started again.
+    // Repaired and restarted.
     b.leave();
     let _b = rig.attach("b", honestly("b"));
     let status = rig.ended(&job).await;
@@ -570,12 +573,12 @@ async fn a_refusal_ends_the_job_and_the_others_hear_of_it() {
     let job = rig.job_registry.submit(spec(1000), "alice", signed()).await.unwrap();
     let fault = rig.ended(&job).await.fault.unwrap();
     assert_eq!((fault.code, fault.party.as_deref()), (ErrorCode::Policy, Some("b")));
-    let told = async {
+    let notified = async {
         while !rig.seen.lock().unwrap().closed.iter().any(|(party, reason)| party == "a" && reason.contains('b')) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(5), told).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(5), notified).await.unwrap();
 }
 
 #[tokio::test]
@@ -635,28 +638,28 @@ async fn a_job_that_waits_can_be_cancelled() {
 }
 
 #[tokio::test]
-async fn an_end_is_told_to_a_party_that_was_away() {
+async fn a_party_that_was_away_is_notified_of_an_end() {
     let rig = Fixture::new();
     let (_a, b) = (rig.attach("a", honestly("a")), rig.attach("b", until("b", 5)));
     let job = rig.job_registry.submit(spec(10), "alice", signed()).await.unwrap();
     rig.asked("b", 5).await;
     b.leave();
     assert_eq!(rig.job_registry.cancel(&job, "alice").await.unwrap().state, State::Cancelled);
-    let told = async |rig: &Fixture, party: &str| {
+    let notified = async |rig: &Fixture, party: &str| {
         let end = (party.to_owned(), "cancelled".to_owned());
         while !rig.seen.lock().unwrap().closed.contains(&end) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    told(&rig, "a").await;
+    notified(&rig, "a").await;
     assert_eq!(rig.seen.lock().unwrap().closed.len(), 1);
     let b = rig.attach("b", honestly("b"));
-    told(&rig, "b").await;
+    notified(&rig, "b").await;
     b.leave();
     // And after a restart.
     let rig = rig.restart(|_| ()).await;
     let _b = rig.attach("b", honestly("b"));
-    told(&rig, "b").await;
+    notified(&rig, "b").await;
 }
 
 #[tokio::test]

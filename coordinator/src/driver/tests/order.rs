@@ -1,4 +1,5 @@
-//! Nobody but the first is asked or owes anything before it has answered; and who comes first is who has the least left, near the end alone.
+//! The others are neither asked nor awaited before the first has answered; the first has the smallest remaining budget, and is
+//! chosen only near the end.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -38,26 +39,30 @@ fn answered(members: &mut Members, party: usize) -> PartyUpdate {
 }
 
 fn turns(members: &Members) -> Vec<usize> {
-    (0..3).filter(|party| members.has_its_turn(*party)).collect()
+    (0..3).filter(|party| members.can_be_asked(*party)).collect()
 }
 
 #[test]
 fn others_are_asked_once_the_first_has_answered() {
     let mut members = members();
-    members.begin_with(Some(1));
+    members.ask_first(Some(1));
     assert_eq!(turns(&members), [1]);
-    assert_eq!((0..3).filter(|party| members.owes(*party)).collect::<Vec<_>>(), [1], "who is not asked owes nothing");
-    // However long the first takes, nobody else is waited for.
+    assert_eq!(
+        (0..3).filter(|party| members.is_awaited(*party)).collect::<Vec<_>>(),
+        [1],
+        "a party that is not asked is not awaited"
+    );
+    // However long the first takes, no other party is waited for.
     let later = Timestamp { at: Timestamp::now().at + Duration::from_secs(3600), ..Timestamp::now() };
-    assert_eq!((0..3).filter(|party| members.waits_for(*party, Duration::ZERO, later.at).is_some()).collect::<Vec<_>>(), [1]);
-    assert!(!members.turn_of_others(0, later), "one that was not asked has not answered");
+    assert_eq!((0..3).filter(|party| members.wait_reason(*party, Duration::ZERO, later.at).is_some()).collect::<Vec<_>>(), [1]);
+    assert!(!members.admit_others(0, later), "one that was not asked has not answered");
     assert_eq!(answered(&mut members, 1), PartyUpdate::Answered);
-    assert!(members.turn_of_others(1, later));
-    assert!(!members.turn_of_others(1, later), "others' turn begins once");
+    assert!(members.admit_others(1, later));
+    assert!(!members.admit_others(1, later), "the others are admitted once");
     assert_eq!(turns(&members), [0, 1, 2]);
     // Their time begins when they are asked.
-    assert_eq!((0..3).filter(|party| members.waits_for(*party, Duration::from_secs(1), later.at).is_some()).count(), 0);
-    assert_eq!([members.owes(0), members.owes(1), members.owes(2)], [true, false, true]);
+    assert_eq!((0..3).filter(|party| members.wait_reason(*party, Duration::from_secs(1), later.at).is_some()).count(), 0);
+    assert_eq!([members.is_awaited(0), members.is_awaited(1), members.is_awaited(2)], [true, false, true]);
     assert_eq!([answered(&mut members, 0), answered(&mut members, 2)], [PartyUpdate::Answered, PartyUpdate::Answered]);
     assert_eq!(members.complete(), Some(5));
 }
@@ -65,13 +70,13 @@ fn others_are_asked_once_the_first_has_answered() {
 #[test]
 fn without_a_first_all_are_asked_at_once() {
     let mut members = members();
-    members.begin_with(None);
+    members.ask_first(None);
     assert_eq!(turns(&members), [0, 1, 2]);
     assert_eq!(answered(&mut members, 2), PartyUpdate::Answered);
-    assert!(!members.turn_of_others(2, Timestamp::now()));
+    assert!(!members.admit_others(2, Timestamp::now()));
 }
 
-/// Persons of up to two records pay four times what rows pay: they come to their end first.
+/// Persons with up to two records pay four times what rows pay, so their budget is exhausted first.
 #[test]
 fn who_has_the_least_left_comes_first_and_near_the_end_alone() {
     let spec = JobSpec::parse(
@@ -83,15 +88,15 @@ fn who_has_the_least_left_comes_first_and_near_the_end_alone() {
     let persons = PrivacyUnit::person(Adjacency::Replace, 2).unwrap();
     let metadata = [PartyMetadata::rows(10), PartyMetadata::new(persons, 10), PartyMetadata::rows(10)];
     let mut spending = Spending::new(&metadata);
-    assert_eq!(spending.least_left(1000), None, "nothing was asked yet");
+    assert_eq!(spending.party_with_least_budget(1000), None, "nothing was asked yet");
     spending.add(&round(), model.as_ref(), &spec).unwrap();
     let (_, each) = spending.of(1);
     let others = spending.of(0).1.units;
     assert!(each.units > 2 * others, "{} and {others}", each.units);
-    // After one round, so much is left that four more, three more, and fewer fit.
-    assert_eq!(spending.least_left(5 * each.units), None);
-    assert_eq!(spending.least_left(4 * each.units), None);
-    assert_eq!(spending.least_left(4 * each.units - 1), Some(1));
-    assert_eq!(spending.least_left(each.units), Some(1));
-    assert_eq!(spending.least_left(0), Some(0), "of those who have nothing left, any");
+    // After one round, the remaining budget fits four more rounds, then three, then fewer.
+    assert_eq!(spending.party_with_least_budget(5 * each.units), None);
+    assert_eq!(spending.party_with_least_budget(4 * each.units), None);
+    assert_eq!(spending.party_with_least_budget(4 * each.units - 1), Some(1));
+    assert_eq!(spending.party_with_least_budget(each.units), Some(1));
+    assert_eq!(spending.party_with_least_budget(0), Some(0), "any of the parties without remaining budget");
 }

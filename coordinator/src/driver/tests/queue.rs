@@ -1,9 +1,9 @@
-//! Jobs wait for their turn: with a place, fair between analysts, and for parties that have no room.
+//! The queue: places, fairness between analysts, and parties without room.
 
 use super::*;
 
 fn rig(bounds: Bounds) -> Fixture {
-    // However slow the machine, a party that takes its time is not shown as one that is waited for.
+    // Long enough that a slow machine never shows a party as waited for.
     let limits = Limits { shown: Duration::from_secs(600), ..Limits::default() };
     Fixture::bounded(tempfile::tempdir().unwrap(), limits, bounds)
 }
@@ -12,7 +12,7 @@ async fn submit(rig: &Fixture, analyst: &str) -> String {
     rig.job_registry.submit(spec(10), analyst, signed()).await.unwrap()
 }
 
-/// State and place of each of these jobs.
+/// Places of these jobs.
 fn places(rig: &Fixture, jobs: &[(&str, &String)]) -> Vec<u32> {
     let place = |(analyst, job): &(&str, &String)| {
         let status = rig.job_registry.watch(job, analyst).unwrap().borrow().clone();
@@ -35,16 +35,16 @@ async fn jobs_beyond_the_bound_wait_in_turns_and_know_their_places() {
         rig.until(job, |s| s.state == State::Running).await;
     }
     let waiting = [("alice", &alices[2]), ("alice", &alices[3]), ("bob", &bobs[0]), ("bob", &bobs[1])];
-    // Two of alice's run, so that both of bob's come before her others.
+    // Two of alice's jobs run, so both of bob's come before her others.
     assert_eq!(places(&rig, &waiting), [3, 4, 1, 2]);
     rig.job_registry.cancel(&alices[0], "alice").await.unwrap();
     let mut status = rig.job_registry.watch(&bobs[0], "bob").unwrap();
     let begun = tokio::time::timeout(Duration::from_secs(10), status.wait_for(|s| s.state == State::Running)).await;
     assert_eq!(begun.unwrap().unwrap().place, 0);
-    // Of each one runs, and bob was served last.
+    // One job of each runs, and bob was served last.
     assert_eq!(places(&rig, &waiting[..2]), [1, 3]);
     assert_eq!(places(&rig, &waiting[3..]), [2]);
-    // Whoever waits can be cancelled without a turn, and makes room in the queue.
+    // A waiting job can be cancelled without a turn, and makes room in the queue.
     let cancelled = rig.job_registry.cancel(&alices[2], "alice").await.unwrap();
     assert_eq!((cancelled.state, cancelled.iteration), (State::Cancelled, 0));
     let moved = async {
@@ -55,7 +55,7 @@ async fn jobs_beyond_the_bound_wait_in_turns_and_know_their_places() {
     tokio::time::timeout(Duration::from_secs(10), moved).await.unwrap();
 }
 
-/// Many more jobs than run at once: none fails for that, each has its turn, and the queue outlives a restart.
+/// Many more jobs than run at once: none fails, each gets its turn, and the queue survives a restart.
 #[tokio::test]
 async fn many_jobs_at_once_all_end() {
     let first = rig(Bounds { running: 16, ..Bounds::default() });
@@ -71,16 +71,17 @@ async fn many_jobs_at_once_all_end() {
     for job in &jobs {
         assert_eq!(rig.ended(job).await.state, State::Finished);
     }
-    // Their texts are on disk, and there for who asks.
+    // Their job files are on disk, and available on request.
     while rig.job_registry.texts_in_memory() > 0 {
-        // The last driver is about to be done.
+        // The last driver is about to finish.
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(rig.job_registry.source(&jobs[0], "alice").unwrap(), spec(10));
-    assert_eq!(&*rig.job_registry.shown_to(&jobs[79], "alice").unwrap().source, spec(10).as_str());
+    assert_eq!(&*rig.job_registry.view_for(&jobs[79], "alice").unwrap().source, spec(10).as_str());
 }
 
-/// What a party has no room for goes back into the queue, holds no place elsewhere meanwhile, and is asked for again by itself.
+/// A job that a party has no room for returns to the queue, holds no place elsewhere meanwhile, and is retried without a new
+/// request.
 #[tokio::test]
 async fn a_party_without_room_sends_a_job_back_into_the_queue() {
     let rig = rig(Bounds::default());
@@ -105,7 +106,8 @@ async fn a_party_without_room_sends_a_job_back_into_the_queue() {
     assert_eq!(closed, 2, "it was closed at the other party while it waited");
 }
 
-/// One analyst's jobs that wait for a party, or for an owner's word, keep nobody else's from running; nor do more and more of them begin.
+/// An analyst's jobs that wait for a party, or for an owner's decision, do not block other analysts; nor do ever more of them
+/// begin.
 #[tokio::test]
 async fn a_job_that_stands_still_takes_no_turn() {
     let rig = rig(Bounds { running: 1, ..Bounds::default() });
@@ -126,12 +128,12 @@ async fn a_job_that_stands_still_takes_no_turn() {
 }
 
 #[tokio::test]
-async fn an_analyst_has_so_many_jobs_and_others_are_none_of_them() {
+async fn an_analyst_has_a_limit_of_unfinished_jobs_apart_from_other_analysts() {
     let rig = rig(Bounds { unfinished: 2, ..Bounds::default() });
     let (_a, _b) = (rig.attach("a", honestly("a")), rig.attach("b", until("b", 5)));
     let (first, _) = (submit(&rig, "alice").await, submit(&rig, "alice").await);
     let fault = rig.job_registry.submit(spec(10), "alice", signed()).await.unwrap_err();
-    assert!(fault.code == ErrorCode::Policy && fault.message.contains("2 jobs that have not ended"), "{fault}");
+    assert!(fault.code == ErrorCode::Policy && fault.message.contains("2 unfinished jobs"), "{fault}");
     submit(&rig, "bob").await;
     rig.job_registry.cancel(&first, "alice").await.unwrap();
     submit(&rig, "alice").await;

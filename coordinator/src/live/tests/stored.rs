@@ -1,12 +1,12 @@
-//! Ended jobs' chains, read from stores of draws on disk.
+//! Chains of ended jobs, read from their stores on disk.
 #![allow(clippy::unwrap_used)]
 use serde_json::Map;
 
 use super::*;
 use conclave_draws::zarr::{DrawStore, Row};
 
-/// A store of three chains of two parameters, and some warm-up before.
-fn store(root: &Path, draws: usize) -> Request {
+/// A store of three chains of two parameters, after some warm-up.
+fn store(root: &Path, draws: usize) -> ReadRequest {
     let parameters = vec!["intercept".to_owned(), "age/10".to_owned()];
     let mut store = DrawStore::create(root, 3, &parameters, &Map::new()).unwrap();
     let row = |i: usize, warmup| {
@@ -16,13 +16,13 @@ fn store(root: &Path, draws: usize) -> Request {
     (0..30).for_each(|i| store.push(&row(i, true)));
     (0..3 * draws).for_each(|i| store.push(&row(i, false)));
     store.flush().unwrap();
-    Request { job: root.display().to_string(), root: root.to_owned(), chains: 3, parameters }
+    ReadRequest { job: root.display().to_string(), root: root.to_owned(), chains: 3, parameters }
 }
 
-async fn settled(stored: &Stored, request: &Request) -> Found {
+async fn settled(stored: &StoredChains, request: &ReadRequest) -> ReadState {
     loop {
         match stored.chains(request.clone()).await {
-            Found::Reading => {}
+            ReadState::Reading => {}
             found => return found,
         }
     }
@@ -31,39 +31,39 @@ async fn settled(stored: &Stored, request: &Request) -> Found {
 #[tokio::test]
 async fn what_is_on_disk_is_shown_as_if_it_had_been_watched() {
     let folder = tempfile::tempdir().unwrap();
-    let stored = Stored::default();
+    let stored = StoredChains::default();
     let request = store(&folder.path().join("j.zarr"), 2500);
-    let Found::Chains(live) = settled(&stored, &request).await else { panic!("unreadable") };
+    let ReadState::Chains(live) = settled(&stored, &request).await else { panic!("unreadable") };
     let view = live.view(0..9).unwrap();
     assert_eq!((view.warmup, view.parameters.len(), view.chains.as_slice()), (false, 2, &[(2500, 0.5); 3][..]));
     assert_eq!(view.parameters[1].traces[2].range(), (-7499.0, -2.0));
     assert!((view.parameters[0].summary().mean - 3749.5).abs() < 1e-9);
     // It is read once.
     std::fs::remove_dir_all(&request.root).unwrap();
-    assert!(matches!(settled(&stored, &request).await, Found::Chains(again) if Arc::ptr_eq(&again, &live)));
+    assert!(matches!(settled(&stored, &request).await, ReadState::Chains(again) if Arc::ptr_eq(&again, &live)));
 }
 
 #[tokio::test]
 async fn only_a_few_jobs_are_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let stored = Stored::default();
-    let requests: Vec<Request> = (0..=KEPT).map(|i| store(&folder.path().join(format!("{i}.zarr")), 5)).collect();
+    let stored = StoredChains::default();
+    let requests: Vec<ReadRequest> = (0..=KEPT).map(|i| store(&folder.path().join(format!("{i}.zarr")), 5)).collect();
     for request in &requests {
-        assert!(matches!(settled(&stored, request).await, Found::Chains(_)));
+        assert!(matches!(settled(&stored, request).await, ReadState::Chains(_)));
     }
     requests.iter().for_each(|request| std::fs::remove_dir_all(&request.root).unwrap());
-    assert!(matches!(settled(&stored, &requests[KEPT]).await, Found::Chains(_)));
-    // What is read makes room at the look after.
+    assert!(matches!(settled(&stored, &requests[KEPT]).await, ReadState::Chains(_)));
+    // A finished read makes room at the next view.
     assert_eq!(stored.jobs.lock().unwrap().len(), KEPT);
-    assert!(matches!(settled(&stored, &requests[0]).await, Found::Unreadable(_)));
+    assert!(matches!(settled(&stored, &requests[0]).await, ReadState::Unreadable(_)));
 }
 
-/// Pages of more jobs than are kept, each looked at again and again while one job at a time is read.
+/// Pages of more jobs than are kept, viewed repeatedly while one job at a time is read.
 #[tokio::test]
-async fn as_many_jobs_as_are_looked_at_are_read_in_the_end() {
+async fn all_jobs_that_are_viewed_are_read_in_the_end() {
     let folder = tempfile::tempdir().unwrap();
-    let stored = Stored::default();
-    let requests: Vec<Request> = (0..3 * KEPT).map(|i| store(&folder.path().join(format!("{i}.zarr")), 5)).collect();
+    let stored = StoredChains::default();
+    let requests: Vec<ReadRequest> = (0..3 * KEPT).map(|i| store(&folder.path().join(format!("{i}.zarr")), 5)).collect();
     // Nothing is read yet.
     let turn = Arc::clone(&stored.turns).acquire_owned().await.unwrap();
     let readings: Vec<_> = requests.iter().map(|request| stored.reading(request.clone())).collect();
@@ -73,7 +73,7 @@ async fn as_many_jobs_as_are_looked_at_are_read_in_the_end() {
     for (reading, request) in readings.iter().zip(&requests) {
         let mut found = reading.found.clone();
         assert!(
-            matches!(*found.wait_for(|found| !matches!(found, Found::Reading)).await.unwrap(), Found::Chains(_)),
+            matches!(*found.wait_for(|found| !matches!(found, ReadState::Reading)).await.unwrap(), ReadState::Chains(_)),
             "{request:?}"
         );
     }
@@ -82,14 +82,14 @@ async fn as_many_jobs_as_are_looked_at_are_read_in_the_end() {
 }
 
 #[tokio::test]
-async fn a_damaged_store_is_named_and_read_again_once_mended() {
+async fn a_damaged_store_is_named_and_read_again_once_repaired() {
     let folder = tempfile::tempdir().unwrap();
-    let stored = Stored::default();
+    let stored = StoredChains::default();
     let request = store(&folder.path().join("j.zarr"), 1500);
     let chunk = request.root.join("posterior").join(conclave_draws::zarr::encode("age/10", 1)).join("c/2/1");
     let whole = std::fs::read(&chunk).unwrap();
     let said = async || match settled(&stored, &request).await {
-        Found::Unreadable(words) => words,
+        ReadState::Unreadable(words) => words,
         found => panic!("{found:?}"),
     };
     std::fs::write(&chunk, &whole[..100]).unwrap();
@@ -98,8 +98,8 @@ async fn a_damaged_store_is_named_and_read_again_once_mended() {
     std::fs::remove_file(&chunk).unwrap();
     assert!(said().await.contains("c/2/1 cannot be read"));
     std::fs::write(&chunk, whole).unwrap();
-    assert!(matches!(settled(&stored, &request).await, Found::Chains(_)));
-    // A store of another job's shape.
-    let other = Request { job: "other".to_owned(), chains: 4, ..request };
-    assert!(matches!(settled(&stored, &other).await, Found::Unreadable(words) if words.contains("differ in shape")));
+    assert!(matches!(settled(&stored, &request).await, ReadState::Chains(_)));
+    // A store with another job's shape.
+    let other = ReadRequest { job: "other".to_owned(), chains: 4, ..request };
+    assert!(matches!(settled(&stored, &other).await, ReadState::Unreadable(words) if words.contains("differ in shape")));
 }

@@ -36,7 +36,7 @@ fn rounds(store: &Store, job: &str) -> Vec<LoggedRound> {
     all
 }
 
-/// Jobs and releases are nobody's on the machine but the coordinator's, whatever the umask, and also where an earlier version left them open.
+/// Jobs and releases are private to the coordinator's user, whatever the umask, even if an earlier version left them open.
 #[test]
 #[cfg(unix)]
 fn a_store_is_its_users_alone() {
@@ -94,7 +94,7 @@ fn a_job_and_its_log_survive() {
     assert_eq!(loaded.parties.into_iter().collect::<Vec<_>>(), ["a"]);
 }
 
-/// A store of the build before has no column for the protocol, and its jobs were taken in under protocol 1.
+/// A store of the previous build has no column for the protocol, and its jobs were accepted under protocol 1.
 #[test]
 fn a_store_of_protocol_1_is_taken_over() {
     let folder = tempfile::tempdir().unwrap();
@@ -120,7 +120,7 @@ fn an_end_is_recorded() {
     let (store, _) = Store::open(&path).unwrap();
     store.insert_job(new_job("j1"));
     let fault = Fault::new(ErrorCode::Budget, "no budget left").at_party("b");
-    store.end_job(Ended {
+    store.end_job(JobEnd {
         id: "j1".to_owned(),
         state: "failed",
         run: RunEnd {
@@ -181,7 +181,7 @@ fn a_failed_write_stops_the_log() {
     assert!(rounds(&store, "j1").is_empty());
 }
 
-/// What SQLite's own check leaves out (the bytes of values) is no 4 KiB long without a page's head among it.
+/// SQLite's own check skips the bytes of values, but no 4 KiB of them lack a page's head.
 #[test]
 fn four_kibibytes_flipped_anywhere_are_noticed_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
@@ -208,7 +208,7 @@ fn four_kibibytes_flipped_anywhere_are_noticed_at_the_start() {
         let error = Store::open(&path).unwrap_err();
         let (kind, words) = (matches!(error, StoreError::Damaged { .. } | StoreError::Foreign { .. }), error.to_string());
         assert!(kind && words.contains("c.sqlite") && words.contains("newest backup"), "{at}: {words}");
-        assert_eq!(std::fs::read(&path).unwrap(), bytes, "{at}: it is left as it is");
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "{at}: it is left unchanged");
     }
     std::fs::write(&path, &whole).unwrap();
     assert_eq!(Store::open(&path).unwrap().1.jobs.len(), 6);

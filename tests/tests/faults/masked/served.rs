@@ -62,7 +62,7 @@ fn shown(cluster: &Cluster, job: &str) -> Vec<u8> {
         (&owner, &at, "masked"),
         (&owner, "/audit.svg", "<svg"),
         (&operator, "/", job),
-        (&operator, &at, "Answers leave masked"),
+        (&operator, &at, "Answers are masked"),
         (&of_party, "/metrics", "conclave_party_releases"),
         (&of_coordinator, "/metrics", "conclave_coordinator_rounds_total"),
     ] {

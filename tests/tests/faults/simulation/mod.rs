@@ -206,7 +206,7 @@ fn a_party_that_answers_afresh_is_found() {
 fn a_driver_that_asks_another_proposal_is_found() {
     // What a masked answer is of can be told from it: the coordinator names who was asked, or has answered, something else.
     let [_, masked] = is_found(Mutant::AnotherProposal, 40);
-    assert!(masked.contains("sent an answer to another message than it was asked"), "{masked}");
+    assert!(masked.contains("sent an answer to a different message from the one that it was asked"), "{masked}");
 }
 
 #[test]

@@ -1,14 +1,14 @@
-//! A store without its thread, for tests: what is to be written waits until the test, or a barrier, has it committed.
+//! A store without its thread, for tests: commands wait until the test, or a barrier, has them committed.
 //!
-//! With the thread, a process that dies loses whatever had gathered and was not committed yet: some of the last commands, depending on
-//! the moment. Here the test says which.
+//! With the thread, a process that dies loses the commands that were not committed yet: some of the last ones, depending on the
+//! moment. Here the test decides which.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rusqlite::Connection;
 
-use super::command::{Command, TakeCommands};
+use super::command::{Command, CommandSink};
 use super::commits::Commits;
 use super::connection::{connect, take_lock};
 use super::error::StoreError;
@@ -16,15 +16,15 @@ use super::handle::{Shared, Store};
 use super::read::{self, Loaded};
 use super::write::commit;
 
-/// The connection with what waits to be written; `None` once closed.
+/// The connection and the waiting commands; `None` once closed.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct DeferredCommands {
     path: PathBuf,
     failure: Arc<OnceLock<StoreError>>,
     waiting: Mutex<Option<(Connection, Vec<Command>)>>,
 }
 
-impl TakeCommands for Held {
+impl CommandSink for DeferredCommands {
     fn take(&self, command: Command) -> bool {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((_, commands)) = waiting.as_mut() else { return false };
@@ -42,8 +42,8 @@ impl TakeCommands for Held {
     }
 }
 
-impl Held {
-    /// Commits so many of the commands that wait, in their order.
+impl DeferredCommands {
+    /// Commits the next `count` of the waiting commands, in order.
     pub(crate) fn commit_next(&self, count: usize) {
         self.write(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner), count);
     }
@@ -59,25 +59,29 @@ impl Held {
         };
         for command in group {
             if let Command::Barrier(done) = command {
-                // Whoever asked may have stopped waiting.
+                // The caller may have stopped waiting.
                 let _ = done.send(outcome.clone());
             }
         }
     }
 }
 
-/// As [`Store::open`], but nothing is committed before a barrier or [`Held::commit_next`].
+/// Opens a store like [`Store::open`], but commits nothing before a barrier or [`DeferredCommands::commit_next`].
 ///
 /// # Errors
-/// As [`Store::open`].
-pub(crate) fn open(path: &Path) -> Result<(Store, Loaded, Arc<Held>), StoreError> {
+/// The errors of [`Store::open`].
+pub(crate) fn open(path: &Path) -> Result<(Store, Loaded, Arc<DeferredCommands>), StoreError> {
     let lock = take_lock(path)?;
     let connection = connect(path)?;
     let failed = |message: String| StoreError::Failed { path: path.to_owned(), message };
     let loaded = read::load(&connection).map_err(|e| failed(e.to_string()))?;
     let failure = Arc::new(OnceLock::new());
-    let held = Held { path: path.to_owned(), failure: Arc::clone(&failure), waiting: Mutex::new(Some((connection, Vec::new()))) };
-    let (held, commits) = (Arc::new(held), Commits::default());
+    let deferred = DeferredCommands {
+        path: path.to_owned(),
+        failure: Arc::clone(&failure),
+        waiting: Mutex::new(Some((connection, Vec::new()))),
+    };
+    let (deferred, commits) = (Arc::new(deferred), Commits::default());
     let shared = Shared { path: path.to_owned(), failure, writer: Mutex::new(None), commits, _lock: lock };
-    Ok((Store::new(shared, Arc::clone(&held) as Arc<dyn TakeCommands>), loaded, held))
+    Ok((Store::new(shared, Arc::clone(&deferred) as Arc<dyn CommandSink>), loaded, deferred))
 }
