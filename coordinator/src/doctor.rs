@@ -9,7 +9,7 @@ use conclave_ops::check::{port_free, writable};
 use conclave_ops::disk::{database_bytes, free_bytes, in_words};
 use conclave_ops::doctor::Finding;
 use conclave_ops::files::folder_of;
-use conclave_proto::tls::{IdentityDir, days_until, ends_soon};
+use conclave_proto::tls::{IdentityDir, days_until, is_expiring};
 
 use crate::config::Config;
 use crate::driver::Job;
@@ -54,20 +54,20 @@ fn identity(config: &Config) -> Finding {
     if let Err(fault) = identity.check_at(now) {
         return Finding::fail(CODE, fault.to_string(), "have it renewed: docs/operator.md, Renewal and revocation");
     }
-    let expires = match identity.expires() {
+    let expires = match identity.expiry() {
         Ok(expires) => expires,
         Err(fault) => return Finding::fail(CODE, fault.to_string(), ISSUE),
     };
     let (own, ca) = (days_until(expires.certificate, now), days_until(expires.ca, now));
     let found = format!("{}: its certificate ends in {own} days, the CA in {ca}", identity.identity());
-    if ends_soon(expires.certificate, now) {
+    if is_expiring(expires.certificate, now) {
         return Finding::warn(
             CODE,
             found,
             "conclave ca request --renew, and have the request signed before then: no restart is needed",
         );
     }
-    if ends_soon(expires.ca, now) {
+    if is_expiring(expires.ca, now) {
         return Finding::warn(CODE, found, "ask for the next CA's certificate, and put both into ca.pem of every member");
     }
     Finding::ok(CODE, found)

@@ -216,7 +216,7 @@ impl Members {
 
     /// For how long a party holds back its answer to the round being asked, where it has told.
     pub(super) fn held_back(&self, party: usize) -> Option<Duration> {
-        Some(self.list[party].delay?.of(self.asked?.length))
+        Some(self.list[party].delay?.for_length(self.asked?.length))
     }
 
     /// Takes in the terms of the queries of the round being asked.

@@ -106,7 +106,7 @@ impl Members {
         let stream = handshake(self.credentials.gate().acceptor(), stream).await?;
         let chain = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
         let leaf = chain.first().ok_or("no certificate")?;
-        let member = PeerIdentity::of_certificate(leaf).map_err(|fault: Fault| fault.message)?;
+        let member = PeerIdentity::from_certificate(leaf).map_err(|fault: Fault| fault.message)?;
         let connection = Connection::new(stream, self.credentials.connections().enter(member, chain));
         drop(waiting);
         // An error means that the server has stopped.

@@ -50,5 +50,5 @@ impl Host for PageHost {
 
 /// The analyst whose certificate this is, as `Jobs` knows analysts.
 fn analyst_of(leaf: &rustls_pki_types::CertificateDer<'_>) -> Option<PeerIdentity> {
-    PeerIdentity::of_certificate(leaf).and_then(|peer| peer.require(Role::Analyst)).ok()
+    PeerIdentity::from_certificate(leaf).and_then(|peer| peer.require(Role::Analyst)).ok()
 }
