@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use conclave_draws::zarr::StoreFiles;
-use conclave_ops::check::{port_free, writable};
-use conclave_ops::disk::{database_bytes, free_bytes, in_words};
+use conclave_ops::check::{check_port, check_writable};
+use conclave_ops::disk::{database_bytes, format_bytes, free_bytes};
 use conclave_ops::doctor::Finding;
-use conclave_ops::files::folder_of;
+use conclave_ops::files::parent_folder;
 use conclave_proto::tls::{IdentityDir, days_until, is_expiring};
 
 use crate::config::Config;
@@ -87,7 +87,7 @@ fn daemon(config: &Config) -> Finding {
     match health_of(&config.store) {
         Ok(state) => Finding::ok(CODE, format!("serves on {}, process {}", state.address, state.pid)),
         Err(Unwell::NotServing(why)) => Finding::fail(CODE, why, "see its log; mend the cause, and restart it"),
-        Err(Unwell::NotRunning(_)) => match port_free(config.listen) {
+        Err(Unwell::NotRunning(_)) => match check_port(config.listen) {
             Ok(free) => Finding::skipped(CODE, format!("the coordinator does not run; {free}")),
             Err(taken) => Finding::fail(CODE, taken, "two programs can't listen on one address"),
         },
@@ -102,7 +102,7 @@ fn store(config: &Config) -> Vec<Finding> {
     }
     match inspect(&config.store) {
         Ok((jobs, rounds)) => {
-            let size = in_words(database_bytes(&config.store));
+            let size = format_bytes(database_bytes(&config.store));
             vec![Finding::ok("store", format!("{path} is whole: {jobs} jobs, {rounds} rounds, {size}")), draws(config)]
         }
         Err(e @ StoreError::Damaged { .. }) => vec![
@@ -139,7 +139,7 @@ fn draws(config: &Config) -> Finding {
             Err(e) => damaged.push(format!("{}: {e}", path.display())),
         }
     }
-    let found = format!("{kept} ended jobs have their draws in {}, {}", config.draws.display(), in_words(bytes));
+    let found = format!("{kept} ended jobs have their draws in {}, {}", config.draws.display(), format_bytes(bytes));
     let found = if gone > 0 { format!("{found}; those of {gone} are not kept any more") } else { found };
     match (damaged.as_slice(), config.keep_draws_days) {
         ([first, ..], _) => Finding::fail(
@@ -161,11 +161,11 @@ fn readable(path: &Path) -> Result<(), String> {
 
 fn disk(config: &Config) -> Vec<Finding> {
     const CODE: &str = "disk";
-    let store = folder_of(&config.store);
+    let store = parent_folder(&config.store);
     let existing = |path: &Path| path.ancestors().find(|path| path.exists()).map(Path::to_owned);
     let mut findings = Vec::new();
     for (folder, what) in [(store, "the store"), (config.draws.as_path(), "draws")] {
-        if let Err(fault) = writable(folder) {
+        if let Err(fault) = check_writable(folder) {
             findings.push(Finding::fail(CODE, fault, "the coordinator's user must be able to write there"));
             continue;
         }
@@ -173,7 +173,7 @@ fn disk(config: &Config) -> Vec<Finding> {
             findings.push(Finding::skipped(CODE, format!("how much room {} has can't be told", folder.display())));
             continue;
         };
-        let found = format!("{} free for {what} in {}", in_words(free), folder.display());
+        let found = format!("{} free for {what} in {}", format_bytes(free), folder.display());
         findings.push(match free {
             0..LEAST => Finding::fail(CODE, found, "make room: a full disk fails the store, and no job goes on"),
             LEAST..LITTLE => {
@@ -206,7 +206,7 @@ fn permissions(config: &Config) -> Vec<Finding> {
             Finding::fail(CODE, format!("{path} can be read or replaced by others (mode {mode:03o})"), format!("{remedy} {path}"))
         }));
     }
-    for folder in [folder_of(&config.store), config.identity.as_path()] {
+    for folder in [parent_folder(&config.store), config.identity.as_path()] {
         findings.extend(mode(folder).filter(|mode| mode & 0o002 != 0).map(|mode| {
             let path = folder.display();
             let found = format!("everybody on this machine may replace files in {path} (mode {mode:03o})");

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use conclave_common::query::Draw;
-use conclave_ops::{Latest, Summary};
+use conclave_ops::{RecentDurations, Summary};
 use conclave_pages::plot::{self, Sample, Trace};
 
 /// Columns of a trace, where not so many traces are kept that they get fewer.
@@ -22,8 +22,8 @@ const BATCH: usize = 64;
 pub(crate) struct Live {
     chains: AtomicUsize,
     phase: Mutex<Option<PhaseTraces>>,
-    rounds: Latest<3>,
-    replies: Vec<Latest<3>>,
+    rounds: RecentDurations<3>,
+    replies: Vec<RecentDurations<3>>,
 }
 
 /// What the time of a round was made up of, from the round before on.
@@ -76,8 +76,8 @@ pub(crate) struct ParameterView {
 impl Live {
     /// Of a job with so many chains and parties, before its first draw.
     pub(crate) fn new(chains: usize, parties: usize) -> Self {
-        let replies = (0..parties).map(|_| Latest::default()).collect();
-        Self { chains: AtomicUsize::new(chains), phase: Mutex::default(), rounds: Latest::default(), replies }
+        let replies = (0..parties).map(|_| RecentDurations::default()).collect();
+        Self { chains: AtomicUsize::new(chains), phase: Mutex::default(), rounds: RecentDurations::default(), replies }
     }
 
     /// Of a job that leaves the number of its chains open, once it is known.
@@ -126,7 +126,7 @@ impl Live {
     /// and whatever it did for the answer lies within.
     pub(crate) fn replied(&self, party: usize, took: Duration, held: Option<Duration>) {
         if let Some(times) = self.replies.get(party) {
-            times.note(match held {
+            times.record(match held {
                 Some(held) => [held.min(took), took.saturating_sub(held), Duration::ZERO],
                 None => [Duration::ZERO, Duration::ZERO, took],
             });
@@ -135,7 +135,7 @@ impl Live {
 
     /// A round is complete.
     pub(crate) fn round(&self, time: RoundTime) {
-        self.rounds.note([time.proposing, time.booking, time.waiting]);
+        self.rounds.record([time.proposing, time.booking, time.waiting]);
     }
 
     /// The latest rounds: the parts as in [`RoundTime`].

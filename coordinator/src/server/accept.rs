@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use conclave_ops::source::Source;
+use conclave_ops::source::SourceHost;
 use conclave_proto::error::Fault;
 use conclave_proto::identity::PeerIdentity;
 use tokio::net::{TcpListener, TcpStream};
@@ -150,7 +150,7 @@ impl<H: Host> Door<H> {
         while self.received.try_join_next().is_some() {}
         let Ok(address) = stream.peer_addr() else { return 1 };
         let from = address.ip();
-        let (id, crowded) = with(&self.pending, |pending| pending.enter(Source::of(from)));
+        let (id, crowded) = with(&self.pending, |pending| pending.enter(SourceHost::at(from)));
         if crowded {
             self.complaints.note("a stranger's connection was dropped for a newer one", &from);
         }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
-use conclave_ops::files::closed_to;
+use conclave_ops::files::check_closed_to;
 use conclave_proto::error::Fault;
 use conclave_proto::identity::Role;
 use conclave_proto::revoked::{RevokedFile, RevokedList};
@@ -56,7 +56,7 @@ impl Credentials {
     /// As [`Self::load`]; [`RunError::Input`] where others may read the key.
     pub(crate) fn of(config: &Config) -> Result<Self, RunError> {
         // A group may read it: of a key that comes as a container's secret, the daemon is not the owner.
-        closed_to(0o027, &config.identity.join("key.pem")).map_err(RunError::Input)?;
+        check_closed_to(0o027, &config.identity.join("key.pem")).map_err(RunError::Input)?;
         Self::load(&config.identity, config.revoked.as_deref())
     }
 

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use conclave_ops::source::Source;
+use conclave_ops::source::SourceHost;
 use conclave_ops::web::{Member, PageConnections, Peer};
 use conclave_proto::identity::{PeerIdentity, Role};
 use tokio::net::{TcpListener, TcpStream};
@@ -27,16 +27,16 @@ impl Host for PageHost {
         let gate = self.credentials.gate();
         let stream = handshake(gate.pages(), stream).await?;
         let chain = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
-        let peer = |member| Peer { source: Source::of(from), hosts: Arc::clone(gate.hosts()), member };
+        let peer = |member| Peer { source: SourceHost::at(from), hosts: Arc::clone(gate.hosts()), member };
         let Some((analyst, leaf)) = chain.first().and_then(|leaf| Some((analyst_of(leaf)?, leaf.to_vec()))) else {
-            self.page_connections.hold(stream, peer(None), Some(Box::new(waiting))).await;
+            self.page_connections.serve(stream, peer(None), Some(Box::new(waiting))).await;
             return Ok(());
         };
         drop(waiting);
         let member = Member { name: analyst.name.clone(), certificate: leaf };
         let mut place = self.credentials.connections().enter(analyst, chain);
         tokio::select! {
-            () = self.page_connections.hold(stream, peer(Some(member)), None) => {}
+            () = self.page_connections.serve(stream, peer(Some(member)), None) => {}
             // Whether sent or dropped: the register wants it gone.
             _ = &mut place.cut => {}
         }
