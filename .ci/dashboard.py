@@ -56,7 +56,7 @@ class Looker:
         self.page.goto(address)
         self.page.get_by_label("Token").fill("wrong")
         self.page.get_by_role("button", name="Open").click()
-        self.page.get_by_text("That is not the token").wait_for()
+        self.page.get_by_text("Wrong token.").wait_for()
         self.page.on("pageerror", lambda e: self.errors.append(str(e)))
         self.page.on("request", lambda r: r.url.startswith(address) or self.errors.append(f"asked elsewhere: {r.url}"))
         self.page.get_by_label("Token").fill(token)

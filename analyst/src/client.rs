@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use clap::Args;
 use conclave_proto::error::Fault;
 use conclave_proto::identity::Role;
-use conclave_proto::tls::{IdentityDir, connect, days_until, ends_soon};
+use conclave_proto::tls::{IdentityDir, connect, days_until, is_expiring};
 use conclave_proto::v1::jobs_client::JobsClient;
 use tonic::transport::Channel;
 
@@ -55,14 +55,14 @@ impl Connection {
 
 /// A line on standard error from 30 days before the certificate or the CA ends. What can't be read is for the dial to refuse.
 fn warn_of_expiry(identity: &IdentityDir) {
-    let Ok(expires) = identity.expires() else { return };
+    let Ok(expires) = identity.expiry() else { return };
     let (now, folder) = (SystemTime::now(), identity.folder().display());
-    if ends_soon(expires.certificate, now) {
+    if is_expiring(expires.certificate, now) {
         let days = days_until(expires.certificate, now);
         note!(
             "conclave: your certificate in {folder} ends in {days} days; `conclave ca request --renew --out {folder}` asks for a new one"
         );
-    } else if ends_soon(expires.ca, now) {
+    } else if is_expiring(expires.ca, now) {
         let days = days_until(expires.ca, now);
         note!("conclave: the consortium's CA in {folder} ends in {days} days; ask for its new ca.pem");
     }

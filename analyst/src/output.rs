@@ -15,7 +15,7 @@ pub(crate) use say;
 /// Prints a line on standard error.
 macro_rules! note {
     ($($text:tt)*) => {
-        conclave_ops::terminal::tell(&format_args!($($text)*))
+        conclave_ops::terminal::print_error(&format_args!($($text)*))
     };
 }
 pub(crate) use note;
@@ -23,10 +23,10 @@ pub(crate) use note;
 /// Prints one line.
 pub(crate) fn line(text: Arguments<'_>) {
     // There is nobody left to tell.
-    let _ = terminal::say(&text);
+    let _ = terminal::print(&text);
 }
 
 /// Prints one JSON object.
 pub(crate) fn say_json(object: &dyn Display) {
-    let _ = terminal::say_json(object);
+    let _ = terminal::print_json(object);
 }

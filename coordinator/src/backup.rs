@@ -7,7 +7,7 @@ use std::fs::{File, FileTimes};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use conclave_ops::files::{folder_of, private_folder};
+use conclave_ops::files::{create_private_folder, parent_folder};
 
 use crate::config::Config;
 use crate::driver::Job;
@@ -48,7 +48,7 @@ pub(crate) fn backup(config: &Config, to: &Path) -> Result<BackupCounts, RunErro
         std::fs::remove_dir_all(&draft).map_err(|e| failed(&draft, e))?;
     }
     let (store, draws) = (draft.join("coordinator.sqlite"), draft.join("draws"));
-    private_folder(&draft).and_then(|()| private_folder(&draws)).map_err(|e| failed(&draft, e))?;
+    create_private_folder(&draft).and_then(|()| create_private_folder(&draws)).map_err(|e| failed(&draft, e))?;
     let stored = |e: crate::store::StoreError| RunError::System(e.to_string());
     copy(&config.store, &store).map_err(stored)?;
     let (jobs, rounds) = inspect(&store).map_err(stored)?;
@@ -64,7 +64,7 @@ pub(crate) fn backup(config: &Config, to: &Path) -> Result<BackupCounts, RunErro
         }
     }
     std::fs::rename(&draft, to).map_err(|e| failed(to, e))?;
-    File::open(folder_of(to)).and_then(|folder| folder.sync_all()).map_err(|e| failed(to, e))?;
+    File::open(parent_folder(to)).and_then(|folder| folder.sync_all()).map_err(|e| failed(to, e))?;
     Ok(copied)
 }
 
@@ -77,7 +77,7 @@ fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
         file.set_times(FileTimes::new().set_modified(modified))?;
         return file.sync_all();
     }
-    private_folder(to)?;
+    create_private_folder(to)?;
     for entry in std::fs::read_dir(from)? {
         let name = entry?.file_name();
         copy_all(&from.join(&name), &to.join(&name))?;

@@ -4,8 +4,8 @@ use std::fs::{File, TryLockError};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use conclave_ops::check::{Checks, port_free, writable};
-use conclave_ops::files::regular;
+use conclave_ops::check::{Checks, check_port, check_writable};
+use conclave_ops::files::check_regular;
 use conclave_proto::tls::IdentityDir;
 
 use crate::config::Config;
@@ -23,17 +23,17 @@ pub(crate) fn check(path: &Path) -> Checks {
         }
     };
     checks.good("config", format!("{}: every key is known", path.display()));
-    checks.found("identity", identity(&config));
+    checks.add_result("identity", identity(&config));
     let running = is_running(&config.store);
     if running {
         checks.note("listen", format!("{} was not tried: a coordinator is running on this store", config.listen));
     } else {
-        checks.found("listen", port_free(config.listen));
+        checks.add_result("listen", check_port(config.listen));
     }
-    checks.found("store", store(&config.store, running));
-    checks.found("draws", writable(&config.draws));
-    checks.metrics(config.ops.metrics, running);
-    checks.pages("dashboard", config.dashboard, running);
+    checks.add_result("store", store(&config.store, running));
+    checks.add_result("draws", check_writable(&config.draws));
+    checks.check_metrics(config.ops.metrics, running);
+    checks.check_pages("dashboard", config.dashboard, running);
     if let Some(address) = config.dashboard.filter(|address| !address.ip().is_loopback()) {
         checks.note(
             "dashboard",
@@ -57,7 +57,7 @@ fn is_running(store: &Path) -> bool {
 
 fn store(path: &Path, running: bool) -> Result<String, String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let place = writable(folder)?;
+    let place = check_writable(folder)?;
     if !path.exists() {
         return Ok(format!("{} will be created; {place}", path.display()));
     }
@@ -82,7 +82,7 @@ fn store(path: &Path, running: bool) -> Result<String, String> {
 /// to read, may create files beside it.
 fn header_ids(path: &Path) -> std::io::Result<Option<(u32, u32)>> {
     let mut header = Vec::new();
-    regular(path)?;
+    check_regular(path)?;
     File::open(path)?.take(100).read_to_end(&mut header)?;
     let number = |at: usize| Some(u32::from_be_bytes(*header.get(at..at + 4)?.first_chunk()?));
     Ok(header.starts_with(b"SQLite format 3\0").then(|| Some((number(68)?, number(60)?))).flatten())

@@ -107,10 +107,10 @@ impl Config {
             .listen
             .parse()
             .map_err(|_| format!("`listen` = \"{}\" is not an address with a port, such as \"0.0.0.0:443\"", raw.listen))?;
-        let dashboard = raw.dashboard.map(|address| web::address("dashboard", &address)).transpose()?;
+        let dashboard = raw.dashboard.map(|address| web::parse_address("dashboard", &address)).transpose()?;
         let dashboard_tls = raw.dashboard_tls.unwrap_or_else(|| dashboard.is_some_and(|address| !address.ip().is_loopback()));
         if let Some(address) = dashboard.filter(|_| !dashboard_tls) {
-            web::loopback_only("dashboard", address)
+            web::check_loopback("dashboard", address)
                 .map_err(|refused| format!("{refused}; or remove `dashboard_tls` to serve it over TLS"))?;
         }
         let bounds = Bounds::default();

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use conclave_ops::files::private_folder;
+use conclave_ops::files::create_private_folder;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -43,7 +43,8 @@ impl Coordinator {
             StoreError::Foreign { .. } => RunError::Input(e.to_string()),
             e => RunError::System(e.to_string()),
         })?;
-        private_folder(&config.draws).map_err(|e| RunError::Input(format!("`draws` = {}: {e}", config.draws.display())))?;
+        create_private_folder(&config.draws)
+            .map_err(|e| RunError::Input(format!("`draws` = {}: {e}", config.draws.display())))?;
         // Absolute, so that the path in a result is valid in any working directory.
         let draws = std::path::absolute(&config.draws).unwrap_or_else(|_| config.draws.clone());
         let unusable = |e: std::io::Error| RunError::System(format!("can't listen on {}: {e}", config.listen));

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use conclave_draws::zarr::StoreFiles;
-use conclave_ops::check::{port_free, writable};
-use conclave_ops::disk::{database_bytes, free_bytes, in_words};
+use conclave_ops::check::{check_port, check_writable};
+use conclave_ops::disk::{database_bytes, format_bytes, free_bytes};
 use conclave_ops::doctor::Finding;
-use conclave_ops::files::folder_of;
-use conclave_proto::tls::{IdentityDir, days_until, ends_soon};
+use conclave_ops::files::parent_folder;
+use conclave_proto::tls::{IdentityDir, days_until, is_expiring};
 
 use crate::config::Config;
 use crate::driver::Job;
@@ -58,20 +58,20 @@ fn identity(config: &Config) -> Finding {
     if let Err(fault) = identity.check_at(now) {
         return Finding::fail(CODE, fault.to_string(), "renew it: see docs/operator.md, Renewal and revocation");
     }
-    let expires = match identity.expires() {
+    let expires = match identity.expiry() {
         Ok(expires) => expires,
         Err(fault) => return Finding::fail(CODE, fault.to_string(), ISSUE),
     };
     let (own, ca) = (days_until(expires.certificate, now), days_until(expires.ca, now));
     let found = format!("{}: its certificate expires in {own} days, the CA in {ca} days", identity.identity());
-    if ends_soon(expires.certificate, now) {
+    if is_expiring(expires.certificate, now) {
         return Finding::warn(
             CODE,
             found,
             "run conclave ca request --renew and have the request signed before then; no restart is needed",
         );
     }
-    if ends_soon(expires.ca, now) {
+    if is_expiring(expires.ca, now) {
         return Finding::warn(CODE, found, "obtain the next CA's certificate, and put both into ca.pem of every member");
     }
     Finding::ok(CODE, found)
@@ -91,7 +91,7 @@ fn daemon(config: &Config) -> Finding {
     match health_of(&config.store) {
         Ok(state) => Finding::ok(CODE, format!("serves on {}, process {}", state.address, state.pid)),
         Err(HealthProblem::NotServing(why)) => Finding::fail(CODE, why, "see its log, fix the cause and restart it"),
-        Err(HealthProblem::NotRunning(_)) => match port_free(config.listen) {
+        Err(HealthProblem::NotRunning(_)) => match check_port(config.listen) {
             Ok(free) => Finding::skipped(CODE, format!("the coordinator is not running; {free}")),
             Err(taken) => Finding::fail(CODE, taken, "two programs can't listen on one address"),
         },
@@ -106,7 +106,7 @@ fn store(config: &Config) -> Vec<Finding> {
     }
     match inspect(&config.store) {
         Ok((jobs, rounds)) => {
-            let size = in_words(database_bytes(&config.store));
+            let size = format_bytes(database_bytes(&config.store));
             vec![Finding::ok("store", format!("{path} is intact: {jobs} jobs, {rounds} rounds, {size}")), draws(config)]
         }
         Err(e @ StoreError::Damaged { .. }) => vec![
@@ -143,7 +143,7 @@ fn draws(config: &Config) -> Finding {
             Err(e) => damaged.push(format!("{}: {e}", path.display())),
         }
     }
-    let found = format!("{kept} ended jobs have their draws in {}, {}", config.draws.display(), in_words(bytes));
+    let found = format!("{kept} ended jobs have their draws in {}, {}", config.draws.display(), format_bytes(bytes));
     let found = if gone > 0 { format!("{found}; the draws of {gone} more are no longer kept") } else { found };
     match (damaged.as_slice(), config.keep_draws_days) {
         ([first, ..], _) => Finding::fail(
@@ -165,11 +165,11 @@ fn readable(path: &Path) -> Result<(), String> {
 
 fn disk(config: &Config) -> Vec<Finding> {
     const CODE: &str = "disk";
-    let store = folder_of(&config.store);
+    let store = parent_folder(&config.store);
     let existing = |path: &Path| path.ancestors().find(|path| path.exists()).map(Path::to_owned);
     let mut findings = Vec::new();
     for (folder, what) in [(store, "the store"), (config.draws.as_path(), "draws")] {
-        if let Err(fault) = writable(folder) {
+        if let Err(fault) = check_writable(folder) {
             findings.push(Finding::fail(CODE, fault, "the coordinator's user must be able to write there"));
             continue;
         }
@@ -177,7 +177,7 @@ fn disk(config: &Config) -> Vec<Finding> {
             findings.push(Finding::skipped(CODE, format!("the free space of {} is unknown", folder.display())));
             continue;
         };
-        let found = format!("{} free for {what} in {}", in_words(free), folder.display());
+        let found = format!("{} free for {what} in {}", format_bytes(free), folder.display());
         findings.push(match free {
             0..LEAST => Finding::fail(CODE, found, "free some space: a full disk fails the store and stops every job"),
             LEAST..LITTLE => {
@@ -210,7 +210,7 @@ fn permissions(config: &Config) -> Vec<Finding> {
             Finding::fail(CODE, format!("{path} can be read or replaced by others (mode {mode:03o})"), format!("{remedy} {path}"))
         }));
     }
-    for folder in [folder_of(&config.store), config.identity.as_path()] {
+    for folder in [parent_folder(&config.store), config.identity.as_path()] {
         findings.extend(mode(folder).filter(|mode| mode & 0o002 != 0).map(|mode| {
             let path = folder.display();
             let found = format!("every user of this machine can replace files in {path} (mode {mode:03o})");

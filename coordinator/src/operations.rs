@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use conclave_ops::Endpoint;
 use conclave_ops::state::{self, StateFile};
-use conclave_ops::web::{Healthy, Over, Site};
+use conclave_ops::web::{HealthCheck, Site, Transport};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use tonic_health::server::HealthReporter;
@@ -41,8 +41,8 @@ impl Prepared {
         };
         let site = match config.dashboard {
             Some(address) => {
-                let over = if config.dashboard_tls { Over::Tls } else { Over::Plain };
-                let bound = Site::bind("dashboard", address, &config.dashboard_token, &config.dashboard_hosts, over).await;
+                let transport = if config.dashboard_tls { Transport::Tls } else { Transport::Plain };
+                let bound = Site::bind("dashboard", address, &config.dashboard_token, &config.dashboard_hosts, transport).await;
                 Some(bound.map_err(RunError::System)?)
             }
             None => None,
@@ -69,10 +69,10 @@ impl Prepared {
         tasks.spawn(retention::watch(self.config.clone()));
         if let Some(site) = self.site {
             let (pages, health) = (dashboard::pages(health.job_registry.clone(), context.party_registry.clone()), health.clone());
-            let healthy: Healthy = Arc::new(move || health.now().is_ok());
-            match site.over() {
-                Over::Plain => drop(tasks.spawn(site.serve(pages, healthy))),
-                Over::Tls => {
+            let healthy: HealthCheck = Arc::new(move || health.now().is_ok());
+            match site.transport() {
+                Transport::Plain => drop(tasks.spawn(site.serve(pages, healthy))),
+                Transport::Tls => {
                     let (listener, page_connections) = site.into_parts(pages, healthy);
                     tasks.spawn(server::serve_pages(listener, page_connections, credentials));
                 }

@@ -23,7 +23,7 @@ pub(crate) async fn watch(file: PathBuf, mut config: Config, mut reloads: Reload
         if !changed.is_empty() {
             tracing::warn!("the configuration has been read again; these keys require a restart: {}", changed.join(", "));
         }
-        level.read_again("coordinator", &mut config.ops.level, new.ops.level);
+        level.reload("coordinator", &mut config.ops.level, new.ops.level);
         match Credentials::of(&config) {
             Ok(_) => tracing::info!("certificates and revocations can be read; changes take effect within a second"),
             Err(error) => tracing::error!("{error}"),

@@ -447,7 +447,7 @@ async fn a_party_is_welcomed_with_the_newest_protocol_that_both_speak_or_refused
     for ((oldest, newest), said) in [
         ((PROTOCOL + 1, PROTOCOL + 2), &*too_new),
         ((0, OLDEST_PROTOCOL - 1), &*too_old),
-        ((PROTOCOL + 3, PROTOCOL + 2), "which is no range"),
+        ((PROTOCOL + 3, PROTOCOL + 2), "empty protocol range"),
     ] {
         let mut party = consortium.party_of("a", hello(oldest, newest)).await;
         let fault = from_status(&party.next().await.unwrap_err());

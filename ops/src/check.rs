@@ -1,4 +1,4 @@
-//! What `--check` finds: one line per thing, and whether the daemon could start. Looking changes nothing.
+//! Results of `--check`: one line per checked item, and whether the daemon could start. Checks change nothing.
 
 use std::fmt;
 use std::net::{SocketAddr, TcpListener};
@@ -6,41 +6,41 @@ use std::path::Path;
 
 use serde::Serialize;
 
-/// How a thing was found.
+/// The outcome of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// As it must be.
+    /// The item is in order.
     Good,
-    /// Not wrong, and worth knowing.
+    /// The item is in order, with a remark.
     Note,
-    /// The daemon would not start, or not work.
+    /// The daemon would not start or not work.
     Fault,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Line {
-    /// The thing, mostly by its key in the configuration.
+    /// The checked item, usually a key of the configuration.
     pub thing: &'static str,
-    /// How it was found.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What was found, with the remedy where something is wrong.
+    /// The finding, with the remedy for a fault.
     pub says: String,
 }
 
-/// Everything that was looked at, in order.
+/// The results of all checks, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(transparent)]
 pub struct Checks(pub Vec<Line>);
 
 impl Checks {
-    /// Adds a thing as it must be.
+    /// Adds an item in order.
     pub fn good(&mut self, thing: &'static str, says: impl Into<String>) {
         self.0.push(Line { thing, outcome: Outcome::Good, says: says.into() });
     }
 
-    /// Adds something to know.
+    /// Adds a remark.
     pub fn note(&mut self, thing: &'static str, says: impl Into<String>) {
         self.0.push(Line { thing, outcome: Outcome::Note, says: says.into() });
     }
@@ -50,37 +50,37 @@ impl Checks {
         self.0.push(Line { thing, outcome: Outcome::Fault, says: says.into() });
     }
 
-    /// Adds what a look gave: what it says where all is well, else the fault.
-    pub fn found<E: fmt::Display>(&mut self, thing: &'static str, found: Result<String, E>) {
-        match found {
+    /// Adds the result of a check: its finding on success, else the fault.
+    pub fn add_result<E: fmt::Display>(&mut self, thing: &'static str, result: Result<String, E>) {
+        match result {
             Ok(says) => self.good(thing, says),
             Err(fault) => self.fault(thing, fault.to_string()),
         }
     }
 
-    /// Adds whether a page of metrics could be served, where one is asked for; `running` where the daemon runs already and has
+    /// Checks that the metrics could be served, if they are configured. `running` is true if the daemon already runs and holds
     /// the address itself.
-    pub fn metrics(&mut self, address: Option<SocketAddr>, running: bool) {
+    pub fn check_metrics(&mut self, address: Option<SocketAddr>, running: bool) {
         let Some(address) = address else { return };
         if !address.ip().is_loopback() {
-            self.note("metrics", format!("{address} can be reached by others, and asks for no password"));
+            self.note("metrics", format!("{address} can be reached by others and requires no password"));
         }
         match running {
-            true => self.note("metrics", format!("{address} is not tried: the daemon runs")),
-            false => self.found("metrics", port_free(address)),
+            true => self.note("metrics", format!("{address} was not checked: the daemon is running")),
+            false => self.add_result("metrics", check_port(address)),
         }
     }
 
-    /// Adds whether pages for people could be served under a key, where they are asked for.
-    pub fn pages(&mut self, key: &'static str, address: Option<SocketAddr>, running: bool) {
+    /// Checks that the web pages of a key could be served, if they are configured.
+    pub fn check_pages(&mut self, key: &'static str, address: Option<SocketAddr>, running: bool) {
         match address {
             None => {}
-            Some(address) if running => self.note(key, format!("{address} is not tried: the daemon runs")),
-            Some(address) => self.found(key, port_free(address)),
+            Some(address) if running => self.note(key, format!("{address} was not checked: the daemon is running")),
+            Some(address) => self.add_result(key, check_port(address)),
         }
     }
 
-    /// How many faults there are.
+    /// Returns the number of faults.
     pub fn faults(&self) -> usize {
         self.0.iter().filter(|line| line.outcome == Outcome::Fault).count()
     }
@@ -88,55 +88,55 @@ impl Checks {
 
 impl fmt::Display for Checks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let wide = self.0.iter().map(|line| line.thing.len()).max().unwrap_or_default();
+        let width = self.0.iter().map(|line| line.thing.len()).max().unwrap_or_default();
         for Line { thing, outcome, says } in &self.0 {
             let word = match outcome {
                 Outcome::Good => "good ",
                 Outcome::Note => "note ",
                 Outcome::Fault => "FAULT",
             };
-            writeln!(f, "{word}  {thing:wide$}  {says}")?;
+            writeln!(f, "{word}  {thing:width$}  {says}")?;
         }
         Ok(())
     }
 }
 
-/// Whether an address can be listened on: it is taken for a moment.
+/// Checks that an address can be listened on, by listening for a moment.
 ///
 /// # Errors
-/// A sentence that names the address.
-pub fn port_free(address: SocketAddr) -> Result<String, String> {
-    let can = TcpListener::bind(address).map(|_| format!("{address} is free"));
-    can.map_err(|e| format!("can't listen on {address} ({e}): stop what listens there, or choose another port"))
+/// A message that names the address.
+pub fn check_port(address: SocketAddr) -> Result<String, String> {
+    let bound = TcpListener::bind(address).map(|_| format!("{address} is free"));
+    bound.map_err(|e| format!("can't listen on {address} ({e}): stop the program that listens there, or choose another port"))
 }
 
-/// Whether files can be made and replaced in a folder; where there is none yet, in the one that it would be made in.
+/// Checks that files can be created and replaced in a folder, or in its closest existing ancestor.
 ///
 /// # Errors
-/// A sentence that names the folder.
-pub fn writable(folder: &Path) -> Result<String, String> {
+/// A message that names the folder.
+pub fn check_writable(folder: &Path) -> Result<String, String> {
     let absolute = std::path::absolute(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let there = absolute.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
-    if !there.is_dir() {
-        return Err(format!("{} is a file, and a folder is needed", there.display()));
+    let existing = absolute.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    if !existing.is_dir() {
+        return Err(format!("{} is a file, but must be a folder", existing.display()));
     }
-    if !may_write(there) {
-        return Err(format!("{} can't be written by this user: change its owner or its mode", there.display()));
+    if !is_writable(existing) {
+        return Err(format!("{} is not writable by this user: change its owner or its mode", existing.display()));
     }
-    Ok(match there == absolute {
-        true => format!("{} can be written", absolute.display()),
-        false => format!("{} will be made", absolute.display()),
+    Ok(match existing == absolute {
+        true => format!("{} is writable", absolute.display()),
+        false => format!("{} will be created", absolute.display()),
     })
 }
 
 #[cfg(unix)]
-fn may_write(folder: &Path) -> bool {
+fn is_writable(folder: &Path) -> bool {
     use rustix::fs::{Access, access};
     access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
 #[cfg(not(unix))]
-fn may_write(folder: &Path) -> bool {
+fn is_writable(folder: &Path) -> bool {
     std::fs::metadata(folder).is_ok_and(|found| !found.permissions().readonly())
 }
 
@@ -149,7 +149,7 @@ mod tests {
     fn lines_and_the_count_of_faults() {
         let mut checks = Checks::default();
         checks.good("config", "read");
-        checks.found("identity", Err::<String, _>("has expired"));
+        checks.add_result("identity", Err::<String, _>("has expired"));
         assert_eq!(checks.faults(), 1);
         assert_eq!(checks.to_string(), "good   config    read\nFAULT  identity  has expired\n");
         let json = serde_json::to_value(&checks).unwrap();
@@ -160,14 +160,14 @@ mod tests {
     fn ports_and_folders() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap();
-        assert!(port_free(address).unwrap_err().contains(&address.to_string()));
+        assert!(check_port(address).unwrap_err().contains(&address.to_string()));
         drop(taken);
-        port_free(address).unwrap();
+        check_port(address).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        assert!(writable(folder.path()).unwrap().contains("can be written"));
-        assert!(writable(&folder.path().join("a/b")).unwrap().contains("will be made"));
+        assert!(check_writable(folder.path()).unwrap().contains("is writable"));
+        assert!(check_writable(&folder.path().join("a/b")).unwrap().contains("will be created"));
         assert!(!folder.path().join("a").exists());
         std::fs::write(folder.path().join("file"), "").unwrap();
-        assert!(writable(&folder.path().join("file")).unwrap_err().contains("is a file"));
+        assert!(check_writable(&folder.path().join("file")).unwrap_err().contains("is a file"));
     }
 }

@@ -1,14 +1,14 @@
-//! The wall clock of each daemon. It tells people the time; no decision stands on it.
+//! The wall clock of each daemon. It dates events for people; no decision depends on it.
 
 use std::cell::Cell;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 thread_local! {
-    /// How far each daemon's wall clock is off, in milliseconds: nothing but a test, with the feature `test-util`, can set it.
+    /// Skew of each daemon's wall clock, in milliseconds. Only a test with the feature `test-util` can set it.
     static SKEWS_MS: [Cell<i64>; 2] = const { [Cell::new(0), Cell::new(0)] };
 }
 
-/// A daemon, to whom its own wall clock tells the time.
+/// A daemon with its own wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
     /// The clock of the coordinator.
@@ -18,14 +18,14 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// Unix time in milliseconds.
+    /// Returns the Unix time in milliseconds.
     pub fn now_ms(self) -> i64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = since.map(|d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX)).unwrap_or_default();
         now.saturating_add(SKEWS_MS.with(|skews| skews[self as usize].get()))
     }
 
-    /// Puts this clock wrong for everything that runs on this thread.
+    /// Skews this clock for all code on this thread.
     #[cfg(feature = "test-util")]
     pub fn set_skew_ms(self, skew: i64) {
         SKEWS_MS.with(|skews| skews[self as usize].set(skew));

@@ -1,14 +1,14 @@
-//! Which daemon logs, and which of its spans leave.
+//! The identity of a daemon in its logs, and the target of its exported spans.
 
-/// Who logs.
+/// The daemon that writes a log.
 #[derive(Debug, Clone, Copy)]
 pub struct Daemon<'a> {
-    /// Its kind, such as `conclave-party`.
+    /// The kind of daemon, such as `conclave-party`.
     pub service: &'static str,
-    /// Its own name.
+    /// The daemon's name.
     pub name: &'a str,
 }
 
-/// The target of spans that go to a collector, and of nothing else. At a party they are of the link alone: attached, job opened,
-/// job closed; none lasts as long as something is computed.
+/// The target of exactly the spans that are exported to a collector. A party exports only events of its link: attached, job
+/// opened, job closed. No span's duration depends on a computation.
 pub const EXPORTED: &str = "conclave::exported";

@@ -1,35 +1,35 @@
-//! What the file system holds.
+//! Sizes of files and free space.
 
 use std::path::Path;
 
-/// Bytes that an ordinary user may still write on the file system of `path`; `None` where that can't be told.
+/// Returns the free bytes for an ordinary user on the file system of `path`; `None` if they can't be determined.
 #[cfg(unix)]
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(path).ok()?;
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// Bytes that an ordinary user may still write on the file system of `path`; `None` where that can't be told.
+/// Returns the free bytes for an ordinary user on the file system of `path`; `None` if they can't be determined.
 #[cfg(not(unix))]
 pub fn free_bytes(_: &Path) -> Option<u64> {
     None
 }
 
-/// Bytes of a file; 0 where there is none.
+/// Returns the size of a file in bytes; 0 if it does not exist.
 pub fn file_bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map(|found| found.len()).unwrap_or_default()
 }
 
-/// Bytes of an SQLite database: the file and the log that has not been copied into it.
+/// Returns the size of an SQLite database in bytes: the file and its write-ahead log.
 pub fn database_bytes(path: &Path) -> u64 {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     file_bytes(path).saturating_add(file_bytes(Path::new(&log)))
 }
 
-/// A number of bytes for a person.
+/// Formats a number of bytes for people.
 #[must_use]
-pub fn in_words(bytes: u64) -> String {
+pub fn format_bytes(bytes: u64) -> String {
     let units = [(1_u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match units.iter().find(|(unit, _)| bytes >= *unit) {
         Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
@@ -52,6 +52,6 @@ mod tests {
         assert_eq!(database_bytes(&file), 15);
         assert!(cfg!(not(unix)) || free_bytes(folder.path()).is_some_and(|free| free > 0));
         assert_eq!(free_bytes(Path::new("/nowhere/at/all")), None);
-        assert_eq!([12, 2048, 3 << 29].map(in_words), ["12 bytes", "2.0 KiB", "1.5 GiB"]);
+        assert_eq!([12, 2048, 3 << 29].map(format_bytes), ["12 bytes", "2.0 KiB", "1.5 GiB"]);
     }
 }

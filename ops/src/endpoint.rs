@@ -14,18 +14,18 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::listen::attend;
+use crate::listen::serve_connections;
 use crate::page::{self, Source};
 
-/// Connections at a time; more are closed at once. A collector needs one.
+/// Maximum number of simultaneous connections; further ones are closed immediately. A collector needs one.
 const CONNECTIONS: usize = 8;
-/// The least that hyper takes for a request's head, and more than a collector sends.
+/// Maximum size of a request's head: hyper's minimum, and more than a collector sends.
 const REQUEST_BYTES: usize = 8 << 10;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Request and answer together.
+/// Timeout of a request and its answer together.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A port that listens and does not serve yet.
+/// A listening port that does not serve yet.
 #[derive(Debug)]
 pub struct Endpoint {
     listener: TcpListener,
@@ -33,40 +33,40 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Takes the address, and warns of one that others can reach.
+    /// Binds the address, with a warning if other machines can reach it.
     ///
     /// # Errors
-    /// A sentence that names the key and the address.
+    /// A message that names the key and the address.
     pub async fn bind(address: SocketAddr) -> Result<Self, String> {
         let unusable = |e: std::io::Error| format!("`metrics` = \"{address}\": can't listen there ({e})");
         let listener = TcpListener::bind(address).await.map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
         if !address.ip().is_loopback() {
-            tracing::warn!(%address, "metrics are served without a password to whoever reaches this address: let nobody but your own monitoring");
+            tracing::warn!(%address, "metrics are served without a password at this address: admit only your own monitoring");
         }
         tracing::info!("metrics at http://{address}/metrics");
         Ok(Self { listener, address })
     }
 
-    /// The address, with the actual port.
+    /// Returns the address, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Serves until it is dropped.
     pub async fn serve(self, source: Arc<dyn Source>) {
-        attend(&self.listener, CONNECTIONS, |stream| {
+        serve_connections(&self.listener, CONNECTIONS, |stream| {
             let source = Arc::clone(&source);
             async move {
-                // Whoever asks badly or slowly gets no answer, and nobody else notices.
-                let _ = tokio::time::timeout(CONNECTION_TIMEOUT, converse(stream, &source)).await;
+                // An invalid or slow request gets no answer and does not affect other connections.
+                let _ = tokio::time::timeout(CONNECTION_TIMEOUT, serve_connection(stream, &source)).await;
             }
         })
         .await;
     }
 }
 
-async fn converse(stream: TcpStream, source: &Arc<dyn Source>) -> Result<(), hyper::Error> {
+async fn serve_connection(stream: TcpStream, source: &Arc<dyn Source>) -> Result<(), hyper::Error> {
     let service = service_fn(|request| std::future::ready(Ok::<_, Infallible>(answer(&request, source))));
     http1::Builder::new()
         .timer(TokioTimer::new())
@@ -80,7 +80,7 @@ async fn converse(stream: TcpStream, source: &Arc<dyn Source>) -> Result<(), hyp
 fn answer(request: &Request<Incoming>, source: &Arc<dyn Source>) -> Response<Full<Bytes>> {
     const TEXT: &str = "text/plain; charset=utf-8";
     if request.method() != Method::GET {
-        let mut refusal = reply(StatusCode::METHOD_NOT_ALLOWED, TEXT, "only GET is answered here\n".into());
+        let mut refusal = reply(StatusCode::METHOD_NOT_ALLOWED, TEXT, "only GET is allowed\n".into());
         refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
         return refusal;
     }
@@ -93,7 +93,7 @@ fn answer(request: &Request<Incoming>, source: &Arc<dyn Source>) -> Response<Ful
             Ok(()) => reply(StatusCode::OK, TEXT, "ok\n".into()),
             Err(why) => reply(StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("{why}\n")),
         },
-        _ => reply(StatusCode::NOT_FOUND, TEXT, "there are /metrics and /healthz\n".into()),
+        _ => reply(StatusCode::NOT_FOUND, TEXT, "not found: the pages are /metrics and /healthz\n".into()),
     }
 }
 
@@ -160,7 +160,7 @@ mod tests {
         }
         let mut turned_away = TcpStream::connect(address).await.unwrap();
         let read = turned_away.read_u8().await;
-        assert!(read.is_err(), "one more than there are places for was kept");
+        assert!(read.is_err(), "a connection beyond the limit was kept");
         drop(idle);
     }
 }

@@ -1,13 +1,14 @@
-//! What both daemons need to be run by somebody: logs, signals, metrics, checks; and how every program prints. Nothing here knows of jobs or records.
+//! Operation of both daemons: logs, signals, metrics, checks; and the printing of every program. This crate handles neither
+//! jobs nor records.
 //!
-//! - [`settings`]: the keys `log`, `metrics` and `otlp` of both configuration files.
-//! - [`terminal`]: what is printed. [`log`]: the log on standard error. [`signals`]: the word to stop.
-//! - [`files`]: whose a file is. [`check`]: what `--check` finds. [`state`]: whether a daemon runs.
-//! - [`doctor`]: what a doctor finds, as a table.
-//! - [`page`]: a page of metrics. [`endpoint`]: where it is served. [`disk`]: sizes for it.
+//! - [`settings`]: the keys `log`, `log_level`, `metrics` and `otlp` of both configuration files.
+//! - [`terminal`]: printed output. [`log`]: the log on standard error. [`signals`]: requests to stop or to reload.
+//! - [`files`]: permissions of files. [`check`]: results of `--check`. [`state`]: the state of a running daemon.
+//! - [`doctor`]: findings of a doctor as a table.
+//! - [`page`]: the page of metrics. [`endpoint`]: its server. [`disk`]: sizes for it.
 //! - [`clock`]: the wall clock.
-//! - [`latest`]: what lengths of time were made up of lately.
-//! - [`web`]: pages for people, behind a token or a certificate. [`source`]: hosts that connections come from.
+//! - [`recent_durations`]: recent durations and their parts.
+//! - [`web`]: web pages behind a token or a certificate. [`source`]: source hosts of connections.
 #![forbid(unsafe_code)]
 
 pub mod check;
@@ -18,7 +19,6 @@ pub mod disk;
 pub mod doctor;
 pub mod endpoint;
 pub mod files;
-pub mod latest;
 mod listen;
 pub mod log;
 mod log_filter;
@@ -26,6 +26,7 @@ mod log_format;
 #[cfg(feature = "otlp")]
 mod otlp;
 pub mod page;
+pub mod recent_durations;
 pub mod settings;
 pub mod signals;
 pub mod source;
@@ -38,10 +39,10 @@ pub use check::Checks;
 pub use clock::Clock;
 pub use daemon::{Daemon, EXPORTED};
 pub use endpoint::Endpoint;
-pub use latest::{Latest, Summary, in_ms};
 pub use log::{Level, Logs};
 pub use log_format::LogFormat;
 pub use page::{Page, Source};
 pub use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+pub use recent_durations::{RecentDurations, Summary, in_ms};
 pub use settings::Settings;
 pub use signals::{Reloads, Signals};

@@ -1,4 +1,4 @@
-//! Connections that come in one by one and are few at a time, for the small pages that a daemon serves beside its work.
+//! Accepting of a small number of simultaneous connections, for the pages that a daemon serves beside its work.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -8,28 +8,28 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// After a connection that could not be accepted, as where no file handles are left.
+/// Pause after a connection that could not be accepted, for instance without free file descriptors.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Has every connection talked to by `converse`, at most `places` at a time: more are closed at once. Goes on until it is dropped,
-/// and every conversation with it.
-pub(crate) async fn attend<F>(listener: &TcpListener, places: usize, mut converse: impl FnMut(TcpStream) -> F)
+/// Handles each connection with `handle`, at most `limit` at a time; further ones are closed immediately. Runs until it is
+/// dropped, which also ends all connections.
+pub(crate) async fn serve_connections<F>(listener: &TcpListener, limit: usize, mut handle: impl FnMut(TcpStream) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let places = Arc::new(Semaphore::new(places));
-    let mut conversations = JoinSet::new();
+    let permits = Arc::new(Semaphore::new(limit));
+    let mut connections = JoinSet::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
-            while conversations.try_join_next().is_some() {}
-            let conversation = converse(stream);
-            conversations.spawn(async move {
-                conversation.await;
-                drop(place);
+        if let Ok(permit) = Arc::clone(&permits).try_acquire_owned() {
+            while connections.try_join_next().is_some() {}
+            let connection = handle(stream);
+            connections.spawn(async move {
+                connection.await;
+                drop(permit);
             });
         }
     }

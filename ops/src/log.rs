@@ -1,4 +1,4 @@
-//! The log: on standard error, filtered by `RUST_LOG` or the configuration, as text or as JSON lines. Beside it, where asked for, traces.
+//! The log on standard error, filtered by `RUST_LOG` or the configuration, as text or as JSON lines; and optional traces.
 
 use std::io::Write;
 
@@ -15,7 +15,7 @@ use crate::log_format::LogFormat;
 use crate::settings::Settings;
 use crate::terminal::{self, Shown};
 
-/// The running log; [`Logs::end`] sends what a collector has not got yet.
+/// The running log; [`Logs::end`] sends the remaining traces to the collector.
 #[derive(Debug)]
 pub struct Logs {
     level: Level,
@@ -24,13 +24,13 @@ pub struct Logs {
 }
 
 impl Logs {
-    /// Starts the process's log, and traces where `settings` name a collector; needs a Tokio runtime then. A caller that has set
-    /// up its own log keeps it.
+    /// Starts the process's log, and traces if `settings` name a collector, which needs a Tokio runtime. A log that the caller
+    /// has already set up stays in use.
     ///
     /// # Errors
-    /// A sentence that names the key: a collector's address that can't be used.
+    /// A message that names the key of an unusable collector address.
     pub fn start(settings: &Settings, daemon: &Daemon<'_>) -> Result<Self, String> {
-        // A second start in one process is no fault: the first one's log goes on.
+        // A second start in one process is allowed: the first log stays in use.
         #[cfg(feature = "otlp")]
         if let Some(endpoint) = &settings.otlp {
             let (layer, traces) = crate::otlp::layer(endpoint, daemon)?;
@@ -49,12 +49,12 @@ impl Logs {
         })
     }
 
-    /// Which lines are written, to be set anew.
+    /// Returns a handle that changes the level of the log.
     pub fn level(&self) -> Level {
         self.level.clone()
     }
 
-    /// Ends traces. It waits for the collector, so not on a thread that the runtime needs; the runtime must still be there.
+    /// Ends traces. It blocks on the collector, so the runtime must still exist and must not need this thread.
     pub fn end(self) {
         #[cfg(feature = "otlp")]
         if let Some(traces) = self.traces {
@@ -63,36 +63,36 @@ impl Logs {
     }
 }
 
-/// Which lines a running log writes; clones share it.
+/// The filter of a running log; clones share it.
 #[derive(Debug, Clone)]
 pub struct Level(reload::Handle<Targets, Registry>);
 
 impl Level {
-    /// Writes other lines from now on, where the configuration says so anew and `RUST_LOG`, which the process was started with, does not
-    /// decide; and logs which. `daemon` is the process's name for people.
-    pub fn read_again(&self, daemon: &str, old: &mut Option<String>, new: Option<String>) {
+    /// Applies a changed `log_level` from the configuration, unless `RUST_LOG` was set when the process started; logs the
+    /// outcome. `daemon` is the process's name for people.
+    pub fn reload(&self, daemon: &str, old: &mut Option<String>, new: Option<String>) {
         if *old == new {
             return;
         }
         if std::env::var_os("RUST_LOG").is_none() && self.0.reload(filter(new.as_deref())).is_ok() {
-            tracing::info!("log_level has been read again");
+            tracing::info!("log_level was reloaded");
         } else {
-            tracing::warn!("log_level stays as it is: RUST_LOG, which the {daemon} was started with, decides");
+            tracing::warn!("log_level is unchanged: the {daemon} was started with RUST_LOG, which takes precedence");
         }
         *old = new;
     }
 }
 
-/// The layer that writes lines, and the hold on which.
+/// Builds the layer that writes lines, and the handle of its filter.
 fn lines(settings: &Settings) -> (impl Layer<Registry> + use<>, Level) {
-    let from_outside = std::env::var("RUST_LOG").ok();
-    let (filter, handle) = reload::Layer::new(filter(from_outside.as_deref().or(settings.level.as_deref())));
-    (written(settings.log, std::io::stderr).with_filter(filter), Level(handle))
+    let environment = std::env::var("RUST_LOG").ok();
+    let (filter, handle) = reload::Layer::new(filter(environment.as_deref().or(settings.level.as_deref())));
+    (line_layer(settings.log, std::io::stderr).with_filter(filter), Level(handle))
 }
 
-/// Lines in this form on `writer`: what came from outside acts on no terminal and makes no line of its own. Without colours, which are
-/// escapes like those of a stranger.
-fn written<S, W>(format: LogFormat, writer: fn() -> W) -> Box<dyn Layer<S> + Send + Sync>
+/// Builds a layer that writes lines in this format. Text from outside can neither control the terminal nor start a line. The
+/// lines have no colours, since those are escape sequences too.
+fn line_layer<S, W>(format: LogFormat, writer: fn() -> W) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,
     W: Write + 'static,
@@ -109,7 +109,7 @@ where
     }
 }
 
-/// An event is written at once, and is one line.
+/// Formats an event as one line. Each event arrives in a single write.
 fn line(event: &str) -> String {
     text::one_line(event.strip_suffix('\n').unwrap_or(event)) + "\n"
 }
@@ -123,9 +123,9 @@ mod tests {
 
     static WRITTEN: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-    struct Kept;
+    struct Capture;
 
-    impl Write for Kept {
+    impl Write for Capture {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             WRITTEN.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -136,13 +136,13 @@ mod tests {
         }
     }
 
-    /// A stranger's words neither act on the terminal of whoever reads the log, nor make a line that looks like the program's.
+    /// Text from outside neither controls the terminal of a log's reader, nor forms a line that looks like the program's.
     #[test]
-    fn a_strangers_words_are_harmless_in_the_log() {
+    fn text_from_outside_is_harmless_in_the_log() {
         let hostile = "a\u{1b}[2J\r\u{202e}b\n2026-01-01T00:00:00Z  INFO approved\u{9b}";
         for format in [LogFormat::Plain, LogFormat::Json] {
             WRITTEN.lock().unwrap().clear();
-            let subscriber = Registry::default().with(written(format, || Kept));
+            let subscriber = Registry::default().with(line_layer(format, || Capture));
             tracing::subscriber::with_default(subscriber, || tracing::warn!(party = %hostile, "refused: {hostile}"));
             let written = String::from_utf8(WRITTEN.lock().unwrap().clone()).unwrap();
             let line = written.strip_suffix('\n').unwrap();

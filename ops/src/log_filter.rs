@@ -1,20 +1,20 @@
-//! The filter of log lines, as `RUST_LOG` and `log_level` write it.
+//! The filter of log lines in `RUST_LOG` and `log_level`.
 
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
-/// Written where `RUST_LOG` says nothing, or nothing that is a filter.
+/// Level in the absence of a valid filter.
 const DEFAULT_LEVEL: LevelFilter = LevelFilter::INFO;
 
-/// Whether a text says which lines to write. A word alone is a level: as a target it would be one that nothing writes under.
+/// Returns true if a text is a valid filter. A single word must be a level, since no log lines have it as their target.
 pub(crate) fn is_filter(text: &str) -> bool {
     let known = |part: &str| part.contains('=') || part.trim().parse::<LevelFilter>().is_ok();
     !text.trim().is_empty() && text.split(',').all(known) && text.parse::<Targets>().is_ok()
 }
 
-/// The filter of log lines: levels by target, such as `info` or `warn,conclave_party=debug`, separated by commas.
-pub(crate) fn filter(written: Option<&str>) -> Targets {
+/// Parses the filter of log lines: comma-separated levels by target, such as `info` or `warn,conclave_party=debug`.
+pub(crate) fn filter(text: Option<&str>) -> Targets {
     let directives = |text: &str| text.split(',').filter(|part| !part.is_empty()).collect::<Vec<_>>().join(",");
-    let read = written.and_then(|text| directives(text).parse().ok());
+    let read = text.and_then(|text| directives(text).parse().ok());
     read.unwrap_or_else(|| Targets::new().with_default(DEFAULT_LEVEL))
 }
 
@@ -26,7 +26,7 @@ mod tests {
 
     #[test]
     fn a_filter_sets_levels_by_target() {
-        let of = |written| filter(Some(written));
+        let of = |text| filter(Some(text));
         assert_eq!(filter(None), Targets::new().with_default(LevelFilter::INFO));
         assert_eq!([of("no=such=filter"), of("party=loud"), of("info,")], [filter(None), filter(None), filter(None)]);
         assert_eq!(of(""), Targets::new().with_default(LevelFilter::ERROR));

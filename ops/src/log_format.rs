@@ -1,12 +1,12 @@
-//! The forms in which log lines are written.
+//! Formats of log lines.
 
-/// How log lines are written.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     #[default]
     Plain,
-    /// One JSON object per line, the fields of an event beside its message.
+    /// One JSON object per line, with an event's fields beside its message.
     Json,
 }
 
@@ -14,7 +14,7 @@ impl LogFormat {
     /// The names in a configuration.
     pub const NAMES: [&str; 2] = ["plain", "json"];
 
-    /// The format of this name.
+    /// Returns the format with this name.
     pub fn parse(name: &str) -> Option<Self> {
         match name {
             "plain" => Some(Self::Plain),

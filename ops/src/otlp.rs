@@ -1,4 +1,4 @@
-//! Traces for a collector, by OTLP over gRPC. Only spans of the target [`EXPORTED`] leave; log lines never do.
+//! Export of traces to a collector, by OTLP over gRPC. Only spans of the target [`EXPORTED`] are sent; log lines never are.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::daemon::{Daemon, EXPORTED};
 
-/// A collector that takes longer is given up for that batch.
+/// Timeout of a batch, which is dropped after it.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Sends what is left, and ends.
+/// The exporter of traces, which sends the remaining traces when it ends.
 #[derive(Debug)]
 pub(crate) struct Sender(SdkTracerProvider);
 
@@ -29,20 +29,20 @@ impl Sender {
     }
 }
 
-/// The layer that hands spans over. Needs a Tokio runtime, which the connection to the collector lives on.
+/// Builds the layer that exports spans. It needs a Tokio runtime for the connection to the collector.
 ///
 /// # Errors
-/// A sentence that names the key.
+/// A message that names the key.
 pub(crate) fn layer<S>(endpoint: &str, daemon: &Daemon<'_>) -> Result<(impl Layer<S> + use<S>, Sender), String>
 where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,
 {
     let exporter = SpanExporter::builder().with_tonic().with_endpoint(endpoint).with_timeout(TIMEOUT).build();
-    let exporter = exporter.map_err(|e| format!("`otlp` = {endpoint:?} can't be used: {e}"))?;
+    let exporter = exporter.map_err(|e| format!("`otlp` = {endpoint:?} is unusable: {e}"))?;
     let instance = KeyValue::new("service.instance.id", daemon.name.to_owned());
     let resource = Resource::builder_empty().with_service_name(daemon.service).with_attribute(instance).build();
     let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
-    // Neither source lines nor threads nor the time that a span was busy: the last would tell how long something was computed.
+    // Spans carry neither source lines nor threads nor their busy time, which would reveal the duration of computations.
     let layer = tracing_opentelemetry::layer()
         .with_tracer(provider.tracer(daemon.service))
         .with_location(false)

@@ -1,4 +1,4 @@
-//! A page of metrics, in the text format that Prometheus reads (OpenMetrics 1.0).
+//! The page of metrics, in the text format of Prometheus (OpenMetrics 1.0).
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,28 +14,28 @@ use prometheus_client::registry::Registry;
 
 use crate::usage::Usage;
 
-/// What the page's content type says.
+/// The page's content type.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What a daemon tells of itself whenever the page is asked for.
+/// A daemon's source of metrics, read at each request of the page.
 pub trait Source: fmt::Debug + Send + Sync + 'static {
     /// Writes every metric.
     ///
     /// # Errors
-    /// What the page's methods return.
+    /// Those of the page's methods.
     fn write(&self, page: &mut Page<'_>) -> fmt::Result;
 
-    /// Whether the daemon does its work.
+    /// Checks that the daemon works.
     ///
     /// # Errors
-    /// In a few words, why not.
+    /// The reason in a few words.
     fn health(&self) -> Result<(), String>;
 }
 
-/// The page of this moment.
+/// Renders the current page.
 ///
 /// # Errors
-/// Where a metric can't be written.
+/// An error if a metric can't be written.
 pub fn render(source: &Arc<dyn Source>) -> Result<String, fmt::Error> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(AsCollector(Arc::clone(source))));
@@ -53,36 +53,36 @@ impl Collector for AsCollector {
     }
 }
 
-/// A page that is being written. Names end in their unit, as Prometheus recommends; a counter's `_total` is added.
+/// A writer of a page. Names end in their unit, as Prometheus recommends; a counter's `_total` is added.
 #[derive(Debug)]
 pub struct Page<'a>(DescriptorEncoder<'a>);
 
-/// A label's value, and the metric's.
+/// A label's value with the metric's value.
 pub type Labelled<V> = (String, V);
 
 impl Page<'_> {
-    /// A value that may go up and down.
+    /// Writes a value that may rise and fall.
     ///
     /// # Errors
-    /// Where it can't be written.
+    /// An error if it can't be written.
     pub fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
         let metric = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
         ConstGauge::new(value).encode(metric)
     }
 
-    /// A count that only grows while the process lives.
+    /// Writes a count that never decreases while the process runs.
     ///
     /// # Errors
-    /// Where it can't be written.
+    /// An error if it can't be written.
     pub fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
         let metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
         ConstCounter::new(value).encode(metric)
     }
 
-    /// Gauges that differ in one label.
+    /// Writes gauges that differ in one label.
     ///
     /// # Errors
-    /// Where one can't be written.
+    /// An error if one can't be written.
     pub fn gauges(
         &mut self,
         name: &str,
@@ -96,10 +96,10 @@ impl Page<'_> {
             .try_for_each(|(of, value)| ConstGauge::new(value).encode(family.encode_family(&[(label, of.as_str())])?))
     }
 
-    /// Counters that differ in one label.
+    /// Writes counters that differ in one label.
     ///
     /// # Errors
-    /// Where one can't be written.
+    /// An error if one can't be written.
     pub fn counters(
         &mut self,
         name: &str,
@@ -113,35 +113,35 @@ impl Page<'_> {
             .try_for_each(|(of, value)| ConstCounter::new(value).encode(family.encode_family(&[(label, of.as_str())])?))
     }
 
-    /// How often a quantity took which values.
+    /// Writes a histogram.
     ///
     /// # Errors
-    /// Where it can't be written.
+    /// An error if it can't be written.
     pub fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) -> fmt::Result {
         let metric = self.0.encode_descriptor(name, help, None, MetricType::Histogram)?;
         histogram.encode(metric)
     }
 
-    /// When the process began, under the name that Prometheus's own libraries use, and which software it runs.
+    /// Writes the start time of the process, under the name used by Prometheus's own libraries, and its software.
     ///
     /// # Errors
-    /// Where it can't be written.
+    /// An error if it can't be written.
     pub fn process(&mut self, started: SystemTime, software: &str) -> fmt::Result {
-        self.gauge("process_start_time_seconds", "When the process began, Unix time", unix_seconds(started))?;
+        self.gauge("process_start_time_seconds", "Start time of the process, Unix time", unix_seconds(started))?;
         self.gauges("conclave_build_info", "The running software", "software", [(software.to_owned(), 1.0)])
     }
 
-    /// What the process uses, under the names that Prometheus's own libraries use; nothing where the system does not tell. Not for a
-    /// daemon that holds records: how much it uses depends on them.
+    /// Writes the resource usage of the process, under the names used by Prometheus's own libraries; nothing if the system does
+    /// not report it. A daemon that holds records must not call it, since its usage depends on them.
     ///
     /// # Errors
-    /// Where it can't be written.
+    /// An error if it can't be written.
     pub fn process_usage(&mut self) -> fmt::Result {
         let Usage { resident_bytes, open_fds, max_fds } = Usage::now();
         let figures = [
             ("process_resident_memory_bytes", "Memory in use", resident_bytes),
-            ("process_open_fds", "File descriptors that are open", open_fds),
-            ("process_max_fds", "File descriptors that may be", max_fds),
+            ("process_open_fds", "Open file descriptors", open_fds),
+            ("process_max_fds", "Maximum number of open file descriptors", max_fds),
         ];
         figures
             .into_iter()
@@ -149,7 +149,7 @@ impl Page<'_> {
     }
 }
 
-/// Seconds since 1970, as Prometheus writes times.
+/// Returns the seconds since 1970, as in Prometheus.
 pub fn unix_seconds(time: SystemTime) -> f64 {
     time.duration_since(UNIX_EPOCH).map(|since| since.as_secs_f64()).unwrap_or_default()
 }

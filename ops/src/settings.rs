@@ -1,4 +1,4 @@
-//! The keys of operation that both configuration files have: `log`, `log_level`, `metrics`, `otlp`.
+//! The operational keys in both configuration files: `log`, `log_level`, `metrics`, `otlp`.
 
 use std::net::SocketAddr;
 
@@ -8,24 +8,24 @@ use crate::log_format::LogFormat;
 /// The keys' names, for a table of known keys.
 pub const KEYS: [&str; 4] = ["log", "log_level", "metrics", "otlp"];
 
-/// How a daemon shows itself to whoever runs it.
+/// The operational settings of a daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Settings {
-    /// How log lines are written.
+    /// The format of log lines.
     pub log: LogFormat,
-    /// Which lines are written, where `RUST_LOG` does not say so: levels by target, such as `warn,conclave_party=debug`.
+    /// The filter of log lines in the absence of `RUST_LOG`: levels by target, such as `warn,conclave_party=debug`.
     pub level: Option<String>,
-    /// Where the page of metrics is served; nowhere where it is not set.
+    /// The address of the metrics; `None` disables them.
     pub metrics: Option<SocketAddr>,
-    /// The collector that traces go to; none leave where it is not set.
+    /// The collector of traces; `None` disables their export.
     pub otlp: Option<String>,
 }
 
 impl Settings {
-    /// Checks the keys' values as they stand in the file.
+    /// Parses the keys' values from the file.
     ///
     /// # Errors
-    /// A sentence that names the key and the remedy.
+    /// A message that names the key and the remedy.
     pub fn parse(log: Option<&str>, level: Option<&str>, metrics: Option<&str>, otlp: Option<&str>) -> Result<Self, String> {
         let log = match log {
             None => LogFormat::default(),
@@ -51,15 +51,15 @@ impl Settings {
 fn check_otlp(endpoint: &str) -> Result<(), String> {
     if !cfg!(feature = "otlp") {
         return Err(
-            "`otlp` needs a build that can send traces (cargo build --release --features otlp): use one, or remove the line"
+            "`otlp` needs a build that can export traces (cargo build --release --features otlp): use one, or remove the line"
                 .into(),
         );
     }
     match endpoint.strip_prefix("http://").is_some_and(|rest| !rest.is_empty()) {
         true => Ok(()),
         false => Err(format!(
-            "`otlp` = {endpoint:?} is not a collector's address, such as \"http://127.0.0.1:4317\" (gRPC without TLS: let the \
-             collector run beside the daemon)"
+            "`otlp` = {endpoint:?} is not a collector's address, such as \"http://127.0.0.1:4317\" (gRPC without TLS: run the \
+             collector on the same machine)"
         )),
     }
 }

@@ -1,11 +1,11 @@
-//! The word to stop: SIGTERM, SIGINT, or the end of standard input. SIGHUP asks to read the configuration again, and nothing else that a
-//! person sends ends a daemon.
+//! Requests to stop a daemon: SIGTERM, SIGINT, or the end of standard input. SIGHUP reloads the configuration. Other signals
+//! that a person may send are ignored.
 
 use std::io;
 
 use tokio::sync::oneshot;
 
-/// The word to read the configuration again.
+/// Requests to reload the configuration.
 #[derive(Debug)]
 pub struct Reloads {
     #[cfg(unix)]
@@ -23,7 +23,7 @@ impl Reloads {
     }
 }
 
-/// What tells a daemon to stop. Taken hold of before it says that it is ready, so that no signal finds it unprepared.
+/// The signal handlers of a daemon. They are installed before it reports that it is ready, so that no signal is missed.
 #[derive(Debug)]
 pub struct Signals {
     #[cfg(unix)]
@@ -35,10 +35,10 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Takes hold of the signals, and of standard input where its end is to stop the daemon. Needs a Tokio runtime.
+    /// Installs the signal handlers, and with `with_stdin` watches for the end of standard input. Needs a Tokio runtime.
     ///
     /// # Errors
-    /// Where the operating system gives no handler or no thread.
+    /// An error if the operating system provides no handler or no thread.
     pub fn listen(with_stdin: bool) -> io::Result<Self> {
         let stdin = with_stdin.then(end_of_stdin).transpose()?;
         #[cfg(unix)]
@@ -52,7 +52,7 @@ impl Signals {
         Ok(Self { reloads: Reloads {}, stdin })
     }
 
-    /// Parts the words to stop from those to read the configuration again.
+    /// Separates requests to stop from requests to reload the configuration.
     pub fn split(self) -> (impl Future<Output = ()>, Reloads) {
         #[cfg(unix)]
         let Self { terminate, interrupt, reloads, stdin } = self;
@@ -66,13 +66,14 @@ impl Signals {
     }
 }
 
-/// Signals that would end a process that has made no arrangements, and that mean nothing to a daemon; a core dump on SIGQUIT would hold keys.
+/// Ignores signals that would end the process by default but have no meaning for a daemon. A core dump on SIGQUIT would hold
+/// keys.
 #[cfg(unix)]
 fn ignore_others() -> io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let named =
         [SignalKind::quit(), SignalKind::alarm(), SignalKind::user_defined1(), SignalKind::user_defined2(), SignalKind::pipe()];
-    // Limits on the processor's time and on a file's length, which then fails to grow; timers, and the power's.
+    // Limits of processor time and file size (a write beyond the latter fails), timers, and power failure.
     #[cfg(target_os = "linux")]
     let others = [24, 25, 26, 27, 30].map(SignalKind::from_raw);
     #[cfg(not(target_os = "linux"))]
@@ -83,7 +84,7 @@ fn ignore_others() -> io::Result<()> {
             while ignored.recv().await.is_some() {
                 tracing::info!(
                     signal = kind.as_raw_value(),
-                    "means nothing here: SIGTERM and SIGINT stop, SIGHUP reads the configuration again"
+                    "signal ignored: SIGTERM and SIGINT stop the daemon, SIGHUP reloads the configuration"
                 );
             }
         });
@@ -91,7 +92,7 @@ fn ignore_others() -> io::Result<()> {
     Ok(())
 }
 
-/// What stops a daemon.
+/// The sources of requests to stop.
 #[derive(Debug)]
 struct Stop {
     #[cfg(unix)]
@@ -102,9 +103,8 @@ struct Stop {
 }
 
 impl Stop {
-    /// Completes with the first word to stop. A second signal ends the process at once, with 128 and the signal's number as its
-    /// exit code: whoever asks twice does not want to wait. The end of standard input is no signal: a parent that is interrupted
-    /// passes on both, in any order.
+    /// Completes with the first request to stop. A second signal ends the process immediately, with exit code 128 plus the
+    /// signal's number. The end of standard input does not count as a signal: an interrupted parent causes both, in any order.
     async fn wait(mut self) {
         let signals = match self.stdin.take() {
             None => {
@@ -113,24 +113,24 @@ impl Stop {
             }
             Some(stdin) => tokio::select! {
                 _ = self.signal() => 1,
-                // A sender that is gone without a word has ended too.
+                // A dropped sender also means the end of standard input.
                 _ = stdin => 0,
             },
         };
-        tokio::spawn(self.insist(signals));
+        tokio::spawn(self.exit_at_second_signal(signals));
     }
 
-    /// Ends the process with the second signal, of which `before` have come.
-    async fn insist(mut self, before: u32) {
+    /// Ends the process at the second signal, after `before` earlier ones.
+    async fn exit_at_second_signal(mut self, before: u32) {
         if before == 0 {
             self.signal().await;
         }
         let number = self.signal().await;
-        tracing::warn!(signal = number, "told to stop once more: ending at once");
+        tracing::warn!(signal = number, "second request to stop: exiting immediately");
         std::process::exit(128 + number);
     }
 
-    /// The next signal's number.
+    /// Waits for the next signal and returns its number.
     #[cfg(unix)]
     async fn signal(&mut self) -> i32 {
         use tokio::signal::unix::SignalKind;
@@ -150,7 +150,7 @@ impl Stop {
     }
 }
 
-/// A thread of its own reads, because a blocking read can't be given up; what is read means nothing.
+/// Watches for the end of standard input on its own thread, because a blocking read can't be cancelled. The input is discarded.
 fn end_of_stdin() -> io::Result<oneshot::Receiver<()>> {
     let (ended, stdin) = oneshot::channel();
     std::thread::Builder::new().name("stdin".into()).spawn(move || {

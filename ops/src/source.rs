@@ -1,15 +1,15 @@
-//! Where connections come from, as far as one can hold it against others.
+//! Source hosts of connections, as the unit of rate limits.
 
 use std::net::IpAddr;
 
-/// A host: an IPv4 address, or the /64 that an IPv6 host has to itself.
+/// A host: an IPv4 address, or the /64 network of an IPv6 host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Source(u64, bool);
+pub struct SourceHost(u64, bool);
 
-impl Source {
-    /// The host at an address.
+impl SourceHost {
+    /// Returns the host at an address.
     #[must_use]
-    pub fn of(address: IpAddr) -> Self {
+    pub fn at(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(v4) => Self(u64::from(v4.to_bits()), false),
             IpAddr::V6(v6) => Self((v6.to_bits() >> 64) as u64, true),
@@ -23,8 +23,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_one_whatever_it_calls_itself() {
-        let source = |address: &str| Source::of(address.parse().unwrap());
+    fn all_addresses_of_a_host_are_equal() {
+        let source = |address: &str| SourceHost::at(address.parse().unwrap());
         assert_eq!(source("::ffff:10.0.0.2"), source("10.0.0.2"));
         assert_eq!(source("2001:db8::1"), source("2001:db8::2:0:0:1"));
         assert_ne!(source("2001:db8::1"), source("2001:db8:0:1::1"));

@@ -1,5 +1,5 @@
-//! Whether a daemon runs, and what it says of itself: a file beside its database, no port. The daemon holds an
-//! operating-system lock on it for as long as it lives, however it ends.
+//! The state of a running daemon, in a file beside its database rather than on a port. The daemon holds an operating-system
+//! lock on the file until the process ends, for whatever reason.
 
 use std::ffi::OsString;
 use std::fs::{File, TryLockError};
@@ -10,28 +10,29 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::files::{lock, open_private, regular};
+use crate::files::{check_regular, lock, open_private};
 
-/// A reader that meets a half-written file looks again, so many times.
-const LOOKS: usize = 20;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+/// Number of attempts to read a half-written file, and the pause between them.
+const ATTEMPTS: usize = 20;
+const PAUSE: Duration = Duration::from_millis(5);
 
-/// The state file of a database.
+/// Returns the path of a database's state file.
 pub fn path_of(database: &Path) -> PathBuf {
     let mut name = OsString::from(database);
     name.push(".state");
     PathBuf::from(name)
 }
 
-/// A running daemon's end.
+/// The state file, held by a running daemon.
 #[derive(Debug)]
 pub struct StateFile(File);
 
 impl StateFile {
-    /// Takes the file, this user's alone. Only for one who holds the database's own lock: it waits for a reader that looks in at this moment.
+    /// Locks the file, which only this user may access. Only a holder of the database's own lock may call it. It waits briefly
+    /// for a concurrent reader.
     ///
     /// # Errors
-    /// Those of the file system; where somebody keeps it.
+    /// Those of the file system; a lock kept by another process.
     pub fn hold(path: &Path) -> io::Result<Self> {
         let file = open_private(path)?;
         match lock(&file) {
@@ -41,7 +42,7 @@ impl StateFile {
         }
     }
 
-    /// Says something else.
+    /// Replaces the state.
     ///
     /// # Errors
     /// Those of the file system.
@@ -53,21 +54,21 @@ impl StateFile {
     }
 }
 
-/// What the daemon that holds the file says; `None` where none does, `Some(None)` where one does and can't be understood.
+/// Reads the state of the daemon that holds the file; `None` if none does, `Some(None)` if its state is unreadable.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Option<Option<T>> {
-    regular(path).ok()?;
+    check_regular(path).ok()?;
     let mut file = File::open(path).ok()?;
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => {}
         Ok(()) | Err(TryLockError::Error(_)) => return None,
     }
-    for _ in 0..LOOKS {
+    for _ in 0..ATTEMPTS {
         let mut text = String::new();
         let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_string(&mut text));
         if let (Ok(_), Ok(state)) = (read, serde_json::from_str(&text)) {
             return Some(Some(state));
         }
-        std::thread::sleep(BETWEEN_LOOKS);
+        std::thread::sleep(PAUSE);
     }
     Some(None)
 }
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seen_while_it_is_held() {
+    fn the_state_is_visible_while_the_file_is_held() {
         let folder = tempfile::tempdir().unwrap();
         let path = path_of(&folder.path().join("a.sqlite"));
         assert_eq!(read::<Vec<u32>>(&path), None);
@@ -89,7 +90,7 @@ mod tests {
         assert_eq!(read(&path), Some(Some(vec![4])));
         drop(held);
         assert_eq!(read::<Vec<u32>>(&path), None);
-        // Whoever may read it may lock it, too, and keep it: the daemon is told, and does not wait for ever.
+        // A reader may lock the file too and keep it: the daemon then gets an error instead of waiting for ever.
         let reader = File::open(&path).unwrap();
         reader.lock_shared().unwrap();
         assert_eq!(StateFile::hold(&path).unwrap_err().kind(), io::ErrorKind::WouldBlock);

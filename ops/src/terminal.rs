@@ -1,6 +1,7 @@
-//! What the programs print: on standard output and standard error, and never a character that acts on the terminal.
+//! Printing on standard output and standard error, without characters that control the terminal.
 //!
-//! No other file of the product writes to either; a test holds the sources to it. Whoever hangs up (`| head`) is no panic and no error.
+//! No other file of the product writes to either; a test checks the sources for it. A reader that closes the pipe (`| head`)
+//! causes neither a panic nor an error.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, StdoutLock, Write};
@@ -10,55 +11,56 @@ use conclave_common::text;
 /// Prints a text and a line break on standard output.
 ///
 /// # Errors
-/// Where standard output can't be written.
-pub fn say(words: &dyn Display) -> io::Result<()> {
-    heard(writeln!(io::stdout().lock(), "{}", text::lines(&words.to_string())))
+/// An error if standard output can't be written.
+pub fn print(words: &dyn Display) -> io::Result<()> {
+    ignore_broken_pipe(writeln!(io::stdout().lock(), "{}", text::lines(&words.to_string())))
 }
 
-/// Prints one JSON value and a line break on standard output: what a terminal would act on stands in it as an escape, which reads back the same.
+/// Prints one JSON value and a line break on standard output. Characters that would control the terminal are escaped, so that
+/// the value reads back unchanged.
 ///
 /// # Errors
-/// As [`say`].
-pub fn say_json(value: &dyn Display) -> io::Result<()> {
-    heard(writeln!(io::stdout().lock(), "{}", text::json(&value.to_string())))
+/// As [`print`].
+pub fn print_json(value: &dyn Display) -> io::Result<()> {
+    ignore_broken_pipe(writeln!(io::stdout().lock(), "{}", text::json(&value.to_string())))
 }
 
-/// A reader that has read enough and hung up (`| head`) is no error; what was to be done beside the printing is done all the same.
-fn heard(written: io::Result<()>) -> io::Result<()> {
+/// Ignores a reader that closed the pipe (`| head`): the rest of the program's work is still done.
+fn ignore_broken_pipe(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }
 }
 
-/// Prints a text and a line break on standard error; where nobody listens there is nobody left to tell.
-pub fn tell(words: &dyn Display) {
+/// Prints a text and a line break on standard error. A failure is ignored, since it can't be reported.
+pub fn print_error(words: &dyn Display) {
     let _ = writeln!(io::stderr().lock(), "{}", text::lines(&words.to_string()));
 }
 
-/// Puts a question on standard error; the answer is to stand behind it on its line.
+/// Prints a prompt on standard error without a line break, so that the answer follows on the same line.
 ///
 /// # Errors
-/// Where standard error can't be written.
-pub fn ask(question: &str) -> io::Result<()> {
+/// An error if standard error can't be written.
+pub fn prompt(words: &str) -> io::Result<()> {
     let mut out = io::stderr().lock();
-    write!(out, "{}", text::lines(question))?;
+    write!(out, "{}", text::lines(words))?;
     out.flush()
 }
 
-/// Standard output for what is written piece by piece, buffered. Every piece is whole characters, as [`write!`] gives them.
+/// Returns buffered standard output for text in several pieces. Each piece must be whole characters, as [`write!`] provides.
 #[must_use]
 pub fn output() -> Shown<BufWriter<StdoutLock<'static>>> {
     Shown { to: BufWriter::new(io::stdout().lock()), show: text::lines }
 }
 
-/// As [`output`], for JSON.
+/// Returns buffered standard output like [`output`], for JSON.
 #[must_use]
 pub fn json_output() -> Shown<BufWriter<StdoutLock<'static>>> {
     Shown { to: BufWriter::new(io::stdout().lock()), show: json }
 }
 
-/// Standard output as it is, for lines that [`text::json`] has made harmless before they were signed.
+/// Returns standard output without a filter, for lines that [`text::json`] escaped before they were signed.
 pub fn signed_output() -> StdoutLock<'static> {
     io::stdout().lock()
 }
@@ -67,7 +69,7 @@ pub(crate) fn json(written: &str) -> String {
     text::json(written).into_owned()
 }
 
-/// A writer through which nothing passes that acts on a terminal.
+/// A writer that removes characters that control a terminal.
 #[derive(Debug)]
 pub struct Shown<W: Write> {
     pub(crate) to: W,
@@ -91,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_passes_that_acts_on_a_terminal() {
+    fn characters_that_control_a_terminal_are_removed() {
         let mut shown = Shown { to: Vec::new(), show: text::lines };
         writeln!(shown, "a b\u{1b}[2J\r\u{202e}c").unwrap();
         shown.write_all(b"\xff\x9b31m").unwrap();

@@ -1,8 +1,8 @@
-//! What this process uses of its machine, where the system tells (Linux).
+//! Resource usage of this process, if the system reports it (Linux).
 
 use std::fs;
 
-/// Bytes of memory that are in use, and file descriptors that are open and that may be.
+/// Bytes of memory in use, open file descriptors and their limit.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub(crate) resident_bytes: Option<u64>,
@@ -11,12 +11,12 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Of this moment.
+    /// Returns the current usage.
     pub(crate) fn now() -> Self {
         let read = |file: &str| fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default();
         Self {
             resident_bytes: resident(&read("status")),
-            // The folder's own descriptor is one of them while it is read.
+            // The count includes the descriptor of the folder while it is read.
             open_fds: fs::read_dir("/proc/self/fd").ok().map(|entries| (entries.count() as u64).saturating_sub(1)),
             max_fds: soft_limit(&read("limits")),
         }
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_system_tells_is_read() {
+    fn the_systems_reports_are_parsed() {
         assert_eq!(resident("Name:\tx\nVmRSS:\t   1234 kB\nThreads:\t1\n"), Some(1234 * 1024));
         assert_eq!(
             soft_limit("Limit  Soft Limit  Hard Limit\nMax open files            1024                 4096    files\n"),
@@ -51,11 +51,11 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn an_open_file_is_one_more() {
+    fn open_files_are_counted() {
         let before = Usage::now();
         let files: Vec<_> = (0..64).map(|_| fs::File::open("/proc/self/status")).collect();
         let now = Usage::now();
-        // Other tests of this process open and close theirs.
+        // Other tests of this process open and close files too.
         assert!(now.open_fds >= before.open_fds.map(|n| n + 32) && files.len() == 64, "{before:?} {now:?}");
         assert!(now.resident_bytes > Some(1 << 20), "{now:?}");
     }

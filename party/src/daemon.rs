@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use conclave_ops::files::closed_to;
+use conclave_ops::files::check_closed_to;
 use conclave_privacy::accounting::Adjacency;
 use conclave_privacy::pass::Threads;
 use conclave_proto::ca;
@@ -61,7 +61,7 @@ pub(crate) fn init_identity(config: &PartyConfig) -> Result<Option<PathBuf>, Sta
 /// # Errors
 /// A sentence that names the file and the remedy.
 pub(crate) fn keys_closed(config: &PartyConfig) -> Result<(), String> {
-    [&config.key, &config.ledger_settings().secret].into_iter().try_for_each(|key| closed_to(0o077, key))
+    [&config.key, &config.ledger_settings().secret].into_iter().try_for_each(|key| check_closed_to(0o077, key))
 }
 
 pub(crate) const NO_VECTORS: &str = "this processor lacks AVX2 or FMA, or a virtual machine hides them: without them the time of an answer depends \

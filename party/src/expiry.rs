@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use conclave_proto::tls::{Expires, IdentityDir, days_until, ends_soon};
+use conclave_proto::tls::{Expiry, IdentityDir, days_until, is_expiring};
 use time::OffsetDateTime;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
@@ -24,18 +24,18 @@ pub(crate) async fn watch(identity: PathBuf, key: PathBuf) {
 
 /// Logs what runs out soon, or has.
 pub(crate) fn warn(identity: &IdentityDir) {
-    match identity.expires() {
+    match identity.expiry() {
         Ok(expires) => warnings(&expires, SystemTime::now()).iter().for_each(|line| tracing::warn!("{line}")),
         Err(fault) => tracing::warn!("{fault}"),
     }
 }
 
-fn warnings(expires: &Expires, now: SystemTime) -> Vec<String> {
+fn warnings(expires: &Expiry, now: SystemTime) -> Vec<String> {
     let renew = "renew it with `conclave-party renew`";
     let next = "ask whoever keeps it for the next CA's certificate, and put both into ca.pem";
     [("this party's certificate", expires.certificate, renew), ("the consortium's CA", expires.ca, next)]
         .into_iter()
-        .filter(|(_, end, _)| ends_soon(*end, now))
+        .filter(|(_, end, _)| is_expiring(*end, now))
         .map(|(what, end, remedy)| {
             let day = OffsetDateTime::from(end).date();
             match days_until(end, now) {
@@ -55,7 +55,7 @@ mod tests {
 
     fn said(certificate: u32, ca: u32) -> Vec<String> {
         let now = NOW + 100 * DAILY;
-        warnings(&Expires { certificate: NOW + certificate * DAILY, ca: NOW + ca * DAILY }, now)
+        warnings(&Expiry { certificate: NOW + certificate * DAILY, ca: NOW + ca * DAILY }, now)
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use conclave_ops::Endpoint;
-use conclave_ops::web::{Over, Site};
+use conclave_ops::web::{Site, Transport};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
@@ -45,7 +45,7 @@ impl Prepared {
         let site = match config.page {
             None => None,
             Some(address) => {
-                let site = Site::bind("page", address, &page::token_of(config), &[], Over::Plain).await;
+                let site = Site::bind("page", address, &page::token_of(config), &[], Transport::Plain).await;
                 Some((site.map_err(StartError::System)?, config.clone()))
             }
         };

@@ -51,7 +51,7 @@ pub(crate) async fn watch(mut reload: Reload, mut config: PartyConfig, answers: 
             tracing::info!("the policy has been read again: its limits hold from now on");
             config.policy = policy;
         }
-        reload.level.read_again("party", &mut config.ops.level, new.ops.level);
+        reload.level.reload("party", &mut config.ops.level, new.ops.level);
         look(&config);
         tracing::info!("the configuration has been read again");
     }

@@ -1,19 +1,19 @@
-//! Names of parameters as names of Zarr nodes: any text in, a safe folder name out, never two alike. Whoever writes, fetches or checks
-//! draws finds the same names.
+//! Parameter names encoded as Zarr node names: any text becomes a safe, unique folder name. All programs that write, fetch or
+//! check draws share this encoding.
 
-/// Names that mean something else where an array's folder would stand.
-const TAKEN: [&str; 3] = ["zarr.json", "chain", "draw"];
-const LONGEST: usize = 120;
+/// Names with another meaning inside a Zarr group.
+const RESERVED: [&str; 3] = ["zarr.json", "chain", "draw"];
+const MAX_LENGTH: usize = 120;
 
-/// The folder name of the `index`-th array, called `name`.
+/// Returns the folder name of the `index`-th array, called `name`.
 ///
-/// Anything outside `A-Za-z0-9_.-[]` is percent-encoded, and so is a first character that would make the name hidden,
-/// reserved (Zarr v3 core, "Node names", reserves a leading `__`) or that of a coordinate. A name too long for a
-/// file system is cut and told apart by its index.
+/// Characters outside `A-Za-z0-9_.-[]` are percent-encoded. So is the first character of a name that would be hidden,
+/// reserved (Zarr v3 core, "Node names", reserves a leading `__`) or equal to a coordinate's. A name too long for a
+/// file system is truncated and distinguished by its index.
 #[must_use]
 pub fn encode(name: &str, index: usize) -> String {
     let mut out = String::with_capacity(name.len());
-    let first_unsafe = TAKEN.contains(&name) || name.starts_with('.') || name.starts_with("__");
+    let first_unsafe = RESERVED.contains(&name) || name.starts_with('.') || name.starts_with("__");
     for (i, byte) in name.bytes().enumerate() {
         let plain = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | b'[' | b']');
         if plain && !(i == 0 && first_unsafe) {
@@ -22,8 +22,8 @@ pub fn encode(name: &str, index: usize) -> String {
             out.push_str(&format!("%{byte:02X}"));
         }
     }
-    if out.is_empty() || out.len() > LONGEST {
-        out.truncate(LONGEST);
+    if out.is_empty() || out.len() > MAX_LENGTH {
+        out.truncate(MAX_LENGTH);
         out.push_str(&format!("~{index}"));
     }
     out

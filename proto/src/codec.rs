@@ -1,4 +1,4 @@
-//! The protobuf codec of tonic, with buffers that fit a round's frames.
+//! tonic's protobuf codec with buffers sized for the frames of a round.
 
 use std::marker::PhantomData;
 
@@ -7,10 +7,10 @@ use tonic::Status;
 use tonic::codec::{BufferSettings, Codec, EncodeBuf, Encoder};
 use tonic_prost::ProstCodec;
 
-/// What a stream's buffer begins with, each way; it grows with what it has to hold. A coordinator has two for each of its parties, and a
-/// round of a few chains is some hundred bytes. tonic's own begin with 8 KiB.
+/// Initial size of a stream's buffer in each direction; it grows as needed. A coordinator has two for each party, and a
+/// round of a few chains takes a few hundred bytes. tonic starts with 8 KiB.
 const BUFFER: usize = 1 << 10;
-/// Frames that are ready leave together, up to so many bytes: tonic's own default.
+/// Ready frames are sent together up to this number of bytes, which is tonic's default.
 const YIELD_AT: usize = 32 << 10;
 
 /// Encodes `T`, decodes `U`.
@@ -41,8 +41,8 @@ where
     }
 }
 
-/// Encodes into just the room that a frame needs: a buffer that grew by doubling would keep what a long frame left over, and with it the
-/// frame's memory, for as long as short ones fit into the rest.
+/// Encodes each frame into exactly the space it needs. A buffer grown by doubling would keep the spare room after a long
+/// frame, and with it the frame's memory, for as long as short frames fit into the rest.
 pub struct FrameEncoder<T>(PhantomData<T>);
 
 impl<T: Message> Encoder for FrameEncoder<T> {

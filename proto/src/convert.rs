@@ -1,7 +1,7 @@
-//! Wire messages to domain types and back. Beyond this file nothing reads a wire message's numbers.
+//! Conversion between wire messages and domain types. No other file reads the numbers in a wire message.
 //!
-//! What is checked here is what can be said without knowing the job: counts, finiteness, the noise scale's grid. What
-//! needs the job (dimension, box, policy) is checked by the party against the job that it opened itself.
+//! This module checks everything that does not depend on the job: counts, finiteness, the noise scale's grid. The party
+//! checks the rest (dimension, box, policy) against the job that it opened itself.
 
 use conclave_common::model::Remainder;
 use conclave_common::parameter::LEAST_MAGNITUDE;
@@ -12,41 +12,41 @@ use conclave_privacy::mechanism::{NoiseScale, Points, QueryKind};
 use crate::error::{ErrorCode, Fault};
 use crate::v1;
 
-/// The most proposals in one query: as many as a job may have chains, or as `locate` asks side by side.
+/// Maximum number of proposals in one query: the maximum number of chains, or of parallel proposals in `locate`.
 pub const MAX_PROPOSALS: usize = 256;
-/// The most parameters in one proposal.
+/// Maximum number of parameters in one proposal.
 pub const MAX_PARAMETERS: usize = 4096;
-/// Most integers in an answer: its frame holds them all, and is read whole.
+/// Maximum number of integers in an answer, which is a single frame and read whole.
 pub const MAX_INTEGERS: usize = 7168;
-/// Most parameters of a vector, and most numbers that scale one.
+/// Maximum number of parameters of a vector query, and of the numbers that scale one.
 const MAX_ORDER: usize = QueryKind::MAX_ORDER as usize;
 const MAX_FRAME: usize = MAX_ORDER * (MAX_ORDER + 1);
 
-/// The outcome of a party's answer, as the number in `Answer.status`.
+/// The outcome of a party's answer, sent as the number in `Answer.status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AnswerStatus {
     /// The releases are real.
     Released,
-    /// The data's budget or the job's cap does not admit the query.
+    /// The dataset's budget or the job's cap does not allow the query.
     Budget,
     /// The request is malformed: wrong dimension, outside the box, not finite.
     Invalid,
-    /// The same query id was answered before for another content.
+    /// The same query id was already answered for different content.
     Conflict,
-    /// The ledger could not be written: the party has stopped answering.
+    /// A write to the ledger failed, and the party has stopped answering.
     Halted,
     /// The party has not opened this job.
     UnknownJob,
-    /// The owner's policy does not admit the query, for instance its noise floor.
+    /// The owner's policy does not allow the query, for instance its noise floor.
     Policy,
-    /// A crash may have lost the answer: it is given afresh, under a new charge, to the same query as the next attempt.
+    /// A crash may have lost the answer. The same query, sent as the next attempt, is answered under a new charge.
     Attempt,
-    /// The party's ledger is behind a head that it gave away, and answers nothing until its owner unlocks it.
+    /// The party's ledger is older than a checkpoint it has already published. It answers nothing until its owner unlocks it.
     Behind,
 }
 
 impl AnswerStatus {
-    /// Every status, in the order of their numbers.
+    /// Every status in numerical order.
     pub const ALL: [Self; 9] = [
         Self::Released,
         Self::Budget,
@@ -59,18 +59,18 @@ impl AnswerStatus {
         Self::Behind,
     ];
 
-    /// The number on the wire.
+    /// Returns the number on the wire.
     pub fn to_wire(self) -> u32 {
         self as u32
     }
 
-    /// The status of that number.
+    /// Returns the status with this number.
     pub fn from_wire(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|s| s.to_wire() == number)
     }
 }
 
-/// The message that asks every party for one round.
+/// Builds the message that queries every party for one round.
 pub fn query_to_wire(job: &str, iteration: u64, queries: &[Query]) -> v1::Query {
     v1::Query {
         job: job.to_owned(),
@@ -89,27 +89,26 @@ pub fn query_to_wire(job: &str, iteration: u64, queries: &[Query]) -> v1::Query 
     }
 }
 
-/// The queries of a round, in the order in which they are to be answered.
+/// Reads the queries of a round, in the order of their answers.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`] for no proposals or more than [`MAX_PROPOSALS`], a chain named twice, vectors that are
-/// empty, longer than [`MAX_PARAMETERS`] or of different lengths, values that are not finite or lie below
-/// [`LEAST_MAGNITUDE`] without being 0, and noise scales off the
-/// grid of [`NoiseScale`].
+/// [`ErrorCode::InvalidInput`] for no proposals or more than [`MAX_PROPOSALS`], a repeated chain, vectors that are
+/// empty, longer than [`MAX_PARAMETERS`] or of different lengths, values that are not finite or are non-zero and smaller in
+/// magnitude than [`LEAST_MAGNITUDE`], and noise scales off the grid of [`NoiseScale`].
 pub fn query_from_wire(wire: v1::Query) -> Result<Vec<Query>, Fault> {
     let count = wire.proposals.len();
     if !(1..=MAX_PROPOSALS).contains(&count) {
-        return Err(invalid(format!("a query of {count} proposals: 1 to {MAX_PROPOSALS} are allowed")));
+        return Err(invalid(format!("the query has {count} proposals: 1 to {MAX_PROPOSALS} are allowed")));
     }
     let mut chains: Vec<u32> = wire.proposals.iter().map(|p| p.chain).collect();
     chains.sort_unstable();
     if let Some(twice) = chains.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(invalid(format!("chain {} is asked twice in one query", twice[0])));
+        return Err(invalid(format!("chain {} occurs twice in one query", twice[0])));
     }
     let queries: Vec<Query> = wire.proposals.into_iter().map(proposal_from_wire).collect::<Result<_, _>>()?;
     let integers: usize = queries.iter().map(Query::length).sum();
     if integers > MAX_INTEGERS {
-        return Err(invalid(format!("a query of {integers} integers: an answer holds {MAX_INTEGERS}")));
+        return Err(invalid(format!("the query needs {integers} integers: an answer holds at most {MAX_INTEGERS}")));
     }
     Ok(queries)
 }
@@ -117,51 +116,54 @@ pub fn query_from_wire(wire: v1::Query) -> Result<Vec<Query>, Fault> {
 fn proposal_from_wire(wire: v1::Proposal) -> Result<Query, Fault> {
     let chain = wire.chain;
     let kind = QueryKind::from_code(wire.kind)
-        .ok_or_else(|| invalid(format!("the proposal of chain {chain} is of kind {}, which there is not", wire.kind)))?;
+        .ok_or_else(|| invalid(format!("the proposal of chain {chain} has the unknown kind {}", wire.kind)))?;
     let (from, to) = (wire.from.len(), wire.to.len());
-    // A vector's numbers beside its point say how it is scaled.
-    let of_step = from / 3;
+    // The numbers beside a vector query's point define its scaling.
+    let dimension = from / 3;
     let (fits, needs) = match kind.points() {
-        Points::None => (from == 0 && to == 0, "none at all"),
+        Points::None => (from == 0 && to == 0, "none"),
         _ if matches!(kind, QueryKind::Choice { .. }) => (
             (1..=MAX_ORDER).contains(&from) && (1..=QueryKind::MOST_CANDIDATE_NUMBERS).contains(&to),
-            "a point, and its candidates' numbers",
+            "a point and the numbers of its candidates",
         ),
-        Points::One => ((1..=MAX_ORDER).contains(&from) && (1..=MAX_FRAME).contains(&to), "a point, and what scales it"),
+        Points::One => ((1..=MAX_ORDER).contains(&from) && (1..=MAX_FRAME).contains(&to), "a point and its scaling"),
         Points::Three => (
-            from % 3 == 0 && (1..=MAX_ORDER).contains(&of_step) && to == Remainder::length(of_step),
-            "three points, and how the gradient at the second counts",
+            from % 3 == 0 && (1..=MAX_ORDER).contains(&dimension) && to == Remainder::length(dimension),
+            "three points and the weights of the gradient at the second",
         ),
-        Points::Two => (from == to && (1..=MAX_PARAMETERS).contains(&from), "the same number twice, 1 to 4096"),
+        Points::Two => (from == to && (1..=MAX_PARAMETERS).contains(&from), "the same number in both, 1 to 4096"),
     };
     if !fits {
-        return Err(invalid(format!("the {kind} of chain {chain} has {from} and {to} parameters: it must have {needs}")));
+        return Err(invalid(format!("the {kind} query of chain {chain} has {from} and {to} parameters: it must have {needs}")));
     }
-    // Products of tiny numbers with records' values would be subnormal, and arithmetic on those takes a time that can be
-    // told from outside.
+    // Products of tiny numbers with record values would be subnormal, and arithmetic on those takes measurably longer, which
+    // an outside observer could time.
     let sound = |x: &f64| *x == 0.0 || (x.is_finite() && x.abs() >= LEAST_MAGNITUDE);
     if !wire.from.iter().chain(&wire.to).all(sound) {
-        return Err(invalid(format!("the proposal of chain {chain} holds a value that is not finite, or is tiny and not 0")));
+        return Err(invalid(format!(
+            "the proposal of chain {chain} holds a value that is not finite, or is non-zero and too small"
+        )));
     }
     let noise =
         NoiseScale::from_units(wire.noise_scale).map_err(|e| invalid(format!("the noise scale of chain {chain}: {e}")))?;
     if matches!(kind, QueryKind::Choice { .. }) && noise != NoiseScale::OF_A_CHOICE {
-        let stands = NoiseScale::OF_A_CHOICE.units();
+        let expected = NoiseScale::OF_A_CHOICE.units();
         return Err(invalid(format!(
-            "a choice has no noise, and the scale {stands} stands for none: chain {chain} has {}",
+            "a choice query has no noise and must have the scale {expected}: chain {chain} has {}",
             wire.noise_scale
         )));
     }
     Ok(Query { chain, kind, from: wire.from, to: wire.to, noise })
 }
 
-/// Integers in the reply to a message, whatever it says: it follows from what is asked, and a kind that there is not counts one.
+/// Returns the number of integers in the answer to a query, whatever its outcome. It depends only on the query; an unknown kind
+/// counts as one.
 #[must_use]
 pub fn reply_length(request: &v1::Query) -> usize {
     let length = |proposal: &v1::Proposal| QueryKind::from_code(proposal.kind).map_or(1, QueryKind::length);
-    let asked = request.proposals.iter().map(length).fold(0, usize::saturating_add);
-    // More is refused, in a reply that a frame holds.
-    asked.min(MAX_INTEGERS)
+    let total = request.proposals.iter().map(length).fold(0, usize::saturating_add);
+    // A longer query is refused, in a reply that fits a frame.
+    total.min(MAX_INTEGERS)
 }
 
 /// A party's answer to one round.
@@ -171,12 +173,12 @@ pub struct Answer {
     pub job: String,
     /// The round.
     pub iteration: u64,
-    /// The releases in lattice units, each query's components in the order asked; or why there are none.
+    /// The releases in lattice units, each query's components in the order of the queries; or the reason for the refusal.
     pub outcome: Result<Vec<i64>, AnswerStatus>,
 }
 
-/// The message for an answer of `length` integers, as many as the round's queries have components: of one length whatever
-/// the outcome.
+/// Builds the message for an answer of `length` integers, the total number of components of the round's queries. Its length
+/// does not depend on the outcome.
 pub fn answer_to_wire(answer: &Answer, length: usize) -> v1::Answer {
     let (status, releases) = match &answer.outcome {
         Ok(releases) => (AnswerStatus::Released, releases.clone()),
@@ -191,15 +193,15 @@ pub fn answer_to_wire(answer: &Answer, length: usize) -> v1::Answer {
     }
 }
 
-/// The answer in a message.
+/// Reads the answer in a message.
 ///
 /// # Errors
-/// [`ErrorCode::Internal`] for a status that is missing or unknown: the party runs another software.
+/// [`ErrorCode::Internal`] for a missing or unknown status: the party runs different software.
 pub fn answer_from_wire(wire: v1::Answer) -> Result<Answer, Fault> {
     let status = wire
         .status
         .and_then(AnswerStatus::from_wire)
-        .ok_or_else(|| Fault::new(ErrorCode::Internal, format!("an answer with the unknown status {:?}", wire.status)))?;
+        .ok_or_else(|| Fault::new(ErrorCode::Internal, format!("the answer has the unknown status {:?}", wire.status)))?;
     Ok(Answer {
         job: wire.job,
         iteration: wire.iteration,
@@ -210,7 +212,7 @@ pub fn answer_from_wire(wire: v1::Answer) -> Result<Answer, Fault> {
     })
 }
 
-/// The message that a party has opened a job on what it holds, without its ledger's head and its reply delay.
+/// Builds a party's message that it has opened a job, without its ledger's checkpoint and its reply delay.
 pub fn opened_to_wire(job: &str, metadata: &PartyMetadata) -> v1::JobOpened {
     v1::JobOpened {
         job: job.to_owned(),
@@ -222,17 +224,20 @@ pub fn opened_to_wire(job: &str, metadata: &PartyMetadata) -> v1::JobOpened {
     }
 }
 
-/// What the party that sent the message holds.
+/// Reads the public metadata of the party that sent the message.
 ///
 /// # Errors
-/// [`ErrorCode::Internal`] for a limit of records per person that no party can have.
+/// [`ErrorCode::Internal`] for an impossible limit of records per person.
 pub fn opened_from_wire(wire: &v1::JobOpened) -> Result<PartyMetadata, Fault> {
     let adjacency = if wire.add_remove { Adjacency::AddRemove } else { Adjacency::Replace };
     if wire.records_per_person == 0 {
         return Ok(PartyMetadata::new(PrivacyUnit::row(adjacency), wire.records));
     }
     let unit = PrivacyUnit::person(adjacency, wire.records_per_person).ok_or_else(|| {
-        Fault::new(ErrorCode::Internal, format!("an opening with {} records per person", wire.records_per_person))
+        Fault::new(
+            ErrorCode::Internal,
+            format!("the party reports an invalid limit of {} records per person", wire.records_per_person),
+        )
     })?;
     Ok(PartyMetadata::new(unit, wire.persons))
 }
@@ -276,7 +281,7 @@ mod tests {
                 .into_iter()
                 .enumerate()
                 .map(|(chain, values)| {
-                    // What is tiny is refused, so something else stands in.
+                    // Tiny values are refused and therefore replaced.
                     let large = |x: f64| if x != 0.0 && x.abs() < LEAST_MAGNITUDE { x.signum() * (1.0 + x.abs()) } else { x };
                     let (from, to) = values.into_iter().map(|(a, b)| (large(a), large(b))).unzip();
                     let component = chain as u32 + component;
@@ -364,7 +369,7 @@ mod tests {
                 let wire = opened_to_wire("job", &metadata);
                 assert_eq!(opened_from_wire(&wire).unwrap(), metadata);
                 assert_eq!(wire.records, if unit == PrivacyUnit::default() { 1000 } else { 0 });
-                // Another count is another message only where the count is public.
+                // The message depends on the count only if the count is public.
                 let other = opened_to_wire("job", &PartyMetadata::new(unit, 1001));
                 assert_eq!(wire == other, adjacency == Adjacency::AddRemove);
             }

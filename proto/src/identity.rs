@@ -1,6 +1,6 @@
-//! Who a peer is: the role and the name in the one `conclave://ROLE/NAME` URI of its certificate.
+//! The identity of a peer: role and name from the single `conclave://ROLE/NAME` URI of its certificate.
 //!
-//! No header, no field of a message and no common name is ever asked.
+//! Headers, message fields and common names are never consulted.
 
 use std::fmt;
 
@@ -14,14 +14,14 @@ use crate::error::{ErrorCode, Fault};
 /// The scheme of the URI that names a peer.
 const SCHEME: &str = "conclave://";
 
-/// What a certificate lets its holder do.
+/// The role that a certificate grants its holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// A data owner's daemon: may attach to the link.
+    /// A data owner's daemon, which may attach to the link.
     Party,
     /// A person who submits and reads jobs.
     Analyst,
-    /// The server that everyone dials.
+    /// The server that all members dial.
     Coordinator,
 }
 
@@ -29,7 +29,7 @@ impl Role {
     /// Every role, in the order of the documentation.
     pub const ALL: [Self; 3] = [Self::Party, Self::Analyst, Self::Coordinator];
 
-    /// The role as it stands in a certificate's URI.
+    /// Returns the role as written in a certificate's URI.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Party => "party",
@@ -38,7 +38,7 @@ impl Role {
         }
     }
 
-    /// The role named `text`, if there is one.
+    /// Returns the role named `text`, if any.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.as_str() == text)
     }
@@ -53,27 +53,24 @@ impl fmt::Display for Role {
 /// A peer's role and name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PeerIdentity {
-    /// What the peer may do.
+    /// The peer's role.
     pub role: Role,
-    /// Its name within the consortium, see [`valid_name`].
+    /// The peer's name within the consortium, see [`valid_name`].
     pub name: String,
 }
 
 impl PeerIdentity {
-    /// An identity of this role and name.
+    /// Creates an identity with this role and name.
     ///
     /// # Errors
-    /// [`ErrorCode::InvalidInput`] where the name is not a [`valid_name`].
+    /// [`ErrorCode::InvalidInput`] if the name is not a [`valid_name`].
     pub fn new(role: Role, name: &str) -> Result<Self, Fault> {
         if valid_name(name) {
             return Ok(Self { role, name: name.to_owned() });
         }
         Err(Fault::new(
             ErrorCode::InvalidInput,
-            format!(
-                "the name {name:?} cannot be used: take 1 to 63 of the characters a-z, 0-9 and -, not starting or \
-                 ending with -"
-            ),
+            format!("invalid name {name:?}: use 1 to 63 of the characters a-z, 0-9 and -, not starting or ending with -"),
         ))
     }
 
@@ -96,18 +93,17 @@ impl PeerIdentity {
             })
     }
 
-    /// The URI that stands in this peer's certificate.
+    /// Returns the URI in this peer's certificate.
     pub fn uri(&self) -> String {
         format!("{SCHEME}{}/{}", self.role, self.name)
     }
 
-    /// The identity in a certificate (DER). The certificate must have been verified by TLS already: this reads, it
-    /// does not verify.
+    /// Reads the identity in a certificate (DER). TLS must already have verified the certificate; this function does not.
     ///
     /// # Errors
-    /// [`ErrorCode::Unauthenticated`] where the certificate does not parse, or carries no `conclave://` URI, or more
-    /// than one: a certificate with two names could act under either.
-    pub fn of_certificate(der: &CertificateDer<'_>) -> Result<Self, Fault> {
+    /// [`ErrorCode::Unauthenticated`] if the certificate does not parse, or does not carry exactly one `conclave://` URI: a
+    /// certificate with two names could act under either.
+    pub fn from_certificate(der: &CertificateDer<'_>) -> Result<Self, Fault> {
         let (_, certificate) = X509Certificate::from_der(der)
             .map_err(|_| Fault::new(ErrorCode::Unauthenticated, "the peer's certificate cannot be read".to_owned()))?;
         let names = certificate
@@ -121,9 +117,9 @@ impl PeerIdentity {
         }))
     }
 
-    /// The identity in a list of URIs: exactly one of them must be ours.
+    /// Finds the identity in a list of URIs, exactly one of which must have our scheme.
     pub(crate) fn from_uris<'a>(uris: impl Iterator<Item = &'a str>) -> Result<Self, Fault> {
-        // Schemes are compared without regard to case so that "Conclave://" cannot hide a second name from us.
+        // Schemes are compared case-insensitively, so that "Conclave://" cannot hide a second name.
         let ours: Vec<&str> =
             uris.filter(|uri| uri.get(..SCHEME.len()).is_some_and(|head| head.eq_ignore_ascii_case(SCHEME))).collect();
         match ours.as_slice() {
@@ -143,7 +139,7 @@ impl PeerIdentity {
         }
     }
 
-    /// This identity, if it has the role that a call asks for.
+    /// Returns this identity if it has the role that a call requires.
     ///
     /// # Errors
     /// [`ErrorCode::Unauthenticated`] naming both roles.
@@ -153,7 +149,7 @@ impl PeerIdentity {
         }
         Err(Fault::new(
             ErrorCode::Unauthenticated,
-            format!("this needs the certificate of role {role}; the one presented is {}", self.uri()),
+            format!("this call needs a certificate of role {role}; the one presented is {}", self.uri()),
         ))
     }
 }
@@ -164,17 +160,17 @@ impl fmt::Display for PeerIdentity {
     }
 }
 
-/// The identity behind a gRPC request, from the certificate of its TLS connection.
+/// Reads the identity of a gRPC request's sender from the certificate of its TLS connection.
 ///
 /// # Errors
-/// [`ErrorCode::Unauthenticated`] where the connection carries no client certificate or one without a usable name.
+/// [`ErrorCode::Unauthenticated`] if the connection carries no client certificate or one without a usable name.
 pub fn of_request<T>(request: &tonic::Request<T>) -> Result<PeerIdentity, Fault> {
     let certificates = request.peer_certs();
     let leaf = certificates
         .as_ref()
         .and_then(|chain| chain.first())
         .ok_or_else(|| Fault::new(ErrorCode::Unauthenticated, "the connection carries no client certificate".to_owned()))?;
-    PeerIdentity::of_certificate(leaf)
+    PeerIdentity::from_certificate(leaf)
 }
 
 #[cfg(test)]

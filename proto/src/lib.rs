@@ -1,20 +1,20 @@
-//! The wire between analysts, the coordinator and the parties.
+//! The wire protocol between analysts, the coordinator and the parties.
 //!
-//! - [`v1`]: the messages and services, generated from `proto/conclave/v1/conclave.proto`
-//!   (by `tests/generated.rs`, which also checks that they still are).
-//! - [`codec`]: how the messages of a stream are encoded.
-//! - [`convert`]: wire messages to domain types and back. Nothing else looks inside a wire message's numbers.
-//! - [`delay`]: when answers leave, as both ends reckon it.
-//! - [`echo`]: what an answer of a secure job holds besides.
-//! - [`error`]: the one table between our error codes, gRPC status codes and exit codes.
-//! - [`identity`]: who a peer is, read from its certificate and from nothing else.
-//! - [`log`]: a job's log as whoever reads it takes it in.
-//! - [`mask_key`]: a party's key for the masks of a secure job as its identity key signed it.
-//! - [`roster`]: the keys of all parties of a secure job, in pieces that fit a frame.
-//! - [`submission`]: a job as its analyst signed it.
-//! - [`revoked`]: certificates that a member takes for none.
+//! - [`v1`]: messages and services, generated from `proto/conclave/v1/conclave.proto`
+//!   by `tests/generated.rs`, which also checks that they are current.
+//! - [`codec`]: the encoding of the messages of a stream.
+//! - [`convert`]: conversion between wire messages and domain types. No other module reads the numbers in a wire message.
+//! - [`delay`]: the public delay of answers, computed identically at both ends.
+//! - [`echo`]: the message digest and the check mask in an answer of a secure job.
+//! - [`error`]: the table of error codes, gRPC status codes and exit codes.
+//! - [`identity`]: the identity of a peer, read only from its certificate.
+//! - [`log`]: reading of a job's log.
+//! - [`mask_key`]: a party's masking key for a secure job, signed by its identity key.
+//! - [`roster`]: the masking keys of all parties of a secure job, in pieces that fit a frame.
+//! - [`submission`]: a job signed by its analyst.
+//! - [`revoked`]: a member's list of revoked certificates.
 //! - [`array_name`]: a parameter's folder in a store of draws.
-//! - [`version`]: which protocol two ends speak with each other.
+//! - [`version`]: negotiation of the protocol version.
 //! - [`tls`]: mutual TLS for both ends of a connection.
 //! - [`ca`]: the consortium's small certificate authority, as pure functions from PEM to PEM.
 #![forbid(unsafe_code)]
@@ -44,14 +44,14 @@ pub mod v1 {
 /// The encoded file descriptor set of [`v1`], for gRPC reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/conclave_descriptor.bin");
 
-/// The newest protocol that this software speaks. It is raised by a frame or field that the other end has to understand, and
-/// by a public constant that both ends must reckon alike; see [`version::least_protocol`].
+/// The newest protocol that this software speaks. A new number is needed for a frame or field that the other end has to
+/// understand, and for a public constant that both ends must compute identically; see [`version::least_protocol`].
 pub const PROTOCOL: u32 = 5;
-/// The oldest protocol that it still speaks.
+/// The oldest protocol that this software still speaks.
 pub const OLDEST_PROTOCOL: u32 = 1;
 
-/// Name under which a coordinator's gRPC health service says that it speaks a version of the protocol, so that a member can ask before it
-/// attaches.
+/// Returns the name under which a coordinator's gRPC health service reports a protocol version. A member can check it before
+/// it attaches.
 pub fn protocol_service(version: u32) -> String {
     format!("conclave.protocol.{version}")
 }

@@ -1,43 +1,43 @@
-//! A job's log as whoever reads it takes it in: what its parties are said to hold, and rounds put together from their pieces.
+//! Reading of a job's log: the metadata that it states for the parties, and rounds assembled from their pieces.
 
 use conclave_common::query::PartyMetadata;
 
 use crate::convert::{MAX_PROPOSALS, opened_from_wire};
 use crate::v1::{LogHeader, LogRound};
 
-/// A whole round of a log.
+/// A complete round of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WholeRound {
-    /// Its number.
+    /// The number of the round.
     pub iteration: u64,
-    /// `[party][number]`, lattice units, each party's query by query.
+    /// `[party][integer]` in lattice units, query by query for each party.
     pub releases: Vec<Vec<i64>>,
 }
 
-/// Puts rounds together: one of very many parties comes in several pieces.
+/// Assembles rounds. A round of very many parties comes in several pieces.
 #[derive(Debug)]
 pub struct RoundPieces {
     parties: usize,
-    /// A round of which more is to come.
+    /// A round with outstanding pieces.
     part: Option<LogRound>,
 }
 
 impl RoundPieces {
-    /// No round yet, of so many parties.
+    /// Creates an empty assembly for `parties` parties.
     #[must_use]
     pub fn new(parties: usize) -> Self {
         Self { parties, part: None }
     }
 
-    /// Takes in the next piece, and gives the round that it completes. `due` is the number of integers that a party releases in the
-    /// round that the job asks next: many more are not kept.
+    /// Adds the next piece and returns the round that it completes. `due` is the number of integers that a party releases in
+    /// the job's next round, and bounds what is kept.
     ///
     /// # Errors
-    /// A sentence on how the log breaks here.
+    /// A message on the inconsistency in the log.
     pub fn take(&mut self, mut piece: LogRound, due: usize) -> Result<Option<WholeRound>, String> {
         if let Some(part) = self.part.take() {
             if part.iteration != piece.iteration {
-                return Err(format!("round {} breaks off", part.iteration));
+                return Err(format!("round {} is incomplete", part.iteration));
             }
             let rest = std::mem::replace(&mut piece.releases, part.releases);
             piece.releases.extend(rest);
@@ -46,7 +46,7 @@ impl RoundPieces {
         let most = due.max(MAX_PROPOSALS).saturating_mul(parties);
         let whole = numbers > 0 && parties > 0 && numbers.is_multiple_of(parties);
         if numbers > most || !(piece.more || whole) {
-            return Err(format!("round {iteration} has {numbers} answers of {parties} parties"));
+            return Err(format!("round {iteration} has {numbers} integers from {parties} parties"));
         }
         if piece.more {
             self.part = Some(piece);
@@ -56,20 +56,20 @@ impl RoundPieces {
         Ok(Some(WholeRound { iteration, releases }))
     }
 
-    /// The round that the log ends in the middle of, if it does.
+    /// Returns the round in whose middle the log ends, if it does.
     #[must_use]
     pub fn unfinished(&self) -> Option<u64> {
         self.part.as_ref().map(|part| part.iteration)
     }
 }
 
-/// What the parties of a log are said to hold, in the job's order; `None` as long as not every one of them has opened the job.
+/// Returns the metadata that a log states for its parties, in the job's order; `None` until every party has opened the job.
 ///
 /// # Errors
-/// A sentence, for other parties than the job's, or an opening that is none.
+/// A message if the parties are not the job's, or an opening is invalid.
 pub fn opened_parties(header: &LogHeader, names: &[String]) -> Result<Option<Vec<PartyMetadata>>, String> {
     if !header.parties.iter().map(|party| &party.name).eq(names) {
-        return Err("the log is of other parties than the job's".to_owned());
+        return Err("the parties of the log are not those of the job".to_owned());
     }
     let opened = header.parties.iter().map(|party| party.opened.as_ref().map(opened_from_wire).transpose());
     Ok(opened.collect::<Result<Vec<_>, _>>().map_err(|fault| fault.message)?.into_iter().collect())
@@ -100,17 +100,17 @@ mod tests {
     fn a_log_that_breaks_is_an_error() {
         let long = vec![0; 2 * MAX_PROPOSALS + 1];
         for (first, second, word) in [
-            (piece(4, &[1], true), piece(5, &[2], false), "round 4 breaks off"),
-            (piece(4, &[1], true), piece(4, &[], false), "1 answers of 2"),
-            (piece(3, &[1, 2], false), piece(4, &[], false), "0 answers of 2"),
-            (piece(3, &[1, 2], false), piece(4, &long, true), "513 answers of 2"),
+            (piece(4, &[1], true), piece(5, &[2], false), "round 4 is incomplete"),
+            (piece(4, &[1], true), piece(4, &[], false), "1 integers from 2"),
+            (piece(3, &[1, 2], false), piece(4, &[], false), "0 integers from 2"),
+            (piece(3, &[1, 2], false), piece(4, &long, true), "513 integers from 2"),
         ] {
             let mut pieces = RoundPieces::new(2);
             pieces.take(first, 1).unwrap();
             assert!(pieces.take(second, 1).unwrap_err().contains(word), "{word}");
         }
         assert!(RoundPieces::new(0).take(piece(1, &[1], false), 1).is_err());
-        // What a round of vectors holds is more.
+        // A round of vector queries has more integers.
         assert!(RoundPieces::new(2).take(piece(4, &long, true), 300).is_ok());
     }
 

@@ -1,4 +1,4 @@
-//! A party's key for the masks of a secure job, signed by its identity key, so that nobody on the way can name another one for it.
+//! A party's masking key for a secure job. Its identity key signs it, so that no intermediary can substitute another key.
 
 use std::time::SystemTime;
 
@@ -10,12 +10,12 @@ use crate::identity::Role;
 use crate::tls::{IdentityDir, Signature, check_certificate, verify};
 use crate::v1;
 
-/// Longer certificate chains and signatures are nobody's.
+/// Bounds on certificate chains and signatures, above the length of any valid one.
 const MAX_CERTIFICATE: usize = 16 << 10;
 const MAX_SIGNATURE: usize = 512;
 const MAX_SCHEME: usize = 64;
 
-/// Whose mask key it is, once its signature has been checked.
+/// A mask key with its signer, after its signature was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignedMaskKey {
     /// The key.
@@ -27,7 +27,7 @@ pub struct SignedMaskKey {
 /// Signs a party's mask key for a job whose file has the SHA-256 `spec_digest`.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`] where the identity is not a party's or its key can't sign.
+/// [`ErrorCode::InvalidInput`] if the identity is not a party's or its key can't sign.
 pub fn sign(identity: &IdentityDir, job: &str, spec_digest: &[u8; 32], public: &MaskPublic) -> Result<v1::MaskKey, Fault> {
     identity.require(Role::Party)?;
     let message = mask_key_message(job, spec_digest, &identity.identity().name, public);
@@ -35,29 +35,29 @@ pub fn sign(identity: &IdentityDir, job: &str, spec_digest: &[u8; 32], public: &
     Ok(v1::MaskKey { public: public.bytes().to_vec(), scheme, signature: bytes, certificate })
 }
 
-/// Whether key, signature and certificate are of lengths that one has, before anything of it is read.
+/// Returns true if key, signature and certificate have plausible lengths. It is called before any of them is parsed.
 #[must_use]
-pub fn in_bounds(key: &v1::MaskKey) -> bool {
+pub fn is_in_bounds(key: &v1::MaskKey) -> bool {
     key.public.len() == 32
         && key.scheme.len() <= MAX_SCHEME
         && key.signature.len() <= MAX_SIGNATURE
         && key.certificate.len() <= MAX_CERTIFICATE
 }
 
-/// Checks that party `name` signed this key for this job. Whose CA signed the certificate is for [`check_signer`].
+/// Checks that party `name` signed this key for this job. [`check_signer`] checks the CA of the certificate.
 ///
 /// # Errors
-/// [`ErrorCode::Unauthenticated`] where the key is none, or the signature is not over this job and key or not this party's.
+/// [`ErrorCode::Unauthenticated`] if the key is invalid, or the signature is not this party's over this job and key.
 pub fn check(key: &v1::MaskKey, job: &str, spec_digest: &[u8; 32], name: &str) -> Result<SignedMaskKey, Fault> {
     let wrong = |what: &str| Fault::new(ErrorCode::Unauthenticated, what.to_owned());
-    if !in_bounds(key) {
-        return Err(wrong("the mask key is not of the form that `conclave-party` gives it"));
+    if !is_in_bounds(key) {
+        return Err(wrong("the mask key does not have the form that `conclave-party` writes"));
     }
     let public = MaskPublic::parse(&key.public).map_err(|e| wrong(&e.to_string()))?;
     let signature = Signature { bytes: key.signature.clone(), scheme: key.scheme.clone(), certificate: key.certificate.clone() };
     let signer = verify(&mask_key_message(job, spec_digest, name, &public), &signature)?;
     if signer.role != Role::Party || signer.name != name {
-        return Err(wrong("the mask key is signed by somebody else than its party"));
+        return Err(wrong("the signer of the mask key is not its party"));
     }
     Ok(SignedMaskKey { public, identity: ca::key_digest(&key.certificate)? })
 }
@@ -112,7 +112,7 @@ mod tests {
         assert!(check_signer(&key, &authority("rogue").pem, SystemTime::now()).is_err());
         let late = SystemTime::now() + std::time::Duration::from_secs(30 * 24 * 3600);
         assert!(check_signer(&key, &ca.pem, late).is_err());
-        // What a coordinator could change.
+        // Changes that a coordinator could make.
         let changed = |change: fn(&mut v1::MaskKey)| {
             let mut key = key.clone();
             change(&mut key);
@@ -143,7 +143,7 @@ mod tests {
                 signer.sign(&mask_key_message("job", &[5; 32], "a", &public(1))).unwrap();
             let key = v1::MaskKey { public: public(1).bytes().to_vec(), scheme, signature: bytes, certificate };
             let fault = check(&key, "job", &[5; 32], "a").unwrap_err();
-            assert!(fault.message.contains("somebody else"), "{fault}");
+            assert!(fault.message.contains("is not its party"), "{fault}");
         }
     }
 }

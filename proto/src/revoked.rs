@@ -1,8 +1,8 @@
-//! Certificates that a member takes for none, whatever CA has signed them: names or serial numbers in a text file.
+//! Certificates that a member rejects whatever CA signed them: names or serial numbers in a text file.
 //!
-//! One entry a line, `#` begins a comment: `coordinator/main` or `conclave://analyst/alice` for a role and name, a bare `alice` for a
-//! name in any role, or a serial number in hexadecimal as `conclave ca show` prints it (colons allowed). The file is read anew at
-//! every check. One that can't be read revokes everybody: a lock that can't be found closed is taken for closed.
+//! Each line holds one entry, and `#` starts a comment. `coordinator/main` or `conclave://analyst/alice` gives a role and name,
+//! a bare `alice` a name in any role. A serial number is hexadecimal as `conclave ca show` prints it (colons allowed). The file
+//! is read again at every check. An unreadable file revokes all certificates: the check fails closed.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::identity::{PeerIdentity, valid_name};
 pub struct RevokedFile(PathBuf);
 
 impl RevokedFile {
-    /// The file at `path`; it need not be there yet.
+    /// Refers to the file at `path`, which need not exist yet.
     #[must_use]
     pub fn at(path: &Path) -> Self {
         Self(path.to_owned())
@@ -28,16 +28,17 @@ impl RevokedFile {
     /// Reads the file.
     ///
     /// # Errors
-    /// [`ErrorCode::InvalidInput`] that names the file, and the line where one is no entry.
+    /// [`ErrorCode::InvalidInput`] that names the file, and the line of an invalid entry.
     pub fn read(&self) -> Result<RevokedList, Fault> {
         let fail = |what: String| Fault::new(ErrorCode::InvalidInput, format!("`revoked` = {}: {what}", self.0.display()));
-        let text = std::fs::read_to_string(&self.0)
-            .map_err(|e| fail(format!("cannot be read ({e}): until it can, nobody is trusted; an empty file revokes none")))?;
+        let text = std::fs::read_to_string(&self.0).map_err(|e| {
+            fail(format!("cannot be read ({e}): no certificate is trusted until it can; an empty file revokes none"))
+        })?;
         RevokedList::parse(&text).map_err(fail)
     }
 }
 
-/// What such a file says.
+/// The entries of such a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RevokedList {
     names: HashSet<String>,
@@ -45,10 +46,10 @@ pub struct RevokedList {
 }
 
 impl RevokedList {
-    /// Reads the text of a file.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// A sentence that names the line.
+    /// A message that names the line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut list = Self::default();
         for (at, line) in (1..).zip(text.lines()) {
@@ -64,31 +65,31 @@ impl RevokedList {
                     "line {at}: {entry:?} is neither a name such as analyst/alice nor a serial number in hexadecimal"
                 ));
             }
-            // What could be either is taken for both: to refuse too many is the safe mistake.
+            // An ambiguous entry counts as both: refusing too many certificates is the safe mistake.
             list.names.extend(named.then(|| name.to_owned()));
             list.serials.extend(serial);
         }
         Ok(list)
     }
 
-    /// Whether the list names a member, `ROLE/NAME` or a bare name in any role.
-    pub fn names_member(&self, member: &str) -> bool {
+    /// Returns true if the list names a member, given as `ROLE/NAME`, in that role or in any role.
+    pub fn has_member(&self, member: &str) -> bool {
         self.names.contains(member) || member.split_once('/').is_some_and(|(_, name)| self.names.contains(name))
     }
 
-    /// Whether the list names a certificate's serial number, in hexadecimal.
+    /// Returns true if the list contains a certificate's serial number, in hexadecimal.
     #[must_use]
-    pub fn names_serial(&self, text: &str) -> bool {
+    pub fn has_serial(&self, text: &str) -> bool {
         serial(text).is_some_and(|serial| self.serials.contains(&serial))
     }
 
     /// Refuses a certificate that the list names.
     ///
     /// # Errors
-    /// [`ErrorCode::Unauthenticated`] where it is named, or can't be read.
+    /// [`ErrorCode::Unauthenticated`] if it is named, or can't be read.
     pub fn check(&self, certificate: &CertificateDer<'_>) -> Result<(), Fault> {
         let unreadable = |_| Fault::new(ErrorCode::Unauthenticated, "the certificate cannot be read");
-        let identity = PeerIdentity::of_certificate(certificate)?;
+        let identity = PeerIdentity::from_certificate(certificate)?;
         let (_, parsed) = X509Certificate::from_der(certificate).map_err(unreadable)?;
         let number = serial(&parsed.raw_serial_as_string()).unwrap_or_default();
         let role_and_name = format!("{}/{}", identity.role, identity.name);
@@ -98,7 +99,7 @@ impl RevokedList {
         Ok(())
     }
 
-    /// [`RevokedList::check`] for the first certificate of a PEM chain.
+    /// Applies [`RevokedList::check`] to the first certificate of a PEM chain.
     ///
     /// # Errors
     /// As [`RevokedList::check`].
@@ -109,7 +110,7 @@ impl RevokedList {
     }
 }
 
-/// A serial number without colons, case and leading zeros; `None` for what is none.
+/// Normalises a serial number: lower case, without colons and leading zeros; `None` if it is not hexadecimal.
 fn serial(text: &str) -> Option<String> {
     let digits: String = text.chars().filter(|c| *c != ':').collect::<String>().to_ascii_lowercase();
     let hexadecimal = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());

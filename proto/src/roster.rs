@@ -1,4 +1,4 @@
-//! The mask keys of all parties of a secure job, in pieces that fit a frame.
+//! The roster of a secure job: the mask keys of all parties, sent in pieces that fit a frame.
 
 use conclave_privacy::secagg::{Member, Roster};
 use prost::Message;
@@ -7,14 +7,14 @@ use crate::error::{ErrorCode, Fault};
 use crate::identity::valid_name;
 use crate::{mask_key, v1};
 
-/// Most entries of a piece.
+/// Maximum number of entries in a piece.
 const MAX_ENTRIES: usize = 64;
-/// A piece is full from so many bytes on: with the entry that fills it, it is well below what a party takes as one frame.
+/// Size at which a piece is full. Even with its last entry it is well below a party's frame limit.
 const PIECE_BYTES: usize = 256 << 10;
-/// More than a party keeps of one roster: 4 KiB a member.
+/// Maximum size of a roster, 4 KiB a member.
 const MAX_BYTES: usize = 4 << 20;
 
-/// The pieces of a roster, in the order in which they are sent.
+/// Splits a roster into pieces, in the order of sending.
 #[must_use]
 pub fn pieces(job: &str, entries: Vec<v1::RosterEntry>) -> Vec<v1::Roster> {
     let members = u32::try_from(entries.len()).unwrap_or(u32::MAX);
@@ -34,22 +34,22 @@ pub fn pieces(job: &str, entries: Vec<v1::RosterEntry>) -> Vec<v1::Roster> {
     pieces
 }
 
-/// Whether a piece is of a size that one has, before anything of its keys is read.
+/// Returns true if a piece has a plausible size. It is called before any of its keys is parsed.
 #[must_use]
-pub fn in_bounds(piece: &v1::Roster) -> bool {
+pub fn is_in_bounds(piece: &v1::Roster) -> bool {
     let members = piece.members as usize;
-    let sound = |entry: &v1::RosterEntry| valid_name(&entry.name) && entry.key.as_ref().is_some_and(mask_key::in_bounds);
+    let sound = |entry: &v1::RosterEntry| valid_name(&entry.name) && entry.key.as_ref().is_some_and(mask_key::is_in_bounds);
     (Roster::MIN_MEMBERS..=Roster::MAX_MEMBERS).contains(&members)
         && (1..=MAX_ENTRIES).contains(&piece.entries.len())
         && (piece.place as usize).saturating_add(piece.entries.len()) <= members
         && piece.entries.iter().all(sound)
 }
 
-/// The roster of a job that these entries make, each key signed by its party for this job. Whose CA signed the certificates is for
-/// [`mask_key::check_signer`].
+/// Builds the roster of a job from its entries and checks that each key is signed by its party for this job.
+/// [`mask_key::check_signer`] checks the CA of the certificates.
 ///
 /// # Errors
-/// As [`mask_key::check`]; [`ErrorCode::InvalidInput`] where the keys make none.
+/// As [`mask_key::check`]; [`ErrorCode::InvalidInput`] if the keys do not form a valid roster.
 pub fn read(entries: &[v1::RosterEntry], job: &str, spec_digest: &[u8; 32], colluders: u32) -> Result<Roster, Fault> {
     let member = |entry: &v1::RosterEntry| {
         let key = entry.key.clone().unwrap_or_default();
@@ -58,10 +58,10 @@ pub fn read(entries: &[v1::RosterEntry], job: &str, spec_digest: &[u8; 32], coll
     };
     let members = entries.iter().map(member).collect::<Result<Vec<_>, Fault>>()?;
     Roster::new(job, *spec_digest, colluders, members)
-        .map_err(|e| Fault::new(ErrorCode::InvalidInput, format!("the parties' keys make no roster: {e}")))
+        .map_err(|e| Fault::new(ErrorCode::InvalidInput, format!("invalid roster: {e}")))
 }
 
-/// A roster on its way, one at a time: a first piece begins another.
+/// A roster under assembly. A first piece starts a new roster.
 #[derive(Debug, Default)]
 pub struct Assembly {
     job: String,
@@ -71,27 +71,27 @@ pub struct Assembly {
 }
 
 impl Assembly {
-    /// Takes a piece; gives the entries once they are all there.
+    /// Adds a piece and returns the entries once all are present.
     ///
     /// # Errors
-    /// [`ErrorCode::InvalidInput`] for a piece that is out of bounds or not the next of its roster, and for a roster that is too long. What
-    /// there was of it is gone.
+    /// [`ErrorCode::InvalidInput`] for a piece that is out of bounds or not the next of its roster, and for a roster that is too
+    /// long. An error discards the pieces so far.
     pub fn take(&mut self, piece: v1::Roster) -> Result<Option<Vec<v1::RosterEntry>>, Fault> {
         let begun = std::mem::take(self);
         let fault = |what: &str| Fault::new(ErrorCode::InvalidInput, format!("a roster {what}"));
-        if !in_bounds(&piece) {
-            return Err(fault("of a size or with keys that none has"));
+        if !is_in_bounds(&piece) {
+            return Err(fault("piece exceeds the size limits"));
         }
         let mut roster = match piece.place {
             0 => Self { job: piece.job, members: piece.members as usize, ..Self::default() },
             next if begun.job == piece.job && begun.members == piece.members as usize && begun.entries.len() == next as usize => {
                 begun
             }
-            _ => return Err(fault("out of order")),
+            _ => return Err(fault("piece arrived out of order")),
         };
         roster.bytes += piece.entries.iter().map(Message::encoded_len).sum::<usize>();
         if roster.bytes > MAX_BYTES {
-            return Err(fault("with longer certificates than parties have"));
+            return Err(fault(&format!("exceeds {MAX_BYTES} bytes: its certificates are too long")));
         }
         roster.entries.extend(piece.entries);
         if roster.entries.len() == roster.members {
@@ -129,14 +129,14 @@ mod tests {
                 let taken = assembly.take(piece.clone()).unwrap();
                 assert_eq!(taken, (at + 1 == expected).then(|| all.clone()));
             }
-            // It is taken in once; what it was made from is gone.
+            // A complete roster leaves nothing behind.
             assert_eq!(assembly.entries.len(), 0);
         }
         assert!(pieces("job", Vec::new()).is_empty());
     }
 
     #[test]
-    fn what_is_no_next_piece_is_refused_and_forgotten() {
+    fn a_piece_out_of_order_discards_the_roster() {
         let pieces = pieces("job", entries(130, 900));
         assert_eq!(pieces.len(), 3);
         for odd in [
@@ -150,7 +150,7 @@ mod tests {
             assert!(assembly.take(odd).is_err());
             assert!(assembly.take(pieces[1].clone()).is_err(), "the first piece is gone");
         }
-        // A first piece begins anew.
+        // A first piece starts a new roster.
         let mut assembly = Assembly::default();
         for piece in [&pieces[0], &pieces[1], &pieces[0], &pieces[1]] {
             assert_eq!(assembly.take(piece.clone()).unwrap(), None);
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn rosters_are_bounded_before_they_are_read() {
         let good = pieces("job", entries(3, 900)).remove(0);
-        assert!(in_bounds(&good));
+        assert!(is_in_bounds(&good));
         let key = |change: fn(&mut v1::MaskKey)| {
             let mut piece = good.clone();
             change(piece.entries[1].key.as_mut().unwrap());
@@ -185,14 +185,14 @@ mod tests {
             key(|key| key.scheme = "x".repeat(65)),
             key(|key| key.public = vec![0; 33]),
         ] {
-            assert!(!in_bounds(&bad));
+            assert!(!is_in_bounds(&bad));
             assert!(Assembly::default().take(bad).is_err());
         }
-        // Each piece for itself is within its bounds, and the roster is not.
+        // Each piece is within its bounds, but the roster is not.
         let mut assembly = Assembly::default();
         let taken: Result<Vec<_>, _> =
             pieces("job", entries(300, 16 << 10)).into_iter().map(|piece| assembly.take(piece)).collect();
-        assert!(taken.unwrap_err().message.contains("longer certificates"));
+        assert!(taken.unwrap_err().message.contains("certificates are too long"));
         assert_eq!(assembly.bytes, 0);
     }
 }

@@ -1,9 +1,9 @@
-//! A job as its analyst signed it, so that nobody on the way can submit one in an analyst's name.
+//! A job signed by its analyst, so that no intermediary can submit one in an analyst's name.
 //!
-//! The analyst's identity key signs the job file's digest and a nonce of its own. The coordinator passes the signature on and each
-//! party checks it against its own copy of the consortium's CA: that a job is alice's is alice's word, not the coordinator's. The
-//! job's id follows from what is signed, so one signature is one job at a party for ever: a coordinator that shows it again opens the
-//! same job again, under the same cap.
+//! The analyst's identity key signs the digest of the job file and a nonce. The coordinator forwards the signature, and each
+//! party checks it against its own copy of the consortium's CA: authorship rests on the analyst's key, not on the coordinator.
+//! The job's id is derived from the signed bytes, so one signature is one job at a party for ever. A coordinator that presents
+//! it again reopens the same job under the same cap.
 
 use std::time::SystemTime;
 
@@ -16,17 +16,17 @@ use crate::identity::{PeerIdentity, Role};
 use crate::tls::{IdentityDir, Signature, check_certificate, verify};
 use crate::v1;
 
-/// Length of the nonce that an analyst draws for each submission.
+/// Length in bytes of the nonce that an analyst draws for each submission.
 pub const NONCE_BYTES: usize = 32;
 
-/// What is signed begins with this, so that a signature over anything else is none over a job.
+/// Domain separator at the start of the signed bytes: a signature over any other document is not one over a job.
 const DOMAIN: &[u8] = b"conclave submission 1";
 const ID_DOMAIN: &[u8] = b"conclave job id 1";
-/// Longer certificate chains and signatures are nobody's.
+/// Bounds on certificate chains and signatures, above the length of any valid one.
 const MAX_CERTIFICATE: usize = 16 << 10;
 const MAX_SIGNATURE: usize = 512;
 
-/// The bytes that are signed: domain, analyst, SHA-256 of the job file, nonce, each with its length before it.
+/// Builds the signed bytes: domain, analyst, SHA-256 of the job file, nonce, each preceded by its length.
 fn message(analyst: &str, spec_toml: &str, nonce: &[u8]) -> Vec<u8> {
     let digest = Sha256::digest(spec_toml.as_bytes());
     let mut bytes = Vec::new();
@@ -37,45 +37,47 @@ fn message(analyst: &str, spec_toml: &str, nonce: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The id of the job, in the form of a UUID (version 8): the first half of a SHA-256 over what is signed.
+/// Derives the job's id, a UUID (version 8) from the first half of a SHA-256 over the signed bytes.
 fn job_id(message: &[u8]) -> String {
     let hash = Sha256::new().chain_update(ID_DOMAIN).chain_update(message).finalize();
     let digits: String = hash.iter().take(16).map(|b| format!("{b:02x}")).collect();
-    // Version and variant stand where a UUID has them.
+    // The version and the variant are at their UUID positions.
     format!("{}-{}-8{}-a{}-{}", &digits[..8], &digits[8..12], &digits[13..16], &digits[17..20], &digits[20..32])
 }
 
 /// Signs a job file as the analyst of `identity`.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`] where the identity is not an analyst's or its key can't sign; [`ErrorCode::Internal`] where the system
-/// gives no random numbers.
+/// [`ErrorCode::InvalidInput`] if the identity is not an analyst's or its key can't sign; [`ErrorCode::Internal`] if the
+/// system's random number generator fails.
 pub fn sign(identity: &IdentityDir, spec_toml: &str) -> Result<v1::Submission, Fault> {
     identity.require(Role::Analyst)?;
     let mut nonce = [0; NONCE_BYTES];
-    SystemRandom::new().fill(&mut nonce).map_err(|_| Fault::new(ErrorCode::Internal, "the system gives no random numbers"))?;
+    SystemRandom::new()
+        .fill(&mut nonce)
+        .map_err(|_| Fault::new(ErrorCode::Internal, "the system's random number generator failed"))?;
     let Signature { bytes, scheme, certificate } = identity.sign(&message(&identity.identity().name, spec_toml, &nonce))?;
     Ok(v1::Submission { nonce: nonce.to_vec(), scheme, signature: bytes, certificate })
 }
 
-/// Checks that `analyst` signed this job file and gives the job's id. Whose CA signed the certificate is for [`check_signer`].
+/// Checks that `analyst` signed this job file and returns the job's id. [`check_signer`] checks the CA of the certificate.
 ///
 /// # Errors
-/// [`ErrorCode::Unauthenticated`] where the signature is missing, not over this job, or not this analyst's.
+/// [`ErrorCode::Unauthenticated`] if the signature is missing, not over this job, or not this analyst's.
 pub fn check(submission: Option<&v1::Submission>, analyst: &str, spec_toml: &str) -> Result<String, Fault> {
     let wrong = |what: String| Fault::new(ErrorCode::Unauthenticated, what);
     let Some(signed) = submission else {
         return Err(wrong("the job is not signed by its analyst: submit it with a `conclave` of this version".into()));
     };
     if signed.nonce.len() != NONCE_BYTES || signed.certificate.len() > MAX_CERTIFICATE || signed.signature.len() > MAX_SIGNATURE {
-        return Err(wrong("the job's signature is not of the form that `conclave submit` gives it".into()));
+        return Err(wrong("the job's signature does not have the form that `conclave submit` writes".into()));
     }
     let message = message(analyst, spec_toml, &signed.nonce);
     let signature =
         Signature { bytes: signed.signature.clone(), scheme: signed.scheme.clone(), certificate: signed.certificate.clone() };
     let PeerIdentity { role, name } = verify(&message, &signature)?;
     if role != Role::Analyst || name != analyst {
-        return Err(wrong(format!("the job is said to be analyst {analyst:?}'s and is signed by {role} {name:?}")));
+        return Err(wrong(format!("the job names analyst {analyst:?} but is signed by {role} {name:?}")));
     }
     Ok(job_id(&message))
 }
@@ -88,13 +90,13 @@ pub fn check_signer(submission: &v1::Submission, ca_pem: &str, moment: SystemTim
     check_certificate(&submission.certificate, ca_pem, moment)
 }
 
-/// The submission as bytes to keep.
+/// Encodes a submission for storage.
 #[must_use]
 pub fn encode(submission: &v1::Submission) -> Vec<u8> {
     submission.encode_to_vec()
 }
 
-/// Reads what [`encode`] wrote; `None` for anything else.
+/// Decodes the output of [`encode`]; `None` for other bytes.
 #[must_use]
 pub fn decode(bytes: &[u8]) -> Option<v1::Submission> {
     v1::Submission::decode(bytes).ok()
@@ -132,10 +134,10 @@ mod tests {
         let id = check(Some(&signed), "alice", "name = \"x\"").unwrap();
         assert_eq!((id.len(), &id[14..15], &id[19..20]), (36, "8", "a"));
         check_signer(&signed, &ca.pem, SystemTime::now()).unwrap();
-        // One signature is one id; another submission of the same job is another.
+        // One signature has one id; another submission of the same job has another.
         assert_eq!(check(decode(&encode(&signed)).as_ref(), "alice", "name = \"x\"").unwrap(), id);
         assert_ne!(check(Some(&sign(&alice, "name = \"x\"").unwrap()), "alice", "name = \"x\"").unwrap(), id);
-        // What a coordinator could change.
+        // Changes that a coordinator could make.
         let mut other = signed.clone();
         other.nonce[0] ^= 1;
         let mut cut = signed.clone();

@@ -1,7 +1,7 @@
-//! Which protocol two ends speak with each other.
+//! Negotiation of the protocol version between two ends.
 //!
-//! Each end speaks a range of protocols. A party says its range in its hello, and the coordinator chooses the newest protocol that
-//! both speak, so that either of them may be upgraded first.
+//! Each end speaks a range of protocols. A party states its range in its hello, and the coordinator chooses the newest common
+//! protocol. Either of them may therefore be upgraded first.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ use conclave_common::text;
 use crate::error::{ErrorCode, Fault};
 use crate::{OLDEST_PROTOCOL, PROTOCOL, v1};
 
-/// The protocols that one end speaks.
+/// The range of protocols that one end speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spoken {
+pub struct ProtocolRange {
     oldest: u32,
     newest: u32,
 }
@@ -21,48 +21,48 @@ pub struct Spoken {
 /// One end of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct End<'a> {
-    /// What it calls itself, with its version.
+    /// The software's name and version.
     pub software: &'a str,
-    /// What it speaks.
-    pub speaks: Spoken,
+    /// The protocols that it speaks.
+    pub protocols: ProtocolRange,
 }
 
-impl Spoken {
-    /// What this software speaks.
-    pub const HERE: Self = Self { oldest: OLDEST_PROTOCOL, newest: PROTOCOL };
+impl ProtocolRange {
+    /// The protocols that this software speaks.
+    pub const SUPPORTED: Self = Self { oldest: OLDEST_PROTOCOL, newest: PROTOCOL };
 
-    /// The protocols from `oldest` to `newest`; `None` where there is none.
+    /// Returns the range from `oldest` to `newest`; `None` if it is empty.
     #[must_use]
     pub fn new(oldest: u32, newest: u32) -> Option<Self> {
         (oldest <= newest).then_some(Self { oldest, newest })
     }
 
-    /// One protocol and no other.
+    /// Returns the range of a single protocol.
     #[must_use]
     pub fn only(protocol: u32) -> Self {
         Self { oldest: protocol, newest: protocol }
     }
 
-    /// What a party says that it speaks. One from before ranges were said speaks its one protocol.
+    /// Reads the range in a party's hello. A hello without a range, from an older party, states a single protocol.
     ///
     /// # Errors
     /// [`ErrorCode::InvalidInput`] for a range that ends before it begins.
-    pub fn of_hello(hello: &v1::Hello) -> Result<Self, Fault> {
+    pub fn from_hello(hello: &v1::Hello) -> Result<Self, Fault> {
         let oldest = if hello.oldest == 0 { hello.protocol } else { hello.oldest };
         Self::new(oldest, hello.protocol).ok_or_else(|| {
             let message =
-                format!("a hello of protocols {oldest} to {}, which is no range: mend the party's software", hello.protocol);
+                format!("the hello states the empty protocol range {oldest} to {}: fix the party's software", hello.protocol);
             Fault::new(ErrorCode::InvalidInput, message)
         })
     }
 
-    /// A party's hello with this range.
+    /// Builds a party's hello with this range.
     #[must_use]
     pub fn hello(self, software: &str) -> v1::Hello {
         v1::Hello { protocol: self.newest, software: software.to_owned(), oldest: self.oldest }
     }
 
-    /// The newest protocol that both speak.
+    /// Returns the newest protocol in both ranges.
     #[must_use]
     pub fn common(self, other: Self) -> Option<u32> {
         let newest = self.newest.min(other.newest);
@@ -70,7 +70,7 @@ impl Spoken {
     }
 }
 
-impl fmt::Display for Spoken {
+impl fmt::Display for ProtocolRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self { oldest, newest } if oldest == newest => write!(f, "protocol {newest}"),
@@ -79,14 +79,14 @@ impl fmt::Display for Spoken {
     }
 }
 
-/// The protocol that a coordinator and a party speak with each other.
+/// Negotiates the protocol between a coordinator and a party.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`], which a party does not soon try again, with a sentence that says which of the two to upgrade, and to
-/// what.
+/// [`ErrorCode::InvalidInput`], after which a party does not retry soon, with a message on which end to upgrade and to which
+/// version.
 pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
-    coordinator.speaks.common(party.speaks).ok_or_else(|| {
-        let party_is_older = party.speaks.newest < coordinator.speaks.oldest;
+    coordinator.protocols.common(party.protocols).ok_or_else(|| {
+        let party_is_older = party.protocols.newest < coordinator.protocols.oldest;
         let ((older, upgrade), (newer, other)) = if party_is_older {
             ((party, "party"), (coordinator, "coordinator"))
         } else {
@@ -95,24 +95,25 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
         let message = format!(
             "the coordinator ({}) speaks {} and the party ({}) speaks {}: upgrade the {upgrade}'s {} to a version that speaks \
              protocol {}, such as the {other}'s own",
-            shown(coordinator.software),
-            coordinator.speaks,
-            shown(party.software),
-            party.speaks,
+            printable(coordinator.software),
+            coordinator.protocols,
+            printable(party.software),
+            party.protocols,
             name(older.software),
-            newer.speaks.oldest,
+            newer.protocols.oldest,
         );
         Fault::new(ErrorCode::InvalidInput, message)
     })
 }
 
-/// The oldest protocol at which both ends of a link reckon a job's public constants alike.
+/// Returns the oldest protocol at which both ends of a link compute a job's public constants identically.
 ///
-/// From protocol 5 on there are the other samplers of the papers, releases over hidden samples, and choices. From protocol 4 on answers may
-/// leave masked, and the vectors of a gradient that a remainder stands beside are weights of rounded predictors. From protocol 3 on there are
-/// vectors: gradients, curvatures, moments. From protocol 2 on, logistic, Poisson and negative binomial regressions have a public centre at parties that protect rows
-/// against replacement, and a clip that bites takes the centre off no model. An end of protocol 1 does otherwise, and would take
-/// a centred sum for the whole or the other way round.
+/// - Protocol 5 adds the other samplers of the papers, subsampled releases and choice queries.
+/// - Protocol 4 adds masked answers. A gradient that accompanies a remainder query uses weights of rounded predictors.
+/// - Protocol 3 adds vector queries: gradients, curvatures, moments.
+/// - Protocol 2 adds a public centre to logistic, Poisson and negative binomial regressions at parties that protect rows
+///   against replacement, and an active clip no longer removes the centre of any model. An end of protocol 1 would take a
+///   centred sum for an uncentred one, or the reverse.
 #[must_use]
 pub fn least_protocol(spec: &JobSpec) -> u32 {
     let of_other_steps = spec.algorithm == Algorithm::Hmc && spec.sampler.hmc.test != HmcTest::Remainder;
@@ -123,7 +124,7 @@ pub fn least_protocol(spec: &JobSpec) -> u32 {
         return 4;
     }
     if !spec.algorithm.proposes() {
-        // Vectors are spoken of from protocol 3 on.
+        // Vector queries need protocol 3.
         return 3;
     }
     match spec.model.kind() {
@@ -133,39 +134,38 @@ pub fn least_protocol(spec: &JobSpec) -> u32 {
     }
 }
 
-/// Checks that a coordinator and a party that speak `spoken` with each other reckon this job alike.
+/// Checks that a coordinator and a party that use `protocol` compute this job's public constants identically.
 ///
 /// # Errors
 /// [`ErrorCode::InvalidInput`] at the party, with the remedy.
-pub fn suits(spec: &JobSpec, spoken: u32, party: &str) -> Result<(), Fault> {
+pub fn check_protocol(spec: &JobSpec, protocol: u32, party: &str) -> Result<(), Fault> {
     let least = least_protocol(spec);
-    if spoken >= least {
+    if protocol >= least {
         return Ok(());
     }
     if spec.aggregation.is_secure() {
         let message = format!(
-            "the coordinator and {party} speak protocol {spoken} with each other, and a job whose answers leave masked needs protocol {least}: \
-             upgrade both"
+            "the coordinator and {party} speak protocol {protocol}, and a job with masked answers needs protocol {least}: upgrade both"
         );
         return Err(Fault::new(ErrorCode::InvalidInput, message).at_party(party));
     }
     let message = format!(
-        "the coordinator and {party} speak protocol {spoken} with each other, and a {} model under algorithm = \"{}\", or its clip, needs \
-         protocol {least}, from which on both reckon its public constants alike: upgrade both",
+        "the coordinator and {party} speak protocol {protocol}, and a {} model with algorithm = \"{}\", or its clip, needs at least \
+         protocol {least}, so that both compute the same public constants: upgrade both",
         spec.model.kind(),
         spec.algorithm.as_str()
     );
     Err(Fault::new(ErrorCode::InvalidInput, message).at_party(party))
 }
 
-/// The other end's word for itself: one line, and short.
-fn shown(software: &str) -> String {
+/// Returns the other end's software name in printable form: one line of at most 60 characters.
+fn printable(software: &str) -> String {
     software.chars().filter(|c| text::shown(*c) == *c).take(60).collect()
 }
 
-/// A software's name without its version.
+/// Returns a software's name without its version.
 fn name(software: &str) -> String {
-    let name = shown(software.split(' ').next().unwrap_or_default());
+    let name = printable(software.split(' ').next().unwrap_or_default());
     if name.is_empty() { "software".to_owned() } else { name }
 }
 
@@ -174,8 +174,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn spoken((oldest, newest): (u32, u32)) -> Spoken {
-        Spoken::new(oldest, newest).unwrap()
+    fn range((oldest, newest): (u32, u32)) -> ProtocolRange {
+        ProtocolRange::new(oldest, newest).unwrap()
     }
 
     #[test]
@@ -183,48 +183,48 @@ mod tests {
         for (one, other, chosen) in [
             ((1, 1), (1, 1), Some(1)),
             ((1, 3), (1, 3), Some(3)),
-            // One ends earlier, begins later, both, or lies within the other.
+            // One ends earlier, starts later, both, or lies within the other.
             ((1, 2), (1, 3), Some(2)),
             ((2, 3), (1, 3), Some(3)),
             ((1, 3), (2, 4), Some(3)),
             ((1, 4), (2, 3), Some(3)),
-            // They touch in one.
+            // They share one protocol.
             ((1, 2), (2, 3), Some(2)),
             ((2, 2), (1, 2), Some(2)),
-            // They are next to each other, or far apart.
+            // They are adjacent or far apart.
             ((1, 1), (2, 2), None),
             ((1, 2), (3, 5), None),
             ((1, 2), (7, 9), None),
             ((0, 0), (1, u32::MAX), None),
             ((0, u32::MAX), (u32::MAX, u32::MAX), Some(u32::MAX)),
         ] {
-            assert_eq!(spoken(one).common(spoken(other)), chosen, "{one:?} {other:?}");
-            assert_eq!(spoken(other).common(spoken(one)), chosen, "{other:?} {one:?}");
+            assert_eq!(range(one).common(range(other)), chosen, "{one:?} {other:?}");
+            assert_eq!(range(other).common(range(one)), chosen, "{other:?} {one:?}");
         }
     }
 
     #[test]
     fn a_hello_without_a_range_speaks_its_one_protocol() {
         let hello = |oldest, protocol| v1::Hello { protocol, software: "x 1".into(), oldest };
-        assert_eq!(Spoken::of_hello(&hello(0, 1)).unwrap(), Spoken::only(1));
-        assert_eq!(Spoken::of_hello(&hello(2, 4)).unwrap(), spoken((2, 4)));
-        assert_eq!(Spoken::of_hello(&v1::Hello::default()).unwrap(), Spoken::only(0));
-        let fault = Spoken::of_hello(&hello(3, 2)).unwrap_err();
+        assert_eq!(ProtocolRange::from_hello(&hello(0, 1)).unwrap(), ProtocolRange::only(1));
+        assert_eq!(ProtocolRange::from_hello(&hello(2, 4)).unwrap(), range((2, 4)));
+        assert_eq!(ProtocolRange::from_hello(&v1::Hello::default()).unwrap(), ProtocolRange::only(0));
+        let fault = ProtocolRange::from_hello(&hello(3, 2)).unwrap_err();
         assert!(fault.message.contains("3 to 2"), "{fault}");
-        assert_eq!(Spoken::of_hello(&spoken((2, 4)).hello("x 1")).unwrap(), spoken((2, 4)));
+        assert_eq!(ProtocolRange::from_hello(&range((2, 4)).hello("x 1")).unwrap(), range((2, 4)));
     }
 
-    /// The version before this one speaks protocol 1 alone.
+    /// The previous version speaks only protocol 1.
     #[test]
     fn the_previous_version_is_still_spoken() {
-        assert_eq!(Spoken::HERE.common(Spoken::only(1)), Some(1));
-        let hello = Spoken::HERE.hello("x 1");
+        assert_eq!(ProtocolRange::SUPPORTED.common(ProtocolRange::only(1)), Some(1));
+        let hello = ProtocolRange::SUPPORTED.hello("x 1");
         assert_eq!((hello.oldest, hello.protocol), (1, 5));
     }
 
-    /// Models whose public constants the version before reckons otherwise are refused to it, and no others.
+    /// Only models whose public constants differ in the previous version are refused to it.
     #[test]
-    fn a_job_is_for_ends_that_reckon_it_alike() {
+    fn a_job_needs_ends_that_compute_it_identically() {
         let job = |model: &str, outcome: &str| {
             JobSpec::parse(&format!(
                 "name = \"t\"\nparties = [\"a\"]\n[model]\noutcome = \"y\"\n{model}\n[columns]\ny = {{ {outcome} }}\n\
@@ -246,16 +246,16 @@ mod tests {
         ] {
             let spec = job(&model, outcome);
             assert_eq!(least_protocol(&spec), least, "{model}");
-            assert_eq!(suits(&spec, least, "a"), Ok(()), "{model}");
-            let Err(fault) = suits(&spec, least - 1, "a") else { panic!("{model}") };
+            assert_eq!(check_protocol(&spec, least, "a"), Ok(()), "{model}");
+            let Err(fault) = check_protocol(&spec, least - 1, "a") else { panic!("{model}") };
             assert_eq!((fault.code, fault.party.as_deref()), (ErrorCode::InvalidInput, Some("a")));
             assert!(fault.message.contains("a speak protocol") && fault.message.ends_with("upgrade both"), "{fault}");
         }
     }
 
     #[test]
-    fn who_is_too_old_is_told_what_to_upgrade_to() {
-        let end = |software, range| End { software, speaks: spoken(range) };
+    fn the_error_names_the_end_to_upgrade() {
+        let end = |software, protocols| End { software, protocols: range(protocols) };
         let agree =
             |coordinator, party| agree(end("conclave-coordinator 2.0.0", coordinator), end("conclave-party 1.1.0", party));
         assert_eq!(agree((2, 3), (1, 2)).unwrap(), 2);

@@ -1,6 +1,6 @@
-//! The checked-in code of the wire is what its `.proto` file gives, so that a build needs no generator of it.
+//! Checks that the checked-in protobuf code matches its `.proto` file, so that a build needs no generator.
 //!
-//! After a change of the `.proto` file: `CONCLAVE_GENERATE=1 cargo test -p conclave-proto --test generated` writes it anew.
+//! After a change of the `.proto` file, `CONCLAVE_GENERATE=1 cargo test -p conclave-proto --test generated` regenerates it.
 
 use std::fs;
 use std::path::Path;

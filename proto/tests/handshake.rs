@@ -1,4 +1,4 @@
-//! Real TLS handshakes over loopback: who gets in, who does not, and what they are told.
+//! Real TLS handshakes over loopback: accepted and refused peers, and the error messages they get.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -151,14 +151,14 @@ async fn a_client_without_a_certificate_is_refused() {
         Ok(mut tls) => tls.read_u8().await.unwrap_err(),
         Err(error) => error,
     };
-    assert_refused(Err(explain_in_chain(&refusal).unwrap()), "was shown none");
+    assert_refused(Err(explain_in_chain(&refusal).unwrap()), "received none");
 }
 
 #[tokio::test]
 async fn a_client_of_another_ca_is_refused() {
     let (ca, other) = (new_ca(), new_ca());
     let url = serve(member(&ca, Role::Coordinator, "main").server_config().unwrap());
-    // It trusts the server's CA, so that it is the server that refuses; its own CA goes by the same name.
+    // The client trusts the server's CA, so the server is the one that refuses. Both CAs have the same name.
     let folder = tempfile::tempdir().unwrap();
     let both = format!("{}{}", ca.pem, other.pem);
     let stranger = write(folder.path(), &issue(&other, Role::Party, "a-1"), &both);
@@ -184,12 +184,12 @@ async fn a_party_cannot_serve() {
     assert!(party.server_config().is_err());
     let url = serve(impostor(&ca, &issue(&ca, Role::Party, "b")));
     let victim = member(&ca, Role::Party, "a-1");
-    assert_refused(call(&url, &victim).await, "not one for this end");
+    assert_refused(call(&url, &victim).await, "not valid for this end");
 }
 
 #[tokio::test]
 async fn a_server_certificate_without_the_role_is_refused() {
-    // A consortium whose CA also issues web certificates: chain, purpose and host are right, the role is not.
+    // A consortium whose CA also issues web certificates: chain, purpose and host are right, but the role is wrong.
     let ca = new_ca();
     let key = rcgen::KeyPair::generate().unwrap();
     let issuer_key = rcgen::KeyPair::from_pem(&ca.key_pem).unwrap();

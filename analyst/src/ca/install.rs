@@ -47,7 +47,7 @@ pub(super) fn install(args: &InstallArgs) -> Result<(), Fault> {
         "{}: the certificate of {identity} is in place{}, for {} days.",
         args.into.display(),
         if done.new_key { " with its new key" } else { "" },
-        days_until(done.ends, now)
+        days_until(done.expiry, now)
     );
     Ok(())
 }

@@ -40,7 +40,7 @@ pub(super) fn revoke(args: &RevokeArgs) -> Result<(), Fault> {
     let (entry, whose) = if path.is_file() { by_serial(path)? } else { by_name(&args.what)? };
     let listed = match path.is_file() {
         true => list.check_pem(&files::read(path)?).is_err(),
-        false => list.names_member(&entry),
+        false => list.has_member(&entry),
     };
     if listed {
         say!("{}: {whose} is revoked already; nothing was changed.", args.list.display());

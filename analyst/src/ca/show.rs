@@ -7,7 +7,7 @@ use clap::Args;
 use conclave_proto::ca::{self, CertificateSummary};
 use conclave_proto::error::Fault;
 use conclave_proto::identity::PeerIdentity;
-use conclave_proto::tls::{days_until, ends_soon};
+use conclave_proto::tls::{days_until, is_expiring};
 use serde_json::json;
 
 use super::identity_files::{CA, CERTIFICATE, in_file};
@@ -59,7 +59,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<(), Fault> {
     say!("  serial       {serial}");
     let left = match days {
         ..0 => "ended".to_owned(),
-        days if ends_soon(end, now) => format!("{days} days left: renew it"),
+        days if is_expiring(end, now) => format!("{days} days left: renew it"),
         days => format!("{days} days left"),
     };
     say!("  valid        {} to {} ({left})", valid.0, valid.1);

@@ -132,7 +132,7 @@ fn agree(args: &SignArgs, requested: &RequestedIdentity) -> Result<(), Fault> {
         return Ok(());
     }
     let system = |e: std::io::Error| Fault::new(ErrorCode::Internal, format!("the terminal can't be used: {e}"));
-    terminal::ask("Has its maker told you this fingerprint? Sign? [y/N] ").map_err(system)?;
+    terminal::prompt("Has its maker told you this fingerprint? Sign? [y/N] ").map_err(system)?;
     let mut answer = String::new();
     stdin.lock().read_line(&mut answer).map_err(system)?;
     match answer.trim() {

@@ -119,7 +119,7 @@ fn shard(path: &Path, spec: &JobSpec, drop: bool) -> Result<(ModelData, PrivacyU
         if concern.grave {
             return Err(input(format!("{}: {concern}", path.display())));
         }
-        terminal::tell(&format_args!("warning: {}: {concern}", path.display()));
+        terminal::print_error(&format_args!("warning: {}: {concern}", path.display()));
     }
     let data = bind(&shard, spec).map_err(|e| input(format!("{}: {e}", path.display())))?;
     Ok((data, config.unit))

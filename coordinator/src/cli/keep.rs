@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use clap::Args;
-use conclave_ops::disk::in_words;
+use conclave_ops::disk::format_bytes;
 use conclave_ops::doctor::{Outcome, table};
 use serde_json::json;
 
@@ -107,9 +107,9 @@ pub(super) fn prune(args: &Prune) -> Result<(), RunError> {
         return Ok(());
     }
     for old in &old {
-        print(&format_args!("{}  {} days  {}  {}", old.job, old.days, in_words(old.bytes), old.name));
+        print(&format_args!("{}  {} days  {}  {}", old.job, old.days, format_bytes(old.bytes), old.name));
     }
     let verb = if args.dry_run { "would be removed" } else { "removed" };
-    print(&format_args!("draws of {} jobs {verb}, {}", old.len(), in_words(bytes)));
+    print(&format_args!("draws of {} jobs {verb}, {}", old.len(), format_bytes(bytes)));
     Ok(())
 }

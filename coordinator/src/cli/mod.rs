@@ -97,7 +97,7 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            terminal::tell(&format_args!("conclave-coordinator: {error}"));
+            terminal::print_error(&format_args!("conclave-coordinator: {error}"));
             error.exit_code()
         }
     }
@@ -123,7 +123,7 @@ fn execute(options: &Run) -> Result<(), RunError> {
             Signals::listen(options.exit_with_stdin).map_err(|e| RunError::System(format!("signals can't be handled: {e}")))?;
         let coordinator = Coordinator::open(&config).await?;
         let address = coordinator.address();
-        terminal::tell(&format_args!("listening on {address}"));
+        terminal::print_error(&format_args!("listening on {address}"));
         if let Some(path) = &options.ready_file {
             write_ready(path, address)?;
         }
@@ -154,7 +154,7 @@ fn health(options: &Health) -> ExitCode {
     let config = match Config::load(&options.config) {
         Ok(config) => config,
         Err(error) => {
-            terminal::tell(&format_args!("conclave-coordinator: {error}"));
+            terminal::print_error(&format_args!("conclave-coordinator: {error}"));
             return error.exit_code();
         }
     };

@@ -6,8 +6,8 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use conclave_ops::web::events::Now;
-use conclave_ops::web::{self, Visitor, Who};
+use conclave_ops::web::events::Snapshot;
+use conclave_ops::web::{self, Principal, Visitor};
 use conclave_pages::site::{self, Served};
 use maud::{Markup, html};
 use time::OffsetDateTime;
@@ -41,20 +41,20 @@ pub(super) type Part = (&'static str, Markup);
 
 /// Returns the filter for the jobs that a visitor may see and cancel.
 pub(super) fn visible_jobs(visitor: &Visitor) -> JobFilter {
-    match &visitor.who {
-        Who::Operator => JobFilter::All,
-        Who::Member(analyst) => JobFilter::OfAnalyst(analyst.clone()),
+    match &visitor.principal {
+        Principal::Operator => JobFilter::All,
+        Principal::Member(analyst) => JobFilter::OfAnalyst(analyst.clone()),
     }
 }
 
 /// Returns true for the coordinator's operator, who also sees details of this machine.
 pub(super) fn is_operator(visitor: &Visitor) -> bool {
-    matches!(visitor.who, Who::Operator)
+    matches!(visitor.principal, Principal::Operator)
 }
 
 /// Converts sections to the form in which they are sent.
-pub(super) fn now(parts: Vec<Part>, over: bool) -> Now {
-    Now { parts: parts.into_iter().map(|(id, content)| (id, content.into_string())).collect(), over }
+pub(super) fn now(parts: Vec<Part>, is_final: bool) -> Snapshot {
+    Snapshot { parts: parts.into_iter().map(|(id, content)| (id, content.into_string())).collect(), is_final }
 }
 
 /// A not-found page that gives the reason.

@@ -216,7 +216,7 @@ impl Members {
 
     /// Time for which a party holds back its answer to the current round, if it has reported one.
     pub(super) fn held_back(&self, party: usize) -> Option<Duration> {
-        Some(self.list[party].delay?.of(self.current?.length))
+        Some(self.list[party].delay?.for_length(self.current?.length))
     }
 
     /// Sets the terms of the current round's queries.

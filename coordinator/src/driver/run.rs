@@ -13,7 +13,7 @@ use conclave_proto::convert::query_to_wire;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1;
 use conclave_proto::v1::coordinator_frame::Body;
-use conclave_proto::version::suits;
+use conclave_proto::version::check_protocol;
 use tokio::sync::{mpsc, watch};
 
 use super::chain::Chain;
@@ -186,8 +186,8 @@ impl Driver {
     /// Accepts a party's new stream, and opens the job on it if both ends compute the job in the same way. A job that has begun
     /// waits until the party does so again.
     fn attached(&mut self, party: usize, queue: SendQueue) -> Result<(), StopReason> {
-        let suits = suits(&self.job.spec, queue.protocol(), &self.members.list[party].name);
-        match suits {
+        let supported = check_protocol(&self.job.spec, queue.protocol(), &self.members.list[party].name);
+        match supported {
             Ok(()) => {
                 queue.send(Arc::clone(&self.opening));
                 self.members.attach(party, queue, Timestamp::now());

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use conclave_common::query::Draw;
-use conclave_ops::{Latest, Summary};
+use conclave_ops::{RecentDurations, Summary};
 use conclave_pages::plot::{self, Sample, Trace};
 
 /// Columns of a trace; fewer if there are many traces.
@@ -22,8 +22,8 @@ const BATCH: usize = 64;
 pub(crate) struct Live {
     chains: AtomicUsize,
     phase: Mutex<Option<PhaseTraces>>,
-    rounds: Latest<3>,
-    replies: Vec<Latest<3>>,
+    rounds: RecentDurations<3>,
+    replies: Vec<RecentDurations<3>>,
 }
 
 /// Breakdown of a round's time, from the end of the round before.
@@ -76,8 +76,8 @@ pub(crate) struct ParameterView {
 impl Live {
     /// Creates the view of a job before its first draw.
     pub(crate) fn new(chains: usize, parties: usize) -> Self {
-        let replies = (0..parties).map(|_| Latest::default()).collect();
-        Self { chains: AtomicUsize::new(chains), phase: Mutex::default(), rounds: Latest::default(), replies }
+        let replies = (0..parties).map(|_| RecentDurations::default()).collect();
+        Self { chains: AtomicUsize::new(chains), phase: Mutex::default(), rounds: RecentDurations::default(), replies }
     }
 
     /// Sets the number of chains once it is known, for a job that leaves it open.
@@ -126,7 +126,7 @@ impl Live {
     /// on the answer falls within that time.
     pub(crate) fn record_reply(&self, party: usize, took: Duration, held: Option<Duration>) {
         if let Some(times) = self.replies.get(party) {
-            times.note(match held {
+            times.record(match held {
                 Some(held) => [held.min(took), took.saturating_sub(held), Duration::ZERO],
                 None => [Duration::ZERO, Duration::ZERO, took],
             });
@@ -135,7 +135,7 @@ impl Live {
 
     /// Records the time of a complete round.
     pub(crate) fn record_round(&self, time: RoundTime) {
-        self.rounds.note([time.proposing, time.bookkeeping, time.waiting]);
+        self.rounds.record([time.proposing, time.bookkeeping, time.waiting]);
     }
 
     /// Times of the latest rounds, with the parts of [`RoundTime`].

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use conclave_ops::source::Source;
+use conclave_ops::source::SourceHost;
 use conclave_proto::error::Fault;
 use conclave_proto::identity::PeerIdentity;
 use tokio::net::{TcpListener, TcpStream};
@@ -106,7 +106,7 @@ impl Members {
         let stream = handshake(self.credentials.gate().acceptor(), stream).await?;
         let chain = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
         let leaf = chain.first().ok_or("no certificate")?;
-        let member = PeerIdentity::of_certificate(leaf).map_err(|fault: Fault| fault.message)?;
+        let member = PeerIdentity::from_certificate(leaf).map_err(|fault: Fault| fault.message)?;
         let connection = Connection::new(stream, self.credentials.connections().enter(member, chain));
         drop(slot);
         // An error means that the server has stopped.
@@ -150,7 +150,7 @@ impl<H: ConnectionHandler> Acceptor<H> {
         while self.received.try_join_next().is_some() {}
         let Ok(address) = stream.peer_addr() else { return 1 };
         let from = address.ip();
-        let (id, crowded) = with(&self.pending, |pending| pending.enter(Source::of(from)));
+        let (id, crowded) = with(&self.pending, |pending| pending.enter(SourceHost::at(from)));
         if crowded {
             self.failures.note("a stranger's connection was dropped for a newer one", &from);
         }

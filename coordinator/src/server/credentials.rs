@@ -5,11 +5,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
-use conclave_ops::files::closed_to;
+use conclave_ops::files::check_closed_to;
 use conclave_proto::error::Fault;
 use conclave_proto::identity::Role;
 use conclave_proto::revoked::{RevokedFile, RevokedList};
-use conclave_proto::tls::{Expires, Gate, IdentityDir, days_until, ends_soon};
+use conclave_proto::tls::{Expiry, Gate, IdentityDir, days_until, is_expiring};
 
 use super::connections::Connections;
 use crate::config::Config;
@@ -56,7 +56,7 @@ impl Credentials {
     /// The errors of [`Self::load`]; [`RunError::Input`] if others may read the key.
     pub(crate) fn of(config: &Config) -> Result<Self, RunError> {
         // A group may read it: the daemon does not own a key that is mounted as a container's secret.
-        closed_to(0o027, &config.identity.join("key.pem")).map_err(RunError::Input)?;
+        check_closed_to(0o027, &config.identity.join("key.pem")).map_err(RunError::Input)?;
         Self::load(&config.identity, config.revoked.as_deref())
     }
 
@@ -86,7 +86,7 @@ impl Credentials {
     }
 
     fn warn_of_expiry(&self) {
-        match IdentityDir::load(&self.folder).and_then(|identity| identity.expires()) {
+        match IdentityDir::load(&self.folder).and_then(|identity| identity.expiry()) {
             Ok(expires) => warnings(&expires, SystemTime::now()).iter().for_each(|line| tracing::warn!("{line}")),
             Err(fault) => tracing::warn!("{fault}"),
         }
@@ -100,12 +100,12 @@ fn load(folder: &Path, revoked: Option<RevokedFile>) -> Result<Gate, Fault> {
     identity.gate(revoked)
 }
 
-fn warnings(expires: &Expires, now: SystemTime) -> Vec<String> {
+fn warnings(expires: &Expiry, now: SystemTime) -> Vec<String> {
     let renew =
         "have a new one signed with `conclave ca sign --coordinator` and put it into the identity folder; no restart is needed";
     let next = "create the next CA and put both certificates into every member's ca.pem";
     let ends = [("this coordinator's certificate", expires.certificate, renew), ("the consortium's CA", expires.ca, next)];
-    let soon = ends.into_iter().filter(|(_, end, _)| ends_soon(*end, now));
+    let soon = ends.into_iter().filter(|(_, end, _)| is_expiring(*end, now));
     soon.map(|(what, end, remedy)| match days_until(end, now) {
         ..0 => format!("{what} has expired: {remedy}"),
         days => format!("{what} expires in {days} days: {remedy}"),
@@ -215,7 +215,7 @@ mod tests {
         let now = SystemTime::UNIX_EPOCH + 100 * DAILY;
         let said = |certificate: u32, ca: u32| {
             let at = |day: u32| SystemTime::UNIX_EPOCH + day * DAILY;
-            warnings(&Expires { certificate: at(certificate), ca: at(ca) }, now)
+            warnings(&Expiry { certificate: at(certificate), ca: at(ca) }, now)
         };
         assert!(said(131, 131).is_empty());
         assert!(matches!(&said(130, 131)[..], [line] if line.contains("coordinator's certificate expires in 30 days")));

@@ -13,7 +13,7 @@ use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::link_server::Link;
 use conclave_proto::v1::party_frame::Body as Said;
 use conclave_proto::v1::{Heartbeat, Hello, JobRequest, PartyFrame, Welcome};
-use conclave_proto::version::{End, Spoken, agree};
+use conclave_proto::version::{End, ProtocolRange, agree};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
 use tonic::{Request, Response, Status, Streaming};
@@ -140,9 +140,9 @@ impl Session {
         match frame.body {
             Some(Said::Hello(hello)) => {
                 let hello = Hello { software: clip(&hello.software), ..hello };
-                let here = End { software: SOFTWARE, speaks: Spoken::HERE };
-                Spoken::of_hello(&hello)
-                    .and_then(|speaks| agree(here, End { software: &hello.software, speaks }))
+                let here = End { software: SOFTWARE, protocols: ProtocolRange::SUPPORTED };
+                ProtocolRange::from_hello(&hello)
+                    .and_then(|protocols| agree(here, End { software: &hello.software, protocols }))
                     .map(|protocol| (hello, protocol))
                     .map_err(|fault| fault.at_party(self.party.clone()))
             }
@@ -201,7 +201,7 @@ impl Session {
             Some(Said::Answer(answer)) => {
                 let job = answer.job.clone();
                 self.store_checkpoint(&answer.head);
-                let message = match Echo::heard(&answer).and_then(|echo| Ok((answer_from_wire(answer)?, echo))) {
+                let message = match Echo::read(&answer).and_then(|echo| Ok((answer_from_wire(answer)?, echo))) {
                     Ok((answer, echo)) => Message::Answer { iteration: answer.iteration, outcome: answer.outcome, echo },
                     Err(fault) => Message::Malformed(fault.message),
                 };
@@ -210,7 +210,7 @@ impl Session {
             Some(Said::JobOpened(opened)) => {
                 self.store_checkpoint(&opened.head);
                 let message = match opened_from_wire(&opened) {
-                    Ok(metadata) => Message::Opened(metadata, AnswerDelay::heard(&opened), opened.mask_key.clone().map(Box::new)),
+                    Ok(metadata) => Message::Opened(metadata, AnswerDelay::read(&opened), opened.mask_key.clone().map(Box::new)),
                     Err(fault) => Message::Malformed(fault.message),
                 };
                 (opened.job, message)

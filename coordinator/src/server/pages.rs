@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use conclave_ops::source::Source;
+use conclave_ops::source::SourceHost;
 use conclave_ops::web::{Member, PageConnections, Peer};
 use conclave_proto::identity::{PeerIdentity, Role};
 use tokio::net::{TcpListener, TcpStream};
@@ -27,16 +27,16 @@ impl ConnectionHandler for PageHandler {
         let gate = self.credentials.gate();
         let stream = handshake(gate.pages(), stream).await?;
         let chain = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
-        let peer = |member| Peer { source: Source::of(from), hosts: Arc::clone(gate.hosts()), member };
+        let peer = |member| Peer { source: SourceHost::at(from), hosts: Arc::clone(gate.hosts()), member };
         let Some((analyst, leaf)) = chain.first().and_then(|leaf| Some((analyst_of(leaf)?, leaf.to_vec()))) else {
-            self.page_connections.hold(stream, peer(None), Some(Box::new(slot))).await;
+            self.page_connections.serve(stream, peer(None), Some(Box::new(slot))).await;
             return Ok(());
         };
         drop(slot);
         let member = Member { name: analyst.name.clone(), certificate: leaf };
         let mut place = self.credentials.connections().enter(analyst, chain);
         tokio::select! {
-            () = self.page_connections.hold(stream, peer(Some(member)), None) => {}
+            () = self.page_connections.serve(stream, peer(Some(member)), None) => {}
             // A sent value and a dropped sender both mean that the register wants the connection closed.
             _ = &mut place.cut => {}
         }
@@ -50,5 +50,5 @@ impl ConnectionHandler for PageHandler {
 
 /// Returns the analyst that this certificate identifies, as `Jobs` does.
 fn analyst_of(leaf: &rustls_pki_types::CertificateDer<'_>) -> Option<PeerIdentity> {
-    PeerIdentity::of_certificate(leaf).and_then(|peer| peer.require(Role::Analyst)).ok()
+    PeerIdentity::from_certificate(leaf).and_then(|peer| peer.require(Role::Analyst)).ok()
 }

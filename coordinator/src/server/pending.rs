@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use conclave_ops::source::Source;
+use conclave_ops::source::SourceHost;
 use tokio::task::AbortHandle;
 
 /// Maximum pending handshakes in total: each takes a file descriptor and some ten kilobytes.
@@ -15,18 +15,18 @@ const MOST_FROM_ONE: usize = 128;
 pub(super) struct Pending {
     next: u64,
     entries: BTreeMap<u64, Entry>,
-    by_source: HashMap<Source, usize>,
+    by_source: HashMap<SourceHost, usize>,
 }
 
 #[derive(Debug)]
 struct Entry {
-    source: Source,
+    source: SourceHost,
     task: Option<AbortHandle>,
 }
 
 impl Pending {
     /// Adds a handshake from `source`; the flag is true if another one was dropped for it.
-    pub(super) fn enter(&mut self, source: Source) -> (u64, bool) {
+    pub(super) fn enter(&mut self, source: SourceHost) -> (u64, bool) {
         let crowded = self.by_source.get(&source).is_some_and(|count| *count >= MOST_FROM_ONE);
         let oldest = match crowded {
             true => self.entries.iter().find(|(_, entry)| entry.source == source).map(|(id, _)| *id),
@@ -79,8 +79,8 @@ mod tests {
 
     use super::*;
 
-    fn source(address: &str) -> Source {
-        Source::of(address.parse().unwrap())
+    fn source(address: &str) -> SourceHost {
+        SourceHost::at(address.parse().unwrap())
     }
 
     #[test]
@@ -92,7 +92,7 @@ mod tests {
         assert!(pending.enter(source("::ffff:10.0.0.2")).1, "the same host, mapped");
         assert!(pending.entries.contains_key(&first) && !pending.entries.contains_key(&crowd[0]));
         for host in 0..(MOST - MOST_FROM_ONE - 1) as u128 {
-            assert!(!pending.enter(Source::of(IpAddr::V6((host << 64).into()))).1);
+            assert!(!pending.enter(SourceHost::at(IpAddr::V6((host << 64).into()))).1);
         }
         assert!(pending.enter(source("10.9.9.9")).1 && !pending.entries.contains_key(&first));
         assert_eq!(pending.entries.len(), MOST);

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use conclave_ops::{Histogram, Latest, exponential_buckets};
+use conclave_ops::{Histogram, RecentDurations, exponential_buckets};
 
 /// Durations of commits; clones share them.
 #[derive(Debug, Clone)]
 pub(super) struct Commits {
     pub(super) seconds: Histogram,
-    pub(super) latest: Arc<Latest<1>>,
+    pub(super) latest: Arc<RecentDurations<1>>,
 }
 
 impl Default for Commits {

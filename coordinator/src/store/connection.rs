@@ -3,7 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use conclave_ops::files::{close, lock, open_private, regular};
+use conclave_ops::files::{check_regular, lock, open_private, restrict_to_user};
 use rusqlite::Connection;
 
 use super::error::StoreError;
@@ -41,7 +41,7 @@ fn keep_private(path: &Path) -> std::io::Result<()> {
         let mut name = path.as_os_str().to_owned();
         name.push(suffix);
         if Path::new(&name).try_exists()? {
-            close(Path::new(&name))?;
+            restrict_to_user(Path::new(&name))?;
         }
     }
     Ok(())
@@ -57,7 +57,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
     let io = |e: std::io::Error| StoreError::Failed { path: path.to_owned(), message: e.to_string() };
     // SQLite treats an empty file as a new database, and gives the files beside it the same mode.
     if path.try_exists().map_err(io)? {
-        regular(path).map_err(io)?;
+        check_regular(path).map_err(io)?;
     } else {
         open_private(path).map_err(io)?;
     }

@@ -41,7 +41,7 @@ pub(super) fn serve(
                 let committed = commit(&mut connection, &group);
                 let took = began.elapsed();
                 commits.seconds.observe(took.as_secs_f64());
-                commits.latest.note([took]);
+                commits.latest.record([took]);
                 committed.map_err(|e| StoreError::Failed { path: path.to_owned(), message: e.to_string() })
             }
         };

@@ -1,23 +1,23 @@
-//! A finding of one check, and what to do about it.
+//! The finding of one check, with its remedy.
 
 use serde::Serialize;
 
-/// How a check came out.
+/// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// Nothing to do.
+    /// No action is needed.
     Ok,
-    /// It works, and something should be done about it.
+    /// The daemon works, but action is advisable.
     Warn,
-    /// The daemon can't work like this.
+    /// The daemon can't work.
     Fail,
-    /// It could not be looked at, or does not apply.
+    /// The check was impossible or does not apply.
     Skipped,
 }
 
 impl Outcome {
-    /// In a word, for the table.
+    /// Returns the word for the table.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -29,44 +29,44 @@ impl Outcome {
     }
 }
 
-/// What one check found.
+/// The finding of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The check's stable name, for programs.
     pub code: &'static str,
-    /// How it came out.
+    /// The outcome.
     pub result: Outcome,
-    /// What was found, in a sentence.
+    /// The finding in a sentence.
     pub found: String,
-    /// What to do about it; empty where there is nothing to do.
+    /// The remedy; empty if no action is needed.
     pub remedy: String,
-    /// Whether it says something about the records, and so is for the owner's eyes alone.
+    /// True if the finding depends on the records and is therefore only for the owner.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub private: bool,
 }
 
 impl Finding {
-    /// Nothing to do.
+    /// Creates a finding that needs no action.
     pub fn ok(code: &'static str, found: impl Into<String>) -> Self {
         Self { code, result: Outcome::Ok, found: found.into(), remedy: String::new(), private: false }
     }
 
-    /// It works, and something should be done.
+    /// Creates a warning.
     pub fn warn(code: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { result: Outcome::Warn, remedy: remedy.into(), ..Self::ok(code, found) }
     }
 
-    /// The daemon can't work like this.
+    /// Creates a failure.
     pub fn fail(code: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { result: Outcome::Fail, remedy: remedy.into(), ..Self::ok(code, found) }
     }
 
-    /// It could not be looked at, or does not apply.
+    /// Creates a finding for a check that was impossible or does not apply.
     pub fn skipped(code: &'static str, why: impl Into<String>) -> Self {
         Self { result: Outcome::Skipped, ..Self::ok(code, why) }
     }
 
-    /// For the owner's eyes alone.
+    /// Marks the finding as only for the owner.
     #[must_use]
     pub fn private(mut self) -> Self {
         self.private = true;

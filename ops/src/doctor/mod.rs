@@ -1,4 +1,4 @@
-//! What the doctors of both daemons find, and the table that it is shown in.
+//! Findings of the doctors of both daemons, and their table.
 
 mod finding;
 mod table;

@@ -2,10 +2,10 @@
 
 use super::finding::Finding;
 
-/// Widths of the columns; what is longer is broken between words.
+/// Widths of the columns; longer text is wrapped between words.
 const WIDTHS: [usize; 3] = [13, 58, 50];
 
-/// `Check | Result | How to fix`, one row a finding.
+/// Formats findings as `Check | Result | How to fix`, one row each.
 #[must_use]
 pub fn table(findings: &[Finding]) -> String {
     let mut text = row(["Check", "Result", "How to fix"]);
@@ -33,7 +33,7 @@ fn row(cells: [&str; 3]) -> String {
     text
 }
 
-/// Breaks a text between words; a word that is longer than the width stays whole, so that paths can be copied.
+/// Wraps a text between words. A word longer than the width stays whole, so that paths can be copied.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -59,7 +59,11 @@ mod tests {
         let path = format!("/{}", "x".repeat(70));
         let text = table(&[
             Finding::ok("tcp", "reached"),
-            Finding::fail("data", format!("{path} is not there"), "put the file back or mend `data.path` in the configuration"),
+            Finding::fail(
+                "data",
+                format!("{path} does not exist"),
+                "restore the file or correct `data.path` in the configuration",
+            ),
         ]);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("Check         | Result"), "{text}");

@@ -1,4 +1,4 @@
-//! Pages that keep up to date: their parts, sent as they change.
+//! Live pages, whose parts are sent as they change.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
@@ -11,66 +11,65 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde_json::json;
 
-/// A line in between tells both ends that the other is there.
-const ALIVE: Duration = Duration::from_secs(15);
+/// Interval of keep-alive lines, which show each end that the other still exists.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// A page at a moment.
+/// The state of a page at one moment.
 #[derive(Debug, Clone)]
-pub struct Now {
-    /// Its parts: each one's element, and what it holds, as HTML.
+pub struct Snapshot {
+    /// The page's parts: the id of each element, and its content as HTML.
     pub parts: Vec<(&'static str, String)>,
-    /// Whether nothing of it will change any more.
-    pub over: bool,
+    /// True if the page will not change any more.
+    pub is_final: bool,
 }
 
 struct Feed<F> {
-    look: F,
-    /// Digest of what was sent of each part last.
+    snapshot: F,
+    /// Digest of each part as last sent.
     sent: HashMap<&'static str, u64>,
     ready: VecDeque<Event>,
-    began: bool,
-    over: bool,
+    started: bool,
+    finished: bool,
 }
 
-/// The answer that sends what `look` finds `every` so often, where it differs from what was sent before. It lives no longer than its
-/// connection.
-pub fn stream<F, N>(every: Duration, look: F) -> Response
+/// Returns an answer that takes a `snapshot` at each `interval` and sends the changed parts, until its connection ends.
+pub fn stream<F, N>(interval: Duration, snapshot: F) -> Response
 where
     F: FnMut() -> N + Send + 'static,
-    N: Future<Output = Now> + Send + 'static,
+    N: Future<Output = Snapshot> + Send + 'static,
 {
-    let feed = Feed { look, sent: HashMap::new(), ready: VecDeque::new(), began: false, over: false };
+    let feed = Feed { snapshot, sent: HashMap::new(), ready: VecDeque::new(), started: false, finished: false };
     let events = stream::unfold(feed, move |mut feed| async move {
         loop {
             if let Some(event) = feed.ready.pop_front() {
                 return Some((Ok::<_, Infallible>(event), feed));
             }
-            if feed.over {
+            if feed.finished {
                 return None;
             }
-            if feed.began {
-                tokio::time::sleep(every).await;
+            if feed.started {
+                tokio::time::sleep(interval).await;
             }
-            feed.began = true;
-            let now = (feed.look)().await;
-            feed.take(now);
+            feed.started = true;
+            let snapshot = (feed.snapshot)().await;
+            feed.add(snapshot);
         }
     });
-    Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)).into_response()
+    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response()
 }
 
 impl<F> Feed<F> {
-    fn take(&mut self, now: Now) {
-        for (id, content) in now.parts {
+    fn add(&mut self, snapshot: Snapshot) {
+        for (id, content) in snapshot.parts {
             let mut digest = DefaultHasher::new();
             content.hash(&mut digest);
             if self.sent.insert(id, digest.finish()) != Some(digest.finish()) {
-                // As JSON, which holds neither line breaks nor carriage returns.
+                // JSON contains neither line breaks nor carriage returns.
                 self.ready.push_back(Event::default().data(json!({ "id": id, "html": content }).to_string()));
             }
         }
-        if now.over {
-            self.over = true;
+        if snapshot.is_final {
+            self.finished = true;
             self.ready.push_back(Event::default().event("end").data("-"));
         }
     }

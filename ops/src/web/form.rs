@@ -1,20 +1,20 @@
 //! The fields of a form.
 
-/// The form field that carries a session's word.
+/// The form field with the CSRF token.
 pub const CSRF_FIELD: &str = "csrf";
 
-/// The fields of a form that was sent, as an extension of every `POST` that reaches the pages.
+/// The fields of a submitted form, an extension of every `POST` that reaches the pages.
 #[derive(Debug, Clone, Default)]
 pub struct Fields(pub(super) Vec<(String, String)>);
 
 impl Fields {
-    /// These fields, as if they had been sent.
+    /// Creates fields without a request.
     #[must_use]
-    pub fn of(fields: &[(&str, &str)]) -> Self {
+    pub fn new(fields: &[(&str, &str)]) -> Self {
         Self(fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
     }
 
-    /// The first field of that name.
+    /// Returns the first field with this name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
     }

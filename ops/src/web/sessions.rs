@@ -1,48 +1,48 @@
-//! Who has shown the token: sessions of browsers.
+//! Sessions of browsers that presented the token.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::token;
 
-/// Sessions at a time; the oldest gives way.
-const MOST: usize = 32;
-/// How long one lasts.
-const LASTS: Duration = Duration::from_secs(12 * 3600);
+/// Maximum number of sessions; a new one displaces the oldest.
+const MAX_SESSIONS: usize = 32;
+/// Lifetime of a session.
+const LIFETIME: Duration = Duration::from_secs(12 * 3600);
 
-/// A browser that has shown the token.
+/// The session of one browser.
 #[derive(Debug, Clone)]
 struct Session {
-    since: Instant,
+    start: Instant,
     csrf: String,
 }
 
-/// All sessions, by the value of their cookie.
+/// All sessions by their cookie's value.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     open: HashMap<String, Session>,
 }
 
 impl Sessions {
-    /// Opens a session and gives its cookie's value.
+    /// Opens a session and returns its cookie's value.
     ///
     /// # Errors
-    /// An operating system without random numbers.
+    /// A failure of the system's random number generator.
     pub(super) fn begin(&mut self, now: Instant) -> Result<String, String> {
-        self.open.retain(|_, session| now.duration_since(session.since) < LASTS);
-        if self.open.len() >= MOST
-            && let Some(oldest) = self.open.iter().min_by_key(|(_, session)| session.since).map(|(id, _)| id.clone())
+        self.open.retain(|_, session| now.duration_since(session.start) < LIFETIME);
+        if self.open.len() >= MAX_SESSIONS
+            && let Some(oldest) = self.open.iter().min_by_key(|(_, session)| session.start).map(|(id, _)| id.clone())
         {
             self.open.remove(&oldest);
         }
         let (id, csrf) = (token::random()?, token::random()?);
-        self.open.insert(id.clone(), Session { since: now, csrf });
+        self.open.insert(id.clone(), Session { start: now, csrf });
         Ok(id)
     }
 
-    /// The word that a form of this session must carry. Ids are 256 random bits, so that looking one up tells nothing of others.
+    /// Returns the CSRF token of a session. Ids are 256 random bits, so the timing of a lookup reveals nothing about others.
     pub(super) fn csrf(&self, id: &str, now: Instant) -> Option<String> {
-        let session = self.open.get(id).filter(|session| now.duration_since(session.since) < LASTS);
+        let session = self.open.get(id).filter(|session| now.duration_since(session.start) < LIFETIME);
         session.map(|session| session.csrf.clone())
     }
 
@@ -58,12 +58,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sessions_end_and_the_oldest_gives_way() {
+    fn sessions_end_and_the_oldest_is_displaced() {
         let (mut sessions, start) = (Sessions::default(), Instant::now());
         let first = sessions.begin(start).unwrap();
         assert_eq!(sessions.csrf(&first, start).unwrap().len(), 64);
-        assert!(sessions.csrf(&first, start + LASTS).is_none() && sessions.csrf("x", start).is_none());
-        let later: Vec<String> = (1..=MOST as u64).map(|s| sessions.begin(start + Duration::from_secs(s)).unwrap()).collect();
+        assert!(sessions.csrf(&first, start + LIFETIME).is_none() && sessions.csrf("x", start).is_none());
+        let later: Vec<String> =
+            (1..=MAX_SESSIONS as u64).map(|s| sessions.begin(start + Duration::from_secs(s)).unwrap()).collect();
         let now = start + Duration::from_secs(60);
         assert!(sessions.csrf(&first, now).is_none() && later.iter().all(|id| sessions.csrf(id, now).is_some()));
         sessions.end(&later[0]);

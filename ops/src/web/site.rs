@@ -1,4 +1,4 @@
-//! A port at which pages are served.
+//! A port that serves pages.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -8,20 +8,20 @@ use std::sync::Arc;
 use axum::Router;
 use tokio::net::TcpListener;
 
-use super::connection::{CONNECTIONS, Healthy, PageConnections};
+use super::connection::{CONNECTIONS, HealthCheck, PageConnections};
 use super::guard::Guard;
-use super::over::{Over, loopback_only};
 use super::token::Token;
+use super::transport::{Transport, check_loopback};
 use super::visitor::Peer;
-use crate::listen::attend;
-use crate::source::Source;
+use crate::listen::serve_connections;
+use crate::source::SourceHost;
 
-/// A port that listens and serves no page yet.
+/// A listening port that serves no pages yet.
 pub struct Site {
     listener: TcpListener,
     address: SocketAddr,
     guard: Guard,
-    over: Over,
+    transport: Transport,
 }
 
 impl fmt::Debug for Site {
@@ -31,48 +31,54 @@ impl fmt::Debug for Site {
 }
 
 impl Site {
-    /// Takes the address of the configuration's `key`, and makes the token file where there is none. `names` are hosts under which
-    /// the pages may be asked for beside the loopback's own.
+    /// Binds the address of the configuration's `key`, and creates the token file if it is missing. `names` are host names of the
+    /// pages in addition to those of the loopback.
     ///
     /// # Errors
-    /// A sentence that names the key or the file.
-    pub async fn bind(key: &str, address: SocketAddr, token: &Path, names: &[String], over: Over) -> Result<Self, String> {
-        let scheme = match over {
-            Over::Plain => loopback_only(key, address).map(|()| "http")?,
-            Over::Tls => "https",
+    /// A message that names the key or the file.
+    pub async fn bind(
+        key: &str,
+        address: SocketAddr,
+        token: &Path,
+        names: &[String],
+        transport: Transport,
+    ) -> Result<Self, String> {
+        let scheme = match transport {
+            Transport::Plain => check_loopback(key, address).map(|()| "http")?,
+            Transport::Tls => "https",
         };
-        let guard = Guard::new(Token::at(token)?, names, over)?;
+        let guard = Guard::new(Token::load_or_create(token)?, names, transport)?;
         let unusable = |e: std::io::Error| format!("`{key}` = \"{address}\": can't listen there ({e})");
         let listener = TcpListener::bind(address).await.map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
-        tracing::info!("{key} at {scheme}://{address}/; the token that opens it is in {}", token.display());
-        Ok(Self { listener, address, guard, over })
+        tracing::info!("{key} at {scheme}://{address}/; its token is in {}", token.display());
+        Ok(Self { listener, address, guard, transport })
     }
 
-    /// The address, with the actual port.
+    /// Returns the address, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What the pages are to be served over.
-    pub fn over(&self) -> Over {
-        self.over
+    /// Returns the transport of the pages.
+    pub fn transport(&self) -> Transport {
+        self.transport
     }
 
     /// Serves over plain HTTP until it is dropped.
-    pub async fn serve(self, pages: Router, healthy: Healthy) {
-        let (listener, connections) = self.into_parts(pages, healthy);
-        // Whoever is on this machine has addresses to choose from, so all of them are one.
-        let source = Source::of(IpAddr::V4(Ipv4Addr::LOCALHOST));
-        attend(&listener, CONNECTIONS, |stream| {
+    pub async fn serve(self, pages: Router, health: HealthCheck) {
+        let (listener, connections) = self.into_parts(pages, health);
+        // A user of this machine can choose among many addresses, so all of them count as one source.
+        let source = SourceHost::at(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        serve_connections(&listener, CONNECTIONS, |stream| {
             let (connections, peer) = (connections.clone(), Peer { source, hosts: Arc::default(), member: None });
-            async move { connections.hold(stream, peer, None).await }
+            async move { connections.serve(stream, peer, None).await }
         })
         .await;
     }
 
-    /// The port, and what answers over the connections that come in there.
-    pub fn into_parts(self, pages: Router, healthy: Healthy) -> (TcpListener, PageConnections) {
-        (self.listener, PageConnections::new(self.guard, self.over, pages, healthy))
+    /// Splits the site into its port and the server of the connections accepted there.
+    pub fn into_parts(self, pages: Router, health: HealthCheck) -> (TcpListener, PageConnections) {
+        (self.listener, PageConnections::new(self.guard, self.transport, pages, health))
     }
 }

@@ -1,4 +1,4 @@
-//! The token that opens a daemon's pages: a file that only the daemon's user reads.
+//! The token for a daemon's pages, in a file that only the daemon's user may read.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
@@ -7,59 +7,59 @@ use std::path::Path;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
-/// Random bytes of a token: 256 bits.
+/// Number of random bytes in a token: 256 bits.
 const BYTES: usize = 32;
-/// The fewest characters of a token that an operator wrote by hand.
-const SHORTEST: usize = 32;
-/// The most of a file that is read as a token.
-const LONGEST: u64 = 1024;
+/// Minimum length of a token written by an operator.
+const MIN_LENGTH: usize = 32;
+/// Maximum number of bytes read from a token file.
+const MAX_FILE_BYTES: u64 = 1024;
 
-/// A token, kept as a keyed digest alone, so that comparing takes as long for a near miss as for any other.
+/// A token, stored only as a keyed digest, so that the time of a comparison reveals nothing about it.
 #[derive(Debug)]
 pub(super) struct Token {
     key: hmac::Key,
     tag: hmac::Tag,
-    /// Tells this daemon's cookies from those of another on the same host: cookies know no ports.
+    /// Distinguishes this daemon's cookies from those of another on the same host, since cookies ignore ports.
     pub(super) mark: String,
 }
 
 impl Token {
-    /// The token in a file, made where there is none.
+    /// Reads the token from a file, which is created if missing.
     ///
     /// # Errors
-    /// A sentence that names the file: it can't be made or read, others may read it, or it holds no token.
-    pub(super) fn at(path: &Path) -> Result<Self, String> {
+    /// A message that names the file: it can't be created or read, others may read it, or it holds no token.
+    pub(super) fn load_or_create(path: &Path) -> Result<Self, String> {
         let named = |what: String| format!("{}: {what}", path.display());
-        match make(path) {
+        match create(path) {
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(named(format!("the token for the pages can't be kept there ({e})"))),
-            Ok(()) => tracing::info!("made {}: it holds the token that opens the pages", path.display()),
+            Err(e) => return Err(named(format!("the token file for the pages can't be created ({e})"))),
+            Ok(()) => tracing::info!("created {} with the token for the pages", path.display()),
         }
         let text = read(path).map_err(|e| named(e.to_string()))?;
         let text = text.trim();
-        if text.len() < SHORTEST || !text.bytes().all(|b| b.is_ascii_graphic()) {
+        if text.len() < MIN_LENGTH || !text.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(named(format!(
-                "holds no token ({SHORTEST} printable characters or more): delete it, and one is made at the next start"
+                "holds no token (at least {MIN_LENGTH} printable characters): delete the file, and the next start creates one"
             )));
         }
-        Self::of(text).map_err(named)
+        Self::from_text(text).map_err(named)
     }
 
-    fn of(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, String> {
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
-            .map_err(|_| "the operating system gives no random numbers".to_owned())?;
+            .map_err(|_| "the system's random number generator failed".to_owned())?;
         let tag = hmac::sign(&key, text.as_bytes());
         let mark = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
         Ok(Self { key, tag, mark: hex(&mark.as_ref()[..6]) })
     }
 
-    /// Whether this is the token.
-    pub(super) fn is(&self, presented: &str) -> bool {
+    /// Returns true if this is the token.
+    pub(super) fn matches(&self, presented: &str) -> bool {
         hmac::verify(&self.key, presented.trim().as_bytes(), self.tag.as_ref()).is_ok()
     }
 }
 
-fn make(path: &Path) -> std::io::Result<()> {
+fn create(path: &Path) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -77,27 +77,27 @@ fn read(path: &Path) -> std::io::Result<String> {
         let mode = file.metadata()?.permissions().mode();
         if mode & 0o077 != 0 {
             return Err(std::io::Error::other(format!(
-                "others may read this token (mode {:o}): chmod 600, and delete it if anybody may have",
+                "others may read this token (mode {:o}): chmod 600, and delete it if somebody may have read it",
                 mode & 0o777
             )));
         }
     }
     let mut text = String::new();
-    file.take(LONGEST).read_to_string(&mut text)?;
+    file.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// 256 random bits in hexadecimal.
+/// Draws 256 random bits in hexadecimal.
 ///
 /// # Errors
-/// An operating system without random numbers.
+/// A failure of the system's random number generator.
 pub(super) fn random() -> Result<String, String> {
     let mut bytes = [0; BYTES];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| "the operating system gives no random numbers".to_owned())?;
+    SystemRandom::new().fill(&mut bytes).map_err(|_| "the system's random number generator failed".to_owned())?;
     Ok(hex(&bytes))
 }
 
-/// In hexadecimal.
+/// Formats bytes in hexadecimal.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
@@ -108,34 +108,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_made_once_and_for_its_user_alone() {
+    fn a_token_is_created_once_and_only_for_its_user() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
-        let token = Token::at(&path).unwrap();
+        let token = Token::load_or_create(&path).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text.trim().len(), 2 * BYTES);
-        assert!(token.is(&text) && Token::at(&path).unwrap().is(text.trim()));
-        assert_eq!(token.mark, Token::at(&path).unwrap().mark);
+        assert!(token.matches(&text) && Token::load_or_create(&path).unwrap().matches(text.trim()));
+        assert_eq!(token.mark, Token::load_or_create(&path).unwrap().mark);
         for wrong in ["", "x", &text[1..], &format!("{}0", text.trim())] {
-            assert!(!token.is(wrong), "{wrong}");
+            assert!(!token.matches(wrong), "{wrong}");
         }
-        let another = Token::at(&folder.path().join("another")).unwrap();
-        assert!(!another.is(&text) && another.mark != token.mark);
+        let another = Token::load_or_create(&folder.path().join("another")).unwrap();
+        assert!(!another.matches(&text) && another.mark != token.mark);
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_token_that_others_may_read_or_that_is_none_is_refused() {
+    fn a_readable_or_invalid_token_file_is_refused() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
-        Token::at(&path).unwrap();
+        Token::load_or_create(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(Token::at(&path).unwrap_err().contains("chmod 600"));
+        assert!(Token::load_or_create(&path).unwrap_err().contains("chmod 600"));
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         std::fs::write(&path, "short\n").unwrap();
-        assert!(Token::at(&path).unwrap_err().contains("holds no token"));
-        assert!(Token::at(&folder.path().join("no/such/folder")).unwrap_err().contains("can't be kept"));
+        assert!(Token::load_or_create(&path).unwrap_err().contains("holds no token"));
+        assert!(Token::load_or_create(&folder.path().join("no/such/folder")).unwrap_err().contains("can't be created"));
     }
 }

@@ -1,51 +1,51 @@
-//! Who looks at a page, and where the connection comes from.
+//! Visitors of a page, and the peers of their connections.
 
 use std::sync::Arc;
 
-use crate::source::Source;
+use crate::source::SourceHost;
 
-/// Where a connection comes from, and what it showed before its first request.
+/// The peer of a connection, as known before its first request.
 #[derive(Debug, Clone)]
 pub struct Peer {
-    /// Against whom wrong tokens are counted.
-    pub source: Source,
-    /// Hosts that the pages may be asked for under, beside the configured: those of the certificate that the server showed.
+    /// The host against which wrong tokens are counted.
+    pub source: SourceHost,
+    /// Further host names of the pages beside the configured ones: those of the certificate that the server presented.
     pub hosts: Arc<[String]>,
-    /// Whoever may look without a token.
+    /// The member whose certificate replaces a token, if any.
     pub member: Option<Member>,
 }
 
-/// Whoever's certificate opens the pages.
+/// A member whose certificate gives access to the pages.
 #[derive(Debug, Clone)]
 pub struct Member {
-    /// The name in it.
+    /// The name in the certificate.
     pub name: String,
-    /// The certificate itself, DER: the words of this visitor's forms belong to it.
+    /// The certificate, DER, from which the CSRF token of this visitor's forms is derived.
     pub certificate: Vec<u8>,
 }
 
-/// Who looks at a page: every request that reaches the pages carries it as an extension.
+/// The visitor of a page, an extension of every request that reaches the pages.
 #[derive(Debug, Clone)]
 pub struct Visitor {
-    /// What the field [`super::CSRF_FIELD`] of every form must hold; empty for a program, which needs none.
+    /// Required content of the field [`super::CSRF_FIELD`] of every form; empty for a program, which needs none.
     pub csrf: String,
-    /// Whose eyes they are.
-    pub who: Who,
+    /// The visitor's identity.
+    pub principal: Principal,
 }
 
 impl Visitor {
-    /// Whether there is a session to log out of.
+    /// Returns true if the visitor has a session to log out of.
     #[must_use]
     pub fn has_session(&self) -> bool {
-        self.who == Who::Operator && !self.csrf.is_empty()
+        self.principal == Principal::Operator && !self.csrf.is_empty()
     }
 }
 
-/// Whose eyes look at a page.
+/// The authenticated identity of a visitor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Who {
-    /// Whoever has the token: the daemon's operator.
+pub enum Principal {
+    /// The daemon's operator, who has the token.
     Operator,
-    /// Whoever's certificate has this name.
+    /// The member with this name in its certificate.
     Member(String),
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use conclave_ops::check::{Checks, writable};
+use conclave_ops::check::{Checks, check_writable};
 use conclave_proto::revoked::RevokedFile;
 use serde_json::json;
 
@@ -59,7 +59,7 @@ impl Found {
         self.party = Some(config.name.clone());
         let identity = load_identity(&config.identity, &config.key, &config.name)
             .and_then(|identity| identity.check_at(std::time::SystemTime::now()).map(|()| identity.identity().uri()));
-        self.checks.found("identity", identity.map(|uri| format!("{}: {uri}", config.identity.display())));
+        self.checks.add_result("identity", identity.map(|uri| format!("{}: {uri}", config.identity.display())));
         if let Err(open) = keys_closed(config) {
             self.checks.fault("identity", open);
         }
@@ -68,14 +68,14 @@ impl Found {
         }
         if let Some(path) = &config.revoked {
             let read = RevokedFile::at(path).read().map(|_| format!("{} can be read", path.display()));
-            self.checks.found("revoked", read);
+            self.checks.add_result("revoked", read);
         }
         self.data(config);
         let daemon = running(&config.ledger);
         self.ledger(config, daemon.is_some());
         self.policy(config);
-        self.checks.metrics(config.ops.metrics, daemon.is_some());
-        self.checks.pages("page", config.page, daemon.is_some());
+        self.checks.check_metrics(config.ops.metrics, daemon.is_some());
+        self.checks.check_pages("page", config.page, daemon.is_some());
     }
 
     fn data(&mut self, config: &PartyConfig) {
@@ -111,7 +111,7 @@ impl Found {
             return;
         }
         self.share_spent = report.as_ref().ok().map(|report| report.share_spent);
-        self.checks.found(
+        self.checks.add_result(
             "ledger",
             report.map(|report| format!("{}: {:.2}% of the budget spent", config.ledger.display(), 100.0 * report.share_spent)),
         );
@@ -121,8 +121,8 @@ impl Found {
                 format!("{}: the ledger's key is not there; restore the one that was made with the ledger", secret.display());
             self.checks.fault("ledger", says);
         }
-        self.checks.found("ledger", writable(folder(&config.ledger)));
-        self.checks.found("head_file", writable(folder(&config.head_file)));
+        self.checks.add_result("ledger", check_writable(folder(&config.ledger)));
+        self.checks.add_result("head_file", check_writable(folder(&config.head_file)));
         if runs {
             self.checks.note("ledger", "a party runs on it: a second one would not start");
         }

@@ -110,7 +110,7 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
     match done {
         Ok(()) | Err(StartError::HungUp) => ExitCode::SUCCESS,
         Err(error) => {
-            terminal::tell(&format_args!("conclave-party: {error}"));
+            terminal::print_error(&format_args!("conclave-party: {error}"));
             ExitCode::from(error.exit_code())
         }
     }

@@ -26,7 +26,7 @@ pub(super) fn load(common: &Common) -> Result<PartyConfig, StartError> {
 
 pub(super) fn print_json(value: &impl serde::Serialize) -> Result<(), StartError> {
     let text = serde_json::to_string(value).map_err(|e| StartError::System(e.to_string()))?;
-    terminal::say_json(&text).map_err(|e| StartError::System(format!("standard output: {e}")))
+    terminal::print_json(&text).map_err(|e| StartError::System(format!("standard output: {e}")))
 }
 
 /// Puts a question to whoever sits at the terminal.
@@ -39,7 +39,7 @@ pub(super) fn agreed(question: &str, unasked: impl FnOnce() -> String) -> Result
         return Err(StartError::Input(unasked()));
     }
     let system = |e: std::io::Error| StartError::System(e.to_string());
-    terminal::ask(question).map_err(system)?;
+    terminal::prompt(question).map_err(system)?;
     let mut answer = String::new();
     stdin.lock().read_line(&mut answer).map_err(system)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
@@ -47,5 +47,5 @@ pub(super) fn agreed(question: &str, unasked: impl FnOnce() -> String) -> Result
 
 /// Prints a line on standard output; a reader that hangs up is no panic.
 pub(super) fn print(text: &str) -> Result<(), StartError> {
-    terminal::say(&text).map_err(|e| StartError::System(format!("standard output: {e}")))
+    terminal::print(&text).map_err(|e| StartError::System(format!("standard output: {e}")))
 }

@@ -69,7 +69,7 @@ pub(super) fn install(args: &InstallArgs) -> Result<(), StartError> {
     let now = SystemTime::now();
     let done = renew::install(&config.identity, &config.key, &identity, &certificate, ca_pem.as_deref(), now)
         .map_err(|fault| StartError::Input(format!("{}: {fault}", args.certificate.display())))?;
-    let days = days_until(done.ends, now);
+    let days = days_until(done.expiry, now);
     if args.common.json {
         return print_json(
             &json!({ "identity": config.identity, "days_left": days, "new_key": done.new_key, "new_ca": done.new_ca }),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use conclave_ops::files::folder_of;
+use conclave_ops::files::parent_folder;
 use conclave_privacy::accounting::Budget;
 
 use super::party::PartyConfig;
@@ -32,7 +32,7 @@ impl PartyConfig {
     pub(crate) fn head_is_beside_the_ledger(&self) -> bool {
         let folder = folder_in_truth(&self.head_file);
         // The ledger itself may be a link, and whoever copies the folder that it is named in copies nothing of it; or all of it.
-        folder.is_some() && [folder_in_truth(&self.ledger), folder_of(&self.ledger).canonicalize().ok()].contains(&folder)
+        folder.is_some() && [folder_in_truth(&self.ledger), parent_folder(&self.ledger).canonicalize().ok()].contains(&folder)
     }
 
     /// Refuses secure jobs where a ledger that is set back brings its head back with it: nothing would then tell that it is not the newest, and
@@ -56,7 +56,7 @@ impl PartyConfig {
 /// The folder in which a file lies, or would, links followed; `None` where there is no such folder.
 fn folder_in_truth(file: &Path) -> Option<PathBuf> {
     match file.canonicalize() {
-        Ok(file) => Some(folder_of(&file).to_owned()),
-        Err(_) => folder_of(file).canonicalize().ok(),
+        Ok(file) => Some(parent_folder(&file).to_owned()),
+        Err(_) => parent_folder(file).canonicalize().ok(),
     }
 }

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use conclave_ops::disk::{free_bytes, in_words};
-use conclave_ops::files::folder_of;
+use conclave_ops::disk::{format_bytes, free_bytes};
+use conclave_ops::files::parent_folder;
 
 use crate::config::PartyConfig;
 use conclave_ops::doctor::Finding;
@@ -29,11 +29,11 @@ pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
 
 fn space(ledger: &Path) -> Finding {
     const CODE: &str = "disk";
-    let folder = folder_of(ledger);
+    let folder = parent_folder(ledger);
     let Some(free) = free_bytes(folder) else {
         return Finding::skipped(CODE, format!("how much room {} has can't be told", folder.display()));
     };
-    let found = format!("{} free for the ledger in {}", in_words(free), folder.display());
+    let found = format!("{} free for the ledger in {}", format_bytes(free), folder.display());
     if free < LEAST {
         return Finding::fail(CODE, found, "make room: a full disk halts the ledger, and nothing is answered any more");
     }
@@ -45,7 +45,7 @@ fn space(ledger: &Path) -> Finding {
 
 fn sync(config: &PartyConfig) -> Finding {
     const CODE: &str = "fsync";
-    let folder = folder_of(&config.ledger);
+    let folder = parent_folder(&config.ledger);
     let median = match time_syncs(folder) {
         Ok(median) => median,
         Err(e) => return Finding::skipped(CODE, format!("no file can be written in {}: {e}", folder.display())),

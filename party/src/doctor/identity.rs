@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use conclave_proto::tls::{IdentityDir, days_until, ends_soon};
+use conclave_proto::tls::{IdentityDir, days_until, is_expiring};
 
 use crate::config::PartyConfig;
 use crate::link::load_identity;
@@ -37,20 +37,20 @@ pub(super) fn check(config: &PartyConfig) -> (Vec<Finding>, Option<IdentityDir>)
 }
 
 fn expiry(code: &'static str, identity: &IdentityDir) -> Finding {
-    let expires = match identity.expires() {
+    let expires = match identity.expiry() {
         Ok(expires) => expires,
         Err(fault) => return Finding::fail(code, fault.to_string(), "have it issued again with `conclave ca sign`"),
     };
     let now = SystemTime::now();
     let (own, ca) = (days_until(expires.certificate, now), days_until(expires.ca, now));
-    if ends_soon(expires.certificate, now) {
+    if is_expiring(expires.certificate, now) {
         return Finding::warn(
             code,
             format!("{}: its certificate ends in {own} days", identity.identity()),
             "conclave-party renew, and have the request signed before then: no restart is needed",
         );
     }
-    if ends_soon(expires.ca, now) {
+    if is_expiring(expires.ca, now) {
         return Finding::warn(
             code,
             format!("{}: the CA in ca.pem ends in {ca} days, and every member's certificate with it", identity.identity()),

@@ -1,8 +1,8 @@
 //! The ledger: every entry, its head, the budget, and how much longer disk and budget last.
 
-use conclave_ops::disk::{database_bytes, free_bytes, in_words};
+use conclave_ops::disk::{database_bytes, format_bytes, free_bytes};
 use conclave_ops::doctor::Finding;
-use conclave_ops::files::folder_of;
+use conclave_ops::files::parent_folder;
 
 use crate::config::PartyConfig;
 use crate::ledger_views::inspect::Inspection;
@@ -164,7 +164,7 @@ fn growth(config: &PartyConfig, found: &Inspection, report: &Report) -> Finding 
     const CODE: &str = "growth";
     let bytes = database_bytes(&config.ledger);
     if found.releases == 0 || found.price <= 0.0 {
-        return Finding::ok(CODE, format!("{} so far; a forecast needs a first job", in_words(bytes)));
+        return Finding::ok(CODE, format!("{} so far; a forecast needs a first job", format_bytes(bytes)));
     }
     // Of few releases the empty tables are most of the file.
     let each = if found.releases < MEASURED { TYPICAL } else { bytes as f64 / found.releases as f64 };
@@ -174,11 +174,11 @@ fn growth(config: &PartyConfig, found: &Inspection, report: &Report) -> Finding 
     let mut text = format!(
         "{} so far, {each:.0} bytes a release; the budget admits about {likely:.2e} more at the latest price ({floor:.2e} at the policy's \
          noise floor)",
-        in_words(bytes),
+        format_bytes(bytes),
     );
-    let Some(free) = free_bytes(folder_of(&config.ledger)) else { return Finding::ok(CODE, text) };
+    let Some(free) = free_bytes(parent_folder(&config.ledger)) else { return Finding::ok(CODE, text) };
     if each * likely < free as f64 {
-        text.push_str(&format!(", {} in the end", in_words(bytes.saturating_add((each * likely) as u64))));
+        text.push_str(&format!(", {} in the end", format_bytes(bytes.saturating_add((each * likely) as u64))));
     }
     if found.recent == 0 {
         return Finding::ok(CODE, text);

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use conclave_proto::PROTOCOL;
 use conclave_proto::error::{ErrorCode, Fault, from_status};
 use conclave_proto::revoked::{RevokedFile, RevokedList};
-use conclave_proto::tls::{self, EXPIRY_WARNING, IdentityDir, Presented, Wire, days_until};
+use conclave_proto::tls::{self, EXPIRY_WARNING, IdentityDir, PresentedCertificate, Wire, days_until};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tonic_health::pb::HealthCheckRequest;
@@ -124,7 +124,7 @@ async fn shake_hands(
     identity: &IdentityDir,
     revoked: Option<RevokedList>,
     findings: &mut Vec<Finding>,
-) -> Option<Presented> {
+) -> Option<PresentedCertificate> {
     const CODE: &str = "tls";
     let late = || Fault::new(ErrorCode::Unreachable, format!("no handshake within {} s", PATIENCE.as_secs()));
     let probe = timeout(PATIENCE, tls::probe(stream, host, identity, revoked)).await.unwrap_or_else(|_| Err(late()));
@@ -206,7 +206,7 @@ async fn coordinator(
 }
 
 /// This machine's clock against the coordinator's, or against what can be told of it.
-fn clock(date: Option<SystemTime>, presented: Option<&Presented>) -> Finding {
+fn clock(date: Option<SystemTime>, presented: Option<&PresentedCertificate>) -> Finding {
     const CODE: &str = "clock";
     const SET: &str = "set this machine's clock by NTP (`timedatectl`)";
     let now = SystemTime::now();
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn clocks_are_compared_with_the_best_that_there_is() {
         let (now, day) = (SystemTime::now(), Duration::from_secs(86_400));
-        let seen = |from, to| Presented { valid: (from, to), names: Vec::new(), issuer: String::new() };
+        let seen = |from, to| PresentedCertificate { valid: (from, to), names: Vec::new(), issuer: String::new() };
         assert_eq!(clock(Some(now), None).result, Outcome::Ok);
         assert_eq!(clock(Some(now - 2 * SKEW), None).result, Outcome::Warn);
         assert_eq!(clock(Some(now + 2 * SKEW), None).result, Outcome::Warn);

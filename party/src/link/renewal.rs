@@ -65,13 +65,13 @@ impl Renewal {
     }
 
     fn refused_lately(&self, new: &IdentityDir) -> bool {
-        self.refused.as_ref().is_some_and(|(refused, at)| refused.same_files(new) && at.elapsed() < AGAIN)
+        self.refused.as_ref().is_some_and(|(refused, at)| refused.has_same_files(new) && at.elapsed() < AGAIN)
     }
 
     /// The files as they are now, where they are others than those in use.
     fn changed(&self, dial: &Dial) -> Result<Option<IdentityDir>, Fault> {
         let new = dial.load()?;
-        if new.same_files(&self.in_use) {
+        if new.has_same_files(&self.in_use) {
             return Ok(None);
         }
         new.check_at(SystemTime::now())?;

@@ -12,7 +12,7 @@ use conclave_proto::roster;
 use conclave_proto::tls::IdentityDir;
 use conclave_proto::v1::link_client::LinkClient;
 use conclave_proto::v1::{self, coordinator_frame, party_frame::Body};
-use conclave_proto::version::{End, Spoken, agree};
+use conclave_proto::version::{End, ProtocolRange, agree};
 use rand::RngExt;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, sleep_until, timeout};
@@ -163,7 +163,7 @@ impl Link {
         let identity = self.dial.load()?;
         let (channel, revoked) = self.dial.connect_as(&identity).await?;
         outbox
-            .try_send(frame(Body::Hello(Spoken::HERE.hello(SOFTWARE))))
+            .try_send(frame(Body::Hello(ProtocolRange::SUPPORTED.hello(SOFTWARE))))
             .map_err(|_| lost("the connection broke at once".into()))?;
         let mut client = LinkClient::new(channel).max_decoding_message_size(MAX_FRAME);
         let attach = async { client.attach(frames).await };
@@ -193,8 +193,8 @@ impl Link {
         match frame.body {
             Some(Body::Welcome(welcome)) => {
                 // A coordinator welcomes with a protocol that both speak; one that doesn't is heard as one that speaks no other.
-                let coordinator = End { software: &welcome.software, speaks: Spoken::only(welcome.protocol) };
-                if let Err(fault) = agree(coordinator, End { software: SOFTWARE, speaks: Spoken::HERE }) {
+                let coordinator = End { software: &welcome.software, protocols: ProtocolRange::only(welcome.protocol) };
+                if let Err(fault) = agree(coordinator, End { software: SOFTWARE, protocols: ProtocolRange::SUPPORTED }) {
                     return Ok(Err(fault));
                 }
                 // Before any job: the ledger may have to be locked.
@@ -298,7 +298,7 @@ fn out_of_bounds(body: &coordinator_frame::Body) -> bool {
     match body {
         Body::Query(query) => query.job.len() > MAX_JOB_ID || query.proposals.len() > MAX_PROPOSALS,
         Body::OpenJob(open) => open.job.len() > MAX_JOB_ID,
-        Body::Roster(piece) => piece.job.len() > MAX_JOB_ID || !roster::in_bounds(piece),
+        Body::Roster(piece) => piece.job.len() > MAX_JOB_ID || !roster::is_in_bounds(piece),
         Body::CloseJob(close) => close.job.len() > MAX_JOB_ID,
         Body::AskBudget(ask) => !valid_name(&ask.analyst),
         Body::Welcome(_) | Body::Heartbeat(_) => false,

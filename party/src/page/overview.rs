@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use conclave_ops::web::events::{self, Now};
+use conclave_ops::web::events::{self, Snapshot};
 use conclave_ops::web::{self, Visitor};
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot::{self, Budget};
@@ -50,7 +50,7 @@ pub(super) async fn events(State(shared): Shared) -> Response {
         async move {
             let facts = shared.facts().await;
             let parts = parts(&shared, &facts).into_iter().map(|(id, content)| (id, content.into_string())).collect();
-            Now { parts, over: false }
+            Snapshot { parts, is_final: false }
         }
     })
 }

@@ -51,8 +51,8 @@ impl Fixture {
 
     async fn send(&self, request: Request<Body>, fields: &[(&str, &str)]) -> (StatusCode, String) {
         let mut request = request;
-        request.extensions_mut().insert(Visitor { csrf: "word".to_owned(), who: web::Who::Operator });
-        request.extensions_mut().insert(Fields::of(fields));
+        request.extensions_mut().insert(Visitor { csrf: "word".to_owned(), principal: web::Principal::Operator });
+        request.extensions_mut().insert(Fields::new(fields));
         let response = self.pages.clone().oneshot(request).await.unwrap();
         let status = response.status();
         (status, String::from_utf8(to_bytes(response.into_body(), usize::MAX).await.unwrap().to_vec()).unwrap())

@@ -1,4 +1,4 @@
-//! The certificate authority: its own certificate, and the members' that it signs.
+//! The certificate authority: its own certificate and the members' certificates that it signs.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,14 +12,14 @@ use super::request::{make_request, parse_request};
 use crate::error::{ErrorCode, Fault};
 use crate::identity::{PeerIdentity, Role};
 
-/// How long a CA certificate is valid unless told otherwise, in days.
+/// Default validity of a CA certificate, in days.
 pub const CA_DAYS: u32 = 3650;
-/// How long a member's certificate is valid unless told otherwise, in days.
+/// Default validity of a member's certificate, in days.
 pub const MEMBER_DAYS: u32 = 825;
-/// Certificates are valid from this long before they are made, for clocks that run behind.
+/// Margin by which a certificate's validity starts before its creation, for clocks that run behind.
 const CLOCK_SKEW: Duration = Duration::from_secs(3600);
 
-/// When a certificate begins and how long it lasts.
+/// Start and length of a certificate's validity.
 #[derive(Clone, Copy, Debug)]
 pub struct Validity {
     /// The present moment.
@@ -28,15 +28,15 @@ pub struct Validity {
     pub days: u32,
 }
 
-/// Makes a CA: a fresh ECDSA P-256 key and its self-signed certificate, which may sign members and no other CA.
+/// Creates a CA: a fresh ECDSA P-256 key and its self-signed certificate, which may sign members but no other CA.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`] where the name is empty or longer than 64 characters.
+/// [`ErrorCode::InvalidInput`] if the name is empty or longer than 64 characters.
 pub fn create_ca(name: &str, validity: Validity) -> Result<KeyedPem, Fault> {
     if name.is_empty() || name.chars().count() > 64 {
         return Err(Fault::new(ErrorCode::InvalidInput, "the CA's name must have 1 to 64 characters"));
     }
-    let key = KeyPair::generate().map_err(|e| internal("make a key", &e))?;
+    let key = KeyPair::generate().map_err(|e| internal("generate a key", &e))?;
     let mut params = base_params(name, validity)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -44,14 +44,14 @@ pub fn create_ca(name: &str, validity: Validity) -> Result<KeyedPem, Fault> {
     Ok(KeyedPem { pem: certificate.pem(), key_pem: key.serialize_pem() })
 }
 
-/// Signs a member's request with the CA's key. Parties and analysts get a certificate that is good for dialling and
-/// nothing else; a coordinator one that is good for serving under the request's `hosts` and nothing else.
+/// Signs a member's request with the CA's key. The certificate of a party or an analyst is valid only for dialling. That of
+/// a coordinator is valid only for serving under the request's `hosts`.
 ///
-/// `allow_coordinator` must be true to sign a coordinator: whoever holds such a certificate can pose as the server to
-/// every member, so it is never signed by mistake.
+/// `allow_coordinator` must be true to sign a coordinator: the holder of such a certificate can pose as the server to
+/// every member, so it must never be signed by mistake.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`] for a bad request or CA, and for a coordinator's request without a host;
+/// [`ErrorCode::InvalidInput`] for an invalid request or CA, and for a coordinator's request without a host;
 /// [`ErrorCode::Policy`] for a coordinator's request without `allow_coordinator`.
 pub fn sign(ca: &KeyedPem, csr_pem: &str, allow_coordinator: bool, validity: Validity) -> Result<String, Fault> {
     let (request, requested) = parse_request(csr_pem)?;
@@ -60,8 +60,8 @@ pub fn sign(ca: &KeyedPem, csr_pem: &str, allow_coordinator: bool, validity: Val
         return Err(Fault::new(
             ErrorCode::Policy,
             format!(
-                "the request asks for {}, which can pose as the server to every member: sign it with --coordinator \
-                 if that is what you mean",
+                "the request is for {}, which can pose as the server to every member: sign it with --coordinator \
+                 if you intend that",
                 identity.uri()
             ),
         ));
@@ -69,7 +69,7 @@ pub fn sign(ca: &KeyedPem, csr_pem: &str, allow_coordinator: bool, validity: Val
     if identity.role == Role::Coordinator && requested.hosts.is_empty() {
         return Err(Fault::new(
             ErrorCode::InvalidInput,
-            "a coordinator's request must name the hosts under which it is reached (DNS names or IP addresses)",
+            "a coordinator's request must name at least one host (DNS name or IP address)",
         ));
     }
     let key = KeyPair::from_pem(&ca.key_pem).map_err(|e| input("the CA's key cannot be read", &e))?;
@@ -91,7 +91,7 @@ pub fn sign(ca: &KeyedPem, csr_pem: &str, allow_coordinator: bool, validity: Val
     Ok(certificate.pem())
 }
 
-/// Makes a key and a certificate in one step, for a CA that makes its members' keys itself, as the demo's does.
+/// Creates a key and a certificate in one step, for a CA that generates its members' keys itself, as in the demo.
 ///
 /// # Errors
 /// As [`make_request`] and [`sign`].
@@ -105,7 +105,12 @@ fn base_params(name: &str, validity: Validity) -> Result<CertificateParams, Faul
         .now
         .checked_add(Duration::from_secs(u64::from(validity.days) * 86_400))
         .filter(|_| (1..=36_500).contains(&validity.days))
-        .ok_or_else(|| Fault::new(ErrorCode::InvalidInput, format!("a validity of {} days: choose 1 to 36500", validity.days)))?;
+        .ok_or_else(|| {
+            Fault::new(
+                ErrorCode::InvalidInput,
+                format!("a validity of {} days is out of range: choose 1 to 36500", validity.days),
+            )
+        })?;
     let mut params = CertificateParams::default();
     params.distinguished_name = common_name(name);
     params.not_before = (validity.now - CLOCK_SKEW).into();
@@ -113,11 +118,13 @@ fn base_params(name: &str, validity: Validity) -> Result<CertificateParams, Faul
     Ok(params)
 }
 
-/// A random serial number. Made from the key it would be the same for a certificate and its renewal, and to revoke one would be to
-/// revoke both.
+/// Draws a random serial number. A number derived from the key would be the same for a certificate and its renewal, so that
+/// revoking one would revoke both.
 fn serial_number() -> Result<SerialNumber, Fault> {
     let mut bytes = [0; 16];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| internal("make a serial number", &"the system gives no random numbers"))?;
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| internal("generate a serial number", &"the system's random number generator failed"))?;
     // Positive, and of full length.
     bytes[0] = bytes[0] & 0x7f | 0x40;
     Ok(SerialNumber::from_slice(&bytes))

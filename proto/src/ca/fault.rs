@@ -1,13 +1,13 @@
-//! The faults of this module: a step that failed, and an input that cannot be used.
+//! Constructors for the faults of this module.
 
 use crate::error::{ErrorCode, Fault};
 
-/// A step that failed.
+/// Returns an internal fault for a failed step.
 pub(super) fn internal(what: &str, error: &dyn std::fmt::Display) -> Fault {
     Fault::new(ErrorCode::Internal, format!("could not {what}: {error}"))
 }
 
-/// An input that cannot be used.
+/// Returns a fault for an unusable input.
 pub(super) fn input(what: &str, error: &dyn std::fmt::Display) -> Fault {
     Fault::new(ErrorCode::InvalidInput, format!("{what}: {error}"))
 }

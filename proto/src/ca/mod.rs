@@ -1,8 +1,8 @@
 //! The consortium's small certificate authority, as pure functions from PEM to PEM.
 //!
-//! A member makes a key and a signing request ([`make_request`]); the key never leaves its machine. Whoever runs the CA
-//! looks at the name in the request ([`read_request`]) and signs it ([`sign`]). Role and name are the request's one
-//! `conclave://` URI; nothing else of the request is copied into the certificate.
+//! A member creates a key and a signing request ([`make_request`]); the key never leaves its machine. The operator of the CA
+//! checks the name in the request ([`read_request`]) and signs it ([`sign`]). Role and name are the request's only
+//! `conclave://` URI. Nothing else in a member's request is copied into its certificate; a coordinator's keeps its hosts.
 
 mod authority;
 mod fault;

@@ -1,4 +1,4 @@
-//! The names in a certificate: its subject, and under which URI and hosts its holder is known.
+//! The names in a certificate: subject, URI and hosts.
 
 use std::net::IpAddr;
 
@@ -7,12 +7,12 @@ use rcgen::{DistinguishedName, DnType, SanType};
 use crate::error::{ErrorCode, Fault};
 use crate::identity::PeerIdentity;
 
-/// A member's URI, and the hosts that it is reached under.
+/// Returns a member's URI and its hosts as alternative names.
 pub(super) fn alternative_names(identity: &PeerIdentity, hosts: &[String]) -> Result<Vec<SanType>, Fault> {
     let text = |value: &str| {
         value
             .try_into()
-            .map_err(|_| Fault::new(ErrorCode::InvalidInput, format!("{value:?} cannot stand in a certificate: use ASCII")))
+            .map_err(|_| Fault::new(ErrorCode::InvalidInput, format!("{value:?} is not allowed in a certificate: use ASCII")))
     };
     let mut names = vec![SanType::URI(text(&identity.uri())?)];
     for host in hosts {
@@ -29,7 +29,7 @@ pub(super) fn alternative_names(identity: &PeerIdentity, hosts: &[String]) -> Re
     Ok(names)
 }
 
-/// A subject of this name.
+/// Returns a subject with this common name.
 pub(super) fn common_name(name: &str) -> DistinguishedName {
     let mut distinguished = DistinguishedName::new();
     distinguished.push(DnType::CommonName, name);

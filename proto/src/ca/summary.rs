@@ -1,4 +1,4 @@
-//! What a certificate says: for a person to look at, to compare, and to know when it ends.
+//! The content of certificates: summaries for people, fingerprints and expiry.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -16,10 +16,10 @@ use super::key::{key_pair, sha256};
 use crate::error::{ErrorCode, Fault};
 use crate::identity::PeerIdentity;
 
-/// What a certificate (PEM) says, for a person to look at.
+/// A readable summary of a certificate (PEM).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateSummary {
-    /// Role and name; none for a CA's certificate.
+    /// Role and name; `None` for a CA's certificate.
     pub identity: Option<PeerIdentity>,
     /// Subject, as text.
     pub subject: String,
@@ -27,7 +27,7 @@ pub struct CertificateSummary {
     pub issuer: String,
     /// Serial number, in hex.
     pub serial: String,
-    /// First and last moment of validity, as text (UTC).
+    /// Start and end of validity, as text (UTC).
     pub valid: (String, String),
     /// SHA-256 of the certificate's DER, in hex, as [`fingerprint`].
     pub fingerprint: String,
@@ -40,12 +40,12 @@ pub struct CertificateSummary {
 /// Reads a certificate.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`] where it does not parse.
+/// [`ErrorCode::InvalidInput`] if it does not parse.
 pub fn summarise(certificate_pem: &str) -> Result<CertificateSummary, Fault> {
     let der = certificate_der(certificate_pem)?;
     let (_, parsed) = X509Certificate::from_der(&der).map_err(|e| input("the certificate cannot be read", &e))?;
     Ok(CertificateSummary {
-        identity: if parsed.is_ca() { None } else { Some(PeerIdentity::of_certificate(&der)?) },
+        identity: if parsed.is_ca() { None } else { Some(PeerIdentity::from_certificate(&der)?) },
         subject: parsed.subject().to_string(),
         issuer: parsed.issuer().to_string(),
         serial: parsed.raw_serial_as_string().replace(':', ""),
@@ -69,7 +69,7 @@ fn hosts(certificate: &X509Certificate<'_>) -> Vec<String> {
     names.map(|names| names.value.general_names.iter().filter_map(host).collect()).unwrap_or_default()
 }
 
-/// [`key_fingerprint`], as bytes.
+/// Returns [`key_fingerprint`] as bytes.
 ///
 /// # Errors
 /// As [`key_fingerprint`].
@@ -77,52 +77,53 @@ pub fn digest_of_key(key_pem: &str) -> Result<[u8; 32], Fault> {
     Ok(Sha256::digest(key_pair(key_pem)?.subject_public_key_info()).into())
 }
 
-/// SHA-256 of a certificate's public key, see [`key_fingerprint`], as bytes.
+/// Returns the SHA-256 of a certificate's public key as bytes, see [`key_fingerprint`].
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`] where the PEM holds no certificate that can be read.
+/// [`ErrorCode::InvalidInput`] if the PEM holds no readable certificate.
 pub fn key_digest(certificate_pem: &str) -> Result<[u8; 32], Fault> {
     let der = certificate_der(certificate_pem)?;
     let (_, parsed) = X509Certificate::from_der(&der).map_err(|e| input("the certificate cannot be read", &e))?;
     Ok(Sha256::digest(parsed.public_key().raw).into())
 }
 
-/// The last moment at which a certificate is valid.
+/// Returns the last moment at which a certificate is valid.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`] where it does not parse.
+/// [`ErrorCode::InvalidInput`] if it does not parse.
 pub fn not_after(certificate_pem: &str) -> Result<SystemTime, Fault> {
     last_moment(&certificate_der(certificate_pem)?)
 }
 
-/// As [`not_after`], of a certificate in DER.
+/// Returns [`not_after`] of a certificate in DER.
 pub(crate) fn last_moment(der: &CertificateDer<'_>) -> Result<SystemTime, Fault> {
     let (_, parsed) = X509Certificate::from_der(der).map_err(|e| input("the certificate cannot be read", &e))?;
     let seconds = u64::try_from(parsed.validity().not_after.timestamp()).unwrap_or_default();
     Ok(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds))
 }
 
-/// SHA-256 of a certificate's DER, in lower-case hex: what two people read to each other over the telephone.
+/// Returns the SHA-256 of a certificate's DER in lower-case hex, which two people compare over the telephone.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`] where the PEM holds no certificate.
+/// [`ErrorCode::InvalidInput`] if the PEM holds no certificate.
 pub fn fingerprint(certificate_pem: &str) -> Result<String, Fault> {
     let der = certificate_der(certificate_pem)?;
     Ok(sha256(&der))
 }
 
-/// SHA-256 of a private key's public half (its SubjectPublicKeyInfo, as `openssl pkey -pubout -outform DER` writes it), in lower-case hex.
+/// Returns the SHA-256 of a private key's public half (its SubjectPublicKeyInfo, as `openssl pkey -pubout -outform DER` writes
+/// it), in lower-case hex.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`] where the PEM holds no key that can be used.
+/// [`ErrorCode::InvalidInput`] if the PEM holds no usable key.
 pub fn key_fingerprint(key_pem: &str) -> Result<String, Fault> {
     Ok(sha256(&key_pair(key_pem)?.subject_public_key_info()))
 }
 
-/// The fingerprints of all certificates in a file.
+/// Returns the fingerprints of all certificates in a file.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`] where it holds none, or what is no PEM.
+/// [`ErrorCode::InvalidInput`] if it holds none or is not PEM.
 pub fn fingerprints(pem: &str) -> Result<BTreeSet<String>, Fault> {
     let found: Result<BTreeSet<String>, _> =
         CertificateDer::pem_slice_iter(pem.as_bytes()).map(|der| der.map(|der| sha256(&der))).collect();

@@ -1,4 +1,4 @@
-//! Error codes with their names, gRPC codes and exit codes in one table, and the fault that carries a code with a sentence.
+//! Error codes with their names, gRPC codes and exit codes, and the fault type that pairs a code with a message.
 
 use std::error::Error as StdError;
 use std::path::Path;
@@ -6,28 +6,28 @@ use std::{fmt, io};
 
 use tonic::Code;
 
-/// The stable codes. Programs act on them; the sentence beside them is for people.
+/// The stable codes. Programs act on the code; the message beside it is for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorCode {
-    /// What the user wrote is wrong: a job, a config, a data file, an argument.
+    /// The user's input is invalid: a job, a configuration, a data file, an argument.
     InvalidInput,
-    /// There is no such job or file.
+    /// The job or file does not exist.
     NotFound,
-    /// A data owner's policy does not admit this.
+    /// A data owner's policy forbids the request.
     Policy,
-    /// A privacy budget does not admit this.
+    /// A privacy budget does not cover the request.
     Budget,
-    /// The peer's certificate does not entitle it to this.
+    /// The peer's certificate does not authorise the request.
     Unauthenticated,
     /// A party or the coordinator cannot be reached.
     Unreachable,
-    /// The same id was used before for something else.
+    /// The id was used before for different content.
     Conflict,
-    /// Anything else: a fault of the software or of the machine it runs on.
+    /// Any other error: a fault of the software or of its machine.
     Internal,
 }
 
-/// Code, its name on the wire and in JSON, its gRPC code, its exit code.
+/// Code, name on the wire and in JSON, gRPC code, exit code.
 const TABLE: [(ErrorCode, &str, Code, u8); 8] = [
     (ErrorCode::InvalidInput, "invalid_input", Code::InvalidArgument, 2),
     (ErrorCode::NotFound, "not_found", Code::NotFound, 2),
@@ -53,26 +53,26 @@ impl ErrorCode {
     ];
 
     fn row(self) -> &'static (Self, &'static str, Code, u8) {
-        // The discriminants count the table's rows; a test holds the two in step.
+        // The discriminants index the table's rows; a test checks that they agree.
         &TABLE[self as usize]
     }
 
-    /// The stable name, as in metadata, JSON and logs.
+    /// Returns the stable name, as in metadata, JSON and logs.
     pub fn as_str(self) -> &'static str {
         self.row().1
     }
 
-    /// The code of that name.
+    /// Returns the code with this name.
     pub fn parse(text: &str) -> Option<Self> {
         TABLE.iter().find(|row| row.1 == text).map(|row| row.0)
     }
 
-    /// The gRPC status code it travels under.
+    /// Returns the gRPC status code.
     pub fn grpc(self) -> Code {
         self.row().2
     }
 
-    /// The exit code of a command that ends with it: 2 the user's input, 3 refused, 4 unreachable, 1 anything else.
+    /// Returns the exit code of a command that fails with this code: 2 invalid input, 3 refused, 4 unreachable, 1 otherwise.
     pub fn exit_code(self) -> u8 {
         self.row().3
     }
@@ -84,30 +84,30 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// An error with a stable code, the party at fault where there is one, and a sentence that says what to do.
+/// An error with a stable code, the party at fault if there is one, and a message with the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What kind of error.
+    /// The kind of error.
     pub code: ErrorCode,
-    /// The party at fault, by name.
+    /// The name of the party at fault.
     pub party: Option<String>,
-    /// A sentence for a person, naming key, column, file or party, and the remedy.
+    /// A message for people that names key, column, file or party, and the remedy.
     pub message: String,
 }
 
 impl Fault {
-    /// A fault that is no single party's.
+    /// Creates a fault without a party.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, party: None, message: message.into() }
     }
 
-    /// The fault of a file operation, of whoever named the file: "PATH cannot WHAT: REASON".
+    /// Creates an invalid-input fault for a failed file operation: "PATH cannot WHAT: REASON".
     #[must_use]
     pub fn of_file(path: &Path, what: &str, error: &io::Error) -> Self {
         Self::new(ErrorCode::InvalidInput, format!("{} cannot {what}: {error}", path.display()))
     }
 
-    /// The same fault, laid at a party's door.
+    /// Attributes the fault to a party.
     #[must_use]
     pub fn at_party(mut self, party: impl Into<String>) -> Self {
         self.party = Some(party.into());

@@ -1,4 +1,4 @@
-//! The one table between error codes, gRPC status codes and exit codes.
+//! The table of error codes, gRPC status codes and exit codes.
 
 mod fault;
 mod status;

@@ -1,5 +1,5 @@
-//! Faults as gRPC statuses and back: the message is a sentence for a person, and the metadata carry the stable code and, where a
-//! party is at fault, its name.
+//! Conversion between faults and gRPC statuses. The message is for people; the metadata carry the stable code and, if a party
+//! is at fault, its name.
 
 use std::error::Error as StdError;
 
@@ -13,7 +13,7 @@ use crate::tls::explain_in_chain;
 const CODE_KEY: &str = "conclave-code";
 /// Metadata key of the party at fault.
 const PARTY_KEY: &str = "conclave-party";
-/// A message longer than this is cut: it travels in a header, and headers have a limit.
+/// Longest message in bytes. A longer one is truncated, since it travels in a header and headers have a limit.
 const MAX_MESSAGE_BYTES: usize = 2048;
 
 impl From<Fault> for Status {
@@ -22,12 +22,12 @@ impl From<Fault> for Status {
     }
 }
 
-/// The status that a fault travels as.
+/// Returns the status that carries a fault.
 pub fn to_status(fault: &Fault) -> Status {
     let mut status = Status::new(fault.code.grpc(), shorten(&fault.message));
     let metadata = status.metadata_mut();
     metadata.insert(CODE_KEY, MetadataValue::from_static(fault.code.as_str()));
-    // A name that is not ASCII is not a valid name and is left out rather than mangled.
+    // A name that is not ASCII is invalid, and is omitted rather than mangled.
     if let Some(party) = fault.party.as_deref()
         && let Ok(value) = party.parse::<MetadataValue<Ascii>>()
     {
@@ -36,11 +36,11 @@ pub fn to_status(fault: &Fault) -> Status {
     status
 }
 
-/// The fault that a status carries; for a status that is not ours (from the transport, or from another server), what
-/// it amounts to.
+/// Returns the fault that a status carries. A foreign status (from the transport or from another server) is mapped to the
+/// closest fault.
 ///
-/// A foreign `ResourceExhausted` is *not* read as a budget refusal, nor a foreign `AlreadyExists` as a conflict:
-/// only our own mark says so, because a budget refusal ends a job.
+/// A foreign `ResourceExhausted` is *not* read as a budget refusal, nor a foreign `AlreadyExists` as a conflict: only our own
+/// metadata count, because a budget refusal ends a job.
 pub fn from_status(status: &Status) -> Fault {
     let text = |key| status.metadata().get(key).and_then(|value| value.to_str().ok());
     if let Some(code) = text(CODE_KEY).and_then(ErrorCode::parse) {
@@ -49,7 +49,7 @@ pub fn from_status(status: &Status) -> Fault {
     if let Some(fault) = explain_in_chain(status) {
         return fault;
     }
-    // How tonic reports a connection that broke under a call.
+    // tonic reports a connection that broke during a call in this form.
     let broken = status.code() == Code::Unknown && StdError::source(status).is_some();
     let message = match status.message() {
         "" => format!("the other end answered {:?} without a reason", status.code()),
@@ -92,7 +92,7 @@ mod tests {
                 let status = to_status(&fault);
                 assert_eq!(status.code(), code.grpc());
                 assert_eq!(from_status(&status), fault);
-                // And through the headers that really carry it.
+                // The headers that carry it preserve it too.
                 let response = status.into_http::<tonic::body::Body>();
                 let read = Status::from_header_map(response.headers()).unwrap();
                 assert_eq!(from_status(&read), fault);

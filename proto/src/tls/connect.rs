@@ -21,32 +21,32 @@ use super::tunnel::{self, Wire};
 use crate::error::{ErrorCode, Fault};
 use crate::revoked::RevokedList;
 
-/// A TLS handshake that takes longer is given up.
+/// Timeout of a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// A server that has not greeted by then is taken to wait for us to begin.
+/// Timeout of the server's greeting. A server that has not greeted by then is assumed to wait for the client to start.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
-/// An HTTP/2 ping is sent after this long without traffic, so that dead connections and idle firewalls are noticed.
+/// Idle time before an HTTP/2 ping. Pings detect dead connections and keep firewalls from dropping idle ones.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(20);
-/// A connection whose ping is not answered by then is dead.
+/// Timeout of a ping, after which the connection counts as dead.
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Dials the coordinator at `url` (`https://HOST[:PORT]`, port 443 by default) as this identity, through the proxy that the environment
-/// names, if it does.
+/// Dials the coordinator at `url` (`https://HOST[:PORT]`, default port 443) as this identity, through the proxy in the
+/// environment, if any.
 ///
-/// Verifies the server's chain, its host name, and that its certificate carries the role of coordinator. The channel
-/// dials again by itself when the connection has broken; calls fail meanwhile.
+/// Verifies the server's chain, its host name and its role of coordinator. The channel reconnects by itself after a broken
+/// connection; calls fail until it has.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`] for a bad URL, proxy or identity, [`ErrorCode::Unreachable`] where nobody answers,
-/// [`ErrorCode::Unauthenticated`] where one end does not accept the other's certificate, or a proxy its credentials.
+/// [`ErrorCode::InvalidInput`] for an invalid URL, proxy or identity, [`ErrorCode::Unreachable`] if there is no answer,
+/// [`ErrorCode::Unauthenticated`] if an end rejects the other's certificate, or a proxy rejects its credentials.
 pub async fn connect(url: &str, identity: &IdentityDir) -> Result<Channel, Fault> {
     connect_through(url, identity, &ProxySettings::default(), None).await
 }
 
-/// As [`connect`], by these settings, to a coordinator whose certificate `revoked` does not name.
+/// Connects like [`connect`], with these proxy settings and a list of revoked certificates.
 ///
 /// # Errors
-/// As [`connect`]; [`ErrorCode::Unauthenticated`] where it is named.
+/// As [`connect`]; [`ErrorCode::Unauthenticated`] if `revoked` names the coordinator's certificate.
 pub async fn connect_through(
     url: &str,
     identity: &IdentityDir,
@@ -65,12 +65,12 @@ pub async fn connect_through(
     });
     endpoint.connect_with_connector(connector).await.map_err(|error| {
         explain_in_chain(&error).unwrap_or_else(|| {
-            Fault::new(ErrorCode::Unreachable, format!("The coordinator at {shown} did not answer: {}.", innermost(&error)))
+            Fault::new(ErrorCode::Unreachable, format!("the coordinator at {shown} did not answer: {}", innermost(&error)))
         })
     })
 }
 
-/// Host and port of a coordinator's URL, an IPv6 address without its brackets.
+/// Returns the host and port of a coordinator's URL, an IPv6 address without its brackets.
 ///
 /// # Errors
 /// [`ErrorCode::InvalidInput`] for anything but `https://HOST[:PORT]`.
@@ -78,10 +78,10 @@ pub fn host_and_port(url: &str) -> Result<(String, u16), Fault> {
     Target::parse(url).map(|target| (target.host, target.port))
 }
 
-/// A tunnel to the coordinator at `url` by the proxy of these settings; none where it is dialled directly.
+/// Opens a tunnel to the coordinator at `url` through the proxy of these settings; `None` for a direct connection.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`] for a bad URL or proxy; a sentence that names the proxy where the tunnel does not open.
+/// [`ErrorCode::InvalidInput`] for an invalid URL or proxy; a message that names the proxy if the tunnel does not open.
 pub async fn tunnel_to(url: &str, settings: &ProxySettings) -> Result<Option<(Proxy, Wire)>, Fault> {
     let target = Target::parse(url)?;
     let Some(proxy) = settings.proxy_for(&target.host, target.port)? else { return Ok(None) };
@@ -89,7 +89,7 @@ pub async fn tunnel_to(url: &str, settings: &ProxySettings) -> Result<Option<(Pr
     Ok(Some((proxy, wire)))
 }
 
-/// Where to dial.
+/// The address of a coordinator.
 #[derive(Clone, Debug)]
 struct Target {
     host: String,
@@ -107,27 +107,27 @@ impl Target {
         };
         let uri: Uri = url.parse().map_err(|_| bad("is not a URL"))?;
         if uri.scheme_str() != Some("https") {
-            return Err(bad("does not begin with https://"));
+            return Err(bad("does not start with https://"));
         }
         if uri.path_and_query().is_some_and(|p| p.as_str() != "/") {
             return Err(bad("must not have a path"));
         }
         let host = uri.host().filter(|h| !h.is_empty()).ok_or_else(|| bad("names no host"))?;
         if uri.authority().is_some_and(|a| a.as_str().contains('@')) {
-            return Err(bad("must not hold a user name"));
+            return Err(bad("must not contain a user name"));
         }
-        // An IPv6 address stands in brackets in a URL, and without them everywhere else.
+        // An IPv6 address has brackets only in a URL.
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         let server_name =
             ServerName::try_from(host.clone()).map_err(|_| bad("names a host that is neither a DNS name nor an IP address"))?;
         Ok(Self { host, port: uri.port_u16().unwrap_or(443), server_name })
     }
 
-    /// The URI's scheme is plain, since tonic would refuse https without its own TLS; the origin that stands in the
-    /// requests is the true one.
+    /// Builds the endpoint. Its URI has a plain scheme, since tonic refuses https without its own TLS. Requests carry the true
+    /// origin.
     fn endpoint(&self) -> Result<Endpoint, Fault> {
         let authority = self.authority();
-        let invalid = |_| Fault::new(ErrorCode::InvalidInput, format!("the coordinator's address {authority} cannot be used"));
+        let invalid = |_| Fault::new(ErrorCode::InvalidInput, format!("invalid address {authority} of the coordinator"));
         let origin: Uri = format!("https://{authority}").parse().map_err(invalid)?;
         let plain: Uri = format!("http://{authority}").parse().map_err(invalid)?;
         Ok(Endpoint::from(plain)
@@ -151,7 +151,7 @@ impl std::fmt::Display for Target {
 /// A connection whose first bytes may have been read ahead.
 type Connection = BufReader<TlsStream<Wire>>;
 
-/// Where to dial, and by which way.
+/// A target, with the proxy on the way to it.
 #[derive(Clone, Debug)]
 struct Route {
     target: Target,
@@ -170,39 +170,37 @@ impl Route {
             Ok(shaken) => shaken.map_err(|e| self.explain(&e))?,
             Err(_) => return Err(self.unreachable(&format!("no TLS handshake within {} s", HANDSHAKE_TIMEOUT.as_secs()))),
         };
-        // Under TLS 1.3 the server judges our certificate after our handshake has ended, and HTTP/2 would report its
-        // refusal as a mere broken connection. A server that accepts us begins with its settings, so wait for those.
+        // Under TLS 1.3 the server checks our certificate after our handshake has ended, and HTTP/2 would report its
+        // refusal as a broken connection. A server that accepts us sends its settings first, so wait for those.
         let mut connection = BufReader::new(stream);
         match timeout(GREETING_TIMEOUT, connection.fill_buf()).await {
             Ok(Err(error)) => Err(self.explain(&error)),
-            // A server that waits for our preface first is fine too.
+            // A server may also wait for our preface first.
             Ok(Ok(_)) | Err(_) => Ok(connection),
         }
     }
 
     fn unreachable(&self, why: &str) -> Fault {
-        let message = format!(
-            "The coordinator at {} cannot be reached ({why}): check that it runs and that the URL is right.",
-            self.target
-        );
-        Fault::new(ErrorCode::Unreachable, message + &self.by_proxy())
+        let message =
+            format!("the coordinator at {} cannot be reached ({why}): check that it runs and that the URL is right", self.target);
+        Fault::new(ErrorCode::Unreachable, message + &self.proxy_note())
     }
 
     fn explain(&self, error: &std::io::Error) -> Fault {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
             Some(tls) => {
                 let fault = explain(tls);
-                Fault { message: fault.message.clone() + &self.by_proxy(), ..fault }
+                Fault { message: fault.message.clone() + &self.proxy_note(), ..fault }
             }
             None => self.unreachable(&error.to_string()),
         }
     }
 
-    /// What is to be known where a proxy lies between.
-    fn by_proxy(&self) -> String {
+    /// Returns a note on the proxy in use, or nothing without a proxy.
+    fn proxy_note(&self) -> String {
         self.proxy.as_ref().map_or_else(String::new, |proxy| {
             format!(
-                " The connection went through the proxy {proxy} ({}): one that opens TLS to look inside must leave {} alone.",
+                "; the connection went through the proxy {proxy} ({}): if it inspects TLS, exclude {} from inspection",
                 proxy.source(),
                 self.target
             )

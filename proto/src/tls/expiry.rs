@@ -1,4 +1,4 @@
-//! When an identity runs out.
+//! Expiry of an identity's certificates.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,33 +9,30 @@ use super::folder::IdentityDir;
 use crate::ca;
 use crate::error::{ErrorCode, Fault};
 
-/// From this long before the end, a member is warned.
+/// Time before expiry from which a member is warned.
 pub const EXPIRY_WARNING: Duration = Duration::from_secs(30 * DAY);
 const DAY: u64 = 86_400;
 
-/// The last moments of an identity folder's certificates.
+/// The expiry times of an identity folder's certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expires {
-    /// Of the member's own certificate, or of an intermediate in its file that ends before it.
+pub struct Expiry {
+    /// Expiry of the member's certificate, or of an intermediate in its file that expires earlier.
     pub certificate: SystemTime,
-    /// Of the consortium's CA: of the last one where `ca.pem` holds several, as it does while one replaces another.
+    /// Expiry of the consortium's CA: the latest if `ca.pem` holds several, as during a replacement.
     pub ca: SystemTime,
 }
 
 impl IdentityDir {
-    /// When the certificate and the CA run out.
+    /// Returns the expiry of the certificate and the CA.
     ///
     /// # Errors
     /// [`ErrorCode::InvalidInput`] naming the file whose certificate can't be read.
-    pub fn expires(&self) -> Result<Expires, Fault> {
+    pub fn expiry(&self) -> Result<Expiry, Fault> {
         let (certificate, ca) = (ends(self.certificate_pem()), ends(self.ca_pem()));
         let missing = |file: &str| {
-            Fault::new(
-                ErrorCode::InvalidInput,
-                format!("{} holds no certificate that can be read", self.folder().join(file).display()),
-            )
+            Fault::new(ErrorCode::InvalidInput, format!("{} holds no readable certificate", self.folder().join(file).display()))
         };
-        Ok(Expires {
+        Ok(Expiry {
             certificate: certificate.and_then(|all| all.into_iter().min()).ok_or_else(|| missing(super::folder::CERTIFICATE))?,
             ca: ca.and_then(|all| all.into_iter().max()).ok_or_else(|| missing(super::folder::CA))?,
         })
@@ -46,18 +43,18 @@ fn ends(pem: &str) -> Option<Vec<SystemTime>> {
     CertificateDer::pem_slice_iter(pem.as_bytes()).map(|der| ca::last_moment(&der.ok()?).ok()).collect()
 }
 
-/// Whole days from `now` until `end`, rounded down; negative where it has passed.
+/// Returns the whole days from `now` until `end`, rounded down; negative if `end` has passed.
 #[must_use]
 pub fn days_until(end: SystemTime, now: SystemTime) -> i64 {
     let seconds = |span: Duration| i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
-    let left = end.duration_since(now).map_or_else(|past| -seconds(past.duration()), seconds);
-    left.div_euclid(DAY as i64)
+    let remaining = end.duration_since(now).map_or_else(|past| -seconds(past.duration()), seconds);
+    remaining.div_euclid(DAY as i64)
 }
 
-/// Whether `end` is near enough at `now` to warn of it, or past.
+/// Returns true if `end` has passed at `now` or is close enough for a warning.
 #[must_use]
-pub fn ends_soon(end: SystemTime, now: SystemTime) -> bool {
-    end.duration_since(now).map_or(true, |left| left <= EXPIRY_WARNING)
+pub fn is_expiring(end: SystemTime, now: SystemTime) -> bool {
+    end.duration_since(now).map_or(true, |remaining| remaining <= EXPIRY_WARNING)
 }
 
 #[cfg(test)]
@@ -76,13 +73,13 @@ mod tests {
     #[test]
     fn days_are_counted_down_to_the_end_and_beyond() {
         let second = Duration::from_secs(1);
-        for (end, left) in [(after(30), 30), (after(1) - second, 0), (NOW, 0)] {
-            assert_eq!(days_until(end, NOW), left);
+        for (end, days) in [(after(30), 30), (after(1) - second, 0), (NOW, 0)] {
+            assert_eq!(days_until(end, NOW), days);
         }
         assert_eq!(days_until(NOW, NOW + second), -1);
         assert_eq!(days_until(NOW, after(2)), -2);
-        assert!(!ends_soon(after(30) + second, NOW));
-        assert!(ends_soon(after(30), NOW) && ends_soon(NOW, after(1)));
+        assert!(!is_expiring(after(30) + second, NOW));
+        assert!(is_expiring(after(30), NOW) && is_expiring(NOW, after(1)));
     }
 
     #[test]
@@ -97,14 +94,14 @@ mod tests {
         let write = |file: &str, text: &str| std::fs::write(folder.path().join(file), text).unwrap();
         write("certificate.pem", &pem);
         write("key.pem", &key_pem);
-        let expires = |ca_pem: &str| {
+        let expiry = |ca_pem: &str| {
             write("ca.pem", ca_pem);
-            let Expires { certificate, ca } = IdentityDir::load(folder.path()).unwrap().expires().unwrap();
-            // Certificates know whole seconds.
+            let Expiry { certificate, ca } = IdentityDir::load(folder.path()).unwrap().expiry().unwrap();
+            // Certificate times are in whole seconds.
             let noon = now + Duration::from_secs(DAY / 2);
             (days_until(certificate, noon), days_until(ca, noon))
         };
-        assert_eq!(expires(&ca.pem), (1, 2));
-        assert_eq!(expires(&format!("{}{}", newer.pem, ca.pem)), (1, 39));
+        assert_eq!(expiry(&ca.pem), (1, 2));
+        assert_eq!(expiry(&format!("{}{}", newer.pem, ca.pem)), (1, 39));
     }
 }

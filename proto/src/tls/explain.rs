@@ -1,4 +1,4 @@
-//! TLS errors as sentences that say what to do.
+//! Messages for TLS errors, with the remedy.
 
 use std::error::Error as StdError;
 use std::io;
@@ -7,7 +7,7 @@ use rustls::{AlertDescription, CertificateError, Error};
 
 use crate::error::{ErrorCode, Fault};
 
-/// Looks through an error and its sources for a fault of ours or a TLS error, and gives the sentence for it.
+/// Searches an error and its sources for one of our faults or a TLS error, and returns the fault for it.
 pub fn explain_in_chain(error: &(dyn StdError + 'static)) -> Option<Fault> {
     let mut next = Some(error);
     while let Some(here) = next {
@@ -28,24 +28,24 @@ pub fn explain_in_chain(error: &(dyn StdError + 'static)) -> Option<Fault> {
     None
 }
 
-/// The sentence for a TLS error, seen from the client's side.
+/// Returns the fault for a TLS error, seen from the client's side.
 pub(crate) fn explain(error: &Error) -> Fault {
     match error {
         Error::InvalidCertificate(CertificateError::Other(other)) => {
             let reason = other.0.downcast_ref::<Fault>().map_or_else(|| other.to_string(), |fault| fault.message.clone());
-            refused(format!("The server's certificate is refused: {reason}."))
+            refused(format!("the server's certificate is refused: {reason}"))
         }
-        Error::InvalidCertificate(why) => refused(format!("The server's certificate {}.", describe(why))),
+        Error::InvalidCertificate(why) => refused(format!("the server's certificate {}", describe(why))),
         Error::AlertReceived(alert) => explain_alert(*alert),
-        Error::NoCertificatesPresented => refused("The server presented no certificate.".to_owned()),
+        Error::NoCertificatesPresented => refused("the server presented no certificate".to_owned()),
         Error::InvalidMessage(_) => {
-            Fault::new(ErrorCode::Unreachable, "What answers at this address does not speak TLS: check the URL and the port.")
+            Fault::new(ErrorCode::Unreachable, "the server at this address does not speak TLS: check the URL and the port")
         }
-        other => Fault::new(ErrorCode::Unreachable, format!("The TLS connection failed: {other}.")),
+        other => Fault::new(ErrorCode::Unreachable, format!("the TLS connection failed: {other}")),
     }
 }
 
-/// What is wrong with a certificate and what to do about it, as a phrase to follow the certificate's name.
+/// Returns a certificate's error and remedy as a phrase that follows the certificate's name.
 pub(crate) fn describe(why: &CertificateError) -> String {
     match why {
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
@@ -60,16 +60,14 @@ pub(crate) fn describe(why: &CertificateError) -> String {
             "is not valid yet: check the clocks of both machines".to_owned()
         }
         CertificateError::NotValidForNameContext { expected, presented } => format!(
-            "is not for the host {:?} that was dialled but for {}: use one of those in the URL, or have the \
+            "is not for the host {:?} in the URL but for {}: use one of those in the URL, or have the \
              coordinator's certificate issued for this host",
             expected.to_str(),
             presented.join(", ")
         ),
-        CertificateError::NotValidForName => {
-            "is not for the host that was dialled: use the coordinator's own host name in the URL".to_owned()
-        }
+        CertificateError::NotValidForName => "is not for the host in the URL: use the coordinator's own host name".to_owned(),
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
-            "is not one for this end of a connection: servers need a coordinator's certificate, clients a party's or \
+            "is not valid for this end of a connection: servers need a coordinator's certificate, clients a party's or \
              an analyst's"
                 .to_owned()
         }
@@ -81,7 +79,7 @@ pub(crate) fn describe(why: &CertificateError) -> String {
 fn explain_alert(alert: AlertDescription) -> Fault {
     let reason = match alert {
         AlertDescription::CertificateRequired | AlertDescription::NoCertificate => {
-            "it demands a certificate and was shown none: check certificate.pem and key.pem of the identity folder"
+            "it requires a certificate and received none: check certificate.pem and key.pem of the identity folder"
         }
         AlertDescription::UnknownCA | AlertDescription::DecryptError => {
             "this identity's certificate was not signed by the coordinator's CA: check with `conclave ca show` that \
@@ -99,10 +97,10 @@ fn explain_alert(alert: AlertDescription) -> Fault {
              coordinator's CA"
         }
         other => {
-            return Fault::new(ErrorCode::Unreachable, format!("The coordinator broke off the TLS connection ({other:?})."));
+            return Fault::new(ErrorCode::Unreachable, format!("the coordinator closed the TLS connection ({other:?})"));
         }
     };
-    refused(format!("The coordinator refused the connection: {reason}."))
+    refused(format!("the coordinator refused the connection: {reason}"))
 }
 
 fn refused(message: String) -> Fault {

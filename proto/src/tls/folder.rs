@@ -21,12 +21,12 @@ use crate::revoked::RevokedList;
 pub(crate) const CERTIFICATE: &str = "certificate.pem";
 /// The member's private key.
 pub(crate) const KEY: &str = "key.pem";
-/// The consortium's CA certificate, or several of them while one replaces another.
+/// The consortium's CA certificate, or several of them during a replacement.
 pub(crate) const CA: &str = "ca.pem";
-/// A client that has not finished the TLS handshake by then is dropped.
+/// Timeout of a client's TLS handshake, after which it is dropped.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A loaded identity folder, checked: the files parse, key and certificate belong together, and the certificate names
+/// A loaded and checked identity folder: the files parse, key and certificate belong together, and the certificate has
 /// exactly one role and name.
 #[derive(Clone)]
 pub struct IdentityDir {
@@ -44,13 +44,13 @@ impl IdentityDir {
     /// Loads and checks the folder.
     ///
     /// # Errors
-    /// [`ErrorCode::InvalidInput`] naming the file and what to do.
+    /// [`ErrorCode::InvalidInput`] naming the file and the remedy.
     pub fn load(folder: &Path) -> Result<Self, Fault> {
         Self::load_with_key(folder, &folder.join(KEY))
     }
 
-    /// As [`IdentityDir::load`], with the private key in a file elsewhere: a folder that others may write certificates into
-    /// need not hold it.
+    /// Loads the folder like [`IdentityDir::load`], with the private key in a file elsewhere: a folder into which others may
+    /// write certificates need not hold the key.
     ///
     /// # Errors
     /// As [`IdentityDir::load`].
@@ -61,7 +61,7 @@ impl IdentityDir {
         Self::assemble(folder, key_file, certificate_pem, key_pem, ca_pem)
     }
 
-    /// Checks what is, or is to be, in the folder's files.
+    /// Checks the current or future content of the folder's files.
     pub(super) fn assemble(
         folder: &Path,
         key_file: &Path,
@@ -72,19 +72,16 @@ impl IdentityDir {
         let chain = certificates(folder, CERTIFICATE, &certificate_pem)?;
         let key = private_key(key_file, &key_pem)?;
         CertifiedKey::from_der(chain.clone(), key, &provider()).map_err(|e| {
-            file_fault(
-                key_file,
-                &format!("does not belong to {CERTIFICATE} ({e}): put back the key that the signing request was made with"),
-            )
+            file_fault(key_file, &format!("does not belong to {CERTIFICATE} ({e}): restore the key that signed the request"))
         })?;
         let mut roots = RootCertStore::empty();
         for root in certificates(folder, CA, &ca_pem)? {
-            roots
-                .add(root)
-                .map_err(|e| fault(folder, CA, &format!("cannot serve as a CA ({e}): ask the consortium for its ca.pem")))?;
+            roots.add(root).map_err(|e| {
+                fault(folder, CA, &format!("is not a usable CA certificate ({e}): ask the consortium for its ca.pem"))
+            })?;
         }
         let identity = chain.first().ok_or_else(|| fault(folder, CERTIFICATE, "holds no certificate")).and_then(|leaf| {
-            PeerIdentity::of_certificate(leaf).map_err(|e| fault(folder, CERTIFICATE, &format!("cannot be used: {e}")))
+            PeerIdentity::from_certificate(leaf).map_err(|e| fault(folder, CERTIFICATE, &format!("is unusable: {e}")))
         })?;
         Ok(Self {
             folder: folder.to_owned(),
@@ -98,47 +95,47 @@ impl IdentityDir {
         })
     }
 
-    /// The role and name in the certificate.
+    /// Returns the role and name in the certificate.
     pub fn identity(&self) -> &PeerIdentity {
         &self.identity
     }
 
-    /// The folder it was loaded from.
+    /// Returns the folder of the identity.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The certificate chain, PEM, leaf first.
+    /// Returns the certificate chain, PEM, leaf first.
     pub(super) fn certificate_pem(&self) -> &str {
         &self.certificate_pem
     }
 
-    /// The CA's certificates, PEM.
+    /// Returns the CA's certificates, PEM.
     pub(super) fn ca_pem(&self) -> &str {
         &self.ca_pem
     }
 
-    /// The consortium's CA certificates.
+    /// Returns the consortium's CA certificates.
     pub(super) fn roots(&self) -> Arc<RootCertStore> {
         Arc::clone(&self.roots)
     }
 
-    /// What to show at a handshake, and the key to it.
+    /// Returns the certificate chain for a handshake, and its key.
     pub(super) fn chain_and_key(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), Fault> {
         Ok((self.chain.clone(), private_key(&self.key_file, &self.key_pem)?))
     }
 
     pub(super) fn signing_key(&self) -> Result<Arc<dyn rustls::sign::SigningKey>, Fault> {
         load_key(private_key(&self.key_file, &self.key_pem)?)
-            .map_err(|e| file_fault(&self.key_file, &format!("cannot be used: {e}")))
+            .map_err(|e| file_fault(&self.key_file, &format!("is unusable: {e}")))
     }
 
-    /// Whether the files are the same, byte for byte.
-    pub fn same_files(&self, other: &Self) -> bool {
+    /// Returns true if the files of both identities are identical.
+    pub fn has_same_files(&self, other: &Self) -> bool {
         self.certificate_pem == other.certificate_pem && self.key_pem == other.key_pem && self.ca_pem == other.ca_pem
     }
 
-    /// Checks that the certificate has the role that the program needs.
+    /// Checks that the certificate has the required role.
     ///
     /// # Errors
     /// [`ErrorCode::InvalidInput`] naming the folder and both roles.
@@ -149,11 +146,12 @@ impl IdentityDir {
         Err(fault(
             &self.folder,
             CERTIFICATE,
-            &format!("is the certificate of {}, and this needs one of role {role}", self.identity.uri()),
+            &format!("is the certificate of {}: a certificate of role {role} is required", self.identity.uri()),
         ))
     }
 
-    /// The coordinator's side: this certificate, and a client certificate of the consortium's CA demanded of everyone.
+    /// Returns the coordinator's configuration: it presents this certificate and requires a client certificate of the
+    /// consortium's CA.
     ///
     /// # Errors
     /// As [`require`](Self::require) for the role of coordinator.
@@ -166,10 +164,11 @@ impl IdentityDir {
             .timeout(HANDSHAKE_TIMEOUT))
     }
 
-    /// The member's side: this certificate, a server certificate of the consortium's CA demanded, and a coordinator's.
+    /// Returns the member's configuration: it presents this certificate and requires a coordinator's certificate of the
+    /// consortium's CA.
     ///
     /// # Errors
-    /// [`ErrorCode::InvalidInput`] where key or CA cannot be used; [`ErrorCode::Internal`] where TLS cannot be set up.
+    /// [`ErrorCode::InvalidInput`] if key or CA are unusable; [`ErrorCode::Internal`] if TLS cannot be set up.
     pub(crate) fn client_config(&self, revoked: Option<RevokedList>) -> Result<ClientConfig, Fault> {
         let verifier = self.verifier(revoked)?;
         let mut config = ClientConfig::builder_with_provider(provider())
@@ -178,23 +177,23 @@ impl IdentityDir {
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_client_auth_cert(self.chain.clone(), private_key(&self.key_file, &self.key_pem)?)
-            .map_err(|e| file_fault(&self.key_file, &format!("cannot be used: {e}")))?;
+            .map_err(|e| file_fault(&self.key_file, &format!("is unusable: {e}")))?;
         config.alpn_protocols.push(b"h2".to_vec());
         Ok(config)
     }
 
-    /// What this member demands of the server's certificate.
+    /// Returns the verifier of the server's certificate.
     pub(super) fn verifier(&self, revoked: Option<RevokedList>) -> Result<Arc<dyn ServerCertVerifier>, Fault> {
         let verifier = CoordinatorVerifier::new(Arc::clone(&self.roots), provider(), revoked)
-            .map_err(|e| fault(&self.folder, CA, &format!("cannot serve as a CA: {e}")))?;
+            .map_err(|e| fault(&self.folder, CA, &format!("is not a usable CA certificate: {e}")))?;
         Ok(Arc::new(verifier))
     }
 
     /// Checks at `now` that the certificate is within its validity and was signed by this folder's CA, so that a
-    /// member hears it in its own words before it dials.
+    /// member gets a clear error before it dials.
     ///
     /// # Errors
-    /// [`ErrorCode::InvalidInput`] naming the file and what to do.
+    /// [`ErrorCode::InvalidInput`] naming the file and the remedy.
     pub fn check_at(&self, now: std::time::SystemTime) -> Result<(), Fault> {
         let since = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         check_own(&self.chain, &self.roots, self.identity.role, UnixTime::since_unix_epoch(since))
@@ -207,10 +206,10 @@ fn read(folder: &Path, name: &str) -> Result<String, Fault> {
 }
 
 fn read_file(file: &Path) -> Result<String, Fault> {
-    // A pipe would keep whoever reads it waiting for ever.
+    // Reading a pipe could block for ever.
     let regular = || match file.metadata()?.is_file() {
         true => Ok(()),
-        false => Err(std::io::Error::other("it is no file")),
+        false => Err(std::io::Error::other("not a regular file")),
     };
     regular().and_then(|()| std::fs::read_to_string(file)).map_err(|e| {
         file_fault(

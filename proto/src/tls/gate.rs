@@ -1,4 +1,4 @@
-//! The coordinator's end of a handshake: who is let in, and whether those inside still would be.
+//! The coordinator's end of a handshake: admission of members, and the recheck of admitted ones.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -19,7 +19,7 @@ use crate::error::{ErrorCode, Fault};
 use crate::identity::{PeerIdentity, Role};
 use crate::revoked::RevokedFile;
 
-/// The coordinator's certificate, and the rule by which members are let in.
+/// The coordinator's certificate and its rule of admission.
 #[derive(Clone)]
 pub struct Gate {
     verifier: Arc<MemberVerifier>,
@@ -29,16 +29,15 @@ pub struct Gate {
 }
 
 impl IdentityDir {
-    /// The coordinator's side: this certificate shown, one of the consortium's CA demanded of every member, and none taken that
-    /// `revoked` names. That file is read at every handshake.
+    /// Builds the coordinator's gate. It presents this certificate, requires one of the consortium's CA from every member, and
+    /// rejects those that `revoked` names. That file is read at every handshake.
     ///
     /// # Errors
-    /// [`ErrorCode::InvalidInput`] where the folder is not a coordinator's or can't be used.
+    /// [`ErrorCode::InvalidInput`] if the folder is not a coordinator's or is unusable.
     pub fn gate(&self, revoked: Option<RevokedFile>) -> Result<Gate, Fault> {
         self.require(Role::Coordinator)?;
-        let unusable = |e: &dyn fmt::Display| {
-            Fault::new(ErrorCode::InvalidInput, format!("{} cannot be used: {e}", self.folder().display()))
-        };
+        let unusable =
+            |e: &dyn fmt::Display| Fault::new(ErrorCode::InvalidInput, format!("{} is unusable: {e}", self.folder().display()));
         let inner = WebPkiClientVerifier::builder_with_provider(self.roots(), provider()).build().map_err(|e| unusable(&e))?;
         let verifier = Arc::new(MemberVerifier { inner, revoked, mandatory: true });
         let optional = Arc::new(MemberVerifier { mandatory: false, ..(*verifier).clone() });
@@ -51,7 +50,7 @@ impl IdentityDir {
                 .with_single_cert(chain, key)
                 .map_err(|e| unusable(&e))?;
             config.alpn_protocols.push(protocol.to_vec());
-            // A resumed session would not show its certificate again: neither to a list of revoked ones nor to a new CA.
+            // A resumed session would skip the check of its certificate against revocations and a new CA.
             config.session_storage = Arc::new(NoServerSessionStorage {});
             config.send_tls13_tickets = 0;
             Ok::<_, Fault>(TlsAcceptor::from(Arc::new(config)))
@@ -62,7 +61,7 @@ impl IdentityDir {
     }
 }
 
-/// A host as it stands in a URL: in lower case, an IPv6 address in brackets.
+/// Formats a host for a URL: in lower case, an IPv6 address in brackets.
 fn in_url(host: &str) -> String {
     match host.parse() {
         Ok(IpAddr::V6(address)) => format!("[{address}]"),
@@ -71,40 +70,40 @@ fn in_url(host: &str) -> String {
 }
 
 impl Gate {
-    /// What takes a member's connection through its handshake.
+    /// Returns the acceptor for members' connections.
     #[must_use]
     pub fn acceptor(&self) -> &TlsAcceptor {
         &self.acceptor
     }
 
-    /// The same for a browser (HTTP/1.1), which may show a certificate or none. One that it shows is held to the same rule, and the
-    /// handshake fails where it breaks it.
+    /// Returns the acceptor for browsers (HTTP/1.1), whose certificate is optional. A certificate that breaks the rule of
+    /// admission fails the handshake.
     #[must_use]
     pub fn pages(&self) -> &TlsAcceptor {
         &self.pages
     }
 
-    /// The hosts that the coordinator's certificate is good for, as they stand in a URL.
+    /// Returns the hosts of the coordinator's certificate, formatted for a URL.
     #[must_use]
     pub fn hosts(&self) -> &Arc<[String]> {
         &self.hosts
     }
 
-    /// Whether a member with this chain, leaf first, would be let in at `now`.
+    /// Checks that a member with this chain, leaf first, would be admitted at `now`, and returns its identity.
     ///
     /// # Errors
-    /// [`ErrorCode::Unauthenticated`] with the reason why not.
+    /// [`ErrorCode::Unauthenticated`] with the reason for the refusal.
     pub fn check(&self, chain: &[CertificateDer<'_>], now: SystemTime) -> Result<PeerIdentity, Fault> {
         let refused = |message: String| Fault::new(ErrorCode::Unauthenticated, message);
-        let (leaf, intermediates) = chain.split_first().ok_or_else(|| refused("it shows no certificate".to_owned()))?;
+        let (leaf, intermediates) = chain.split_first().ok_or_else(|| refused("it presents no certificate".to_owned()))?;
         let since = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let verified = self.verifier.inner.verify_client_cert(leaf, intermediates, UnixTime::since_unix_epoch(since));
         verified.map_err(|error| match &error {
             Error::InvalidCertificate(why) => refused(format!("its certificate {}", describe(why))),
             other => refused(format!("its certificate is not accepted: {other}")),
         })?;
-        self.verifier.unless_revoked(leaf)?;
-        PeerIdentity::of_certificate(leaf)
+        self.verifier.check_revocation(leaf)?;
+        PeerIdentity::from_certificate(leaf)
     }
 }
 
@@ -114,17 +113,18 @@ impl fmt::Debug for Gate {
     }
 }
 
-/// rustls' own verification of chain, validity and purpose, then that there is one usable name, and that nobody has revoked it.
+/// Verifier of members' certificates: rustls checks chain, validity and purpose; then the certificate must have exactly one
+/// valid name and must not be revoked.
 #[derive(Debug, Clone)]
 struct MemberVerifier {
     inner: Arc<dyn ClientCertVerifier>,
     revoked: Option<RevokedFile>,
-    /// Whether a handshake without a certificate fails.
+    /// True if a handshake without a certificate fails.
     mandatory: bool,
 }
 
 impl MemberVerifier {
-    fn unless_revoked(&self, leaf: &CertificateDer<'_>) -> Result<(), Fault> {
+    fn check_revocation(&self, leaf: &CertificateDer<'_>) -> Result<(), Fault> {
         self.revoked.as_ref().map_or(Ok(()), |file| file.read()?.check(leaf))
     }
 }
@@ -145,10 +145,10 @@ impl ClientCertVerifier for MemberVerifier {
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
         let verified = self.inner.verify_client_cert(end_entity, intermediates, now)?;
-        PeerIdentity::of_certificate(end_entity)
+        PeerIdentity::from_certificate(end_entity)
             .map_err(|_| Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))?;
-        // Each of these has its alert, which the member's side turns into a sentence.
-        self.unless_revoked(end_entity).map_err(|_| Error::InvalidCertificate(CertificateError::Revoked))?;
+        // Each of these errors has its own TLS alert, which the member's side turns into a message.
+        self.check_revocation(end_entity).map_err(|_| Error::InvalidCertificate(CertificateError::Revoked))?;
         Ok(verified)
     }
 

@@ -1,9 +1,7 @@
-//! Mutual TLS for both ends of a connection, with *ring* as the provider, named explicitly and never the process's
-//! default.
+//! Mutual TLS for both ends of a connection. The provider is always *ring*, named explicitly; the process's default is ignored.
 //!
-//! The server asks every client for a certificate of the consortium's CA. The client checks the server's chain, the
-//! host name, and that the certificate belongs to a coordinator: a member's certificate must not be able to pose as
-//! the server.
+//! The server requires a certificate of the consortium's CA from every client. The client checks the server's chain, the
+//! host name, and that the certificate belongs to a coordinator, so that no member can pose as the server.
 
 mod connect;
 mod expiry;
@@ -20,11 +18,11 @@ mod tunnel;
 mod verifier;
 
 pub use connect::{connect, connect_through, host_and_port, tunnel_to};
-pub use expiry::{EXPIRY_WARNING, Expires, days_until, ends_soon};
+pub use expiry::{EXPIRY_WARNING, Expiry, days_until, is_expiring};
 pub use explain::explain_in_chain;
 pub use folder::IdentityDir;
 pub use gate::Gate;
-pub use probe::{Presented, Probe, probe};
+pub use probe::{PresentedCertificate, Probe, probe};
 pub use proxy::{CA_BUNDLE_VARIABLE, Proxy, ProxyChoice, ProxySettings};
 pub use sign::{Signature, check_certificate, verify};
 pub use tunnel::{Duplex, Wire};

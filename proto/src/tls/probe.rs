@@ -1,4 +1,4 @@
-//! A look at the coordinator's TLS without using it: which certificate is presented, and what is wrong with it.
+//! Diagnosis of the coordinator's TLS: the certificate that it presents, and any error in it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -16,30 +16,30 @@ use super::folder::IdentityDir;
 use crate::error::{ErrorCode, Fault};
 use crate::revoked::RevokedList;
 
-/// What the other end presented, believed or not.
+/// The certificate that the other end presented, valid or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Presented {
-    /// First and last moment of its validity.
+pub struct PresentedCertificate {
+    /// Start and end of its validity.
     pub valid: (SystemTime, SystemTime),
     /// The names in it: hosts, addresses and URIs.
     pub names: Vec<String>,
-    /// Who signed it, as text.
+    /// The issuer, as text.
     pub issuer: String,
 }
 
-/// How a handshake went.
+/// The outcome of a handshake.
 #[derive(Debug, Clone)]
 pub struct Probe {
-    /// The certificate that was presented; `None` where it did not come so far, or the certificate can't be read.
-    pub presented: Option<Presented>,
-    /// Whether this identity believes it; else why not.
+    /// The presented certificate; `None` if the handshake failed before it, or the certificate can't be read.
+    pub presented: Option<PresentedCertificate>,
+    /// Success if this identity accepts the server, else the reason.
     pub verdict: Result<(), Fault>,
 }
 
-/// Shakes hands with the server behind `stream`, by the checks of [`super::connect`], and hangs up.
+/// Performs a handshake with the server behind `stream`, with the checks of [`super::connect`], and closes the connection.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`] where the identity or the host can't be used at all.
+/// [`ErrorCode::InvalidInput`] if the identity or the host is unusable.
 pub async fn probe<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     host: &str,
@@ -51,23 +51,22 @@ pub async fn probe<S: AsyncRead + AsyncWrite + Unpin>(
     let seen = Arc::new(Mutex::new(None));
     let mut config = identity.client_config(revoked.clone())?;
     let inner = identity.verifier(revoked)?;
-    config.dangerous().set_certificate_verifier(Arc::new(Watching { inner, seen: Arc::clone(&seen) }));
+    config.dangerous().set_certificate_verifier(Arc::new(RecordingVerifier { inner, seen: Arc::clone(&seen) }));
     let verdict = TlsConnector::from(Arc::new(config)).connect(name, stream).await.map(drop).map_err(|error| {
-        explain_in_chain(&error)
-            .unwrap_or_else(|| Fault::new(ErrorCode::Unreachable, format!("the handshake broke off: {error}")))
+        explain_in_chain(&error).unwrap_or_else(|| Fault::new(ErrorCode::Unreachable, format!("the handshake failed: {error}")))
     });
     let presented = seen.lock().unwrap_or_else(PoisonError::into_inner).take();
     Ok(Probe { presented, verdict })
 }
 
-/// Remembers what was presented before it is judged.
+/// Records the presented certificate before its verification.
 #[derive(Debug)]
-struct Watching {
+struct RecordingVerifier {
     inner: Arc<dyn ServerCertVerifier>,
-    seen: Arc<Mutex<Option<Presented>>>,
+    seen: Arc<Mutex<Option<PresentedCertificate>>>,
 }
 
-impl ServerCertVerifier for Watching {
+impl ServerCertVerifier for RecordingVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -83,12 +82,12 @@ impl ServerCertVerifier for Watching {
     super::verifier::signatures_by_inner!();
 }
 
-fn read(der: &CertificateDer<'_>) -> Option<Presented> {
+fn read(der: &CertificateDer<'_>) -> Option<PresentedCertificate> {
     let (_, parsed) = X509Certificate::from_der(der).ok()?;
     let moment = |seconds: i64| SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
     let names =
         parsed.subject_alternative_name().ok().flatten().map(|found| found.value.general_names.iter().map(text).collect());
-    Some(Presented {
+    Some(PresentedCertificate {
         valid: (moment(parsed.validity().not_before.timestamp()), moment(parsed.validity().not_after.timestamp())),
         names: names.unwrap_or_default(),
         issuer: parsed.issuer().to_string(),
@@ -101,7 +100,7 @@ fn text(name: &GeneralName<'_>) -> String {
         GeneralName::IPAddress(bytes) => match (<[u8; 4]>::try_from(*bytes), <[u8; 16]>::try_from(*bytes)) {
             (Ok(v4), _) => std::net::IpAddr::from(v4).to_string(),
             (_, Ok(v6)) => std::net::IpAddr::from(v6).to_string(),
-            _ => "an address that can't be read".to_owned(),
+            _ => "an unreadable address".to_owned(),
         },
         _ => "a name of another kind".to_owned(),
     }

@@ -1,4 +1,4 @@
-//! A TCP connection to a host. Its name is resolved anew for each, so that a host that has moved is found again.
+//! TCP connections to a host. Every connection resolves the name again, so that a moved host is found.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -12,15 +12,15 @@ use tokio::time::timeout;
 use tonic::codegen::http::Uri;
 use tower::{Service, ServiceExt, service_fn};
 
-/// Looking the name up and connecting take no longer, all of a host's addresses together.
+/// Timeout of name resolution and connection, over all of a host's addresses.
 const REACH_TIMEOUT: Duration = Duration::from_secs(10);
-/// What is left of it for the addresses, each of which gets a share: one that is dead must not keep the others from their turn.
+/// Part of that timeout for the addresses, which share it equally, so that a dead address does not block the others.
 const ADDRESSES_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Connects to `authority` (`HOST:PORT`, an IPv6 address in brackets), to the first of its addresses that answers.
+/// Connects to the first address of `authority` (`HOST:PORT`, an IPv6 address in brackets) that answers.
 ///
 /// # Errors
-/// Why not, as a phrase.
+/// The reason for the failure, as a phrase.
 pub(super) async fn reach(authority: &str) -> Result<TcpStream, String> {
     let resolver = service_fn(|name: Name| async move {
         let addresses = lookup_host((name.as_str(), 0)).await.map_err(Unresolved)?;
@@ -34,8 +34,8 @@ where
     HttpConnector<R>: Service<Uri, Response = TokioIo<TcpStream>>,
     <HttpConnector<R> as Service<Uri>>::Error: StdError + 'static,
 {
-    let uri = Uri::try_from(format!("http://{authority}/")).map_err(|_| "it is no address".to_owned())?;
-    // Queries and answers are small and every one is waited for.
+    let uri = Uri::try_from(format!("http://{authority}/")).map_err(|_| "invalid address".to_owned())?;
+    // Queries and answers are small, and each end waits for every one.
     connector.set_nodelay(true);
     connector.set_connect_timeout(Some(ADDRESSES_TIMEOUT));
     match timeout(REACH_TIMEOUT, connector.oneshot(uri)).await {
@@ -45,7 +45,7 @@ where
     }
 }
 
-/// The innermost error says what happened; the others where.
+/// Returns the innermost error, which states what happened; the outer ones state only where.
 fn phrase(error: &(dyn StdError + 'static)) -> String {
     let mut here = error;
     loop {
@@ -62,7 +62,7 @@ struct Unresolved(std::io::Error);
 
 impl fmt::Display for Unresolved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "its name does not resolve: {}", self.0)
+        write!(f, "the name does not resolve: {}", self.0)
     }
 }
 
@@ -102,15 +102,15 @@ mod tests {
         assert!(dial().await.unwrap_err().contains("refused"));
         *place.lock().unwrap() = vec![SocketAddr::from(([127, 0, 0, 2], 0))];
         assert_eq!(dial().await.unwrap().peer_addr().unwrap(), moved.local_addr().unwrap());
-        // Where a name has several addresses, a dead one is no hindrance.
+        // A dead address among several does not prevent the connection.
         *place.lock().unwrap() = [[127, 0, 0, 1], [127, 0, 0, 2]].map(|ip| SocketAddr::from((ip, 0))).to_vec();
         assert_eq!(dial().await.unwrap().peer_addr().unwrap(), moved.local_addr().unwrap());
     }
 
     #[tokio::test]
-    async fn a_name_that_nobody_knows_is_told_from_a_host_that_does_not_answer() {
+    async fn an_unknown_name_is_distinguished_from_a_silent_host() {
         let unknown = reach("no-such-host.invalid:443").await.unwrap_err();
-        // Where names are asked of nobody who answers, that is said instead.
-        assert!(unknown.starts_with("its name does not resolve") || unknown.starts_with("no answer within"), "{unknown}");
+        // Without a name server that answers, the error is a timeout.
+        assert!(unknown.starts_with("the name does not resolve") || unknown.starts_with("no answer within"), "{unknown}");
     }
 }

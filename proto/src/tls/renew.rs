@@ -1,8 +1,9 @@
-//! Renewing an identity in its folder: a new request, and the certificate that comes back put in place of the old one.
+//! Renewal of an identity in its folder: a new request, and the installation of the certificate returned for it.
 //!
-//! Each file is replaced in one step, so that a daemon which reads its folder anew at every dial finds whole files at any time. Where
-//! the key is replaced too, the certificate goes first and the key that waited for it follows at once; a dial in between is refused for
-//! a key that does not belong to its certificate, and made again. Should the machine stop in between, the same installation ends it.
+//! Each file is replaced atomically, so that a daemon that rereads its folder at every dial always finds complete files. If the
+//! key is replaced too, the certificate is replaced first and the pending key directly after it. A dial in between is refused
+//! for a key that does not match its certificate, and is retried. If the machine stops in between, repeating the installation
+//! completes it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -14,16 +15,16 @@ use crate::ca;
 use crate::error::{ErrorCode, Fault};
 use crate::identity::PeerIdentity;
 
-/// The signing request, in an identity folder.
+/// File name of the signing request in an identity folder.
 pub const REQUEST: &str = "request.pem";
 
-/// A key that waits for its certificate lies beside the one in use: `key.next.pem` beside `key.pem`.
+/// Returns the path of the pending key, which waits for its certificate beside the current key: `key.next.pem` beside `key.pem`.
 pub fn next_key(key: &Path) -> PathBuf {
     key.with_extension("next.pem")
 }
 
-/// Writes a new `request.pem`, signed by the key in use, or by one that waits beside it where `new_key` asks for one. Gives the
-/// request's path.
+/// Writes a new `request.pem`, signed by the current key, or with `new_key` by a pending key beside it. Returns the request's
+/// path.
 ///
 /// # Errors
 /// [`ErrorCode::InvalidInput`] naming the file that can't be read or written.
@@ -35,7 +36,7 @@ pub fn request(folder: &Path, key: &Path, identity: &PeerIdentity, hosts: &[Stri
             create_private(&waiting, &made.key_pem)?;
             made.pem
         }
-        // A key that was made for a request that got lost is as good as a newer one.
+        // The key of a lost request is as good as a newer one.
         (true, true) => ca::request_with_key(identity, hosts, &read(&waiting)?).map_err(|e| in_file(&waiting, &e))?,
         (false, _) => ca::request_with_key(identity, hosts, &read(key)?).map_err(|e| in_file(key, &e))?,
     };
@@ -44,23 +45,23 @@ pub fn request(folder: &Path, key: &Path, identity: &PeerIdentity, hosts: &[Stri
     Ok(path)
 }
 
-/// What was put in place.
+/// The result of an installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Installed {
-    /// When the certificate ends.
-    pub ends: SystemTime,
-    /// Whether the key that waited has become the key in use.
+pub struct Installation {
+    /// Expiry of the certificate.
+    pub expiry: SystemTime,
+    /// True if the pending key has become the current key.
     pub new_key: bool,
-    /// Whether the folder had no CA before.
+    /// True if the folder had no CA before.
     pub new_ca: bool,
 }
 
-/// Checks a certificate that came back and puts it in place, with its key where that waits, and with `ca_pem` in a folder that has no
-/// `ca.pem` yet. Nothing is touched unless everything holds: the key is here, the name is `identity`'s, the CA signed it, and it is
-/// valid at `now`.
+/// Checks a returned certificate and installs it, with its pending key if there is one, and with `ca_pem` in a folder without a
+/// `ca.pem`. Nothing is changed unless all checks pass: the key is here, the name is `identity`'s, the CA signed the
+/// certificate, and it is valid at `now`.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`] naming what does not hold.
+/// [`ErrorCode::InvalidInput`] naming the failed check.
 pub fn install(
     folder: &Path,
     key: &Path,
@@ -68,19 +69,19 @@ pub fn install(
     certificate_pem: &str,
     ca_pem: Option<&str>,
     now: SystemTime,
-) -> Result<Installed, Fault> {
-    let (ca_pem, new_ca) = trusted(folder, ca_pem)?;
+) -> Result<Installation, Fault> {
+    let (ca_pem, new_ca) = trusted_ca(folder, ca_pem)?;
     let waiting = next_key(key);
-    let (key_in_use, new_key) = matching(certificate_pem, key, &waiting)?;
+    let (key_in_use, new_key) = matching_key(certificate_pem, key, &waiting)?;
     let found = IdentityDir::assemble(folder, &key_in_use, certificate_pem.to_owned(), read(&key_in_use)?, ca_pem.clone())?;
     if found.identity() != identity {
         return Err(input(format!(
-            "the certificate is that of {}, and this folder is that of {}",
+            "the certificate belongs to {}, but this folder belongs to {}",
             found.identity().uri(),
             identity.uri()
         )));
     }
-    found.check_at(now).map_err(|e| input(format!("the certificate that came back can't be used: {}", e.message)))?;
+    found.check_at(now).map_err(|e| input(format!("the returned certificate can't be used: {}", e.message)))?;
     if new_ca {
         replace(&folder.join(CA), &ca_pem)?;
     }
@@ -89,33 +90,33 @@ pub fn install(
         std::fs::rename(&waiting, key).map_err(|e| fault(key, "be replaced", &e))?;
         sync_folder(key)?;
     }
-    Ok(Installed { ends: found.expires()?.certificate, new_key, new_ca })
+    Ok(Installation { expiry: found.expiry()?.certificate, new_key, new_ca })
 }
 
-/// The CA that the certificate must be signed by, and whether it is new here.
-fn trusted(folder: &Path, given: Option<&str>) -> Result<(String, bool), Fault> {
+/// Returns the CA that must have signed the certificate, and true if it is new here.
+fn trusted_ca(folder: &Path, given: Option<&str>) -> Result<(String, bool), Fault> {
     let path = folder.join(CA);
     match (path.exists(), given) {
         (true, None) => Ok((read(&path)?, false)),
         (true, Some(given)) => {
             let own = read(&path)?;
-            // Several CAs may stand in the file while one replaces another.
+            // The file may hold several CAs during a replacement.
             if ca::fingerprints(&own)?.is_superset(&ca::fingerprints(given)?) {
                 return Ok((own, false));
             }
             Err(input(format!(
-                "the CA that came with the certificate is not the one in {}: ask whoever keeps the consortium's CA; if it really was \
-                 replaced, put the new one beside the old one into that file by hand",
+                "the CA that came with the certificate is not the one in {}: ask the operator of the consortium's CA; if it was \
+                 replaced, add the new one to that file by hand",
                 path.display()
             )))
         }
         (false, Some(given)) => Ok((given.to_owned(), true)),
-        (false, None) => Err(input(format!("{} is not there: give the consortium's CA with --ca ca.pem", path.display()))),
+        (false, None) => Err(input(format!("{} does not exist: give the consortium's CA with --ca ca.pem", path.display()))),
     }
 }
 
-/// The key that the certificate is for, and whether it is the one that waits.
-fn matching(certificate_pem: &str, key: &Path, waiting: &Path) -> Result<(PathBuf, bool), Fault> {
+/// Returns the key that belongs to the certificate, and true if it is the pending one.
+fn matching_key(certificate_pem: &str, key: &Path, waiting: &Path) -> Result<(PathBuf, bool), Fault> {
     let wanted = ca::summarise(certificate_pem)?.key_fingerprint;
     for (path, new) in [(key, false), (waiting, true)] {
         if path.exists() && ca::key_fingerprint(&read(path)?).map_err(|e| in_file(path, &e))? == wanted {
@@ -123,13 +124,13 @@ fn matching(certificate_pem: &str, key: &Path, waiting: &Path) -> Result<(PathBu
         }
     }
     Err(input(format!(
-        "the certificate is for none of the keys here ({}{}): it was signed for another request",
+        "the certificate matches none of the keys here ({}{}): it was signed for another request",
         key.display(),
         if waiting.exists() { format!(", {}", waiting.display()) } else { String::new() }
     )))
 }
 
-/// Replaces a file that anyone may read, in one step.
+/// Replaces a world-readable file atomically.
 ///
 /// # Errors
 /// [`ErrorCode::InvalidInput`] naming the file.
@@ -157,7 +158,7 @@ fn create_private(path: &Path, text: &str) -> Result<(), Fault> {
     sync_folder(path)
 }
 
-/// Makes a rename or a new name durable, where the system can.
+/// Makes a rename or a new name durable, if the system supports it.
 fn sync_folder(path: &Path) -> Result<(), Fault> {
     let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match File::open(folder).and_then(|folder| folder.sync_all()) {
@@ -218,7 +219,7 @@ mod tests {
             ca::sign(&self.ca, &read(&self.folder.path().join(REQUEST)).unwrap(), false, days).unwrap()
         }
 
-        fn install(&self, certificate: &str, ca: Option<&str>) -> Result<Installed, Fault> {
+        fn install(&self, certificate: &str, ca: Option<&str>) -> Result<Installation, Fault> {
             install(self.folder.path(), &self.key(), &self.name, certificate, ca, SystemTime::now())
         }
 
@@ -245,7 +246,7 @@ mod tests {
         assert!(town.serial() != old_serial && read(&town.key()).unwrap() == old_key);
         IdentityDir::load(town.folder.path()).unwrap();
 
-        // The key in use stays until its successor's certificate is here; asking twice makes no third key.
+        // The current key stays until its successor's certificate is installed; a second request creates no third key.
         town.renew(true);
         let waiting = read(&next_key(&town.key())).unwrap();
         town.renew(true);

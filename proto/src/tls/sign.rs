@@ -1,4 +1,4 @@
-//! Signatures of a member's identity key over a document, and their verification by whoever gets the document.
+//! Signatures of a member's identity key over a document, and their verification by its recipients.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -14,21 +14,21 @@ use super::verifier::check_own;
 use crate::error::{ErrorCode, Fault};
 use crate::identity::PeerIdentity;
 
-/// The schemes that members sign with, by the names that TLS gives them.
+/// The supported signature schemes, with their TLS names.
 const SCHEMES: [(SignatureScheme, &str, &dyn VerificationAlgorithm); 3] = [
     (SignatureScheme::ECDSA_NISTP256_SHA256, "ecdsa_secp256r1_sha256", &signature::ECDSA_P256_SHA256_ASN1),
     (SignatureScheme::ECDSA_NISTP384_SHA384, "ecdsa_secp384r1_sha384", &signature::ECDSA_P384_SHA384_ASN1),
     (SignatureScheme::ED25519, "ed25519", &signature::ED25519),
 ];
 
-/// A signature with what is needed to check it.
+/// A signature with its scheme and certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// The signature's bytes.
     pub bytes: Vec<u8>,
-    /// How it was made, as TLS names it.
+    /// The scheme's TLS name.
     pub scheme: String,
-    /// The certificate of the key that made it, PEM.
+    /// The certificate of the signing key, PEM.
     pub certificate: String,
 }
 
@@ -36,11 +36,12 @@ impl IdentityDir {
     /// Signs `message` with this identity's key.
     ///
     /// # Errors
-    /// [`ErrorCode::InvalidInput`] where the key is of a kind that documents are not signed with.
+    /// [`ErrorCode::InvalidInput`] if the key is of an unsupported kind.
     pub fn sign(&self, message: &[u8]) -> Result<Signature, Fault> {
         let key = self.signing_key()?;
         let offered = SCHEMES.map(|(scheme, ..)| scheme);
-        let unusable = || Fault::new(ErrorCode::InvalidInput, "key.pem: documents are signed with ECDSA or Ed25519 keys alone");
+        let unusable =
+            || Fault::new(ErrorCode::InvalidInput, "key.pem is of an unsupported kind: documents need an ECDSA or Ed25519 key");
         let signer = key.choose_scheme(&offered).ok_or_else(unusable)?;
         let name = SCHEMES.iter().find(|(scheme, ..)| *scheme == signer.scheme()).map(|(_, name, _)| *name);
         let bytes = signer
@@ -50,28 +51,28 @@ impl IdentityDir {
     }
 }
 
-/// Checks a signature over `message` and gives the identity in its certificate. Whose CA signed that certificate is for
-/// [`check_certificate`].
+/// Checks a signature over `message` and returns the identity in its certificate. [`check_certificate`] checks the CA of that
+/// certificate.
 ///
 /// # Errors
-/// [`ErrorCode::Unauthenticated`] where the signature is not that of the certificate's key over `message`.
+/// [`ErrorCode::Unauthenticated`] if the certificate's key did not sign `message`.
 pub fn verify(message: &[u8], signature: &Signature) -> Result<PeerIdentity, Fault> {
     let wrong = |what: &str| Fault::new(ErrorCode::Unauthenticated, what.to_owned());
     let chain = chain(&signature.certificate)?;
-    let leaf = chain.first().ok_or_else(|| wrong("the signature comes without a certificate"))?;
+    let leaf = chain.first().ok_or_else(|| wrong("the signature has no certificate"))?;
     let (_, parsed) = X509Certificate::from_der(leaf).map_err(|_| wrong("the signature's certificate cannot be read"))?;
     let scheme = SCHEMES.iter().find(|(_, name, _)| *name == signature.scheme);
-    let (.., algorithm) = scheme.ok_or_else(|| wrong("the signature is of a kind that this program does not know"))?;
+    let (.., algorithm) = scheme.ok_or_else(|| wrong("the signature has an unsupported scheme"))?;
     UnparsedPublicKey::new(*algorithm, parsed.public_key().subject_public_key.data.as_ref())
         .verify(message, &signature.bytes)
-        .map_err(|_| wrong("the signature is not that of its certificate's key over this document"))?;
-    PeerIdentity::of_certificate(leaf)
+        .map_err(|_| wrong("the signature over this document does not match its certificate's key"))?;
+    PeerIdentity::from_certificate(leaf)
 }
 
-/// Checks that the certificate was signed by a CA in `ca_pem`, and valid at `moment`.
+/// Checks that a CA in `ca_pem` signed the certificate, and that it was valid at `moment`.
 ///
 /// # Errors
-/// [`ErrorCode::Unauthenticated`] where it wasn't; [`ErrorCode::InvalidInput`] where a PEM can't be read.
+/// [`ErrorCode::Unauthenticated`] if a check fails; [`ErrorCode::InvalidInput`] if a PEM can't be read.
 pub fn check_certificate(certificate_pem: &str, ca_pem: &str, moment: SystemTime) -> Result<(), Fault> {
     let mut roots = RootCertStore::empty();
     for root in chain(ca_pem)? {
@@ -79,7 +80,7 @@ pub fn check_certificate(certificate_pem: &str, ca_pem: &str, moment: SystemTime
     }
     let chain = chain(certificate_pem)?;
     let leaf = chain.first().ok_or_else(|| Fault::new(ErrorCode::InvalidInput, "no certificate"))?;
-    let role = PeerIdentity::of_certificate(leaf)?.role;
+    let role = PeerIdentity::from_certificate(leaf)?.role;
     let since = moment.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     check_own(&chain, &Arc::new(roots), role, UnixTime::since_unix_epoch(since))
         .map_err(|why| Fault::new(ErrorCode::Unauthenticated, format!("the signer's certificate {why}")))

@@ -1,7 +1,7 @@
-//! The tunnel that a proxy opens by CONNECT.
+//! The tunnel that a proxy opens with CONNECT.
 //!
-//! hyper-util's `Tunnel` would do, but for its errors: they keep to themselves which status the proxy gave and how it wants to be
-//! asked, which is what the person has to know who is to mend it.
+//! hyper-util's `Tunnel` is not used because its errors hide the proxy's status and its authentication schemes, which the
+//! operator needs in order to fix the connection.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use super::proxy::{CA_BUNDLE_VARIABLE, Proxy};
 use super::reach::reach;
 use crate::error::{ErrorCode, Fault};
 
-/// The most that a proxy's answer may hold before the tunnel begins.
-const LONGEST_ANSWER: usize = 8 << 10;
-/// TLS with the proxy takes no longer.
+/// Maximum length of a proxy's answer before the tunnel starts, in bytes.
+const MAX_ANSWER_BYTES: usize = 8 << 10;
+/// Timeout of the TLS handshake with the proxy.
 const TLS_TIMEOUT: Duration = Duration::from_secs(10);
-/// Nor its answer: it dials the coordinator meanwhile.
+/// Timeout of the proxy's answer, which includes dialling the coordinator.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Bytes both ways, over whatever lies below.
+/// A byte stream in both directions over any transport.
 pub type Wire = Box<dyn Duplex>;
 
-/// What bytes go over, both ways.
+/// A transport of bytes in both directions.
 pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
@@ -39,8 +39,8 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 /// Opens a tunnel to `target` (`HOST:PORT`).
 ///
 /// # Errors
-/// [`ErrorCode::Unauthenticated`] where the proxy wants credentials, or other ones; [`ErrorCode::InvalidInput`] for a bundle that can't
-/// be used; else [`ErrorCode::Unreachable`]. Each names the proxy, and none its password.
+/// [`ErrorCode::Unauthenticated`] if the proxy requires credentials or rejects them; [`ErrorCode::InvalidInput`] for an
+/// unusable bundle; else [`ErrorCode::Unreachable`]. Each names the proxy, but never its password.
 pub(super) async fn open(proxy: &Proxy, target: &str, bundle: Option<&Path>) -> Result<Wire, Fault> {
     let stream = reach(&proxy.authority()).await.map_err(|why| {
         unreachable(
@@ -48,21 +48,21 @@ pub(super) async fn open(proxy: &Proxy, target: &str, bundle: Option<&Path>) -> 
             &format!("cannot be reached ({why}): check its address, or name {target} in NO_PROXY where no proxy is needed"),
         )
     })?;
-    let wire: Wire = if proxy.tls() { Box::new(over_tls(proxy, stream, bundle).await?) } else { Box::new(stream) };
-    match timeout(ANSWER_TIMEOUT, ask(proxy, target, wire)).await {
+    let wire: Wire = if proxy.has_tls() { Box::new(over_tls(proxy, stream, bundle).await?) } else { Box::new(stream) };
+    match timeout(ANSWER_TIMEOUT, request_tunnel(proxy, target, wire)).await {
         Ok(opened) => opened,
         Err(_) => Err(unreachable(proxy, &format!("did not answer within {} s", ANSWER_TIMEOUT.as_secs()))),
     }
 }
 
-async fn ask(proxy: &Proxy, target: &str, wire: Wire) -> Result<Wire, Fault> {
-    let broke = |error: std::io::Error| unreachable(proxy, &format!("broke the connection off ({error})"));
+async fn request_tunnel(proxy: &Proxy, target: &str, wire: Wire) -> Result<Wire, Fault> {
+    let broke = |error: std::io::Error| unreachable(proxy, &format!("closed the connection ({error})"));
     let mut request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n").into_bytes();
     if let Some(credentials) = proxy.authorization() {
         request.extend([b"Proxy-Authorization: ", credentials.as_bytes(), b"\r\n"].concat());
     }
     request.extend(b"\r\n");
-    // What follows the answer in one go is the tunnel's, and stays in the reader for whoever reads next.
+    // Bytes after the answer belong to the tunnel and stay in the reader's buffer.
     let mut wire = BufReader::new(wire);
     wire.write_all(&request).await.map_err(broke)?;
     wire.flush().await.map_err(broke)?;
@@ -70,21 +70,21 @@ async fn ask(proxy: &Proxy, target: &str, wire: Wire) -> Result<Wire, Fault> {
     let answer = head.as_deref().and_then(Answer::parse).ok_or_else(|| {
         unreachable(
             proxy,
-            "answers with something else than HTTP: check that its address is an HTTP proxy's, and http:// or https:// right",
+            "does not answer in HTTP: check that its address is that of an HTTP proxy, and its scheme http:// or https://",
         )
     })?;
-    answer.judge(proxy, target)?;
+    answer.check(proxy, target)?;
     Ok(Box::new(wire))
 }
 
-/// The answer up to its empty line; `None` where it is too long or ends before.
+/// Reads the answer up to its empty line; `None` if it is too long or ends early.
 async fn read_head(wire: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<Option<Vec<u8>>> {
     let mut head = Vec::new();
     loop {
-        let begins = head.len();
-        let mut rest = wire.take((LONGEST_ANSWER - begins) as u64);
+        let start = head.len();
+        let mut rest = wire.take((MAX_ANSWER_BYTES - start) as u64);
         rest.read_until(b'\n', &mut head).await?;
-        match &head[begins..] {
+        match &head[start..] {
             b"\r\n" | b"\n" => return Ok(Some(head)),
             line if line.ends_with(b"\n") => {}
             _ => return Ok(None),
@@ -92,10 +92,10 @@ async fn read_head(wire: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<Op
     }
 }
 
-/// What of an answer counts.
+/// The relevant parts of an answer.
 struct Answer {
     status: u16,
-    /// The ways in which it wants to be asked, in lower case.
+    /// The offered authentication schemes, in lower case.
     schemes: Vec<String>,
 }
 
@@ -115,7 +115,7 @@ impl Answer {
         Some(Self { status, schemes })
     }
 
-    fn judge(&self, proxy: &Proxy, target: &str) -> Result<(), Fault> {
+    fn check(&self, proxy: &Proxy, target: &str) -> Result<(), Fault> {
         let (status, source) = (self.status, proxy.source());
         match status {
             200..=299 => Ok(()),
@@ -124,37 +124,41 @@ impl Answer {
                 let what = if !basic {
                     let schemes = self.schemes.join(", ");
                     format!(
-                        "wants credentials of the kind {schemes} (407), and Conclave has Basic ones alone: ask its keeper to admit \
-                         {target} without, or with Basic ones"
+                        "requires {schemes} authentication (407), but Conclave supports only Basic: ask its operator to admit \
+                         {target} without authentication, or with Basic"
                     )
                 } else if proxy.authorization().is_some() {
                     format!("does not accept the user and password in {source} (407): correct them")
                 } else {
-                    format!("wants credentials (407): write them into {source} as http://USER:PASSWORD@HOST:PORT")
+                    format!("requires credentials (407): write them into {source} as http://USER:PASSWORD@HOST:PORT")
                 };
                 Err(fault(ErrorCode::Unauthenticated, proxy, &what))
             }
             401 | 403 | 405 => Err(unreachable(
                 proxy,
                 &format!(
-                    "refuses a tunnel to {target} ({status}): ask its keeper to admit CONNECT to this host and port; many admit port 443 alone"
+                    "refuses a tunnel to {target} ({status}): ask its operator to admit CONNECT to this host and port; many proxies \
+                     admit only port 443"
                 ),
             )),
             502..=504 => Err(unreachable(
                 proxy,
                 &format!("cannot reach {target} itself ({status}): check that the coordinator runs and that its URL is right"),
             )),
-            _ => Err(unreachable(proxy, &format!("opens no tunnel to {target} (it answers {status}): ask its keeper why"))),
+            _ => Err(unreachable(
+                proxy,
+                &format!("opens no tunnel to {target} (it answers {status}): ask its operator for the reason"),
+            )),
         }
     }
 }
 
-/// TLS with the proxy itself, whose certificate only the bundle's CAs may have signed.
+/// Starts TLS with the proxy itself, whose certificate a CA in the bundle must have signed.
 async fn over_tls(proxy: &Proxy, stream: TcpStream, bundle: Option<&Path>) -> Result<TlsStream<TcpStream>, Fault> {
     let input = |what: String| Fault::new(ErrorCode::InvalidInput, what);
     let Some(bundle) = bundle else {
         return Err(input(format!(
-            "The proxy {proxy} ({}) is dialled over TLS, and nothing says whose certificate it may have: name a PEM file with the CA's \
+            "the proxy {proxy} ({}) is dialled over TLS, but no CA for its certificate is configured: name a PEM file with the CA's \
              certificate as ca_bundle in party.toml or in {CA_BUNDLE_VARIABLE}, such as /etc/ssl/certs/ca-certificates.crt",
             proxy.source()
         )));
@@ -177,7 +181,7 @@ async fn over_tls(proxy: &Proxy, stream: TcpStream, bundle: Option<&Path>) -> Re
 fn roots(bundle: &Path) -> Result<RootCertStore, String> {
     let pem = std::fs::read(bundle).map_err(|e| format!("ca_bundle = {} cannot be read: {e}", bundle.display()))?;
     let mut roots = RootCertStore::empty();
-    // Bundles of a system hold old certificates that nobody can read any more.
+    // A system's bundle may hold old certificates that are no longer readable.
     let (added, _) = roots.add_parsable_certificates(CertificateDer::pem_slice_iter(&pem).filter_map(Result::ok));
     if added == 0 {
         return Err(format!("ca_bundle = {} holds no CA certificate in PEM", bundle.display()));
@@ -188,11 +192,11 @@ fn roots(bundle: &Path) -> Result<RootCertStore, String> {
 fn refused_tls(proxy: &Proxy, bundle: &Path, error: &std::io::Error) -> Fault {
     let what = match error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>()) {
         Some(TlsError::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature)) => {
-            format!("has a certificate that no CA in ca_bundle = {} has signed: add the proxy's CA to it", bundle.display())
+            format!("has a certificate not signed by any CA in ca_bundle = {}: add the proxy's CA to it", bundle.display())
         }
         Some(TlsError::InvalidCertificate(why)) => format!("has a certificate that is not accepted ({why})"),
         Some(TlsError::InvalidMessage(_)) => "does not speak TLS: write http:// instead of https://".to_owned(),
-        _ => format!("broke off the TLS handshake ({error})"),
+        _ => format!("aborted the TLS handshake ({error})"),
     };
     unreachable(proxy, &what)
 }
@@ -202,7 +206,7 @@ fn unreachable(proxy: &Proxy, what: &str) -> Fault {
 }
 
 fn fault(code: ErrorCode, proxy: &Proxy, what: &str) -> Fault {
-    Fault::new(code, format!("The proxy {proxy} ({}) {what}.", proxy.source()))
+    Fault::new(code, format!("the proxy {proxy} ({}) {what}", proxy.source()))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a member demands of the server's certificate.
+//! Verification of the server's certificate by a member.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::provider::provider;
 use crate::identity::{PeerIdentity, Role};
 use crate::revoked::RevokedList;
 
-/// What every verifier here leaves to rustls: the signatures of a handshake, checked by the verifier in the field `inner`.
+/// Delegates the check of handshake signatures to rustls, through the verifier in the field `inner`.
 macro_rules! signatures_by_inner {
     () => {
         fn verify_tls12_signature(
@@ -42,8 +42,8 @@ macro_rules! signatures_by_inner {
 }
 pub(super) use signatures_by_inner;
 
-/// rustls' own verification of chain, validity, purpose and host name, and then the role: without it, a party's or an
-/// analyst's certificate that was ever issued for serving could stand in for the coordinator.
+/// Verifies chain, validity, purpose and host name with rustls, and then the role. Without the role, a party's or an
+/// analyst's certificate that was ever issued for serving could impersonate the coordinator.
 #[derive(Debug)]
 pub(crate) struct CoordinatorVerifier {
     inner: Arc<WebPkiServerVerifier>,
@@ -71,7 +71,7 @@ impl ServerCertVerifier for CoordinatorVerifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let verified = self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)?;
-        PeerIdentity::of_certificate(end_entity)
+        PeerIdentity::from_certificate(end_entity)
             .and_then(|identity| identity.require(Role::Coordinator))
             .and_then(|_| self.revoked.as_ref().map_or(Ok(()), |revoked| revoked.check(end_entity)))
             .map_err(|fault| Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(fault)))))?;
@@ -81,8 +81,8 @@ impl ServerCertVerifier for CoordinatorVerifier {
     signatures_by_inner!();
 }
 
-/// Verifies a member's own certificate against its own CA file, as the other end will. For a coordinator the host name
-/// is left to its clients, who know it.
+/// Verifies a member's own certificate against its own CA file, as the other end will. A coordinator's host name is checked
+/// only by its clients, who know it.
 pub(crate) fn check_own(
     chain: &[CertificateDer<'static>],
     roots: &Arc<RootCertStore>,

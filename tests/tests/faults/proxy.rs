@@ -149,7 +149,7 @@ fn a_party_and_an_analyst_get_out_by_a_proxy_and_follow_a_coordinator_that_moves
             3,
             "does not accept the user and password in HTTPS_PROXY (407)",
         ),
-        ([("https_proxy", with("")), ("NO_PROXY", String::new())], 3, "wants credentials (407): write them into https_proxy"),
+        ([("https_proxy", with("")), ("NO_PROXY", String::new())], 3, "requires credentials (407): write them into https_proxy"),
         ([("HTTPS_PROXY", good.clone()), ("no_proxy", ".test".to_owned())], 4, "cannot be reached ("),
         ([("HTTPS_PROXY", "socks5://u:hunter2@localhost".to_owned()), ("NO_PROXY", String::new())], 2, "SOCKS"),
     ] {

@@ -28,7 +28,7 @@ fn identities_of_certificates() {
         words: vec![b"conclave://party/a".to_vec(), b"conclave://coordinator/main".to_vec()],
         run: Box::new(|bytes| {
             let certificate = CertificateDer::from(bytes.to_vec());
-            let Ok(identity) = PeerIdentity::of_certificate(&certificate) else { return false };
+            let Ok(identity) = PeerIdentity::from_certificate(&certificate) else { return false };
             assert!(valid_name(&identity.name), "{identity:?}");
             let list = RevokedList::parse(&identity.name).expect("a name is an entry");
             assert!(list.check(&certificate).is_err(), "a revoked name is accepted");

@@ -30,8 +30,8 @@ fn frames_to_the_coordinator() {
             party(Body::Hello(hello)),
             party(Body::Answer(answer_to_wire(&answer(Ok(vec![1, -5, i64::MAX])), 3))),
             party(Body::Answer(answer_to_wire(&answer(Err(refused.expect("a refusal"))), 3))),
-            party(Body::Answer(Echo::told(echo, answer_to_wire(&answer(Ok(vec![1, -5, i64::MAX])), 3)))),
-            party(Body::Answer(Echo::told(None, answer_to_wire(&answer(Err(refused.expect("a refusal"))), 3)))),
+            party(Body::Answer(Echo::attach(echo, answer_to_wire(&answer(Ok(vec![1, -5, i64::MAX])), 3)))),
+            party(Body::Answer(Echo::attach(None, answer_to_wire(&answer(Err(refused.expect("a refusal"))), 3)))),
             party(Body::JobOpened(opened_to_wire("j", &PartyMetadata::rows(30_000)))),
             party(Body::JobOpened(v1::JobOpened { mask_key: Some(mask_key), ..opened_to_wire("j", &PartyMetadata::rows(9)) })),
             party(Body::RosterAccepted(v1::RosterAccepted {
@@ -44,7 +44,7 @@ fn frames_to_the_coordinator() {
         ],
         words: Vec::new(),
         run: Box::new(|bytes| match PartyFrame::decode(bytes).map(|frame| frame.body) {
-            Ok(Some(Body::Answer(answer))) => Echo::heard(&answer).is_ok() & answer_from_wire(answer).is_ok(),
+            Ok(Some(Body::Answer(answer))) => Echo::read(&answer).is_ok() & answer_from_wire(answer).is_ok(),
             Ok(Some(Body::JobOpened(opened))) => {
                 let key = opened.mask_key.as_ref().is_none_or(|key| mask_key::check(key, "j", &[0; 32], "a").is_ok());
                 opened_from_wire(&opened).is_ok() & key

@@ -46,7 +46,7 @@ fn nothing_but_term_and_int_ends_a_daemon() {
         cluster.signal_coordinator(name);
     }
     // One log line for each signal but SIGHUP, which asks for something.
-    let ignored = |name: &str| cluster.log(name).matches("means nothing here").count();
+    let ignored = |name: &str| cluster.log(name).matches("signal ignored").count();
     until("each signal", SOON, || ["a", "coordinator"].iter().all(|name| ignored(name) == signals.len() - 1));
     until("SIGHUP", SOON, || read_again(&cluster, "a") == 1 && read_again(&cluster, "coordinator") == 1);
     let result = cluster.submit(&study::job(&["a"], SAMPLER, PRIVACY));

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use conclave_ops::{Latest, Summary};
+use conclave_ops::{RecentDurations, Summary};
 
 use super::delay::{Counter, ReplyCounts};
 
@@ -31,14 +31,14 @@ impl Part {
 /// The latest answers' splits, and how often a reply was late; clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct OwnTimes {
-    latest: Arc<Latest<4>>,
+    latest: Arc<RecentDurations<4>>,
     counter: Counter,
 }
 
 impl OwnTimes {
     /// An answer with numbers has left.
     pub fn note(&self, parts: [Duration; 4]) {
-        self.latest.note(parts);
+        self.latest.record(parts);
     }
 
     /// Of the latest answers that left with numbers, by [`Part`]; `None` before the first.

@@ -92,7 +92,7 @@ impl Answerer {
                 let mask_key = mask_key.map(|key| *key);
                 let opened = v1::JobOpened { head, mask_key, ..conclave_proto::convert::opened_to_wire(&job, &metadata) };
                 let delay = self.jobs.get(&job).and_then(|job| job.delay);
-                Body::JobOpened(AnswerDelay::told(delay.map(|delay| delay.answer), opened))
+                Body::JobOpened(AnswerDelay::attach(delay.map(|delay| delay.answer), opened))
             }
             Ok(Opening::Pending) => {
                 tracing::info!(%job, analyst = %request.analyst, "job awaits your decision: conclave-party approve with its id");

@@ -11,7 +11,7 @@ use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::valid_name;
 use conclave_proto::v1;
-use conclave_proto::version::suits;
+use conclave_proto::version::check_protocol;
 use sha2::{Digest, Sha256};
 
 use super::answerer::{ActiveJob, Answerer, LONGEST_WORD};
@@ -77,7 +77,7 @@ impl Answerer {
         if !spec.parties.contains(&self.party) {
             return Err(invalid(format!("the job's `parties` do not name {:?}", self.party)));
         }
-        suits(&spec, self.spoken, &self.party)?;
+        check_protocol(&spec, self.spoken, &self.party)?;
         if !known {
             if let Some(why) = self.lacks_memory(&spec)? {
                 return Ok(Opening::Full(why));

@@ -70,7 +70,7 @@ impl Answerer {
         let echo = outcome.as_ref().ok().and_then(|answered| answered.echo);
         let outcome = outcome.map(|answered| answered.integers);
         let answer = v1::Answer { head, ..answer_to_wire(&Answer { job, iteration, outcome }, length) };
-        if secure { Echo::told(echo, answer) } else { answer }
+        if secure { Echo::attach(echo, answer) } else { answer }
     }
 
     /// An answer whose length is not the reply's has come from some fault: nothing is answered any more.

@@ -81,7 +81,7 @@ impl Sandbox {
     /// masks come to this party's own, the other way round.
     pub fn opened(&mut self, job: &str, answer: &v1::Answer) -> Vec<i64> {
         let masking = self.answerer.jobs.get(job).map(|job| &job.masking);
-        let (Some(Masking::Under(masks)), Ok(Some(echo))) = (masking, Echo::heard(answer)) else {
+        let (Some(Masking::Under(masks)), Ok(Some(echo))) = (masking, Echo::read(answer)) else {
             return answer.releases.clone();
         };
         let masks = masks.under(&echo.digest, answer.releases.len());

@@ -236,7 +236,7 @@ impl Answerer {
         })?;
         at_work.revoked = Some(now);
         let is_revoked =
-            |member: &RosterMember| list.names_member(&format!("party/{}", member.name)) || list.names_serial(&member.serial);
+            |member: &RosterMember| list.has_member(&format!("party/{}", member.name)) || list.has_serial(&member.serial);
         let of = |job: &String| self.ledger.masks(job).and_then(Masks::roster);
         let hit = |job: &&String| of(job).is_some_and(|roster| roster.members.iter().any(is_revoked));
         for job in self.jobs.keys().filter(hit).cloned().collect::<Vec<_>>() {

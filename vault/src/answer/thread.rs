@@ -229,7 +229,7 @@ impl Answerer {
     /// Public: it depends on the job and on the message's length.
     fn delay_of(&self, request: &v1::Query) -> Option<Duration> {
         if let Some(job) = self.jobs.get(&request.job) {
-            return job.delay.map(|delay| delay.answer.of(reply_length(request)));
+            return job.delay.map(|delay| delay.answer.for_length(reply_length(request)));
         }
         // A job that is not open: the slowest open one's.
         match self.policy.reply_delay {

@@ -1,6 +1,6 @@
 //! A party's shard is loaded from the file that its configuration names.
 
-use conclave_ops::files::regular;
+use conclave_ops::files::check_regular;
 use conclave_privacy::accounting::Adjacency;
 
 use super::error::DataError;
@@ -29,7 +29,7 @@ impl Shard {
             false if name.ends_with(".parquet") => parquet::read,
             false => return Err(unreadable("`data.path` must name a .csv, a .csv.gz or a .parquet file".into())),
         };
-        regular(&config.path).map_err(|e| unreadable(format!("cannot be read: {e}; `data.path` names the records")))?;
+        check_regular(&config.path).map_err(|e| unreadable(format!("cannot be read: {e}; `data.path` names the records")))?;
         let shard = read(config, needed)?;
         if shard.usable == 0 {
             let reason = match shard.inert {

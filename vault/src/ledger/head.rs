@@ -8,7 +8,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use conclave_ops::files::{open_private, regular};
+use conclave_ops::files::{check_regular, open_private};
 
 use super::entry::Hash;
 use super::error::LedgerError;
@@ -106,7 +106,7 @@ impl HeadFile {
 
 /// The genuine heads in the file, which need not be there; it is not made.
 pub fn read(path: &Path, secret: &Secret, party: &str) -> Result<Vec<Head>, LedgerError> {
-    match regular(path).and_then(|()| std::fs::read(path)) {
+    match check_regular(path).and_then(|()| std::fs::read(path)) {
         Ok(bytes) => Ok(parse(path, &bytes, secret, party).into_iter().map(|(_, head)| head).collect()),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(e) => Err(LedgerError::io(path, &e)),

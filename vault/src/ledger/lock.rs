@@ -10,7 +10,7 @@
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
-use conclave_ops::files::{lock, open_private, regular};
+use conclave_ops::files::{check_regular, lock, open_private};
 
 use super::error::LedgerError;
 use crate::private_files::{folder_of, with_suffix};
@@ -63,7 +63,7 @@ fn take(file: &File, path: &Path) -> Result<(), LedgerError> {
 
 /// Locks the ledger under whatever name it goes by. Called before SQLite opens it.
 fn lock_ledger(path: &Path) -> Result<File, LedgerError> {
-    regular(path).map_err(|e| LedgerError::io(path, &e))?;
+    check_regular(path).map_err(|e| LedgerError::io(path, &e))?;
     let file = OpenOptions::new().read(true).write(true).open(path).map_err(|e| LedgerError::io(path, &e))?;
     #[cfg(unix)]
     {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use conclave_ops::files::regular;
+use conclave_ops::files::check_regular;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
@@ -266,7 +266,7 @@ pub fn connect_read_only(path: &Path) -> Result<Connection, LedgerError> {
     if !path.try_exists().map_err(|e| LedgerError::io(path, &e))? {
         return Err(LedgerError::Missing(path.to_owned()));
     }
-    regular(path).map_err(|e| LedgerError::io(path, &e))?;
+    check_regular(path).map_err(|e| LedgerError::io(path, &e))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(Duration::from_secs(5))?;

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use conclave_ops::files::regular;
+use conclave_ops::files::check_regular;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use zeroize::Zeroizing;
@@ -37,7 +37,7 @@ impl Secret {
     /// [`LedgerError::Secret`] where it is not there or no key.
     pub fn load(path: &Path) -> Result<Self, LedgerError> {
         let bad = |reason: String| LedgerError::Secret { file: path.to_owned(), reason };
-        let text = Zeroizing::new(regular(path).and_then(|()| std::fs::read_to_string(path)).map_err(|e| {
+        let text = Zeroizing::new(check_regular(path).and_then(|()| std::fs::read_to_string(path)).map_err(|e| {
             bad(format!("cannot be read ({e}): it was made with the ledger by `init`; restore it from where you keep your keys"))
         })?);
         let bytes = unhex::<32>(text.trim_end()).map(Zeroizing::new);

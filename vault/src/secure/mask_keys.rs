@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use conclave_ops::files::{private_folder, regular};
+use conclave_ops::files::{check_regular, create_private_folder};
 use conclave_privacy::secagg::MaskSecret;
 use conclave_proto::error::Fault;
 use ring::hkdf::{HKDF_SHA256, Salt};
@@ -106,7 +106,7 @@ impl MaskKeys {
         if file.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
             return Ok(None);
         }
-        let bytes = regular(&file).and_then(|()| std::fs::read(&file)).map_err(|e| io(&file, &e))?;
+        let bytes = check_regular(&file).and_then(|()| std::fs::read(&file)).map_err(|e| io(&file, &e))?;
         let key = JobKey::decode(&Zeroizing::new(bytes), &self.ledger_secret);
         let key = key.filter(|key| key.job == job).ok_or_else(|| MaskKeyError::Damaged(file.clone()))?;
         if key.spec_digest != *spec_digest {
@@ -211,7 +211,7 @@ impl MaskKeys {
     fn write(&self, key: &JobKey, used: SystemTime) -> Result<(), MaskKeyError> {
         let file = self.file_of(&key.job)?;
         let draft = with_suffix(&file, DRAFT);
-        private_folder(&self.folder).map_err(|e| io(&self.folder, &e))?;
+        create_private_folder(&self.folder).map_err(|e| io(&self.folder, &e))?;
         // With a job's first file, whether or not the folder was there: who made it may have been killed before its name was on the disk.
         if file.symlink_metadata().is_err() {
             let above = private_files::folder_of(&self.folder);

@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::Response;
 use conclave_ops::web::events as event_stream;
-use conclave_ops::web::{self, Visitor, Who};
+use conclave_ops::web::{self, Principal, Visitor};
 use conclave_pages::site::{self, Served};
 use conclave_pages::text::{name, plain_name};
 use maud::html;
@@ -90,9 +90,9 @@ pub(in crate::dashboard) async fn cancel(
 ) -> Response {
     let Some(shown) = dashboard.job_registry.view(&id, &visible_jobs(&visitor)) else { return missing("There is no such job.") };
     let analyst = shown.status.borrow().analyst.clone();
-    let by = match &visitor.who {
-        Who::Operator => "the operator",
-        Who::Member(name) => name,
+    let by = match &visitor.principal {
+        Principal::Operator => "the operator",
+        Principal::Member(name) => name,
     };
     tracing::info!(job = %id, by, "cancelled at the dashboard");
     match dashboard.job_registry.cancel(&id, &analyst).await {

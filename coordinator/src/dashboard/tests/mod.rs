@@ -9,7 +9,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use axum::response::Response;
 use conclave_common::query::Draw;
-use conclave_ops::web::{Fields, Visitor, Who};
+use conclave_ops::web::{Fields, Principal, Visitor};
 use conclave_proto::v1;
 use tokio_stream::StreamExt;
 use tower::ServiceExt;
@@ -55,21 +55,21 @@ impl Fixture {
     }
 
     async fn send(&self, request: Request<Body>) -> Response {
-        self.send_as(Who::Operator, request).await
+        self.send_as(Principal::Operator, request).await
     }
 
-    async fn send_as(&self, who: Who, mut request: Request<Body>) -> Response {
-        request.extensions_mut().insert(Visitor { csrf: "word".to_owned(), who });
+    async fn send_as(&self, principal: Principal, mut request: Request<Body>) -> Response {
+        request.extensions_mut().insert(Visitor { csrf: "word".to_owned(), principal });
         request.extensions_mut().insert(Fields::default());
         self.pages.clone().oneshot(request).await.unwrap()
     }
 
     async fn get(&self, path: &str) -> (StatusCode, String) {
-        self.get_as(Who::Operator, path).await
+        self.get_as(Principal::Operator, path).await
     }
 
-    async fn get_as(&self, who: Who, path: &str) -> (StatusCode, String) {
-        let response = self.send_as(who, Request::get(path).body(Body::empty()).unwrap()).await;
+    async fn get_as(&self, principal: Principal, path: &str) -> (StatusCode, String) {
+        let response = self.send_as(principal, Request::get(path).body(Body::empty()).unwrap()).await;
         let status = response.status();
         (status, String::from_utf8(to_bytes(response.into_body(), usize::MAX).await.unwrap().to_vec()).unwrap())
     }
@@ -165,7 +165,7 @@ async fn a_job_is_shown_paused_named_and_warming_up_and_can_be_cancelled() {
 async fn an_analyst_sees_and_cancels_what_the_service_shows_and_cancels() {
     let rig = Fixture::new();
     let (job, others) = (rig.submit_as("alice").await, rig.submit_as("bob").await);
-    let alice = || Who::Member("alice".to_owned());
+    let alice = || Principal::Member("alice".to_owned());
     let (_, page) = rig.get_as(alice(), "/").await;
     assert!(page.contains("Your jobs") && page.contains(&job) && !page.contains(&others), "{page}");
     assert!(!page.contains("bob") && !page.contains("Parties attached") && !page.contains("/logout"), "{page}");

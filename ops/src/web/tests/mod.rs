@@ -1,4 +1,4 @@
-//! Real sockets: what a stranger, a browser and a page elsewhere get.
+//! Tests over real sockets: answers to strangers, browsers and pages of other sites.
 #![allow(clippy::unwrap_used)]
 
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use super::connection::{FORM_BYTES, HEAD_BYTES};
 use super::*;
-use crate::source::Source;
+use crate::source::SourceHost;
 
 struct Served {
     address: SocketAddr,
@@ -22,7 +22,7 @@ struct Served {
 async fn served() -> Served {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("token");
-    let site = Site::bind("dashboard", ([127, 0, 0, 1], 0).into(), &path, &[], Over::Plain).await.unwrap();
+    let site = Site::bind("dashboard", ([127, 0, 0, 1], 0).into(), &path, &[], Transport::Plain).await.unwrap();
     let address = site.address();
     tokio::spawn(site.serve(pages(), Arc::new(|| true)));
     Served { address, token: std::fs::read_to_string(path).unwrap().trim().to_owned(), _folder: folder }
@@ -63,7 +63,7 @@ impl Served {
         format!("Origin: http://{}\r\n", self.address)
     }
 
-    /// Logs in: the cookie's header, and the session's word.
+    /// Logs in; returns the cookie's header and the session's CSRF token.
     async fn login(&self) -> (String, String) {
         let answer = self.post("/login", &self.origin(), &format!("token={}", self.token)).await;
         assert!(answer.starts_with("HTTP/1.1 303") && answer.contains("location: /\r\n"), "{answer}");
@@ -185,18 +185,18 @@ async fn wrong_tokens_run_out() {
         last = served.post("/login", &served.origin(), "token=wrong").await;
         assert!(last.starts_with("HTTP/1.1 401"), "{last}");
     }
-    assert!(last.contains("too often") && last.contains("retry-after"), "{last}");
+    assert!(last.contains("Too many wrong tokens") && last.contains("retry-after"), "{last}");
     let right = served.post("/login", &served.origin(), &format!("token={}", served.token)).await;
     assert!(right.starts_with("HTTP/1.1 401"), "{right}");
 }
 
-/// What a request over TLS gets, without the TLS: somebody else ends that.
+/// Returns the answer to a request whose TLS was already terminated.
 async fn behind_tls(connections: &PageConnections, member: Option<Member>, place: Option<Slot>, request: &str) -> String {
     let hosts = Arc::from(["board.example".to_owned()]);
     let (mut near, far) = tokio::io::duplex(64 << 10);
-    let peer = Peer { source: Source::of([10, 0, 0, 1].into()), hosts, member };
+    let peer = Peer { source: SourceHost::at([10, 0, 0, 1].into()), hosts, member };
     near.write_all(request.as_bytes()).await.unwrap();
-    connections.hold(far, peer, place).await;
+    connections.serve(far, peer, place).await;
     let mut text = String::new();
     near.read_to_string(&mut text).await.unwrap();
     text
@@ -206,7 +206,7 @@ async fn behind_tls(connections: &PageConnections, member: Option<Member>, place
 async fn over_tls_cookies_are_secure_and_a_certificate_opens_the_pages() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("token");
-    let site = Site::bind("dashboard", ([127, 0, 0, 1], 0).into(), &path, &[], Over::Tls).await.unwrap();
+    let site = Site::bind("dashboard", ([127, 0, 0, 1], 0).into(), &path, &[], Transport::Tls).await.unwrap();
     let token = std::fs::read_to_string(&path).unwrap();
     let (_listener, connections) = site.into_parts(pages(), Arc::new(|| true));
     let alice = || Some(Member { name: "alice".to_owned(), certificate: vec![1] });
@@ -239,12 +239,12 @@ async fn over_tls_cookies_are_secure_and_a_certificate_opens_the_pages() {
 }
 
 #[tokio::test]
-async fn who_has_the_token_stands_among_strangers_no_more() {
+async fn a_valid_token_frees_the_place_among_strangers() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("token");
-    let site = Site::bind("dashboard", ([127, 0, 0, 1], 0).into(), &path, &[], Over::Tls).await.unwrap();
+    let site = Site::bind("dashboard", ([127, 0, 0, 1], 0).into(), &path, &[], Transport::Tls).await.unwrap();
     let token = std::fs::read_to_string(&path).unwrap();
-    // A page that is made for as long as there are strangers.
+    // A page that completes only once the place of its connection is free.
     let held = Arc::new(());
     let waits = Arc::downgrade(&held);
     let pages = Router::new().route(
@@ -263,7 +263,7 @@ async fn who_has_the_token_stands_among_strangers_no_more() {
 
 #[test]
 fn other_addresses_are_refused_with_the_remedy() {
-    assert!(loopback_only("dashboard", ([127, 0, 0, 1], 80).into()).is_ok());
-    let refused = loopback_only("dashboard", ([0, 0, 0, 0], 8080).into()).unwrap_err();
+    assert!(check_loopback("dashboard", ([127, 0, 0, 1], 80).into()).is_ok());
+    let refused = check_loopback("dashboard", ([0, 0, 0, 0], 8080).into()).unwrap_err();
     assert!(refused.contains("`dashboard`") && refused.contains("ssh -L 8080:127.0.0.1:8080"), "{refused}");
 }

@@ -223,7 +223,7 @@ impl Config {
             policy,
             secure,
             ops,
-            page: self.page.as_deref().map(|address| web::loopback_address("page", address)).transpose()?,
+            page: self.page.as_deref().map(|address| web::parse_loopback_address("page", address)).transpose()?,
         })
     }
 }

@@ -74,7 +74,7 @@ fn a_key_has_one_fingerprint_in_request_certificate_and_file() {
     assert_eq!(summarise(&sign(&ca(), &request.pem, false, validity(1)).unwrap()).unwrap().key_fingerprint, own);
     let again = request_with_key(&identity(Role::Party), &[], &request.key_pem).unwrap();
     assert_eq!(read_request(&again).unwrap().key_fingerprint, own);
-    // To revoke a certificate is not to revoke its renewal.
+    // Revoking a certificate does not revoke its renewal.
     let serials = [&request.pem, &again].map(|csr| summarise(&sign(&ca(), csr, false, validity(1)).unwrap()).unwrap().serial);
     assert!(serials[0] != serials[1] && serials[0].len() == 32, "{serials:?}");
     assert_ne!(read_request(&make_request(&identity(Role::Party), &[]).unwrap().pem).unwrap().key_fingerprint, own);
@@ -87,7 +87,7 @@ fn a_key_has_one_fingerprint_in_request_certificate_and_file() {
 
 #[test]
 fn only_role_and_name_are_copied_from_a_members_request() {
-    // A party that asks for a host name, for serving and for being a CA gets none of it.
+    // A party that requests a host name, the server purpose and CA rights gets none of them.
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

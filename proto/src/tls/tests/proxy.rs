@@ -26,14 +26,14 @@ fn urls_of_proxies() {
         assert_eq!(parse(url).unwrap().to_string(), shown, "{url}");
     }
     assert_eq!(parse("http://proxy:1").unwrap().authorization(), None);
-    // "Aladdin:open sesame", the example of RFC 7617, and a password of the signs that a URL needs encoded.
+    // "Aladdin:open sesame", the example of RFC 7617, and a password of characters that must be encoded in a URL.
     assert_eq!(basic("http://Aladdin:open%20sesame@proxy:1"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
     assert_eq!(basic("http://user:p%40s%3A%2F%23@proxy:1"), "Basic dXNlcjpwQHM6LyM=");
     assert_eq!(basic("http://user@proxy:1"), "Basic dXNlcjo=");
 }
 
 #[test]
-fn what_is_no_proxys_url_is_refused_and_never_shown() {
+fn an_invalid_proxy_url_is_refused_and_never_shown() {
     for url in [
         "http://user:hunter2@proxy@elsewhere:3128",
         "http://user:hunter2#@proxy:3128",
@@ -67,17 +67,17 @@ fn what_is_no_proxys_url_is_refused_and_never_shown() {
 fn a_configuration_says_off_or_which() {
     assert_eq!(ProxyChoice::parse("off", "`proxy`").unwrap(), ProxyChoice::Off);
     let given = ProxyChoice::parse("http://proxy:3128", "`proxy`").unwrap();
-    // What is written down holds for every host, the loopback too.
+    // A configured proxy applies to every host, including the loopback.
     let settings = ProxySettings { choice: given, ca_bundle: None };
     assert_eq!(settings.proxy_for("127.0.0.1", 8443).unwrap().unwrap().source(), "`proxy`");
     let off = ProxySettings { choice: ProxyChoice::Off, ca_bundle: None };
     assert_eq!(off.proxy_for("coordinator.example", 443).unwrap(), None);
 }
 
-/// The proxy that an environment of these variables gives for a host.
+/// Returns the proxy for a host in an environment with these variables.
 fn chosen(variables: &[(&str, &str)], host: &str, port: u16) -> Option<String> {
     let variable = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
-    of_environment(host, port, variable).unwrap().map(|proxy| format!("{proxy} by {}", proxy.source()))
+    from_environment(host, port, variable).unwrap().map(|proxy| format!("{proxy} by {}", proxy.source()))
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn the_environment_names_the_proxy() {
     for loopback in ["localhost", "LOCALHOST", "127.0.0.1", "127.8.8.8", "::1"] {
         assert_eq!(chosen(&[("HTTPS_PROXY", "http://p:1")], loopback, 443), None, "{loopback}");
     }
-    let broken = of_environment(host, 443, |name| (name == "https_proxy").then(|| "socks5://p:1".to_owned())).unwrap_err();
+    let broken = from_environment(host, 443, |name| (name == "https_proxy").then(|| "socks5://p:1".to_owned())).unwrap_err();
     assert!(broken.message.starts_with("https_proxy names a SOCKS proxy"), "{broken}");
 }
 

@@ -10,7 +10,7 @@ use super::*;
 use crate::ca::{self, KeyedPem, Validity};
 use crate::identity::{PeerIdentity, Role};
 
-/// A proxy that gives this answer to whatever it is asked, and what it was asked.
+/// Runs a proxy with a fixed answer; returns the tunnel and the request that it received.
 async fn answering(answer: &[u8], credentials: &str) -> (Result<Wire, Fault>, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{credentials}{}", listener.local_addr().unwrap());
@@ -22,7 +22,7 @@ async fn answering(answer: &[u8], credentials: &str) -> (Result<Wire, Fault>, St
             stream.read_exact(&mut byte).await.unwrap();
             asked.push(byte[0]);
         }
-        // One that reads no further may hang up before all is written.
+        // A client that stops reading may close the connection before everything is written.
         let _ = stream.write_all(&answer).await;
         String::from_utf8(asked).unwrap()
     });
@@ -31,7 +31,7 @@ async fn answering(answer: &[u8], credentials: &str) -> (Result<Wire, Fault>, St
 }
 
 #[tokio::test]
-async fn a_tunnel_opens_and_what_follows_at_once_is_not_lost() {
+async fn a_tunnel_opens_and_bytes_after_the_answer_are_kept() {
     for answer in
         ["HTTP/1.1 200 Connection established\r\n\r\nhello", "HTTP/1.0 200 OK\nVia: x\n\nhello", "HTTP/1.1 299\r\n\r\nhello"]
     {
@@ -50,16 +50,16 @@ async fn a_tunnel_opens_and_what_follows_at_once_is_not_lost() {
 
 #[tokio::test]
 async fn a_refusal_names_proxy_status_and_remedy() {
-    let (exact, long) = ("x".repeat(LONGEST_ANSWER - 24), "x".repeat(LONGEST_ANSWER - 23));
+    let (exact, long) = ("x".repeat(MAX_ANSWER_BYTES - 24), "x".repeat(MAX_ANSWER_BYTES - 23));
     let (exact, long) = (format!("HTTP/1.1 200 OK\r\nA: {exact}\r\n\r\n"), format!("HTTP/1.1 200 OK\r\nA: {long}\r\n\r\n"));
-    assert_eq!(exact.len(), LONGEST_ANSWER);
+    assert_eq!(exact.len(), MAX_ANSWER_BYTES);
     assert!(answering(exact.as_bytes(), "").await.0.is_ok());
     for (answer, credentials, code, said) in [
         (
             "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n",
             "",
             ErrorCode::Unauthenticated,
-            "wants credentials (407): write them into HTTPS_PROXY",
+            "requires credentials (407): write them into HTTPS_PROXY",
         ),
         (
             "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\"x\"\r\n\r\n",
@@ -71,7 +71,7 @@ async fn a_refusal_names_proxy_status_and_remedy() {
             "HTTP/1.1 407 No\r\nproxy-authenticate: NTLM\r\nProxy-Authenticate: Negotiate\r\n\r\n",
             "u:hunter2@",
             ErrorCode::Unauthenticated,
-            "of the kind ntlm, negotiate (407)",
+            "requires ntlm, negotiate authentication (407)",
         ),
         (
             "HTTP/1.1 403 Forbidden\r\n\r\n",
@@ -81,17 +81,17 @@ async fn a_refusal_names_proxy_status_and_remedy() {
         ),
         ("HTTP/1.1 504 Gateway Timeout\r\n\r\n", "", ErrorCode::Unreachable, "cannot reach coordinator.example:443 itself (504)"),
         ("HTTP/1.1 302 Found\r\nLocation: http://login\r\n\r\n", "", ErrorCode::Unreachable, "it answers 302"),
-        ("SSH-2.0-OpenSSH_9.2\r\n", "", ErrorCode::Unreachable, "something else than HTTP"),
-        ("HTTP/2 200\r\n\r\n", "", ErrorCode::Unreachable, "something else than HTTP"),
-        ("HTTP/1.1 20000\r\n\r\n", "", ErrorCode::Unreachable, "something else than HTTP"),
-        ("HTTP/1.1 200 OK\r\nVia: x\r\n", "", ErrorCode::Unreachable, "something else than HTTP"),
-        ("", "", ErrorCode::Unreachable, "something else than HTTP"),
-        (&long, "", ErrorCode::Unreachable, "something else than HTTP"),
+        ("SSH-2.0-OpenSSH_9.2\r\n", "", ErrorCode::Unreachable, "does not answer in HTTP"),
+        ("HTTP/2 200\r\n\r\n", "", ErrorCode::Unreachable, "does not answer in HTTP"),
+        ("HTTP/1.1 20000\r\n\r\n", "", ErrorCode::Unreachable, "does not answer in HTTP"),
+        ("HTTP/1.1 200 OK\r\nVia: x\r\n", "", ErrorCode::Unreachable, "does not answer in HTTP"),
+        ("", "", ErrorCode::Unreachable, "does not answer in HTTP"),
+        (&long, "", ErrorCode::Unreachable, "does not answer in HTTP"),
     ] {
         let (opened, _) = answering(answer.as_bytes(), credentials).await;
         let fault = opened.err().unwrap_or_else(|| panic!("{answer:?} opens a tunnel"));
         assert_eq!(fault.code, code, "{answer:?}: {fault}");
-        assert!(fault.message.starts_with("The proxy http://127.0.0.1:") && fault.message.contains(said), "{answer:?}: {fault}");
+        assert!(fault.message.starts_with("the proxy http://127.0.0.1:") && fault.message.contains(said), "{answer:?}: {fault}");
         assert!(!fault.message.contains("hunter2") && !fault.message.contains("aHVudGVyMg"), "{fault}");
     }
 }
@@ -124,7 +124,7 @@ async fn a_proxy_that_is_not_there_or_may_not_be_trusted() {
     );
 }
 
-/// A proxy that is dialled over TLS, with a certificate of this CA; it echoes what goes through its tunnel.
+/// Runs a proxy that is dialled over TLS, with a certificate of this CA; its tunnel echoes the bytes it receives.
 async fn tls_proxy(ca: &KeyedPem) -> String {
     let name = PeerIdentity::new(Role::Coordinator, "proxy").unwrap();
     let keyed = ca::issue(ca, &name, &["127.0.0.1".to_owned()], validity()).unwrap();
@@ -167,7 +167,7 @@ async fn a_proxy_over_tls_is_trusted_by_the_bundle_and_by_nothing_else() {
     let through = async |url: &str, bundle: PathBuf| {
         open(&Proxy::parse(url, "`proxy`").unwrap(), "coordinator.example:443", Some(&bundle)).await
     };
-    // A bundle of many, one of them unreadable.
+    // A bundle of several certificates, one of them unreadable.
     let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let mut tunnel = through(&url, bundle(&format!("{broken}{}{}", other.pem, its.pem))).await.unwrap_or_else(|e| panic!("{e}"));
     tunnel.write_all(b"hello").await.unwrap();
@@ -176,7 +176,7 @@ async fn a_proxy_over_tls_is_trusted_by_the_bundle_and_by_nothing_else() {
     tunnel.read_exact(&mut word).await.unwrap();
     assert_eq!(&word, b"hello");
     for (url, pem, said) in [
-        (url.clone(), &other.pem, "bundle.pem has signed: add the proxy's CA to it"),
+        (url.clone(), &other.pem, "bundle.pem: add the proxy's CA to it"),
         (url.replace("127.0.0.1", "localhost"), &its.pem, "has a certificate that is not accepted"),
     ] {
         let fault = through(&url, bundle(pem)).await.err().unwrap();

@@ -281,7 +281,7 @@ fn an_opening_tells_the_delay_that_answers_are_held_to() {
         };
         let first = opening();
         assert_eq!(opening(), v1::JobOpened { head: first.head.clone(), ..opening() }, "a second opening tells the same");
-        let told = AnswerDelay::heard(&first);
+        let told = AnswerDelay::read(&first);
         assert_eq!(told, answerer.jobs[JOB].delay.map(|delay| delay.answer));
         told.map(|told| (told.least, told.proposals))
     };
