@@ -90,7 +90,7 @@ impl Run {
         json!({"job": "4f-1", "surrogate": surrogate, "iterations": 12_345, "chains": self.spec.sampler.chains, "draws_per_chain": self.draws.sampling.draws(),
                "seconds": 83.4, "acceptance_rate": 0.371_234, "stopped_by": "budget", "budget_party": format!("a{odd}"),
                "posterior": rows, "posterior_original": rows, "parties": [party("a"), party("b")], "warnings": [format!("beware of {odd}")],
-               "mcse_to_sd": 0.012_345_678, "budget_error": "Of the spread."})
+               "mcse_to_sd": 0.012_345_678, "budget_error": "The noise share is 20%."})
     }
 
     fn page(&self) -> String {
