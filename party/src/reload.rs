@@ -18,7 +18,7 @@ pub(crate) struct Reload {
     /// The configuration file.
     pub(crate) file: PathBuf,
     /// The word to read it again.
-    pub(crate) asked: Reloads,
+    pub(crate) signals: Reloads,
     /// The log's level.
     pub(crate) level: Level,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Reload {
 /// Reads the configuration again at every word, for ever. `config` is what the party was started with.
 pub(crate) async fn watch(mut reload: Reload, mut config: PartyConfig, answers: AnswerHandle) {
     loop {
-        reload.asked.next().await;
+        reload.signals.next().await;
         let new = match PartyConfig::load(&reload.file) {
             Ok(new) => new,
             Err(e) => {
