@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::common::{Common, print, print_json};
 use crate::config::PartyConfig;
-use crate::daemon::{NO_VECTORS, keys_closed};
+use crate::daemon::{NO_VECTORS, check_key_permissions};
 use crate::error::StartError;
 use crate::ledger_views::report_kept;
 use crate::link::load_identity;
@@ -59,10 +59,10 @@ impl StartupChecks {
         let identity = load_identity(&config.identity, &config.key, &config.name)
             .and_then(|identity| identity.check_at(std::time::SystemTime::now()).map(|()| identity.identity().uri()));
         self.checks.found("identity", identity.map(|uri| format!("{}: {uri}", config.identity.display())));
-        if let Err(open) = keys_closed(config) {
+        if let Err(open) = check_key_permissions(config) {
             self.checks.fault("identity", open);
         }
-        if let Err(beside) = config.head_apart() {
+        if let Err(beside) = config.check_head_location() {
             self.checks.fault("head_file", beside);
         }
         if let Some(path) = &config.revoked {

@@ -74,7 +74,11 @@ fn all_collude(spec: &JobSpec, report: &Report, more: f64) -> Option<AllCollude>
 ///
 /// # Errors
 /// A cap that can't be accounted for.
-pub(crate) fn analyst_remaining(settings: &LedgerSettings, report: &Report, analyst: &str) -> Result<Option<f64>, AccountingError> {
+pub(crate) fn analyst_remaining(
+    settings: &LedgerSettings,
+    report: &Report,
+    analyst: &str,
+) -> Result<Option<f64>, AccountingError> {
     let Some(cap) = &settings.analyst_cap else { return Ok(None) };
     let limit = mu_squared(PrivacyFilter::new(cap)?.limit_units());
     let spent = report.analysts.iter().find(|a| a.analyst == analyst).map_or(0.0, |a| a.mu_squared_spent);

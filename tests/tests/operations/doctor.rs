@@ -91,7 +91,7 @@ fn what_is_wrong_is_named_and_the_rest_is_looked_at_all_the_same() {
     write(&config.replace("columns = [", "columns = [\"weight\", "));
     failed(&["data"], "weight");
     write(&config.replace("epsilon = 400", "epsilon = 401"));
-    failed(&["ledger"], "put the configuration back");
+    failed(&["ledger"], "restore the configuration");
     write("name = 7");
     failed(&["config"], "name");
     write(&config);
