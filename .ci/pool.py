@@ -50,7 +50,7 @@ LONG = {
     "killed_at_every_call_of_sampled_jobs",
     "masked_replicates_come_close_to_the_claim_and_never_above",
     "of_many_runs_none_that_would_reach_what_it_wants_is_given_up",
-    "sampled_replicates_never_tell_more_than_a_block_claims",
+    "sampled_replicates_never_reveal_more_than_a_block_claims",
     "simulated_jobs_are_answered_or_refused",
     "table_1_at_epsilon_1",
     "table_1_at_epsilon_10",

@@ -16,13 +16,13 @@ mod subsampled_args;
 
 use subsampled_args::{SubsampledArgs, input};
 
-/// Count privacy: what queries cost together, or what a budget buys
+/// Account for privacy: the total cost of queries, or the mu that a budget buys
 ///
-/// A release whose sensitivity is D and whose noise has standard deviation S costs mu = D/S; costs add as squares.
-/// Figures are those of the Gaussian mechanism, without the sliver that a party's ledger keeps back for its discrete
-/// noise.
+/// A release of sensitivity D under noise of standard deviation S costs mu = D/S; squared costs add up.
+/// Figures are those of the Gaussian mechanism, without the small reserve that a party's ledger holds back for its
+/// discrete noise.
 ///
-/// With --subsampled it counts blocks of releases, each of a hidden random sample of the rows or persons.
+/// With --subsampled it accounts for blocks of subsampled releases, each of a secret random sample of the rows or persons.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  conclave account --queries 0.01x4195 --delta 1e-6\n  \
     conclave account --queries 0.05x100 --queries 0.1x50 --delta 1e-6 --json\n  \
@@ -37,14 +37,14 @@ pub(crate) struct AccountArgs {
     /// COUNT releases that cost MU each, such as 0.01x4195; may be given several times
     #[arg(long, value_name = "MUxCOUNT")]
     queries: Vec<Queries>,
-    /// A budget's epsilon: prints the mu that it buys
+    /// Epsilon of a budget: prints the mu that it buys
     #[arg(long, value_name = "E")]
     epsilon: Option<f64>,
-    /// A choice by the exponential mechanism whose log probabilities move by a range R between neighbours: prints the mu that one draw by
-    /// algorithm = "ops" costs
+    /// Range R of the log probabilities of an exponential-mechanism choice between neighbours: prints the mu of one draw by
+    /// algorithm = "ops"
     #[arg(long, value_name = "R")]
     ops: Option<f64>,
-    /// The budget's delta, such as 1e-6
+    /// Delta of the budget, such as 1e-6
     #[arg(long, value_name = "D")]
     delta: f64,
     /// Print one JSON object
@@ -78,7 +78,7 @@ impl FromStr for Queries {
     }
 }
 
-/// What a list of queries costs together at one delta.
+/// Total cost of a list of queries at one delta.
 #[derive(Debug, PartialEq)]
 struct Cost {
     mu: f64,
@@ -87,14 +87,14 @@ struct Cost {
     advanced: Option<f64>,
 }
 
-/// Beyond it a guarantee says next to nothing: a mechanism that publishes every record with probability delta meets it.
-const MOST_DELTA: f64 = 0.5;
+/// Largest delta accepted: above it a mechanism that publishes each record with probability delta would satisfy the guarantee.
+const MAX_DELTA: f64 = 0.5;
 
 pub(crate) fn run(args: &AccountArgs) -> Result<ExitCode, Fault> {
-    if !(args.delta > 0.0 && args.delta <= MOST_DELTA) {
-        return Err(input(format!("--delta is {}: give a number above 0 and at most {MOST_DELTA}", args.delta)));
+    if !(args.delta > 0.0 && args.delta <= MAX_DELTA) {
+        return Err(input(format!("--delta is {}: give a number above 0 and at most {MAX_DELTA}", args.delta)));
     }
-    if args.subsampled.wanted()? {
+    if args.subsampled.is_requested()? {
         return subsampled::run(&args.subsampled, args.delta, args.json);
     }
     if let Some(epsilon) = args.epsilon {
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &AccountArgs) -> Result<ExitCode, Fault> {
         }));
     } else {
         say!("Together these releases cost mu = {}. At delta = {}:", cost.mu, args.delta);
-        say!("  Gaussian differential privacy (what ledgers count)   epsilon = {}", cost.gdp);
+        say!("  Gaussian differential privacy (used by ledgers)        epsilon = {}", cost.gdp);
         say!("  zero-concentrated differential privacy               epsilon = {}", cost.zcdp);
         match cost.advanced {
             Some(epsilon) => {
@@ -136,10 +136,10 @@ pub(crate) fn run(args: &AccountArgs) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What one choice costs, and what that comes to by itself; as pure differential privacy its range is its epsilon.
+/// Prints the cost of one choice and its epsilon alone; under pure differential privacy its range is its epsilon.
 fn choice(range: f64, delta: f64, json: bool) -> Result<ExitCode, Fault> {
     if !(range.is_finite() && range > 0.0) {
-        return Err(input(format!("--ops is {range}: give the range of a choice's log probabilities, a number above 0")));
+        return Err(input(format!("--ops is {range}: the range of a choice's log probabilities must be a number above 0")));
     }
     let mu = bounded_range::mu(range);
     let epsilon = gaussian_dp::epsilon(mu, delta);
@@ -147,13 +147,13 @@ fn choice(range: f64, delta: f64, json: bool) -> Result<ExitCode, Fault> {
         say_json(&json!({ "range": range, "mu": mu, "epsilon_gdp": epsilon, "epsilon_pure": range }));
     } else {
         say!("A choice whose log probabilities have a range of {range} between neighbours costs mu = {mu}.");
-        say!("By itself, at delta = {delta}: epsilon = {epsilon}; at delta = 0: epsilon = {range}.");
+        say!("Alone, at delta = {delta}: epsilon = {epsilon}; at delta = 0: epsilon = {range}.");
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn cost(queries: &[Queries], delta: f64) -> Cost {
-    // Queries of one size, however they were written, are one row.
+    // Queries of equal size share one row, however they were written.
     let mut rows: BTreeMap<u64, u64> = BTreeMap::new();
     for q in queries {
         let count = rows.entry(q.mu.to_bits()).or_default();

@@ -1,4 +1,4 @@
-//! `conclave budget`: what is left for the analyst at the data owners.
+//! `conclave budget`: the analyst's remaining budget at the data owners.
 
 use std::process::ExitCode;
 
@@ -11,14 +11,15 @@ use crate::client::Connection;
 use crate::output::{say, say_json};
 use crate::table::{number, table};
 
-/// Ask what is left for you at the data owners, as far as they tell
+/// Show your remaining budget at the data owners that disclose it
 ///
-/// Of each party: the most that all of your jobs there may spend together, what they have spent, and the largest epsilon that another job
-/// may ask for, each at the delta of its data's budget. Epsilons do not add: two jobs cost less than their sum. Nothing is spent by asking.
+/// For each party: the most that all of your jobs may spend there, the amount already spent, and the largest epsilon that another
+/// job may request, each at the delta of the data's budget. Epsilons do not add: two jobs cost less than their sum. Asking is
+/// free.
 #[derive(Args)]
 #[command(after_help = "Example:\n  conclave budget --coordinator https://coordinator.example --identity identity/")]
 pub(crate) struct BudgetArgs {
-    /// Parties to ask; all that the coordinator knows unless named
+    /// Parties to ask [default: all that the coordinator knows]
     #[arg(value_name = "PARTY")]
     parties: Vec<String>,
     #[command(flatten)]
@@ -55,19 +56,19 @@ fn as_json(party: &PartyBudget) -> Value {
 
 fn text(reply: &BudgetReply) -> String {
     let row = |party: &PartyBudget| {
-        let told = party.budget.as_ref().map(|b| [b.epsilon_limit, b.epsilon_spent, b.epsilon_left, b.delta].map(number));
+        let figures = party.budget.as_ref().map(|b| [b.epsilon_limit, b.epsilon_spent, b.epsilon_left, b.delta].map(number));
         let why = match party.standing.as_str() {
-            "told" => "",
-            "untold" => "its owner does not tell",
+            "told" => "", // wire name
+            "untold" => "its owner does not disclose it",
             "away" => "it is not attached",
-            _ => "it did not answer: it is busy, or of an earlier version",
+            _ => "it did not answer: it is busy or runs an earlier version",
         };
         let mut cells = vec![party.name.clone()];
-        cells.extend(told.unwrap_or_else(|| std::array::from_fn(|_| "-".to_owned())));
+        cells.extend(figures.unwrap_or_else(|| std::array::from_fn(|_| "-".to_owned())));
         cells.push(why.to_owned());
         cells
     };
-    let header = ["party", "epsilon for you", "spent", "a job may ask for", "at delta", ""];
+    let header = ["party", "epsilon for you", "spent", "a job may request", "at delta", ""];
     table(&header, &reply.parties.iter().map(row).collect::<Vec<_>>())
 }
 
@@ -78,15 +79,26 @@ mod tests {
 
     #[test]
     fn each_party_has_its_line() {
-        let told = BudgetTold { number: 1, told: true, epsilon_limit: 8.0, delta: 1e-6, epsilon_spent: 2.5, epsilon_left: 7.125 };
+        let budget = BudgetTold {
+            number: 1,
+            told: true, // wire name
+            epsilon_limit: 8.0,
+            delta: 1e-6,
+            epsilon_spent: 2.5,
+            epsilon_left: 7.125,
+        };
         let party =
             |name: &str, standing: &str, budget| PartyBudget { name: name.to_owned(), standing: standing.to_owned(), budget };
-        let reply =
-            BudgetReply { parties: vec![party("a", "told", Some(told)), party("b", "untold", None), party("c", "silent", None)] };
+        let parties = vec![
+            party("a", "told", Some(budget)), // wire name
+            party("b", "untold", None),
+            party("c", "silent", None),
+        ];
+        let reply = BudgetReply { parties };
         let text = text(&reply);
         let line = |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default().to_owned();
         assert!(
-            line("a").contains("7.125") && line("b").contains("does not tell") && line("c").contains("earlier version"),
+            line("a").contains("7.125") && line("b").contains("does not disclose") && line("c").contains("earlier version"),
             "{text}"
         );
         assert_eq!(as_json(&reply.parties[0])["epsilon_left"], 7.125);

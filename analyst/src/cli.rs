@@ -9,7 +9,7 @@ use conclave_proto::error::{ErrorCode, Fault};
 
 use crate::{account, budget, ca, demo, draws, extend, jobs, plan, refit, rehearse, report, submit, verify_ledger};
 
-const ABOUT: &str = "One Bayesian posterior from several data owners who never show their records";
+const ABOUT: &str = "One Bayesian posterior from several data owners who never reveal their records";
 
 const LONG_ABOUT: &str = "\
 Conclave draws from one Bayesian posterior over the records of several data owners. Each owner's daemon answers \
@@ -19,23 +19,23 @@ leave their owners. This is the analyst's command line.";
 const AFTER_HELP: &str = "\
 Try it:
   conclave demo                                   three data owners on this machine, under a minute
-  conclave account --epsilon 3 --delta 1e-6       what a privacy budget buys
+  conclave account --epsilon 3 --delta 1e-6       the mu that a privacy budget buys
 
-A job of your own, before anything is spent:
+Your own job, before any budget is spent:
   conclave plan job.toml
   conclave rehearse job.toml --data a.csv --data b.csv
 
-And against daemons that run already:
+Against running daemons:
   export CONCLAVE_COORDINATOR=https://coordinator.example CONCLAVE_IDENTITY=identity/
   conclave submit job.toml --wait
-  conclave budget                                 what is left for you at each owner
+  conclave budget                                 your remaining budget at each owner
   conclave jobs
   conclave draws JOB --format zarr --out draws/
-  conclave report JOB -o report.html              the whole result as one page
-  conclave extend JOB --wait                      more draws from where a finished job ended
-  conclave refit JOB --prior \"age=normal(0, 1)\"  another prior on what was released, at no charge
+  conclave report JOB -o report.html              the full result on one page
+  conclave extend JOB --wait                      more draws, from the end of a finished job
+  conclave refit JOB --prior \"age=normal(0, 1)\"  another prior on the same releases, at no charge
 
-Exit codes: 0 done, 2 your input is wrong, 3 refused by policy or budget, 4 a party or the coordinator is \
+Exit codes: 0 success, 2 invalid input, 3 refused by policy or budget, 4 a party or the coordinator is \
 unreachable, 1 anything else.";
 
 #[derive(Parser)]
@@ -70,7 +70,7 @@ pub(crate) fn run(args: Vec<OsString>) -> Result<ExitCode, Fault> {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are "errors" with code 0; a closed pipe while printing them is nobody's concern.
+            // Help and version are "errors" with code 0; a closed pipe while printing them is harmless.
             let _ = error.print();
             return Ok(if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS });
         }

@@ -1,4 +1,4 @@
-//! Reaching the coordinator.
+//! The connection to the coordinator.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -12,7 +12,7 @@ use tonic::transport::Channel;
 
 use crate::output::note;
 
-/// Where the coordinator is and who asks.
+/// Address of the coordinator and identity of the analyst.
 #[derive(Args, Clone)]
 pub(crate) struct Connection {
     /// The coordinator's address, https://HOST or https://HOST:PORT
@@ -31,15 +31,14 @@ impl Connection {
         Ok(JobsClient::new(connect(&self.coordinator, &identity).await?))
     }
 
-    /// The analyst of the identity folder.
+    /// Loads the identity folder and checks that it is an analyst's.
     pub(crate) fn identity(&self) -> Result<IdentityDir, Fault> {
         let identity = IdentityDir::load(&self.identity)?;
         identity.require(Role::Analyst)?;
         Ok(identity)
     }
 
-    /// The options to type for this connection, for messages that say what to type next; none where the environment
-    /// says them already.
+    /// Returns the connection options for suggested commands, without those already set by the environment.
     pub(crate) fn options(&self) -> String {
         let from_environment = |key: &str, value: &std::ffi::OsStr| std::env::var_os(key).is_some_and(|set| set == value);
         let mut options = String::new();
@@ -53,17 +52,19 @@ impl Connection {
     }
 }
 
-/// A line on standard error from 30 days before the certificate or the CA ends. What can't be read is for the dial to refuse.
+/// Warns on standard error from 30 days before the certificate or the CA expires. Unreadable files are left to the dial to
+/// refuse.
 fn warn_of_expiry(identity: &IdentityDir) {
     let Ok(expires) = identity.expiry() else { return };
     let (now, folder) = (SystemTime::now(), identity.folder().display());
     if is_expiring(expires.certificate, now) {
         let days = days_until(expires.certificate, now);
         note!(
-            "conclave: your certificate in {folder} ends in {days} days; `conclave ca request --renew --out {folder}` asks for a new one"
+            "conclave: your certificate in {folder} expires in {days} days; request a new one with `conclave ca request --renew \
+             --out {folder}`"
         );
     } else if is_expiring(expires.ca, now) {
         let days = days_until(expires.ca, now);
-        note!("conclave: the consortium's CA in {folder} ends in {days} days; ask for its new ca.pem");
+        note!("conclave: the consortium's CA in {folder} expires in {days} days; request its new ca.pem");
     }
 }

@@ -9,16 +9,16 @@ use conclave_proto::v1::{JobRequest, JobStatus};
 use serde::Deserialize;
 
 use crate::client::Connection;
-use crate::submit::{Telling, submit_and_tell};
+use crate::submit::{OutputOptions, submit_and_report};
 
 const AFTER_HELP: &str = "\
-The extension has the model, columns, priors and privacy of the job, and a seed of its own. Each chain starts at its last draw, \
-with the radii that the job ended with; there is no search and no warm-up. It spends what it costs beside what the job has spent: \
-the owners' budgets must have that left.
+The extension has the model, columns, priors and privacy of the job, and its own seed. Each chain starts at its last draw, with \
+the final radii of the job; there is no search and no warm-up. Its cost is added to what the job has spent: the owners' \
+remaining budgets must cover it.
 
-To go on further, extend the extension. Extending one job twice would start both from the same states with the same proposals.
+To continue further, extend the extension. Extending one job twice would start both from the same states with the same proposals.
 
-Draws of both are read together, chain by chain:
+Combine the draws of both, chain by chain:
   conclave draws JOB --format zarr --out first.zarr
   conclave draws EXTENSION --format zarr --out second.zarr
   python: parts = [xarray.open_datatree(p, engine=\"zarr\")[\"posterior\"].to_dataset() for p in (\"first.zarr\", \"second.zarr\")]
@@ -27,32 +27,32 @@ Draws of both are read together, chain by chain:
 Example:
   conclave extend JOB --draws 10000 --coordinator https://coordinator.example --identity identity/ --wait";
 
-/// Continue a finished job's chains, as a job of its own
+/// Continue a finished job's chains as a new job
 ///
-/// The extension is signed, consented to, capped and charged as any job. Its result names the job it extends.
+/// The extension is signed, consented to, capped and charged as any other job. Its result names the job it extends.
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct ExtendArgs {
     /// The finished job's id, as `conclave jobs` shows it
     #[arg(value_name = "JOB")]
     job: String,
-    /// Draws per chain; as many as the job asked for unless given
+    /// Draws per chain [default: the number that the job requested]
     #[arg(long, value_name = "N")]
     draws: Option<u64>,
-    /// What the extension may spend at each party; as much as the job unless given
+    /// Budget of the extension at each party [default: that of the job]
     #[arg(long, value_name = "E")]
     epsilon: Option<f64>,
     #[command(flatten)]
     connection: Connection,
-    /// Show progress until the extension has ended, then its posterior and what each party has spent
+    /// Show progress until the extension has ended, then its posterior and the budget spent at each party
     #[arg(long)]
     wait: bool,
-    /// Print one JSON object: the result with --wait, else the extension's id and the job's
+    /// Print one JSON object: the result with --wait, else the ids of the extension and of the job
     #[arg(long)]
     json: bool,
 }
 
-/// What of a run's object says how to go on.
+/// The fields of a run's object that describe its continuation.
 #[derive(Deserialize)]
 struct Ended {
     continuation: Option<Continuation>,
@@ -68,32 +68,34 @@ pub(crate) async fn run(args: ExtendArgs) -> Result<ExitCode, Fault> {
     let source = client.source(request).await.map_err(|status| from_status(&status))?.into_inner().spec_toml;
     let extension = Extension { job: &args.job, end: &end, draws: args.draws, epsilon: args.epsilon };
     let text = extension.of(&source).map_err(|e| invalid(format!("job {} can't be extended: {e}", args.job)))?;
-    let telling = Telling { extends: Some(&args.job), wait: args.wait, json: args.json };
-    submit_and_tell(&mut client, &args.connection, text, &telling).await
+    let output = OutputOptions { extends: Some(&args.job), wait: args.wait, json: args.json };
+    submit_and_report(&mut client, &args.connection, text, &output).await
 }
 
-/// Where the job's chains ended: of a job that failed as of any other, unless they are of another posterior.
+/// Returns the final state of a job's chains, failed jobs included, unless the chains target another posterior.
 fn continuation(status: &JobStatus, options: &str) -> Result<Continuation, Fault> {
     let job = &status.job;
     match status.state.as_str() {
         "finished" | "cancelled" | "failed" => {}
         state => {
             let message = format!(
-                "job {job} is {state}, and only jobs that have ended are extended: follow it with `conclave watch {job}{options}`"
+                "job {job} is {state}, and only a job that has ended can be extended: follow it with `conclave watch \
+                 {job}{options}`"
             );
             return Err(invalid(message));
         }
     }
     if status.result_json.is_empty() {
-        return Err(invalid(format!("job {job} made no draws that could be continued: submit it anew")));
+        return Err(invalid(format!("job {job} made no draws to continue: submit it again")));
     }
     let ended: Ended = serde_json::from_str(&status.result_json).map_err(|e| {
         Fault::new(ErrorCode::Internal, format!("the coordinator's result cannot be read ({e}): it may run another version"))
     })?;
-    let earlier = || invalid(format!("job {job} ended under a version that kept no last states: submit it anew with more draws"));
+    let earlier =
+        || invalid(format!("job {job} ended under a version that stored no last states: submit it again with more draws"));
     if ended.stopped_by.as_deref() == Some("clip") {
         return Err(invalid(format!(
-            "job {job} was stopped because its clip cuts too much: its chains are of another posterior"
+            "job {job} was stopped because its clip truncates too much: its chains target another posterior"
         )));
     }
     ended.continuation.ok_or_else(earlier)

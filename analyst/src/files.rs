@@ -1,4 +1,4 @@
-//! Writing files: never over somebody's own, and keys for their owner's eyes only.
+//! File access: existing files are never overwritten unintentionally, and keys are readable by their owner only.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -6,22 +6,22 @@ use std::path::Path;
 
 use conclave_proto::error::{ErrorCode, Fault};
 
-/// Writes a new file that anyone may read; an existing one is an error.
+/// Writes a new file that anyone may read; fails if the file exists.
 pub(crate) fn write_new(path: &Path, text: &str) -> Result<(), Fault> {
     create(path, 0o644, text)
 }
 
-/// Writes a new file that only its owner may read.
+/// Writes a new file that only its owner may read; fails if the file exists.
 pub(crate) fn write_secret(path: &Path, text: &str) -> Result<(), Fault> {
     create(path, 0o600, text)
 }
 
-/// Writes a file, over an older one of ours where there is one.
+/// Writes a file, replacing an earlier one of ours.
 pub(crate) fn overwrite(path: &Path, text: &str) -> Result<(), Fault> {
     std::fs::write(path, text).map_err(|e| Fault::of_file(path, "be written", &e))
 }
 
-/// Makes a folder and those above it.
+/// Creates a folder and its parents.
 pub(crate) fn make_folder(path: &Path) -> Result<(), Fault> {
     std::fs::create_dir_all(path).map_err(|e| Fault::of_file(path, "be made", &e))
 }
@@ -31,7 +31,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Fault> {
     std::fs::read_to_string(path).map_err(|e| Fault::of_file(path, "be read", &e))
 }
 
-/// Whether a folder is missing or holds nothing.
+/// Returns true if a folder is missing or empty.
 pub(crate) fn is_vacant(path: &Path) -> Result<bool, Fault> {
     match std::fs::read_dir(path) {
         Ok(mut entries) => Ok(entries.next().is_none()),
@@ -49,10 +49,9 @@ fn create(path: &Path, mode: u32, text: &str) -> Result<(), Fault> {
     let _ = mode;
     let written = options.open(path).and_then(|mut file: File| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
     written.map_err(|e| match e.kind() {
-        io::ErrorKind::AlreadyExists => Fault::new(
-            ErrorCode::InvalidInput,
-            format!("{} is there already: move it away first if it is to be replaced", path.display()),
-        ),
+        io::ErrorKind::AlreadyExists => {
+            Fault::new(ErrorCode::InvalidInput, format!("{} already exists: move it away first to replace it", path.display()))
+        }
         _ => Fault::of_file(path, "be written", &e),
     })
 }

@@ -12,7 +12,7 @@ use time::macros::format_description;
 
 use crate::client::Connection;
 use crate::output::{say, say_json};
-use crate::submit::{tell, wait};
+use crate::submit::{print_result, wait};
 use crate::table::{table, thousands};
 
 /// List the coordinator's jobs, newest first
@@ -51,7 +51,7 @@ pub(crate) struct CancelArgs {
     json: bool,
 }
 
-/// Print the result of a job that has ended: posterior, diagnostics, privacy spent
+/// Print the result of an ended job: posterior, diagnostics, privacy spent
 #[derive(Args)]
 pub(crate) struct SummaryArgs {
     /// The job's id, as `conclave jobs` shows it
@@ -110,7 +110,7 @@ pub(crate) async fn cancel(args: CancelArgs) -> Result<ExitCode, Fault> {
     } else {
         say!("Job {} is {}.", args.job, one_line(&status.state));
         if !status.result_json.is_empty() {
-            say!("What was drawn is kept: conclave summary {}{}", args.job, args.connection.options());
+            say!("The draws made so far are kept: conclave summary {}{}", args.job, args.connection.options());
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -132,12 +132,12 @@ pub(crate) async fn summary(args: SummaryArgs) -> Result<ExitCode, Fault> {
             ),
         ));
     }
-    let ended = tell(&status, args.json)?;
-    // To have seen what a job left is a success, by whomever it was ended.
+    let ended = print_result(&status, args.json)?;
+    // Printing a cancelled job's result is a success.
     Ok(if status.state == "cancelled" { ExitCode::SUCCESS } else { ended })
 }
 
-/// A job's state for programs; the keys are those of the wire's `JobStatus`.
+/// Converts a job's state to JSON; the keys are those of `JobStatus` on the wire.
 fn as_json(job: &JobStatus) -> serde_json::Value {
     json!({
         "job": job.job,
@@ -162,7 +162,7 @@ fn as_json(job: &JobStatus) -> serde_json::Value {
     })
 }
 
-/// A moment in UTC, to the second.
+/// Formats a time in UTC, to the second.
 pub(crate) fn moment(unix_ms: i64) -> String {
     let format = format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
     OffsetDateTime::from_unix_timestamp(unix_ms / 1000).ok().and_then(|time| time.format(format).ok()).unwrap_or_default()

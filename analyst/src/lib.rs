@@ -1,7 +1,7 @@
-//! The analyst's command line: run the demo, submit jobs and follow them, read results, count privacy, keep the
+//! The analyst's command line: run the demo, submit and follow jobs, read results, account for privacy, and manage the
 //! consortium's certificates.
 //!
-//! The same program carries both daemons behind hidden words, so that one binary is enough for the demo.
+//! The same program contains both daemons behind hidden subcommands, so that the demo needs one binary only.
 #![forbid(unsafe_code)]
 
 mod account;
@@ -32,11 +32,11 @@ use conclave_proto::error::Fault;
 
 use crate::output::note;
 
-/// Runs the command line in `args`, the program's name first, and gives the exit code: 0 done, 2 the user's input is
-/// wrong, 3 refused by policy or budget, 4 a party or the coordinator is unreachable, 1 anything else.
+/// Runs the command line in `args`, the program's name first, and returns the exit code: 0 success, 2 invalid input, 3
+/// refused by policy or budget, 4 a party or the coordinator is unreachable, 1 anything else.
 ///
-/// A binary of another package may be built on this function; it must be that binary's `main`, since the demo starts
-/// its daemons as children of the running executable.
+/// A binary of another package may call this function, but only as its `main`: the demo starts its daemons as children of
+/// the running executable.
 pub fn main_from<I>(args: I) -> ExitCode
 where
     I: IntoIterator<Item = OsString>,
@@ -51,13 +51,13 @@ where
         Some("__party") => conclave_party::cli_main(rest()),
         _ => match cli::run(args) {
             Ok(code) => code,
-            Err(fault) => tell(&fault),
+            Err(fault) => report(&fault),
         },
     }
 }
 
-/// Says what went wrong on standard error and gives its exit code.
-fn tell(fault: &Fault) -> ExitCode {
+/// Prints a fault on standard error and returns its exit code.
+fn report(fault: &Fault) -> ExitCode {
     note!("conclave: {fault}");
     ExitCode::from(fault.code.exit_code())
 }

@@ -1,10 +1,10 @@
-//! What the commands print; [`conclave_ops::terminal`] makes it harmless.
+//! Output of the commands; [`conclave_ops::terminal`] removes control characters.
 
 use std::fmt::{Arguments, Display};
 
 use conclave_ops::terminal;
 
-/// Prints a line on standard output, as `println!` does; but a reader that hangs up (`| head`) is no panic.
+/// Prints a line on standard output, as `println!` does, but does not panic if the reader hangs up (`| head`).
 macro_rules! say {
     ($($text:tt)*) => {
         $crate::output::line(format_args!($($text)*))
@@ -22,7 +22,7 @@ pub(crate) use note;
 
 /// Prints one line.
 pub(crate) fn line(text: Arguments<'_>) {
-    // There is nobody left to tell.
+    // The reader has hung up: the error can't be reported anywhere.
     let _ = terminal::print(&text);
 }
 

@@ -1,4 +1,4 @@
-//! A finished run, as the coordinator states it, for people.
+//! A finished run, as stated by the coordinator, formatted for people.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::table::{number, table, thousands};
 
-/// The parts of a run's JSON object that are shown to a person. Programs get the object as it came.
+/// The parts of a run's JSON object that are shown to people. Programs receive the object unchanged.
 #[derive(Debug, Deserialize)]
 pub(crate) struct RunResult {
     pub(crate) iterations: u64,
@@ -33,19 +33,19 @@ pub(crate) struct RunResult {
     pub(crate) adequacy: Option<Adequacy>,
     #[serde(default)]
     pub(crate) surrogate: Option<Surrogate>,
-    /// How gradients drove the chains; null where none did.
+    /// Diagnostics of gradient-driven chains; null if gradients drove none.
     #[serde(default)]
     pub(crate) gradients: Value,
-    /// The same of chains without a test.
+    /// Diagnostics of stochastic-gradient chains without an acceptance test.
     #[serde(default)]
     pub(crate) stochastic_gradients: Value,
-    /// What choices among candidates were made; null of another algorithm.
+    /// Choices made among candidates; null for other algorithms.
     #[serde(default)]
     pub(crate) ops: Value,
-    /// How exactly Barker's test decided; null of another algorithm.
+    /// Accuracy of Barker's test; null for other algorithms.
     #[serde(default)]
     pub(crate) barker: Value,
-    /// How masked answers were opened; null where each was opened by itself.
+    /// Unmasking of secure sums; null if each answer was opened separately.
     #[serde(default)]
     pub(crate) aggregation: Value,
     #[serde(default)]
@@ -62,7 +62,7 @@ pub(crate) struct Ratio {
     pub(crate) q95: Option<f64>,
 }
 
-/// Whether a run that infers from what was released once has an answer.
+/// Adequacy of a posterior inferred from releases made once.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Adequacy {
     pub(crate) adequate: bool,
@@ -70,7 +70,7 @@ pub(crate) struct Adequacy {
     pub(crate) reasons: Vec<String>,
 }
 
-/// The same question answered by a quadratic fitted to all released log ratios.
+/// The same posterior by a quadratic fitted to all released log ratios.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Surrogate {
     pub(crate) parameters: HashMap<String, Fitted>,
@@ -79,7 +79,7 @@ pub(crate) struct Surrogate {
     pub(crate) suppressed: Option<String>,
 }
 
-/// One parameter of it.
+/// One parameter of the fitted quadratic.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(crate) struct Fitted {
     pub(crate) mean: Option<f64>,
@@ -87,7 +87,7 @@ pub(crate) struct Fitted {
     pub(crate) noise_sd: Option<f64>,
 }
 
-/// One parameter; figures that do not exist (no draws, one chain) are null.
+/// One parameter; undefined figures (no draws, one chain) are null.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
@@ -105,7 +105,7 @@ pub(crate) struct Row {
     pub(crate) sd_data: Option<f64>,
 }
 
-/// One party's part in the run.
+/// One party's share of the run.
 #[derive(Debug, Deserialize)]
 pub(crate) struct PartyRow {
     pub(crate) name: String,
@@ -118,13 +118,13 @@ pub(crate) struct PartyRow {
     pub(crate) epsilon_zcdp: f64,
 }
 
-/// Every text of an object, names included, on one line.
-fn keep_on_lines(value: &mut Value) {
+/// Puts every text of an object, names included, on one line.
+fn flatten_lines(value: &mut Value) {
     match value {
         Value::String(text) => *text = one_line(text),
-        Value::Array(values) => values.iter_mut().for_each(keep_on_lines),
+        Value::Array(values) => values.iter_mut().for_each(flatten_lines),
         Value::Object(object) => {
-            object.values_mut().for_each(keep_on_lines);
+            object.values_mut().for_each(flatten_lines);
             *object = std::mem::take(object).into_iter().map(|(name, value)| (one_line(&name), value)).collect();
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -132,11 +132,11 @@ fn keep_on_lines(value: &mut Value) {
 }
 
 impl RunResult {
-    /// Reads a run's object. Its texts are the coordinator's: each stays on its line, and none acts on a terminal.
+    /// Reads a run's object. Its texts come from the coordinator: each is put on one line and can't control a terminal.
     pub(crate) fn parse(json: &str) -> Result<Self, Fault> {
         let read = || {
             let mut object: Value = serde_json::from_str(json)?;
-            keep_on_lines(&mut object);
+            flatten_lines(&mut object);
             serde_json::from_value(object)
         };
         read().map_err(|e| {
@@ -144,7 +144,7 @@ impl RunResult {
         })
     }
 
-    /// The posterior table; with `truth`, the true value beside each mean and how many posterior sds lie between.
+    /// Formats the posterior; with `truth`, adds the true value and the error of the mean in posterior sds.
     pub(crate) fn posterior_table(&self, truth: Option<&[(&str, f64)]>) -> String {
         let mut header = vec!["parameter"];
         if truth.is_some() {
@@ -174,15 +174,15 @@ impl RunResult {
         table(&header, &rows)
     }
 
-    /// What a quadratic is fitted to.
-    fn fitted(&self) -> &'static str {
+    /// Returns the noun for the released numbers that the quadratic is fitted to.
+    fn fitted_quantity(&self) -> &'static str {
         if self.gradients.is_null() && self.stochastic_gradients.is_null() { "log ratios" } else { "components of gradients" }
     }
 
-    /// The fitted quadratic's answer, beside the chains'; or why there is none.
+    /// Formats the fitted quadratic's posterior beside that of the chains, or the reason for its absence.
     fn surrogate(&self, surrogate: &Surrogate, truth: Option<&[(&str, f64)]>) -> String {
         if let Some(reason) = &surrogate.suppressed {
-            return format!("No quadratic fitted to the released {} is shown: {reason}.\n", self.fitted());
+            return format!("No quadratic fitted to the released {} is shown: {reason}.\n", self.fitted_quantity());
         }
         let mut header = vec!["parameter"];
         if truth.is_some() {
@@ -198,16 +198,17 @@ impl RunResult {
         };
         let rows: Vec<Vec<String>> = self.posterior.iter().filter_map(row).collect();
         format!(
-            "Surrogate: the same posterior by a quadratic fitted to {} released {}, at no further charge. Its sd has the noise's \
-             part, noise sd, in it. Both answers rest on the same releases: compare them, don't average them (cubic terms: p = {}).\n{}",
+            "Surrogate: the same posterior by a quadratic fitted to {} released {}, at no further charge. Its sd includes the \
+             noise's share, \
+             noise sd. Both posteriors rest on the same releases: compare them, don't average them (cubic terms: p = {}).\n{}",
             thousands(surrogate.answers),
-            self.fitted(),
+            self.fitted_quantity(),
             show(surrogate.p_value),
             table(&header, &rows)
         )
     }
 
-    /// What each party has spent on this job.
+    /// Formats the budget that each party has spent on this job.
     pub(crate) fn spending_table(&self) -> String {
         let header = ["party", "records", "releases", "epsilon spent", "of", "delta", "mu^2", "epsilon (zCDP)"];
         let rows: Vec<Vec<String>> = self
@@ -229,25 +230,25 @@ impl RunResult {
         table(&header, &rows)
     }
 
-    /// One line on how the run went.
+    /// Summarises the run in one line.
     pub(crate) fn headline(&self) -> String {
         if let Some(job) = &self.refit_of {
             let chains = self.chains;
-            return format!("A refit of job {job}: {chains} chains in {:.1} s, from what its parties released.", self.seconds);
+            return format!("A refit of job {job}: {chains} chains in {:.1} s, from the releases of its parties.", self.seconds);
         }
         let ended = match self.stopped_by.as_deref() {
             Some("budget") => "ended by the budget",
             Some("draws") => "all draws made",
-            Some("until") => "enough draws made, the rest of the budget not spent",
+            Some("until") => "enough draws made, the rest of the budget unspent",
             Some("hopeless") => "stopped as hopeless, the rest of the budget not spent",
-            Some("released") if !self.ops.is_null() => "all draws made, each an owner's own choice",
-            Some("released") => "all of the budget released, and all draws made of that",
+            Some("released") if !self.ops.is_null() => "all draws made, each chosen by an owner",
+            Some("released") => "the whole budget released, and all draws made from the releases",
             Some("policy") => "ended by a data owner",
-            Some("clip") => "stopped, since the clip cuts too much: the draws are of another posterior",
+            Some("clip") => "stopped because the clip truncates too much: the draws target another posterior",
             Some(other) => other,
             None => "ended early",
         };
-        // Chains without a test take every step, but for the sweeps that may end them; a choice is no proposal.
+        // Chains without a test accept every step, except in a final polish; a choice is no proposal.
         let tested = self.stochastic_gradients.is_null() || !self.stochastic_gradients["polish"].is_null();
         let proposes = self.adequacy.is_none() && tested && self.ops.is_null();
         let accepted = self
@@ -258,63 +259,63 @@ impl RunResult {
         format!("{} rounds of {} chains in {:.1} s{accepted}; {ended}.", thousands(self.iterations), self.chains, self.seconds)
     }
 
-    /// The posterior, where what was released suffices for one; else why it does not.
-    fn answer(&self, truth: Option<&[(&str, f64)]>) -> String {
+    /// Formats the posterior, or the reasons why the releases do not suffice for one.
+    fn posterior_text(&self, truth: Option<&[(&str, f64)]>) -> String {
         if let Some(adequacy) = self.adequacy.as_ref().filter(|adequacy| !adequacy.adequate) {
             let reasons: String = adequacy.reasons.iter().map(|reason| format!("  - {reason}\n")).collect();
             return format!(
-                "Not an adequate answer: no interval is shown, since none could be relied on.\n{reasons}\
-                 {}Ask for a larger epsilon, more records, narrower bounds or fewer predictors; algorithm = \"penalty\" does not need the checks, and \
-                 takes more budget still. The figures are in the result's JSON object, under \"posterior\".\n",
-                if self.refit_of.is_some() { "Give a wider prior. " } else { "" }
+                "Not an adequate answer: no interval is shown, since none would be reliable.\n{reasons}\
+                 {}Request a larger epsilon, more records, narrower bounds or fewer predictors; algorithm = \"penalty\" does not \
+                 need the checks, but needs even more budget. The figures are in the result's JSON object, under \"posterior\".\n",
+                if self.refit_of.is_some() { "Choose a wider prior. " } else { "" }
             );
         }
-        let what = if self.adequacy.is_some() { ", given what the parties released" } else { "" };
+        let given = if self.adequacy.is_some() { ", given the parties' releases" } else { "" };
         format!(
-            "Posterior{what}, on the scale of the priors (numeric columns coded to [-1, 1] by their bounds):\n{}{}",
+            "Posterior{given}, on the scale of the priors (numeric columns coded to [-1, 1] by their bounds):\n{}{}",
             self.posterior_table(truth),
             self.ratios_table()
         )
     }
 
-    /// Odds or rate ratios, below the posterior; nothing where there are none.
+    /// Formats odds or rate ratios below the posterior; empty if there are none.
     fn ratios_table(&self) -> String {
         let Some(first) = self.ratios.first() else { return String::new() };
-        let what = first.kind.replace('_', " ");
+        let kind = first.kind.replace('_', " ");
         let rows = self
             .ratios
             .iter()
             .map(|ratio| std::iter::once(ratio.name.clone()).chain([ratio.q5, ratio.median, ratio.q95].map(show)).collect());
         let rows: Vec<Vec<String>> = rows.collect();
         format!(
-            "\nThe {what} of one unit of each predictor, as the data have it:\n{}",
+            "\nThe {kind} of one unit of each predictor, in the units of the data:\n{}",
             table(&["predictor", "5%", "median", "95%"], &rows)
         )
     }
 
-    /// The whole report for a terminal.
+    /// Formats the full report for a terminal.
     pub(crate) fn report(&self, truth: Option<&[(&str, f64)]>) -> String {
-        let mut text = format!("{}\n\n{}\n", self.headline(), self.answer(truth));
+        let mut text = format!("{}\n\n{}\n", self.headline(), self.posterior_text(truth));
         if let Some(surrogate) = &self.surrogate {
             text += &format!("{}\n", self.surrogate(surrogate, truth));
         }
-        let told = gradients::told(&json!({ "gradients": self.gradients, "stochastic_gradients": self.stochastic_gradients }));
-        if !told.is_empty() {
-            let lines: String = told.iter().map(|(what, words)| format!("  {what}: {words}\n")).collect();
-            text += &format!("How gradients drove the chains:\n{lines}\n");
+        let rows = gradients::told(&json!({ "gradients": self.gradients, "stochastic_gradients": self.stochastic_gradients }));
+        if !rows.is_empty() {
+            let lines: String = rows.iter().map(|(what, words)| format!("  {what}: {words}\n")).collect();
+            text += &format!("Gradient-driven chains:\n{lines}\n");
         }
         if let Some(words) = barker::told(&json!({ "barker": self.barker })) {
             text += &format!("{words}\n");
         }
         text += &match &self.refit_of {
-            Some(job) => format!("No party was asked and nothing was charged: all that was spent is what job {job} has spent.\n"),
+            Some(job) => format!("No party was queried and nothing was charged: the only spending is that of job {job}.\n"),
             None => format!("Privacy spent on this job:\n{}", self.spending_table()),
         };
         if let Some(words) = aggregation::told(&json!({ "aggregation": self.aggregation })) {
             text += &format!("\n{words}\n");
         }
         if let Some(job) = &self.extends {
-            text += &format!("\nThis job continues job {job}; figures are of its own draws and its own spending.\n");
+            text += &format!("\nThis job continues job {job}; figures cover only its own draws and spending.\n");
         }
         for warning in &self.warnings {
             text += &format!("\nWarning: {warning}\n");
@@ -330,7 +331,7 @@ fn show(x: Option<f64>) -> String {
     x.map_or_else(|| "-".to_owned(), number)
 }
 
-/// A parameter's true value, and how many posterior sds the mean is off it.
+/// Returns a parameter's true value and the error of the mean in posterior sds.
 fn beside(truth: &[(&str, f64)], name: &str, mean: Option<f64>, sd: Option<f64>) -> [String; 2] {
     let value = truth.iter().find(|(of, _)| *of == name).map(|(_, value)| *value);
     let off = match (mean, sd, value) {
@@ -353,7 +354,7 @@ mod tests {
         "rhat":null,"mcse_mean":null}],
         "parties":[{"name":"hospital-a","records":100000,"queries":4800,"epsilon_spent":2.99,"delta":1e-6,
         "epsilon_budget":3.0,"mu_squared_spent":0.41,"epsilon_zcdp":3.2}],"draws":"/x","extends":"4f-1","later_key":1,
-        "warnings":["the chains disagree: split R-hat of dose is 1.200, above 1.01: ask for more."],"budget_error":"Of the spread."}"#;
+        "warnings":["the chains disagree: split R-hat of dose is 1.200, above 1.01: ask for more."],"budget_error":"The noise share is 20%."}"#;
 
     #[test]
     fn a_result_is_shown_with_its_warnings() {
@@ -366,7 +367,7 @@ mod tests {
             "hospital-a",
             "100,000",
             "Warning: the chains disagree",
-            "Of the spread.",
+            "The noise share is 20%.",
             "continues job 4f-1",
         ] {
             assert!(text.contains(part), "{part} in {text}");
@@ -379,7 +380,7 @@ mod tests {
         let refit = RESULT.replace("\"extends\":\"4f-1\"", "\"refit_of\":\"4f-1\"");
         let text = RunResult::parse(&refit).unwrap().report(None);
         assert!(text.starts_with("A refit of job 4f-1: 4 chains"), "{text}");
-        assert!(text.contains("No party was asked and nothing was charged") && !text.contains("Privacy spent"), "{text}");
+        assert!(text.contains("No party was queried and nothing was charged") && !text.contains("Privacy spent"), "{text}");
     }
 
     #[test]

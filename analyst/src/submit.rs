@@ -1,4 +1,4 @@
-//! `conclave submit`, and how a job that was followed to its end is told.
+//! `conclave submit`, and the report of a job followed to its end.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,8 +21,7 @@ use crate::result::RunResult;
 
 /// Submit a job, and wait for its result with --wait
 ///
-/// The job is checked on this machine first: a mistake in it is named with its key before anything is sent, and
-/// nothing is spent.
+/// The job is checked on this machine first: an error in it is reported with its key before anything is sent or spent.
 #[derive(Args)]
 #[command(after_help = "Example:\n  conclave submit job.toml --coordinator https://coordinator.example \
     --identity identity/ --wait")]
@@ -32,10 +31,11 @@ pub(crate) struct SubmitArgs {
     job: PathBuf,
     #[command(flatten)]
     connection: Connection,
-    /// Show progress until the job has ended, then its posterior and what each party has spent
+    /// Show progress until the job has ended, then its posterior and the budget spent at each party
     #[arg(long)]
     wait: bool,
-    /// Ask the parties although no answer can be expected at the job's budget: writes `force = true` under its [sampler]
+    /// Query the parties although no usable posterior can be expected at the job's budget: writes `force = true` under its
+    /// [sampler]
     #[arg(long)]
     anyway: bool,
     /// Print one JSON object: the result with --wait, else the job's id
@@ -47,35 +47,36 @@ pub(crate) async fn run(args: SubmitArgs) -> Result<ExitCode, Fault> {
     let text = read_job(&args.job)?;
     let text = if args.anyway { forced(text)? } else { text };
     let mut client = args.connection.open().await?;
-    submit_and_tell(&mut client, &args.connection, text, &Telling { extends: None, wait: args.wait, json: args.json }).await
+    submit_and_report(&mut client, &args.connection, text, &OutputOptions { extends: None, wait: args.wait, json: args.json })
+        .await
 }
 
-/// How a submission is told.
-pub(crate) struct Telling<'a> {
+/// Output options of a submission.
+pub(crate) struct OutputOptions<'a> {
     /// The job that this one continues.
     pub(crate) extends: Option<&'a str>,
-    /// Whether the job is followed to its end.
+    /// Follow the job to its end.
     pub(crate) wait: bool,
-    /// Whether one JSON object is asked for.
+    /// Print one JSON object.
     pub(crate) json: bool,
 }
 
-/// Submits a job and says which one it is, at once or once it has ended.
-pub(crate) async fn submit_and_tell(
+/// Submits a job and prints its id at once or its result once it has ended.
+pub(crate) async fn submit_and_report(
     client: &mut JobsClient<Channel>,
     connection: &Connection,
     spec_toml: String,
-    telling: &Telling<'_>,
+    output: &OutputOptions<'_>,
 ) -> Result<ExitCode, Fault> {
     let job = submit(client, &connection.identity()?, spec_toml).await?;
     let options = connection.options();
-    if telling.wait {
-        let which = telling.extends.map(|extends| format!(", which extends {extends},")).unwrap_or_default();
-        note!("Job {job}{which} is submitted.");
-        return wait(client, &job, &options, telling.json).await;
+    if output.wait {
+        let extension = output.extends.map(|extends| format!(", which extends {extends},")).unwrap_or_default();
+        note!("Submitted job {job}{extension}.");
+        return wait(client, &job, &options, output.json).await;
     }
-    if telling.json {
-        let object = match telling.extends {
+    if output.json {
+        let object = match output.extends {
             Some(extends) => json!({ "job": job, "extends": extends }),
             None => json!({ "job": job }),
         };
@@ -87,10 +88,11 @@ pub(crate) async fn submit_and_tell(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads a job file and checks it as coordinator and parties will.
+/// Reads a job file and applies the checks of the coordinator and the parties.
 ///
-/// A job that names no algorithm is one for `auto`: the line is added here, so that what is signed, stored and shown to
-/// owners names it; `hmc` in its place, where gradients are to drive chains. So are the boxes of what is possible within the outcome's bounds.
+/// If a job names no algorithm, adds `algorithm = "auto"`, or `hmc` if gradients are to drive the chains: the algorithm is then
+/// part of the text that is signed, stored and shown to owners. Adds the boxes of possible values within the outcome's bounds
+/// too.
 pub(crate) fn read_job(path: &Path) -> Result<String, Fault> {
     let text = JobSpec::with_chosen_chains(&named(files::read(path)?));
     let spec = JobSpec::parse(&text).and_then(|spec| spec.check_new().map(|()| spec));
@@ -98,10 +100,10 @@ pub(crate) fn read_job(path: &Path) -> Result<String, Fault> {
     Ok(JobSpec::with_possible_boxes(&text))
 }
 
-/// The text with `force = true` under `[sampler]`, for owners to see.
+/// Adds `force = true` under `[sampler]`, visible to owners.
 ///
 /// # Errors
-/// A file whose `[sampler]` is written in another way than as a table of its own, or says otherwise.
+/// Fails if `[sampler]` is not written as a separate table, or sets `force` to another value.
 fn forced(text: String) -> Result<String, Fault> {
     let is_forced = |text: &str| JobSpec::parse(text).is_ok_and(|spec| spec.sampler.force);
     if is_forced(&text) {
@@ -119,37 +121,37 @@ fn forced(text: String) -> Result<String, Fault> {
     Err(Fault::new(ErrorCode::InvalidInput, "--anyway: write force = true under [sampler] in the job file yourself"))
 }
 
-/// The text with its algorithm named; as it is where it names one, or is no table.
+/// Adds the algorithm to a text; returns it unchanged if it names one or does not parse.
 fn named(text: String) -> String {
     let names_none = text.parse::<toml::Table>().is_ok_and(|table| !table.contains_key("algorithm"));
     if names_none { format!("algorithm = \"auto\"\n{text}") } else { text }
 }
 
-/// Signs a job with the analyst's key, sends it and gives its id. Every party checks the signature: no coordinator can submit in
-/// an analyst's name.
+/// Signs a job with the analyst's key, sends it and returns its id. Every party checks the signature: no coordinator can submit
+/// in an analyst's name.
 pub(crate) async fn submit(client: &mut JobsClient<Channel>, identity: &IdentityDir, spec_toml: String) -> Result<String, Fault> {
     let submission = Some(submission::sign(identity, &spec_toml)?);
     let reply = client.submit(SubmitRequest { spec_toml, submission }).await.map_err(|status| from_status(&status))?;
     Ok(reply.into_inner().job)
 }
 
-/// Follows a job to its end and tells how it went. Ctrl-C ends the watching, not the job.
+/// Follows a job to its end and prints its result. Ctrl-C ends the watching, not the job.
 pub(crate) async fn wait(client: &mut JobsClient<Channel>, job: &str, options: &str, json: bool) -> Result<ExitCode, Fault> {
     let status = tokio::select! {
         status = follow(client, job) => status?,
         _ = tokio::signal::ctrl_c() => {
             note!(
-                "\nThe job goes on without us. To see it again or to end it:\n  conclave watch {job}{options}\n  \
+                "\nThe job continues to run. To follow it again or to end it:\n  conclave watch {job}{options}\n  \
                  conclave cancel {job}{options}"
             );
             return Ok(ExitCode::from(1));
         }
     };
-    tell(&status, json)
+    print_result(&status, json)
 }
 
-/// Prints the result of a job that has ended, and gives the exit code.
-pub(crate) fn tell(status: &JobStatus, json: bool) -> Result<ExitCode, Fault> {
+/// Prints the result of a job that has ended, and returns the exit code.
+pub(crate) fn print_result(status: &JobStatus, json: bool) -> Result<ExitCode, Fault> {
     if !status.result_json.is_empty() {
         if json {
             say_json(&status.result_json.trim());
@@ -157,7 +159,7 @@ pub(crate) fn tell(status: &JobStatus, json: bool) -> Result<ExitCode, Fault> {
             let result = RunResult::parse(&status.result_json)?;
             say!("{}", result.report(None).trim_end());
             if let Some(draws) = &result.draws {
-                say!("\nDraws, at the coordinator: {draws}");
+                say!("\nDraws on the coordinator: {draws}");
             }
         }
     }
@@ -171,7 +173,7 @@ pub(crate) fn tell(status: &JobStatus, json: bool) -> Result<ExitCode, Fault> {
     }
 }
 
-/// Why a job failed, as the fault that it failed with.
+/// Returns the fault with which a job failed.
 pub(crate) fn failure(status: &JobStatus) -> Fault {
     let code = ErrorCode::parse(&status.error_code).unwrap_or(ErrorCode::Internal);
     let reason = if status.error.is_empty() { "no reason was given" } else { &status.error };
@@ -195,7 +197,7 @@ mod tests {
         assert!(fault.message.contains("none.toml"), "{fault}");
     }
 
-    /// A job of before may have them, and is read as it was.
+    /// A job of an earlier version may rotate its moves and is read as before.
     #[test]
     fn turned_moves_are_for_jobs_of_before() {
         let folder = tempfile::tempdir().unwrap();
@@ -229,7 +231,7 @@ mod tests {
     fn a_failed_job_exits_by_its_code() {
         for (code, exit) in [("invalid_input", 2), ("budget", 3), ("unreachable", 4), ("", 1)] {
             let status = JobStatus { state: "failed".to_owned(), error_code: code.to_owned(), ..JobStatus::default() };
-            assert_eq!(tell(&status, true).unwrap_err().code.exit_code(), exit);
+            assert_eq!(print_result(&status, true).unwrap_err().code.exit_code(), exit);
         }
     }
 }

@@ -3,8 +3,8 @@
 use conclave_common::text::one_line;
 pub(crate) use conclave_pages::text::{number, thousands};
 
-/// Lines up rows of cells: the first column to the left, the others to the right, two spaces between. A cell that others have written stays
-/// on its line.
+/// Aligns rows of cells: the first column to the left, the others to the right, two spaces between. A cell of foreign text
+/// stays on its line.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| one_line(cell)).collect()).collect();
     let width = |column: usize| {

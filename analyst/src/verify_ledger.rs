@@ -1,4 +1,4 @@
-//! `conclave verify-ledger`: an auditor's check of an exported ledger, without the party's machine.
+//! `conclave verify-ledger`: an auditor's check of an exported ledger, without access to the party's machine.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -18,12 +18,12 @@ use serde_json::json;
 use crate::files;
 use crate::output::{say, say_json};
 
-/// Check a ledger that a data owner has exported: every entry, every sum, and the owner's signature
+/// Check a ledger exported by a data owner: every entry, every sum, and the owner's signature
 ///
-/// The file is what `conclave-party export` writes. Checked are: that no entry is missing, changed or out of order (each
-/// carries the hash of the one before), that every charge follows from its sensitivity and noise, that the running totals
-/// add up and stay within the budget, that no number was released without a charge of its own, and that the party's key
-/// has signed the whole. With --ca, also that the consortium's CA had signed the party's certificate at the time.
+/// The file is the output of `conclave-party export`. The checks: no entry is missing, changed or out of order (each
+/// carries the hash of the one before); every charge follows from its sensitivity and noise; the running totals add up
+/// and stay within the budget; every released number has its own charge; and the party's key has signed the whole file.
+/// With --ca, the consortium's CA must also have signed the party's certificate, valid at the time of the export.
 #[derive(Args)]
 pub(crate) struct VerifyLedgerArgs {
     /// The exported ledger
@@ -49,23 +49,23 @@ pub(crate) fn run(args: &VerifyLedgerArgs) -> Result<ExitCode, Fault> {
         scheme: checked.seal.scheme.clone(),
         certificate: checked.seal.certificate.clone(),
     };
-    // What stands behind its end is read by nobody, and so covered by nothing.
+    // Text after the last line would not be read, and so not be covered by the signature.
     if !signature.certificate.ends_with(END_OF_CERTIFICATE) {
-        return Err(refused("the signer's certificate ends in something else than its last line".to_owned()));
+        return Err(refused("text follows the last line of the signer's certificate".to_owned()));
     }
     let signer = verify(&checked.signed, &signature).map_err(|fault| refused(fault.message))?;
     if signer.role != Role::Party || signer.name != checked.header.party {
-        return Err(refused(format!("the ledger is party {}'s and was signed by {signer}", checked.header.party)));
+        return Err(refused(format!("the ledger belongs to party {} but was signed by {signer}", checked.header.party)));
     }
     if let Some(ca) = &args.ca {
         let exported = SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(checked.header.exported_ms).unwrap_or(0));
         check_certificate(&signature.certificate, &files::read(ca)?, exported).map_err(|fault| refused(fault.message))?;
     }
-    tell(&checked, args)?;
+    print_report(&checked, args)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(checked: &Checked, args: &VerifyLedgerArgs) -> Result<(), Fault> {
+fn print_report(checked: &Checked, args: &VerifyLedgerArgs) -> Result<(), Fault> {
     let state = &checked.state;
     let budget = state.budget().ok_or_else(|| Fault::new(ErrorCode::Internal, "the ledger has no budget"))?;
     let mu_squared = state.spent().mu_squared();
@@ -86,7 +86,7 @@ fn tell(checked: &Checked, args: &VerifyLedgerArgs) -> Result<(), Fault> {
         return Ok(());
     }
     say!(
-        "The ledger of party {} holds: {} entries, {} numbers charged and {} released, in {} jobs.\n\
+        "The ledger of party {} is valid: {} entries, {} numbers charged and {} released, in {} jobs.\n\
          Spent: epsilon = {epsilon:.6} of {} at delta = {}, mu^2 = {mu_squared:.6}; protects one {}.\n\
          Head: entry {}, {}\n\
          Signed by {}; {}.",
@@ -102,7 +102,7 @@ fn tell(checked: &Checked, args: &VerifyLedgerArgs) -> Result<(), Fault> {
         hex(&state.hash()),
         checked.header.party,
         match args.ca {
-            Some(_) => "the CA had signed its certificate",
+            Some(_) => "its certificate was signed by the CA",
             None => "its certificate was not checked against a CA (--ca ca.pem)",
         }
     );

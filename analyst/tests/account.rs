@@ -1,4 +1,4 @@
-//! `conclave account` through the real program, against reference values computed elsewhere.
+//! `conclave account` through the real program, against independently computed reference values.
 #![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Output};
@@ -68,7 +68,7 @@ fn a_budget_buys_what_it_costs() {
     }
 }
 
-/// `q, noise multiplier, T, reserve, mu, epsilon of the composition at 1e-6`, under replacement.
+/// Rows of `q, noise multiplier, T, reserve, mu, epsilon of the composition at 1e-6`, under replacement.
 const BLOCKS: [(&str, &str, &str, &str, f64, f64); 3] = [
     ("0.01", "2", "500", "1e-9", 0.22492, 0.94630),
     ("0.001", "10", "5000", "1e-7", 0.014_145, 0.048_916),
@@ -82,15 +82,15 @@ fn blocks_of_subsampled_releases() {
         assert!((-1e-3..=2e-3).contains(&off), "{got} against {expected}");
     };
     for (q, noise, releases, reserve, mu, epsilon) in BLOCKS {
-        let asked = ["--subsampled", "--probability", q, "--noise-multiplier", noise, "--releases", releases];
-        let got = json(&strings(&[&asked[..], &["--delta", "1e-6", "--reserve", reserve, "--json"]].concat()));
+        let options = ["--subsampled", "--probability", q, "--noise-multiplier", noise, "--releases", releases];
+        let got = json(&strings(&[&options[..], &["--delta", "1e-6", "--reserve", reserve, "--json"]].concat()));
         within(&got["mu_block"], mu);
         within(&got["epsilon_composed"], epsilon);
         assert_eq!(got["epsilon"], got["epsilon_block"]);
         assert!(got["epsilon"].as_f64() >= got["epsilon_composed"].as_f64());
         assert!(got["mu_counted"].as_f64() >= got["mu"].as_f64());
     }
-    let told = account(&strings(&[
+    let shown = account(&strings(&[
         "--subsampled",
         "--batch",
         "1000",
@@ -109,10 +109,10 @@ fn blocks_of_subsampled_releases() {
         "--delta",
         "1e-6",
     ]));
-    let told = String::from_utf8(told.stdout).unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(
-        told.contains("20 such blocks") && told.contains("Neighbours by add-remove") && told.contains("epsilon = 0.006"),
-        "{told}"
+        shown.contains("20 such blocks") && shown.contains("Neighbours: add-remove") && shown.contains("epsilon = 0.006"),
+        "{shown}"
     );
 }
 

@@ -1,4 +1,4 @@
-//! The demo, end to end, with real processes; and then its daemons started again by hand and used as an analyst does.
+//! The demo, end to end, with real processes; then its daemons restarted by hand and used by an analyst.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_conclave");
 
-/// Stops the daemon when the test ends, however it ends.
+/// Stops the daemon when the test ends, whether it passes or fails.
 struct Daemon(Child);
 
 impl Drop for Daemon {
@@ -136,7 +136,7 @@ fn use_as_analyst(folder: &Path, first_job: &str) {
     refusals(folder, &conclave);
 }
 
-/// The demo as a newcomer types it, and its pages, which are there to be looked at for as long as they like.
+/// The demo with default options, and its pages, which stay available until Ctrl-C.
 #[test]
 fn the_default_demo_ends_without_a_warning_and_keeps_its_pages_up() {
     let parent = tempfile::tempdir().unwrap();
@@ -162,15 +162,15 @@ fn the_default_demo_ends_without_a_warning_and_keeps_its_pages_up() {
     let last: Vec<String> = lines.collect();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{last:?}");
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(told.contains("hospital-c") && !told.to_lowercase().contains("warning"), "{told}");
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.contains("hospital-c") && !shown.to_lowercase().contains("warning"), "{shown}");
     assert!(
         last.iter().any(|line| line == "Stopping the daemons") && last.iter().all(|line| !line.contains("killed")),
         "{last:?}"
     );
 }
 
-/// The report of a run: its numbers are those of the summary, digit for digit, and nothing in it leads out of it.
+/// Checks a run's report: its numbers match the summary digit for digit, and it has no external reference.
 fn check_report(folder: &Path, job: &str, summary: &str, conclave: &dyn Fn(&[&str]) -> Output) {
     let written = conclave(&["report", job, "-o", "report.html", "--json"]);
     assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
@@ -195,15 +195,15 @@ fn check_report(folder: &Path, job: &str, summary: &str, conclave: &dyn Fn(&[&st
     assert!(page.contains(&text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")));
     assert!(page.contains("Trace of dose") && page.contains("Pairs of parameters"));
     assert!(!folder.join("report.html.partial").exists());
-    // The same job gives the same page, and no page is written over another.
+    // The same job gives the same page, and no page is overwritten.
     assert!(conclave(&["report", job, "-o", "again.html"]).status.success());
     assert_eq!(std::fs::read_to_string(folder.join("again.html")).unwrap(), page);
     let taken = conclave(&["report", job, "-o", "report.html"]);
     assert_eq!(taken.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&taken.stderr).contains("there already"));
+    assert!(String::from_utf8_lossy(&taken.stderr).contains("already exists"));
 }
 
-/// Bad input: exit code 2, a message that names what is wrong, and no job made.
+/// Checks invalid input: exit code 2, a message that names the error, and no job created.
 fn refusals(folder: &Path, conclave: &dyn Fn(&[&str]) -> Output) {
     let job = std::fs::read_to_string(folder.join("job.toml")).unwrap();
     for (name, from, to, named) in [

@@ -1,4 +1,4 @@
-//! The daemon checks everything it depends on, then starts the answering thread and the link.
+//! The daemon: checks everything it depends on, then starts the answering thread and the link.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -31,15 +31,15 @@ use conclave_vault::noise::Noise;
 use conclave_vault::private_files;
 use conclave_vault::secure::MaskKeys;
 
-/// Makes the ledger of a party's data: an explicit act, once.
+/// Creates the ledger of a party's data; an explicit act, done once.
 ///
 /// # Errors
-/// [`conclave_vault::ledger::LedgerError::Exists`] where there is one; see [`conclave_vault::ledger::LedgerSettings::init`].
+/// [`conclave_vault::ledger::LedgerError::Exists`] if there is one; see [`conclave_vault::ledger::LedgerSettings::init`].
 pub fn init_ledger(config: &PartyConfig) -> Result<(), StartError> {
     Ok(config.ledger_settings().init()?)
 }
 
-/// Makes a private key and a signing request in the identity folder, unless there is a key; gives the request's path.
+/// Makes a private key and a signing request in the identity folder unless a key exists; returns the request's path.
 pub(crate) fn init_identity(config: &PartyConfig) -> Result<Option<PathBuf>, StartError> {
     let folder = &config.identity;
     let (key, request) = (&config.key, folder.join("request.pem"));
@@ -56,32 +56,33 @@ pub(crate) fn init_identity(config: &PartyConfig) -> Result<Option<PathBuf>, Sta
     Ok(Some(request))
 }
 
-/// Refuses a private key, and the ledger's, that others may read: whoever has them can be this party, and vouch for any ledger.
+/// Refuses private keys that others may read: their holder could act as this party and vouch for any ledger.
 ///
 /// # Errors
-/// A sentence that names the file and the remedy.
-pub(crate) fn keys_closed(config: &PartyConfig) -> Result<(), String> {
+/// Returns a sentence that names the file and the remedy.
+pub(crate) fn check_key_permissions(config: &PartyConfig) -> Result<(), String> {
     [&config.key, &config.ledger_settings().secret].into_iter().try_for_each(|key| check_closed_to(0o077, key))
 }
 
 pub(crate) const NO_VECTORS: &str = "this processor lacks AVX2 or FMA, or a virtual machine hides them: without them the time of an answer depends \
-                                     on what records hold; run the party on one that has them, or give its machine the host's processor model";
+                                 on the records; run the party on a processor with both, or give its machine the host's \
+                                 processor model";
 
-/// Everything a party needs before it dials: identity, records, ledger, noise.
+/// Prepares everything a party needs before it dials: identity, records, ledger, noise.
 ///
 /// # Errors
-/// The first thing that is wrong, with the remedy.
+/// Returns the first error, with the remedy.
 pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
-    config.head_apart().map_err(StartError::Input)?;
+    config.check_head_location().map_err(StartError::Input)?;
     if !conclave_privacy::pass::vectorises() {
         return Err(StartError::System(NO_VECTORS.into()));
     }
-    keys_closed(config).map_err(StartError::Input)?;
+    check_key_permissions(config).map_err(StartError::Input)?;
     crate::expiry::warn(&load_identity(&config.identity, &config.key, &config.name)?);
     let shard = Shard::load(&config.data, config.policy.columns.as_deref())?;
-    // How many rows are inert is the owner's alone, and a log may travel: `run --check` tells it.
+    // The number of inert rows is for the owner only, and a log may be shared: `run --check` prints it.
     match config.budget.unit.adjacency {
-        // What is public, and no more: of persons, how many there are.
+        // The public number only: for persons, their number.
         Adjacency::Replace => {
             let units = if shard.persons().is_some() { "persons" } else { "records" };
             tracing::info!("{}: {} {units} read", shard.file().display(), shard.units());
@@ -90,22 +91,23 @@ pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
     }
     match config.budget.unit.records_per_person() {
         Some(limit) => tracing::info!("protects one person, by at most {limit} rows"),
-        None => tracing::info!("protects one row, not one person; [data] person names a column of persons"),
+        None => tracing::info!("protects one row, not one person; set [data] person to protect persons"),
     }
     if config.policy.reply_delay == ReplyDelay::Off {
-        tracing::warn!("[policy] reply_delay_ms is 0: how long an answer took can be told from outside");
+        tracing::warn!("[policy] reply_delay_ms is 0: the time of an answer is visible from outside");
     }
     if config.policy.approve == Approve::Manual {
         tracing::info!("every job awaits your decision: conclave-party jobs, approve, reject");
     }
     for limit in config.policy.unlimited() {
-        tracing::warn!("[policy] sets no {limit}: jobs are not limited in it");
+        tracing::warn!("[policy] sets no {limit}: jobs are not limited by it");
     }
     let mut ledger = Ledger::open_kept(&config.ledger_settings())?;
     ledger.present_data(&shard.fingerprints(ledger.secret())?)?;
     let (spent, limit) = ledger.units();
     tracing::info!(party = %config.name, "ledger {}: {:.2}% of the budget spent", config.ledger.display(), 100.0 * spent as f64 / limit as f64);
-    let noise = Noise::from_os().map_err(|e| StartError::System(format!("the operating system gives no random numbers: {e}")))?;
+    let noise =
+        Noise::from_os().map_err(|e| StartError::System(format!("the operating system provides no random numbers: {e}")))?;
     let (name, policy) = (config.name.clone(), config.policy.clone());
     let consent = ConsentStore::open(&config.ledger)?;
     let members = Members::of(&config.identity, config.revoked.as_deref());
@@ -123,10 +125,10 @@ pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
     Ok(answerer.with_threads(threads).with_precision(config.precision))
 }
 
-/// Runs a party until `shutdown` completes: then the answer in hand is finished, sent, and the ledger closed.
+/// Runs a party until `shutdown` completes; then the current answer is finished and sent, and the ledger is closed.
 ///
 /// # Errors
-/// [`StartError`] before anything is dialled. Once started, a lost connection is dialled again for ever.
+/// [`StartError`] before anything is dialled. Once started, a lost connection is redialled indefinitely.
 pub async fn run(config: PartyConfig, shutdown: impl Future<Output = ()>) -> Result<(), StartError> {
     run_reloading(config, None, None, shutdown).await
 }
@@ -143,7 +145,7 @@ pub async fn run_with(
     run_reloading(config, ready_file, None, shutdown).await
 }
 
-/// As [`run_with`], and reads the configuration again when it is asked to.
+/// As [`run_with`], and reads the configuration again on request.
 ///
 /// # Errors
 /// As [`run`].
@@ -155,17 +157,17 @@ pub(crate) async fn run_reloading(
 ) -> Result<(), StartError> {
     let operations = Prepared::new(&config).await?;
     let answerer = prepare(&config)?;
-    // Only after the ledger's lock is held: one daemon announces itself, and one watches for decisions.
+    // Only after the ledger's lock is held: one daemon announces itself and watches for decisions.
     let presence = Announcement::new(&config.ledger);
     let answerer = answerer.observed_by(Box::new(presence.clone()));
     let decisions = ConsentStore::open(&config.ledger)?;
     let (answers, thread) = thread::start(answerer).map_err(|e| StartError::System(format!("no thread: {e}")))?;
     let operations = operations.show(presence.meters(), answers.clone());
-    let mut beside = JoinSet::new();
-    beside.spawn(watch_decisions(decisions, answers.clone()));
-    beside.spawn(beat(presence.clone()));
+    let mut tasks = JoinSet::new();
+    tasks.spawn(watch_decisions(decisions, answers.clone()));
+    tasks.spawn(beat(presence.clone()));
     if let Some(reload) = reload {
-        beside.spawn(reload::watch(reload, config.clone(), answers.clone()));
+        tasks.spawn(reload::watch(reload, config.clone(), answers.clone()));
     }
     let expiry = tokio::spawn(crate::expiry::watch(config.identity.clone(), config.key.clone()));
     let party = config.name.clone();
@@ -194,8 +196,8 @@ pub(crate) async fn run_reloading(
     drop(link);
     expiry.abort();
     operations.end().await;
-    // They hold handles, without which the answering thread ends.
-    beside.shutdown().await;
+    // The tasks hold handles, which keep the answering thread alive.
+    tasks.shutdown().await;
     let joined = tokio::task::spawn_blocking(move || thread.join()).await;
     match joined {
         Ok(Ok(())) if kept.is_ok() => Ok(()),
@@ -203,22 +205,23 @@ pub(crate) async fn run_reloading(
     }
 }
 
-/// Says again and again that the party runs. On the link's own thread: where that one hangs nothing is said, and computing keeps it from nothing.
+/// Writes a heartbeat at regular intervals, on the link's own thread: if that thread hangs the heartbeat stops, but computing
+/// does not stop it.
 async fn beat(presence: Announcement) {
     let mut tick = tokio::time::interval(BEAT);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
         let presence = presence.clone();
-        // A disk that hangs keeps this thread from nothing but saying so.
+        // A hanging disk delays only the heartbeat itself.
         let _ = tokio::task::spawn_blocking(move || presence.beat()).await;
     }
 }
 
-/// How often the owner's decisions are looked at.
+/// Polling interval for the owner's decisions.
 const DECISIONS: Duration = Duration::from_millis(500);
 
-/// Tells the answering thread whenever the owner has decided something, or when that can't be told.
+/// Notifies the answering thread of every decision by the owner, and whenever the version can't be read.
 async fn watch_decisions(store: ConsentStore, answers: AnswerHandle) {
     let mut seen = None;
     let mut tick = tokio::time::interval(DECISIONS);

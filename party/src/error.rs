@@ -1,5 +1,4 @@
-//! A [`StartError`] says why a party can't start or a command can't be carried out, and with which exit
-//! code it ends.
+//! The errors with which a party fails to start or a command fails, and their exit codes.
 
 use conclave_proto::error::Fault;
 
@@ -8,7 +7,7 @@ use conclave_vault::consent::ConsentError;
 use conclave_vault::data::DataError;
 use conclave_vault::ledger::LedgerError;
 
-/// Why a party can't start.
+/// The reason why a party can't start or a command fails.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The configuration.
@@ -26,15 +25,15 @@ pub enum StartError {
     /// The identity folder.
     #[error(transparent)]
     Identity(#[from] Fault),
-    /// What the owner asked for on the command line.
+    /// Invalid input on the command line.
     #[error("{0}")]
     Input(String),
     /// The daemon does not run.
     #[error("{0}")]
     NotRunning(String),
-    /// A job's published log does not stand up to a check.
+    /// A job's published log fails verification.
     #[error(
-        "job {job} does not stand up to a check ({failed}): do not rely on its result, and ask the coordinator's operator why"
+        "job {job} fails verification ({failed}): do not rely on its result, and ask the coordinator's operator for the reason"
     )]
     NotVerified {
         /// The job.
@@ -42,7 +41,7 @@ pub enum StartError {
         /// The checks that fail.
         failed: String,
     },
-    /// Whoever read standard output has read enough, as `head` does: no error, and nothing more to write.
+    /// The reader of standard output has hung up, as `head` does: not an error, but nothing more can be written.
     #[error("standard output was closed")]
     HungUp,
     /// The operating system.
@@ -51,7 +50,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// The exit code: 2 where the owner's files are wrong, 1 where the machine is.
+    /// Returns the exit code: 2 for faults in the owner's files, 1 for faults of the machine.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::Data(_) | Self::Input(_) => 2,

@@ -1,4 +1,4 @@
-//! The owner is warned, at start and daily, from 30 days before the party's certificate or its consortium's CA runs out.
+//! Warns the owner, at start and daily, from 30 days before the party's certificate or its consortium's CA expires.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -9,20 +9,20 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 const DAILY: Duration = Duration::from_secs(86_400);
 
-/// Looks at the identity folder once a day, for ever.
+/// Checks the identity folder once a day, indefinitely.
 pub(crate) async fn watch(identity: PathBuf, key: PathBuf) {
     let mut tick = interval_at(Instant::now() + DAILY, DAILY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
-        // One that can't be loaded is the link's to complain of.
+        // An identity that can't be loaded is reported by the link.
         if let Ok(identity) = IdentityDir::load_with_key(&identity, &key) {
             warn(&identity);
         }
     }
 }
 
-/// Logs what runs out soon, or has.
+/// Logs certificates that expire soon or have expired.
 pub(crate) fn warn(identity: &IdentityDir) {
     match identity.expiry() {
         Ok(expires) => warnings(&expires, SystemTime::now()).iter().for_each(|line| tracing::warn!("{line}")),
@@ -32,7 +32,7 @@ pub(crate) fn warn(identity: &IdentityDir) {
 
 fn warnings(expires: &Expiry, now: SystemTime) -> Vec<String> {
     let renew = "renew it with `conclave-party renew`";
-    let next = "ask whoever keeps it for the next CA's certificate, and put both into ca.pem";
+    let next = "ask its keeper for the next CA's certificate, and put both into ca.pem";
     [("this party's certificate", expires.certificate, renew), ("the consortium's CA", expires.ca, next)]
         .into_iter()
         .filter(|(_, end, _)| is_expiring(*end, now))
@@ -53,17 +53,17 @@ mod tests {
 
     const NOW: SystemTime = SystemTime::UNIX_EPOCH;
 
-    fn said(certificate: u32, ca: u32) -> Vec<String> {
+    fn warnings_at(certificate: u32, ca: u32) -> Vec<String> {
         let now = NOW + 100 * DAILY;
         warnings(&Expiry { certificate: NOW + certificate * DAILY, ca: NOW + ca * DAILY }, now)
     }
 
     #[test]
     fn warnings_begin_thirty_days_before_and_name_day_and_remedy() {
-        assert_eq!(said(131, 131), [""; 0]);
-        let [line] = &said(130, 1000)[..] else { panic!("one warning") };
+        assert_eq!(warnings_at(131, 131), [""; 0]);
+        let [line] = &warnings_at(130, 1000)[..] else { panic!("one warning") };
         assert_eq!(line, "this party's certificate expires in 30 days, on 1970-05-11: renew it with `conclave-party renew`");
-        let [gone, last] = &said(99, 100)[..] else { panic!("two warnings") };
+        let [gone, last] = &warnings_at(99, 100)[..] else { panic!("two warnings") };
         assert!(gone.starts_with("this party's certificate expired on 1970-04-10: renew"), "{gone}");
         assert!(last.starts_with("the consortium's CA expires within a day, on 1970-04-11: ask"), "{last}");
     }

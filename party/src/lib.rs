@@ -1,13 +1,15 @@
 //! The data owner's side of Conclave: a daemon beside the records, and the owner's commands.
 //!
-//! What leaves this process about a record is the noised integers that answer a query, one for most kinds. Each query is charged
-//! durably by the vault's ledger, its exact noise is made, the records are summed, and the noised sum is recorded durably before it is
-//! sent; [`conclave_vault::answer`] holds the order.
+//! The only information about a record that leaves this process is the noised integers of answers, one integer for most kinds of
+//! query. Each query is charged durably by the vault's ledger, its exact noise is drawn, the records are summed, and the noised
+//! sum is recorded durably before it is sent; [`conclave_vault::answer`] enforces this order.
 #![forbid(unsafe_code)]
 
-// Noise from a seed is noise that can be foretold: a build for use must not even hold it.
+// Seeded noise is predictable: a production build must not even contain it.
 #[cfg(all(feature = "test-util", not(debug_assertions)))]
-compile_error!("the feature `test-util` of conclave-party is for tests of the dev profile: no release may be built with it");
+compile_error!(
+    "the feature `test-util` of conclave-party is for tests of the dev profile: it must not be enabled in a release build"
+);
 
 mod audit;
 mod cli;

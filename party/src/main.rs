@@ -1,4 +1,4 @@
-//! `conclave-party`, the data owner's daemon and commands; everything is in the library.
+//! `conclave-party`, the data owner's daemon and commands; all code is in the library.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

@@ -1,9 +1,9 @@
-//! What a party tells of itself on its page of metrics. Nothing of it depends on a record.
+//! Metrics of a party. None of them depends on a record.
 //!
-//! The page is for the owner's own monitoring, and is made as if an outsider read it: no time that an answer took, no late
-//! reply, no count of records, and nothing that changes while an answer is computed. What the answering thread has to tell is
-//! noted between messages, after a reply has left; a page that is asked for reads those notes and looks at nothing else.
-//! `docs/operator.md` has the list, `party/docs/side-channels.md` the rule.
+//! The page is for the owner's own monitoring, but is designed as if an outsider read it: it has no answer times, no late
+//! replies, no record counts, and nothing that changes while an answer is computed. The answering thread notes its figures
+//! between messages, after a reply was sent; a request for the page reads those notes and nothing else.
+//! `docs/operator.md` lists the metrics, `party/docs/side-channels.md` states the rule.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ use conclave_proto::convert::AnswerStatus;
 
 use conclave_vault::ledger::Ledger;
 
-/// Sizes are rounded to steps of this many bytes, so that the size of the ledger's file does not leak the length of a released integer.
+/// Rounding step of sizes in bytes: the size of the ledger's file must not reveal the length of a released integer.
 const SIZE_STEP: u64 = 1 << 20;
 const STATUSES: usize = AnswerStatus::ALL.len();
 
-/// The notes; clones share them.
+/// Current figures; clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Meters(Arc<Notes>);
 
@@ -30,37 +30,37 @@ pub(crate) struct Meters(Arc<Notes>);
 struct Notes {
     attached: AtomicBool,
     attachments: AtomicU64,
-    /// By the number of their status.
+    /// Counts by status number.
     replies: [AtomicU64; STATUSES],
     jobs_open: AtomicU64,
     spent_units: AtomicU64,
     limit_units: AtomicU64,
-    /// Spent if all other parties of masked jobs work together.
+    /// Spent units under full collusion of the other parties of masked jobs.
     alone_units: AtomicU64,
     releases: AtomicU64,
     ledger_bytes: AtomicU64,
-    /// One more than the free bytes; 0 where they can't be told.
+    /// Free bytes plus one; 0 if unknown.
     disk_free: AtomicU64,
-    /// Why the ledger answers nothing.
+    /// Reason why the ledger answers nothing.
     problem: Mutex<Option<String>>,
 }
 
 impl Meters {
-    /// The stream to the coordinator has opened or ended.
+    /// Records that the stream to the coordinator has opened or ended.
     pub(crate) fn attached(&self, attached: bool) {
         if self.0.attached.swap(attached, Ordering::Relaxed) != attached && attached {
             self.0.attachments.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// A reply of this status has left.
+    /// Counts a sent reply by its status.
     pub(crate) fn replied(&self, status: Option<u32>) {
         if let Some(count) = status.and_then(|status| self.0.replies.get(status as usize)) {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// What the ledger holds, between two messages.
+    /// Records the ledger's totals, between two messages.
     pub(crate) fn note(&self, ledger: &Ledger, jobs_open: usize) {
         let (spent, limit) = ledger.units();
         self.0.jobs_open.store(jobs_open as u64, Ordering::Relaxed);
@@ -70,7 +70,7 @@ impl Meters {
         self.0.releases.store(ledger.state().answers(), Ordering::Relaxed);
     }
 
-    /// Sizes on the disk, between two messages.
+    /// Records sizes on the disk, between two messages.
     pub(crate) fn note_sizes(&self, ledger: &Ledger) {
         let steps = |bytes: u64| bytes.div_ceil(SIZE_STEP) * SIZE_STEP;
         self.0.ledger_bytes.store(steps(disk::database_bytes(ledger.path())), Ordering::Relaxed);
@@ -79,12 +79,12 @@ impl Meters {
         self.0.disk_free.store(free, Ordering::Relaxed);
     }
 
-    /// Why the ledger answers nothing, or that it answers again.
+    /// Records why the ledger answers nothing, or clears the problem.
     pub(crate) fn set_problem(&self, problem: Option<String>) {
         *self.0.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
     }
 
-    /// Whether the ledger answers.
+    /// Returns true if the ledger answers.
     pub(crate) fn is_well(&self) -> bool {
         self.problem().is_none()
     }
@@ -94,7 +94,7 @@ impl Meters {
     }
 }
 
-/// A party's page.
+/// The metrics page of a party.
 #[derive(Debug)]
 pub(crate) struct PartyPage {
     pub(crate) meters: Meters,
@@ -112,14 +112,14 @@ impl Source for PartyPage {
         let pem = std::fs::read_to_string(&self.certificate).unwrap_or_default();
         match conclave_proto::ca::not_after(&pem) {
             Ok(end) => {
-                let help = "When the party's certificate ends, Unix time";
+                let help = "End of the party's certificate, Unix time";
                 page.gauge("conclave_party_certificate_expiry_timestamp_seconds", help, page::unix_seconds(end))
             }
             Err(_) => Ok(()),
         }
     }
 
-    /// A party that has lost its coordinator is well: it dials again by itself.
+    /// Reports the ledger's problem, if any. A party without its coordinator is healthy: it redials by itself.
     fn health(&self) -> Result<(), String> {
         self.meters.problem().map_or(Ok(()), Err)
     }
@@ -132,10 +132,10 @@ impl PartyPage {
         let attached = f64::from(u8::from(notes.attached.load(Ordering::Relaxed)));
         page.gauge("conclave_party_attached", "1 while the coordinator holds this party's stream", attached)?;
         let again = read(&notes.attachments).saturating_sub(1);
-        page.counter("conclave_party_reconnects", "Times that the party attached again after it had been attached", again)?;
+        page.counter("conclave_party_reconnects", "Number of times the party attached again after an earlier attachment", again)?;
         let replies = AnswerStatus::ALL.map(|status| (name(status).to_owned(), read(&notes.replies[status.to_wire() as usize])));
-        page.counters("conclave_party_replies", "Replies that have left, by status", "status", replies)?;
-        page.gauge("conclave_party_jobs_open", "Jobs that are open", read(&notes.jobs_open) as f64)
+        page.counters("conclave_party_replies", "Replies sent, by status", "status", replies)?;
+        page.gauge("conclave_party_jobs_open", "Open jobs", read(&notes.jobs_open) as f64)
     }
 
     fn write_budget(&self, page: &mut Page<'_>) -> fmt::Result {
@@ -146,20 +146,20 @@ impl PartyPage {
             spent => gaussian_dp::epsilon(accounting::mu_squared(spent).sqrt(), self.budget.delta),
         };
         let epsilon = epsilon_of(spent);
-        page.gauge("conclave_party_epsilon_spent", "Epsilon of all that has left, at the budget's delta", epsilon)?;
+        page.gauge("conclave_party_epsilon_spent", "Epsilon of all releases, at the budget's delta", epsilon)?;
         let alone = epsilon_of(notes.alone_units.load(Ordering::Relaxed));
-        let help = "The same if all other parties of masked jobs work together";
+        let help = "Epsilon of all releases if all other parties of masked jobs collude";
         page.gauge("conclave_party_epsilon_spent_if_all_collude", help, alone)?;
         page.gauge("conclave_party_epsilon_budget", "Epsilon of the data's budget", self.budget.epsilon)?;
         page.gauge(
             "conclave_party_delta",
-            "Delta of the data's budget, what is set aside for blocks included",
+            "Delta of the data's budget, the reserve for blocks included",
             self.budget.promised_delta(),
         )?;
         let share = if limit == 0 { 0.0 } else { spent as f64 / limit as f64 };
         page.gauge("conclave_party_budget_spent_ratio", "Share of the budget's mu squared that is spent, 0 to 1", share)?;
         let releases = notes.releases.load(Ordering::Relaxed);
-        page.gauge("conclave_party_releases", "Numbers in the ledger that have left, over all jobs", releases as f64)
+        page.gauge("conclave_party_releases", "Released numbers in the ledger, over all jobs", releases as f64)
     }
 
     fn write_disk(&self, page: &mut Page<'_>) -> fmt::Result {
@@ -175,7 +175,7 @@ impl PartyPage {
     }
 }
 
-/// A status as the page names it.
+/// Returns the name of a status on the page.
 fn name(status: AnswerStatus) -> &'static str {
     match status {
         AnswerStatus::Released => "released",

@@ -1,4 +1,4 @@
-//! The daemon's pages: metrics, and the owner's own page, where the configuration asks for them.
+//! The daemon's pages: metrics and the owner's page, if configured.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -14,20 +14,20 @@ use crate::meters::{Meters, PartyPage};
 use crate::page;
 use conclave_vault::answer::thread::AnswerHandle;
 
-/// How often sizes on the disk are noted.
+/// Interval between measurements of sizes on the disk.
 const SIZES: Duration = Duration::from_secs(15);
 
-/// The addresses, taken, and nothing served yet.
+/// Bound addresses, before anything is served.
 pub(crate) struct Prepared {
     metrics: Option<(Endpoint, PartyPage)>,
     site: Option<(Site, PartyConfig)>,
 }
 
 impl Prepared {
-    /// Takes the addresses.
+    /// Binds the addresses.
     ///
     /// # Errors
-    /// [`StartError::System`] where one can't be had.
+    /// [`StartError::System`] if an address can't be bound.
     pub(crate) async fn new(config: &PartyConfig) -> Result<Self, StartError> {
         let metrics = match config.ops.metrics {
             None => None,
@@ -52,29 +52,29 @@ impl Prepared {
         Ok(Self { metrics, site })
     }
 
-    /// Serves what `meters` notes, and the owner's page.
+    /// Serves the metrics of `meters`, and the owner's page.
     pub(crate) fn show(self, meters: &Meters, answers: AnswerHandle) -> Operations {
         let mut tasks = JoinSet::new();
         let times = answers.times().clone();
         if let Some((endpoint, page)) = self.metrics {
             tasks.spawn(endpoint.serve(Arc::new(PartyPage { meters: meters.clone(), ..page })));
         }
-        // Without a page, too: a party that hears from nobody still deletes keys that lie unused.
+        // Needed without a page too: a party that receives no messages still deletes idle keys.
         tasks.spawn(note_sizes(answers));
         if let Some((site, config)) = self.site {
             let meters = meters.clone();
-            // Not the answering thread: whoever looks can't make the answering thread wait.
+            // Not on the answering thread: a visitor must not delay answers.
             tasks.spawn(site.serve(page::pages(config, times), Arc::new(move || meters.is_well())));
         }
         Operations(tasks)
     }
 }
 
-/// Runs beside the party's work.
+/// Tasks that run beside the party's work.
 pub(crate) struct Operations(JoinSet<()>);
 
 impl Operations {
-    /// Ends it; nothing of it holds a handle on the answers any more then.
+    /// Stops the tasks; none holds a handle on the answers any more.
     pub(crate) async fn end(mut self) {
         self.0.shutdown().await;
     }

@@ -1,5 +1,5 @@
-//! A daemon announces that it runs and is attached, for the owner's `status`: `<ledger>.state`, a file
-//! beside the ledger, no port.
+//! Announces for the owner's `status` that a daemon runs and is attached: in `<ledger>.state`, a file beside the ledger; no
+//! port is opened.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,35 +15,35 @@ use conclave_vault::ports::Observer;
 
 use crate::meters::Meters;
 
-/// What a running daemon says of itself.
+/// State announced by a running daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Presence {
-    /// Its process.
+    /// Process id.
     pub(crate) pid: u32,
-    /// Since when it runs, UTC.
+    /// Start time, UTC.
     pub(crate) started: String,
-    /// Whether the coordinator holds its stream.
+    /// True while the coordinator holds the party's stream.
     pub(crate) attached: bool,
-    /// Since when it is so, UTC.
+    /// Time of the last change of `attached`, UTC.
     pub(crate) since: String,
-    /// Replies that left, as of the last heartbeat.
+    /// Replies sent, as of the last heartbeat.
     #[serde(default)]
     pub(crate) replies: ReplyCounts,
-    /// Why its ledger answers nothing, if it doesn't.
+    /// Reason why the ledger answers nothing, if any.
     #[serde(default)]
     pub(crate) ledger: Option<String>,
-    /// When it last said anything, Unix time in milliseconds; nothing where an earlier version runs, which has no heartbeat.
+    /// Time of the last heartbeat, Unix time in milliseconds; `None` for an earlier version without heartbeats.
     #[serde(default)]
     pub(crate) said_ms: Option<i64>,
 }
 
-/// How often a running daemon says that it does. It says so whatever it computes: neither the records nor a question decides when.
+/// Interval of a running daemon's heartbeats. It is independent of computations: neither records nor queries affect the timing.
 pub(crate) const BEAT: Duration = Duration::from_secs(2);
-/// One that has said nothing for so long hangs.
+/// Silence after which a daemon is considered to hang.
 const SILENT_MS: i64 = 15_000;
 
 impl Presence {
-    /// For how many seconds a daemon has said nothing, where that is so long that it hangs.
+    /// Returns the seconds since the last heartbeat if the daemon is considered to hang.
     pub(crate) fn silent(&self) -> Option<i64> {
         self.silent_at(Clock::Party.now_ms())
     }
@@ -54,15 +54,15 @@ impl Presence {
     }
 }
 
-/// The daemon's end; one that can't write says so once in the log and goes on. Clones share it.
+/// The daemon's side. If the file can't be written, a warning is logged once and the daemon continues. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct Announcement(Arc<Mutex<Held>>, Meters);
+pub(crate) struct Announcement(Arc<Mutex<Announced>>, Meters);
 
 #[derive(Debug)]
-struct Held {
+struct Announced {
     file: Option<StateFile>,
     presence: Presence,
-    /// For a collector of traces: as long as the party is attached.
+    /// For a trace collector: open while the party is attached.
     span: Option<tracing::Span>,
 }
 
@@ -83,44 +83,44 @@ impl Announcement {
             ledger: None,
             said_ms: None,
         };
-        let mut held = Held { file, presence, span: None };
-        held.write();
-        Self(Arc::new(Mutex::new(held)), Meters::default())
+        let mut announced = Announced { file, presence, span: None };
+        announced.write();
+        Self(Arc::new(Mutex::new(announced)), Meters::default())
     }
 
-    /// What the page of metrics tells.
+    /// Returns the figures of the metrics page.
     pub(crate) fn meters(&self) -> &Meters {
         &self.1
     }
 
-    /// Announces that the party attached, or lost its coordinator.
+    /// Announces that the party attached or lost its coordinator.
     pub(crate) fn set_attached(&self, attached: bool) {
         self.1.attached(attached);
-        let mut held = self.held();
-        if held.presence.attached != attached {
-            held.presence.attached = attached;
-            held.span = attached.then(|| tracing::info_span!(target: EXPORTED, "attached"));
-            held.presence.since = conclave_vault::clock::now();
-            held.write();
+        let mut announced = self.lock();
+        if announced.presence.attached != attached {
+            announced.presence.attached = attached;
+            announced.span = attached.then(|| tracing::info_span!(target: EXPORTED, "attached"));
+            announced.presence.since = conclave_vault::clock::now();
+            announced.write();
         }
     }
 
-    /// Announces how many replies have left.
+    /// Announces the number of sent replies.
     pub(crate) fn set_replies(&self, replies: ReplyCounts) {
-        let mut held = self.held();
-        if held.presence.replies != replies {
-            held.presence.replies = replies;
-            held.write();
+        let mut announced = self.lock();
+        if announced.presence.replies != replies {
+            announced.presence.replies = replies;
+            announced.write();
         }
     }
 
-    /// Announces that the daemon does its work.
+    /// Writes a heartbeat.
     pub(crate) fn beat(&self) {
-        self.held().write();
+        self.lock().write();
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        // What is shown is whole even if a holder panicked.
+    fn lock(&self) -> MutexGuard<'_, Announced> {
+        // The shown state is complete even if a holder panicked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -140,15 +140,15 @@ impl Observer for Announcement {
 
     fn set_problem(&self, problem: Option<String>) {
         self.1.set_problem(problem.clone());
-        let mut held = self.held();
-        held.presence.ledger = problem;
-        held.write();
+        let mut announced = self.lock();
+        announced.presence.ledger = problem;
+        announced.write();
     }
 }
 
-impl Held {
+impl Announced {
     fn write(&mut self) {
-        // Not the answering thread's clock, which stands while that computes: nothing of this leaves the machine.
+        // Not the answering thread's clock, which stops during computation: this time does not leave the machine.
         self.presence.said_ms = Some(Clock::Party.now_ms());
         let Some(file) = &mut self.file else { return };
         if let Err(e) = file.write(&self.presence) {
@@ -157,7 +157,7 @@ impl Held {
     }
 }
 
-/// The daemon that runs on this ledger; `None` where none does. One that is just writing may be read without its details.
+/// Returns the daemon that runs on this ledger, `None` if there is none. Its details are missing if it is just writing them.
 pub(crate) fn running(ledger: &Path) -> Option<Option<Presence>> {
     state::read(&state::path_of(ledger))
 }
@@ -193,7 +193,7 @@ mod tests {
         let said = seen.said_ms.unwrap();
         assert_eq!([said, said + SILENT_MS, said - 60_000].map(|now| seen.silent_at(now)), [None; 3]);
         assert_eq!(seen.silent_at(said + 20_500), Some(20));
-        // An earlier version's daemon never says so.
+        // A daemon of an earlier version has no heartbeat.
         assert_eq!(Presence { said_ms: None, ..seen }.silent_at(i64::MAX), None);
     }
 }

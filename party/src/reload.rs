@@ -1,7 +1,8 @@
-//! SIGHUP: the configuration is read again, and what can change while the party runs does.
+//! SIGHUP: reads the configuration again and applies the changes that are possible while the party runs.
 //!
-//! The policy's limits and the log's level do. Certificates and lists of revoked ones are read anew in any case, at every look. What the ledger,
-//! the records, a job's delay or an address were made with stays until a restart, which the log says by the keys' names.
+//! The policy's limits and the log's level are applied. Certificates and lists of revoked ones are read again at every check
+//! anyway. Settings fixed when the ledger, the records, a job's delay or an address was set up take a restart; the log names
+//! their keys.
 
 use std::path::PathBuf;
 
@@ -13,30 +14,30 @@ use crate::link::load_identity;
 use conclave_vault::answer::thread::AnswerHandle;
 use conclave_vault::config::Policy;
 
-/// What reading the configuration again takes.
+/// Inputs of a reload.
 pub(crate) struct Reload {
     /// The configuration file.
     pub(crate) file: PathBuf,
-    /// The word to read it again.
-    pub(crate) asked: Reloads,
+    /// The signals that request a reload.
+    pub(crate) signals: Reloads,
     /// The log's level.
     pub(crate) level: Level,
 }
 
-/// Reads the configuration again at every word, for ever. `config` is what the party was started with.
+/// Reads the configuration again at every signal, indefinitely. `config` is the one that the party started with.
 pub(crate) async fn watch(mut reload: Reload, mut config: PartyConfig, answers: AnswerHandle) {
     loop {
-        reload.asked.next().await;
+        reload.signals.next().await;
         let new = match PartyConfig::load(&reload.file) {
             Ok(new) => new,
             Err(e) => {
-                tracing::error!("the configuration can't be used, and all stays as it is: {e}");
+                tracing::error!("the configuration can't be used and is ignored: {e}");
                 continue;
             }
         };
-        let held = lasting(&config, &new);
-        if !held.is_empty() {
-            tracing::warn!("the configuration has been read again; these take a restart: {}", held.join(", "));
+        let fixed = keys_for_restart(&config, &new);
+        if !fixed.is_empty() {
+            tracing::warn!("the configuration has been read again; these keys take effect after a restart: {}", fixed.join(", "));
         }
         let policy = Policy {
             columns: config.policy.columns.clone(),
@@ -48,31 +49,31 @@ pub(crate) async fn watch(mut reload: Reload, mut config: PartyConfig, answers: 
             if answers.policy_changed(policy.clone()).await.is_err() {
                 return;
             }
-            tracing::info!("the policy has been read again: its limits hold from now on");
+            tracing::info!("the policy has been read again: its limits apply from now on");
             config.policy = policy;
         }
         reload.level.reload("party", &mut config.ops.level, new.ops.level);
-        look(&config);
+        check_identity(&config);
         tracing::info!("the configuration has been read again");
     }
 }
 
-/// Says whether certificate and revocations can be read: the link and the members' checks take them up by themselves.
-fn look(config: &PartyConfig) {
+/// Logs whether certificate and revocations can be read: the link and the members' checks load them by themselves.
+fn check_identity(config: &PartyConfig) {
     match load_identity(&config.identity, &config.key, &config.name) {
-        Ok(_) => tracing::info!("the certificate can be read; a new one is taken up within a second"),
+        Ok(_) => tracing::info!("the certificate can be read; a new one is loaded within a second"),
         Err(fault) => tracing::error!("{fault}"),
     }
     if let Some(path) = &config.revoked {
         match RevokedFile::at(path).read() {
-            Ok(_) => tracing::info!("the list of revoked certificates can be read; it holds from now on"),
+            Ok(_) => tracing::info!("the list of revoked certificates can be read; it applies from now on"),
             Err(fault) => tracing::error!("{fault}"),
         }
     }
 }
 
-/// The keys whose values differ and take a restart.
-fn lasting(old: &PartyConfig, new: &PartyConfig) -> Vec<&'static str> {
+/// Returns the keys whose values differ and take effect only after a restart.
+fn keys_for_restart(old: &PartyConfig, new: &PartyConfig) -> Vec<&'static str> {
     let differs = [
         ("name", old.name != new.name),
         ("coordinator", old.coordinator != new.coordinator),
@@ -114,7 +115,7 @@ mod tests {
         let parse = |text: &str| PartyConfig::parse(text, Path::new("/etc")).unwrap();
         let changed = |from: &str, to: &str| {
             assert!(TEXT.contains(from));
-            lasting(&parse(TEXT), &parse(&TEXT.replace(from, to)))
+            keys_for_restart(&parse(TEXT), &parse(&TEXT.replace(from, to)))
         };
         assert_eq!(changed("max_epsilon_per_job = 3.0", "max_epsilon_per_job = 1.0\nanalysts = [\"bob\"]"), [""; 0]);
         assert_eq!(changed("threads = 2", "threads = 1\nlog_level = \"warn\""), ["threads"]);

@@ -1,4 +1,4 @@
-//! `conclave account --subsampled`: what blocks of releases of hidden random samples cost.
+//! `conclave account --subsampled`: the cost of blocks of subsampled releases.
 
 use std::process::ExitCode;
 
@@ -6,20 +6,20 @@ use conclave_privacy::accounting::{BlockCharge, RESERVE_LOG2, SamplingProbabilit
 use conclave_proto::error::Fault;
 use serde_json::json;
 
-use super::subsampled_args::{SubsampledArgs, refused};
+use super::subsampled_args::{SubsampledArgs, fault};
 use crate::output::{say, say_json};
 
-/// What blocks cost, alone and together.
+/// Cost of one block and of all blocks.
 struct Blocks {
     release: SubsampledRelease,
     releases: u64,
     blocks: u64,
     one: BlockCharge,
-    /// Of one block at the budget's delta.
+    /// Epsilon of one block at the budget's delta.
     one_epsilon: f64,
-    /// Of the charges and reserves of all.
+    /// Epsilon of all charges and reserves.
     epsilon: f64,
-    /// Of the releases' losses, were there no blocks; `None` beyond what is computed.
+    /// Epsilon of the composed privacy losses without blocks; `None` outside the computable range.
     composed: Option<f64>,
 }
 
@@ -32,15 +32,15 @@ impl Blocks {
         self.one.reserve() * self.blocks as f64
     }
 
-    /// `mu` that ledgers count, by least prices.
-    fn counted(&self) -> f64 {
+    /// Returns the `mu` that ledgers charge, minimum prices included.
+    fn charged(&self) -> f64 {
         (mu_squared(self.one.units) * self.blocks as f64).sqrt()
     }
 
-    /// Of all units, with noise `1 / q` times as large.
+    /// Returns the `mu` of full-data releases with noise `1 / q` times as large.
     fn unsampled(&self) -> f64 {
-        let moved = self.release.adjacency.factor() as f64 * self.release.relative_sensitivity();
-        self.release.probability.get() * moved * (self.releases as f64).sqrt()
+        let change = self.release.adjacency.factor() as f64 * self.release.relative_sensitivity();
+        self.release.probability.get() * change * (self.releases as f64).sqrt()
     }
 }
 
@@ -48,26 +48,26 @@ pub(super) fn run(args: &SubsampledArgs, delta: f64, json: bool) -> Result<ExitC
     let release = args.release()?;
     let (releases, blocks) = args.counts()?;
     let part = args.reserve(delta)? / blocks as f64;
-    // Rounded down, so that no block has more of it than was named. Beyond 64 bits it is refused all the same.
+    // Rounded down: no block may receive more of the reserve than requested. Values beyond 64 bits are refused later.
     let reserve_units = (part * (1_u64 << RESERVE_LOG2) as f64) as u64;
-    let one = release.block_charge(releases / blocks, reserve_units).map_err(|e| refused(&e))?;
+    let one = release.block_charge(releases / blocks, reserve_units).map_err(|e| fault(&e))?;
     let composed = if release.probability == SamplingProbability::ONE {
         Some(gaussian_dp::epsilon(mu_squared(one.units.saturating_mul(blocks)).sqrt(), delta))
     } else {
-        release.losses(releases, delta).map_err(|e| refused(&e))?.epsilon(delta)
+        release.losses(releases, delta).map_err(|e| fault(&e))?.epsilon(delta)
     };
     let mut cost = Blocks { release, releases, blocks, one, one_epsilon: 0.0, epsilon: 0.0, composed };
     cost.one_epsilon = gaussian_dp::epsilon(one.covering_mu(), delta - one.reserve());
     cost.epsilon = gaussian_dp::epsilon(cost.mu(), delta - cost.reserve());
     if json {
-        say_json(&in_json(&cost))
+        say_json(&to_json(&cost))
     } else {
-        say_all(&cost, delta)
+        print_cost(&cost, delta)
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn in_json(cost: &Blocks) -> serde_json::Value {
+fn to_json(cost: &Blocks) -> serde_json::Value {
     json!({
         "probability": cost.release.probability.get(),
         "relative_sensitivity": cost.release.relative_sensitivity(),
@@ -81,21 +81,22 @@ fn in_json(cost: &Blocks) -> serde_json::Value {
         "delta_reserve": cost.reserve(),
         "epsilon": cost.epsilon,
         "epsilon_composed": cost.composed,
-        "mu_counted": cost.counted(),
+        "mu_counted": cost.charged(),
         "mu_unsampled": cost.unsampled(),
     })
 }
 
-fn say_all(cost: &Blocks, delta: f64) {
+fn print_cost(cost: &Blocks, delta: f64) {
     let Blocks { releases, blocks, one, release, .. } = cost;
     let multiplier = short(release.relative_sensitivity().recip());
     say!(
-        "In each release a unit is with probability {}, under noise of {multiplier:?} times the most that it adds.",
+        "Each release samples a unit with probability {}, under noise of {multiplier:?} times the largest contribution of one \
+         unit.",
         release.probability.get()
     );
-    say!("Neighbours by {}. A block of {} releases costs:", release.adjacency.as_str(), releases / blocks);
+    say!("Neighbours: {}. A block of {} releases costs:", release.adjacency.as_str(), releases / blocks);
     say!("  mu = {}", one.covering_mu());
-    say!("  and {:?} of delta, out of a reserve", short(one.reserve()));
+    say!("  and {:?} of delta, from the reserve", short(one.reserve()));
     say!("  alone, at delta = {delta:?}: epsilon = {}", cost.one_epsilon);
     if *blocks > 1 {
         say!("{blocks} such blocks cost mu = {} and {:?} of delta:", cost.mu(), short(cost.reserve()));
@@ -103,17 +104,20 @@ fn say_all(cost: &Blocks, delta: f64) {
     }
     match cost.composed {
         Some(epsilon) => {
-            say!("All {releases} releases by their losses alone, with nothing asked beside them: epsilon = {epsilon}")
+            say!(
+                "All {releases} releases by composing their privacy losses, with no other queries between them: epsilon = \
+                 {epsilon}"
+            )
         }
-        None => say!("What all {releases} releases lose together is beyond what is computed."),
+        None => say!("The composed loss of all {releases} releases is outside the computable range."),
     }
     if one.units > one.covering_units {
-        say!("Ledgers count mu = {}: the least price of so many draws of noise.", cost.counted());
+        say!("Ledgers charge mu = {}: the minimum price of this number of noise draws.", cost.charged());
     }
-    say!("All units in every release, for the same noise in what is estimated: mu = {}", cost.unsampled());
+    say!("All units in every release, for the same noise in the estimate: mu = {}", cost.unsampled());
 }
 
-/// What was asked for, without the digits that fixed point adds.
+/// Returns a value without the extra digits of fixed point.
 fn short(value: f64) -> f64 {
     format!("{value:.8e}").parse().unwrap_or(value)
 }
@@ -128,7 +132,7 @@ mod tests {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        asked: SubsampledArgs,
+        args: SubsampledArgs,
     }
 
     #[test]
@@ -136,9 +140,9 @@ mod tests {
         for (more, word) in
             [(["--components", "0"], "numbers"), (["--reserve", "1e-30"], "reserve"), (["--reserve", "0.002"], "reserve")]
         {
-            let asked = ["account", "--subsampled", "--probability", "0.01", "--noise-multiplier", "2", "--releases", "5"];
-            let line = Line::try_parse_from(asked.iter().chain(&more)).unwrap();
-            let fault = run(&line.asked, 0.01, true).unwrap_err();
+            let options = ["account", "--subsampled", "--probability", "0.01", "--noise-multiplier", "2", "--releases", "5"];
+            let line = Line::try_parse_from(options.iter().chain(&more)).unwrap();
+            let fault = run(&line.args, 0.01, true).unwrap_err();
             assert!(fault.message.contains(word), "{more:?}: {}", fault.message);
         }
     }

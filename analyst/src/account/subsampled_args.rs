@@ -1,4 +1,4 @@
-//! What `conclave account --subsampled` is asked.
+//! Options of `conclave account --subsampled`.
 
 use clap::{Args, ValueEnum};
 use conclave_privacy::accounting::{
@@ -7,89 +7,90 @@ use conclave_privacy::accounting::{
 use conclave_privacy::mechanism::{MechanismError, NoiseScale, Sensitivity};
 use conclave_proto::error::{ErrorCode, Fault};
 
-/// The noise's scale in lattice units that figures are computed with: fine enough that nothing shows of the lattice.
+/// Noise scale of the computation in lattice units: fine enough to make lattice effects negligible.
 const SCALE: u64 = 1 << 49;
 
-/// What of the budget's delta is the reserve where no other is named.
+/// Default share of delta held as the reserve.
 const RESERVE: f64 = 0.1;
 
 /// Options of `--subsampled`.
 #[derive(Args, Debug, Default, PartialEq)]
-#[command(next_help_heading = "Releases of random samples")]
+#[command(next_help_heading = "Subsampled releases")]
 pub(crate) struct SubsampledArgs {
-    /// Count blocks of releases, each of a sample that a unit of privacy is in by chance, hidden, and afresh in each release
+    /// Account for blocks of subsampled releases: each release draws a fresh secret random sample of the units
     ///
-    /// A unit is a row, or a person with all rows. Each release adds up its sample's vectors, none longer than the sensitivity, and adds noise
-    /// of standard deviation S to each component. A block is charged when it is opened, as a mu and a part of a reserve of delta; its releases
-    /// may then follow one by one, each chosen from all earlier answers.
+    /// A unit is a row, or a person with all of that person's rows. Each release sums the vectors of its sample, none longer than
+    /// the sensitivity, and adds noise of standard deviation S to each component. Opening a block charges a mu and a part of the
+    /// reserve of delta; its releases may then follow one by one, each chosen from all earlier answers.
     ///
-    /// Sampling reads fewer rows. It saves no budget at a delta of use: for the same noise in what is estimated from the whole, noise of S/Q on
-    /// all rows costs as little or less, and the sample's own scatter comes on top. The output's last line compares.
+    /// Sampling reads fewer rows. It saves no budget at a practical delta: for the same noise in the estimate for the whole,
+    /// noise of S/Q on all rows costs as little or less, and sampling adds its own variance. The last line of the output compares
+    /// the two.
     #[arg(long, requires = "releases")]
     subsampled: bool,
-    /// Probability with which a unit is in a release's sample; rounded up to a multiple of 2^-20
+    /// Sampling rate: the probability that a unit is in a release's sample; rounded up to a multiple of 2^-20
     #[arg(long, value_name = "Q", requires = "subsampled", conflicts_with_all = ["batch", "records"])]
     probability: Option<f64>,
-    /// Units in a sample on average: with --records, the probability is their quotient
+    /// Mean number of units in a sample: divided by --records, it gives the sampling rate
     #[arg(long, value_name = "B", requires = "subsampled", requires = "records")]
     batch: Option<f64>,
-    /// Units there are, a public number
+    /// Number of units, which is public
     #[arg(long, value_name = "N", requires = "subsampled", requires = "batch")]
     records: Option<f64>,
     /// Standard deviation of the noise as a multiple of the sensitivity, at least 0.667
     #[arg(long, value_name = "M", requires = "subsampled", conflicts_with_all = ["sensitivity", "noise"])]
     noise_multiplier: Option<f64>,
-    /// The most that one unit's vector is long (L2), also under replacement, where the sum may move twice as far
+    /// Largest length (L2) of one unit's vector; under replacement the sum may change by twice this length
     #[arg(long, value_name = "K", requires = "subsampled", requires = "noise")]
     sensitivity: Option<f64>,
     /// Standard deviation of the noise in each component
     #[arg(long, value_name = "S", requires = "subsampled", requires = "sensitivity")]
     noise: Option<f64>,
-    /// Releases in all
+    /// Total number of releases
     #[arg(long, value_name = "T", requires = "subsampled")]
     releases: Option<u64>,
-    /// Equal blocks that the releases come in [default: 1]
+    /// Number of equal blocks that hold the releases [default: 1]
     #[arg(long, value_name = "COUNT", requires = "subsampled")]
     blocks: Option<u64>,
-    /// Numbers in a release, which a ledger counts as draws of noise [default: 1]
+    /// Components of a release, each counted by ledgers as one draw of noise [default: 1]
     #[arg(long, value_name = "COUNT", requires = "subsampled")]
     components: Option<u32>,
-    /// Part of delta that is kept back for all blocks together, in equal parts [default: a tenth of delta]
+    /// Part of delta held in reserve for all blocks, shared equally [default: a tenth of delta]
     #[arg(long, value_name = "D", requires = "subsampled")]
     reserve: Option<f64>,
-    /// Which data sets are neighbours [default: replace]
-    #[arg(long, value_name = "WHICH", requires = "subsampled")]
+    /// Neighbouring relation between data sets [default: replace]
+    #[arg(long, value_name = "RELATION", requires = "subsampled")]
     adjacency: Option<Neighbours>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Neighbours {
-    /// One unit is replaced by another
+    /// Replace one unit by another
     Replace,
-    /// One unit is added or removed
+    /// Add or remove one unit
     AddRemove,
 }
 
 impl SubsampledArgs {
-    /// Whether `--subsampled` is asked for.
+    /// Returns true if `--subsampled` is given.
     ///
     /// # Errors
-    /// For its options without it: where another mode is named, the parser lets them pass.
-    pub(super) fn wanted(&self) -> Result<bool, Fault> {
+    /// Fails if its options are given without it; the parser accepts them beside another mode.
+    pub(super) fn is_requested(&self) -> Result<bool, Fault> {
         if !self.subsampled && *self != Self::default() {
-            return Err(input("samples, noise, releases, blocks and a reserve are counted with --subsampled alone".to_owned()));
+            return Err(input("options for samples, noise, releases, blocks and the reserve require --subsampled".to_owned()));
         }
         Ok(self.subsampled)
     }
 
-    /// One release, as asked for.
+    /// Returns the release that the options describe.
     pub(super) fn release(&self) -> Result<SubsampledRelease, Fault> {
         let probability = match (self.probability, self.batch, self.records) {
             (Some(q), None, None) => q,
             (None, Some(batch), Some(records)) if batch > 0.0 && records >= batch && records.is_finite() => batch / records,
             (None, Some(batch), Some(records)) => {
                 return Err(input(format!(
-                    "--batch is {batch} of --records {records}: a sample has more than no unit on average, and at most all"
+                    "--batch is {batch} of --records {records}: the mean sample size must be above 0 and at most --records"
                 )));
             }
             _ => return Err(input("--subsampled needs --probability, or --batch and --records".to_owned())),
@@ -100,13 +101,13 @@ impl SubsampledArgs {
             _ => return Err(input("--subsampled needs --noise-multiplier, or --sensitivity and --noise".to_owned())),
         };
         if relative > MOST_RELATIVE_SENSITIVITY {
-            return Err(refused(&SubsampledError::RelativeSensitivity(relative)));
+            return Err(fault(&SubsampledError::RelativeSensitivity(relative)));
         }
-        let fault = |e: MechanismError| input(e.to_string());
+        let mechanism_fault = |e: MechanismError| input(e.to_string());
         Ok(SubsampledRelease {
-            probability: SamplingProbability::at_least(probability).map_err(|e| refused(&e))?,
-            sensitivity: Sensitivity::from_units(((relative * SCALE as f64).ceil() as u64).max(1)).map_err(fault)?,
-            noise: NoiseScale::from_units(SCALE).map_err(fault)?,
+            probability: SamplingProbability::at_least(probability).map_err(|e| fault(&e))?,
+            sensitivity: Sensitivity::from_units(((relative * SCALE as f64).ceil() as u64).max(1)).map_err(mechanism_fault)?,
+            noise: NoiseScale::from_units(SCALE).map_err(mechanism_fault)?,
             honest: Honest::ALONE,
             components: self.components.unwrap_or(1),
             adjacency: match self.adjacency.unwrap_or(Neighbours::Replace) {
@@ -116,19 +117,19 @@ impl SubsampledArgs {
         })
     }
 
-    /// Releases in all, and blocks that they come in.
+    /// Returns the numbers of releases and of blocks.
     pub(super) fn counts(&self) -> Result<(u64, u64), Fault> {
         let (releases, blocks) = (self.releases.unwrap_or_default(), self.blocks.unwrap_or(1));
         if releases == 0 {
-            return Err(refused(&SubsampledError::Releases(releases)));
+            return Err(fault(&SubsampledError::Releases(releases)));
         }
         if blocks == 0 || releases % blocks != 0 {
-            return Err(input(format!("--blocks is {blocks}: {releases} releases don't come in so many equal blocks")));
+            return Err(input(format!("--blocks is {blocks}: {releases} releases can't be divided into {blocks} equal blocks")));
         }
         Ok((releases, blocks))
     }
 
-    /// The reserve for all blocks.
+    /// Returns the reserve for all blocks.
     pub(super) fn reserve(&self, delta: f64) -> Result<f64, Fault> {
         let reserve = self.reserve.unwrap_or(RESERVE * delta);
         if reserve > 0.0 && reserve < delta {
@@ -143,7 +144,7 @@ fn positive(option: &str, value: f64) -> Result<f64, Fault> {
     if value.is_finite() && value > 0.0 { Ok(value) } else { Err(input(format!("{option} is {value}: give a number above 0"))) }
 }
 
-pub(super) fn refused(error: &SubsampledError) -> Fault {
+pub(super) fn fault(error: &SubsampledError) -> Fault {
     input(error.to_string())
 }
 
@@ -156,7 +157,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn asked() -> SubsampledArgs {
+    fn options() -> SubsampledArgs {
         SubsampledArgs {
             subsampled: true,
             probability: Some(0.01),
@@ -168,7 +169,7 @@ mod tests {
 
     #[test]
     fn both_ways_of_saying_a_release_are_one() {
-        let release = asked().release().unwrap();
+        let release = options().release().unwrap();
         assert_eq!(release.probability.parts(), 10_486);
         let other = SubsampledArgs {
             probability: None,
@@ -177,7 +178,7 @@ mod tests {
             noise_multiplier: None,
             sensitivity: Some(3.5),
             noise: Some(7.0),
-            ..asked()
+            ..options()
         };
         assert_eq!(other.release().unwrap(), release);
     }
@@ -185,20 +186,20 @@ mod tests {
     #[test]
     fn what_is_missing_or_wrong_is_named() {
         let wrong = [
-            (SubsampledArgs { probability: None, ..asked() }, "--probability"),
-            (SubsampledArgs { probability: Some(1e-9), ..asked() }, "probability"),
-            (SubsampledArgs { probability: Some(f64::NAN), ..asked() }, "probability"),
-            (SubsampledArgs { probability: None, batch: Some(9.0), records: Some(8.0), ..asked() }, "--batch"),
-            (SubsampledArgs { probability: None, batch: Some(0.0), records: Some(8.0), ..asked() }, "--batch"),
-            (SubsampledArgs { noise_multiplier: None, ..asked() }, "--noise-multiplier"),
-            (SubsampledArgs { noise_multiplier: Some(0.0), ..asked() }, "--noise-multiplier"),
-            (SubsampledArgs { noise_multiplier: Some(0.66), ..asked() }, "noise"),
-            (SubsampledArgs { noise_multiplier: None, sensitivity: Some(-1.0), noise: Some(1.0), ..asked() }, "--sensitivity"),
-            (SubsampledArgs { releases: Some(0), ..asked() }, "releases"),
-            (SubsampledArgs { blocks: Some(7), ..asked() }, "--blocks"),
-            (SubsampledArgs { blocks: Some(0), ..asked() }, "--blocks"),
-            (SubsampledArgs { reserve: Some(1e-6), ..asked() }, "--reserve"),
-            (SubsampledArgs { reserve: Some(0.0), ..asked() }, "--reserve"),
+            (SubsampledArgs { probability: None, ..options() }, "--probability"),
+            (SubsampledArgs { probability: Some(1e-9), ..options() }, "probability"),
+            (SubsampledArgs { probability: Some(f64::NAN), ..options() }, "probability"),
+            (SubsampledArgs { probability: None, batch: Some(9.0), records: Some(8.0), ..options() }, "--batch"),
+            (SubsampledArgs { probability: None, batch: Some(0.0), records: Some(8.0), ..options() }, "--batch"),
+            (SubsampledArgs { noise_multiplier: None, ..options() }, "--noise-multiplier"),
+            (SubsampledArgs { noise_multiplier: Some(0.0), ..options() }, "--noise-multiplier"),
+            (SubsampledArgs { noise_multiplier: Some(0.66), ..options() }, "noise"),
+            (SubsampledArgs { noise_multiplier: None, sensitivity: Some(-1.0), noise: Some(1.0), ..options() }, "--sensitivity"),
+            (SubsampledArgs { releases: Some(0), ..options() }, "releases"),
+            (SubsampledArgs { blocks: Some(7), ..options() }, "--blocks"),
+            (SubsampledArgs { blocks: Some(0), ..options() }, "--blocks"),
+            (SubsampledArgs { reserve: Some(1e-6), ..options() }, "--reserve"),
+            (SubsampledArgs { reserve: Some(0.0), ..options() }, "--reserve"),
         ];
         for (args, word) in wrong {
             let fault =

@@ -7,21 +7,21 @@ use conclave_proto::error::Fault;
 
 use super::{init, install, request, revoke, show, sign};
 
-/// Keep the consortium's certificates: who may attach, and under which name
+/// Manage the consortium's certificates: its members and their names
 ///
 /// One member keeps the CA. Every other member makes a key and a signing request (`conclave ca request` for analysts and
-/// the coordinator, `conclave-party init` for a party), sends the request, and gets back certificate.pem and ca.pem. The
-/// three files certificate.pem, key.pem and ca.pem in one folder are a member's identity.
+/// the coordinator, `conclave-party init` for a party), sends the request and receives certificate.pem and ca.pem. One folder
+/// with the three files certificate.pem, key.pem and ca.pem is a member's identity.
 #[derive(Args)]
-#[command(after_help = "A consortium from nothing, its coordinator included:\n  \
+#[command(after_help = "Set up a consortium and its coordinator:\n  \
     conclave ca init --name \"Readmission study\" --out ca/ --coordinator coordinator.example --coordinator-out coordinator/identity\n  \
     conclave ca request analyst alice --out alice-identity/\n  \
     conclave ca sign alice-identity/request.pem --ca ca/\n  \
     conclave ca show alice-identity/certificate.pem\n\n\
-    Where somebody else runs the coordinator, its key is made there:\n  \
+    If another organisation runs the coordinator, it makes its own key:\n  \
     conclave ca request coordinator main --host coordinator.example --out coordinator-identity/\n  \
     conclave ca sign coordinator-identity/request.pem --ca ca/ --coordinator\n\n\
-    Before a certificate ends, and when it must count no more:\n  \
+    Renew a certificate before it expires, or revoke it:\n  \
     conclave ca request --renew --out alice-identity/\n  \
     conclave ca sign alice-identity/request.pem --ca ca/ --renew\n  \
     conclave ca revoke analyst/alice --list revoked.txt")]

@@ -1,4 +1,4 @@
-//! The files of the CA's folder and of identity folders: their names, and how they are made.
+//! File names of the CA's folder and of identity folders, and the functions that create them.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -20,7 +20,7 @@ pub(super) const KEY: &str = "key.pem";
 /// A member's signing request.
 pub(super) const REQUEST: &str = "request.pem";
 
-/// Makes a CA in a folder and gives it.
+/// Creates a CA in a folder and returns it.
 pub(crate) fn create_ca(folder: &Path, name: &str, days: u32) -> Result<KeyedPem, Fault> {
     let made = ca::create_ca(name, from_now(days))?;
     files::make_folder(folder)?;
@@ -29,7 +29,7 @@ pub(crate) fn create_ca(folder: &Path, name: &str, days: u32) -> Result<KeyedPem
     Ok(made)
 }
 
-/// Makes an identity folder whose key the CA's keeper makes too, as the demo does for everyone.
+/// Creates an identity folder with a key made by the CA's keeper, as the demo does for every member.
 pub(crate) fn create_identity(
     folder: &Path,
     authority: &KeyedPem,
@@ -44,17 +44,17 @@ pub(crate) fn create_identity(
     files::write_new(&folder.join(CA), &authority.pem)
 }
 
-/// A validity that begins now.
+/// Returns a validity that begins now.
 pub(super) fn from_now(days: u32) -> Validity {
     Validity { now: SystemTime::now(), days }
 }
 
-/// A fault that names the file it was found in.
+/// Prefixes a fault's message with the path of its file.
 pub(super) fn in_file(path: &Path, fault: Fault) -> Fault {
     Fault { message: format!("{}: {}", path.display(), fault.message), ..fault }
 }
 
-/// A fault in what the user asked for.
+/// Returns a fault for invalid user input.
 pub(super) fn input(message: &str) -> Fault {
     Fault::new(ErrorCode::InvalidInput, message)
 }

@@ -11,10 +11,10 @@ use super::identity_files::{CA, CA_KEY, create_ca, create_identity, input};
 use crate::files;
 use crate::output::say;
 
-/// Make a CA: ca.pem, which every member gets, and ca-key.pem, which never leaves its folder; and the coordinator's identity, where asked
+/// Create a CA: ca.pem, for every member, and ca-key.pem, which never leaves its folder; optionally the coordinator's identity
 #[derive(Args)]
 pub(super) struct InitArgs {
-    /// The consortium's name, as it will stand in every certificate
+    /// The consortium's name, as shown in every certificate
     #[arg(long, default_value = "Conclave consortium")]
     pub(super) name: String,
     /// The CA's folder
@@ -23,7 +23,7 @@ pub(super) struct InitArgs {
     /// Days until the CA expires
     #[arg(long, default_value_t = CA_DAYS)]
     pub(super) days: u32,
-    /// Make the coordinator's identity too, reached under this DNS name or IP address; may be given several times
+    /// Create the coordinator's identity too, reachable at this DNS name or IP address; may be given several times
     #[arg(long, value_name = "HOST")]
     pub(super) coordinator: Vec<String>,
     /// The coordinator's name
@@ -36,25 +36,28 @@ pub(super) struct InitArgs {
 
 pub(super) fn init(args: &InitArgs) -> Result<(), Fault> {
     let coordinator = PeerIdentity::new(Role::Coordinator, &args.coordinator_name)?;
-    // Before the CA is made, so that a slip of the pen leaves nothing behind.
+    // Checked before the CA is made, so that a typing error leaves no files behind.
     if !args.coordinator.is_empty() {
         ca::make_request(&coordinator, &args.coordinator)?;
         if !files::is_vacant(&args.coordinator_out)? {
             return Err(input(&format!(
-                "{} holds files already: name another folder with --coordinator-out",
+                "{} already holds files: name another folder with --coordinator-out",
                 args.coordinator_out.display()
             )));
         }
     }
     let made = create_ca(&args.out, &args.name, args.days)?;
     say!("Made {} (fingerprint {}).", args.out.join(CA).display(), ca::fingerprint(&made.pem)?);
-    say!("{} signs members: whoever holds it can be anyone. Keep it here and back it up.", args.out.join(CA_KEY).display());
+    say!(
+        "{} signs members: anyone who holds it can impersonate any member. Keep it here and back it up.",
+        args.out.join(CA_KEY).display()
+    );
     if !args.coordinator.is_empty() {
         let days = MEMBER_DAYS.min(args.days);
         create_identity(&args.coordinator_out, &made, &coordinator, &args.coordinator, days)?;
         say!(
-            "Made the identity of {coordinator} in {}, reached under {}. Its key was made here: if the coordinator runs elsewhere, \
-             carry the folder there and keep no copy.",
+            "Made the identity of {coordinator} in {}, reachable at {}. Its key was made here: if the coordinator runs \
+             elsewhere, move the folder there and keep no copy.",
             args.coordinator_out.display(),
             args.coordinator.join(", ")
         );

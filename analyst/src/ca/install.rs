@@ -1,4 +1,4 @@
-//! `conclave ca install`: a certificate that came back, checked and put in place.
+//! `conclave ca install`: checks a signed certificate and installs it.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -12,10 +12,10 @@ use super::identity_files::{CERTIFICATE, KEY, in_file, input};
 use crate::files;
 use crate::output::say;
 
-/// Check a certificate that came back and put it into its identity folder, with the key that waits for it
+/// Check a signed certificate and install it in its identity folder, with the pending key if there is one
 ///
-/// Nothing is touched unless the certificate is for a key of the folder, for the same role and name, signed by the
-/// folder's CA and valid now. A running coordinator takes it up by itself.
+/// Nothing is changed unless the certificate is for a key of the folder and for the same role and name, signed by the
+/// folder's CA and valid now. A running coordinator loads it by itself.
 #[derive(Args)]
 pub(super) struct InstallArgs {
     /// The certificate
@@ -32,9 +32,10 @@ pub(super) struct InstallArgs {
 pub(super) fn install(args: &InstallArgs) -> Result<(), Fault> {
     let pem = files::read(&args.certificate)?;
     let named = ca::summarise(&pem).map_err(|e| in_file(&args.certificate, e))?.identity;
-    let named = named.ok_or_else(|| input(&format!("{} is a CA's certificate, no member's", args.certificate.display())))?;
+    let named =
+        named.ok_or_else(|| input(&format!("{} is the certificate of a CA, not of a member", args.certificate.display())))?;
     let own = args.into.join(CERTIFICATE);
-    // The first certificate of a folder is held against its request's key alone: there is no name yet to compare.
+    // A folder's first certificate is checked only against the key of its request: there is no name to compare yet.
     let identity = match own.exists() {
         true => ca::summarise(&files::read(&own)?).map_err(|e| in_file(&own, e))?.identity.unwrap_or(named),
         false => named,
@@ -44,7 +45,7 @@ pub(super) fn install(args: &InstallArgs) -> Result<(), Fault> {
     let done = renew::install(&args.into, &args.into.join(KEY), &identity, &pem, ca_pem.as_deref(), now)
         .map_err(|e| in_file(&args.certificate, e))?;
     say!(
-        "{}: the certificate of {identity} is in place{}, for {} days.",
+        "{}: installed the certificate of {identity}{}, valid for {} days.",
         args.into.display(),
         if done.new_key { " with its new key" } else { "" },
         days_until(done.expiry, now)

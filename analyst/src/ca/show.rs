@@ -14,7 +14,7 @@ use super::identity_files::{CA, CERTIFICATE, in_file};
 use crate::files;
 use crate::output::{say, say_json};
 
-/// Show what a certificate or an identity folder says: role, name, validity, fingerprint
+/// Show the role, name, validity and fingerprint of a certificate or an identity folder
 #[derive(Args)]
 pub(super) struct ShowArgs {
     /// A certificate (PEM), or a folder with certificate.pem or ca.pem
@@ -53,12 +53,12 @@ pub(super) fn show(args: &ShowArgs) -> Result<(), Fault> {
         return Ok(());
     }
     say!("{}", path.display());
-    say!("  identity     {}", uri.as_deref().unwrap_or("none: the certificate of a CA"));
+    say!("  identity     {}", uri.as_deref().unwrap_or("none (CA certificate)"));
     say!("  subject      {subject}");
     say!("  issuer       {issuer}");
     say!("  serial       {serial}");
     let left = match days {
-        ..0 => "ended".to_owned(),
+        ..0 => "expired".to_owned(),
         days if is_expiring(end, now) => format!("{days} days left: renew it"),
         days => format!("{days} days left"),
     };
@@ -67,6 +67,6 @@ pub(super) fn show(args: &ShowArgs) -> Result<(), Fault> {
         say!("  hosts        {}", hosts.join(", "));
     }
     say!("  SHA-256      {fingerprint}");
-    say!("  its key's    {}", ca::grouped(&key_fingerprint));
+    say!("  key SHA-256  {}", ca::grouped(&key_fingerprint));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `conclave ca sign`: from a request to a certificate, once somebody has looked at it.
+//! `conclave ca sign`: signs a request once a person has confirmed it.
 
 use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use super::identity_files::{CA, CA_KEY, CERTIFICATE, KEY, from_now, in_file, inp
 use crate::files;
 use crate::output::say;
 
-/// Sign a member's request, having looked at who it is for
+/// Sign a member's request after confirming its origin
 ///
-/// Writes certificate.pem and ca.pem. Check by telephone that the request came from whom it names, by the fingerprint of
-/// its key: the role and name in it are all that others will ever ask for.
+/// Writes certificate.pem and ca.pem. Confirm by telephone, using the fingerprint of the key, that the request came from the
+/// member it names: the role and name in it are all that other members check.
 #[derive(Args)]
 pub(super) struct SignArgs {
     /// The signing request
@@ -26,22 +26,22 @@ pub(super) struct SignArgs {
     /// The CA's folder
     #[arg(long, value_name = "DIR", default_value = "ca")]
     pub(super) ca: PathBuf,
-    /// Where to put certificate.pem and ca.pem [default: beside the request]
+    /// Folder for certificate.pem and ca.pem [default: beside the request]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
-    /// Agree to sign a coordinator's request, whose holder can pose as the server to every member
+    /// Allow signing a coordinator's request; its holder can act as the server for every member
     #[arg(long)]
     pub(super) coordinator: bool,
     /// Days until the certificate expires
     #[arg(long, default_value_t = MEMBER_DAYS)]
     pub(super) days: u32,
-    /// Put the certificate in place of an earlier one of the same role and name
+    /// Replace an earlier certificate of the same role and name
     #[arg(long)]
     pub(super) renew: bool,
-    /// Sign only if the request's key has this fingerprint, as its maker told it; blanks and colons don't count
+    /// Sign only if the request's key has this fingerprint, as stated by its maker; spaces and colons are ignored
     #[arg(long, value_name = "HEX")]
     pub(super) expect_fingerprint: Option<String>,
-    /// Sign without being asked
+    /// Sign without confirmation
     #[arg(long)]
     pub(super) yes: bool,
 }
@@ -51,11 +51,11 @@ pub(super) fn sign(args: &SignArgs) -> Result<(), Fault> {
     let requested = ca::read_request(&csr).map_err(|e| in_file(&args.request, e))?;
     say!("The request is for {}", requested.identity.uri());
     if requested.identity.role == Role::Coordinator {
-        say!("reached under {}", requested.hosts.join(", "));
+        say!("reachable at {}", requested.hosts.join(", "));
     }
     say!("Fingerprint of its key: {}", ca::grouped(&requested.key_fingerprint));
     let authority = KeyedPem { pem: files::read(&args.ca.join(CA))?, key_pem: files::read(&args.ca.join(CA_KEY))? };
-    // Before anybody is asked: what would be refused is not worth a question.
+    // Signed before confirmation: a request that would be refused needs no confirmation.
     let certificate = ca::sign(&authority, &csr, args.coordinator, from_now(args.days))?;
     let beside = args.request.parent().unwrap_or(Path::new("")).to_owned();
     let out = args.out.clone().unwrap_or(beside);
@@ -81,41 +81,41 @@ pub(super) fn sign(args: &SignArgs) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What lies where the certificate is to go must be of this consortium, and of this member.
+/// Checks that files at the destination belong to this consortium and this member.
 fn check_place(args: &SignArgs, out: &Path, requested: &RequestedIdentity, authority: &KeyedPem) -> Result<(), Fault> {
     let (certificate, ca_path, key) = (out.join(CERTIFICATE), out.join(CA), out.join(KEY));
     if ca_path.exists() && !ca::fingerprints(&files::read(&ca_path)?)?.is_superset(&ca::fingerprints(&authority.pem)?) {
-        return Err(input(&format!("{} is another CA's certificate: give --out a folder of this consortium", ca_path.display())));
+        return Err(input(&format!(
+            "{} is another CA's certificate: choose a folder of this consortium with --out",
+            ca_path.display()
+        )));
     }
     if !certificate.exists() {
         return Ok(());
     }
     if !args.renew {
-        return Err(input(&format!(
-            "{} is there already: --renew puts the new one in its place, --out DIR somewhere else",
-            certificate.display()
-        )));
+        return Err(input(&format!("{} already exists: --renew replaces it, --out DIR writes elsewhere", certificate.display())));
     }
     let earlier = ca::summarise(&files::read(&certificate)?).map_err(|e| in_file(&certificate, e))?;
     if earlier.identity.as_ref() != Some(&requested.identity) {
-        let whose = earlier.identity.map_or_else(|| "of a CA".to_owned(), |identity| format!("of {}", identity.uri()));
+        let owner = earlier.identity.map_or_else(|| "of a CA".to_owned(), |identity| format!("of {}", identity.uri()));
         return Err(input(&format!(
-            "{} is the certificate {whose}: --renew replaces one of the same role and name",
+            "{} is the certificate {owner}: --renew replaces only a certificate of the same role and name",
             certificate.display()
         )));
     }
-    // A certificate beside a key that it is not for would stop the member.
+    // A certificate beside a key that it does not match would stop the member.
     if key.exists() && ca::key_fingerprint(&files::read(&key)?).map_err(|e| in_file(&key, e))? != requested.key_fingerprint {
         return Err(input(&format!(
-            "the request is for another key than {}: sign with --out DIR, and put key and certificate in together with `conclave ca \
-             install` (`conclave-party install` for a party)",
+            "the request is for another key than {}: sign with --out DIR, and install key and certificate together with \
+             `conclave ca install` (`conclave-party install` for a party)",
             key.display()
         )));
     }
     Ok(())
 }
 
-/// The keeper's word: a fingerprint that was expected, --yes, or y at a terminal. Without a terminal a script has decided.
+/// Requires confirmation: the expected fingerprint, --yes, or y at a terminal. Without a terminal the script has decided.
 fn agree(args: &SignArgs, requested: &RequestedIdentity) -> Result<(), Fault> {
     if let Some(expected) = &args.expect_fingerprint {
         let plain: String = expected.chars().filter(|c| !c.is_whitespace() && *c != ':').collect::<String>().to_ascii_lowercase();
@@ -124,7 +124,8 @@ fn agree(args: &SignArgs, requested: &RequestedIdentity) -> Result<(), Fault> {
         }
         return Err(Fault::new(
             ErrorCode::Policy,
-            "not signed: the fingerprint is not the one expected; the request may be somebody else's, so ask its maker for it again",
+            "not signed: the fingerprint differs from the expected one, so the request may be somebody else's; ask its maker for \
+             it again",
         ));
     }
     let stdin = std::io::stdin();
@@ -132,7 +133,7 @@ fn agree(args: &SignArgs, requested: &RequestedIdentity) -> Result<(), Fault> {
         return Ok(());
     }
     let system = |e: std::io::Error| Fault::new(ErrorCode::Internal, format!("the terminal can't be used: {e}"));
-    terminal::prompt("Has its maker told you this fingerprint? Sign? [y/N] ").map_err(system)?;
+    terminal::prompt("Has its maker confirmed this fingerprint? Sign? [y/N] ").map_err(system)?;
     let mut answer = String::new();
     stdin.lock().read_line(&mut answer).map_err(system)?;
     match answer.trim() {

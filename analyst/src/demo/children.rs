@@ -1,7 +1,6 @@
-//! The demo's daemons: child processes of this very executable, stopped with it whatever happens.
+//! The demo's daemons: child processes of this executable, stopped with it in all cases.
 //!
-//! A child stops when its standard input ends, so it goes when this process asks it to and also when this process is
-//! gone without a word.
+//! A child stops when its standard input closes: on request of this process, and also if this process is killed.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -14,28 +13,28 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::output::note;
 
-/// A daemon that has not said that it is ready by then is given up.
+/// Time after which a daemon that is not ready is abandoned.
 const READY_WITHIN: Duration = Duration::from_secs(60);
-/// A daemon that has not ended this long after it was asked to is killed.
+/// Time after which a daemon that was asked to stop is killed.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
-/// How often a daemon's ready file is looked for.
+/// Polling interval for a daemon's ready file.
 const POLL: Duration = Duration::from_millis(20);
-/// How much of a failed daemon's log is shown, in lines.
+/// Number of log lines shown for a failed daemon.
 const TAIL: usize = 8;
 
-/// What to start.
+/// A daemon to start.
 pub(super) struct Daemon<'a> {
-    /// Its name in messages and of its log.
+    /// Name in messages, and of its log.
     pub(super) name: &'a str,
-    /// The hidden word that makes this executable that daemon.
+    /// Hidden subcommand that runs this daemon.
     pub(super) word: &'a str,
-    /// Its configuration file.
+    /// Configuration file.
     pub(super) config: &'a Path,
-    /// The folder of logs and ready files.
+    /// Folder of logs and ready files.
     pub(super) logs: &'a Path,
 }
 
-/// The running daemons, in the order they were started.
+/// The running daemons, in the order of their start.
 #[derive(Default)]
 pub(super) struct Children {
     running: Vec<Running>,
@@ -71,7 +70,7 @@ impl Children {
             .stdout(copy)
             .stderr(file)
             .kill_on_drop(true);
-        // Ctrl-C is for this process to hear; it stops the daemons in order.
+        // Only this process handles Ctrl-C; it stops the daemons in order.
         #[cfg(unix)]
         command.process_group(0);
         let child = command.spawn().map_err(|e| cannot_start(daemon.name, &e))?;
@@ -79,7 +78,7 @@ impl Children {
         Ok(())
     }
 
-    /// Waits until every daemon has written its ready file, and gives what the last one started wrote into it.
+    /// Waits until every daemon has written its ready file, and returns the text of the last one started.
     pub(super) async fn ready(&mut self) -> Result<String, Fault> {
         let deadline = Instant::now() + READY_WITHIN;
         let mut last = String::new();
@@ -105,7 +104,7 @@ impl Children {
         Ok(last)
     }
 
-    /// Ends with a fault as soon as any daemon has ended by itself.
+    /// Returns a fault as soon as any daemon ends by itself.
     pub(super) async fn watch(&mut self) -> Fault {
         loop {
             for running in &mut self.running {
@@ -117,7 +116,7 @@ impl Children {
         }
     }
 
-    /// Asks every daemon to finish, the parties before the coordinator, and kills those that do not.
+    /// Asks every daemon to stop, the parties before the coordinator, and kills those that do not.
     pub(super) async fn stop(mut self) {
         for running in self.running.iter_mut().rev() {
             drop(running.child.stdin.take());
@@ -125,8 +124,8 @@ impl Children {
         let deadline = Instant::now() + STOP_WITHIN;
         for running in self.running.iter_mut().rev() {
             if timeout_at(deadline, running.child.wait()).await.is_err() {
-                note!("{} did not stop by itself and is killed", running.name);
-                // It may have ended in between, which is what was wanted.
+                note!("{} did not stop by itself and will be killed", running.name);
+                // It may have ended in the meantime, as requested.
                 let _ = running.child.kill().await;
             }
             let _ = std::fs::remove_file(&running.ready);
@@ -154,5 +153,5 @@ impl Running {
 }
 
 fn cannot_start(name: &str, error: &std::io::Error) -> Fault {
-    Fault::new(ErrorCode::Internal, format!("the daemon {name} cannot be started: {error}"))
+    Fault::new(ErrorCode::Internal, format!("the daemon {name} could not be started: {error}"))
 }

@@ -1,4 +1,4 @@
-//! `conclave demo` from start to end: records and certificates made, daemons started, one job run and shown.
+//! `conclave demo` from start to end: makes records and certificates, starts the daemons, runs one job and shows it.
 
 use std::process::ExitCode;
 
@@ -20,41 +20,42 @@ use crate::table::thousands;
 
 pub(crate) async fn run(args: DemoArgs) -> Result<ExitCode, Fault> {
     check(&args)?;
-    note!("Making {} parties of {} records each in {}", args.parties, thousands(args.rows), args.out.display());
+    note!("Creating {} parties with {} records each in {}", args.parties, thousands(args.rows), args.out.display());
     let folder = DemoFolder::create(&args)?;
     let mut children = Children::default();
     let outcome = tokio::select! {
         outcome = run_job(&args, &folder, &mut children) => outcome,
         _ = tokio::signal::ctrl_c() => Err(Fault::new(ErrorCode::Internal, "interrupted")),
     };
-    let told = outcome.and_then(|(status, url)| tell(&args, &folder, &status, &url));
-    let ended = match told {
-        Ok(()) if args.pages => stay_up(&folder, &mut children).await,
-        told => told,
+    let shown = outcome.and_then(|(status, url)| show_result(&args, &folder, &status, &url));
+    let ended = match shown {
+        Ok(()) if args.pages => keep_pages_up(&folder, &mut children).await,
+        other => other,
     };
     note!("Stopping the daemons");
     children.stop().await;
-    ended
-        .map(|()| ExitCode::SUCCESS)
-        .map_err(|fault| Fault { message: format!("{}\nEverything so far is in {}", fault.message, args.out.display()), ..fault })
+    ended.map(|()| ExitCode::SUCCESS).map_err(|fault| Fault {
+        message: format!("{}\nAll files made so far are in {}", fault.message, args.out.display()),
+        ..fault
+    })
 }
 
-/// Leaves the pages to be looked at until Ctrl-C.
-async fn stay_up(folder: &DemoFolder, children: &mut Children) -> Result<(), Fault> {
-    tell_pages(folder, "The job has ended, and the pages stay up until Ctrl-C:");
+/// Keeps the pages available until Ctrl-C.
+async fn keep_pages_up(folder: &DemoFolder, children: &mut Children) -> Result<(), Fault> {
+    print_pages(folder, "The job has ended, and the pages stay up until Ctrl-C:");
     tokio::select! {
         _ = tokio::signal::ctrl_c() => Ok(()),
         fault = children.watch() => Err(fault),
     }
 }
 
-/// Starts the daemons, submits the job and follows it; gives its last status and the coordinator's URL.
+/// Starts the daemons, submits the job and follows it; returns its last status and the coordinator's URL.
 async fn run_job(args: &DemoArgs, folder: &DemoFolder, children: &mut Children) -> Result<(JobStatus, String), Fault> {
     let logs = folder.logs();
     let config = folder.write_coordinator("127.0.0.1:0", args.pages)?;
     children.start(&Daemon { name: "coordinator", word: "__coordinator", config: &config, logs: &logs })?;
     let address = children.ready().await?;
-    // Started by hand, the coordinator will listen where the parties' configurations look for it.
+    // For a restart by hand, the coordinator must listen on the address in the parties' configurations.
     folder.write_coordinator(&address, args.pages)?;
     let url = format!("https://{address}");
     for party in &folder.parties {
@@ -62,9 +63,9 @@ async fn run_job(args: &DemoArgs, folder: &DemoFolder, children: &mut Children) 
         children.start(&Daemon { name: party, word: "__party", config: &config, logs: &logs })?;
     }
     children.ready().await?;
-    note!("The coordinator listens on {address}; {} parties are attached, each a process of its own.", folder.parties.len());
+    note!("The coordinator listens on {address}; {} parties are attached, each in its own process.", folder.parties.len());
     if args.pages {
-        tell_pages(folder, "Pages to look at meanwhile:");
+        print_pages(folder, "Pages to watch the run:");
     }
     let connection = Connection { coordinator: url.clone(), identity: folder.analyst() };
     let run = async {
@@ -83,20 +84,20 @@ async fn run_job(args: &DemoArgs, folder: &DemoFolder, children: &mut Children) 
     Ok((status, url))
 }
 
-/// Says where the pages are: the daemons have written it into their logs.
-fn tell_pages(folder: &DemoFolder, heading: &str) {
-    let says = |log: &str, key: &str| {
+/// Prints the addresses of the pages, read from the daemons' logs.
+fn print_pages(folder: &DemoFolder, heading: &str) {
+    let print = |log: &str, key: &str| {
         let text = std::fs::read_to_string(folder.logs().join(format!("{log}.log"))).unwrap_or_default();
         let found = text.rsplit_once(&format!("{key} at ")).map(|(_, rest)| rest.lines().next().unwrap_or_default().to_owned());
-        note!("  {log}: {}", found.unwrap_or_else(|| "not told yet; see its log".to_owned()));
+        note!("  {log}: {}", found.unwrap_or_else(|| "not known yet; see its log".to_owned()));
     };
     note!("{heading}");
-    says("coordinator", "dashboard");
-    folder.parties.iter().for_each(|party| says(party, "page"));
+    print("coordinator", "dashboard");
+    folder.parties.iter().for_each(|party| print(party, "page"));
 }
 
-/// Prints the result and what to type next.
-fn tell(args: &DemoArgs, folder: &DemoFolder, status: &JobStatus, url: &str) -> Result<(), Fault> {
+/// Prints the result and the suggested next commands.
+fn show_result(args: &DemoArgs, folder: &DemoFolder, status: &JobStatus, url: &str) -> Result<(), Fault> {
     let truth = truth::coefficients();
     let json = with_truth(&status.result_json, &truth)?;
     files::overwrite(&folder.root.join("result.json"), &format!("{json}\n"))?;

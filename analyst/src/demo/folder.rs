@@ -1,5 +1,5 @@
-//! The demo's folder: certificates, configurations, ledgers, the job. Every path in a configuration is relative to the
-//! configuration's own folder, so the whole may be moved and started again by hand.
+//! The demo's folder: certificates, configurations, ledgers, the job. Every path in a configuration is relative to its
+//! folder, so that the demo can be moved and started again by hand.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use conclave_proto::identity::{PeerIdentity, Role};
 use super::options::{DemoAlgorithm, DemoArgs, Durability};
 use super::shards;
 use super::truth::{
-    ANALYST, COORDINATOR, DATA_BUDGET_FACTOR, ENOUGH_ESS, ENOUGH_RHAT, MOST_DRAWS, OPS_DRAWS, OUTCOME, PREDICTORS,
-    TOTAL_NOISE_SD, WARMUP_SWEEPS, party_name,
+    ANALYST, COORDINATOR, DATA_BUDGET_FACTOR, ENOUGH_ESS, ENOUGH_RHAT, MAX_DRAWS, OPS_DRAWS, OUTCOME, PREDICTORS, TOTAL_NOISE_SD,
+    WARMUP_SWEEPS, party_name,
 };
 
 use crate::ca::{create_ca, create_identity};
 use crate::files;
 
-/// Days until the demo's certificates expire: long enough to come back to it.
+/// Days until the demo's certificates expire: long enough for later use.
 const DAYS: u32 = 365;
-/// The names under which the demo's coordinator is reached.
+/// Host names of the demo's coordinator.
 const HOSTS: [&str; 2] = ["127.0.0.1", "localhost"];
 
 /// The demo's folder.
@@ -32,14 +32,14 @@ pub(super) struct DemoFolder {
 }
 
 impl DemoFolder {
-    /// Makes certificates, shards and the job. The folder must be missing or empty: ledgers are never overwritten.
+    /// Creates certificates, shards and the job. The folder must be missing or empty: ledgers are never overwritten.
     pub(super) fn create(args: &DemoArgs) -> Result<Self, Fault> {
         let root = args.out.clone();
         if !files::is_vacant(&root)? {
             return Err(Fault::new(
                 ErrorCode::InvalidInput,
                 format!(
-                    "{} is not empty, and a demo never overwrites a ledger: remove it, or name another folder with \
+                    "{} is not empty, and a demo never overwrites a ledger: remove it, or choose another folder with \
                      --out",
                     root.display()
                 ),
@@ -72,7 +72,7 @@ impl DemoFolder {
         Ok(())
     }
 
-    /// Writes the coordinator's configuration; `listen` is an address with a port, 0 for one that the kernel chooses; `pages` asks for a
+    /// Writes the coordinator's configuration; `listen` is an address and port (0: chosen by the kernel), `pages` enables the
     /// dashboard.
     pub(super) fn write_coordinator(&self, listen: &str, pages: bool) -> Result<PathBuf, Fault> {
         let path = self.coordinator().join("coordinator.toml");
@@ -84,7 +84,7 @@ impl DemoFolder {
         Ok(path)
     }
 
-    /// Writes a party's configuration and makes its ledger, as `conclave-party init` does.
+    /// Writes a party's configuration and creates its ledger, as `conclave-party init` does.
     pub(super) fn write_party(&self, party: &str, url: &str, args: &DemoArgs) -> Result<PathBuf, Fault> {
         let path = self.party(party).join("party.toml");
         files::write_new(&path, &(party_toml(party, url, args) + &self.secure_toml(party, args)?))?;
@@ -94,7 +94,7 @@ impl DemoFolder {
         Ok(path)
     }
 
-    /// A party's `[secure]`, where the demo's job is masked: the others' keys, pinned.
+    /// Returns a party's `[secure]` section with the pinned keys of the others; empty unless the demo's job is masked.
     fn secure_toml(&self, party: &str, args: &DemoArgs) -> Result<String, Fault> {
         let Some(colluders) = args.colluders() else { return Ok(String::new()) };
         let mut text = format!("\n[secure]\nallow = true\ncolluders_at_least = {colluders}\n\n[secure.pinned]\n");
@@ -128,7 +128,7 @@ impl DemoFolder {
     }
 }
 
-/// The job that the demo runs.
+/// Returns the job file of the demo.
 pub(super) fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
     let quoted = |names: &mut dyn Iterator<Item = &str>| names.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
     let mut columns = format!("{OUTCOME} = {{ binary = true }}\n");
@@ -139,7 +139,8 @@ pub(super) fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
     let noise_sd = TOTAL_NOISE_SD / (parties.len() as f64).sqrt();
     let until = match args.draws {
         None if args.chains > 1 => format!(
-            "until = {{ ess = {ENOUGH_ESS}, rhat = {ENOUGH_RHAT} }}      # enough to look at; left out, it is 400 and 1.01, which takes several times the budget\n"
+            "until = {{ ess = {ENOUGH_ESS}, rhat = {ENOUGH_RHAT} }}      # enough for a demo; the defaults, 400 and 1.01, take \
+             several times the budget\n"
         ),
         _ => String::new(),
     };
@@ -147,10 +148,11 @@ pub(super) fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
         DemoAlgorithm::Penalty => (
             format!("warmup = {WARMUP_SWEEPS}\nproposal = {{ kind = \"guided\", radius = \"auto\" }}\n{until}"),
             format!(
-                "noise_sd = {noise_sd:.4}                        # quieter than \"auto\": fewer rounds use the budget, and the demo is over sooner\n"
+                "noise_sd = {noise_sd:.4}                        # below \"auto\": fewer rounds use the budget, and the demo \
+                 ends sooner\n"
             ),
         ),
-        // Its noise is what its test has room for.
+        // Its noise is set by the capacity of its test.
         DemoAlgorithm::Barker => {
             (format!("warmup = {WARMUP_SWEEPS}\nproposal = {{ kind = \"guided\", radius = \"auto\" }}\n{until}"), String::new())
         }
@@ -159,7 +161,8 @@ pub(super) fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
     };
     let aggregation = args.colluders().map(|colluders| {
         format!(
-            "\n# Answers leave masked and their sum alone is opened: no party's own number is ever seen.\n[aggregation]\nmode = \"secure\"\n\
+            "\n# Answers are masked and only their sum is opened: no single party's number is ever seen.\n[aggregation]\nmode = \
+             \"secure\"\n\
              colluders = {colluders}\n"
         )
     });
@@ -191,14 +194,14 @@ pub(super) fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
         quoted(&mut parties.iter().map(String::as_str)),
         quoted(&mut PREDICTORS.iter().map(|p| p.name)),
         if args.algorithm == DemoAlgorithm::Ops { 1 } else { args.chains },
-        args.draws.unwrap_or(if args.algorithm == DemoAlgorithm::Ops { OPS_DRAWS } else { MOST_DRAWS }),
+        args.draws.unwrap_or(if args.algorithm == DemoAlgorithm::Ops { OPS_DRAWS } else { MAX_DRAWS }),
         args.seed,
         args.epsilon,
         args.delta
     )
 }
 
-/// One party's configuration.
+/// Returns one party's configuration.
 fn party_toml(party: &str, url: &str, args: &DemoArgs) -> String {
     let columns: Vec<String> =
         std::iter::once(OUTCOME).chain(PREDICTORS.iter().map(|p| p.name)).map(|name| format!("\"{name}\"")).collect();
@@ -210,7 +213,7 @@ fn party_toml(party: &str, url: &str, args: &DemoArgs) -> String {
          durability = \"{}\"\n{}\n\
          [data]\n\
          path = \"admissions.csv\"\n\n\
-         # Of the data, over all jobs and for ever.\n\
+         # The budget of the data, over all jobs and for all time.\n\
          [budget]\n\
          epsilon = {:?}\n\
          delta = {:?}\n\n\
@@ -221,8 +224,8 @@ fn party_toml(party: &str, url: &str, args: &DemoArgs) -> String {
          releases = [\"ratio\", \"score\", \"remainder\", \"choice\"]\n\
          max_epsilon_per_job = {:?}\n\
          columns = [{}]\n\
-         # Replies leave at once: this demo's parties share one machine and would wait for one another. How long an answer\n\
-         # takes can then be told from outside; a party of your own leaves this line out, which means \"auto\".\n\
+         # Replies are sent at once: this demo's parties share one machine and would delay one another. The time of an\n\
+         # answer is then visible from outside; for a party of your own, omit this line, which means \"auto\".\n\
          reply_delay_ms = 0\n",
         match args.durability {
             Durability::Strict => "strict",

@@ -1,4 +1,4 @@
-//! `conclave demo`: three data owners, a coordinator and an analyst, as processes of their own on this machine.
+//! `conclave demo`: three data owners, a coordinator and an analyst, each in its own process on this machine.
 
 mod children;
 mod command;

@@ -1,4 +1,4 @@
-//! What the demo leaves behind: its result with the truth beside it, and what to type next.
+//! Output of the demo: its result with the true values, and suggested next commands.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use conclave_proto::v1::JobStatus;
 
 use super::folder::DemoFolder;
 
-/// The result's object with the true coefficients added, every number left exactly as it was written.
+/// Adds the true coefficients to the result's object; every number keeps its original text.
 pub(super) fn with_truth(result_json: &str, truth: &[(&str, f64)]) -> Result<String, Fault> {
     let truth: serde_json::Map<String, serde_json::Value> =
         truth.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
@@ -18,15 +18,15 @@ pub(super) fn with_truth(result_json: &str, truth: &[(&str, f64)]) -> Result<Str
         .ok_or_else(|| Fault::new(ErrorCode::Internal, "the coordinator sent no result"))
 }
 
-/// What to type next: commands that work as they stand.
+/// Returns suggested commands that can be run unchanged.
 pub(super) fn next_steps(folder: &DemoFolder, status: &JobStatus, url: &str) -> String {
     let program = std::env::args_os().next().unwrap_or_else(|| "conclave".into());
     let program = quoted(Path::new(&program));
     let (root, job) = (&folder.root, &status.job);
     let run = |daemon: &str, config: PathBuf| format!("  {} run --config {}\n", command_of(daemon), quoted(&config));
     let mut text = format!(
-        "Everything is in {}: configurations, ledgers, draws, logs.\n\nStart it again by hand, each in a terminal of \
-         its own:\n",
+        "Everything is in {}: configurations, ledgers, draws, logs.\n\nTo start it again by hand, run each in its own \
+         terminal:\n",
         root.display()
     );
     text += &run("coordinator", folder.coordinator().join("coordinator.toml"));
@@ -50,7 +50,7 @@ pub(super) fn next_steps(folder: &DemoFolder, status: &JobStatus, url: &str) -> 
     text
 }
 
-/// The command that is a daemon: its own program where that was built beside this one, else this one's hidden word.
+/// Returns the command of a daemon: its own program if built beside this one, else this program's hidden subcommand.
 fn command_of(daemon: &str) -> String {
     let beside = std::env::current_exe()
         .ok()
@@ -59,7 +59,7 @@ fn command_of(daemon: &str) -> String {
     let program = std::env::args_os().next().map(PathBuf::from);
     match (beside, program) {
         (Some(beside), Some(program)) => {
-            // As this program was named on the command line, so that the line stays short.
+            // Written as this program was on the command line, to keep the command short.
             let name = beside.file_name().map(PathBuf::from).unwrap_or_default();
             quoted(&program.with_file_name(name))
         }
@@ -69,7 +69,7 @@ fn command_of(daemon: &str) -> String {
     }
 }
 
-/// A path as a shell takes it.
+/// Quotes a path for a shell.
 pub(super) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:".contains(c);

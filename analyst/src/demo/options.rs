@@ -1,4 +1,4 @@
-//! The demo's options, and what of them is refused before anything is made.
+//! The demo's options, and the checks made before any file is created.
 
 use std::path::PathBuf;
 
@@ -9,73 +9,74 @@ use conclave_proto::error::{ErrorCode, Fault};
 
 use super::truth::DATA_BUDGET_FACTOR;
 
-/// See it work: three hospitals with made-up records on this machine, one posterior
+/// Try it: three hospitals with simulated records on this machine, one posterior
 ///
-/// Makes records of a known logistic model for every party, a throw-away CA with everyone's certificates, and ledgers;
-/// starts the coordinator and the parties as processes of their own on the loopback interface; runs a job over mutual
-/// TLS; and prints the posterior beside the true coefficients and what each party has spent. Everything stays in --out,
-/// ready to be started again by hand.
+/// Simulates records of a known logistic model for every party; creates a temporary CA with all certificates, and ledgers;
+/// starts the coordinator and the parties as separate processes on the loopback interface; runs a job over mutual TLS; and
+/// prints the posterior beside the true coefficients and the budget that each party has spent. All files stay in --out, from
+/// which the demo can be started again by hand.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DemoArgs {
-    /// Data owners
+    /// Number of data owners
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = parties)]
     pub(super) parties: usize,
-    /// Records of each party
+    /// Records per party
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub(super) rows: u64,
-    /// Markov chains
+    /// Number of Markov chains
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(super) chains: u32,
-    /// Draws per chain, at most: the budget may end the run first. Unless given, chains of ratios end with 50 effective draws, or after 5,000
+    /// Maximum draws per chain; the budget may end the run earlier. By default, ratio chains end with 50 effective draws or after
+    /// 5,000 draws
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) draws: Option<u64>,
-    /// What the job may spend at each party
+    /// Budget of the job at each party
     #[arg(long, default_value_t = 3.0)]
     pub(super) epsilon: f64,
-    /// The delta that goes with it
+    /// Delta of that budget
     #[arg(long, default_value_t = 1e-6)]
     pub(super) delta: f64,
-    /// How the posterior is made: by a Markov chain whose every step the parties answer to, by ratios or by gradients; by a few
-    /// releases once; or as the planner chooses
+    /// Algorithm of the posterior: a Markov chain on the parties' answers at every step (ratios or gradients), inference from a
+    /// few releases, or the planner's choice
     #[arg(long, value_enum, default_value_t = DemoAlgorithm::Penalty)]
     pub(super) algorithm: DemoAlgorithm,
-    /// How the parties' answers are opened: each by itself, or their sum alone, which takes three parties and costs each a part of the price
-    #[arg(long, value_enum, default_value_t = Opening::Local)]
-    pub(super) aggregation: Opening,
-    /// With --aggregation secure: how many of the other parties may work with the coordinator. Unless given, the greater half of them
+    /// Opening of the parties' answers: each separately, or only their sum, which needs three parties and lowers each one's cost
+    #[arg(long, value_enum, default_value_t = Aggregation::Local)]
+    pub(super) aggregation: Aggregation,
+    /// With --aggregation secure: the number of other parties that may collude with the coordinator [default: the larger half]
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) colluders: Option<u32>,
-    /// How parties write their ledgers
+    /// Durability of the parties' ledgers
     #[arg(long, value_enum, default_value_t = Durability::Strict)]
     pub(super) durability: Durability,
-    /// Seed of the records and of the chains; the noise never has one
+    /// Seed of the records and of the chains; the noise is never seeded
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,
-    /// Where everything is left; must be empty or not there
+    /// Output folder; must be empty or missing
     #[arg(long, value_name = "DIR", default_value = "conclave-demo")]
     pub(super) out: PathBuf,
-    /// Serve the coordinator's dashboard and each party's page on this machine, on free ports, say where, and keep them up after the job's end
-    /// until Ctrl-C
+    /// Serve the coordinator's dashboard and each party's page on free ports of this machine, print their addresses, and keep
+    /// them up after the job until Ctrl-C
     #[arg(long)]
     pub(super) pages: bool,
-    /// Print one JSON object on standard output: the result, with the true coefficients under "true"
+    /// Print the result as one JSON object on standard output, with the true coefficients under "true"
     #[arg(long)]
     pub(super) json: bool,
 }
 
-/// The most parties that one demo starts.
+/// Maximum number of parties in a demo.
 const MAX_PARTIES: usize = 100;
 
 fn parties(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|n| (1..=MAX_PARTIES).contains(n)).ok_or_else(|| format!("a demo has 1 to {MAX_PARTIES} parties"))
 }
 
-/// What `algorithm` of the demo's job is.
+/// Algorithm of the demo's job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum DemoAlgorithm {
     /// A Markov chain on noised log likelihood ratios
     Penalty,
-    /// The same, its steps taken by Barker's test
+    /// The same, with steps decided by Barker's test
     Barker,
     /// A few noised vectors, released once
     NoisyStatistics,
@@ -93,12 +94,12 @@ pub(super) enum DemoAlgorithm {
     Sgfs,
     /// One draw of the posterior among public candidates, with --parties 1
     Ops,
-    /// What suits the model
+    /// The planner's choice for the model
     Auto,
 }
 
 impl DemoAlgorithm {
-    /// What the job's `algorithm` says.
+    /// Returns the job's `algorithm`.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Penalty => "penalty",
@@ -116,44 +117,44 @@ impl DemoAlgorithm {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Opening {
+pub(super) enum Aggregation {
     /// Every party's answer is opened
     Local,
-    /// Answers leave masked, and their sum is opened
+    /// Answers are masked, and only their sum is opened
     Secure,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Durability {
-    /// Every answer is on disk before it leaves
+    /// Every answer is written to disk before it is sent
     Strict,
-    /// A block of charge is on disk ahead, answers follow: faster; a crash forfeits the block
+    /// A block of charges is written to disk in advance, answers later: faster, but a crash forfeits the block
     Reserve,
 }
 
 impl DemoArgs {
-    /// How many of the other parties may work with the coordinator, where answers leave masked.
+    /// Returns the number of other parties that may collude with the coordinator, for masked answers.
     pub(super) fn colluders(&self) -> Option<u32> {
         let usual = Secure::usual_colluders(self.parties);
-        (self.aggregation == Opening::Secure).then(|| self.colluders.unwrap_or(usual))
+        (self.aggregation == Aggregation::Secure).then(|| self.colluders.unwrap_or(usual))
     }
 }
 
-/// Everything that can be refused before anything is made.
+/// Checks everything that can be refused before any file is created.
 pub(super) fn check(args: &DemoArgs) -> Result<(), Fault> {
     let input = |message: String| Fault::new(ErrorCode::InvalidInput, message);
     match (args.aggregation, args.colluders, args.parties) {
-        (Opening::Local, Some(_), _) => return Err(input("--colluders is of --aggregation secure".to_owned())),
-        (Opening::Secure, _, parties) if parties < Secure::FEWEST => {
-            return Err(input(format!("--aggregation secure takes {} parties at least: give --parties", Secure::FEWEST)));
+        (Aggregation::Local, Some(_), _) => return Err(input("--colluders requires --aggregation secure".to_owned())),
+        (Aggregation::Secure, _, parties) if parties < Secure::FEWEST => {
+            return Err(input(format!("--aggregation secure needs at least {} parties: raise --parties", Secure::FEWEST)));
         }
-        (Opening::Secure, Some(colluders), parties) if colluders as usize > parties - 2 => {
-            return Err(input(format!("of {parties} parties at most {} others may collude: lower --colluders", parties - 2)));
+        (Aggregation::Secure, Some(colluders), parties) if colluders as usize > parties - 2 => {
+            return Err(input(format!("with {parties} parties, at most {} others may collude: lower --colluders", parties - 2)));
         }
         _ => {}
     }
     if args.algorithm == DemoAlgorithm::Ops && args.parties != 1 {
-        return Err(input("--algorithm ops draws at one owner: give --parties 1".to_owned()));
+        return Err(input("--algorithm ops draws at one owner: use --parties 1".to_owned()));
     }
     for epsilon in [args.epsilon, DATA_BUDGET_FACTOR * args.epsilon] {
         let budget = Budget::new(epsilon, args.delta).map_err(|e| input(e.to_string()))?;

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::truth::{INTERCEPT, OUTCOME, PREDICTORS, Predictor, Values};
 
-/// Writes one party's shard as CSV: `rows` records, a function of the seed and the party's number alone.
+/// Writes one party's shard as CSV: `rows` records, determined by the seed and the party's number.
 pub(super) fn write(path: &Path, rows: u64, seed: u64, party: u64) -> Result<(), Fault> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(party);
@@ -34,7 +34,7 @@ pub(super) fn write(path: &Path, rows: u64, seed: u64, party: u64) -> Result<(),
     save().map_err(|e| Fault::of_file(path, "be written", &e))
 }
 
-/// One record: the outcome and the predictors' values as they stand in the file.
+/// Draws one record: the outcome and the predictors' values as written to the file.
 fn record(rng: &mut ChaCha8Rng) -> (bool, [f64; PREDICTORS.len()]) {
     let values: [f64; PREDICTORS.len()] = std::array::from_fn(|j| PREDICTORS.get(j).map_or(0.0, |p| draw(p, rng)));
     let linear = PREDICTORS.iter().zip(values).map(|(p, value)| p.coefficient * p.column().scale(value)).sum::<f64>() + INTERCEPT;
@@ -46,7 +46,7 @@ fn draw(predictor: &Predictor, rng: &mut ChaCha8Rng) -> f64 {
     let (min, max) = (predictor.min, predictor.max);
     match predictor.values {
         Values::Whole => rng.random_range(min as i64..=max as i64) as f64,
-        // Rounded before the outcome is drawn, so that the file holds the very values that it was drawn from.
+        // Rounded before the outcome is drawn, so that the file holds exactly the values used.
         Values::Uniform => (rng.random_range(min..max) * 100.0).round() / 100.0,
     }
 }

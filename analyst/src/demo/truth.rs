@@ -1,4 +1,4 @@
-//! The model that the demo's records come from, and everything about the demo's design that one may wish to tune.
+//! The model of the demo's records, and the adjustable constants of the demo's design.
 
 use conclave_common::schema::ColumnSpec;
 
@@ -6,7 +6,7 @@ use conclave_common::schema::ColumnSpec;
 pub(super) const OUTCOME: &str = "readmitted";
 
 /// A predictor's column, its public bounds, its true coefficient on the scale of the priors (the column coded to
-/// [-1, 1] by its bounds), and what values it takes.
+/// [-1, 1] by its bounds), and its distribution.
 pub(super) struct Predictor {
     pub(super) name: &'static str,
     pub(super) min: f64,
@@ -15,7 +15,7 @@ pub(super) struct Predictor {
     pub(super) values: Values,
 }
 
-/// How a predictor's values are drawn.
+/// Distribution of a predictor's values.
 pub(super) enum Values {
     /// Each whole number from the predictor's `min` to its `max` is equally likely.
     Whole,
@@ -33,39 +33,40 @@ pub(super) const PREDICTORS: [Predictor; 3] = [
     Predictor { name: "age", min: 20.0, max: 80.0, coefficient: 0.6, values: Values::Uniform },
 ];
 
-/// Effective draws and R-hat with which the demo's chains end: its budget is one of a first look, not of a study.
+/// Effective draws at which the demo's chains end: its budget is for a demonstration, not for a study.
 pub(super) const ENOUGH_ESS: u32 = 50;
+/// R-hat at which the demo's chains end.
 pub(super) const ENOUGH_RHAT: f64 = 1.1;
-/// Draws of a chain, at most, unless they are given.
-pub(super) const MOST_DRAWS: u64 = 5000;
-/// Draws of the demo by `ops`, each of them charged by itself.
+/// Maximum draws per chain, by default.
+pub(super) const MAX_DRAWS: u64 = 5000;
+/// Draws of the demo with `ops`, each charged separately.
 pub(super) const OPS_DRAWS: u64 = 20;
 
 /// Warm-up of the demo's job, in sweeps.
 pub(super) const WARMUP_SWEEPS: u64 = 25;
-/// Noise of all parties together in the demo's job. Below the 1.75 at which a budget buys most: each round costs and tells
-/// more, and so many rounds as half a minute has room for make the most of the budget.
+/// Total noise of all parties in the demo's job. Below the efficient 1.75: each round costs more and is more informative, and the
+/// rounds that fit into half a minute use the budget fully.
 pub(super) const TOTAL_NOISE_SD: f64 = 1.5;
-/// The data's budget is this many times the job's epsilon: about three such jobs.
+/// Ratio of the data's budget to the job's epsilon: enough for about three such jobs.
 pub(super) const DATA_BUDGET_FACTOR: f64 = 2.0;
-/// The analyst.
+/// The analyst's name.
 pub(super) const ANALYST: &str = "alice";
 /// The coordinator's name.
 pub(super) const COORDINATOR: &str = "main";
 
 impl Predictor {
-    /// Its public bounds, as a job declares them.
+    /// Returns the public bounds as a job declares them.
     pub(super) fn column(&self) -> ColumnSpec {
         ColumnSpec::Numeric { min: self.min, max: self.max }
     }
 }
 
-/// The true value of every parameter, by name, in the model's order.
+/// Returns the true value of every parameter, by name, in the model's order.
 pub(super) fn coefficients() -> Vec<(&'static str, f64)> {
     std::iter::once(("intercept", INTERCEPT)).chain(PREDICTORS.iter().map(|p| (p.name, p.coefficient))).collect()
 }
 
-/// The name of the party of this number: hospital-a, …, hospital-z, hospital-aa, …
+/// Returns the name of a party by its number: hospital-a, …, hospital-z, hospital-aa, …
 pub(super) fn party_name(index: usize) -> String {
     let mut letters = Vec::new();
     let mut rest = index + 1;

@@ -1,4 +1,4 @@
-//! `conclave draws`: what it asks for, and the formats it writes.
+//! `conclave draws`: its options, and the output formats.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,9 +17,10 @@ use crate::table::thousands;
 
 /// Fetch a job's draws
 ///
-/// zarr: a Zarr v3 store in ArviZ's layout, for xarray.open_datatree: a folder, or one file where --out ends in .zip. csv: a folder of CmdStan files, one per chain, for
-/// cmdstanpy.from_csv and arviz.from_cmdstan. parquet: one table with a row per chain and draw. All are on the scale of the
-/// priors, the kept draws also in the data's own units, and hold the warm-up apart. A job that still runs gives the draws made so far.
+/// zarr: a Zarr v3 store in ArviZ's layout, for xarray.open_datatree: a folder, or one file if --out ends in .zip. csv: a folder
+/// of CmdStan files, one per chain, for cmdstanpy.from_csv and arviz.from_cmdstan. parquet: one table with a row per chain and
+/// draw. All are on the scale of the priors, the kept draws also in the data's units, with the warm-up in a separate group. A
+/// running job yields the draws made so far.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  conclave draws JOB --format zarr --out draws.zarr\n  conclave draws JOB --format csv --out \
@@ -29,10 +30,10 @@ pub(crate) struct DrawsArgs {
     /// The job's id, as `conclave jobs` shows it
     #[arg(value_name = "JOB")]
     job: String,
-    /// The format
+    /// Output format
     #[arg(long, value_enum)]
     format: Format,
-    /// Where to put it; must not be there yet
+    /// Output path; must not exist
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
     #[command(flatten)]
@@ -51,16 +52,16 @@ enum Format {
 
 pub(crate) async fn run(args: DrawsArgs) -> Result<ExitCode, Fault> {
     let one_file = args.format == Format::Zarr && args.out.extension().is_some_and(|extension| extension == "zip");
-    let taken = match args.format {
+    let exists = match args.format {
         Format::Parquet => args.out.exists(),
         Format::Zarr if one_file => args.out.exists(),
         Format::Zarr | Format::Csv => !files::is_vacant(&args.out)?,
     };
-    if taken {
-        return Err(input(format!("{} is there already: name a place that is not taken", args.out.display())));
+    if exists {
+        return Err(input(format!("{} already exists: choose another path", args.out.display())));
     }
     let mut client = args.connection.open().await?;
-    // Under another name until it is whole, so that half a store is never taken for one.
+    // Written under another name first, so that an incomplete store is never mistaken for a complete one.
     let partial = partial_name(&args.out);
     let fetched = fetch(&mut client, &args.job, &partial).await?;
     let (count, bytes) = match args.format {
@@ -85,7 +86,7 @@ pub(crate) async fn run(args: DrawsArgs) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a fetched store in another format and removes it.
+/// Writes a fetched store in another format and removes the store.
 fn converted(store: &Path, write: impl Fn(&Draws) -> Result<(u64, u64), Fault>) -> Result<(u64, u64), Fault> {
     let written = Draws::read(store).and_then(|draws| write(&draws));
     std::fs::remove_dir_all(store).map_err(|e| Fault::of_file(store, "be removed", &e))?;

@@ -1,4 +1,4 @@
-//! A job's store of draws, fetched file by file.
+//! Fetches a job's store of draws file by file.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,12 +11,12 @@ use tonic::transport::Channel;
 
 use crate::files;
 
-/// Fetches a job's store of draws into a folder of that name; gives the number of its files and their bytes.
+/// Fetches a job's store of draws into a folder; returns the number of files and of bytes.
 pub(crate) async fn fetch(client: &mut JobsClient<Channel>, job: &str, folder: &Path) -> Result<(u64, u64), Fault> {
     let fault = |status: tonic::Status| from_status(&status);
     let mut chunks = client.draws(JobRequest { job: job.to_owned() }).await.map_err(fault)?.into_inner();
     if !files::is_vacant(folder)? {
-        return Err(input(format!("{} is left from a fetch that broke off: remove it and try again", folder.display())));
+        return Err(input(format!("{} is left over from an interrupted fetch: remove it and try again", folder.display())));
     }
     let mut store = FetchedStore::new(folder)?;
     while let Some(chunk) = chunks.message().await.map_err(fault)? {
@@ -25,14 +25,14 @@ pub(crate) async fn fetch(client: &mut JobsClient<Channel>, job: &str, folder: &
     store.finish()
 }
 
-/// The name beside `out` of what is not whole yet.
+/// Returns the name beside `out` for an incomplete store.
 pub(crate) fn partial_name(out: &Path) -> PathBuf {
     let mut name = out.components().as_path().as_os_str().to_owned();
     name.push(".partial");
     PathBuf::from(name)
 }
 
-/// Files arriving one after the other, each in one or more chunks.
+/// Files received in sequence, each in one or more chunks.
 struct FetchedStore {
     root: PathBuf,
     open: Option<(String, File)>,
@@ -49,7 +49,7 @@ impl FetchedStore {
     fn accept(&mut self, chunk: FileChunk) -> Result<(), Fault> {
         let (name, mut file) = match self.open.take() {
             Some((name, file)) if name == chunk.path => (name, file),
-            Some((name, _)) => return Err(broken(&format!("the file {name} broke off"))),
+            Some((name, _)) => return Err(broken(&format!("the file {name} is incomplete"))),
             None => {
                 let path = self.root.join(relative(&chunk.path)?);
                 if let Some(folder) = path.parent() {
@@ -70,14 +70,14 @@ impl FetchedStore {
 
     fn finish(self) -> Result<(u64, u64), Fault> {
         match self.open {
-            Some((name, _)) => Err(broken(&format!("the file {name} broke off"))),
+            Some((name, _)) => Err(broken(&format!("the file {name} is incomplete"))),
             None if self.files == 0 => Err(Fault::new(ErrorCode::NotFound, "the job has no draws yet")),
             None => Ok((self.files, self.bytes)),
         }
     }
 }
 
-/// A path that stays inside the store. The coordinator is not trusted with the rest of this machine.
+/// Checks that a path stays inside the store. The coordinator is not trusted with the rest of this machine.
 fn relative(path: &str) -> Result<&Path, Fault> {
     let relative = Path::new(path);
     let plain = relative.components().all(|part| matches!(part, Component::Normal(_)));

@@ -1,4 +1,4 @@
-//! `conclave draws`: a job's draws, fetched to this machine.
+//! `conclave draws`: fetches a job's draws to this machine.
 
 mod command;
 mod fetch;

@@ -1,4 +1,4 @@
-//! How the chains of a job that is followed mix, in characters.
+//! Mixing of a followed job's chains as a text table.
 
 use conclave_common::job::RHAT;
 use conclave_inference::diagnostics::worst_mixing;
@@ -9,16 +9,17 @@ use console::{Alignment, pad_str};
 
 use crate::table::thousands;
 
-/// Columns of a parameter's name, and of all that stands before the traces, blanks between them included.
+/// Width of a parameter's name.
 const NAME: usize = 14;
+/// Width of all columns before the traces, spaces included.
 const NUMBERS: usize = NAME + 38;
-/// The least columns that a trace is legible in, and the most that it has draws for.
+/// Minimum width of a legible trace, and the number of draws available.
 const TRACE: (usize, usize) = (6, 64);
 
-/// A table of at most `most` parameters, in a terminal of `width` columns: for each its mean, standard deviation, R-hat, ESS, and the
-/// trace of every chain for which there is room, all on one scale. Nothing where there is room or something to say for less than one.
+/// Formats a table of at most `most` lines for a terminal of `width` columns: each parameter's mean, standard deviation, R-hat,
+/// ESS, and as many chains' traces as fit, on one scale. Empty if no row fits.
 pub(super) fn table(reply: &TracesReply, width: usize, most: usize) -> Vec<String> {
-    // A line for the header, and one for what is left out.
+    // One line for the header, and one for the omitted parameters.
     let left_out = |shown: usize| reply.parameters as usize > shown;
     let shown = reply.traces.len().min(most.saturating_sub(1));
     let shown = if left_out(shown) { shown.min(most.saturating_sub(2)) } else { shown };
@@ -44,9 +45,9 @@ pub(super) fn table(reply: &TracesReply, width: usize, most: usize) -> Vec<Strin
     lines
 }
 
-/// How many of the chains' traces there is room for, and the columns of each.
+/// Returns the number of traces that fit, and the width of each.
 fn room(width: usize, chains: usize) -> (usize, usize) {
-    // A blank after each: the last column of a terminal stays empty.
+    // A space after each: the last column of a terminal stays empty.
     let room = width.saturating_sub(NUMBERS);
     let chains = chains.min(room / (TRACE.0 + 1));
     (chains, (room / chains.max(1)).saturating_sub(1).min(TRACE.1))
@@ -76,7 +77,7 @@ fn thinned(draws: &[f32], most: usize) -> Vec<f64> {
     evenly(&draws.iter().map(|draw| f64::from(*draw)).collect::<Vec<_>>(), most)
 }
 
-/// "0.31 ± 0.12", to two digits of the standard deviation, and to the unit where that is larger.
+/// Formats "0.31 ± 0.12", to two digits of the standard deviation, and to the unit if that is larger.
 fn mean_and_sd(mean: f64, sd: f64) -> String {
     if !mean.is_finite() || !sd.is_finite() {
         return "-".to_owned();
@@ -84,7 +85,7 @@ fn mean_and_sd(mean: f64, sd: f64) -> String {
     let digits = (1.0 - if sd > 0.0 { sd.log10().floor() } else { 0.0 }).max(0.0);
     match digits {
         0.0..=6.0 if mean.abs().max(sd) < 1e6 => format!("{mean:.0$} ± {sd:.0$}", digits as usize),
-        // As many digits as it takes to tell the mean to a tenth of the standard deviation.
+        // Enough digits to show the mean to a tenth of the standard deviation.
         _ => {
             let digits = if sd > 0.0 { (mean.abs() / sd).log10().ceil().clamp(0.0, 6.0) as usize + 1 } else { 1 };
             format!("{mean:.digits$e} ± {sd:.1e}")
@@ -92,7 +93,7 @@ fn mean_and_sd(mean: f64, sd: f64) -> String {
     }
 }
 
-/// "worst R-hat 1.034 (age), least ESS 41 (bmi)"; `None` before either is known.
+/// Formats "worst R-hat 1.034 (age), least ESS 41 (bmi)"; `None` before either is known.
 pub(super) fn worst(reply: &TracesReply) -> Option<String> {
     let named = |figure: &ParameterFigure, value: String| format!("{value} ({})", plain_name(&figure.parameter));
     let rhat = reply.rhat.as_ref().map(|figure| format!("worst R-hat {}", named(figure, in_digits(figure.value))));

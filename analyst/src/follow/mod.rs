@@ -1,4 +1,4 @@
-//! Following a job to its end: the stream of statuses, the progress shown, the broken connection survived.
+//! Follows a job to its end: reads the stream of statuses, shows progress, and reconnects after a broken connection.
 
 mod chain_table;
 mod pace;

@@ -1,4 +1,4 @@
-//! What a job's statuses tell of its pace and its cost.
+//! Pace and cost of a job, estimated from its statuses.
 
 use std::time::Instant;
 
@@ -8,28 +8,29 @@ use conclave_pages::text::duration;
 use conclave_privacy::accounting::gaussian_dp;
 use conclave_proto::v1::JobStatus;
 
-/// How far back the pace looks, in seconds.
+/// Window of the pace, in seconds.
 const WINDOW: f64 = 30.0;
 /// Values of a sparkline, one every [`SPACING`] seconds.
 pub(super) const HISTORY: usize = 24;
 const SPACING: f64 = 2.0;
 
-/// What is remembered of a job that is watched.
+/// History of a followed job.
 pub(super) struct RunHistory {
     begun: Instant,
     pace: Pace,
-    /// The job's delta, where its file could be had: without it epsilon can't be projected.
+    /// The job's delta, if its file is available: without it epsilon can't be projected.
     delta: Option<f64>,
     limits: Vec<f64>,
     forecast: Option<Forecast>,
     sampled: f64,
-    /// Rounds a second, and acceptance rates.
+    /// Rounds per second.
     pub(super) rates: Vec<f64>,
+    /// Acceptance rates.
     pub(super) accepted: Vec<f64>,
 }
 
 impl RunHistory {
-    /// The history of a job of which nothing is known; `source` is its file.
+    /// Returns an empty history; `source` is the job's file.
     pub(super) fn new(source: Option<&str>) -> Self {
         let delta = source.and_then(|text| JobSpec::parse(text).ok()).map(|spec| spec.privacy.budget.delta);
         Self {
@@ -44,12 +45,12 @@ impl RunHistory {
         }
     }
 
-    /// Takes a status.
-    pub(super) fn see(&mut self, status: &JobStatus) {
-        self.see_at(status, self.begun.elapsed().as_secs_f64());
+    /// Adds a status.
+    pub(super) fn observe(&mut self, status: &JobStatus) {
+        self.observe_at(status, self.begun.elapsed().as_secs_f64());
     }
 
-    fn see_at(&mut self, status: &JobStatus, at: f64) {
+    fn observe_at(&mut self, status: &JobStatus, at: f64) {
         let mu_squared =
             |epsilon: f64| self.delta.filter(|_| epsilon > 0.0).map_or(0.0, |delta| gaussian_dp::mu(epsilon, delta).powi(2));
         let spent = status.parties.iter().map(|party| mu_squared(party.epsilon_spent)).collect();
@@ -68,8 +69,8 @@ impl RunHistory {
         }
     }
 
-    /// ", 53 rounds/s, about 3 min 20 s left (the budget of hospital-a ends it)"; nothing of what is not known.
-    pub(super) fn words(&self, status: &JobStatus) -> String {
+    /// Formats ", 53 rounds/s, about 3 min 20 s left (the budget of hospital-a ends it)"; unknown figures are omitted.
+    pub(super) fn pace_text(&self, status: &JobStatus) -> String {
         let mut text = String::new();
         if let Some(rate) = self.pace.rounds_per_second() {
             text += &if rate < 10.0 { format!(", {rate:.1} rounds/s") } else { format!(", {rate:.0} rounds/s") };
@@ -83,7 +84,7 @@ impl RunHistory {
         text
     }
 
-    /// Epsilon that a party will have spent at the end, where that can be told.
+    /// Returns the epsilon that a party will have spent at the end, if it can be projected.
     pub(super) fn epsilon_at_end(&self, party: usize) -> Option<f64> {
         let delta = self.delta?;
         self.forecast.as_ref()?.epsilon_at_end(party, |mu| gaussian_dp::epsilon(mu, delta))
@@ -97,7 +98,7 @@ fn remember(history: &mut Vec<f64>, value: f64) {
     history.push(value);
 }
 
-/// The numbers of the parties whose budgets are nearest to their ends, at most `most`, in the job's order.
+/// Returns the indices of the parties with the largest spent share of their budgets, at most `most`, in the job's order.
 pub(super) fn most_spent(status: &JobStatus, most: usize) -> Vec<usize> {
     let share = |index: &usize| status.parties.get(*index).map_or(0.0, |party| party.epsilon_spent / party.epsilon_budget);
     let mut order: Vec<usize> = (0..status.parties.len()).collect();
@@ -140,10 +141,10 @@ mod tests {
     #[test]
     fn time_and_cost_are_projected() {
         let mut history = RunHistory::new(Some(JOB));
-        assert_eq!(history.words(&status(0, 0.0)), "");
-        (0..=20).for_each(|second| history.see_at(&status(second, 0.005), f64::from(second)));
+        assert_eq!(history.pace_text(&status(0, 0.0)), "");
+        (0..=20).for_each(|second| history.observe_at(&status(second, 0.005), f64::from(second)));
         let now = status(20, 0.005);
-        assert_eq!(history.words(&now), ", 20 rounds/s, about 1 min 20 s left");
+        assert_eq!(history.pace_text(&now), ", 20 rounds/s, about 1 min 20 s left");
         // Half of the budget in mu squared at the end.
         let half = gaussian_dp::epsilon((gaussian_dp::mu(3.0, 1e-6).powi(2) / 2.0).sqrt(), 1e-6);
         assert!(
@@ -153,21 +154,21 @@ mod tests {
         );
         let (rates, accepted) = (history.rates.len(), history.accepted.len());
         assert!(rates == accepted && (9..=11).contains(&rates), "{rates}");
-        // A pause ends the forecast, and so does a budget the run.
-        history.see_at(&JobStatus { state: "paused".to_owned(), ..now }, 21.0);
-        assert_eq!((history.epsilon_at_end(0), history.words(&status(20, 0.005))), (None, String::new()));
+        // A pause ends the forecast; an exhausted budget ends the run.
+        history.observe_at(&JobStatus { state: "paused".to_owned(), ..now }, 21.0);
+        assert_eq!((history.epsilon_at_end(0), history.pace_text(&status(20, 0.005))), (None, String::new()));
         let mut history = RunHistory::new(Some(JOB));
-        (0..=20).for_each(|second| history.see_at(&status(second, 0.02), f64::from(second)));
-        assert_eq!(history.words(&status(20, 0.02)), ", 20 rounds/s, about 30 s left (the budget of a ends it)");
+        (0..=20).for_each(|second| history.observe_at(&status(second, 0.02), f64::from(second)));
+        assert_eq!(history.pace_text(&status(20, 0.02)), ", 20 rounds/s, about 30 s left (the budget of a ends it)");
         assert_eq!(most_spent(&status(20, 0.02), 1), [0]);
     }
 
     #[test]
     fn without_the_job_file_the_draws_are_counted() {
         let mut history = RunHistory::new(None);
-        (0..=20).for_each(|second| history.see_at(&status(second, 0.02), f64::from(second)));
+        (0..=20).for_each(|second| history.observe_at(&status(second, 0.02), f64::from(second)));
         assert_eq!(
-            (history.words(&status(20, 0.02)), history.epsilon_at_end(0)),
+            (history.pace_text(&status(20, 0.02)), history.epsilon_at_end(0)),
             (", 20 rounds/s, about 1 min 20 s left".to_owned(), None)
         );
     }

@@ -1,4 +1,4 @@
-//! What is shown of a job that is followed: bars on a terminal, plain lines elsewhere.
+//! Progress of a followed job: bars on a terminal, plain lines elsewhere.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant, SystemTime};
@@ -12,37 +12,37 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use super::chain_table;
 use super::pace::{HISTORY, RunHistory, most_spent};
-use super::text::{describe, heading, unsaid};
+use super::text::{describe, heading, new_warnings};
 use crate::output::note;
 
-/// Without a terminal, a line is printed this often while nothing changes but the counts.
+/// Interval between printed lines without a terminal while only the counts change.
 const LINE_EVERY: Duration = Duration::from_secs(5);
-/// Parties that have a bar of their own.
+/// Number of parties with a bar.
 const BARS: usize = 8;
 
 /// Bars on a terminal, plain lines elsewhere.
 pub(super) struct Screen {
     terminal: Option<Terminal>,
     last_line: Option<(Instant, String)>,
-    /// Warnings said already.
+    /// Warnings already printed.
     warned: Vec<String>,
     history: RunHistory,
     traces: TracesReply,
 }
 
 impl Screen {
-    /// The screen of a job; `source` is its file, where it could be had.
+    /// Creates the screen of a job; `source` is its file, if available.
     pub(super) fn new(source: Option<&str>) -> Self {
-        // One that can't move its cursor gets lines.
+        // A terminal without cursor control is treated as none.
         let terminal = std::io::stderr().is_terminal().then(Terminal::new).filter(|terminal| !terminal.bars.is_hidden());
         Self { terminal, last_line: None, warned: Vec::new(), history: RunHistory::new(source), traces: TracesReply::default() }
     }
 
     /// Shows a status.
     pub(super) fn show(&mut self, status: &JobStatus) {
-        self.history.see(status);
+        self.history.observe(status);
         let text = one_line(&describe(status, SystemTime::now()));
-        for warning in unsaid(&mut self.warned, &status.warnings) {
+        for warning in new_warnings(&mut self.warned, &status.warnings) {
             self.say(&format!("Warning: {warning}"));
         }
         if let Some(terminal) = &mut self.terminal {
@@ -56,15 +56,15 @@ impl Screen {
             Some((when, last)) => *last != key || when.elapsed() >= LINE_EVERY,
         };
         if due {
-            let pace = self.history.words(status);
+            let pace = self.history.pace_text(status);
             let mixing = chain_table::worst(&self.traces).filter(|_| !self.traces.warmup);
             let mixing = mixing.map(|worst| format!("; {worst}")).unwrap_or_default();
-            note!("{}: {text}{pace}{}{mixing}", heading(status), most_in_words(status, &self.history));
+            note!("{}: {text}{pace}{}{mixing}", heading(status), largest_spending(status, &self.history));
             self.last_line = Some((Instant::now(), key));
         }
     }
 
-    /// Takes how the chains stand: shown from now on.
+    /// Updates the chains' traces, shown from now on.
     pub(super) fn trace(&mut self, traces: TracesReply) {
         if let Some(terminal) = &mut self.terminal {
             terminal.trace(&traces);
@@ -72,7 +72,7 @@ impl Screen {
         self.traces = traces;
     }
 
-    /// Prints a line that stays.
+    /// Prints a permanent line.
     pub(super) fn say(&self, text: &str) {
         match &self.terminal {
             Some(terminal) => terminal.main.println(lines(text)),
@@ -80,7 +80,7 @@ impl Screen {
         }
     }
 
-    /// Takes the bars away.
+    /// Removes the bars.
     pub(super) fn finish(&self) {
         if let Some(terminal) = &self.terminal {
             terminal.finish();
@@ -89,14 +89,14 @@ impl Screen {
 }
 
 impl Drop for Screen {
-    // A watch that is broken off by Ctrl-C leaves a clean line too.
+    // A watch interrupted by Ctrl-C leaves a clean line too.
     fn drop(&mut self) {
         self.finish();
     }
 }
 
-/// "; epsilon 1.2000 of 3 at hospital-a, 2.9000 expected at the end", of the party whose budget is nearest to its end.
-fn most_in_words(status: &JobStatus, history: &RunHistory) -> String {
+/// Formats "; epsilon 1.2000 of 3 at hospital-a, 2.9000 expected at the end" for the party nearest to its budget's end.
+fn largest_spending(status: &JobStatus, history: &RunHistory) -> String {
     let nearest = most_spent(status, 1).first().and_then(|index| Some((*index, status.parties.get(*index)?)));
     let spent = nearest.filter(|(_, party)| party.epsilon_spent > 0.0);
     spent
@@ -104,14 +104,14 @@ fn most_in_words(status: &JobStatus, history: &RunHistory) -> String {
         .unwrap_or_default()
 }
 
-/// "epsilon 1.2000 of 3 (40%), 2.9000 expected at the end".
+/// Formats "epsilon 1.2000 of 3 (40%), 2.9000 expected at the end".
 fn budget(party: &PartyStatus, projected: Option<f64>) -> String {
     let share = percent(party.epsilon_spent / party.epsilon_budget);
     let at_end = projected.map(|epsilon| format!(", {} expected at the end", number(epsilon))).unwrap_or_default();
     format!("epsilon {} of {} ({share}){at_end}", number(party.epsilon_spent), party.epsilon_budget)
 }
 
-/// From the top: who is waited for, how far the job is, the parties' budgets, how it went of late, how the chains mix.
+/// From the top: the awaited parties, progress, the parties' budgets, recent pace, and mixing of the chains.
 struct Terminal {
     bars: MultiProgress,
     waiting: ProgressBar,
@@ -123,7 +123,7 @@ struct Terminal {
     chains: Vec<ProgressBar>,
 }
 
-/// Steps of a budget's bar.
+/// Resolution of a budget's bar.
 const STEPS: f64 = 1000.0;
 
 impl Terminal {
@@ -131,7 +131,7 @@ impl Terminal {
         let bars = MultiProgress::new();
         let line = |template: &str| {
             let bar = bars.add(ProgressBar::new(1));
-            // Templates are constants that are known to parse; a plain bar would do as well.
+            // Templates are constants known to parse; a plain bar would serve as well.
             if let Ok(style) = ProgressStyle::with_template(template) {
                 bar.set_style(style.progress_chars("=> "));
             }
@@ -165,15 +165,15 @@ impl Terminal {
         let rest = status.parties.len() - shown.len();
         self.others.set_message(if rest > 0 { format!("{rest} other parties have spent less") } else { String::new() });
         let line = |name: &str, values: &[f64]| format!("{name} {}", spark_text(values, HISTORY));
-        self.pace.set_message(history.words(status).trim_start_matches(", ").to_owned());
+        self.pace.set_message(history.pace_text(status).trim_start_matches(", ").to_owned());
         let late = format!("{}   {}", line("rounds/s", &history.rates), line("accepted", &history.accepted));
         self.history.set_message(if history.rates.len() > 1 { late } else { String::new() });
     }
 
-    /// The chains, on the lines that are left below everything else.
+    /// Shows the chains on the lines remaining below everything else.
     fn trace(&mut self, traces: &TracesReply) {
         let (height, width) = Term::stderr().size();
-        // The five lines that are always there, and the last one, where the cursor is.
+        // The five permanent lines, and the last one, which holds the cursor.
         let left = usize::from(height).saturating_sub(self.parties.len() + 6);
         let table = chain_table::table(traces, usize::from(width), left);
         while self.chains.len() > table.len() {
@@ -222,8 +222,8 @@ mod tests {
             PartyStatus { name: "a\u{1b}[2J".to_owned(), epsilon_spent: 1.2, epsilon_budget: 3.0, ..PartyStatus::default() };
         assert_eq!(budget(&party, Some(2.9)), "epsilon 1.2000 of 3 (40%), 2.9000 expected at the end");
         let status = JobStatus { parties: vec![PartyStatus::default(), party], ..JobStatus::default() };
-        assert_eq!(most_in_words(&status, &RunHistory::new(None)), "; epsilon 1.2000 of 3 (40%) at a [2J");
-        assert_eq!(most_in_words(&JobStatus::default(), &RunHistory::new(None)), "");
+        assert_eq!(largest_spending(&status, &RunHistory::new(None)), "; epsilon 1.2000 of 3 (40%) at a [2J");
+        assert_eq!(largest_spending(&JobStatus::default(), &RunHistory::new(None)), "");
     }
 
     #[test]

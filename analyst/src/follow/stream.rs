@@ -1,4 +1,4 @@
-//! The stream of a job's statuses, followed to its end however often the connection breaks.
+//! Follows the stream of a job's statuses to its end, across broken connections.
 
 use std::time::{Duration, Instant};
 
@@ -12,22 +12,22 @@ use tonic::transport::Channel;
 
 use super::screen::Screen;
 
-/// A coordinator that does not come back within this time ends the watching, not the job.
+/// Time without a connection after which watching ends; the job continues.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Pause before the watch is asked for again.
+/// Pause before reconnecting.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// How often the chains are asked for while a job runs.
-const LOOK: Duration = Duration::from_secs(2);
+/// Interval between requests for the chains of a running job.
+const POLL_EVERY: Duration = Duration::from_secs(2);
 
-/// Whether a job in this state will not change any more.
+/// Returns true if a job in this state will not change any more.
 pub(crate) fn has_ended(state: &str) -> bool {
     matches!(state, "finished" | "cancelled" | "failed")
 }
 
-/// Follows a job until it has ended and gives its last status. Progress goes to standard error.
+/// Follows a job until it has ended and returns its last status. Progress is printed on standard error.
 pub(crate) async fn follow(client: &mut JobsClient<Channel>, job: &str) -> Result<JobStatus, Fault> {
-    // Budgets can be projected only with the job's delta; a coordinator that can't tell it is no reason not to watch.
+    // Budgets can be projected only with the job's delta; the job is followed without it if the request fails.
     let source = client.source(JobRequest { job: job.to_owned() }).await.ok().map(|reply| reply.into_inner().spec_toml);
     let mut screen = Screen::new(source.as_deref());
     let mut lost_since: Option<Instant> = None;
@@ -37,7 +37,7 @@ pub(crate) async fn follow(client: &mut JobsClient<Channel>, job: &str) -> Resul
                 screen.finish();
                 return Ok(status);
             }
-            // A stream that ends before the job does: the coordinator is going down.
+            // The stream ended before the job: the coordinator is shutting down.
             Ok(None) => Fault::new(ErrorCode::Unreachable, "the coordinator closed the connection"),
             Err(fault) => fault,
         };
@@ -46,7 +46,7 @@ pub(crate) async fn follow(client: &mut JobsClient<Channel>, job: &str) -> Resul
             return Err(fault);
         }
         let since = *lost_since.get_or_insert_with(|| {
-            screen.say(&format!("{fault}; the job does not need us, trying again"));
+            screen.say(&format!("{fault}; the job continues without this watch; reconnecting"));
             Instant::now()
         });
         if since.elapsed() > PATIENCE {
@@ -54,8 +54,7 @@ pub(crate) async fn follow(client: &mut JobsClient<Channel>, job: &str) -> Resul
             return Err(Fault::new(
                 ErrorCode::Unreachable,
                 format!(
-                    "the coordinator has been unreachable for {} s. The job goes on when it is back: \
-                     `conclave watch {job}`",
+                    "the coordinator has been unreachable for {} s. The job continues once it is back: `conclave watch {job}`",
                     PATIENCE.as_secs()
                 ),
             ));
@@ -73,59 +72,59 @@ async fn watch_once(
     let request = JobRequest { job: job.to_owned() };
     let fault = |status: tonic::Status| from_status(&status);
     let mut stream = client.watch(request).await.map_err(fault)?.into_inner();
-    let mut looks = Looks::new(client.clone(), job);
+    let mut poller = TracePoller::new(client.clone(), job);
     loop {
         tokio::select! {
             status = stream.message() => {
                 let Some(status) = status.map_err(fault)? else { return Ok(None) };
                 *lost_since = None;
-                looks.running = status.state == "running";
+                poller.running = status.state == "running";
                 screen.show(&status);
                 if has_ended(&status.state) {
                     return Ok(Some(status));
                 }
             }
-            traces = looks.next() => screen.trace(traces),
+            traces = poller.next() => screen.trace(traces),
         }
     }
 }
 
-/// Asks how the chains stand, again and again while they run. A coordinator that can't tell is followed without.
-struct Looks {
+/// Polls the chains' traces while they run. Without a coordinator that supports it, the job is followed without traces.
+struct TracePoller {
     client: JobsClient<Channel>,
     job: String,
     running: bool,
-    known: bool,
+    supported: bool,
     due: Interval,
-    /// The question that is on its way, if one is.
-    asked: JoinSet<Result<TracesReply, tonic::Status>>,
+    /// The pending request, if any.
+    pending: JoinSet<Result<TracesReply, tonic::Status>>,
 }
 
-impl Looks {
+impl TracePoller {
     fn new(client: JobsClient<Channel>, job: &str) -> Self {
-        let mut due = tokio::time::interval(LOOK);
+        let mut due = tokio::time::interval(POLL_EVERY);
         due.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { client, job: job.to_owned(), running: false, known: true, due, asked: JoinSet::new() }
+        Self { client, job: job.to_owned(), running: false, supported: true, due, pending: JoinSet::new() }
     }
 
-    /// The next answer. Nothing is lost where this is dropped and called again.
+    /// Returns the next answer. Cancel-safe: dropping and calling it again loses nothing.
     async fn next(&mut self) -> TracesReply {
         loop {
-            if let Some(answer) = self.asked.join_next().await {
+            if let Some(answer) = self.pending.join_next().await {
                 match answer {
                     Ok(Ok(traces)) => return traces,
-                    Ok(Err(status)) if status.code() == Code::Unimplemented => self.known = false,
-                    // The stream of statuses tells what matters of a connection that broke.
+                    Ok(Err(status)) if status.code() == Code::Unimplemented => self.supported = false,
+                    // A broken connection is reported by the stream of statuses.
                     _ => {}
                 }
             }
-            if !self.known || !self.running {
-                // Called again when the next status has come.
+            if !self.supported || !self.running {
+                // Called again after the next status.
                 std::future::pending::<()>().await;
             }
             self.due.tick().await;
             let (mut client, request) = (self.client.clone(), TracesRequest { job: self.job.clone() });
-            self.asked.spawn(async move { client.traces(request).await.map(tonic::Response::into_inner) });
+            self.pending.spawn(async move { client.traces(request).await.map(tonic::Response::into_inner) });
         }
     }
 }

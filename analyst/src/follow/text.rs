@@ -1,4 +1,4 @@
-//! What there is to say about a job that is followed.
+//! Texts about a followed job.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -7,14 +7,14 @@ use conclave_proto::v1::JobStatus;
 
 use crate::table::thousands;
 
-/// Warnings that have not been said, each once, on one line.
-pub(super) fn unsaid(said: &mut Vec<String>, warnings: &[String]) -> Vec<String> {
-    let fresh: Vec<String> = warnings.iter().filter(|warning| !said.contains(warning)).cloned().collect();
-    said.extend_from_slice(&fresh);
+/// Returns the warnings not printed before, each once, on one line.
+pub(super) fn new_warnings(printed: &mut Vec<String>, warnings: &[String]) -> Vec<String> {
+    let fresh: Vec<String> = warnings.iter().filter(|warning| !printed.contains(warning)).cloned().collect();
+    printed.extend_from_slice(&fresh);
     fresh.iter().map(|warning| one_line(warning)).collect()
 }
 
-/// The one word for where the job is; the coordinator's.
+/// Returns the coordinator's word for the job's phase or state.
 pub(super) fn heading(status: &JobStatus) -> &str {
     match (status.state.as_str(), status.phase.as_str()) {
         ("running", "") => "running",
@@ -23,7 +23,7 @@ pub(super) fn heading(status: &JobStatus) -> &str {
     }
 }
 
-/// What there is to say about a job that goes on.
+/// Describes the progress of a job that has not ended.
 pub(super) fn describe(status: &JobStatus, now: SystemTime) -> String {
     let undecided = &status.awaiting_consent;
     if !undecided.is_empty() && status.waiting_for.iter().all(|party| undecided.contains(party)) {
@@ -34,7 +34,7 @@ pub(super) fn describe(status: &JobStatus, now: SystemTime) -> String {
     }
     if !status.waiting_for.is_empty() {
         return format!(
-            "waiting for {}{}{}; the chain goes on by itself when {} back",
+            "waiting for {}{}{}; the chain continues by itself when {} back",
             status.waiting_for.join(", "),
             waiting_since(status.waiting_since_unix_ms, now),
             waiting_reason(&status.waiting_reason),
@@ -46,7 +46,7 @@ pub(super) fn describe(status: &JobStatus, now: SystemTime) -> String {
             let place = if status.place > 0 { format!(", place {} in the queue", status.place) } else { String::new() };
             format!("waiting for its turn{place}{}", waiting_reason(&status.waiting_reason))
         }
-        "opening" => "asking the parties for their consent".to_owned(),
+        "opening" => "requesting the parties' consent".to_owned(),
         "locate" => format!("round {}, finding the mode", thousands(status.iteration)),
         "warmup" => format!("round {}, adapting{}", thousands(status.iteration), accepted(status)),
         _ => format!(
@@ -63,13 +63,13 @@ fn accepted(status: &JobStatus) -> String {
     if status.acceptance_rate > 0.0 { format!(", {:.0}% accepted", 100.0 * status.acceptance_rate) } else { String::new() }
 }
 
-/// " (its ledger is ...)", what the parties waited for say of it; nothing where they say nothing.
+/// Formats " (its ledger is ...)", the reason given by the awaited parties; empty without one.
 fn waiting_reason(reason: &str) -> String {
     let reason: String = reason.chars().map(shown).take(500).collect();
     if reason.is_empty() { reason } else { format!(" ({reason})") }
 }
 
-/// ", since 14:03:11 UTC (40 s)"; nothing where the moment is not known.
+/// Formats " since 14:03:11 UTC (40 s)"; empty if the time is not known.
 fn waiting_since(unix_ms: i64, now: SystemTime) -> String {
     let since = u64::try_from(unix_ms).ok().filter(|ms| *ms > 0).map(Duration::from_millis);
     let Some(since) = since else {
@@ -98,7 +98,7 @@ mod tests {
         assert!(text.contains("waiting for hospital-b since 00:16:40 UTC (40 s)"), "{text}");
         assert_eq!(heading(&status), "paused");
         let status = JobStatus { waiting_reason: "its data have changed".to_owned(), ..status };
-        assert!(describe(&status, now).contains("(40 s) (its data have changed); the chain goes on"));
+        assert!(describe(&status, now).contains("(40 s) (its data have changed); the chain continues"));
     }
 
     #[test]
@@ -112,18 +112,18 @@ mod tests {
         };
         let text = describe(&status, UNIX_EPOCH);
         assert!(text.contains("consent of the owner of hospital-a, hospital-b"), "{text}");
-        // Where another party is away, that is what holds the job up.
+        // If another party is away, its absence holds the job up.
         let text = describe(&JobStatus { awaiting_consent: both[..1].to_vec(), ..status }, UNIX_EPOCH);
         assert!(text.contains("waiting for hospital-a, hospital-b"), "{text}");
     }
 
     #[test]
     fn a_warning_is_said_once() {
-        let mut said = Vec::new();
+        let mut printed = Vec::new();
         let two = ["the clip\u{1b} cuts 3%".to_owned(), "another".to_owned()];
-        assert_eq!(unsaid(&mut said, &two[..1]), ["the clip  cuts 3%"]);
-        assert_eq!(unsaid(&mut said, &two), ["another"]);
-        assert!(unsaid(&mut said, &two).is_empty());
+        assert_eq!(new_warnings(&mut printed, &two[..1]), ["the clip  cuts 3%"]);
+        assert_eq!(new_warnings(&mut printed, &two), ["another"]);
+        assert!(new_warnings(&mut printed, &two).is_empty());
     }
 
     #[test]

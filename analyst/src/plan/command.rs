@@ -1,4 +1,4 @@
-//! `conclave plan`: what a job will buy, before anything is spent.
+//! `conclave plan`: forecasts a job's result before any budget is spent.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,30 +12,31 @@ use conclave_inference::sampler::Expected;
 use conclave_proto::error::{ErrorCode, Fault};
 use serde_json::{Map, Value};
 
-use super::known::{Known, input};
+use super::plan_input::{PlanInput, input};
 use super::text;
 use crate::output::{say, say_json};
 use crate::submit::read_job;
 
-/// Say what a job will buy, before anything is spent
+/// Forecast what a job will achieve, before any budget is spent
 ///
-/// First every algorithm that could answer the job, beside each other: what error and width of interval to expect, from bounds, priors
-/// and record counts alone, in the best case and in a worse one. Then more of the job's own: of one that releases once, what it would
-/// take; of a chain, how many rounds each party can afford by each accounting, how many proposals will be accepted, how many effective
-/// draws each parameter gets, and what to change to get more.
+/// First compares the algorithms that can fit the job: the expected error and interval width, from bounds, priors and record
+/// counts only, in the best case and in a worse one. Then details the job's own algorithm. For a release made once: the
+/// requirements of a usable posterior. For a chain: the rounds that each party can afford under each accounting, the acceptance
+/// rate, the effective draws of each parameter, and changes that would yield more.
 ///
-/// Record counts come from a [plan] table in the job or from a rehearsal. So does a guess of the posterior, on the scale of the
-/// priors; without one, rounds and effective draws of a chain are told as a range, from bounds and priors alone. No data owner is asked.
+/// Record counts come from a [plan] table in the job or from a rehearsal, and so does a guess of the posterior, on the scale of
+/// the priors. Without a guess, a chain's rounds and effective draws are given as a range, from bounds and priors only. No data
+/// owner is queried.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  conclave plan job.toml\n  conclave plan job.toml --rehearsal rehearsal.json --json\n\n\
     In the job file:\n  [plan]\n  records = 100_000                     # of each party, or { hospital-a = 80_000, … }\n  \
     posterior.intercept = { mean = -1.0, sd = 0.01 }\n  posterior.age = { mean = 0.4, sd = 0.02 }\n  \
-    correlations = [[\"intercept\", \"age\", -0.6]]       # of those that go together")]
+    correlations = [[\"intercept\", \"age\", -0.6]]       # between correlated parameters")]
 pub(crate) struct PlanArgs {
     /// The job file
     #[arg(value_name = "JOB.toml")]
     job: PathBuf,
-    /// What `conclave rehearse JOB.toml --json` printed; record counts of [plan] take the place of its own
+    /// Output of `conclave rehearse JOB.toml --json`; record counts in [plan] replace its own
     #[arg(long, value_name = "FILE")]
     rehearsal: Option<PathBuf>,
     /// Print one JSON object
@@ -43,53 +44,53 @@ pub(crate) struct PlanArgs {
     json: bool,
 }
 
-/// What is found out of a job.
-struct Found {
+/// The forecast for a job.
+struct JobPlan {
     algorithms: Vec<AlgorithmPlan>,
-    /// Of a job by a chain, where there is a guess of the posterior.
+    /// For a chain with a guess of the posterior.
     chain: Option<Plan>,
-    /// Of a job by a chain of ratios or of gradients, where there is none.
+    /// For a chain of ratios or of gradients without a guess.
     range: Option<ChainRange>,
-    /// Of a job that releases once.
+    /// For a job that releases once.
     expected: Option<Expected>,
 }
 
 pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Fault> {
     let text = read_job(&args.job)?;
     let spec = JobSpec::parse(&text).map_err(|e| input(format!("{}: {e}", args.job.display())))?;
-    let known = Known::of(&spec, &args.job, args.rehearsal.as_deref())?;
-    let found = Found::of(&spec, &known).map_err(|e| input(format!("{}: {e}", args.job.display())))?;
+    let given = PlanInput::of(&spec, &args.job, args.rehearsal.as_deref())?;
+    let plan = JobPlan::of(&spec, &given).map_err(|e| input(format!("{}: {e}", args.job.display())))?;
     if args.json {
-        let json = found.object(&spec).map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
+        let json = plan.object(&spec).map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
         say_json(&json);
     } else {
-        say!("{}", found.text(&spec, &known).trim_end());
+        say!("{}", plan.text(&spec, &given).trim_end());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-impl Found {
-    fn of(spec: &JobSpec, known: &Known) -> Result<Self, planner::PlanError> {
+impl JobPlan {
+    fn of(spec: &JobSpec, given: &PlanInput) -> Result<Self, planner::PlanError> {
         let mut plans = Vec::new();
-        if let Some(guess) = &known.guess {
+        if let Some(guess) = &given.guess {
             if spec.algorithm.proposes() {
                 plans.push((spec.algorithm, planner::plan(spec, guess)?));
             }
-            // Beside the job's own; of a guess that does not fit it, nothing is told.
+            // For comparison with the job's own algorithm; omitted if the guess does not fit.
             for algorithm in [Algorithm::Hmc, Algorithm::Penalty].into_iter().filter(|algorithm| *algorithm != spec.algorithm) {
                 let beside = spec.by(algorithm).ok();
                 plans.extend(beside.and_then(|beside| Some((algorithm, planner::plan(&beside, guess).ok()?))));
             }
         }
-        let algorithms = planner::compare(spec, &known.records, &plans)?;
-        let expected = if spec.algorithm.proposes() { None } else { planner::expect(spec, &known.records)? };
+        let algorithms = planner::compare(spec, &given.records, &plans)?;
+        let expected = if spec.algorithm.proposes() { None } else { planner::expect(spec, &given.records)? };
         let chain = plans.into_iter().find(|(of, _)| *of == spec.algorithm).map(|(_, plan)| plan);
         let unguessed = (spec.algorithm.walks_on_ratios() || spec.algorithm.follows_gradients()) && chain.is_none();
-        let range = if unguessed { planner::range(spec, &known.records).ok() } else { None };
+        let range = if unguessed { planner::range(spec, &given.records).ok() } else { None };
         Ok(Self { algorithms, chain, range, expected })
     }
 
-    /// One JSON object: a chain's plan at its top, where there is one.
+    /// Returns one JSON object, with a chain's plan at its top level.
     fn object(&self, spec: &JobSpec) -> Result<Value, serde_json::Error> {
         let mut object = match &self.chain {
             Some(plan) => serde_json::to_value(plan)?.as_object().cloned().unwrap_or_default(),
@@ -110,11 +111,11 @@ impl Found {
         Ok(object.into())
     }
 
-    fn text(&self, spec: &JobSpec, known: &Known) -> String {
+    fn text(&self, spec: &JobSpec, given: &PlanInput) -> String {
         let own = match &self.chain {
             Some(plan) => text::chain(spec, plan),
             None if spec.algorithm.proposes() => text::without_a_guess(spec, self.range.as_ref()),
-            None => text::released_once(spec, &known.records, self.expected.as_ref()),
+            None => text::released_once(spec, &given.records, self.expected.as_ref()),
         };
         let masked = text::masked(spec).map(|words| words + "\n").unwrap_or_default();
         format!("{}\n{masked}{own}", text::algorithms(spec, &self.algorithms))

@@ -1,7 +1,7 @@
-//! `conclave plan`: what a job will buy, before anything is spent.
+//! `conclave plan`: forecasts a job's result before any budget is spent.
 
 mod command;
-mod known;
+mod plan_input;
 mod text;
 
 pub(crate) use command::{PlanArgs, run};

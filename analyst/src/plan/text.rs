@@ -1,4 +1,4 @@
-//! What a plan says to a person.
+//! Text of a plan.
 
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_draws::result::AggregationRow;
@@ -7,7 +7,7 @@ use conclave_inference::sampler::Expected;
 
 use crate::table::{number, table, thousands};
 
-/// Every algorithm that could answer the job, the job's own marked; and why it is that one.
+/// Formats all algorithms that can fit the job, with the job's own marked and the reason for its choice.
 pub(super) fn algorithms(spec: &JobSpec, rows: &[AlgorithmPlan]) -> String {
     let range = |range: Option<Range>, decimals: usize| match range {
         None => "-".to_owned(),
@@ -29,46 +29,56 @@ pub(super) fn algorithms(spec: &JobSpec, rows: &[AlgorithmPlan]) -> String {
     };
     let header = ["  algorithm", "error (sds)", "interval (×)", "rounds", ""];
     let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
-    let why = spec.chosen.map_or_else(|| "the job names it".to_owned(), |why| format!("chosen since {why}"));
+    let why = spec.chosen.map_or_else(|| "the job names it".to_owned(), |why| format!("chosen because {why}"));
     format!(
-        "{}* {why}.\n\nerror: of a posterior mean, in posterior sds without privacy, by bounds, priors and record counts alone: from the best case (predictors\n\
-         even over their bounds, without correlation) to a worse one (predictors that fill a fifth of them). A chain's follows from the guess of the\n\
-         posterior where there is one. interval: how many times as wide as without privacy an interval with that error in it is. rounds: messages\n\
-         to every party, at most.\n",
+        "{}* {why}.\n\nerror: of a posterior mean, in posterior sds without privacy, from bounds, priors and record counts only: \
+         from the best case\n\
+         (predictors uniform over their bounds, uncorrelated) to a worse one (predictors that fill a fifth of them). For a chain \
+         with a guess of the\n\
+         posterior, it follows from the guess. interval: width relative to an interval without privacy, the error included. \
+         rounds: messages to\n\
+         every party, at most.\n",
         table(&header, &rows)
     )
 }
 
-/// What masked answers buy, beside answers that are opened one by one; nothing of another job.
+/// Formats the gain of masked answers over answers opened separately; `None` for a local job.
 pub(super) fn masked(spec: &JobSpec) -> Option<String> {
     let row = AggregationRow::of(spec)?;
     let honest = row.honest;
     let gain = match spec.algorithm.proposes() {
-        true => format!(
-            "{honest} times as many rounds, and effective draws of a chain that the budget ends, as mode = \"local\" would"
-        ),
-        false => format!("releases whose noise has 1/{honest} of the variance that mode = \"local\" would give it"),
+        true => {
+            format!("{honest} times as many rounds, and effective draws of a chain that ends by its budget, as mode = \"local\"")
+        }
+        false => format!("releases with 1/{honest} of the noise variance of mode = \"local\""),
     };
     Some(format!(
-        "Answers leave masked and their sum over {} parties alone is opened: prices are by the noise of {honest} of them, with {} of the others working\n\
-         with the coordinator. The same budget holds {gain}. Figures here are at these prices.\n",
+        "Answers are masked and only their sum over {} parties is opened: prices use the noise of {honest} of them, with {} of \
+         the others colluding\n\
+         with the coordinator. The same budget holds {gain}. All figures here are at these prices.\n",
         row.parties, row.colluders
     ))
 }
 
-/// What to expect of a job that releases once.
+/// Formats the forecast for a job that releases once.
 pub(super) fn released_once(spec: &JobSpec, records: &[u64], expected: Option<&Expected>) -> String {
     if spec.algorithm == Algorithm::Ops {
-        return "After a search, if the job makes one, each draw is one choice among public candidates, charged by how far one record can move its\n\
-                odds: `conclave account --ops R` tells the price of a range R, and `conclave rehearse` what the job comes to on records of yours."
+        return "After an optional search, each draw is one choice among public candidates, charged by the largest change of its \
+                log odds by one\n\
+                record: `conclave account --ops R` prints the price of a range R, and `conclave rehearse` the job's cost on your \
+                own records."
             .to_owned();
     }
     let Some(e) = expected else {
-        return "The whole budget is released in one round; how wide the posterior is follows from the records: `conclave rehearse` tells.".to_owned();
+        return "The whole budget is released in one round; the width of the posterior depends on the records: run `conclave \
+                rehearse`."
+            .to_owned();
     };
     format!(
-        "At (epsilon, delta) = ({}, {}) and {} records in all, the noise will move each mean by {:.2} posterior sds and make intervals {:.2} times as\n\
-         wide as without privacy, in the best case. Half a posterior sd would take epsilon {:.1}, or {} records in all.{}",
+        "At (epsilon, delta) = ({}, {}) and {} records in total, the noise will shift each mean by {:.2} posterior sds and make \
+         intervals {:.2} times as\n\
+         wide as without privacy, in the best case. An error of half a posterior sd would take epsilon {:.1}, or {} records in \
+         total.{}",
         spec.privacy.budget.epsilon,
         spec.privacy.budget.delta,
         thousands(records.iter().sum::<u64>()),
@@ -76,19 +86,20 @@ pub(super) fn released_once(spec: &JobSpec, records: &[u64], expected: Option<&E
         e.interval_factor,
         e.epsilon_for_half,
         thousands(e.records_for_half as u64),
-        if e.refused { "\n\nThe job will be refused before anything is asked: no answer would be left." } else { "" }
+        if e.refused { "\n\nThe job will be refused before any query: no usable posterior is expected." } else { "" }
     )
 }
 
-/// What to do for more of a job by a chain whose posterior nobody guesses.
+/// Explains how to forecast a chain that has no guess of the posterior.
 pub(super) fn without_a_guess(spec: &JobSpec, range: Option<&ChainRange>) -> String {
     let between = |Range { best, worse }: Range| {
         let [worse, best] = [worse, best].map(|figure| thousands(figure.round() as u64));
         if worse == best { best } else { format!("{worse} to {best}") }
     };
-    let told = range.map_or_else(String::new, |range| {
+    let forecast = range.map_or_else(String::new, |range| {
         format!(
-            "Nobody has guessed the posterior. From bounds, priors and record counts alone, between the worse case and the best one, with independent\n\
+            "There is no guess of the posterior. From bounds, priors and record counts only, between the worse case and the best \
+             one, with independent\n\
              parameters: {} rounds, {} kept draws per chain, {} effective draws of the parameter that gets the fewest.\n\n",
             between(range.rounds),
             between(range.draws),
@@ -97,12 +108,14 @@ pub(super) fn without_a_guess(spec: &JobSpec, range: Option<&ChainRange>) -> Str
     });
     let name = spec.model.parameter_names().into_iter().next().unwrap_or_default();
     format!(
-        "{told}How many rounds each party can afford, and how many effective draws each parameter gets, takes a guess of the posterior: write\n\
-         posterior.{name:?} = {{ mean = …, sd = … }} and so on for every parameter under [plan], or give --rehearsal FILE from `conclave rehearse`."
+        "{forecast}The rounds that each party can afford and the effective draws of each parameter need a guess of the \
+         posterior: write\n\
+         posterior.{name:?} = {{ mean = …, sd = … }} and so on for every parameter under [plan], or pass --rehearsal FILE from \
+         `conclave rehearse`."
     )
 }
 
-/// What a chain buys.
+/// Formats the forecast of a chain.
 pub(super) fn chain(spec: &JobSpec, plan: &Plan) -> String {
     let budget = &spec.privacy.budget;
     let header = ["party", "Gaussian DP", "zCDP", "penalty paper", "its Theorem 1"];
@@ -115,7 +128,8 @@ pub(super) fn chain(spec: &JobSpec, plan: &Plan) -> String {
         })
         .collect();
     let mut text = format!(
-        "Rounds of {} chains that (epsilon, delta) = ({}, {}) holds at each party, by each accounting (ledgers count the first):\n{}\n",
+        "Rounds of {} chains that (epsilon, delta) = ({}, {}) affords at each party, under each accounting (ledgers use the \
+         first):\n{}\n",
         plan.chains,
         budget.epsilon,
         budget.promised_delta(),
@@ -146,16 +160,19 @@ pub(super) fn chain(spec: &JobSpec, plan: &Plan) -> String {
 fn accepted(spec: &JobSpec, plan: &Plan) -> String {
     if spec.is_polished() {
         return format!(
-            "No test ends a step, and the draws are those of {} penalty sweeps after them: {:.0}% of the sweeps' proposals accepted.",
+            "Steps have no acceptance test, and the draws come from {} penalty sweeps after them: {:.0}% of the sweeps' \
+             proposals accepted.",
             spec.sampler.stochastic.polish,
             100.0 * plan.acceptance_rate
         );
     }
     if spec.algorithm.is_unadjusted() {
-        return "No test ends a step: every one is taken, and draws have a bias that `conclave rehearse` tells as far as anything does.".to_owned();
+        return "Steps have no acceptance test: every one is accepted, and the draws have a bias that `conclave rehearse` \
+                estimates as far as possible."
+            .to_owned();
     }
     if plan.acceptance_rate.is_nan() {
-        return "Acceptance and effective draws follow from the records' statistics: `conclave rehearse` tells them.".to_owned();
+        return "Acceptance and effective draws depend on the records' statistics: run `conclave rehearse`.".to_owned();
     }
     let (rate, small) = (100.0 * plan.acceptance_rate, 100.0 * plan.acceptance_small_steps);
     format!("Proposals accepted: {rate:.0}% ({small:.0}% in the limit of small steps).")
@@ -172,7 +189,7 @@ mod tests {
         [columns]\ny = { min = -3, max = 5 }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n";
 
     #[test]
-    fn what_a_plan_cannot_tell_of_algorithm_3_is_left_out() {
+    fn figures_unknown_for_algorithm_3_are_left_out() {
         let text = JOB.replace("name = \"m\"", "name = \"m\"\nalgorithm = \"penalty-exp-family\"");
         let spec = JobSpec::parse(&format!("{text}[sampler]\ndraws = 500\nwarmup = 5\n")).unwrap();
         let plan = planner::plan(&spec, &Guess::independent(vec![800, 800], vec![0.1], &[0.1])).unwrap();
@@ -199,7 +216,7 @@ mod tests {
             "{words}"
         );
         assert_eq!(masked(&JobSpec::parse(JOB).unwrap()), None);
-        // And the plan is at these prices: three times the rounds of the same job without masks, at steps of one length.
+        // The plan uses these prices: three times the rounds of the same job without masks, for equal step lengths.
         let rounds = |spec: &JobSpec| {
             let guess = Guess::independent(vec![200_000; 5], vec![0.1], &[0.001]);
             planner::plan(spec, &guess).unwrap().parties[0].iterations_gdp as f64
@@ -216,7 +233,7 @@ mod tests {
         let text = algorithms(&spec, &rows);
         let starts: Vec<&str> = text.lines().take(4).map(|line| line.split_whitespace().next().unwrap()).collect();
         assert_eq!(starts, ["algorithm", "*", "augmentation", "penalty"], "{text}");
-        assert!(text.contains("* chosen since one release of the sufficient statistic says all"), "{text}");
+        assert!(text.contains("* chosen because one release of the sufficient statistic says all"), "{text}");
         let row = AlgorithmPlan { expected_error: Some(Range { best: 0.1, worse: f64::INFINITY }), ..rows[2].clone() };
         assert!(algorithms(&spec, &[row]).contains("0.10 to ∞"));
     }

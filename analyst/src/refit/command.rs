@@ -1,4 +1,4 @@
-//! `conclave refit`: what it asks for, and what it prints.
+//! `conclave refit`: its options and output.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,53 +19,55 @@ use crate::files;
 use crate::output::{say, say_json};
 use crate::result::RunResult as ShownResult;
 
-/// The id of a refit, which no coordinator knows.
+/// Id of a refit, unknown to any coordinator.
 const JOB: &str = "refit";
 
 const AFTER_HELP: &str = "\
-A job of algorithm = \"noisy-statistics\" spends its budget in a few releases. They stay what they are, and this machine infers from them as often \
-as you like: no party is asked, none need be attached, and nothing is charged. With the job's own priors and seed the draws are the job's own, bit for bit.
+A job of algorithm = \"noisy-statistics\" spends its budget in a few releases. The releases do not change, and this machine can \
+infer from them any number of times: no party is queried or need be attached, and nothing is charged. With the job's own priors \
+and seed the draws are identical to the job's.
 
-Another prior: --prior takes what [prior] of the job file takes, and stands in the place of the job's entry under that name. A `default` is for \
-parameters without an entry of their own. Boxes under [parameters] stay; others follow from the new prior. The adequacy \
-checks are made anew: under a prior that leaves the release little to say (prior_share), or that contradicts it (cubic), no interval is shown.
+Another prior: --prior takes the syntax of [prior] in the job file and replaces the job's entry of that name. A `default` \
+applies to parameters without their own entry. Boxes under [parameters] stay; others follow from the new prior. The adequacy \
+checks are repeated: if the prior dominates the release (prior_share) or contradicts it (cubic), no interval is shown.
 
-Fewer predictors: --drop, for a linear regression, whose parties release second moments, and for a logistic one of categories alone, whose parties \
-release a table: those of fewer columns are a part of them. A predictor is \
-named as the job names it; one with levels goes with all of its coefficients, and an interaction is a predictor of its own. Where a score of residuals \
-was released after the moments, it is left out and the interval is wider: a score at a point of the larger model is none of the smaller one. For that \
-reason nothing can be dropped from other regressions. Rows that held none of a dropped column's levels stay out.
+Fewer predictors: --drop works for a linear regression, whose parties release second moments, and for a logistic one with \
+categorical predictors only, whose parties release a table: the moments or table of fewer columns are a part of them. A \
+predictor has its name from the job; a categorical one is dropped with all of its coefficients, and an interaction is a separate \
+predictor. If a score of residuals was released after the moments, it is ignored and the interval is wider: a score at a point \
+of the larger model is not a score of the smaller one. For the same reason no other regression can drop a predictor. Rows with a \
+missing or unlisted level in a dropped column stay excluded.
 
-Choosing a prior or a model by what fits is a use of the data like any other: say in a report which were tried.
+Choosing a prior or a model by its fit is a use of the data like any other: report which ones were tried.
 
 Examples:
   conclave refit JOB --prior \"default=normal(0, 1)\"
   conclave refit JOB --prior \"age=normal(0, 0.5)\" --out refit.zarr
   conclave refit JOB --drop smoker --drop age:ward --draws 10000 --json";
 
-/// Another posterior from what a finished job's parties released: another prior, fewer predictors, nothing charged
+/// Infer another posterior from a finished job's releases: another prior or fewer predictors, at no charge
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct RefitArgs {
     /// The finished job's id, as `conclave jobs` shows it
     #[arg(value_name = "JOB")]
     job: String,
-    /// A parameter's prior, or that of all others as `default`; may be given several times
+    /// Prior of a parameter, or of all others as `default`; may be given several times
     #[arg(long, value_name = "NAME=DENSITY")]
     prior: Vec<String>,
-    /// A predictor to leave out, of moments or a table; may be given several times
+    /// Predictor to leave out of the moments or the table; may be given several times
     #[arg(long, value_name = "PREDICTOR")]
     drop: Vec<String>,
-    /// Draws per chain; as many as the job asked for unless given
+    /// Draws per chain [default: the number that the job requested]
     #[arg(long, value_name = "N")]
     draws: Option<u64>,
-    /// Chains; as many as the job's unless given
+    /// Number of chains [default: the job's]
     #[arg(long, value_name = "N")]
     chains: Option<u64>,
-    /// Seed of the draws; the job's unless given
+    /// Seed of the draws [default: the job's]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Put the draws there, a Zarr v3 store; must not be there yet
+    /// Write the draws to this folder, a Zarr v3 store; must not exist
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -79,13 +81,13 @@ pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
     let priors = args.prior.iter().map(|text| prior(text)).collect::<Result<Vec<_>, Fault>>()?;
     if priors.is_empty() && args.drop.is_empty() {
         let message =
-            "nothing is changed: give another prior, --prior \"default=normal(0, 1)\", or a predictor to leave out, --drop NAME";
+            "nothing is changed: pass another prior, --prior \"default=normal(0, 1)\", or a predictor to leave out, --drop NAME";
         return Err(input(message.to_owned()));
     }
     if let Some(out) = &args.out
         && !files::is_vacant(out)?
     {
-        return Err(input(format!("{} is not empty: name a folder that is not there yet", out.display())));
+        return Err(input(format!("{} is not empty: choose a new folder", out.display())));
     }
     let job = fetch(&args.connection, &args.job).await?;
     let refit = Refit { priors: &priors, drop: &args.drop, draws: args.draws, chains: args.chains, seed: args.seed };
@@ -105,7 +107,7 @@ pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Summarises the draws, and writes them where they are wanted.
+/// Summarises the draws, and writes them to a folder if one is given.
 fn keep(args: &RefitArgs, spec: &JobSpec, job: &EndedJob, refitted: Refitted, began: Instant) -> Result<RunResult, Fault> {
     let (names, chains) = (spec.model.parameter_names(), spec.sampler.chains as usize);
     let out = args.out.as_deref();
@@ -141,7 +143,7 @@ fn keep(args: &RefitArgs, spec: &JobSpec, job: &EndedJob, refitted: Refitted, be
     Ok(result)
 }
 
-/// `NAME=DENSITY`; a level's name may hold `=`, a density does not.
+/// Parses `NAME=DENSITY`; a level's name may contain `=`, a density does not.
 fn prior(text: &str) -> Result<(String, String), Fault> {
     let parts = text.rsplit_once('=').map(|(name, density)| (name.trim(), density.trim()));
     match parts.filter(|(name, density)| !name.is_empty() && !density.is_empty()) {

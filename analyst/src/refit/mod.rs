@@ -1,4 +1,4 @@
-//! `conclave refit`: another posterior from what a finished job's parties released.
+//! `conclave refit`: infers another posterior from a finished job's releases.
 
 mod command;
 mod releases;

@@ -1,4 +1,4 @@
-//! What a job's parties released, fetched from the coordinator and replayed.
+//! Fetches a job's releases from the coordinator and replays them.
 
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
@@ -14,41 +14,41 @@ use tonic::{Code, Status, Streaming};
 
 use crate::client::Connection;
 
-/// Longest message taken. Rounds come in small ones; a header holds the result, below 2 KiB for each parameter of up to 4096.
-const MOST_BYTES: usize = 16 << 20;
-/// Longest sentence of the coordinator's that is shown.
-const LONGEST_WORD: usize = 300;
+/// Maximum message size. Rounds come in small messages; a header holds the result, below 2 KiB for each of up to 4096 parameters.
+const MAX_BYTES: usize = 16 << 20;
+/// Maximum length of a coordinator's text that is shown.
+const MAX_TEXT: usize = 300;
 
-/// A job that has ended, with what its parties released.
+/// A job that has ended, with its releases.
 pub(super) struct EndedJob {
-    /// The job file, byte for byte as it was signed.
+    /// The job file, byte for byte as signed.
     pub(super) text: String,
-    /// What is public about its parties' data, in the job's order.
+    /// Public metadata of its parties' data, in the job's order.
     pub(super) parties: Vec<PartyMetadata>,
     pub(super) releases: StoredReleases,
-    /// What ended it.
+    /// The reason for its end.
     pub(super) stopped_by: StoppedBy,
 }
 
 /// Fetches a job's log and replays it.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`] for a job that can't be refitted, with the reason; [`ErrorCode::Internal`] for a log that does not fit its
-/// job.
+/// [`ErrorCode::InvalidInput`] for a job that can't be refitted, with the reason; [`ErrorCode::Internal`] for a log that
+/// contradicts its job.
 pub(super) async fn fetch(connection: &Connection, job: &str) -> Result<EndedJob, Fault> {
-    let mut client = connection.open().await?.max_decoding_message_size(MOST_BYTES);
+    let mut client = connection.open().await?.max_decoding_message_size(MAX_BYTES);
     let mut pieces = client.log(JobRequest { job: job.to_owned() }).await.map_err(|s| fault(&s))?.into_inner();
     let mut log = match next(&mut pieces).await? {
         Body::Header(header) => Log::begin(header, job, &connection.options())?,
         Body::End(end) => return Err(damaged(&end.damage)),
-        _ => return Err(strange()),
+        _ => return Err(unexpected_message()),
     };
     loop {
         match next(&mut pieces).await? {
             Body::Rounds(piece) => piece.rounds.into_iter().try_for_each(|round| log.take(round))?,
             Body::End(end) if end.damage.is_empty() => return log.end(),
             Body::End(end) => return Err(damaged(&end.damage)),
-            _ => return Err(strange()),
+            _ => return Err(unexpected_message()),
         }
     }
 }
@@ -56,25 +56,25 @@ pub(super) async fn fetch(connection: &Connection, job: &str) -> Result<EndedJob
 async fn next(pieces: &mut Streaming<JobLog>) -> Result<Body, Fault> {
     match pieces.message().await.map_err(|s| fault(&s))? {
         Some(JobLog { body: Some(body) }) => Ok(body),
-        Some(_) => Err(strange()),
-        None => Err(Fault::new(ErrorCode::Unreachable, "the coordinator broke the log off: try again")),
+        Some(_) => Err(unexpected_message()),
+        None => Err(Fault::new(ErrorCode::Unreachable, "the coordinator ended the log early: try again")),
     }
 }
 
-/// A log as it is taken in.
+/// A log being received.
 struct Log {
     job: EndedJob,
     pieces: RoundPieces,
-    /// Whether the coordinator says that everything was released.
+    /// The coordinator states that everything was released.
     whole: bool,
 }
 
 impl Log {
     fn begin(header: LogHeader, job: &str, options: &str) -> Result<Self, Fault> {
-        // The id follows from the job file: no other text has it.
+        // The id is derived from the job file: no other text has it.
         let signed = submission::check(header.submission.as_ref(), &header.analyst, &header.spec_toml);
         if !signed.is_ok_and(|id| id == job) {
-            return Err(internal(format!("the job file that the coordinator shows is not the one of job {job}")));
+            return Err(internal(format!("the job file sent by the coordinator is not that of job {job}")));
         }
         let unreadable = |e| internal(format!("this version can't read the file of job {job}: {e}"));
         let spec = JobSpec::parse(&header.spec_toml).map_err(unreadable)?;
@@ -110,7 +110,7 @@ impl Log {
         let Self { mut job, pieces, whole } = self;
         let complete = job.releases.complete();
         if pieces.unfinished().is_some() || (whole && !complete) {
-            return Err(internal("the coordinator's log ends before all that the job released".to_owned()));
+            return Err(internal("the coordinator's log ends before the job's last release".to_owned()));
         }
         if complete {
             job.stopped_by = StoppedBy::Released;
@@ -124,34 +124,35 @@ fn ended(state: &str, job: &str, options: &str) -> Result<(), Fault> {
     match state {
         "finished" | "cancelled" | "failed" => Ok(()),
         _ => Err(input(format!(
-            "job {job} has not ended, and only jobs that have are refitted: follow it with `conclave watch {job}{options}`"
+            "job {job} has not ended, and only a job that has ended can be refitted: follow it with `conclave watch \
+             {job}{options}`"
         ))),
     }
 }
 
 fn fault(status: &Status) -> Fault {
     if status.code() == Code::Unimplemented {
-        let message = "the coordinator is of a version that shows analysts no log: its operator has to upgrade it";
+        let message = "the coordinator's version shows no log to analysts: its operator must upgrade it";
         return Fault::new(ErrorCode::Unreachable, message);
     }
     from_status(status)
 }
 
 fn damaged(why: &str) -> Fault {
-    let why: String = why.chars().map(shown).take(LONGEST_WORD).collect();
+    let why: String = why.chars().map(shown).take(MAX_TEXT).collect();
     internal(format!("the coordinator can't read all of the job's log: {why}"))
 }
 
-/// A log that is not of this protocol's form.
-fn strange() -> Fault {
-    internal("the coordinator sent what is no log of this version: bring both to one version".to_owned())
+/// Returns a fault for a message that this protocol does not allow.
+fn unexpected_message() -> Fault {
+    internal("the coordinator sent a log of another protocol version: use the same version on both sides".to_owned())
 }
 
 fn internal(message: String) -> Fault {
     Fault::new(ErrorCode::Internal, message)
 }
 
-/// A fault of the user's input.
+/// Returns a fault for invalid user input.
 pub(super) fn input(message: String) -> Fault {
     Fault::new(ErrorCode::InvalidInput, message)
 }

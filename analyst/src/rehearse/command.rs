@@ -1,4 +1,4 @@
-//! `conclave rehearse`: what it asks for, and what it prints.
+//! `conclave rehearse`: its options and output.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,11 +24,11 @@ use crate::output::{say, say_json};
 use crate::result::RunResult as ShownResult;
 use crate::submit::read_job;
 
-/// Run a job in this process on files of your own: no network, no real budget
+/// Run a job in this process on your own files: no network, no real budget
 ///
 /// The sampler, the models, the noise and the accounting are those of a real run; only the owners' ledgers are missing,
-/// so nobody's budget is spent and nothing here is private. For a look at a job before it is submitted, on the
-/// analyst's own or on made-up records. Ctrl-C ends the run and keeps what was drawn.
+/// so no budget is spent and nothing here is private. Use it to examine a job before submission, on the
+/// analyst's own or on simulated records. Ctrl-C ends the run and keeps the draws made so far.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  conclave rehearse job.toml --data a.csv --data b.csv --data c.csv\n  \
     conclave rehearse job.toml --data a.csv --data b.csv --data c.csv --json > rehearsal.json\n  \
@@ -40,17 +40,17 @@ pub(crate) struct RehearseArgs {
     /// A party's records, .csv or .parquet; one for each party, in the job's order
     #[arg(long, required = true, value_name = "FILE")]
     data: Vec<PathBuf>,
-    /// Let rows with a missing, non-numeric or non-finite value count and add nothing, as a party's bad_rows = "drop" does, rather than
-    /// stop at the first; the job says incomplete_rows = true
+    /// Treat rows with a missing, non-numeric or non-finite value as inert (counted, contributing zero), as a party's bad_rows =
+    /// "drop" does, instead of stopping at the first; the job must set incomplete_rows = true
     #[arg(long)]
     drop_bad_rows: bool,
-    /// Run the job although no answer can be expected at its budget
+    /// Run the job although no usable posterior can be expected at its budget
     #[arg(long)]
     anyway: bool,
-    /// Put the draws there, a Zarr v3 store; must not be there yet
+    /// Write the draws to this path, a Zarr v3 store; must not exist
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
-    /// Seed of the noise, to have the same run again; the system's randomness when not given
+    /// Seed of the noise, for a repeatable run [default: the system's random generator]
     #[arg(long, value_name = "N")]
     noise_seed: Option<u64>,
     /// Print one JSON object
@@ -64,7 +64,10 @@ pub(crate) fn run(args: &RehearseArgs) -> Result<ExitCode, Fault> {
     spec.sampler.force |= args.anyway;
     if args.data.len() != spec.parties.len() {
         let (got, parties) = (args.data.len(), spec.parties.join(", "));
-        return Err(input(format!("{got} times --data for {} parties ({parties}): give one file for each", spec.parties.len())));
+        return Err(input(format!(
+            "{got} --data options for {} parties ({parties}): give one file for each",
+            spec.parties.len()
+        )));
     }
     let shards = args.data.iter().map(|path| shard(path, &spec, args.drop_bad_rows)).collect::<Result<Vec<_>, _>>()?;
     let rng = match args.noise_seed {
@@ -74,7 +77,7 @@ pub(crate) fn run(args: &RehearseArgs) -> Result<ExitCode, Fault> {
     if let Some(out) = &args.out
         && !files::is_vacant(out)?
     {
-        return Err(input(format!("{} is not empty: name a folder that is not there yet", out.display())));
+        return Err(input(format!("{} is not empty: choose a new folder", out.display())));
     }
     let rehearsed = rehearse(&spec, shards, rng, args.out.as_deref(), &*stop_on_ctrl_c()?)?;
     let json = serde_json::to_string(&rehearsed).map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
@@ -82,7 +85,7 @@ pub(crate) fn run(args: &RehearseArgs) -> Result<ExitCode, Fault> {
         say_json(&json);
     } else {
         say!("{}", ShownResult::parse(&json)?.report(None).trim_end());
-        say!("\nA rehearsal: no ledger was charged. What the parties would have spent is shown above.");
+        say!("\nA rehearsal: no ledger was charged. The table above shows what the parties would have spent.");
         if let Some(out) = &args.out {
             say!("Draws: {}", out.display());
         }
@@ -90,7 +93,7 @@ pub(crate) fn run(args: &RehearseArgs) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A party's records as the party itself would load them.
+/// Loads a party's records as the party itself would.
 fn shard(path: &Path, spec: &JobSpec, drop: bool) -> Result<(ModelData, PrivacyUnit), Fault> {
     let used = spec.model.columns();
     let levels =
@@ -107,13 +110,13 @@ fn shard(path: &Path, spec: &JobSpec, drop: bool) -> Result<(ModelData, PrivacyU
     };
     let needed: Vec<String> = spec.model.columns().into_iter().map(str::to_owned).collect();
     if drop && !spec.spares_inert_rows() {
-        let why = "the job leaves no room for rows that can't be used: write incomplete_rows = true under [model], as a party whose \
-                   bad_rows is \"drop\" will ask for";
+        let why = "the job does not allow for unusable rows: write incomplete_rows = true under [model], as required by a party \
+                   whose bad_rows is \"drop\"";
         return Err(input(why.to_owned()));
     }
     let unusable = |e: DataError| input(e.to_string());
     let shard = Arc::new(Shard::load(&config, Some(&needed)).map_err(unusable)?);
-    // On standard error, beside the rehearsal and not in it: its object is handed on, and these are of single files.
+    // Printed on standard error, outside the rehearsal's object: the object is passed on, and warnings concern single files.
     let concerns = screen_columns(&shard, Some(spec)).map_err(unusable)?.into_iter();
     for concern in concerns.chain(screen_job(&shard, spec).map_err(unusable)?) {
         if concern.grave {
@@ -125,7 +128,7 @@ fn shard(path: &Path, spec: &JobSpec, drop: bool) -> Result<(ModelData, PrivacyU
     Ok((data, config.unit))
 }
 
-/// A flag that Ctrl-C raises.
+/// Returns a flag that Ctrl-C sets.
 fn stop_on_ctrl_c() -> Result<Arc<AtomicBool>, Fault> {
     let flag = Arc::new(AtomicBool::new(false));
     let raised = Arc::clone(&flag);

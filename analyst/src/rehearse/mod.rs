@@ -1,4 +1,4 @@
-//! `conclave rehearse`: a job from start to end in this process, on records that its user holds.
+//! `conclave rehearse`: runs a job from start to end in this process, on the user's own records.
 
 mod command;
 mod progress;

@@ -1,4 +1,4 @@
-//! How far a rehearsal is, on a terminal.
+//! Progress bar of a rehearsal on a terminal.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use conclave_common::query::Phase;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A bar on a terminal, nothing elsewhere.
+/// A bar on a terminal; nothing elsewhere.
 pub(super) struct Progress {
     bar: Option<ProgressBar>,
     shown: Instant,
@@ -16,7 +16,7 @@ impl Progress {
     pub(super) fn new(draws: u64) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(draws);
-            // The template is a constant that is known to parse; a plain bar would do as well.
+            // The template is a constant known to parse; a plain bar would serve as well.
             if let Ok(style) = ProgressStyle::with_template("{prefix:>10} [{bar:30}] {msg}") {
                 bar.set_style(style.progress_chars("=> "));
             }

@@ -1,4 +1,4 @@
-//! A rehearsal's run: the sampler asks, the parties of this process answer, the draws are kept.
+//! A rehearsal's run: the sampler sends queries, the parties of this process answer, and the draws are kept.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -23,10 +23,10 @@ use serde::Serialize;
 
 use super::progress::Progress;
 
-/// The id of a rehearsal, which no coordinator knows.
+/// Id of a rehearsal, unknown to any coordinator.
 const JOB: &str = "rehearsal";
 
-/// A rehearsal's object: a finished run's, and what a plan is made from.
+/// A rehearsal's object: that of a finished run, and the input of a plan.
 #[derive(Serialize)]
 pub(super) struct Rehearsed {
     #[serde(flatten)]
@@ -35,9 +35,9 @@ pub(super) struct Rehearsed {
     plan: Guess,
 }
 
-/// A rehearsal under way.
+/// A rehearsal in progress.
 struct Run<'a> {
-    /// With the number of its chains.
+    /// The job, with its number of chains settled.
     spec: Cow<'a, JobSpec>,
     parties: Rehearsal<ChaCha20Rng>,
     sampler: Box<dyn Sampler>,
@@ -46,10 +46,10 @@ struct Run<'a> {
     iterations: u64,
 }
 
-/// What ended a run, and the party whose budget did.
+/// The reason for a run's end, and the party whose budget ended it.
 type Stopped = (StoppedBy, Option<String>);
 
-/// Runs a job to its end on these shards, or until `stop` is raised.
+/// Runs a job to its end on these shards, or until `stop` is set.
 pub(super) fn rehearse(
     spec: &JobSpec,
     shards: Vec<(ModelData, PrivacyUnit)>,
@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
         Ok(Self { spec, parties, sampler, draws, began: Instant::now(), iterations: 0 })
     }
 
-    /// Asks and absorbs round after round, and keeps the draws.
+    /// Runs round after round, and keeps the draws.
     fn rounds(&mut self, stop: &AtomicBool) -> Result<Stopped, Fault> {
         let mut progress = Progress::new(self.spec.draws_asked());
         let stopped = loop {
@@ -131,13 +131,13 @@ impl<'a> Run<'a> {
             }
             progress.show(round.phase, self.iterations, self.draws.kept() as u64);
         };
-        // Draws decided without a question, at the edge of the parameter box, are draws too.
+        // Draws decided without a query, at the edge of the parameter box, count too.
         self.keep_draws();
         progress.finish();
         Ok(stopped)
     }
 
-    /// Makes the draws that ask nothing, slice by slice; whether `stop` was not raised meanwhile.
+    /// Makes the draws that need no query, slice by slice; returns false if `stop` was set meanwhile.
     fn free_draws(&mut self, stop: &AtomicBool) -> Result<bool, Fault> {
         while self.sampler.work().map_err(unfit)? {
             self.keep_draws();
@@ -175,7 +175,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether there is nothing more to ask.
+    /// Returns true if the sampler has no further query.
     fn ended(&mut self) -> Result<bool, Fault> {
         Ok(self.sampler.next_round().map_err(unfit)?.as_round().is_none())
     }
@@ -186,19 +186,19 @@ impl<'a> Run<'a> {
         clip.into_iter().chain(self.sampler.warnings()).chain(forecast.map(|forecast| forecast.word(&self.spec))).collect()
     }
 
-    /// Why a run that kept no draw has no result.
+    /// Returns the fault of a run that kept no draw.
     fn without_draws(&self, stopped_by: StoppedBy) -> Fault {
         if let Some(reason) = self.sampler.clip_watch().and_then(ClipWatch::stop) {
             return input(reason);
         }
-        let message =
-            "not one draw was kept: raise the job's epsilon, or shorten its warm-up; `conclave plan` tells what a budget holds";
+        let message = "not one draw was kept: raise the job's epsilon, or shorten its warm-up; `conclave plan` shows the rounds \
+                       that a budget affords";
         let code = if stopped_by == StoppedBy::Budget { ErrorCode::Budget } else { ErrorCode::InvalidInput };
         Fault::new(code, message)
     }
 }
 
-/// Posterior mean and covariance of the kept draws.
+/// Computes the posterior mean and covariance of the kept draws.
 fn moments(draws: &DrawStore, parameters: usize, records: Vec<u64>) -> Guess {
     let columns: Vec<Vec<f64>> = (0..parameters).map(|i| draws.samples(i).concat()).collect();
     let count = columns.first().map_or(0, Vec::len) as f64;
@@ -215,13 +215,13 @@ fn written(path: &Path, error: &std::io::Error) -> Fault {
     Fault::of_file(path, "be written", error)
 }
 
-/// What the sampler refuses: for want of budget, or as a fault of the user's input.
+/// Converts a sampler's refusal to a fault: of the budget, or of the user's input.
 fn unfit(error: SamplerError) -> Fault {
     let code = if error.is_of_budget() { ErrorCode::Budget } else { ErrorCode::InvalidInput };
     Fault::new(code, error.to_string())
 }
 
-/// A fault of the user's input.
+/// Returns a fault for invalid user input.
 pub(super) fn input(message: String) -> Fault {
     Fault::new(ErrorCode::InvalidInput, message)
 }

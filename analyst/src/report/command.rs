@@ -1,4 +1,4 @@
-//! `conclave report`: what it asks for, and the file it writes.
+//! `conclave report`: its options, and the file that it writes.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,13 +21,14 @@ use crate::table::thousands;
 
 /// Write a job's result as one HTML file
 ///
-/// The question in words (model, priors, public bounds), the posterior on both scales, traces, densities and pairs, what the
-/// diagnostics say, what was spent at each party and what that guarantees, and everything needed to repeat it, job file included.
-/// The file needs no network and refers to nothing outside itself: mail it, archive it, print it. The same job gives the same file.
+/// The report states the model, its priors and public bounds; shows the posterior on both scales, traces, densities, pairs and
+/// diagnostics; lists the budget spent at each party and its guarantee; and includes everything needed to repeat the run, the job
+/// file included. The file needs no network and has no external references: mail it, archive it, print it. The same job yields
+/// the same file.
 ///
 /// Works for every job that has ended with draws: finished, ended by a budget, cancelled. Its numbers are those of
-/// `conclave summary JOB --json`, rounded; every digit stands in the page for programs, in <data value="..."> elements, and the
-/// object itself at the end.
+/// `conclave summary JOB --json`, rounded. Programs find every digit in <data value="..."> elements, and the full object at the
+/// end.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  conclave report JOB -o report.html\n  conclave report JOB -o report.html && xdg-open report.html"
@@ -36,7 +37,7 @@ pub(crate) struct ReportArgs {
     /// The job's id, as `conclave jobs` shows it
     #[arg(value_name = "JOB")]
     job: String,
-    /// Where to put it; must not be there yet
+    /// Output file; must not exist
     #[arg(short = 'o', long, value_name = "FILE")]
     out: PathBuf,
     #[command(flatten)]
@@ -48,7 +49,7 @@ pub(crate) struct ReportArgs {
 
 pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
     if args.out.exists() {
-        return Err(input(format!("{} is there already: name a place that is not taken", args.out.display())));
+        return Err(input(format!("{} already exists: choose another path", args.out.display())));
     }
     let mut client = args.connection.open().await?;
     let request = || JobRequest { job: args.job.clone() };
@@ -57,11 +58,14 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
     let result = result_of(&status, &args.connection.options())?;
     let source = client.source(request()).await.map_err(fault)?.into_inner().spec_toml;
     let spec = JobSpec::parse(&source).map_err(|e| {
-        Fault::new(ErrorCode::Internal, format!("this version cannot read the job file ({e}): use that of the run"))
+        Fault::new(ErrorCode::Internal, format!("this version cannot read the job file ({e}): use the version that ran the job"))
     })?;
     let partial = partial_name(&args.out);
     if partial.exists() {
-        return Err(input(format!("{} is in the way of the draws that the report needs: move it away", partial.display())));
+        return Err(input(format!(
+            "{} already exists, and the report's draws would be fetched there: move it away",
+            partial.display()
+        )));
     }
     let fetched = fetch(&mut client, &args.job, &partial).await;
     let draws = read(&partial, fetched)?;
@@ -83,7 +87,7 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The run's object; where there is none, why, and what to do.
+/// Returns the run's object; without one, fails with the reason and the next step.
 pub(super) fn result_of(status: &JobStatus, options: &str) -> Result<Value, Fault> {
     if !status.result_json.is_empty() {
         return serde_json::from_str(&status.result_json).map_err(|e| {
@@ -95,22 +99,23 @@ pub(super) fn result_of(status: &JobStatus, options: &str) -> Result<Value, Faul
         "failed" => failure(status),
         "cancelled" => Fault::new(
             ErrorCode::NotFound,
-            format!("job {job} was cancelled before its first draw, so there is nothing to report: submit it anew"),
+            format!("job {job} was cancelled before its first draw, so there is nothing to report: submit it again"),
         ),
         state => Fault::new(
             ErrorCode::NotFound,
             format!(
-                "job {job} is {state} and has no result yet: follow it to its end with `conclave watch {job}{options}`, then ask again"
+                "job {job} is {state} and has no result yet: follow it to its end with `conclave watch {job}{options}`, then try \
+                 again"
             ),
         ),
     })
 }
 
-/// The fetched draws; the folder that they were fetched into is removed, whatever comes of it.
+/// Reads the fetched draws, and always removes the folder that holds them.
 fn read(folder: &Path, fetched: Result<(u64, u64), Fault>) -> Result<Option<Draws>, Fault> {
     let draws = match fetched {
         Ok(_) => Draws::read(folder).map(Some),
-        // A result without draws is one still: the coordinator's draws may have been removed.
+        // A report without draws is possible: the coordinator may have removed them.
         Err(fault) if fault.code == ErrorCode::NotFound => Ok(None),
         Err(fault) => Err(fault),
     };

@@ -1,11 +1,11 @@
-//! What a report is made from.
+//! Inputs of a report.
 
 use conclave_common::job::JobSpec;
 use conclave_draws::Draws;
 use conclave_proto::v1::JobStatus;
 use serde_json::Value;
 
-/// What a report is made from.
+/// Inputs of a report.
 pub(super) struct Material<'a> {
     pub(super) status: &'a JobStatus,
     /// The job file, byte for byte.
@@ -13,7 +13,7 @@ pub(super) struct Material<'a> {
     pub(super) spec: &'a JobSpec,
     /// The run's object, as `summary --json` prints it.
     pub(super) result: &'a Value,
-    /// `None` where the coordinator has none any more.
+    /// `None` if the coordinator has none any more.
     pub(super) draws: Option<&'a Draws>,
     /// The coordinator's address.
     pub(super) coordinator: &'a str,

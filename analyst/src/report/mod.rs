@@ -1,13 +1,13 @@
-//! `conclave report`: a job's result as one HTML file that needs nothing else.
+//! `conclave report`: a job's result as one self-contained HTML file.
 
 mod command;
 mod figures;
 mod material;
+mod model;
 mod page;
 mod plots;
 mod posterior;
 mod privacy;
-mod question;
 mod repeat;
 mod run_section;
 

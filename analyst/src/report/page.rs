@@ -1,29 +1,29 @@
-//! The report's page: its sections, in their order.
+//! The report's page and its sections, in order.
 
 use conclave_pages::page::{Page, Style, document};
 use conclave_pages::text::{name, plain_name};
 use maud::{Markup, html};
 
 use super::material::Material;
-use super::{plots, posterior, privacy, question, repeat, run_section};
+use super::{model, plots, posterior, privacy, repeat, run_section};
 
-/// A section of the page: its anchor, its name and what it holds.
+/// A section of the page: its anchor, heading and content.
 struct Section {
     anchor: &'static str,
     heading: &'static str,
     body: Markup,
 }
 
-/// The report.
+/// Renders the report.
 pub(super) fn page(material: &Material<'_>) -> String {
     let sections = [
-        Section { anchor: "question", heading: "The question", body: question::section(material) },
+        Section { anchor: "model", heading: "Model and data", body: model::section(material) },
         Section { anchor: "posterior", heading: "The posterior", body: posterior::section(material) },
-        Section { anchor: "diagnostics", heading: "Can the draws be relied on?", body: posterior::diagnostics(material) },
+        Section { anchor: "diagnostics", heading: "Are the draws reliable?", body: posterior::diagnostics(material) },
         Section { anchor: "plots", heading: "The draws", body: plots::section(material) },
         Section { anchor: "run", heading: "How the run went", body: run_section::section(material) },
         Section { anchor: "privacy", heading: "Privacy", body: privacy::section(material) },
-        Section { anchor: "repeat", heading: "To check and repeat it", body: repeat::section(material) },
+        Section { anchor: "repeat", heading: "Checking and repeating the run", body: repeat::section(material) },
     ];
     let body = html! {
         h1 { (name(&material.spec.name)) }

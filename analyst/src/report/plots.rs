@@ -11,16 +11,16 @@ use maud::{Markup, html};
 use super::material::Material;
 use conclave_draws::Draws;
 
-/// Parameters that are drawn; a page of more could not be read.
+/// Maximum number of parameters plotted; a page of more would be unreadable.
 const MOST: usize = 40;
-/// Chains that a plot tells apart, and one for the others together.
+/// Chains shown separately, and one line for all others.
 const LINES: usize = 9;
-/// On which scale all of it is.
+/// Scale of all plots.
 const SCALE: &str = "prior scale";
 
 pub(super) fn section(material: &Material<'_>) -> Markup {
     let Some(draws) = material.draws.filter(|draws| draws.sampling.draws() > 0) else {
-        return html! { p { "The coordinator holds no draws of this job any more, so that there is nothing to plot. The figures above were computed from them." } };
+        return html! { p { "The coordinator no longer holds draws of this job, so there is nothing to plot. The figures above were computed from them." } };
     };
     let drawn = draws.parameters.len().min(MOST);
     let resolution = columns(drawn * draws.chains().min(LINES));
@@ -28,10 +28,10 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         draws.sampling.theta[..drawn].iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
     html! {
         @if !released::is_adequate(material.result) {
-            (notice(Tone::Beware, "These draws are no answer", &html! { p { "They are shown for who looks for what went wrong: see above why they cannot be relied on." } }, false))
+            (notice(Tone::Beware, "These draws are not a usable posterior", &html! { p { "They are shown to help find the cause: see above why they are not reliable." } }, false))
         }
-        p { "On the scale of the priors, after the warm-up. Each chain has its colour and its dashes." }
-        @if draws.parameters.len() > MOST { p { "The first " (MOST) " of " (draws.parameters.len()) " parameters are drawn." } }
+        p { "On the scale of the priors, after the warm-up. Each chain has its own colour and dash pattern." }
+        @if draws.parameters.len() > MOST { p { "The first " (MOST) " of " (draws.parameters.len()) " parameters are shown." } }
         @for index in 0..drawn {
             h3 { (name(&draws.parameters[index])) }
             (parameter(material, draws, index, resolution, &samples[index]))
@@ -43,13 +43,13 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
     }
 }
 
-/// Trace and density of one parameter.
+/// Renders the trace and density of one parameter.
 fn parameter(material: &Material<'_>, draws: &Draws, index: usize, resolution: usize, chains: &[&[f64]]) -> Markup {
     let traces: Vec<Trace> = chains.iter().map(|chain| Trace::of(chain, resolution)).collect();
     let parameter = &draws.parameters[index];
     let support =
         material.spec.support.get(index).map_or((f64::NEG_INFINITY, f64::INFINITY), |Interval { min, max }| (*min, *max));
-    // A dirichlet's components have no density of their own.
+    // The components of a Dirichlet prior have no separate densities.
     let prior = material.spec.priors.get(index).filter(|prior| !matches!(prior, Prior::Dirichlet { .. }));
     let log_prior = prior.map(|prior| |x: f64| prior.log_density(x));
     row(&[

@@ -1,4 +1,4 @@
-//! The posterior in numbers, and whether they can be relied on.
+//! The posterior in numbers, and its reliability.
 
 use conclave_common::job::SamplerSpec;
 use conclave_common::job::Wanted;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::figures::{cell, decimals, inline, rows, text, thousandths, whole};
 use super::material::Material;
 
-/// On which scale the posterior is drawn.
+/// Scale on which the posterior is plotted.
 const SCALE: &str = "scale of the priors";
 
 pub(super) fn section(material: &Material<'_>) -> Markup {
@@ -33,17 +33,17 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         (intervals("intervals", SCALE, &drawn))
         (summaries(material, "On the scale of the priors: numeric columns coded to [−1, 1] by their public bounds, binary ones 0 or 1", posterior, true))
         (released::with_and_without_noise(material.result, SCALE, usize::MAX))
-        (summaries(material, "In the data’s own units", rows(material.result, "posterior_original"), false))
+        (summaries(material, "In the units of the data", rows(material.result, "posterior_original"), false))
         (ratios(material.result))
         (released::taught(material.result, &Stage::sds_of_logarithms(material.spec), SCALE, usize::MAX))
         (surrogate(material))
-        p.note { "“±” is the Monte Carlo standard error of the mean. Each row is rounded to the second digit of it: what comes after is noise. Every digit "
-            "stands in the page for programs and in the object at its end. 5% and 95% bound the central 90% interval."
+        p.note { "“±” is the Monte Carlo standard error of the mean. Each row is rounded to the second digit of it: further digits are noise. Programs "
+            "find every digit in the page’s data elements and in the object at its end. 5% and 95% bound the central 90% interval."
             (released::noise_note(material.result)) }
     }
 }
 
-/// The figures of each parameter; `noise` says whether what the noise makes of them stands beside.
+/// Renders the figures of each parameter; with `noise`, adds the columns of the noise's share.
 fn summaries(material: &Material<'_>, caption: &str, posterior: &[Value], noise: bool) -> Markup {
     let rows: Vec<Vec<Cell>> = posterior
         .iter()
@@ -58,11 +58,12 @@ fn summaries(material: &Material<'_>, caption: &str, posterior: &[Value], noise:
     table(caption, &[&["parameter", "mean", "±", "sd", "5%", "median", "95%"], of_noise].concat(), &rows)
 }
 
-/// Odds or rate ratios of one unit of each predictor; nothing for a model that has none.
+/// Renders odds or rate ratios of one unit of each predictor; empty for a model without them.
 fn ratios(result: &Value) -> Markup {
     let ratios = rows(result, "ratios");
     let Some(first) = ratios.first() else { return Markup::default() };
-    let caption = format!("The {} of one unit of each predictor, as the data have it", text(first, "kind").replace('_', " "));
+    let caption =
+        format!("The {} of one unit of each predictor, in the units of the data", text(first, "kind").replace('_', " "));
     let row = |ratio: &Value| {
         let figures = ["median", "q5", "q95"].map(|key| cell(&ratio[key], number));
         std::iter::once(Cell::Name(text(ratio, "name").to_owned())).chain(figures).collect()
@@ -70,14 +71,14 @@ fn ratios(result: &Value) -> Markup {
     table(&caption, &["predictor", "median", "5%", "95%"], &ratios.iter().map(row).collect::<Vec<_>>())
 }
 
-/// The posterior by a quadratic fitted to all released log ratios, beside the chains' own.
+/// Renders the posterior by a quadratic fitted to all released log ratios, beside that of the chains.
 fn surrogate(material: &Material<'_>) -> Markup {
     let surrogate = &material.result["surrogate"];
     if surrogate.is_null() {
         return Markup::default();
     }
     if let Some(reason) = surrogate["suppressed"].as_str() {
-        return html! { p { "No quadratic fitted to what was released is shown: " (plain(reason, 1000)) "." } };
+        return html! { p { "No quadratic fitted to the releases is shown: " (plain(reason, 1000)) "." } };
     }
     let figures =
         |scale: &'static str, name: &str| ["mean", "sd", "noise_sd"].map(|key| cell(&surrogate[scale][name][key], decimals));
@@ -89,36 +90,37 @@ fn surrogate(material: &Material<'_>) -> Markup {
             std::iter::once(Cell::Name(name.to_owned())).chain(both).collect()
         })
         .collect();
-    let header = ["parameter", "mean", "sd", "of it noise", "mean, own units", "sd, own units", "of it noise, own units"];
+    let header =
+        ["parameter", "mean", "sd", "noise part of sd", "mean, data units", "sd, data units", "noise part of sd, data units"];
     html! {
         (released::fitted_with_and_without_noise(material.result, SCALE, usize::MAX))
-        (table("The same posterior by a quadratic fitted to all that was released (“surrogate”)", &header, &body))
+        (table("The same posterior by a quadratic fitted to all releases (“surrogate”)", &header, &body))
         p.note { "A normal approximation of the posterior from the same releases as the draws, " (inline(&surrogate["answers"], whole))
-            " of them: the two check each other, and must not be averaged. Its sd has the noise’s part in it. Cubic terms, which would show a "
-            "posterior that is not normal: chi-square " (inline(&surrogate["chi2"], number)) " on "
+            " of them: the two check each other and must not be averaged. Its sd includes the noise. Cubic terms, which would indicate "
+            "a non-normal posterior: chi-square " (inline(&surrogate["chi2"], number)) " on "
             (inline(&surrogate["degrees_of_freedom"], whole)) " degrees of freedom, p = " (inline(&surrogate["p_value"], number)) "." }
     }
 }
 
-/// The decimals that show two digits of the mean's Monte Carlo error, 2 to 9; 4 where there is none.
+/// Returns the decimals that show two digits of the mean's Monte Carlo error, 2 to 9; 4 without such an error.
 fn decimals_of(row: &Value) -> usize {
     let error = row["mcse_mean"].as_f64().filter(|error| *error > 0.0 && error.is_finite());
     // Bounded, so the conversion is exact.
     error.map_or(4, |error| (1.0 - error.log10().floor()).clamp(2.0, 9.0) as usize)
 }
 
-/// A number to so many decimals, or in powers of ten where it is too long for a table.
+/// Formats a number to a given number of decimals, or in powers of ten if it is too long for a table.
 fn fixed(x: f64, decimals: usize) -> String {
     if x.abs() < 1e7 { format!("{x:.decimals$}") } else { number(x) }
 }
 
-/// What to think of the run, to be read before anything else.
+/// Renders the verdict on the run, placed before everything else.
 pub(super) fn verdict(material: &Material<'_>) -> Markup {
     let warnings: Vec<&str> = rows(material.result, "warnings").iter().filter_map(Value::as_str).collect();
     let sentence = plain(text(material.result, "budget_error"), 1000);
     if warnings.is_empty() {
         let body = html! { p { "R-hat, effective sample sizes and Monte Carlo errors of every parameter are within their limits." } p { (sentence) } };
-        return notice(Tone::Good, "Nothing speaks against these draws", &body, false);
+        return notice(Tone::Good, "No problems were found in these draws", &body, false);
     }
     let body = html! {
         ul { @for warning in &warnings { li { (plain(warning, 2000)) } } }
@@ -126,8 +128,8 @@ pub(super) fn verdict(material: &Material<'_>) -> Markup {
     };
     let heading = match warnings.len() {
         _ if !released::is_adequate(material.result) => "Not an adequate answer".to_owned(),
-        1 => "One thing to beware of".to_owned(),
-        several => format!("{several} things to beware of"),
+        1 => "One warning".to_owned(),
+        several => format!("{several} warnings"),
     };
     notice(Tone::Beware, &heading, &body, false)
 }
@@ -135,7 +137,7 @@ pub(super) fn verdict(material: &Material<'_>) -> Markup {
 pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
     let chains = material.result["chains"].as_u64().map_or(material.spec.sampler.chains, |chains| chains as u32);
     let wanted = SamplerSpec { chains, ..material.spec.sampler.clone() }.wanted();
-    let whose = if material.spec.sampler.until.is_some() { " (as the job says)" } else { " (100 per chain, 400 in all)" };
+    let origin = if material.spec.sampler.until.is_some() { " (set by the job)" } else { " (100 per chain, 400 in total)" };
     let body: Vec<Vec<Cell>> = rows(material.result, "posterior")
         .iter()
         .map(|row| {
@@ -159,30 +161,30 @@ pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
     html! {
         (table("Convergence and precision", &["parameter", "verdict", "R-hat", "ESS bulk", "ESS tail", "MCSE / sd"], &body))
         p.note {
-            "Limits: R-hat at most " (wanted.rhat) ", bulk and tail effective sample size at least " (whole(wanted.ess)) (whose)
+            "Limits: R-hat at most " (wanted.rhat) ", bulk and tail effective sample size at least " (whole(wanted.ess)) (origin)
             ", Monte Carlo error of the mean at most " (percent(wanted.error_share())) " of the posterior sd. Rank-normalised split R-hat, effective sample "
             "sizes and Monte Carlo errors are those of Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021). The largest share of "
             "a Monte Carlo error in a posterior sd is " (inline(&material.result["mcse_to_sd"], number)) "."
         }
-        @if chains == 1 { p { "One chain can’t be compared with another: R-hat says nothing here." } }
-        p { "These figures can’t see everything: chains that have all missed the same mode agree with each other." }
+        @if chains == 1 { p { "One chain can’t be compared with others: R-hat carries no information here." } }
+        p { "These figures can’t detect everything: chains that have all missed the same mode agree with each other." }
     }
 }
 
-/// The Monte Carlo error of a parameter's mean as a share of its sd.
+/// Returns the Monte Carlo error of a parameter's mean as a share of its sd.
 fn ratio(row: &Value) -> Option<f64> {
     let share = row["mcse_mean"].as_f64()? / row["sd"].as_f64()?;
     share.is_finite().then_some(share)
 }
 
-/// What is wrong with a parameter's draws, by the limits of the run's own warnings.
+/// Lists the problems of a parameter's draws, by the limits of the run's own warnings.
 fn remarks(row: &Value, chains: u32, wanted: Wanted) -> Vec<&'static str> {
     let figure = |key: &str| row[key].as_f64();
     let low = |key: &str| figure(key).is_some_and(|ess| ess < wanted.ess);
     let mut remarks = Vec::new();
     match figure("rhat") {
         Some(rhat) if rhat > wanted.rhat => remarks.push("the chains disagree"),
-        None if chains > 1 => remarks.push("can’t be told: too few draws, or a chain never moved"),
+        None if chains > 1 => remarks.push("not computable: too few draws, or a chain never moved"),
         _ => {}
     }
     if low("ess_bulk") {

@@ -1,4 +1,4 @@
-//! What was spent at each party, what that guarantees, and what it does not.
+//! Budget spent at each party, its guarantee, and the limits of that guarantee.
 
 use conclave_common::job::{Algorithm, HmcTest, JobSpec};
 use conclave_pages::aggregation;
@@ -16,17 +16,20 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
     let limit = &material.spec.privacy.budget;
     html! {
         p {
-            "No record left its owner. At each step every owner answered with whole numbers: a sum over its records, in which each record’s part is "
-            "bounded beforehand, plus fresh random noise of the owner’s own. Every answer was charged to the owner’s ledger before a record was read."
+            "No record left its owner. At each step every owner answered with whole numbers: a sum over its records, in which "
+            "each record’s contribution is bounded in advance, plus fresh random noise drawn by the owner. Every answer was "
+            "charged to the owner’s ledger before a record was read."
         }
         p {
-            "What is promised is the budget of each owner’s data, over all jobs and for ever: whatever the receivers of the answers know already and however "
-            "they compute, what they see would have been almost as likely had one protected unit been another (“protects” below says which). How almost "
-            "is what epsilon measures: no conclusion becomes more or less likely by a factor of more than e to the power epsilon, except with probability delta."
+            "The guarantee is the budget of each owner’s data, over all jobs and for all time. Whatever the receivers of the "
+            "answers already know or compute, what they see would have been almost as likely if one protected unit had been "
+            "replaced by another (“protects” below states which). Epsilon measures “almost”: no conclusion becomes more or less "
+            "likely by a factor of more than e to the power epsilon, except with probability delta."
         }
         p {
-            "The figures of this job are running totals of what it used of those budgets. They are not guarantees of their own, and epsilons of several "
-            "jobs do not add up: their μ² do. The job was allowed epsilon " (plain(limit.epsilon)) " at delta " (plain(limit.promised_delta())) " at each owner."
+            "The figures of this job are running totals of its part of those budgets. They are not separate guarantees, and "
+            "epsilons of several jobs do not add up: their μ² do. The job’s limit was epsilon " (plain(limit.epsilon)) " at delta "
+            (plain(limit.promised_delta())) " at each owner."
         }
         @for (index, party) in parties.iter().enumerate() { (bar(index, party)) }
         (spending(parties))
@@ -36,16 +39,17 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
             @match aggregation::told(material.result) {
                 Some(words) => { (words) " Masks rest on X25519, HKDF and HMAC with SHA-256. Not protected are the job " }
                 None => {
-                    "Coordinator, analyst and the other owners may put together all they have: the guarantee holds against all of them. Not protected "
-                    "are the job "
+                    "The coordinator, the analyst and the other owners may pool all they have: the guarantee holds against all "
+                    "of them. Not protected are the job "
                 }
             }
-            "itself (model, columns, bounds, priors), the counts above, and what is true of the population whoever is in the data: that is what the "
-            "analysis is for. An owner’s own page to cite is made by " code { "conclave-party statement" } "."
+            "itself (model, columns, bounds, priors), the counts above, and facts about the population that hold whichever "
+            "persons are in the data: learning those is the purpose of the analysis. An owner creates a page to cite with " code { "conclave-party statement" } "."
         }
         p.note {
             "epsilon (GDP): Gaussian differential privacy, Dong, Roth & Su (2022), with the exact conversion of Balle & Wang (2018). epsilon (zCDP): "
-            "zero-concentrated differential privacy, looser and rigorous by another road; it may exceed the budget, which is kept by GDP."
+            "zero-concentrated differential privacy, looser, and rigorous by a different argument; it may exceed the budget, "
+            "which is accounted by GDP."
         }
     }
 }
@@ -87,58 +91,61 @@ fn protected(parties: &[Value]) -> Markup {
             vec![Cell::Name(text(party, "name").to_owned()), count, Cell::markup(unit(text(party, "protects")))]
         })
         .collect();
-    table("What each owner’s guarantee protects", &["party", "holds", "protects"], &body)
+    table("Unit protected by each owner’s guarantee", &["party", "holds", "protects"], &body)
 }
 
-/// A ledger's unit of privacy, `row, replace` or `person of at most 5 records, add-remove`, in words.
+/// Describes a ledger's unit of privacy, `row, replace` or `person of at most 5 records, add-remove`.
 fn unit(protects: &str) -> Markup {
     let (who, change) = protects.rsplit_once(", ").unwrap_or((protects, ""));
     html! {
         @if who == "row" { "one row, not one person: weaker for a person who has several rows" }
-        @else { "one " (name(who)) ", with all of those" }
+        @else { "one " (name(who)) ", with all of these records" }
         @match change {
-            "replace" => ", against its being replaced by any other",
-            "add-remove" => ", against its being added or left out: whether it is there at all",
+            "replace" => ", against replacement by any other",
+            "add-remove" => ", against addition or removal: even its presence is protected",
             _ => {}
         }
     }
 }
 
 fn noise_of_releases() -> String {
-    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, as much of it as the job’s budget asks for: all of the \
-     budget is spent in a few releases. The posterior is that of the parameters given what was released, as wide as the noise makes it."
+    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator. Its scale follows from the job’s \
+     budget, all of which is spent in a few releases. The posterior is that of the parameters given the releases, and includes \
+     the uncertainty due to the noise."
         .to_owned()
 }
 
 fn noise_of_gradients() -> String {
     "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient and in the test of \
-     every step, as much of it as the job’s budget asks for. The noise of the gradients drives the chains, whose friction takes it up, and the test \
-     corrects for its own (the penalty method of Ceperley & Dewing, 1999): the draws are of the posterior that all records in one place would have \
-     given."
+     every step; its scale follows from the job’s budget. The noise of the gradients drives the chains, whose friction \
+     dissipates it, and the test corrects for its own noise (the penalty method of Ceperley & Dewing, 1999): the draws have the \
+     posterior of the pooled records as their distribution."
         .to_owned()
 }
 
 fn noise_of_stochastic_gradients() -> String {
-    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, as much of it as a step \
-     of the chains takes: it is what moves them (Wang, Fienberg & Smola, 2015). No test ends a step: the draws are approximately of the posterior that \
-     all records in one place would have given, and the run says what is known of the difference."
+    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, \
+     with the scale that a step of the chains requires: it drives them (Wang, Fienberg & Smola, 2015). Steps have no acceptance \
+     test: the draws follow the posterior of the pooled records approximately, and the run reports the known error."
         .to_owned()
 }
 
 fn noise_of_polished_chains(spec: &JobSpec) -> String {
     format!(
-        "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient as much as a step of the \
-         chains takes, and standard deviation {} log-likelihood units in every ratio of the sweeps that end them. No test ends a step; the sweeps correct \
-         for their noise (the penalty method of Ceperley & Dewing, 1999; Yıldırım): the draws are theirs, and of the posterior that all records in one \
-         place would have given once the sweeps have mixed.",
+        "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every \
+         gradient with the scale that a step of the chains requires, and with standard deviation {} log-likelihood units in \
+         every ratio of the final sweeps. Steps have no acceptance test; the sweeps correct for their noise (the penalty method \
+         of Ceperley & Dewing, 1999; Yıldırım): the draws are those of the sweeps, and follow the posterior of the pooled \
+         records once the sweeps have mixed.",
         decimals(spec.privacy.noise.sd())
     )
 }
 
 fn choice_among_candidates() -> String {
-    "Noise: none is added, as each draw is random itself: the owner draws one of the public candidates in proportion to its posterior weight (the \
-     exponential mechanism), exactly, from its operating system’s generator. It is charged by the range that one record can move the odds of two \
-     candidates by. The draws are of the posterior that the records would have given, but for the error of standing on so many candidates."
+    "Noise: none is added, since each draw is random itself: the owner draws one of the public candidates in proportion to its \
+     posterior weight (the exponential mechanism), exactly, from its operating system’s generator. The charge follows from the \
+     largest change of the log odds of two candidates by one record. The draws follow the posterior of the records, up to the \
+     error of a finite set of candidates."
         .to_owned()
 }
 
@@ -149,17 +156,19 @@ fn noise(spec: &JobSpec) -> String {
         Algorithm::PenaltyExpFamily => "widths of a component’s range",
         Algorithm::Hmc if spec.runs_dp_hmc() => {
             return format!(
-                "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient as much as the \
-                 job’s budget asks for, and standard deviation {} log-likelihood units in the test of every trajectory. The heat that the gradients’ noise \
-                 brings in is rejected by the test, which corrects for its own noise (the penalty method of Ceperley & Dewing, 1999; Räisä, Koskela & \
-                 Honkela, 2021): the draws are of the posterior that all records in one place would have given.",
+                "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of \
+                 every gradient with a scale set by the job’s budget, and with standard deviation {} log-likelihood units in the \
+                 test of every trajectory. The test rejects the energy added by the gradients’ noise and corrects for its own \
+                 noise (the penalty method of Ceperley & Dewing, 1999; Räisä, Koskela & Honkela, 2021): the draws follow the \
+                 posterior of the pooled records.",
                 decimals(spec.privacy.noise.sd())
             );
         }
         Algorithm::Hmc if spec.sampler.hmc.test == HmcTest::None => {
-            return "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, as much of \
-                    it as the job’s budget asks for. It drives the chains, whose friction takes it up, and no test corrects what their steps err by: the \
-                    draws are approximately of the posterior that all records in one place would have given."
+            return "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of \
+                    every gradient, with a scale set by the job’s budget. It drives the chains, whose friction dissipates it, \
+                    and no test corrects the discretisation error: the draws follow the posterior of the pooled records \
+                    approximately."
                 .to_owned();
         }
         Algorithm::Hmc => return noise_of_gradients(),
@@ -168,11 +177,12 @@ fn noise(spec: &JobSpec) -> String {
         Algorithm::NoisyStatistics | Algorithm::Augmentation => return noise_of_releases(),
     };
     let corrected = if spec.algorithm == Algorithm::Barker {
-        "The chain’s acceptance step takes it for a part of its own randomness and corrects for what is left (Barker’s test by Heikkilä, Jälkö, Dikmen & \
-         Honkela, 2019), nearly and not exactly: the draws are close to those of the posterior that all records in one place would have given."
+        "The chain’s acceptance step uses it as a part of its own randomness and corrects for the remainder (Barker’s test by \
+         Heikkilä, Jälkö, Dikmen & Honkela, 2019), closely but not exactly: the draws nearly follow the posterior of the pooled \
+         records."
     } else {
-        "The chain’s acceptance step corrects for it (the penalty method of Ceperley & Dewing, 1999; Yıldırım): the draws are of the posterior that all \
-         records in one place would have given."
+        "The chain’s acceptance step corrects for it (the penalty method of Ceperley & Dewing, 1999; Yıldırım): the draws follow \
+         the posterior of the pooled records."
     };
     format!(
         "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, standard deviation {} {unit} for every answer of every owner \

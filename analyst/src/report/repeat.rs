@@ -1,4 +1,4 @@
-//! Everything needed to check the run and to repeat it.
+//! Everything needed to check and repeat the run.
 
 use conclave_pages::table::facts;
 use conclave_pages::text::{name, plain};
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::material::Material;
 use crate::jobs::moment;
 
-/// A longer object is left to `conclave summary`: the last states of many chains.
+/// Maximum length of the object in the page; a longer one (last states of many chains) is available from `conclave summary`.
 const LONGEST: usize = 300_000;
 
 pub(super) fn section(material: &Material<'_>) -> Markup {
@@ -18,21 +18,21 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
     let object = status.result_json.trim();
     html! {
         (facts(&[
-            ("job", html! { code { (plain(&status.job, 100)) } " (follows from the analyst’s signature)" }),
+            ("job", html! { code { (plain(&status.job, 100)) } " (derived from the analyst’s signature)" }),
             ("analyst", name(&status.analyst)),
             ("submitted", html! { (moment(status.submitted_unix_ms)) " UTC" }),
-            // Without its scheme: the page has nothing in it that could be taken for a link.
+            // Without its scheme, so that nothing in the page looks like a link.
             ("coordinator", name(material.coordinator.trim_start_matches("https://"))),
             ("software", html! {
-                @if let Some(made_by) = &made_by { (made_by) " ran it; " } "conclave " (env!("CARGO_PKG_VERSION")) " wrote this report"
+                @if let Some(made_by) = &made_by { (made_by) " ran the job; " } "conclave " (env!("CARGO_PKG_VERSION")) " wrote this report"
             }),
-            ("seed", html! { (spec.sampler.seed) ", of proposals and decisions. The noise has no seed: a second run spends anew and gives other draws of the same posterior" }),
+            ("seed", html! { (spec.sampler.seed) ", of proposals and decisions. The noise has no seed: a second run spends budget again and yields other draws of the same posterior" }),
             ("digest", html! { "SHA-256 of the job file: " code { (digest) } }),
         ]))
         p {
-            "Every owner can replay the run: " code { "conclave-party verify " (plain(&status.job, 100)) } " compares every question, decision, draw and summary with "
-            "the published releases and with the owner’s own ledger. " code { "conclave verify-ledger" } " checks an exported ledger anywhere. The draws: "
-            code { "conclave draws " (plain(&status.job, 100)) " --format zarr --out draws.zarr" } ". To ask again: save the job file below and "
+            "Every owner can replay the run: " code { "conclave-party verify " (plain(&status.job, 100)) } " compares every query, decision, "
+            "draw and summary with the published releases and with the owner’s own ledger. " code { "conclave verify-ledger" } " checks an exported ledger on any machine. The draws: "
+            code { "conclave draws " (plain(&status.job, 100)) " --format zarr --out draws.zarr" } ". To run it again, save the job file below and use "
             code { "conclave submit job.toml" } "."
         }
         h3 { "The job file, byte for byte" }
@@ -41,7 +41,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         @if object.len() <= LONGEST {
             details { summary { "Show the object" } pre tabindex="0" id="result" { (object) } }
         } @else {
-            p { "It is too long to stand here: " code { "conclave summary " (plain(&status.job, 100)) " --json" } " prints it." }
+            p { "It is too long for this page: " code { "conclave summary " (plain(&status.job, 100)) " --json" } " prints it." }
         }
         p.note { "This page was made from that object, the job file and the draws. The same job gives the same page." }
     }

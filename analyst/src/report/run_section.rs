@@ -1,4 +1,4 @@
-//! How the run went: counts, acceptance, what ended it, what the clip did.
+//! The run: counts, acceptance, reason for its end, effect of the clip.
 
 use conclave_common::job::{Algorithm, ClipRule, HmcTest, JobSpec, Radius, Warmup};
 use conclave_pages::table::facts;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::figures::{inline, plain, rows, text, thousandths, whole};
 use super::material::Material;
 
-/// The figures that are looked for first.
+/// Renders the most important figures.
 pub(super) fn tiles(material: &Material<'_>) -> Markup {
     let result = material.result;
     let figures =
@@ -24,7 +24,7 @@ pub(super) fn tiles(material: &Material<'_>) -> Markup {
     html! {
         dl.tiles {
             (tile("chains × draws", &draws))
-            (tile("ended by", &html! { (ended(text(result, "stopped_by"))) }))
+            (tile("ended by", &html! { (ended_by(text(result, "stopped_by"))) }))
             (tile("largest R-hat", &inline(&worst, thousandths)))
             (tile("smallest ESS", &inline(&least, whole)))
             (tile("accepted", &inline(&result["acceptance_rate"], percent)))
@@ -33,8 +33,8 @@ pub(super) fn tiles(material: &Material<'_>) -> Markup {
     }
 }
 
-/// What ended a run, in few words.
-fn ended(stopped_by: &str) -> String {
+/// Returns the short name of the cause of a run's end.
+fn ended_by(stopped_by: &str) -> String {
     match stopped_by {
         "draws" => "its last draw".to_owned(),
         "budget" => "the budget".to_owned(),
@@ -42,9 +42,9 @@ fn ended(stopped_by: &str) -> String {
         "policy" => "a data owner".to_owned(),
         "clip" => "the clip watch".to_owned(),
         "failure" => "a failure".to_owned(),
-        "released" => "the whole budget, released once".to_owned(),
-        "until" => "having enough draws".to_owned(),
-        "hopeless" => "a forecast of no use".to_owned(),
+        "released" => "its releases, which used the whole budget".to_owned(),
+        "until" => "enough draws".to_owned(),
+        "hopeless" => "futility".to_owned(),
         other => line(other, 40),
     }
 }
@@ -54,44 +54,47 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
     let party = result["budget_party"].as_str();
     let ending = html! {
         @match text(result, "stopped_by") {
-            "draws" => "All draws that were asked for are made.",
-            "until" => "The draws have come to what the job wants of them. What is left of the budget was not spent.",
-            "hopeless" => "With the whole budget its draws would have been of no use, by a forecast. What is left of the budget was not spent.",
+            "draws" => "All requested draws were made.",
+            "until" => "The draws reached the job’s targets. The remaining budget was not spent.",
+            "hopeless" => "A forecast showed that its draws would be unusable even with the whole budget. The remaining budget was not spent.",
             "budget" => {
-                "A budget ended it before the last draw asked for" @if let Some(party) = party { ": that of " (name(party)) }
+                "A budget ended it before the last requested draw" @if let Some(party) = party { ": that of " (name(party)) }
                 ". The draws are of the same posterior; there are fewer of them."
             }
-            "cancelled" => "The analyst ended it. The draws made until then are kept.",
-            "policy" => "A data owner ended it, by withdrawing the consent or by a limit. The draws made until then are kept.",
-            "failure" => "Something went wrong. The draws made until then are kept.",
-            "clip" => "It was stopped because the clip cuts too much: the draws are of another posterior than the one asked for.",
+            "cancelled" => "The analyst ended it. The draws made before are kept.",
+            "policy" => "A data owner ended it, by withdrawing consent or by a limit. The draws made before are kept.",
+            "failure" => "It failed. The draws made before are kept.",
+            "clip" => "It was stopped because the clip truncates too much: the draws target another posterior than the requested one.",
             other => (line(other, 200)),
         }
         @if !material.status.error.is_empty() { " " (line(&material.status.error, 1000)) }
     };
     let warmup = match spec.sampler.warmup {
         _ if spec.is_polished() => format!(
-            "{} steps without a test, not among the draws",
+            "{} steps without a test, excluded from the draws",
             result["stochastic_gradients"]["polish"]["steps"].as_u64().map_or_else(|| "some".to_owned(), thousands)
         ),
         _ if spec.algorithm.follows_gradients() => {
-            let told = if spec.algorithm.is_unadjusted() { "stochastic_gradients" } else { "gradients" };
-            format!("{} steps, not among the draws", result[told]["warmup"].as_u64().map_or_else(|| "some".to_owned(), thousands))
+            let key = if spec.algorithm.is_unadjusted() { "stochastic_gradients" } else { "gradients" };
+            format!(
+                "{} steps, excluded from the draws",
+                result[key]["warmup"].as_u64().map_or_else(|| "some".to_owned(), thousands)
+            )
         }
-        Warmup::Sweeps(sweeps) => format!("{} sweeps, not among the draws", thousands(sweeps)),
+        Warmup::Sweeps(sweeps) => format!("{} sweeps, excluded from the draws", thousands(sweeps)),
         Warmup::UntilRhat { rhat, max } => {
-            format!("until split R-hat was below {rhat}, at most {} sweeps; not among the draws", thousands(max))
+            format!("until split R-hat was below {rhat}, at most {} sweeps; excluded from the draws", thousands(max))
         }
     };
-    let told = gradients::told(result);
-    let driven: Vec<(&str, Markup)> = told.iter().map(|(what, words)| (*what, html! { (words) })).collect();
+    let driven = gradients::told(result);
+    let driven: Vec<(&str, Markup)> = driven.iter().map(|(what, words)| (*what, html! { (words) })).collect();
     html! {
         (facts(&[
             ("ended", ending),
-            ("rounds", html! { (inline(&result["iterations"], whole)) ", a message to every party each, all chains together" }),
+            ("rounds", html! { (inline(&result["iterations"], whole)) ", each one message to every party for all chains" }),
             ("draws", html! {
                 (inline(&result["draws_per_chain"], whole)) " kept in each of " (inline(&result["chains"], whole)) " chains, of "
-                (thousands(spec.draws_asked())) " asked for"
+                (thousands(spec.draws_asked())) " requested"
             }),
             ("accepted", html! { (inline(&result["acceptance_rate"], |x| format!("{:.1}%", 100.0 * x))) " of the proposals of the kept draws" }),
             ("time", html! { (inline(&result["seconds"], duration)) " of sampling" }),
@@ -99,29 +102,29 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
             ("warm-up", html! { (warmup) }),
             ("clip", clip(material)),
         ]))
-        @if let Some(words) = barker::told(result) { h3 { "How steps were decided" } p { (words) } }
-        @if !driven.is_empty() { h3 { "How gradients drove the chains" } (facts(&driven)) }
+        @if let Some(words) = barker::told(result) { h3 { "Decision of steps" } p { (words) } }
+        @if !driven.is_empty() { h3 { "Gradient-driven chains" } (facts(&driven)) }
     }
 }
 
 fn algorithm(spec: &JobSpec) -> String {
     if spec.algorithm == Algorithm::Hmc {
         return match spec.sampler.hmc.test {
-            HmcTest::Remainder => "hmc, whose chains released gradients drive".to_owned(),
+            HmcTest::Remainder => "hmc, driven by released gradients".to_owned(),
             HmcTest::Ratio { kicks } => format!(
                 "hmc without friction, in trajectories of {kicks} kicks by released gradients (Räisä, Koskela & Honkela, 2021)"
             ),
-            HmcTest::None => "hmc without a test, whose chains released gradients drive: its draws are approximate".to_owned(),
+            HmcTest::None => "hmc without a test, driven by released gradients: its draws are approximate".to_owned(),
         };
     }
     if spec.is_polished() {
         let (name, sweeps) = (spec.algorithm.as_str(), thousands(spec.sampler.stochastic.polish));
         return format!(
-            "{name}, whose chains released gradients drive, without a test; then {sweeps} penalty sweeps, which the draws are of"
+            "{name}, driven by released gradients, without a test; then {sweeps} penalty sweeps, which supply the draws"
         );
     }
     if spec.algorithm.is_unadjusted() {
-        return format!("{}, whose chains released gradients drive, without a test", spec.algorithm.as_str());
+        return format!("{}, driven by released gradients, without a test", spec.algorithm.as_str());
     }
     let moves = match spec.sampler.radius {
         Radius::Auto => "step lengths found in the search and the warm-up",
@@ -131,14 +134,14 @@ fn algorithm(spec: &JobSpec) -> String {
         "{}, {} proposals, {moves}{}",
         spec.algorithm.as_str(),
         spec.sampler.proposal.as_str().replace('_', " "),
-        if spec.sampler.rotate { ", turned into the posterior’s principal axes" } else { "" }
+        if spec.sampler.rotate { ", along the posterior’s principal axes" } else { "" }
     )
 }
 
-/// What cut the records' contributions, and what the watch on it has said.
+/// Renders the clip of the records' contributions, and the warnings of the clip watch.
 fn clip(material: &Material<'_>) -> Markup {
     let set = match material.spec.privacy.clip {
-        None => "the model’s public bound, which cuts nothing within the declared bounds".to_owned(),
+        None => "the model’s public bound, which truncates nothing within the declared bounds".to_owned(),
         Some(ClipRule::PerRecord(clip)) => format!("{} log-likelihood units per record, set by the analyst", plain(clip)),
         Some(ClipRule::Slope(slope)) => {
             format!("{} log-likelihood units per record for each unit of a step’s length, set by the analyst", plain(slope))
@@ -150,7 +153,7 @@ fn clip(material: &Material<'_>) -> Markup {
     html! {
         (set)
         @if said.is_empty() {
-            @if material.spec.privacy.clip.is_some() { ". The watch on it has found nothing to warn of." }
-        } @else { ". " strong { "The watch on it says: " } @for sentence in &said { (sentence) " " } }
+            @if material.spec.privacy.clip.is_some() { ". The clip watch raised no warning." }
+        } @else { ". " strong { "The clip watch warned: " } @for sentence in &said { (sentence) " " } }
     }
 }

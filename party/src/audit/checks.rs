@@ -1,7 +1,7 @@
-//! These checks must hold of every single answer; an audit tries them once on the answer path.
+//! Checks that every single answer must pass; an audit runs them once on the answer path.
 //!
-//! The experiment bounds what the released numbers tell; these find what no number of replicates would: an answer that
-//! was not paid for, a second answer to one question, a length, a status or a charge that tells of a record.
+//! The experiment bounds the information in the released numbers. These checks find faults that no number of replicates would:
+//! an uncharged answer, a second answer to one query, or a length, status or charge that depends on a record.
 
 use std::path::Path;
 
@@ -15,35 +15,34 @@ use super::world::{Design, World};
 use conclave_vault::answer::sandbox::Sandbox;
 use conclave_vault::ledger::Ledger;
 
-/// Bytes of a reply of `n` numbers, as they are encoded: every field has a fixed width.
+/// Returns the encoded length of a reply: every field has a fixed width.
 fn wire_length(answer: &v1::Answer) -> usize {
     prost::Message::encoded_len(answer)
 }
 
-/// Runs every check in `folder` and gives what failed, as sentences.
+/// Runs every check in `folder` and returns the failures as sentences.
 ///
 /// # Errors
-/// A sentence where the sandbox can't be set.
+/// Returns a sentence if the sandbox can't be set up.
 pub(super) fn run(design: &Design, folder: &Path, prepare: &(dyn Fn(&mut Sandbox) + Sync)) -> Result<Vec<String>, String> {
     let mut findings = Vec::new();
     one_paid_answer(design, &folder.join("one-answer"), prepare, &mut findings)?;
-    no_matter_what_the_records_are(design, folder, prepare, &mut findings)?;
+    any_records_look_alike(design, folder, prepare, &mut findings)?;
     Ok(findings)
 }
 
 /// Delta of the stages' own budgets.
 const DELTA: f64 = 1e-6;
 
-/// A sandbox whose data's budget holds a job's and somewhat more, whatever that is: where the budget ended, a refusal would be none
-/// of a fault's.
+/// Makes a sandbox whose data budget is larger than the job's, so that no refusal is due to an exhausted data budget.
 fn sandbox(design: &Design, folder: &Path) -> Result<Sandbox, String> {
     std::fs::create_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let budget = Budget::new(gaussian_dp::epsilon(1.5 * design.mu_limit, DELTA), DELTA).map_err(|e| e.to_string())?;
     Sandbox::new(folder, budget.of(design.unit))
 }
 
-/// Each answer is charged on disk before it is had, the same question gets the same bytes at no charge, and another question
-/// under its name gets nothing.
+/// Checks that an answer is charged on disk first, that a repeated query returns identical bytes at no charge, and that a
+/// different query under the same id is refused.
 fn one_paid_answer(
     design: &Design,
     folder: &Path,
@@ -60,14 +59,14 @@ fn one_paid_answer(
         findings.push("a query within the budget was refused".into());
     }
     if on_disk != u64::from(design.per_round()) {
-        findings.push(format!("an answer of {} numbers was had with {on_disk} charges on disk", design.per_round()));
+        findings.push(format!("an answer of {} numbers was received with {on_disk} charges on disk", design.per_round()));
     }
-    if let Some(alone) = alone_beside(&sandbox, design)? {
-        findings.push(alone);
+    if let Some(finding) = check_collusion_charge(&sandbox, design)? {
+        findings.push(finding);
     }
     let spent = sandbox.answerer.ledger().units();
     if sandbox.answer(ask.clone()) != answer || sandbox.answerer.ledger().units() != spent {
-        findings.push("the same question got another answer, or was charged again".into());
+        findings.push("a repeated query got another answer or was charged again".into());
     }
     let mut altered = ask;
     for proposal in &mut altered.proposals {
@@ -75,7 +74,7 @@ fn one_paid_answer(
     }
     let second = sandbox.answer(altered);
     if second.status != Some(AnswerStatus::Conflict.to_wire()) || second.releases.iter().any(|r| *r != 0) {
-        findings.push("another question under the same id was answered".into());
+        findings.push("a different query under the same id was answered".into());
     }
     if wire_length(&second) != wire_length(&answer) {
         findings.push("a refusal and an answer have different lengths".into());
@@ -83,9 +82,9 @@ fn one_paid_answer(
     Ok(())
 }
 
-/// Ordinary, extreme and impossible records: the same statuses, lengths and charges, and numbers within range. Each has a ledger
-/// of its own, in the same state.
-fn no_matter_what_the_records_are(
+/// Checks that ordinary, extreme and impossible records yield equal statuses, lengths and charges, and numbers within range. Each
+/// set of records has its own ledger in the same state.
+fn any_records_look_alike(
     design: &Design,
     folder: &Path,
     prepare: &(dyn Fn(&mut Sandbox) + Sync),
@@ -101,19 +100,19 @@ fn no_matter_what_the_records_are(
         let charged = sandbox.answerer.ledger().units().0;
         let length = wire_length(&answer);
         if sandbox.opened(JOB, &answer).iter().any(|a| !(-far..=far).contains(a)) {
-            findings.push(format!("with {name}, a released number is beyond what clamped records and noise can add up to"));
+            findings.push(format!("with {name}, a released number exceeds the range of clamped records and noise"));
         }
         match &seen {
             None => seen = Some((answer, length, charged)),
             Some((first, first_length, first_charged)) => {
                 if answer.status != first.status {
-                    findings.push(format!("with {name}, the status is another than with ordinary records"));
+                    findings.push(format!("with {name}, the status differs from that of ordinary records"));
                 }
                 if length != *first_length {
-                    findings.push(format!("with {name}, the reply's length is another than with ordinary records"));
+                    findings.push(format!("with {name}, the reply's length differs from that of ordinary records"));
                 }
                 if charged != *first_charged {
-                    findings.push(format!("with {name}, the charge is another than with ordinary records"));
+                    findings.push(format!("with {name}, the charge differs from that of ordinary records"));
                 }
             }
         }
@@ -121,7 +120,7 @@ fn no_matter_what_the_records_are(
     Ok(())
 }
 
-/// What no loader lets through, too: a record may hold anything.
+/// Returns shards with one unusual record each, including values that no loader admits.
 pub(crate) fn shards(design: &Design) -> Vec<(&'static str, ModelData)> {
     let with = |value: f64| {
         let mut shard = design.shard(World::With);
@@ -144,16 +143,16 @@ pub(crate) fn shards(design: &Design) -> Vec<(&'static str, ModelData)> {
 const JOB: &str = "check";
 const RELEASED: Option<u32> = Some(0);
 
-/// What is wrong with the ledger's account of a message for the case that all others collude.
-fn alone_beside(sandbox: &Sandbox, design: &Design) -> Result<Option<String>, String> {
+/// Compares the ledger's charge of a message under full collusion with the expected one.
+fn check_collusion_charge(sandbox: &Sandbox, design: &Design) -> Result<Option<String>, String> {
     let priced = Priced::new(QueryKind::Ratio, design.k_t, design.noise(), Honest::ALONE);
     let each = priced.cost(design.unit).map_err(|e| e.to_string())?.units;
     let (expected, booked) = (each * u64::from(design.per_round()), sandbox.answerer.ledger().state().alone().units);
-    let wrong = format!("if all others collude the answers cost {expected} units, and the ledger says {booked}");
+    let wrong = format!("if all others collude the answers cost {expected} units, but the ledger charged {booked}");
     Ok((booked != expected).then_some(wrong))
 }
 
-/// Charges that another process reads in the ledger's file.
+/// Returns the number of charges that another process reads from the ledger's file.
 fn charges_on_disk(sandbox: &Sandbox) -> Result<u64, String> {
     let ledger: &Ledger = sandbox.answerer.ledger();
     crate::ledger_views::report(ledger.path(), conclave_vault::answer::sandbox::NOBODY, &sandbox.budget)

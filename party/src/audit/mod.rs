@@ -1,9 +1,9 @@
-//! The audit tries the claimed privacy: an experiment that anyone can repeat.
+//! The audit of the claimed privacy: a repeatable experiment.
 //!
-//! Two made-up shards differ in one extreme record. The real answer path spends a whole budget on each, many times over;
-//! the best test that tells the two apart has error rates, and these bound from below what privacy was really given
-//! (Jagielski, Ullman & Oprea 2020; Nasr et al. 2023). A bound above the claim is a fault; one far below it says nothing
-//! against the claim, but the questions asked here are the worst that there are, so it comes close.
+//! Two simulated shards differ in one extreme record. The real answer path spends a whole budget on each, many times over.
+//! The error rates of the best test between the two bound the actual privacy loss from below (Jagielski, Ullman & Oprea 2020;
+//! Nasr et al. 2023). A bound above the claim is a fault. A bound far below it is no evidence against the claim, but the
+//! queries are the worst possible, so the bound comes close.
 
 mod checks;
 mod others;
@@ -17,8 +17,8 @@ mod world;
 pub(crate) use plot::svg;
 pub(crate) use report::Report;
 pub(crate) use run::{Audit, LEAST};
-pub(crate) use sampled::{Asked, SampledAudit, SampledReport};
-pub(crate) use world::Company;
+pub(crate) use sampled::{SampledAudit, SampledKind, SampledReport};
+pub(crate) use world::NoiseParties;
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! The other honest parties of a masked job, as far as an adversary can't take them off what is opened: the noise that they add.
+//! Noise of the other honest parties of a masked job, which an adversary can't subtract from the opened sum.
 
 use conclave_privacy::mechanism::{DiscreteGaussian, NoiseScale};
 use rand::SeedableRng;
@@ -7,10 +7,10 @@ use rand_chacha::ChaCha20Rng;
 
 use conclave_vault::answer::sandbox::NoiseOfOthers;
 
-/// Of so many parties, each with noise of this scale, made afresh for every integer that is opened.
+/// Returns the noise of this number of parties at this scale, drawn afresh for every opened integer.
 ///
 /// # Errors
-/// A sentence: the operating system gives no entropy.
+/// Returns a sentence if the operating system provides no entropy.
 pub(super) fn honest(parties: u32, scale: NoiseScale) -> Result<NoiseOfOthers, String> {
     let mut generator = ChaCha20Rng::try_from_rng(&mut SysRng).map_err(|e| e.to_string())?;
     let sampler = DiscreteGaussian::new(scale);

@@ -1,4 +1,4 @@
-//! The audit's plot shows what the test saw in either world, and the trade-off between its two errors.
+//! The audit's plot: the test statistic in both worlds, and the trade-off between the two error rates.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ const RIGHT: f64 = 480.0;
 const TOP: f64 = 50.0;
 const BARS: usize = 60;
 
-/// An SVG document of its own, readable in light and dark.
+/// Returns a standalone SVG document, readable in light and dark mode.
 pub(crate) fn svg(report: &Report) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
@@ -32,7 +32,7 @@ pub(crate) fn svg(report: &Report) -> String {
     }
     let _ = write!(
         out,
-        "<text x=\"{LEFT}\" y=\"{}\">{} replicates a world; mu: claimed {:.4}, at least {:.4} (95%); epsilon at delta {:e}: \
+        "<text x=\"{LEFT}\" y=\"{}\">{} replicates per world; mu: claimed {:.4}, at least {:.4} (95%); epsilon at delta {:e}: \
          claimed {:.3}, at least {:.3}</text>\n</svg>\n",
         HEIGHT - 12.0,
         report.replicates,
@@ -59,10 +59,10 @@ fn frame(out: &mut String, x: f64, title: &str, below: &str) {
 }
 
 fn histogram(out: &mut String, samples: &Samples, threshold: f64) {
-    frame(out, LEFT, "Test statistic in either world", "likelihood ratio statistic, noise standard deviations");
+    frame(out, LEFT, "Test statistic in each world", "likelihood ratio statistic, noise standard deviations");
     let mut all: Vec<f64> = samples.without.iter().chain(&samples.with).copied().collect();
     all.sort_by(f64::total_cmp);
-    // All but the outermost: a fault may throw single values far out.
+    // The outermost values are left out: a fault may produce single extreme values.
     let at = |share: f64| all[((all.len() - 1) as f64 * share) as usize];
     let (low, high) = (at(0.001), at(0.999).max(at(0.001) + 1e-9));
     let height = PANEL - 40.0;
@@ -97,7 +97,7 @@ fn histogram(out: &mut String, samples: &Samples, threshold: f64) {
     }
 }
 
-/// False negatives against false positives: as seen, and as the claim allows.
+/// Draws false negatives against false positives, observed and as bounded by the claim.
 fn trade_off(out: &mut String, samples: &Samples, report: &Report) {
     frame(out, RIGHT, "Errors of every threshold", "false positives (0 to 1); upwards: false negatives (0 to 1)");
     let height = PANEL - 40.0;
@@ -122,8 +122,8 @@ fn trade_off(out: &mut String, samples: &Samples, report: &Report) {
     let _ = write!(
         out,
         "<path fill=\"none\" stroke=\"#c05621\" stroke-width=\"2\" d=\"M{}\"/>\n\
-         <text x=\"{}\" y=\"{}\" text-anchor=\"end\" style=\"fill:#2b6cb0\">least that mu = {:.3} allows (dashed)</text>\n\
-         <text x=\"{}\" y=\"{}\" text-anchor=\"end\" style=\"fill:#c05621\">seen</text>\n",
+         <text x=\"{}\" y=\"{}\" text-anchor=\"end\" style=\"fill:#2b6cb0\">minimum for mu = {:.3} (dashed)</text>\n\
+         <text x=\"{}\" y=\"{}\" text-anchor=\"end\" style=\"fill:#c05621\">observed</text>\n",
         curve(&mut seen.into_iter()),
         RIGHT + PANEL,
         TOP + 14.0,

@@ -1,5 +1,4 @@
-//! An audit plays a budget's worth of queries in both worlds, many times over, and bounds the mu that was
-//! given.
+//! Runs an audit: simulates a budget's worth of queries in both worlds, many times over, and bounds the actual mu.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,37 +9,37 @@ use conclave_privacy::accounting::{Budget, gaussian_dp};
 use super::checks;
 use super::report::Report;
 use super::statistics::{Bounds, Samples};
-use super::world::{Company, Design, Theatre, World};
+use super::world::{Design, NoiseParties, ReplicateRunner, World};
 use conclave_vault::answer::sandbox::Sandbox;
 
-/// What to audit.
+/// Settings of an audit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Audit {
-    /// The budget that each replicate spends, and what it protects.
+    /// The budget that each replicate spends, with its unit of privacy.
     pub(crate) budget: Budget,
     /// Replicates in each of the two worlds, at least [`LEAST`].
     pub(crate) replicates: u64,
-    /// Questions of a replicate.
-    pub(crate) questions: u32,
-    /// Noise standard deviation of each, in log-likelihood units.
+    /// Queries per replicate.
+    pub(crate) queries: u32,
+    /// Noise standard deviation of each query, in log-likelihood units.
     pub(crate) noise_sd: f64,
-    /// Whose noise protects, and by whose it is priced.
-    pub(crate) company: Company,
+    /// The parties whose noise protects and sets the price.
+    pub(crate) noise_parties: NoiseParties,
 }
 
-/// Fewer replicates give no bound worth the name.
+/// Minimum number of replicates for a meaningful bound.
 pub(crate) const LEAST: u64 = 1000;
 
 impl Audit {
     /// Runs the audit.
     ///
     /// # Errors
-    /// A sentence: what the budget, the disk or the operating system did not allow.
+    /// Returns a sentence if the budget, the disk or the operating system does not allow the audit.
     pub(crate) fn run(&self) -> Result<Report, String> {
-        self.run_prepared(Design::new(self.budget, (self.questions, self.noise_sd), self.company)?, &|_| {})
+        self.run_prepared(Design::new(self.budget, (self.queries, self.noise_sd), self.noise_parties)?, &|_| {})
     }
 
-    /// As [`Audit::run`]; `prepare` sees every sandbox before it answers.
+    /// As [`Audit::run`]; `prepare` modifies every sandbox before it answers.
     pub(super) fn run_prepared(&self, design: Design, prepare: &(dyn Fn(&mut Sandbox) + Sync)) -> Result<Report, String> {
         let began = Instant::now();
         let folder = Folder::new()?;
@@ -49,7 +48,7 @@ impl Audit {
         let bounds = samples.bounds(self.budget.delta);
         if bounds.mu_lower_verdict > design.mu_claimed {
             findings.push(format!(
-                "the released numbers tell more than is claimed: mu is at least {:.4} with 99.9% confidence, claimed {:.4}",
+                "the released numbers reveal more than claimed: mu is at least {:.4} with 99.9% confidence, claimed {:.4}",
                 bounds.mu_lower_verdict, design.mu_claimed
             ));
         }
@@ -58,7 +57,7 @@ impl Audit {
 
     fn report(&self, design: &Design, bounds: &Bounds, samples: Samples, findings: Vec<String>, seconds: f64) -> Report {
         let Budget { epsilon, delta, .. } = self.budget;
-        let epsilon = if self.company.all_collude { gaussian_dp::epsilon(design.mu_claimed, delta) } else { epsilon };
+        let epsilon = if self.noise_parties.all_collude { gaussian_dp::epsilon(design.mu_claimed, delta) } else { epsilon };
         Report {
             holds: findings.is_empty(),
             mu_claimed: design.mu_claimed,
@@ -70,10 +69,10 @@ impl Audit {
             delta,
             epsilon_lower: bounds.epsilon_lower,
             epsilon_at_mu_lower: if bounds.mu_lower > 0.0 { gaussian_dp::epsilon(bounds.mu_lower, delta) } else { 0.0 },
-            honest: self.company.priced.get(),
-            all_collude: self.company.all_collude,
+            honest: self.noise_parties.priced.get(),
+            all_collude: self.noise_parties.all_collude,
             replicates: self.replicates,
-            queries: design.questions,
+            queries: design.queries,
             false_positives: bounds.errors.false_positives,
             false_negatives: bounds.errors.false_negatives,
             findings,
@@ -83,7 +82,7 @@ impl Audit {
         }
     }
 
-    /// Replicates of both worlds, spread over the processors.
+    /// Runs the replicates of both worlds on all processors.
     fn sample(
         &self,
         design: &Design,
@@ -96,13 +95,13 @@ impl Audit {
         let worker = |thread: u64| -> Result<(Samples, Option<&'static str>), String> {
             let share = self.replicates / threads + u64::from(thread < self.replicates % threads);
             let mut first = None;
-            let mut play = |world: World, name: &str| -> Result<Vec<f64>, String> {
+            let mut simulate = |world: World, name: &str| -> Result<Vec<f64>, String> {
                 let folder = folder.join(format!("{name}-{thread}"));
                 std::fs::create_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-                let mut theatre = Theatre::new(design, design.shard(world), &folder, prepare);
+                let mut runner = ReplicateRunner::new(design, design.shard(world), &folder, prepare);
                 (0..share)
                     .map(|number| {
-                        let replicate = theatre.replicate(number)?;
+                        let replicate = runner.replicate(number)?;
                         if let Some(finding) = replicate.finding {
                             wrong.fetch_add(1, Ordering::Relaxed);
                             first.get_or_insert(finding);
@@ -111,7 +110,7 @@ impl Audit {
                     })
                     .collect()
             };
-            let samples = Samples { without: play(World::Without, "without")?, with: play(World::With, "with")? };
+            let samples = Samples { without: simulate(World::Without, "without")?, with: simulate(World::With, "with")? };
             Ok((samples, first))
         };
         let parts = std::thread::scope(|scope| {
@@ -132,7 +131,7 @@ impl Audit {
     }
 }
 
-/// A folder for the ledgers, in memory where the system has a place for that; gone when the audit is done.
+/// A folder for the ledgers, in memory if possible; removed after the audit.
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
@@ -155,7 +154,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Made-up records only; nothing is lost or told by what remains.
+        // It holds simulated records only: a remainder is harmless.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,14 +1,14 @@
-//! From two samples of a test statistic to a lower bound on the privacy that was really given.
+//! Computes a lower bound on the actual privacy loss from two samples of a test statistic.
 //!
-//! A threshold is chosen on one half of the replicates and its errors are counted on the other, so that choosing costs no
-//! confidence. Under mu-Gaussian differential privacy no test, whatever it looks at, has a mean error below `Phi(-mu/2)`
+//! A threshold is chosen on one half of the replicates and its errors are counted on the other, so that the choice costs no
+//! confidence. Under mu-Gaussian differential privacy no test of any kind has a mean error below `Phi(-mu/2)`
 //! (Dong, Roth & Su 2022), and under (epsilon, delta) none has `beta < 1 - delta - e^epsilon alpha` (Kairouz, Oh &
-//! Viswanath 2015). An upper bound on the errors is so a lower bound on mu, or on epsilon.
+//! Viswanath 2015). An upper bound on the errors is therefore a lower bound on mu, or on epsilon.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::function::beta::beta_reg;
 
-/// Confidence of the bounds that are reported.
+/// Confidence of the reported bounds.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 /// Confidence at which a bound above the claim is a finding.
 pub(crate) const VERDICT: f64 = 0.999;
@@ -25,19 +25,19 @@ impl std::fmt::Debug for Samples {
     }
 }
 
-/// A threshold test's errors on replicates that had no part in its choice.
+/// Errors of a threshold test on replicates that were not used to choose the threshold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Errors {
-    /// "With" is said above the threshold; below it where false.
+    /// The test classifies values above the threshold as "with"; values below it if false.
     pub(crate) above: bool,
     pub(crate) threshold: f64,
-    /// Replicates without the record that are taken for ones with it, of so many.
+    /// Replicates without the record classified as with it, and their total.
     pub(crate) false_positives: (u64, u64),
-    /// Replicates with the record that are taken for ones without it, of so many.
+    /// Replicates with the record classified as without it, and their total.
     pub(crate) false_negatives: (u64, u64),
 }
 
-/// What the audit found.
+/// Bounds found by the audit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) errors: Errors,
@@ -50,7 +50,7 @@ pub(crate) struct Bounds {
     pub(crate) epsilon_lower_verdict: f64,
 }
 
-/// The least rate that is refuted by `count` errors in `of` trials: the upper end of the one-sided Clopper–Pearson (1934)
+/// Returns the smallest rate refuted by `count` errors in `of` trials: the upper end of the one-sided Clopper–Pearson (1934)
 /// interval at `confidence`.
 pub(crate) fn clopper_pearson_upper(count: u64, of: u64, confidence: f64) -> f64 {
     if count >= of {
@@ -66,7 +66,7 @@ pub(crate) fn clopper_pearson_upper(count: u64, of: u64, confidence: f64) -> f64
 }
 
 impl Samples {
-    /// Chooses thresholds on the first halves and bounds mu and epsilon from the second ones.
+    /// Chooses thresholds on the first halves and bounds mu and epsilon on the second ones.
     pub(crate) fn bounds(&self, delta: f64) -> Bounds {
         let (train, test) = self.halves();
         let errors = train.best(&test, 500, |e| -e.mean_rate());
@@ -109,7 +109,7 @@ impl Sorted {
         Errors { above, threshold, false_positives: (positives, n), false_negatives: (negatives, m) }
     }
 
-    /// The errors on `test` of the threshold that scores highest here, among so many quantiles of each world and in both
+    /// Returns the errors on `test` of the threshold with the highest score here, among `count` quantiles of each world and both
     /// directions.
     fn best(&self, test: &Sorted, count: usize, score: impl Fn(&Errors) -> f64) -> Errors {
         let quantiles = |v: &[f64]| -> Vec<f64> { (1..count).map(|q| v[q * v.len() / count]).collect() };
@@ -126,7 +126,7 @@ impl Errors {
         0.5 * (rate(self.false_positives) + rate(self.false_negatives))
     }
 
-    /// One Clopper–Pearson interval for the mean of both error rates: with equally many trials in each world the total of
+    /// Uses one Clopper–Pearson interval for the mean of both error rates: with equally many trials in each world the total of
     /// errors varies no more than a binomial at the mean rate (Hoeffding 1956), so the interval keeps its level.
     pub(crate) fn mu_lower(&self, confidence: f64) -> f64 {
         let (positives, negatives) = (self.false_positives, self.false_negatives);
@@ -134,13 +134,13 @@ impl Errors {
         mu_of(clopper_pearson_upper(positives.0 + negatives.0, positives.1 + negatives.1, confidence))
     }
 
-    /// Each rate at half the error probability, so that both hold together.
+    /// Bounds each rate at half the error probability, so that both bounds hold jointly.
     fn epsilon_lower(&self, delta: f64, confidence: f64) -> f64 {
         let upper = |(count, of)| clopper_pearson_upper(count, of, 1.0 - (1.0 - confidence) / 2.0);
         let (alpha, beta) = (upper(self.false_positives), upper(self.false_negatives));
         let one = |alpha: f64, beta: f64| ((1.0 - delta - beta) / alpha).ln();
         let epsilon = one(alpha, beta).max(one(beta, alpha));
-        // Not a number where the errors exceed one together.
+        // Not a number if the sum of the errors exceeds one.
         if epsilon > 0.0 { epsilon } else { 0.0 }
     }
 }
@@ -149,7 +149,7 @@ fn rate((count, of): (u64, u64)) -> f64 {
     count as f64 / of as f64
 }
 
-/// The mu at which the best test errs so often in the mean; 0 for a half and more.
+/// Returns the mu at which the best test has this mean error; 0 for one half or more.
 fn mu_of(mean_error: f64) -> f64 {
     if mean_error >= 0.5 {
         return 0.0;
@@ -175,7 +175,7 @@ mod tests {
             let found = clopper_pearson_upper(count, of, confidence);
             assert!((found - upper).abs() < 2e-4, "{count}/{of}: {found}");
         }
-        // Its definition: so few errors have the complementary probability at that rate.
+        // By definition, at most this number of errors has the complementary probability at that rate.
         let upper = clopper_pearson_upper(0, 50, 0.999);
         assert!(((1.0_f64 - upper).powi(50) - 0.001).abs() < 1e-12);
     }

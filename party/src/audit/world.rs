@@ -1,4 +1,4 @@
-//! Two neighbouring made-up shards, the questions that tell them apart best, and a whole budget spent on them.
+//! Two neighbouring simulated shards, the queries that distinguish them best, and a whole budget spent on them.
 
 use std::path::{Path, PathBuf};
 
@@ -13,118 +13,118 @@ use conclave_proto::v1;
 use super::others;
 use conclave_vault::answer::sandbox::Sandbox;
 
-/// Records, or persons, beside the one that the worlds differ in.
+/// Records or persons besides the one in which the worlds differ.
 const OTHERS: usize = 20;
-/// Replicates whose charges one ledger takes, at most; each has a job of its own, capped at the audited budget.
+/// Maximum replicates charged to one ledger; each has its own job, capped at the audited budget.
 const REPLICATES_PER_LEDGER: u64 = 1000;
-/// mu² of a ledger's own budget, at most: beyond, an epsilon can't be accounted for.
+/// Maximum mu² of a ledger's own budget: above it an epsilon can't be computed.
 const MU_SQUARED_PER_LEDGER: f64 = 900.0;
 /// Delta of the ledgers' own, larger budgets.
 const LEDGER_DELTA: f64 = 1e-6;
 
-/// How many parties' noise a release is priced by, and how many there are.
+/// Parties whose noise prices a release, and parties whose noise is simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Company {
-    /// By the noise of how many parties, its own among them, the audited party is charged; 1 where its answers are opened by themselves.
+pub(crate) struct NoiseParties {
+    /// Number of parties, the audited one included, whose noise sets the price; 1 if its answers are opened separately.
     pub(crate) priced: Honest,
-    /// How many parties' noise an adversary can't take off what is opened.
-    pub(crate) played: u32,
-    /// Whether the claim is what the ledger says it is if all others collude, and not what is charged.
+    /// Number of parties whose noise an adversary can't subtract from the opened sum.
+    pub(crate) simulated: u32,
+    /// The claim is the ledger's figure for full collusion, not the charge.
     pub(crate) all_collude: bool,
 }
 
-impl Company {
-    /// As many honest parties as the price says.
+impl NoiseParties {
+    /// Simulates as many honest parties as the price assumes.
     pub(crate) fn honest(priced: Honest) -> Self {
-        Self { priced, played: priced.get(), all_collude: false }
+        Self { priced, simulated: priced.get(), all_collude: false }
     }
 
-    /// All others work together, and the claim is what the ledger says of that case.
+    /// Simulates full collusion; the claim is the ledger's figure for that case.
     pub(crate) fn all_collude(priced: Honest) -> Self {
-        Self { priced, played: 1, all_collude: true }
+        Self { priced, simulated: 1, all_collude: true }
     }
 
-    /// Messages of a replicate: masked noise could be used again in a second one alone.
-    fn rounds(self, questions: u32) -> u32 {
-        if self.priced > Honest::ALONE && questions.is_multiple_of(2) { 2 } else { 1 }
+    /// Returns the messages per replicate: masked noise can only be reused in a second one.
+    fn rounds(self, queries: u32) -> u32 {
+        if self.priced > Honest::ALONE && queries.is_multiple_of(2) { 2 } else { 1 }
     }
 }
 
-/// What is audited: public constants, the same in both worlds.
+/// The audited job: public constants, equal in both worlds.
 #[derive(Debug, Clone)]
 pub(crate) struct Design {
     pub(crate) spec: JobSpec,
     pub(crate) unit: PrivacyUnit,
-    /// The step of every question; odd ones are asked in reverse.
+    /// Half the step of every query; odd queries go in reverse.
     half_step: f64,
-    pub(crate) questions: u32,
+    pub(crate) queries: u32,
     pub(crate) k_t: Sensitivity,
-    pub(crate) company: Company,
-    /// What the cap admits, as mu.
+    pub(crate) noise_parties: NoiseParties,
+    /// The mu that the cap admits.
     pub(crate) mu_limit: f64,
-    /// What is claimed of a replicate: the same, or what it comes to if all others collude.
+    /// The claimed mu of a replicate: that of the cap, or the ledger's figure for full collusion.
     pub(crate) mu_claimed: f64,
-    /// What one replicate is charged, as mu.
+    /// The mu charged for one replicate.
     pub(crate) mu_charged: f64,
 }
 
-/// Which world.
+/// One of the two worlds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum World {
-    /// The record lies at one end of its range, or is not there.
+    /// The record is at one end of its range, or absent.
     Without,
-    /// The record lies at the other end.
+    /// The record is at the other end.
     With,
 }
 
 impl Design {
-    /// Questions that spend `cap` as fully as whole charges can, `questions` of them, at noise of standard deviation `sd`.
-    pub(crate) fn new(cap: Budget, (questions, sd): (u32, f64), company: Company) -> Result<Self, String> {
-        Self::priced(cap, (questions, sd), company, |model| model)
+    /// Makes `queries` queries at noise of standard deviation `sd` that spend `cap` as fully as whole charges can.
+    pub(crate) fn new(cap: Budget, (queries, sd): (u32, f64), noise_parties: NoiseParties) -> Result<Self, String> {
+        Self::priced(cap, (queries, sd), noise_parties, |model| model)
     }
 
-    /// As [`Design::new`], with prices by what `plant` makes of the model.
+    /// As [`Design::new`], with prices computed by the model that `plant` returns.
     pub(crate) fn priced(
         cap: Budget,
-        (questions, sd): (u32, f64),
-        company: Company,
+        (queries, sd): (u32, f64),
+        noise_parties: NoiseParties,
         plant: impl Fn(Box<dyn Model>) -> Box<dyn Model>,
     ) -> Result<Self, String> {
         let text = |e: &dyn std::fmt::Display| e.to_string();
-        let spec = JobSpec::parse(&job_toml(cap, (questions, sd), company.priced)).map_err(|e| text(&e))?;
+        let spec = JobSpec::parse(&job_toml(cap, (queries, sd), noise_parties.priced)).map_err(|e| text(&e))?;
         let (unit, s) = (cap.unit, spec.privacy.noise);
         let limit = PrivacyFilter::new(&cap).map_err(|e| text(&e))?.limit_units();
         let model = plant(spec.build_model());
-        // Charges go with the square of the step; the last hundredths of a percent are found by stepping down.
-        let mu_each = mu_squared(limit).sqrt() / f64::from(questions).sqrt();
-        let honest = f64::from(company.priced.get()).sqrt();
+        // Charges are proportional to the square of the step; stepping down finds the last hundredths of a percent.
+        let mu_each = mu_squared(limit).sqrt() / f64::from(queries).sqrt();
+        let honest = f64::from(noise_parties.priced.get()).sqrt();
         let mut half_step = 0.5 * mu_each * honest * s.sd() / unit.factor() as f64 / model.bound(&[-0.5], &[0.5]) * 1.000_001;
         for _ in 0..10_000 {
             let per_record = sensitivity(model.bound(&[-half_step], &[half_step]), None).map_err(|e| text(&e))?;
             let k_t = unit.sensitivity(per_record).map_err(|e| text(&e))?;
-            let priced = Priced::new(QueryKind::Ratio, k_t, s, company.priced);
+            let priced = Priced::new(QueryKind::Ratio, k_t, s, noise_parties.priced);
             let mu = |total: u64| mu_squared(total).sqrt();
             let total = |priced: Priced| {
                 let charge = priced.cost(unit).map_err(|e| text(&e))?.units;
-                charge.checked_mul(u64::from(questions)).ok_or("the charge is too large".to_owned())
+                charge.checked_mul(u64::from(queries)).ok_or("the charge is too large".to_owned())
             };
             let (charged, alone) = (total(priced)?, total(priced.alone())?);
             if charged <= limit {
                 let (mu_limit, mu_charged) = (mu(limit), mu(charged));
-                let mu_claimed = if company.all_collude { mu(alone) } else { mu_limit };
-                return Ok(Self { spec, unit, half_step, questions, k_t, company, mu_limit, mu_claimed, mu_charged });
+                let mu_claimed = if noise_parties.all_collude { mu(alone) } else { mu_limit };
+                return Ok(Self { spec, unit, half_step, queries, k_t, noise_parties, mu_limit, mu_claimed, mu_charged });
             }
             half_step *= 1.0 - 1e-7;
         }
         Err("no step fits this budget".into())
     }
 
-    /// Noise scale of every question.
+    /// Returns the noise scale of every query.
     pub(crate) fn noise(&self) -> NoiseScale {
         self.spec.privacy.noise
     }
 
-    /// Records on the model's scale; persons have as many as they may.
+    /// Returns the records on the model's scale; each person has the maximum number of records.
     pub(crate) fn shard(&self, world: World) -> ModelData {
         let limit = self.unit.records_per_person().unwrap_or(1) as usize;
         let mut outcome: Vec<f64> = (0..OTHERS * limit).map(|i| (i % 7) as f64 / 3.0 - 1.0).collect();
@@ -138,17 +138,17 @@ impl Design {
         ModelData { outcome, persons, ..ModelData::default() }
     }
 
-    /// Messages that spend the whole cap together.
+    /// Returns the number of messages that spend the whole cap.
     pub(crate) fn rounds(&self) -> u32 {
-        self.company.rounds(self.questions)
+        self.noise_parties.rounds(self.queries)
     }
 
-    /// Questions of a message.
+    /// Returns the number of queries per message.
     pub(crate) fn per_round(&self) -> u32 {
-        self.questions / self.rounds()
+        self.queries / self.rounds()
     }
 
-    /// One message. Every second question is asked in reverse, and so is every second round of one.
+    /// Returns one message. Every second query is reversed, and so is every second message with one query.
     pub(crate) fn message(&self, job: &str, iteration: u64) -> v1::Query {
         let proposals = (0..self.per_round())
             .map(|chain| {
@@ -159,59 +159,59 @@ impl Design {
         v1::Query { job: job.to_owned(), iteration, proposals, attempt: 0 }
     }
 
-    /// The log likelihood ratio of the two worlds up to a constant and a factor, from what each round opened: all questions shift the sum by
-    /// the same amount in the direction in which they are asked.
+    /// Returns the log likelihood ratio of the two worlds, up to a constant and a factor, from the opened sums of each round: all
+    /// queries shift the sum by the same amount in their own direction.
     pub(crate) fn statistic(&self, rounds: &[Vec<i64>]) -> f64 {
         let signed = |(place, opened): (u64, &i64)| if reversed(place) { -i128::from(*opened) } else { i128::from(*opened) };
         let of_round = |(iteration, opened): (u64, &Vec<i64>)| (iteration..).zip(opened).map(signed).sum::<i128>();
         let total: i128 = (0..).zip(rounds).map(of_round).sum();
-        let noise = self.noise().sd() * f64::from(self.company.played).sqrt();
-        total as f64 * STEP / (noise * f64::from(self.questions).sqrt())
+        let noise = self.noise().sd() * f64::from(self.noise_parties.simulated).sqrt();
+        total as f64 * STEP / (noise * f64::from(self.queries).sqrt())
     }
 
-    /// Beyond this nothing lies that is opened, but once in 10^32: what all records together can add, and twelve scales of noise.
+    /// Returns the bound on an opened number, exceeded once in 10^32: the sum of all records' maxima and twelve noise scales.
     pub(crate) fn farthest(&self) -> i64 {
         let records = (OTHERS as u64 + 1).saturating_mul(self.k_t.units());
-        let parties = u64::from(self.company.played);
+        let parties = u64::from(self.noise_parties.simulated);
         let scales = 12 * (parties.isqrt() + u64::from(parties.isqrt().pow(2) < parties));
         i64::try_from(records.saturating_add(scales * self.noise().units())).unwrap_or(i64::MAX)
     }
 }
 
-/// Whether the question at this place is asked in reverse.
+/// Returns true if the query at this index is reversed.
 fn reversed(place: u64) -> bool {
     place % 2 == 1
 }
 
-/// Replicates of one world, one after the other.
-pub(crate) struct Theatre<'a> {
+/// Runs the replicates of one world in sequence.
+pub(crate) struct ReplicateRunner<'a> {
     design: &'a Design,
     folder: PathBuf,
     sandbox: Option<(Sandbox, u64)>,
     shard: Option<ModelData>,
     ledgers: u64,
     per_ledger: u64,
-    /// Put on every sandbox that is made; for tests that plant a fault.
+    /// Applied to every new sandbox, for tests that plant a fault.
     prepare: &'a (dyn Fn(&mut Sandbox) + Sync),
 }
 
-/// One replicate: its statistic, and what was wrong with it.
+/// One replicate: its statistic, and a finding if any.
 pub(crate) struct Replicate {
     pub(crate) statistic: f64,
     pub(crate) finding: Option<&'static str>,
 }
 
-impl<'a> Theatre<'a> {
-    /// `folder` must be there and be this theatre's own.
+impl<'a> ReplicateRunner<'a> {
+    /// Makes a runner; `folder` must exist and be used by this runner only.
     pub(crate) fn new(design: &'a Design, shard: ModelData, folder: &Path, prepare: &'a (dyn Fn(&mut Sandbox) + Sync)) -> Self {
         let fit = (MU_SQUARED_PER_LEDGER / (design.mu_limit * design.mu_limit)) as u64;
         let per_ledger = fit.clamp(1, REPLICATES_PER_LEDGER);
         Self { design, folder: folder.to_owned(), sandbox: None, shard: Some(shard), ledgers: 0, per_ledger, prepare }
     }
 
-    /// Opens a job, spends its cap, and asks once more.
+    /// Opens a job, spends its cap, and sends one more query.
     pub(crate) fn replicate(&mut self, number: u64) -> Result<Replicate, String> {
-        let (mut sandbox, played) = self.sandbox()?;
+        let (mut sandbox, replicates) = self.sandbox()?;
         let job = format!("replicate-{number}");
         let shard = self.shard.take().ok_or("a replicate's records are lost")?;
         sandbox.put_on(&job, &self.design.spec, shard)?;
@@ -221,14 +221,14 @@ impl<'a> Theatre<'a> {
         let more = sandbox.answer(self.design.message(&job, rounds));
         let opened: Vec<Vec<i64>> = answers.iter().map(|answer| sandbox.opened(&job, answer)).collect();
         self.shard = sandbox.take_off(&job);
-        self.sandbox = Some((sandbox, played + 1));
+        self.sandbox = Some((sandbox, replicates + 1));
         let far = self.design.farthest();
         let finding = if answers.iter().any(|answer| answer.status != Some(AnswerStatus::Released.to_wire())) {
             Some("a query within the budget was refused")
         } else if more.status != Some(AnswerStatus::Budget.to_wire()) {
-            Some("a query beyond the budget was not refused for it")
+            Some("a query beyond the budget was not refused for budget")
         } else if opened.iter().flatten().any(|a| !(-far..=far).contains(a)) {
-            Some("a released number is beyond what the clamped records and the noise can add up to")
+            Some("a released number exceeds the range of clamped records and noise")
         } else {
             None
         };
@@ -237,28 +237,29 @@ impl<'a> Theatre<'a> {
 
     fn sandbox(&mut self) -> Result<(Sandbox, u64), String> {
         match self.sandbox.take() {
-            Some((sandbox, played)) if played < self.per_ledger => return Ok((sandbox, played)),
+            Some((sandbox, replicates)) if replicates < self.per_ledger => return Ok((sandbox, replicates)),
             _ => {}
         }
         self.ledgers += 1;
         let folder = self.folder.join(self.ledgers.to_string());
         std::fs::create_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        // A little more than the replicates' caps add up to, so that it is the cap that ends each of them.
+        // Slightly above the sum of the replicates' caps, so that each replicate ends by its cap.
         let mu = self.design.mu_limit * (1.01 * self.per_ledger as f64).sqrt();
         let budget = Budget::new(gaussian_dp::epsilon(mu, LEDGER_DELTA), LEDGER_DELTA).map_err(|e| e.to_string())?;
         let mut sandbox = Sandbox::new(&folder, budget.of(self.design.unit))?;
         sandbox.keep_noise(&self.design.spec);
-        sandbox.others = others::honest(self.design.company.played - 1, self.design.noise())?;
+        sandbox.others = others::honest(self.design.noise_parties.simulated - 1, self.design.noise())?;
         if self.ledgers > 1 {
-            // The one before is closed.
+            // The previous one is closed.
             let _ = std::fs::remove_dir_all(self.folder.join((self.ledgers - 1).to_string()));
         }
         Ok((sandbox, 0))
     }
 }
 
-/// The audit's job; of as many parties as leave `honest` with one that colludes, where answers are priced by more than their own noise.
-fn job_toml(cap: Budget, (questions, sd): (u32, f64), honest: Honest) -> String {
+/// Returns the audit's job. If answers are priced by more than their own noise, it has one colluding party besides the `honest`
+/// ones.
+fn job_toml(cap: Budget, (queries, sd): (u32, f64), honest: Honest) -> String {
     let masked = honest > Honest::ALONE;
     let others: String =
         if masked { (1..=honest.get()).map(|other| format!(", \"other-{other}\"")).collect() } else { String::new() };
@@ -266,7 +267,8 @@ fn job_toml(cap: Budget, (questions, sd): (u32, f64), honest: Honest) -> String 
     format!(
         "name = \"audit\"\nalgorithm = \"penalty\"\nparties = [\"rehearsal\"{others}]\n[model]\nkind = \"gaussian_mean\"\n\
          outcome = \"x\"\nsd = 1.0\n[columns]\nx = {{ min = -1, max = 1 }}\n[prior]\ndefault = \"normal(0, 1)\"\n\
-         [sampler]\nchains = {questions}\ndraws = 10\nforce = true\n[privacy]\nepsilon = {:?}\ndelta = {:?}\nnoise_sd = {sd:?}\n{aggregation}",
+         [sampler]\nchains = {queries}\ndraws = 10\nforce = true\n[privacy]\nepsilon = {:?}\ndelta = {:?}\nnoise_sd = \
+         {sd:?}\n{aggregation}",
         cap.epsilon, cap.delta
     )
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use conclave_privacy::accounting::{Budget, Honest, SamplingProbability, gaussian_dp};
 
 use super::common::{print, print_json};
-use crate::audit::{Asked, Audit, Company, LEAST, Report, SampledAudit, SampledReport, svg};
+use crate::audit::{Audit, LEAST, NoiseParties, Report, SampledAudit, SampledKind, SampledReport, svg};
 use crate::config::PartyConfig;
 use crate::error::StartError;
 
@@ -15,33 +15,34 @@ const DELTA: f64 = 1e-6;
 
 #[derive(Debug, Args)]
 pub(super) struct AuditArgs {
-    /// Audit the budget, the unit of privacy and the noise floor of this configuration. Its records and its ledger are not
-    /// touched: the records are made up.
+    /// Audit the budget, the unit of privacy and the noise floor of this configuration. Its records and ledger are not
+    /// touched: the records are simulated.
     #[arg(long, value_name = "FILE", required_unless_present = "synthetic", conflicts_with = "synthetic")]
     config: Option<PathBuf>,
     /// Audit without a configuration.
     #[arg(long)]
     synthetic: bool,
-    /// Replicates in each of the two worlds; more bring the bound closer.
+    /// Replicates in each of the two worlds; more replicates give a tighter bound.
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     replicates: u64,
     /// The mu that each replicate spends, instead of the configuration's budget.
     #[arg(long, value_name = "MU")]
     mu_b: Option<f64>,
-    /// Queries of a replicate.
+    /// Queries per replicate.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
     queries: u32,
-    /// Audit masked answers, priced by the noise of so many parties: that of the others is played, and the claim is what is charged.
+    /// Audit masked answers, priced by the noise of this number of parties. The noise of the others is simulated; the claim is
+    /// the charge.
     #[arg(long, value_name = "H", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..i64::from(Honest::MOST)))]
     honest: u32,
-    /// With --honest: play no other party's noise, as if all of them worked with the coordinator. The claim is then what the ledger says of
-    /// that case.
+    /// With --honest: simulate no other party's noise, as if all of them colluded with the coordinator. The claim is then the
+    /// ledger's figure for that case.
     #[arg(long)]
     all_collude: bool,
-    /// Audit releases over hidden samples, in which each unit is with this probability: a block of --queries of them.
+    /// Audit subsampled releases at this sampling rate: a block of --queries of them.
     #[arg(long, value_name = "Q", conflicts_with_all = ["mu_b", "honest", "all_collude", "out"])]
     subsampled: Option<f64>,
-    /// With --subsampled: audit gradients, a vector a release, and not log likelihood ratios.
+    /// With --subsampled: audit gradients (one vector per release) instead of log likelihood ratios.
     #[arg(long, requires = "subsampled")]
     gradients: bool,
     /// Print one JSON object on standard output.
@@ -54,10 +55,7 @@ pub(super) struct AuditArgs {
 
 pub(super) fn audit(args: &AuditArgs) -> Result<(), StartError> {
     if args.replicates < LEAST {
-        return Err(StartError::System(format!(
-            "--replicates is {}: {LEAST} are the least that bound anything",
-            args.replicates
-        )));
+        return Err(StartError::System(format!("--replicates is {}: at least {LEAST} are needed for a bound", args.replicates)));
     }
     let config = args.config.as_deref().map(PartyConfig::load).transpose()?;
     let given = config.as_ref().map(|config| config.budget);
@@ -67,17 +65,19 @@ pub(super) fn audit(args: &AuditArgs) -> Result<(), StartError> {
     let noise_sd = config.as_ref().map_or(1.0, |config| config.policy.min_noise_sd.max(1.0));
     let honest = Honest::new(args.honest).unwrap_or_default();
     if args.all_collude && honest == Honest::ALONE {
-        return Err(StartError::System("--all-collude needs --honest of 2 and more: else nobody else protects".into()));
+        return Err(StartError::System(
+            "--all-collude needs --honest of at least 2: otherwise no other party's noise protects".into(),
+        ));
     }
-    let company = if args.all_collude { Company::all_collude(honest) } else { Company::honest(honest) };
+    let noise_parties = if args.all_collude { NoiseParties::all_collude(honest) } else { NoiseParties::honest(honest) };
     let audit =
-        Audit { company, budget: budget(given, args.mu_b)?, replicates: args.replicates, questions: args.queries, noise_sd };
+        Audit { noise_parties, budget: budget(given, args.mu_b)?, replicates: args.replicates, queries: args.queries, noise_sd };
     let report = audit.run().map_err(StartError::System)?;
     if let Some(path) = &args.out {
         std::fs::write(path, svg(&report)).map_err(|e| StartError::System(format!("{}: {e}", path.display())))?;
     }
     if let Some(config) = &config {
-        // The owner's page shows the last one. A folder that can't be written does not spoil an audit.
+        // The owner's page shows the latest audit. A folder that can't be written does not invalidate the audit.
         let path = crate::page::audit_of(&config.ledger);
         if let Err(e) = std::fs::write(&path, svg(&report)) {
             tracing::warn!("{}: {e}; the party's page will not show this audit", path.display());
@@ -88,34 +88,35 @@ pub(super) fn audit(args: &AuditArgs) -> Result<(), StartError> {
     } else {
         print(&text(&report))?
     }
-    if report.holds { Ok(()) } else { Err(StartError::System("the audit speaks against the claim; see above".into())) }
+    if report.holds { Ok(()) } else { Err(StartError::System("the audit contradicts the claim; see above".into())) }
 }
 
 fn subsampled(args: &AuditArgs, probability: f64, given: Option<Budget>) -> Result<(), StartError> {
     let probability = SamplingProbability::at_least(probability).ok().filter(|q| *q < SamplingProbability::ONE);
-    let probability =
-        probability.ok_or_else(|| StartError::System("--subsampled: give a probability from 2^-20 to below 1".into()))?;
+    let probability = probability
+        .ok_or_else(|| StartError::System("--subsampled: the probability must be at least 2^-20 and below 1".into()))?;
     let unit = given.map(|budget| budget.unit).unwrap_or_default();
-    let asked = if args.gradients { Asked::Gradients } else { Asked::Ratios };
-    let audit = SampledAudit { asked, unit, probability, releases: args.queries, replicates: args.replicates };
+    let kind = if args.gradients { SampledKind::Gradients } else { SampledKind::Ratios };
+    let audit = SampledAudit { kind, unit, probability, releases: args.queries, replicates: args.replicates };
     let report = audit.run(&|_| {}).map_err(StartError::System)?;
     if args.json {
         print_json(&report)?
     } else {
         print(&sampled_text(&report))?
     }
-    if report.holds { Ok(()) } else { Err(StartError::System("the audit speaks against the claim; see above".into())) }
+    if report.holds { Ok(()) } else { Err(StartError::System("the audit contradicts the claim; see above".into())) }
 }
 
 fn sampled_text(r: &SampledReport) -> String {
     let found = if r.holds {
-        "Nothing speaks against the claim.".to_owned()
+        "No evidence against the claim.".to_owned()
     } else {
         r.findings.iter().fold("FINDINGS:".to_owned(), |text, finding| format!("{text}\n- {finding}"))
     };
     format!(
-        "{} replicates a world of a block of {} releases, each a {} at probability {}, in {} messages.\nmu: claimed {:.4}, at least {:.4} (95%)\n\
-         epsilon at delta {:e}: claimed {:.4}, at least {:.4} (95%, from error rates alone)\n{found}",
+        "{} replicates per world of a block of {} releases ({} at sampling rate {}) in {} messages.\nmu: claimed {:.4}, at least \
+         {:.4} (95%)\n\
+         epsilon at delta {:e}: claimed {:.4}, at least {:.4} (95%, from error rates only)\n{found}",
         r.replicates,
         r.releases,
         r.kind,
@@ -136,7 +137,7 @@ fn budget(given: Option<Budget>, mu: Option<f64>) -> Result<Budget, StartError> 
         (mu, given) => {
             let (mu, delta) = (mu.unwrap_or(1.0), given.map_or(DELTA, |b| b.delta));
             if !(mu > 0.0 && mu <= 10.0) {
-                return Err(wrong(&"give a number above 0 and up to 10"));
+                return Err(wrong(&"the value must be above 0 and at most 10"));
             }
             let budget = Budget::new(gaussian_dp::epsilon(mu, delta), delta).map_err(|e| wrong(&e))?;
             Ok(budget.of(given.unwrap_or(budget).unit))
@@ -146,15 +147,15 @@ fn budget(given: Option<Budget>, mu: Option<f64>) -> Result<Budget, StartError> 
 
 fn text(r: &Report) -> String {
     let mut text = format!(
-        "Two made-up shards that differ in one extreme record; {} replicates of a whole budget on each, {} queries a \
-         replicate, through the answer path that `run` uses ({:.0} s).\n\
+        "Two simulated shards that differ in one extreme record; {} replicates of a whole budget on each, {} queries per \
+         replicate, through the answer path of `run` ({:.0} s).\n\
          \n\
          {:<28}{:>12}{:>16}\n\
          {:<28}{:>12.4}{:>16.4}\n\
          {:<28}{:>12.4}{:>16.4}\n\
          {:<28}{:>12}{:>16.4}\n\
          \n\
-         The best test takes {} of {} replicates without the record for ones with it, and {} of {} the other way round.\n",
+         The best test classified {} of {} replicates without the record as with it, and {} of {} the other way round.\n",
         r.replicates,
         r.queries,
         r.seconds,
@@ -167,7 +168,7 @@ fn text(r: &Report) -> String {
         format!("epsilon at delta {:e}", r.delta),
         r.epsilon_claimed,
         r.epsilon_at_mu_lower,
-        "  from error rates alone",
+        "  from error rates only",
         "",
         r.epsilon_lower,
         r.false_positives.0,
@@ -178,18 +179,18 @@ fn text(r: &Report) -> String {
     match (r.honest, r.all_collude) {
         (1, _) => {}
         (honest, false) => {
-            let others = if honest == 2 { "other one".to_owned() } else { format!("{} others", honest - 1) };
+            let others = if honest == 2 { "other party".to_owned() } else { format!("{} others", honest - 1) };
             text.push_str(&format!(
-                "The answers leave masked and are priced by the noise of {honest} parties; that of the {others} was played.\n"
+                "The answers are masked and priced by the noise of {honest} parties; the noise of the {others} was simulated.\n"
             ));
         }
         (honest, true) => text.push_str(&format!(
-            "The answers leave masked and are priced by the noise of {honest} parties, all others of which collude here: claimed is what the \
-             ledger says of that case.\n"
+            "The answers are masked and priced by the noise of {honest} parties, of which all others collude here: the claim is \
+             the ledger's figure for that case.\n"
         )),
     }
     if r.holds {
-        text.push_str("Nothing speaks against the claim.");
+        text.push_str("No evidence against the claim.");
     } else {
         text.push_str("FINDINGS:");
         for finding in &r.findings {

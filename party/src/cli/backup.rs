@@ -13,7 +13,7 @@ use crate::ledger_views::backup as copy;
 pub(super) struct BackupArgs {
     #[command(flatten)]
     common: Common,
-    /// The copy's file, which must not be there yet; the decisions go beside it.
+    /// The copy's file, which must not exist; the decisions are written beside it.
     #[arg(long, value_name = "FILE")]
     to: PathBuf,
 }
@@ -25,8 +25,8 @@ pub(super) fn backup(args: &BackupArgs) -> Result<(), StartError> {
         return print_json(&json!({ "file": args.to, "decisions": done.decisions, "entries": done.entries, "head": done.head }));
     }
     print(&format!(
-        "{}: {} entries, each verified, up to {}\nKeep it away from this machine. What it lacks is spent all the same: put back, it is locked \
-         until you unlock it with a reason. The key folder {} is not in it.",
+        "{}: {} entries, each verified, up to {}\nStore it on another machine. Charges made after it still count: a restored \
+         copy is locked until you unlock it with a reason. The copy does not include the key folder {}.",
         args.to.display(),
         done.entries,
         done.head,

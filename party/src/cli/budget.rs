@@ -16,11 +16,11 @@ const BAR: usize = 40;
 pub(super) struct BudgetArgs {
     #[command(flatten)]
     common: Common,
-    /// Promise a larger delta from now on, by so much, for releases over hidden samples alone: an act that is entered with its reason and never
-    /// taken back. Of a ledger that was made with [budget] delta_reserve it makes that larger. Stop the party first
+    /// Increase the promised delta by this amount, for subsampled releases only. The act is recorded with its reason and can't be
+    /// undone. For a ledger made with [budget] delta_reserve, it increases that reserve. Stop the party first
     #[arg(long, value_name = "DELTA", requires = "reason")]
     add_reserve: Option<f64>,
-    /// Why, in your words: entered in the ledger for good
+    /// Reason in your own words, recorded in the ledger permanently
     #[arg(long, value_name = "TEXT", requires = "add_reserve")]
     reason: Option<String>,
 }
@@ -35,22 +35,23 @@ pub(super) fn budget(args: &BudgetArgs) -> Result<(), StartError> {
     if common.json { print_json(&report) } else { print(text(&report).trim_end()) }
 }
 
-/// The owner's word that the ledger promises more of delta.
+/// Records the owner's act that raises the promised delta.
 fn add_reserve(settings: &LedgerSettings, added: f64, reason: &str, json: bool) -> Result<(), StartError> {
     if reason.trim().is_empty() {
         return Err(LedgerError::NoReason.into());
     }
     let units = reserve_units(added).ok_or_else(|| {
-        StartError::Input(format!("--add-reserve is {added}: it is a part of delta, above 0 and well below 1, 1e-7 say"))
+        StartError::Input(format!("--add-reserve is {added}: it must be a part of delta, above 0 and well below 1, such as 1e-7"))
     })?;
     let after = Ledger::add_reserve(settings, units, reason)?;
-    let (epsilon, delta, aside) = (after.epsilon, written(after.promised_delta()), reserve(after.reserve_units));
+    let (epsilon, delta, reserved) = (after.epsilon, written(after.promised_delta()), reserve(after.reserve_units));
     if json {
-        return print_json(&serde_json::json!({ "epsilon": epsilon, "delta_promised": delta, "delta_reserve": aside }));
+        return print_json(&serde_json::json!({ "epsilon": epsilon, "delta_promised": delta, "delta_reserve": reserved }));
     }
     print(&format!(
-        "{}: the promise is epsilon = {epsilon}, delta = {delta} from now on, for all that has left and all that will; {aside} of delta is for \
-         releases over samples alone. Next: write delta = {delta} and delta_reserve = {aside} under [budget], and start the party",
+        "{}: the promise is now epsilon = {epsilon}, delta = {delta}, for all past and future releases; {reserved} of delta is \
+         reserved for subsampled releases. Next: write delta = {delta} and delta_reserve = {reserved} under [budget], and start \
+         the party",
         settings.ledger.display()
     ))
 }
@@ -61,10 +62,10 @@ fn text(r: &Report) -> String {
     let mut text = format!(
         "{} [{bar}] {:.2}% of the budget spent\n\
          epsilon   {:>12.6} spent of {} at delta = {} (by zCDP {:.6})\n\
-         mu^2      {:>12.6} spent of {:.6}, {:.6} left\n\
-         a new job {:>12.6} is the largest epsilon that one could still be given; epsilons do not add, mu^2 does\n\
+         mu^2      {:>12.6} spent of {:.6}, {:.6} remaining\n\
+         a new job {:>12.6} is the largest epsilon it could still get; epsilons do not add, mu^2 does\n\
          numbers   {:>12} released or charged, in {} jobs, since {}\n\
-         noise     {:>12} draws spent, {} left, and {:.4}% of the allowance for discrete noise; the budget ends first\n",
+         noise     {:>12} draws spent, {} remaining, and {:.4}% of the allowance for discrete noise; the budget runs out first\n",
         r.party,
         100.0 * r.share_spent,
         r.epsilon_spent,
@@ -84,13 +85,13 @@ fn text(r: &Report) -> String {
     );
     // Writing to a String can't fail.
     if r.mu_squared_reserved > 0.0 {
-        let _ = writeln!(text, "reserved  {:>12.6} of the mu^2 spent is written ahead for jobs that run", r.mu_squared_reserved);
+        let _ = writeln!(text, "reserved  {:>12.6} of the mu^2 spent is reserved for running jobs", r.mu_squared_reserved);
     }
     if r.delta_reserve > 0.0 {
         let _ = writeln!(
             text,
-            "samples   {:>12} of delta spent by blocks of releases over samples, of {} set aside for them, {} left\n\
-             promise   epsilon = {} at delta = {}: that of mu^2, and beside it what is set aside",
+            "samples   {:>12} of delta spent by blocks of subsampled releases, of {} reserved for them, {} remaining\n\
+             promise   epsilon = {} at delta = {}: that of mu^2 plus the reserve",
             figure(r.delta_reserve_spent),
             figure(r.delta_reserve),
             figure(r.delta_reserve_remaining),
@@ -99,18 +100,18 @@ fn text(r: &Report) -> String {
         );
     }
     if let Some(collude) = &r.if_all_collude {
-        let limit = collude.epsilon_limit.map_or_else(|| "with no limit".to_owned(), |limit| format!("of {limit} at most"));
+        let limit = collude.epsilon_limit.map_or_else(|| "without a limit".to_owned(), |limit| format!("of at most {limit}"));
         let _ = writeln!(
             text,
-            "else      {:>12.6} epsilon is spent {limit}, if all other parties of masked jobs work with the coordinator",
+            "collusion {:>12.6} epsilon is spent {limit}, if all other parties of masked jobs collude with the coordinator",
             collude.epsilon_spent
         );
     }
     let _ = writeln!(text, "protects one {}{}", r.unit, if r.unit.starts_with("row") { ROWS } else { "" });
     for job in &r.open_jobs {
         let left = match job.iterations_left {
-            Some(n) => format!("about {n} iterations left at its present step"),
-            None => "not begun".to_owned(),
+            Some(n) => format!("about {n} iterations remaining at its current step"),
+            None => "not started".to_owned(),
         };
         let (spent, cap) = (job.mu_squared_spent, job.mu_squared_cap);
         let _ = writeln!(text, "open      {} of {}: mu^2 {spent:.6} of its {cap:.6}, {left}", job.job, job.analyst);
@@ -181,8 +182,8 @@ mod tests {
         };
         let shown = text(&report);
         assert!(shown.contains("[##########..............................] 25.00%"), "{shown}");
-        assert!(shown.contains("7.250000 is the largest epsilon") && shown.contains("about 50 iterations left"), "{shown}");
-        // Only where there is anything to say of it.
+        assert!(shown.contains("7.250000 is the largest epsilon") && shown.contains("about 50 iterations remaining"), "{shown}");
+        // The line is shown only if there is a figure.
         assert!(!shown.contains("if all other parties"), "{shown}");
         report.if_all_collude = Some(IfAllCollude {
             epsilon_spent: 4.5,
@@ -190,7 +191,7 @@ mod tests {
             epsilon_limit: Some(12.0),
             mu_squared_limit: Some(4.0),
         });
-        assert!(text(&report).contains("4.500000 epsilon is spent of 12 at most, if all other parties"), "{}", text(&report));
+        assert!(text(&report).contains("4.500000 epsilon is spent of at most 12, if all other parties"), "{}", text(&report));
         assert!(!shown.contains("samples") && !shown.contains("promise"), "{shown}");
         (report.delta_reserve, report.delta_reserve_spent, report.delta_promised) = (1e-7, 2e-8, 1.1e-6);
         let shown = text(&report);

@@ -1,5 +1,4 @@
-//! `conclave-party run --check` looks at everything that can be looked at without changing anything.
-//! `doctor` looks deeper.
+//! `conclave-party run --check`: checks everything that can be checked without changes. `doctor` checks more.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use serde_json::json;
 
 use super::common::{Common, print, print_json};
 use crate::config::PartyConfig;
-use crate::daemon::{NO_VECTORS, keys_closed};
+use crate::daemon::{NO_VECTORS, check_key_permissions};
 use crate::error::StartError;
 use crate::ledger_views::report_kept;
 use crate::link::load_identity;
@@ -22,22 +21,22 @@ use conclave_vault::data::Shard;
 use conclave_vault::ledger::LedgerError;
 
 pub(super) fn check(common: &Common) -> Result<(), StartError> {
-    let mut found = Found::default();
+    let mut startup = StartupChecks::default();
     match PartyConfig::load(&common.config) {
         Ok(config) => {
-            found.checks.good("config", format!("{}: every key is known", common.config.display()));
-            found.look(&config);
+            startup.checks.good("config", format!("{}: every key is known", common.config.display()));
+            startup.run(&config);
         }
-        Err(fault) => found.checks.fault("config", fault.to_string()),
+        Err(fault) => startup.checks.fault("config", fault.to_string()),
     }
-    let faults = found.checks.faults();
+    let faults = startup.checks.faults();
     if common.json {
         print_json(&json!({
-            "party": found.party, "records": found.records, "share_spent": found.share_spent, "faults": faults,
-            "checks": found.checks,
+            "party": startup.party, "records": startup.records, "share_spent": startup.share_spent, "faults": faults,
+            "checks": startup.checks,
         }))?;
     } else {
-        print(found.checks.to_string().trim_end())?;
+        print(startup.checks.to_string().trim_end())?;
     }
     match faults {
         0 => Ok(()),
@@ -47,23 +46,23 @@ pub(super) fn check(common: &Common) -> Result<(), StartError> {
 }
 
 #[derive(Default)]
-struct Found {
+struct StartupChecks {
     checks: Checks,
     party: Option<String>,
     records: Option<u64>,
     share_spent: Option<f64>,
 }
 
-impl Found {
-    fn look(&mut self, config: &PartyConfig) {
+impl StartupChecks {
+    fn run(&mut self, config: &PartyConfig) {
         self.party = Some(config.name.clone());
         let identity = load_identity(&config.identity, &config.key, &config.name)
             .and_then(|identity| identity.check_at(std::time::SystemTime::now()).map(|()| identity.identity().uri()));
         self.checks.add_result("identity", identity.map(|uri| format!("{}: {uri}", config.identity.display())));
-        if let Err(open) = keys_closed(config) {
+        if let Err(open) = check_key_permissions(config) {
             self.checks.fault("identity", open);
         }
-        if let Err(beside) = config.head_apart() {
+        if let Err(beside) = config.check_head_location() {
             self.checks.fault("head_file", beside);
         }
         if let Some(path) = &config.revoked {
@@ -85,9 +84,9 @@ impl Found {
         };
         self.records = Some(shard.records());
         let (rows, unused) = (shard.file_rows(), unused(&shard));
-        let found = format!("{}: {rows} rows, {unused} of which add nothing to any answer", shard.file().display());
+        let found = format!("{}: {rows} rows, {unused} of which contribute zero to every answer", shard.file().display());
         self.checks.good("data", found);
-        // Notes and no faults: the party starts with any records, lest whether it does should tell of them.
+        // Notes, not faults: the party starts with any records, so that its start reveals nothing about them.
         match screen_columns(&shard, None) {
             Ok(concerns) => concerns.iter().for_each(|concern| self.checks.note("columns", concern.to_string())),
             Err(e) => self.checks.fault("columns", e.to_string()),
@@ -117,14 +116,13 @@ impl Found {
         );
         let secret = config.ledger_settings().secret;
         if !secret.exists() {
-            let says =
-                format!("{}: the ledger's key is not there; restore the one that was made with the ledger", secret.display());
-            self.checks.fault("ledger", says);
+            let message = format!("{}: the ledger's key is missing; restore the one made with the ledger", secret.display());
+            self.checks.fault("ledger", message);
         }
         self.checks.add_result("ledger", check_writable(folder(&config.ledger)));
         self.checks.add_result("head_file", check_writable(folder(&config.head_file)));
         if runs {
-            self.checks.note("ledger", "a party runs on it: a second one would not start");
+            self.checks.note("ledger", "a running party uses it: a second one would not start");
         }
     }
 
@@ -134,10 +132,10 @@ impl Found {
         }
         let unlimited = config.policy.unlimited();
         if !unlimited.is_empty() {
-            self.checks.note("policy", format!("sets no {}: jobs are not limited in it", unlimited.join(", no ")));
+            self.checks.note("policy", format!("sets no {}: jobs are not limited by it", unlimited.join(", no ")));
         }
         if config.policy.reply_delay == ReplyDelay::Off {
-            self.checks.note("policy", "reply_delay_ms is 0: how long an answer took can be told from outside");
+            self.checks.note("policy", "reply_delay_ms is 0: the time of an answer is visible from outside");
         }
         for concern in config.secure.concerns() {
             self.checks.note("secure", concern);
@@ -145,7 +143,7 @@ impl Found {
     }
 }
 
-/// Rows that no answer uses: inert ones, and those beyond a person's limit.
+/// Counts the rows that no answer uses: inert ones, and those beyond a person's limit.
 fn unused(shard: &Shard) -> u64 {
     shard.inert() + shard.beyond_limit()
 }

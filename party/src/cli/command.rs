@@ -1,4 +1,4 @@
-//! The command line names every command and runs it.
+//! The command line: defines every command and runs it.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use super::statement::StatementArgs;
 use super::{audit, backup, budget, decide, doctor, init, jobs, ledger, pin, renew, run, statement, status, verify};
 use crate::error::StartError;
 
-/// A data owner's daemon: answers a coordinator's queries about the records beside it, within a privacy budget.
+/// A data owner's daemon: answers a coordinator's queries about its local records, within a privacy budget.
 #[derive(Debug, Parser)]
 #[command(name = "conclave-party", version, no_binary_name = true)]
 struct Cli {
@@ -23,43 +23,44 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make the ledger, and where there is no key yet, a key and a signing request; with --name and its kin, the configuration too.
-    /// Refuses where a ledger is.
+    /// Make the ledger and, if there is no key yet, a key and a signing request; with --name and related options, the
+    /// configuration too. Fails if a ledger exists.
     Init(init::InitArgs),
-    /// Check a certificate that came back from the consortium's CA and put it in place. The party may go on running.
+    /// Check a certificate from the consortium's CA and install it. The party may keep running.
     Install(renew::InstallArgs),
-    /// Make a request for a new certificate, with the same key or a new one. The party may go on running.
+    /// Make a request for a new certificate, with the same key or a new one. The party may keep running.
     Renew(renew::RenewArgs),
-    /// Print this party's name and the fingerprint of its identity key: its line in a list of members, for other owners to pin.
+    /// Print this party's name and the fingerprint of its identity key: its line in a list of members that other owners pin.
     Fingerprint(Common),
-    /// Check a list of members and print what pins them in the configuration, and one SHA-256 for all owners to compare in a call. Changes
-    /// nothing.
+    /// Check a list of members and print the configuration lines that pin them, and one SHA-256 for all owners to compare in a
+    /// call. Changes nothing.
     Pin(pin::PinArgs),
-    /// Attach to the coordinator and answer until told to stop.
+    /// Attach to the coordinator and answer queries until stopped.
     Run(RunArgs),
-    /// Check all that the party depends on, from the name of the coordinator to the speed of the disk, and say how to mend it. Attaches
-    /// nothing and spends nothing; may be used before the party runs and while it runs.
+    /// Check everything that the party depends on, from the coordinator's name to the disk's speed, with remedies. Attaches to
+    /// nothing and spends nothing; works while the party is stopped or running.
     Doctor(Common),
-    /// Show what the data has spent of its budget, or promise a larger delta for releases over samples. May be used while the party runs.
+    /// Show the spent budget of the data, or raise the promised delta for subsampled releases. Works while the party runs.
     Budget(budget::BudgetArgs),
-    /// List every release: when, for whom, under which charge, and the number that left. May be used while the party runs.
+    /// List every release: time, recipient, charge, and the released number. Works while the party runs.
     Ledger(ledger::LedgerArgs),
-    /// Write the ledger as signed JSON lines, which `conclave verify-ledger` checks. May be used while the party runs.
+    /// Write the ledger as signed JSON lines for `conclave verify-ledger`. Works while the party runs.
     Export(ledger::ExportArgs),
-    /// Copy the ledger as it stands, each entry checked, and the decisions beside it. May be used while the party runs.
+    /// Copy the current ledger, with each entry checked, and the decisions beside it. Works while the party runs.
     Backup(backup::BackupArgs),
-    /// Go on with a ledger that is behind a head that it gave away: an act that is entered with its reason. Stop the party first.
+    /// Resume with a ledger older than a checkpoint it has already published; the act is recorded with its reason. Stop the party
+    /// first.
     Unlock(ledger::ActArgs),
-    /// Say that the data have been refreshed: an act that is entered with its reason. Stop the party first.
+    /// Declare that the data have been refreshed; the act is recorded with its reason. Stop the party first.
     Refresh(ledger::ActArgs),
-    /// Try the claimed privacy on made-up records: a lower bound on what is given, beside what is claimed.
+    /// Test the claimed privacy on simulated records: prints a lower bound on the actual privacy loss beside the claim.
     Audit(audit::AuditArgs),
-    /// Show whether the party runs and is attached, its jobs, its budget, and what to beware of. Exit code 0 if it runs, 4 if it
+    /// Show whether the party runs and is attached, its jobs, its budget, and warnings. Exit code 0 if it runs, 4 if it
     /// doesn't, 1 if its ledger answers nothing.
     Status(status::StatusArgs),
-    /// List the jobs that were asked of this party, and where they stand.
+    /// List the jobs submitted to this party, with their states.
     Jobs(Common),
-    /// Show what a job asks and its worst case, and let it run.
+    /// Show a job's queries and its worst case, and approve it.
     Approve(ApproveArgs),
     /// Refuse a job that awaits a decision.
     Reject(RefuseArgs),
@@ -67,19 +68,19 @@ enum Command {
     Revoke(RefuseArgs),
     /// Check the coordinator: replay a job's published log and compare it with this party's ledger, the draws and the result.
     Verify(verify::VerifyArgs),
-    /// Print a statement on a job: what was asked, what left, what is guaranteed and what is not.
+    /// Print a statement on a job: its queries and releases, its guarantees and their limits.
     Statement(StatementArgs),
 }
 
 /// Runs the command line. `args` are the arguments without the program's name.
 ///
-/// Exit codes: 0 done, 2 the owner's input is wrong, 3 what was to be verified does not hold, 4 the coordinator can't be reached or (of
+/// Exit codes: 0 success, 2 invalid input by the owner, 3 a failed verification, 4 the coordinator can't be reached or (for
 /// `status`) the party does not run, 1 anything else.
 pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version end here too; a closed terminal is no reason to fail.
+            // Help and version end here too; a closed terminal is not a failure.
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }

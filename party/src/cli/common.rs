@@ -1,4 +1,4 @@
-//! The commands share their arguments, how they load the configuration, and how they print.
+//! Arguments, configuration loading and printing shared by the commands.
 
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use conclave_ops::terminal;
 use crate::config::PartyConfig;
 use crate::error::StartError;
 
-/// What every command takes.
+/// Arguments of every command.
 #[derive(Debug, Args)]
 pub(super) struct Common {
     /// The party's configuration file.
@@ -29,23 +29,23 @@ pub(super) fn print_json(value: &impl serde::Serialize) -> Result<(), StartError
     terminal::print_json(&text).map_err(|e| StartError::System(format!("standard output: {e}")))
 }
 
-/// Puts a question to whoever sits at the terminal.
+/// Asks the user at the terminal for confirmation.
 ///
 /// # Errors
-/// [`StartError::Input`] with the words of `unasked` where there is no terminal.
-pub(super) fn agreed(question: &str, unasked: impl FnOnce() -> String) -> Result<bool, StartError> {
+/// Returns [`StartError::Input`] with the message from `no_terminal` if there is no terminal.
+pub(super) fn confirm(prompt: &str, no_terminal: impl FnOnce() -> String) -> Result<bool, StartError> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
-        return Err(StartError::Input(unasked()));
+        return Err(StartError::Input(no_terminal()));
     }
     let system = |e: std::io::Error| StartError::System(e.to_string());
-    terminal::prompt(question).map_err(system)?;
+    terminal::prompt(prompt).map_err(system)?;
     let mut answer = String::new();
     stdin.lock().read_line(&mut answer).map_err(system)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Prints a line on standard output; a reader that hangs up is no panic.
+/// Prints a line on standard output; does not panic if the reader hangs up.
 pub(super) fn print(text: &str) -> Result<(), StartError> {
     terminal::print(&text).map_err(|e| StartError::System(format!("standard output: {e}")))
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::common::{Common, agreed, load, print, print_json};
+use super::common::{Common, confirm, load, print, print_json};
 use crate::config::PartyConfig;
 use crate::error::StartError;
 use crate::owner::{JobView, WorstCase, find, masked, pending_job};
@@ -16,7 +16,7 @@ pub(super) struct ApproveArgs {
     job: String,
     #[command(flatten)]
     common: Common,
-    /// Approve without being asked.
+    /// Approve without confirmation.
     #[arg(long)]
     yes: bool,
 }
@@ -28,7 +28,7 @@ pub(super) struct RefuseArgs {
     job: String,
     #[command(flatten)]
     common: Common,
-    /// Why; the analyst is told.
+    /// Reason, shown to the analyst.
     #[arg(long, value_name = "TEXT")]
     reason: String,
 }
@@ -37,7 +37,7 @@ pub(super) fn approve(args: &ApproveArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
     let job = find(&config.ledger, &args.job)?;
     let worst = pending_job::worst_case_of(&config, &job)?;
-    // What the records look like is told, and never decides: that a job was refused would tell its analyst.
+    // Warnings about the records are shown but never decide: an automatic refusal would reveal them to the analyst.
     let warnings = pending_job::warnings(&config, std::slice::from_ref(&job));
     if !args.common.json {
         print(&pending_job::shown(&config, &job, &worst))?;
@@ -45,8 +45,8 @@ pub(super) fn approve(args: &ApproveArgs) -> Result<(), StartError> {
             print(&format!("warning: {warning}"))?;
         }
     }
-    if job.request.standing() == Standing::Awaiting && !args.yes && !agreed("Approve? [y/N] ", || unasked(&job))? {
-        return print("left as it is: the job goes on waiting");
+    if job.request.standing() == Standing::Awaiting && !args.yes && !confirm("Approve? [y/N] ", || no_terminal(&job))? {
+        return print("not approved: the job still awaits a decision");
     }
     decide(&config, &args.common, &job, Standing::Approved, "", Some(&(worst, warnings)))
 }
@@ -85,15 +85,15 @@ fn decide(
     let effect = match (decision, running) {
         (Standing::Approved, true) => "the running party opens it within a second",
         (Standing::Approved, false) => "it opens once the party runs",
-        (Standing::Revoked, true) => "the running party answers no more of it within a second; what it has spent stays spent",
-        (Standing::Revoked, false) => "no more of it will be answered; what it has spent stays spent",
-        _ => "its analyst is told",
+        (Standing::Revoked, true) => "the running party stops answering it within a second; its charges remain",
+        (Standing::Revoked, false) => "it will not be answered any more; its charges remain",
+        _ => "its analyst will be notified",
     };
     let masked = decision != Standing::Approved && job.is_masked();
-    let for_good = if masked { format!("; {}", masked::NEVER_AGAIN) } else { String::new() };
-    print(&format!("{id} {}: {effect}{for_good}", decision.as_str()))
+    let warning = if masked { format!("; {}", masked::NEVER_AGAIN) } else { String::new() };
+    print(&format!("{id} {}: {effect}{warning}", decision.as_str()))
 }
 
-fn unasked(job: &JobView) -> String {
-    format!("not approved: there is no terminal to ask on; add --yes to approve {}", job.request.job)
+fn no_terminal(job: &JobView) -> String {
+    format!("not approved: there is no terminal for confirmation; add --yes to approve {}", job.request.job)
 }

@@ -14,7 +14,7 @@ pub(super) fn doctor(common: &Common) -> Result<(), StartError> {
         .build()
         .map_err(|e| StartError::System(format!("no runtime: {e}")))?;
     let findings = runtime.block_on(examine(&common.config));
-    // A name that is being looked up may hold a thread for long.
+    // A name lookup may occupy a thread for long.
     runtime.shutdown_background();
     let count = |result| findings.iter().filter(|f| f.result == result).count();
     let (failed, warned) = (count(Outcome::Fail), count(Outcome::Warn));
@@ -23,7 +23,9 @@ pub(super) fn doctor(common: &Common) -> Result<(), StartError> {
     } else {
         print(table(&findings).trim_end())?;
         if findings.iter().any(|f| f.private) {
-            print("\nThe rows data, columns and bounds tell of your records: keep them to yourself when you ask for help.")?;
+            print(
+                "\nThe rows data, columns and bounds reveal facts about your records: do not share them when you ask for help.",
+            )?;
         }
     }
     match failed {

@@ -6,7 +6,7 @@ use clap::Args;
 use conclave_proto::ca;
 use conclave_proto::error::Fault;
 
-use super::common::{Common, agreed, load, print, print_json};
+use super::common::{Common, confirm, load, print, print_json};
 use crate::config::PartyConfig;
 use crate::daemon::{init_identity, init_ledger};
 use crate::error::StartError;
@@ -19,22 +19,22 @@ pub(super) struct InitArgs {
     common: Common,
     #[command(flatten)]
     new: Option<NewConfig>,
-    /// The budget of the data, over all jobs and for ever: epsilon. Of a configuration that is there already, the one that it names
+    /// The budget of the data over all jobs, permanently: epsilon. For an existing configuration, the one named in it
     #[arg(long, requires = "delta")]
     epsilon: Option<f64>,
-    /// and delta
+    /// Delta of that budget
     #[arg(long, requires = "epsilon")]
     delta: Option<f64>,
-    /// Make the ledger for the budget that the configuration names without being asked
+    /// Make the ledger for the configuration's budget without confirmation
     #[arg(long)]
     yes: bool,
-    /// Make the ledger for a key that is there already: only for data that no job was ever answered from. A ledger that was lost is put
-    /// back, not made anew: a new one would forget what the data have spent
+    /// Make the ledger for an existing key: only if no job has ever been answered from the data. Restore a lost ledger instead: a
+    /// new one would not contain past charges
     #[arg(long)]
     keep_identity: bool,
 }
 
-/// What a new configuration needs; the file that `--config` names is written where there is none.
+/// Options of a new configuration; the file named by `--config` is written if it does not exist.
 #[derive(Debug, Args)]
 struct NewConfig {
     /// Write the configuration too: the party's name, 1 to 63 of a-z, 0-9 and -
@@ -43,41 +43,42 @@ struct NewConfig {
     /// The coordinator's address, https://HOST or https://HOST:PORT
     #[arg(long, value_name = "URL", required = false, requires = "name")]
     coordinator: String,
-    /// The file of records, .csv, .csv.gz or .parquet; a relative path is taken from the configuration's folder, as in the file itself
+    /// The file of records, .csv, .csv.gz or .parquet; a relative path starts at the configuration's folder, as in the file
+    /// itself
     #[arg(long, value_name = "FILE", required = false, requires = "name")]
     data: PathBuf,
-    /// The columns that jobs may use, with commas between them; the others are never read
+    /// Columns that jobs may use, separated by commas; the others are never read
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "name")]
     columns: Vec<String>,
 }
 
 pub(super) fn init(args: &InitArgs) -> Result<(), StartError> {
     let common = &args.common;
-    let said = args.epsilon.zip(args.delta);
-    // Whoever writes the configuration by this command names the budget with it: the arguments' own rule.
-    let written = args.new.as_ref().zip(said).map(|(new, budget)| write_config(&common.config, new, budget)).transpose()?;
+    let given = args.epsilon.zip(args.delta);
+    // The arguments' own rule: a new configuration requires a budget.
+    let written = args.new.as_ref().zip(given).map(|(new, budget)| write_config(&common.config, new, budget)).transpose()?;
     let config = load(common).map_err(|e| match common.config.exists() {
         true => e,
         false => StartError::Input(format!("{e}; or let init write it: --name, --coordinator, --data, --epsilon, --delta")),
     })?;
-    // Before the key, so that a refusal leaves nothing behind.
+    // Checked before the key is made, so that a refusal leaves no files behind.
     if config.ledger.exists() {
         return Err(LedgerError::Exists(config.ledger).into());
     }
     if config.key.exists() && !args.keep_identity {
         return Err(LedgerError::Earlier {
             file: config.key,
-            what: "is the key of a party that was made here before, and the ledger that was made with it is gone",
-            remedy: "say so with `conclave-party init --keep-identity`",
+            what: "is the key of a party that was initialised here before, and its ledger is missing",
+            remedy: "confirm with `conclave-party init --keep-identity`",
         }
         .into());
     }
-    if !budget_agreed(args, &config, said)? {
-        return print("nothing was made: write the budget that you decide on under [budget], and call init again");
+    if !confirm_budget(args, &config, given)? {
+        return print("nothing was created: write the budget of your choice under [budget], and run init again");
     }
     let request = init_identity(&config)?;
     if let Err(e) = init_ledger(&config) {
-        // Of no use to anybody yet; left behind, it would look like an earlier ledger's.
+        // The key is unused; left behind, it would look like the key of an earlier ledger.
         if let Some(request) = &request {
             let _ = std::fs::remove_file(&config.key).and_then(|()| std::fs::remove_file(request));
         }
@@ -90,17 +91,17 @@ pub(super) fn init(args: &InitArgs) -> Result<(), StartError> {
         }));
     }
     if written.is_some() {
-        print(&format!("{}: written; every job will await your approval. Read it over", common.config.display()))?;
+        print(&format!("{}: written; every job will await your approval. Review it", common.config.display()))?;
         if !config.data.path.exists() {
-            print(&format!("{}: not there yet; the records belong there", config.data.path.display()))?;
+            print(&format!("{}: missing; put the records there", config.data.path.display()))?;
         }
     }
-    let aside = match config.budget.reserve_units {
+    let reserved = match config.budget.reserve_units {
         0 => String::new(),
-        units => format!("; {} of delta is set aside for releases over samples", reserve(units)),
+        units => format!("; {} of delta is reserved for subsampled releases", reserve(units)),
     };
     print(&format!(
-        "{}: ledger made for epsilon = {}, delta = {}, for ever{aside}",
+        "{}: ledger created with epsilon = {}, delta = {}, permanently{reserved}",
         config.ledger.display(),
         config.budget.epsilon,
         ledger::written(config.budget.promised_delta())
@@ -108,8 +109,9 @@ pub(super) fn init(args: &InitArgs) -> Result<(), StartError> {
     let folder = config.identity.display();
     match (request, fingerprint) {
         (Some(request), Some(fingerprint)) => print(&format!(
-            "{}: private key made, it never leaves its folder\n{}: signing request made\nfingerprint of its key: {}\n\nNext: send the \
-             request to whoever keeps the consortium's CA, and tell them the fingerprint by telephone. They run\n    conclave ca sign {} \
+            "{}: private key created; it never leaves its folder\n{}: signing request created\nfingerprint of its key: \
+             {}\n\nNext: send the request to the keeper of the consortium's CA, and read the fingerprint to them by telephone. \
+             They run\n    conclave ca sign {} \
              --ca ca/\nand return certificate.pem and ca.pem. Put both into {folder}:\n    conclave-party install certificate.pem --ca \
              ca.pem --config {}",
             config.key.display(),
@@ -118,34 +120,37 @@ pub(super) fn init(args: &InitArgs) -> Result<(), StartError> {
             request.file_name().unwrap_or_default().display(),
             common.config.display()
         )),
-        _ => print(&format!("{folder}: has a key already\n\nNext:\n    conclave-party run --config {}", common.config.display())),
+        _ => print(&format!("{folder}: already has a key\n\nNext:\n    conclave-party run --config {}", common.config.display())),
     }
 }
 
-/// Whether the budget that the ledger would be made for is the owner's own: named on the command line, or agreed to. A configuration that was
-/// copied holds somebody else's, and a ledger's budget is for ever.
-fn budget_agreed(args: &InitArgs, config: &PartyConfig, said: Option<(f64, f64)>) -> Result<bool, StartError> {
+/// Confirms that the ledger's budget is the owner's choice, named on the command line or confirmed. A copied configuration has
+/// somebody else's budget, and a ledger's budget is permanent.
+fn confirm_budget(args: &InitArgs, config: &PartyConfig, given: Option<(f64, f64)>) -> Result<bool, StartError> {
     let (epsilon, delta) = (config.budget.epsilon, ledger::written(config.budget.promised_delta()));
     let named = format!("{} names a budget of epsilon = {epsilon}, delta = {delta}", args.common.config.display());
-    match said {
-        Some((said_epsilon, said_delta)) if (said_epsilon, ledger::written(said_delta)) == (epsilon, delta) => return Ok(true),
-        Some((said_epsilon, said_delta)) => {
-            let why =
-                format!("{named}, and the command line epsilon = {said_epsilon}, delta = {said_delta}: let both say the same");
+    match given {
+        Some((given_epsilon, given_delta)) if (given_epsilon, ledger::written(given_delta)) == (epsilon, delta) => {
+            return Ok(true);
+        }
+        Some((given_epsilon, given_delta)) => {
+            let why = format!(
+                "{named}, but the command line epsilon = {given_epsilon}, delta = {given_delta}: use the same values in both"
+            );
             return Err(StartError::Input(why));
         }
         None if args.yes => return Ok(true),
         None => {}
     }
-    let question =
-        format!("{named}, for these records, over all jobs and for ever. It can never be changed. Make the ledger? [y/N] ");
-    let unasked = || {
+    let prompt =
+        format!("{named}, for these records, over all jobs and permanently. It can never be changed. Make the ledger? [y/N] ");
+    let no_terminal = || {
         format!(
-            "nothing was made: {named}, which is for ever, and there is no terminal to ask on; add --epsilon {epsilon} --delta {delta}, or \
-             --yes to take what the file names"
+            "nothing was created: {named}, which is permanent, and there is no terminal for confirmation; add --epsilon \
+             {epsilon} --delta {delta}, or --yes to accept the file's values"
         )
     };
-    agreed(&question, unasked)
+    confirm(&prompt, no_terminal)
 }
 
 fn fingerprint(request: &Path) -> Result<String, StartError> {
@@ -155,11 +160,11 @@ fn fingerprint(request: &Path) -> Result<String, StartError> {
         .key_fingerprint)
 }
 
-/// Writes a configuration whose every job awaits the owner's approval. One that could not be used is not written.
+/// Writes a configuration in which every job awaits the owner's approval. An invalid one is not written.
 fn write_config(path: &Path, new: &NewConfig, budget: (f64, f64)) -> Result<(), StartError> {
     let system = |path: &Path, e: std::io::Error| StartError::Input(format!("{}: {e}", path.display()));
     if path.exists() {
-        let why = "is there already: leave --name and its kin out to use it, or move it away";
+        let why = "already exists: omit --name and related options to use it, or move it away";
         return Err(StartError::Input(format!("{} {why}", path.display())));
     }
     let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -173,22 +178,22 @@ fn template(new: &NewConfig, data: &Path, (epsilon, delta): (f64, f64)) -> Strin
     let quoted = |text: &str| toml::Value::from(text).to_string();
     let columns: Vec<String> = new.columns.iter().map(|name| quoted(name.trim())).collect();
     let columns = match columns.is_empty() {
-        true => {
-            "# columns = [\"age\", \"outcome\"]    # those that jobs may use; without this line all of the file's\n".to_owned()
-        }
-        false => format!("columns = [{}]    # those that jobs may use; the others are never read\n", columns.join(", ")),
+        true => "# columns = [\"age\", \"outcome\"]    # columns that jobs may use; without this line, all columns of the file\n"
+            .to_owned(),
+        false => format!("columns = [{}]    # columns that jobs may use; the others are never read\n", columns.join(", ")),
     };
     format!(
         "# A data owner's daemon. Paths are relative to this file's folder.\n\
          name = {}\n\
          coordinator = {}\n\
          identity = \"identity/\"                 # certificate, key, CA\n\
-         ledger = \"ledger.sqlite\"               # what the data has spent; never restore an older one\n\
+         ledger = \"ledger.sqlite\"               # the charges of the data; never restore an older copy\n\
          durability = \"strict\"\n\n\
          [data]\n\
          path = {}\n\
-         bad_rows = \"stop\"                      # a missing, non-numeric or non-finite value stops the start; \"drop\" lets such rows count and add nothing\n\n\
-         [budget]                               # of the data, over all jobs and for ever\n\
+         bad_rows = \"stop\"                      # a missing, non-numeric or non-finite value prevents the start; \"drop\" \
+         makes such rows inert\n\n\
+         [budget]                               # of the data, over all jobs, permanent\n\
          epsilon = {:?}\n\
          delta = {:?}\n\n\
          [policy]\n\

@@ -15,7 +15,7 @@ pub(super) fn jobs(common: &Common) -> Result<(), StartError> {
         return print_json(&json!({ "jobs": jobs.iter().map(|job| value(job, &config)).collect::<Vec<_>>() }));
     }
     if jobs.is_empty() {
-        return print("no job was asked of this party yet");
+        return print("no job has been submitted to this party yet");
     }
     for job in &jobs {
         print(&one_line(&line(job, &config)))?;
@@ -32,11 +32,11 @@ fn line(job: &JobView, config: &PartyConfig) -> String {
     let reason = request.decided.as_ref().map(|d| d.reason.as_str()).filter(|r| !r.is_empty());
     let reason = match job.state() {
         State::Rejected | State::Revoked => reason.map(|r| format!(" ({r})")).unwrap_or_default(),
-        State::Closed if job.is_masked() => " (masked: it never opens again)".to_owned(),
+        State::Closed if job.is_masked() => " (masked: it can never be reopened)".to_owned(),
         _ => String::new(),
     };
     format!(
-        "{}  {:<8}  {:?} of {}, asked {}; {} numbers, epsilon {}{reason}",
+        "{}  {:<8}  {:?} of {}, submitted {}; {} numbers, epsilon {}{reason}",
         request.job,
         job.state().as_str(),
         job.name(),
@@ -47,7 +47,7 @@ fn line(job: &JobView, config: &PartyConfig) -> String {
     )
 }
 
-/// One job as JSON.
+/// Converts one job to JSON.
 pub(super) fn value(job: &JobView, config: &PartyConfig) -> Value {
     let request = &job.request;
     json!({

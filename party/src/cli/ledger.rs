@@ -21,10 +21,10 @@ use conclave_vault::secure::MaskKeys;
 pub(super) struct LedgerArgs {
     #[command(flatten)]
     common: Common,
-    /// Releases of this job alone: its id, or how the id begins.
+    /// Show only the releases of this job: its id, or a prefix of it.
     #[arg(long, value_name = "ID")]
     job: Option<String>,
-    /// The last N releases alone.
+    /// Show only the last N releases.
     #[arg(long, value_name = "N")]
     last: Option<u64>,
 }
@@ -33,7 +33,7 @@ pub(super) struct LedgerArgs {
 pub(super) struct ExportArgs {
     #[command(flatten)]
     common: Common,
-    /// Where to write; standard output without.
+    /// Output file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -42,18 +42,18 @@ pub(super) struct ExportArgs {
 pub(super) struct ActArgs {
     #[command(flatten)]
     common: Common,
-    /// Why, in your words: entered in the ledger for good.
+    /// Reason in your own words, recorded in the ledger permanently.
     #[arg(long, value_name = "TEXT")]
     reason: String,
 }
 
-/// A table of every release.
+/// Prints a table of every release.
 pub(super) fn ledger(args: &LedgerArgs) -> Result<(), StartError> {
     let settings = load(&args.common)?.ledger_settings();
     let listing = Listing { job: args.job.clone(), last: args.last };
     let written = if args.common.json {
         let mut out = terminal::json_output();
-        // One object, written as it is read: a ledger may hold millions of releases.
+        // One object, written while reading: a ledger may hold millions of releases.
         let party = serde_json::to_string(&settings.party).unwrap_or_default();
         write!(out, "{{\"party\":{party},\"releases\":[").map_err(stdout)?;
         let mut first = true;
@@ -99,7 +99,7 @@ fn line(r: &Listed) -> String {
     )
 }
 
-/// The ledger as signed JSON lines, for an auditor.
+/// Exports the ledger as signed JSON lines for an auditor.
 pub(super) fn export(args: &ExportArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
     let identity = load_identity(&config.identity, &config.key, &config.name)?;
@@ -132,7 +132,7 @@ pub(super) fn export(args: &ExportArgs) -> Result<(), StartError> {
     ))
 }
 
-/// Notes whether its reader is gone.
+/// A writer that records whether its reader has hung up.
 struct Piped<W> {
     to: W,
     hung_up: bool,
@@ -148,28 +148,28 @@ impl<W: Write> Write for Piped<W> {
     }
 }
 
-/// The owner's word that a ledger may go on although it is behind.
+/// Records the owner's act that unlocks a ledger older than a published checkpoint.
 pub(super) fn unlock(args: &ActArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
     let settings = config.ledger_settings();
     let forget = |secret: &Secret| -> Result<(), StartError> {
         let keys = MaskKeys::beside(&settings.secret, secret.clone());
-        keys.delete_all().map_err(|e| StartError::System(format!("keys of masks must not outlive the lost entries: {e}")))
+        keys.delete_all().map_err(|e| StartError::System(format!("the mask keys of the lost entries could not be deleted: {e}")))
     };
     let act = Ledger::unlock(&settings, reason(args)?, forget)?;
     if args.common.json {
         return print_json(&act);
     }
     print(&format!(
-        "{}: goes on after entry {}; entries up to {} are given up for lost, and the act is entered with its reason.\nWhat the \
-         lost entries had spent is not in this ledger's sums: the data have given away more than it shows.",
+        "{}: resumes after entry {}; entries up to {} are declared lost, and the act is recorded with its reason.\nThe charges \
+         of the lost entries are not in this ledger's totals: the data have revealed more than it shows.",
         config.ledger.display(),
         act.from.seq,
         act.lost.seq
     ))
 }
 
-/// The owner's word that the data have been refreshed.
+/// Records the owner's act that declares the data refreshed.
 pub(super) fn refresh(args: &ActArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
     Ledger::refresh(&config.ledger_settings(), reason(args)?)?;
@@ -177,7 +177,7 @@ pub(super) fn refresh(args: &ActArgs) -> Result<(), StartError> {
         return print_json(&serde_json::json!({ "refreshed": config.ledger }));
     }
     print(&format!(
-        "{}: the data are entered as refreshed. Jobs opened before stay refused; new jobs go on under the same budget.",
+        "{}: the data are recorded as refreshed. Earlier jobs stay refused; new jobs use the same budget.",
         config.ledger.display()
     ))
 }

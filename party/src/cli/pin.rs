@@ -1,4 +1,5 @@
-//! `conclave-party fingerprint` and `pin`: owners know each other's identity keys by themselves, and not from the consortium's CA.
+//! `conclave-party fingerprint` and `pin`: owners verify each other's identity keys themselves, independently of the consortium's
+//! CA.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,17 +16,17 @@ use conclave_vault::secure::{Fingerprint, MemberList, member_line};
 
 #[derive(Debug, Args)]
 pub(super) struct PinArgs {
-    /// The list of the study's parties, a line each as `conclave-party fingerprint` prints it.
+    /// The list of the study's parties, one line each as printed by `conclave-party fingerprint`.
     #[arg(long, value_name = "FILE")]
     list: PathBuf,
-    /// The list's SHA-256 as it was read out to you: nothing is printed for another list. Spaces don't count.
+    /// The list's SHA-256 as read out in the call; any other list is refused. Spaces are ignored.
     #[arg(long, value_name = "HEX")]
     sha256: Option<String>,
     #[command(flatten)]
     common: Common,
 }
 
-/// This party's line of a list of members, before its certificate is signed too.
+/// Prints this party's line of a list of members, even before its certificate is signed.
 pub(super) fn fingerprint(common: &Common) -> Result<(), StartError> {
     let config = load(common)?;
     let own = own_fingerprint(&config)?;
@@ -35,8 +36,8 @@ pub(super) fn fingerprint(common: &Common) -> Result<(), StartError> {
     print(&member_line(&config.name, &own))
 }
 
-/// Checks a list of members against this party's own key and what was read out, and prints what pins them. The configuration is the owner's
-/// to change.
+/// Checks a list of members against this party's own key and the stated digest, and prints the lines that pin the members. The
+/// owner edits the configuration.
 pub(super) fn pin(args: &PinArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
     let own = own_fingerprint(&config)?;
@@ -48,17 +49,17 @@ pub(super) fn pin(args: &PinArgs) -> Result<(), StartError> {
         Some(named) if named.contains(&own) => {}
         Some(_) => {
             return Err(wrong(format!(
-                "it has another fingerprint for {name:?} than this party's own, {own}: somebody has changed the list"
+                "its fingerprint for {name:?} differs from this party's own, {own}: the list has been changed"
             )));
         }
         None => return Err(wrong(format!("it does not name this party: add the line {:?}", member_line(name, &own)))),
     }
     let digest = list.digest();
-    if let Some(heard) = &args.sha256 {
-        let heard: String = heard.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_ascii_lowercase();
-        if heard != digest {
+    if let Some(stated) = &args.sha256 {
+        let stated: String = stated.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_ascii_lowercase();
+        if stated != digest {
             return Err(wrong(format!(
-                "its SHA-256 is {} and not the one that was read out: compare the lists",
+                "its SHA-256 is {}, which differs from the stated one: compare the lists",
                 ca::grouped(&digest)
             )));
         }
@@ -73,7 +74,7 @@ pub(super) fn pin(args: &PinArgs) -> Result<(), StartError> {
         return print(list.to_toml(name).trim_end());
     }
     print(&format!(
-        "# SHA-256 of this list of members: {}\n# Compare it with every owner in one call before this goes into {}.\n{}",
+        "# SHA-256 of this list of members: {}\n# Compare it with every owner in one call before adding this to {}.\n{}",
         ca::grouped(&digest),
         args.common.config.display(),
         list.to_toml(name).trim_end()
@@ -84,10 +85,10 @@ fn own_fingerprint(config: &PartyConfig) -> Result<Fingerprint, StartError> {
     let file = config.identity.join("certificate.pem");
     let read = |file: &Path| fs::read_to_string(file).map_err(|e| StartError::Input(format!("{}: {e}", file.display())));
     if !file.exists() {
-        // Not signed yet: the certificate will be of the key that there is.
+        // Not signed yet: the certificate will be for the existing key.
         return Ok(Fingerprint(ca::digest_of_key(&read(&config.key)?)?));
     }
-    // Read as the daemon reads it, so that key, certificate and name belong together.
+    // Loaded as by the daemon, which checks that key, certificate and name match.
     load_identity(&config.identity, &config.key, &config.name)?;
     Ok(Fingerprint(ca::key_digest(&read(&file)?)?))
 }

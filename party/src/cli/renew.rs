@@ -1,4 +1,4 @@
-//! `conclave-party renew` and `install` replace a certificate without a restart.
+//! `conclave-party renew` and `install`: replace a certificate without a restart.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -16,17 +16,17 @@ use crate::error::StartError;
 pub(super) struct RenewArgs {
     #[command(flatten)]
     common: Common,
-    /// Ask with a new key, which waits beside the one in use until `install` puts its certificate in.
+    /// Request a certificate for a new key, kept beside the current one until `install` installs the certificate.
     #[arg(long)]
     new_key: bool,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct InstallArgs {
-    /// The certificate that came back.
+    /// The certificate from the CA.
     #[arg(value_name = "CERTIFICATE.pem")]
     certificate: PathBuf,
-    /// The consortium's CA, as it came with the first certificate.
+    /// The consortium's CA, as received with the first certificate.
     #[arg(long, value_name = "CA.pem")]
     ca: Option<PathBuf>,
     #[command(flatten)]
@@ -48,13 +48,14 @@ pub(super) fn renew(args: &RenewArgs) -> Result<(), StartError> {
         return print_json(&json!({ "request": path, "fingerprint_sha256": fingerprint, "new_key": args.new_key }));
     }
     let key = match args.new_key {
-        true => format!(" for a new key, which waits as {}", renew::next_key(&config.key).display()),
+        true => format!(" for a new key, kept as {}", renew::next_key(&config.key).display()),
         false => String::new(),
     };
     print(&format!(
-        "{}: signing request made{key}\nfingerprint of its key: {}\n\nNext: send the request to whoever keeps the consortium's CA and tell \
-         them the fingerprint by telephone. Put in what comes back:\n    conclave-party install certificate.pem --config {}\nThe party may \
-         go on running all the while.",
+        "{}: signing request created{key}\nfingerprint of its key: {}\n\nNext: send the request to the keeper of the \
+         consortium's CA and read the fingerprint to them by telephone. Install the certificate that they return:\n    \
+         conclave-party install certificate.pem --config {}\n\
+         The party may keep running meanwhile.",
         path.display(),
         ca::grouped(&fingerprint),
         args.common.config.display()
@@ -76,16 +77,16 @@ pub(super) fn install(args: &InstallArgs) -> Result<(), StartError> {
         );
     }
     print(&format!(
-        "{}: the certificate of {identity} is in place{}, for {days} days",
+        "{}: installed the certificate of {identity}{}, valid for {days} days",
         config.identity.display(),
         if done.new_key { " with its new key" } else { "" }
     ))?;
     if done.new_ca {
         let fingerprint = ca::fingerprint(ca_pem.as_deref().unwrap_or_default())?;
-        print(&format!("the consortium's CA is now that with the fingerprint {}", ca::grouped(&fingerprint)))?;
+        print(&format!("the consortium's CA now has the fingerprint {}", ca::grouped(&fingerprint)))?;
     }
     match crate::presence::running(&config.ledger) {
-        Some(_) => print("The running party takes it up by itself."),
+        Some(_) => print("The running party loads it by itself."),
         None => print(&format!(
             "\nNext:\n    conclave-party doctor --config {0}\n    conclave-party run --config {0}",
             args.common.config.display()

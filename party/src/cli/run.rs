@@ -15,14 +15,14 @@ use crate::reload::Reload;
 pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) common: Common,
-    /// Check the configuration and all that it names without changing anything, one line per thing, then exit: with 0, or 2 on a
+    /// Check the configuration and everything it names without changes, one line per item, then exit with 0, or 2 on a
     /// fault.
     #[arg(long)]
     pub(super) check: bool,
     /// Write this file when the party is attached for the first time.
     #[arg(long, value_name = "FILE", hide = true)]
     pub(super) ready_file: Option<PathBuf>,
-    /// Stop when standard input ends, as when the process that started this one is gone.
+    /// Stop when standard input ends, as when the parent process has ended.
     #[arg(long, hide = true)]
     pub(super) exit_with_stdin: bool,
 }
@@ -33,8 +33,8 @@ pub(super) fn run(args: RunArgs) -> Result<(), StartError> {
     }
     let config = load(&args.common)?;
     core_files::forbid().map_err(|e| StartError::System(format!("core files can't be forbidden: {e}")))?;
-    // The stream, the session on it and what waits for the owner share one thread: a query and its answer pass through it without waking
-    // another. Records are read on the answering thread, which keeps nothing here waiting.
+    // The stream, its session and the owner's pending decisions share one thread: a query and its answer pass through without
+    // waking another. Records are read on the answering thread, which blocks nothing here.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -49,11 +49,11 @@ pub(super) fn run(args: RunArgs) -> Result<(), StartError> {
     };
     let done = runtime.block_on(async {
         let signals = Signals::listen(args.exit_with_stdin)
-            .map_err(|e| StartError::System(format!("cannot listen for the word to stop: {e}")))?;
-        let (stop, asked) = signals.split();
-        let reload = Reload { file: args.common.config, asked, level: logs.level() };
+            .map_err(|e| StartError::System(format!("cannot listen for stop signals: {e}")))?;
+        let (stop, signals) = signals.split();
+        let reload = Reload { file: args.common.config, signals, level: logs.level() };
         let done = run_reloading(config, args.ready_file, Some(reload), stop).await;
-        // The last traces leave by this runtime, which runs as long as it is waited for.
+        // The last traces are sent by this runtime, which runs while it is awaited.
         let _ = tokio::task::spawn_blocking(move || logs.end()).await;
         done
     });

@@ -5,7 +5,7 @@ use clap::Args;
 use super::common::{Common, load, print, print_json};
 use crate::error::StartError;
 use crate::ledger_views::report_kept;
-use crate::owner::{Facts, analyst_left, find, markdown, page, releases, statement as written, worst_case};
+use crate::owner::{Facts, analyst_remaining, find, markdown, page, releases, statement as written, worst_case};
 
 #[derive(Debug, Args)]
 pub(super) struct StatementArgs {
@@ -24,8 +24,8 @@ pub(super) fn statement(args: &StatementArgs) -> Result<(), StartError> {
     let job = find(&config.ledger, &args.job)?;
     let settings = config.ledger_settings();
     let report = report_kept(&settings)?;
-    let left = analyst_left(&settings, &report, &job.request.analyst).ok().flatten();
-    let worst = job.spec.as_ref().and_then(|spec| worst_case(spec, job.spent().units, &report, left).ok());
+    let remaining = analyst_remaining(&settings, &report, &job.request.analyst).ok().flatten();
+    let worst = job.spec.as_ref().and_then(|spec| worst_case(spec, job.spent().units, &report, remaining).ok());
     let releases = releases(&config.ledger, &job.request.job)?;
     let facts = Facts { report: &report, worst: worst.as_ref(), releases: releases.as_ref() };
     let blocks = written(&config, &job, &facts, &conclave_vault::clock::now());

@@ -16,19 +16,19 @@ use crate::presence::{Presence, running};
 use conclave_vault::answer::ReplyCounts;
 use conclave_vault::config::Approve;
 
-/// A certificate that ends within this time earns a warning.
+/// Time before a certificate's end from which a warning is shown.
 const SOON: Duration = Duration::from_secs(30 * 86_400);
-/// A budget of which this share is spent earns a warning.
+/// Spent share of the budget from which a warning is shown.
 const NEARLY_SPENT: f64 = 0.9;
 
 #[derive(Debug, Args)]
 pub(super) struct StatusArgs {
     #[command(flatten)]
     common: Common,
-    /// Say only whether the party runs and answers, and read neither data nor ledger: for a health check.
+    /// Show only whether the party runs and answers, without reading data or ledger: for a health check.
     #[arg(long)]
     brief: bool,
-    /// The same, and end with 4 also where the coordinator does not hold the party's stream: for what must wait for it.
+    /// As --brief, and exit with 4 too if the party is not attached to the coordinator: for services that depend on it.
     #[arg(long)]
     attached: bool,
 }
@@ -36,7 +36,7 @@ pub(super) struct StatusArgs {
 pub(super) fn status(args: &StatusArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
     if args.brief || args.attached {
-        // Asks the daemon's own file and nothing else: a check that comes every few seconds must not read ledger or data.
+        // Reads only the daemon's status file: a check every few seconds must not read ledger or data.
         let daemon = running(&config.ledger);
         if args.common.json {
             print_json(&json!({ "party": config.name, "running": daemon.is_some(), "daemon": daemon }))?;
@@ -44,18 +44,19 @@ pub(super) fn status(args: &StatusArgs) -> Result<(), StartError> {
             print(&format!("{}: {}", config.name, attached(daemon.as_ref(), &config)))?;
         }
     } else {
-        whole(&config, args.common.json)?;
+        print_full(&config, args.common.json)?;
     }
     health(&config, args.attached)
 }
 
-/// What the exit code says. A party that has lost its coordinator is well, unless it is asked for that: it dials again by itself.
+/// Maps the daemon's state to the exit code. A party without its coordinator is healthy unless attachment is required: it redials
+/// by itself.
 fn health(config: &PartyConfig, must_be_attached: bool) -> Result<(), StartError> {
     match running(&config.ledger) {
         None => Err(StartError::NotRunning(format!("{} does not run", config.name))),
         Some(Some(presence)) if presence.silent().is_some() => {
             let seconds = presence.silent().unwrap_or_default();
-            Err(StartError::System(format!("{} hangs: process {} has said nothing for {seconds} s", config.name, presence.pid)))
+            Err(StartError::System(format!("{} hangs: process {} has not reported for {seconds} s", config.name, presence.pid)))
         }
         Some(Some(Presence { ledger: Some(problem), .. })) => {
             Err(StartError::System(format!("the ledger answers nothing: {problem}")))
@@ -67,14 +68,14 @@ fn health(config: &PartyConfig, must_be_attached: bool) -> Result<(), StartError
     }
 }
 
-fn whole(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
+fn print_full(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
     let ledger = report_kept(&config.ledger_settings());
     let jobs = if ledger.is_ok() { all(&config.ledger)? } else { Vec::new() };
     let daemon = running(&config.ledger);
     let (expires, mut warnings) = certificate(config);
     match &ledger {
         Ok(report) if report.share_spent >= NEARLY_SPENT => {
-            warnings.push(format!("{:.1}% of the data's budget is spent; what remains is for ever", 100.0 * report.share_spent));
+            warnings.push(format!("{:.1}% of the data's budget is spent; it is never refilled", 100.0 * report.share_spent));
         }
         Ok(_) => {}
         Err(e) => warnings.push(format!("the ledger: {e}")),
@@ -104,7 +105,7 @@ fn whole(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
     if let Ok(report) = &ledger {
         print(&budget_line(report))?;
         if let Some(collude) = &report.if_all_collude {
-            print(&format!("else      {}", masked::total(collude)))?;
+            print(&format!("collusion {}", masked::total(collude)))?;
         }
         report.masked_jobs.iter().filter(|job| job.open).flat_map(masked::standing).try_for_each(|line| print(&line))?;
     }
@@ -138,7 +139,7 @@ fn attached(daemon: Option<&Option<Presence>>, config: &PartyConfig) -> String {
         Some(None) => "running".into(),
         Some(Some(p)) if p.silent().is_some() => {
             format!(
-                "hangs: process {} runs since {}, and has said nothing for {} s",
+                "hangs: process {} runs since {}, and has not reported for {} s",
                 p.pid,
                 p.started,
                 p.silent().unwrap_or_default()
@@ -165,13 +166,13 @@ fn budget_line(r: &Report) -> String {
     )
 }
 
-/// When the certificate ends, as `YYYY-MM-DD`, and what is wrong with it.
+/// Returns the certificate's end date as `YYYY-MM-DD`, and its warnings.
 fn certificate(config: &PartyConfig) -> (Option<String>, Vec<String>) {
     let path = config.identity.join("certificate.pem");
     let pem = match std::fs::read_to_string(&path) {
         Ok(pem) => pem,
         Err(e) => {
-            return (None, vec![format!("{}: {e}; the consortium's CA returns it for the signing request", path.display())]);
+            return (None, vec![format!("{}: {e}; the consortium's CA issues it for the signing request", path.display())]);
         }
     };
     let end = match ca::not_after(&pem) {
@@ -181,13 +182,9 @@ fn certificate(config: &PartyConfig) -> (Option<String>, Vec<String>) {
     let now = SystemTime::now();
     let day = day(end);
     let warnings = if end <= now {
-        vec![format!(
-            "the certificate ended on {day}: the party can't attach; `conclave-party renew` makes a request for a new one"
-        )]
+        vec![format!("the certificate expired on {day}: the party can't attach; request a new one with `conclave-party renew`")]
     } else if end < now + SOON {
-        vec![format!(
-            "the certificate ends on {day}: `conclave-party renew` makes a request for a new one, and no restart is needed"
-        )]
+        vec![format!("the certificate expires on {day}: request a new one with `conclave-party renew`; no restart is needed")]
     } else {
         Vec::new()
     };

@@ -7,7 +7,7 @@ use crate::error::StartError;
 use crate::verify::{Report, verify as checked};
 use conclave_vault::text::clip;
 
-/// Longest sentence that is shown; parts of some are the coordinator's words.
+/// Maximum length of a shown sentence; some contain the coordinator's text.
 const LONGEST: usize = 1000;
 
 #[derive(Debug, Args)]
@@ -50,7 +50,9 @@ fn table(report: &Report) -> String {
         lines.push(format!("{:<10} |   {}", "", clip(&check.detail, LONGEST)));
     }
     if let Some(digest) = &report.log_digest {
-        lines.push(format!("log SHA-256 {digest}: the same at every party of the job, or they were not shown the same log"));
+        lines.push(format!(
+            "log SHA-256 {digest}: it must be equal at every party of the job; otherwise they were shown different logs"
+        ));
     }
     lines.join("\n")
 }

@@ -1,4 +1,4 @@
-//! The configuration's ledger settings: where a party's ledger is kept, and under which limits.
+//! Ledger settings of the configuration: files and limits.
 
 use std::path::{Path, PathBuf};
 
@@ -8,13 +8,13 @@ use conclave_privacy::accounting::Budget;
 use super::party::PartyConfig;
 use conclave_vault::ledger::{LedgerSettings, SECRET_FILE};
 
-/// Name of the last head's file in the identity folder, unless `head_file` says otherwise.
+/// Default file name of the last head in the identity folder; overridden by `head_file`.
 pub(super) const HEAD_FILE: &str = "ledger-head";
 /// The private key, within the identity folder.
 pub(super) const KEY_FILE: &str = "key.pem";
 
 impl PartyConfig {
-    /// The ledger's settings. Its secret key lies beside the party's private key.
+    /// Returns the ledger's settings. Its secret key lies beside the party's private key.
     pub fn ledger_settings(&self) -> LedgerSettings {
         let analyst = self.policy.max_epsilon_per_analyst;
         LedgerSettings {
@@ -28,33 +28,35 @@ impl PartyConfig {
             all_collude: self.secure.max_epsilon_if_all_collude.map(|epsilon| Budget { epsilon, ..self.budget }),
         }
     }
-    /// Whether the note of the newest head lies in the ledger's folder, links followed: a copy of one is then a copy of both.
-    pub(crate) fn head_is_beside_the_ledger(&self) -> bool {
-        let folder = folder_in_truth(&self.head_file);
-        // The ledger itself may be a link, and whoever copies the folder that it is named in copies nothing of it; or all of it.
-        folder.is_some() && [folder_in_truth(&self.ledger), parent_folder(&self.ledger).canonicalize().ok()].contains(&folder)
+    /// Returns true if the file of the newest head is in the ledger's folder, symbolic links resolved: one copy then contains
+    /// both.
+    pub(crate) fn is_head_beside_ledger(&self) -> bool {
+        let folder = resolved_folder(&self.head_file);
+        // The ledger itself may be a link: a copy of the folder that names it then contains no ledger, or both files.
+        folder.is_some() && [resolved_folder(&self.ledger), parent_folder(&self.ledger).canonicalize().ok()].contains(&folder)
     }
 
-    /// Refuses secure jobs where a ledger that is set back brings its head back with it: nothing would then tell that it is not the newest, and
-    /// an answer might leave twice under one mask.
+    /// Refuses secure jobs if an old copy of the ledger would include its head: the rollback would be undetected, and an answer
+    /// might be sent twice under one mask.
     ///
     /// # Errors
     /// A sentence that names the key, the file and the remedy.
-    pub(crate) fn head_apart(&self) -> Result<(), String> {
-        if !self.secure.allow || !self.head_is_beside_the_ledger() {
+    pub(crate) fn check_head_location(&self) -> Result<(), String> {
+        if !self.secure.allow || !self.is_head_beside_ledger() {
             return Ok(());
         }
         Err(format!(
-            "`head_file` is {}, in the folder of `ledger`: with [secure] allow = true whoever puts back an older copy of that folder would put the \
-             head back with it, and an answer might leave twice under one mask. Stop the party, move that file (without it, the keys of all secure \
-             jobs are deleted) to a folder that is not copied together with the ledger, and name its new place under `head_file`",
+            "`head_file` is {}, in the folder of `ledger`: with [secure] allow = true, restoring an older copy of that folder \
+             would restore the head too, and an answer might be sent twice under one mask. Stop the party, move that file \
+             (without it, the keys of all secure jobs are deleted) to a folder that is not copied together with the ledger, and \
+             set `head_file` to its new path",
             self.head_file.display()
         ))
     }
 }
 
-/// The folder in which a file lies, or would, links followed; `None` where there is no such folder.
-fn folder_in_truth(file: &Path) -> Option<PathBuf> {
+/// Returns the folder of a file, existing or not, with symbolic links resolved; `None` if the folder does not exist.
+fn resolved_folder(file: &Path) -> Option<PathBuf> {
     match file.canonicalize() {
         Ok(file) => Some(parent_folder(&file).to_owned()),
         Err(_) => parent_folder(file).canonicalize().ok(),

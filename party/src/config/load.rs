@@ -1,4 +1,4 @@
-//! A configuration file is read and checked, or the first thing wrong with it is named.
+//! Reads and checks a configuration file, or reports its first error.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use super::raw;
 pub struct ConfigError {
     /// The configuration file.
     pub file: PathBuf,
-    /// What is wrong, with the key and the remedy.
+    /// The error, with the key and the remedy.
     pub message: String,
 }
 
@@ -21,7 +21,7 @@ impl PartyConfig {
     /// Reads and checks a configuration file.
     ///
     /// # Errors
-    /// The first thing that is wrong, by key, with the remedy.
+    /// Returns the first error, with its key and remedy.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let fail = |message: String| ConfigError { file: path.to_owned(), message };
         let text = std::fs::read_to_string(path)
@@ -30,10 +30,10 @@ impl PartyConfig {
         Self::parse(&text, folder).map_err(fail)
     }
 
-    /// Checks a configuration's text; relative paths are taken from `folder`.
+    /// Checks a configuration's text; relative paths start at `folder`.
     ///
     /// # Errors
-    /// A sentence that names the key and the remedy.
+    /// Returns a sentence that names the key and the remedy.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, String> {
         let table: toml::Table = text.parse().map_err(|e: toml::de::Error| e.to_string().trim_end().to_owned())?;
         keys::check(&table, &raw::KEYS).map_err(|e| e.to_string())?;

@@ -1,9 +1,9 @@
-//! `party.toml`: what one data owner's daemon reads at start, checked in full before anything else happens.
+//! `party.toml`: the configuration of a data owner's daemon, checked in full before anything else happens.
 //!
-//! Every key is known or refused; what this version does not build yet is refused by name with the remedy, so that no
-//! owner believes in a protection that is not there. Relative paths are relative to the configuration file's folder.
+//! Unknown keys are refused. Features not built into this version are refused by name with the remedy, so that no owner relies
+//! on a protection that does not exist. Relative paths are relative to the configuration file's folder.
 //!
-//! Jobs are default-deny: `approve` is "manual" where it is not written down, and every job then waits for its owner's word.
+//! Jobs are denied by default: `approve` is "manual" unless set, and every job then awaits the owner's decision.
 
 mod ledger;
 mod load;

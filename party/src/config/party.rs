@@ -1,4 +1,4 @@
-//! A party's configuration: files, budget, addresses and limits, all checked.
+//! A party's checked configuration: files, budget, addresses and limits.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -20,34 +20,34 @@ pub struct PartyConfig {
     pub name: String,
     /// The coordinator's address, `https://host[:port]`.
     pub coordinator: String,
-    /// How the coordinator is reached: directly or through a proxy.
+    /// Connection to the coordinator: direct or through a proxy.
     pub proxy: ProxySettings,
-    /// Folder with `certificate.pem`, `ca.pem` and, unless `key` says otherwise, `key.pem`.
+    /// Folder with `certificate.pem`, `ca.pem` and, by default, `key.pem`.
     pub identity: PathBuf,
-    /// The private key; in the identity folder unless the file says otherwise.
+    /// The private key; by default in the identity folder.
     pub key: PathBuf,
-    /// Certificates that count for nothing here, by name or serial; read again at every check.
+    /// List of revoked certificates, by name or serial; read again at every check.
     pub revoked: Option<PathBuf>,
     /// The ledger file.
     pub ledger: PathBuf,
-    /// The file of the ledger's last head; better not in the ledger's folder, so that a backup of one is not one of both.
+    /// File of the ledger's last head; should not be in the ledger's folder, so that one backup does not contain both.
     pub head_file: PathBuf,
-    /// What is synced before a number leaves.
+    /// Writes that are synced before a number is released.
     pub durability: Durability,
-    /// Threads that passes over the records run on.
+    /// Number of threads for passes over the records.
     pub threads: NonZeroUsize,
-    /// How a job's scaled copy of the records is held.
+    /// Precision of a job's scaled copy of the records.
     pub precision: Precision,
-    /// The records and how they are read.
+    /// The records and their file format.
     pub data: DataConfig,
-    /// The budget of the data, over all jobs and for ever, and the unit of privacy that it protects.
+    /// The permanent budget of the data over all jobs, with its unit of privacy.
     pub budget: Budget,
-    /// What a job must keep within.
+    /// Limits on every job.
     pub policy: Policy,
-    /// Jobs whose sums leave under masks.
+    /// Settings of jobs with masked sums.
     pub secure: SecureSettings,
     /// Logs and metrics.
     pub ops: Settings,
-    /// Where the owner's page is served, on the loopback interface; nowhere where it is not set.
+    /// Address of the owner's page on the loopback interface; `None` for no page.
     pub page: Option<SocketAddr>,
 }

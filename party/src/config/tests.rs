@@ -251,7 +251,7 @@ fn reply_delays() {
     }
 }
 
-/// Where the limits alone admit a job, kinds of release that came later need the owner's word.
+/// Automatic approval admits newer kinds of release only if the owner names them.
 #[test]
 fn releases_are_admitted_by_name() {
     let releases = |approve: &str, named: &str| {
@@ -287,13 +287,13 @@ fn secure_jobs_are_off_until_allowed() {
     assert_eq!(secure.pins.of("hospital-c").unwrap(), [c.as_str(), &d].map(|text| text.parse::<Fingerprint>().unwrap()));
     assert_eq!(secure.pins.of("hospital-d"), None);
     assert!(secure.concerns().is_empty());
-    // What it is worth to be told of.
+    // Settings worth a warning.
     assert_eq!(with("allow = true").unwrap().concerns().len(), 2);
     let by_ca = with("allow = true\npeers = \"ca\"\nmax_epsilon_if_all_collude = 8").unwrap();
     assert!(by_ca.concerns().len() == 1 && by_ca.concerns()[0].contains("make up the other parties"));
 }
 
-/// What a copy of the ledger's folder brings along tells nothing of whether it is the newest.
+/// A head copied together with the ledger is no evidence that the ledger is the newest.
 #[test]
 fn secure_jobs_want_the_head_in_another_folder_than_the_ledger() {
     let folder = tempfile::tempdir().unwrap();
@@ -303,10 +303,10 @@ fn secure_jobs_want_the_head_in_another_folder_than_the_ledger() {
     std::fs::write(folder.path().join("state/ledger.sqlite"), "").unwrap();
     let apart = |ledger: &str, head: &str, allow: bool| {
         let at = GOOD.replace("ledger = \"ledger.sqlite\"", &format!("ledger = \"{ledger}\"\n{head}"));
-        PartyConfig::parse(&format!("{at}\n[secure]\nallow = {allow}"), folder.path()).unwrap().head_apart()
+        PartyConfig::parse(&format!("{at}\n[secure]\nallow = {allow}"), folder.path()).unwrap().check_head_location()
     };
     let head = |file: &str| format!("head_file = \"{file}\"");
-    // As `init`, the samples and the demo have it.
+    // The layout of `init`, the samples and the demo.
     assert_eq!(apart("ledger.sqlite", "", true), Ok(()));
     assert_eq!(apart("state/ledger.sqlite", &head("identity/../ledger-head"), true), Ok(()));
     for beside in ["state/ledger-head", "identity/../state/head", "./state/nothing-yet"] {
@@ -315,7 +315,7 @@ fn secure_jobs_want_the_head_in_another_folder_than_the_ledger() {
         assert!(named.iter().all(|part| e.contains(part)), "{e}");
         assert_eq!(apart("state/ledger.sqlite", &head(beside), false), Ok(()), "no masks, no keys");
     }
-    // It is the first thing that a start looks at.
+    // A start checks it first.
     let text = GOOD.replace("ledger = \"ledger.sqlite\"", "ledger = \"ledger.sqlite\"\nhead_file = \"head\"");
     let start = |more: &str| {
         let config = PartyConfig::parse(&format!("{text}\n{more}"), folder.path()).unwrap();
@@ -323,7 +323,7 @@ fn secure_jobs_want_the_head_in_another_folder_than_the_ledger() {
     };
     assert!(start("[secure]\nallow = true").contains("`head_file` is "));
     assert!(!start("").contains("`head_file`"));
-    // Before there is a ledger, and by the identity folder's default.
+    // Also before the ledger exists, and with the identity folder's default.
     assert!(apart("state/none-yet.sqlite", &head("state/head"), true).is_err());
     assert!(apart("identity/ledger.sqlite", "", true).is_err());
     #[cfg(unix)]
@@ -359,7 +359,7 @@ fn bad_settings_of_secure_jobs_name_their_key_and_the_remedy() {
         ("colluders_at_least = 1023", "1022".to_owned()),
         ("keep_key_days = 0", "`secure.keep_key_days` is 0".to_owned()),
         ("keep_key_days = 36501", "36500".to_owned()),
-        ("pinned = { \"B x\" = \"y\" }", "`secure.pinned` holds \"B x\"".to_owned()),
+        ("pinned = { \"B x\" = \"y\" }", "`secure.pinned` contains \"B x\"".to_owned()),
         ("pinned = { b = \"0b0b\" }", "`secure.pinned.b`: \"0b0b\" must be `sha256:` and 64 hexadecimal digits".to_owned()),
         ("pinned = { b = [] }", "`secure.pinned.b` is an empty list".to_owned()),
         ("pinned = { b = 7 }", "a fingerprint or a list".to_owned()),

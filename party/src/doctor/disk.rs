@@ -1,4 +1,4 @@
-//! Room and speed of the disk that the ledger lies on.
+//! Free space and speed of the ledger's disk.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -12,15 +12,15 @@ use crate::config::PartyConfig;
 use conclave_ops::doctor::Finding;
 use conclave_vault::ledger::Durability;
 
-/// Less room than this ends in a full disk, and a full disk halts the ledger.
+/// Minimum free space: a full disk halts the ledger.
 const LEAST: u64 = 64 << 20;
-/// Less room than this earns a warning.
+/// Free space below which a warning is shown.
 const LITTLE: u64 = 1 << 30;
-/// Syncs that are timed.
+/// Number of timed syncs.
 const SYNCS: usize = 15;
-/// A sync that takes longer makes `durability = "strict"` slow: every release waits for two.
+/// Sync time above which `durability = "strict"` is slow: every release waits for two.
 const SLOW: Duration = Duration::from_millis(5);
-/// A sync that takes less time than this did not reach a disk that keeps it through a power cut.
+/// Sync time below which the data can't have reached a disk that survives a power cut.
 const UNLIKELY: Duration = Duration::from_micros(5);
 
 pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
@@ -31,14 +31,14 @@ fn space(ledger: &Path) -> Finding {
     const CODE: &str = "disk";
     let folder = parent_folder(ledger);
     let Some(free) = free_bytes(folder) else {
-        return Finding::skipped(CODE, format!("how much room {} has can't be told", folder.display()));
+        return Finding::skipped(CODE, format!("the free space of {} can't be determined", folder.display()));
     };
     let found = format!("{} free for the ledger in {}", format_bytes(free), folder.display());
     if free < LEAST {
-        return Finding::fail(CODE, found, "make room: a full disk halts the ledger, and nothing is answered any more");
+        return Finding::fail(CODE, found, "free disk space: a full disk halts the ledger, and no query is answered any more");
     }
     if free < LITTLE {
-        return Finding::warn(CODE, found, "make room before the next job");
+        return Finding::warn(CODE, found, "free disk space before the next job");
     }
     Finding::ok(CODE, found)
 }
@@ -53,20 +53,22 @@ fn sync(config: &PartyConfig) -> Finding {
     let found = format!("a sync to the ledger's disk takes {:.2} ms (median of {SYNCS})", 1e3 * median.as_secs_f64());
     let strict = config.durability == Durability::Strict;
     if median < UNLIKELY {
-        let remedy = "keep the ledger on a disk that survives a power cut, not on a memory file system; for trials this is fine";
-        return Finding::warn(CODE, format!("{found}: too little for a disk"), remedy);
+        let remedy = "keep the ledger on a disk that survives a power cut, not on a memory file system; for trials this is \
+                      acceptable";
+        return Finding::warn(CODE, format!("{found}: too fast for a disk"), remedy);
     }
     match (strict, median > SLOW) {
         (true, true) => Finding::warn(
             CODE,
-            format!("{found}, and durability = \"strict\" waits for two a release"),
-            "durability = \"reserve\" syncs once a block; a crash then forfeits a block's charge. Or a faster disk",
+            format!("{found}, and durability = \"strict\" waits for two per release"),
+            "durability = \"reserve\" syncs once per block, but a crash forfeits a block's charge; or use a faster disk",
         ),
         (true, false) => Finding::ok(CODE, format!("{found}: fast enough for durability = \"strict\"")),
         (false, true) => Finding::ok(CODE, format!("{found}; durability = \"reserve\" suits it")),
-        (false, false) => {
-            Finding::ok(CODE, format!("{found}; durability = \"strict\" would do too, and forfeits nothing in a crash"))
-        }
+        (false, false) => Finding::ok(
+            CODE,
+            format!("{found}; durability = \"strict\" would also be fast enough, and forfeits nothing in a crash"),
+        ),
     }
 }
 
@@ -81,7 +83,7 @@ fn time_syncs(folder: &Path) -> std::io::Result<Duration> {
 }
 
 fn time_each(mut file: File) -> std::io::Result<Vec<Duration>> {
-    // A page, as SQLite's log takes for a short commit.
+    // One page, the size of a short commit in SQLite's log.
     let page = [0x5a; 4096];
     (0..SYNCS)
         .map(|_| {

@@ -1,4 +1,4 @@
-//! The doctor makes every check, one after the other.
+//! Runs all checks of the doctor in sequence.
 
 use std::path::Path;
 
@@ -6,32 +6,28 @@ use super::{disk, identity, ledger, network, permissions, records};
 use crate::config::PartyConfig;
 use conclave_ops::doctor::Finding;
 
-/// Looks at everything that a party depends on.
+/// Checks everything that a party depends on.
 pub(crate) async fn examine(file: &Path) -> Vec<Finding> {
     let config = match PartyConfig::load(file) {
         Ok(config) => config,
         Err(e) => {
-            return vec![Finding::fail("config", e.to_string(), "mend the configuration: nothing else can be looked at before")];
+            return vec![Finding::fail("config", e.to_string(), "correct the configuration: nothing else can be checked before")];
         }
     };
-    let mut findings = vec![Finding::ok("config", format!("{} is in order", file.display()))];
+    let mut findings = vec![Finding::ok("config", format!("{} is valid", file.display()))];
     let (own, identity) = identity::check(&config);
     findings.extend(own);
     findings.extend(network::check(&config, identity).await);
-    // What follows reads files and may take its time; nothing else runs on this thread.
+    // The following checks read files and may take long; nothing else runs on this thread.
     findings.extend(records::check(&config));
     findings.extend(ledger::check(&config));
     findings.extend(disk::check(&config));
     findings.extend(permissions::check(&config));
-    let apart = config.head_apart().err();
+    let misplaced = config.check_head_location().err();
     findings
-        .extend(apart.map(|beside| Finding::fail("secure", beside, "move the head file away: the party does not start before")));
-    findings.extend(
-        config
-            .secure
-            .concerns()
-            .into_iter()
-            .map(|concern| Finding::warn("secure", concern, "docs/data-owner.md, Secure jobs, says what to set under [secure]")),
-    );
+        .extend(misplaced.map(|message| Finding::fail("secure", message, "move the head file: the party does not start before")));
+    findings.extend(config.secure.concerns().into_iter().map(|concern| {
+        Finding::warn("secure", concern, "docs/data-owner.md, Secure jobs, describes the settings under [secure]")
+    }));
     findings
 }

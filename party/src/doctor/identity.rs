@@ -8,16 +8,17 @@ use crate::config::PartyConfig;
 use crate::link::load_identity;
 use conclave_ops::doctor::Finding;
 
-/// The identity, where it can be used to dial.
+/// Checks the identity, and returns it if it can be used to dial.
 pub(super) fn check(config: &PartyConfig) -> (Vec<Finding>, Option<IdentityDir>) {
     const CODE: &str = "identity";
     let folder = config.identity.display();
     let request = config.identity.join("request.pem");
     let certificate = config.identity.join("certificate.pem");
     if config.key.exists() && !certificate.exists() {
-        let found = format!("{folder} has a key and no certificate yet");
+        let found = format!("{folder} has a key but no certificate yet");
         let remedy = format!(
-            "send {} to whoever keeps the consortium's CA and put in what comes back: conclave-party install certificate.pem --ca ca.pem",
+            "send {} to the keeper of the consortium's CA and install the certificate that you receive: conclave-party install \
+             certificate.pem --ca ca.pem",
             request.display()
         );
         return (vec![Finding::fail(CODE, found, remedy)], None);
@@ -25,12 +26,13 @@ pub(super) fn check(config: &PartyConfig) -> (Vec<Finding>, Option<IdentityDir>)
     let identity = match load_identity(&config.identity, &config.key, &config.name) {
         Ok(identity) => identity,
         Err(fault) => {
-            let remedy = "`conclave-party init` makes key and request; the consortium's CA returns certificate.pem and ca.pem";
+            let remedy = "`conclave-party init` makes a key and a request; the consortium's CA returns certificate.pem and \
+                          ca.pem";
             return (vec![Finding::fail(CODE, fault.to_string(), remedy)], None);
         }
     };
     if let Err(fault) = identity.check_at(SystemTime::now()) {
-        let remedy = "where it has expired: conclave-party renew, and have the request signed again";
+        let remedy = "if it has expired: conclave-party renew, and have the request signed";
         return (vec![Finding::fail(CODE, fault.to_string(), remedy)], Some(identity));
     }
     (vec![expiry(CODE, &identity)], Some(identity))
@@ -46,16 +48,16 @@ fn expiry(code: &'static str, identity: &IdentityDir) -> Finding {
     if is_expiring(expires.certificate, now) {
         return Finding::warn(
             code,
-            format!("{}: its certificate ends in {own} days", identity.identity()),
+            format!("{}: its certificate expires in {own} days", identity.identity()),
             "conclave-party renew, and have the request signed before then: no restart is needed",
         );
     }
     if is_expiring(expires.ca, now) {
         return Finding::warn(
             code,
-            format!("{}: the CA in ca.pem ends in {ca} days, and every member's certificate with it", identity.identity()),
-            "ask the consortium for its new ca.pem; while one replaces another the file may hold both",
+            format!("{}: the CA in ca.pem expires in {ca} days, and every member's certificate with it", identity.identity()),
+            "ask the consortium for its new ca.pem; during the transition the file may hold both",
         );
     }
-    Finding::ok(code, format!("{}, certificate good for {own} more days", identity.identity()))
+    Finding::ok(code, format!("{}, certificate valid for {own} more days", identity.identity()))
 }

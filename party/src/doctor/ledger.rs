@@ -1,4 +1,4 @@
-//! The ledger: every entry, its head, the budget, and how much longer disk and budget last.
+//! The ledger: its entries, head and budget, and forecasts for disk and budget.
 
 use conclave_ops::disk::{database_bytes, format_bytes, free_bytes};
 use conclave_ops::doctor::Finding;
@@ -11,12 +11,13 @@ use crate::owner::masked;
 use crate::presence::running;
 use conclave_vault::ledger::LedgerError;
 
-/// A budget of which this share is spent earns a warning.
+/// Spent share of the budget from which a warning is shown.
 const NEARLY_SPENT: f64 = 0.9;
-/// Bytes of a release, charge and answer, before enough were made to measure it.
+/// Bytes per release (charge and answer), assumed until enough releases exist to measure it.
 const TYPICAL: f64 = 200.0;
+/// Number of releases from which the size is measured.
 const MEASURED: u64 = 10_000;
-/// A disk that lasts less long at the present rate earns a warning.
+/// Remaining days of disk space, at the current rate, below which a warning is shown.
 const FEW_DAYS: f64 = 90.0;
 
 pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
@@ -53,12 +54,12 @@ fn daemon(config: &PartyConfig) -> Finding {
             (Some(problem), _) => Finding::fail(
                 CODE,
                 format!("the running party answers nothing: {problem}"),
-                "see its log; stop it, mend the cause, start it",
+                "see its log; stop it, remove the cause, start it",
             ),
             (None, true) => Finding::ok(CODE, format!("runs since {}, attached since {}", seen.started, seen.since)),
             (None, false) => Finding::warn(
                 CODE,
-                format!("runs, and is not attached since {}", seen.since),
+                format!("runs, but not attached since {}", seen.since),
                 "see the network checks above, and its log",
             ),
         },
@@ -68,13 +69,13 @@ fn daemon(config: &PartyConfig) -> Finding {
 
 fn remedy(error: &LedgerError) -> &'static str {
     match error {
-        LedgerError::Missing(_) => "for new data: conclave-party init; else put the ledger back",
+        LedgerError::Missing(_) => "for new data: conclave-party init; otherwise restore the ledger",
         LedgerError::Party { .. } | LedgerError::Budget { .. } | LedgerError::Unit { .. } => {
-            "put the configuration back as it was when the ledger was made"
+            "restore the configuration with which the ledger was made"
         }
-        LedgerError::Secret { .. } => "restore ledger-secret.key from where you keep your keys",
+        LedgerError::Secret { .. } => "restore ledger-secret.key from your backup of keys",
         LedgerError::Corrupt { .. } => "stop the party, and restore the newest backup: docs/operator.md, Backup",
-        _ => "check the path `ledger`, and that this user may read it",
+        _ => "check the path `ledger`, and that this user can read it",
     }
 }
 
@@ -84,8 +85,8 @@ fn entries(found: &Inspection) -> Finding {
         None => Finding::ok("ledger", found_text),
         Some((lost, last)) => Finding::fail(
             "ledger",
-            format!("it ends at entry {last}, and the head file knows entry {lost}: it is an older copy, and answers nothing"),
-            "stop the party and put the newest ledger back; only if that is lost: conclave-party unlock --reason \"...\"",
+            format!("it ends at entry {last}, but the head file names entry {lost}: it is an older copy and answers no query"),
+            "stop the party and restore the newest ledger; only if that is lost: conclave-party unlock --reason \"...\"",
         ),
     }
 }
@@ -94,37 +95,38 @@ fn head(config: &PartyConfig, found: &Inspection) -> Finding {
     const CODE: &str = "head";
     let path = &config.head_file;
     if found.heads == 0 {
-        let told = if found.entries > 1 { "holds no head of this ledger" } else { "is not there yet; the first start makes it" };
-        let found_text = format!("{} {told}", path.display());
+        let state =
+            if found.entries > 1 { "contains no head of this ledger" } else { "does not exist yet; the first start creates it" };
+        let found_text = format!("{} {state}", path.display());
         return match found.entries {
             0 | 1 => Finding::ok(CODE, found_text),
             _ => Finding::warn(
                 CODE,
                 found_text,
-                "start the party once: it is written anew. Keep it on another disk than the ledger",
+                "start the party once, which writes it again. Keep it on another disk than the ledger",
             ),
         };
     }
-    if config.head_is_beside_the_ledger() {
+    if config.is_head_beside_ledger() {
         return Finding::warn(
             CODE,
-            format!("{} lies in the ledger's folder: a backup of one is a backup of both", path.display()),
-            "set `head_file` to a place that is not backed up with the ledger",
+            format!("{} is in the ledger's folder: one backup contains both", path.display()),
+            "set `head_file` to a path that is not backed up with the ledger",
         );
     }
-    Finding::ok(CODE, format!("{} holds a head of this ledger", path.display()))
+    Finding::ok(CODE, format!("{} contains a head of this ledger", path.display()))
 }
 
 fn budget(report: &Report) -> Finding {
     let found = format!(
-        "epsilon {:.4} of {} at delta {} is spent, {:.2}% of the whole",
+        "epsilon {:.4} of {} at delta {} is spent, {:.2}% of the budget",
         report.epsilon_spent,
         report.epsilon_budget,
         report.delta_promised,
         100.0 * report.share_spent
     );
     if report.share_spent >= NEARLY_SPENT {
-        return Finding::warn("budget", found, "what remains is for ever: approve what matters most");
+        return Finding::warn("budget", found, "the budget is never refilled: approve the most important jobs");
     }
     Finding::ok("budget", found)
 }
@@ -136,18 +138,18 @@ fn all_collude(collude: &IfAllCollude) -> Finding {
         Some(limit) if collude.mu_squared_spent >= NEARLY_SPENT * limit => Finding::warn(
             CODE,
             found,
-            "no masked job goes beyond it; raise secure.max_epsilon_if_all_collude only if you trust the other parties that far",
+            "no masked job can exceed it; raise secure.max_epsilon_if_all_collude only if you trust the other parties that far",
         ),
         _ => Finding::ok(CODE, found),
     }
 }
 
-/// Mask keys that are older than the owner keeps idle ones, of jobs that are open still.
+/// Checks for mask keys of open jobs that exceed the owner's limit for idle keys.
 fn idle_keys(config: &PartyConfig, report: &Report) -> Option<Finding> {
     const CODE: &str = "mask-keys";
     let ages: Vec<u64> = report.masked_jobs.iter().filter_map(|job| job.key_age_days).collect();
     let oldest = ages.iter().max()?;
-    let found = format!("{} mask keys of open jobs are here, the oldest {oldest} days old", ages.len());
+    let found = format!("{} mask keys of open jobs exist, the oldest {oldest} days old", ages.len());
     Some(if *oldest > u64::from(config.secure.keep_key_days) {
         Finding::warn(
             CODE,
@@ -159,21 +161,21 @@ fn idle_keys(config: &PartyConfig, report: &Report) -> Option<Finding> {
     })
 }
 
-/// How large the ledger becomes until the budget is spent, and how long the disk lasts.
+/// Forecasts the ledger's size at the end of the budget, and the remaining lifetime of the disk.
 fn growth(config: &PartyConfig, found: &Inspection, report: &Report) -> Finding {
     const CODE: &str = "growth";
     let bytes = database_bytes(&config.ledger);
     if found.releases == 0 || found.price <= 0.0 {
         return Finding::ok(CODE, format!("{} so far; a forecast needs a first job", format_bytes(bytes)));
     }
-    // Of few releases the empty tables are most of the file.
+    // With few releases the empty tables dominate the file.
     let each = if found.releases < MEASURED { TYPICAL } else { bytes as f64 / found.releases as f64 };
-    let left =
+    let remaining =
         |price: f64| if price > 0.0 { (report.mu_squared_remaining / price).min(report.draws_remaining as f64) } else { 0.0 };
-    let (likely, floor): (f64, f64) = (left(found.price), left(found.price_at_floor));
+    let (likely, floor): (f64, f64) = (remaining(found.price), remaining(found.price_at_floor));
     let mut text = format!(
-        "{} so far, {each:.0} bytes a release; the budget admits about {likely:.2e} more at the latest price ({floor:.2e} at the policy's \
-         noise floor)",
+        "{} so far, {each:.0} bytes per release; the budget admits about {likely:.2e} more at the latest price ({floor:.2e} at \
+         the policy's noise floor)",
         format_bytes(bytes),
     );
     let Some(free) = free_bytes(parent_folder(&config.ledger)) else { return Finding::ok(CODE, text) };
@@ -186,7 +188,7 @@ fn growth(config: &PartyConfig, found: &Inspection, report: &Report) -> Finding 
     let days = free as f64 / (each * found.recent as f64) * RECENTLY.as_secs_f64() / 86_400.0;
     let text = format!("{text}; at the rate of the last 7 days the free space lasts {days:.0} days");
     if days < FEW_DAYS && each * likely > free as f64 {
-        return Finding::warn(CODE, text, "give the ledger's disk more room");
+        return Finding::warn(CODE, text, "enlarge the ledger's disk");
     }
     Finding::ok(CODE, text)
 }

@@ -1,8 +1,8 @@
-//! `conclave-party doctor`: what an owner would otherwise find out one log line at a time.
+//! `conclave-party doctor`: reports in one table what an owner would otherwise learn from single log lines.
 //!
-//! Every check is a function that gives findings and goes on after failures. Nothing here attaches (a second attachment would take
-//! the running daemon's place), takes the ledger's lock, writes to the ledger or spends anything of the budget: a doctor may look in
-//! at any time, before the party has ever run and while it runs.
+//! Every check is a function that returns findings and continues after failures. No check attaches (a second attachment would
+//! replace the running daemon's), takes the ledger's lock, writes to the ledger or spends budget. The doctor can therefore run
+//! at any time, before the first start and while the party runs.
 
 mod disk;
 mod examine;

@@ -1,4 +1,4 @@
-//! The way to the coordinator, step by step: name, proxy, TCP, TLS, clocks, and the coordinator itself through its health service.
+//! The path to the coordinator, step by step: name, proxy, TCP, TLS, clocks, and the coordinator's health service.
 
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
@@ -15,12 +15,12 @@ use tonic_health::pb::health_client::HealthClient;
 use crate::config::PartyConfig;
 use conclave_ops::doctor::{Finding, Outcome};
 
-/// Each step is given up after this long.
+/// Timeout of each step.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// Clocks that differ by more than this earn a warning: certificates and statements carry times.
+/// Clock difference above which a warning is shown: certificates and statements carry times.
 const SKEW: Duration = Duration::from_secs(60);
 
-/// Checks that stand for themselves where an earlier one failed.
+/// Checks reported as skipped after a failure.
 const LATER: [&str; 5] = ["name", "tcp", "tls", "clock", "coordinator"];
 
 pub(super) async fn check(config: &PartyConfig, identity: Option<IdentityDir>) -> Vec<Finding> {
@@ -32,7 +32,7 @@ pub(super) async fn check(config: &PartyConfig, identity: Option<IdentityDir>) -
         }
     };
     let mut findings = Vec::new();
-    let reached = way(config, &host, port, &mut findings).await;
+    let reached = connect(config, &host, port, &mut findings).await;
     let (Some(stream), Some(identity)) = (reached, identity) else {
         let why = if findings.iter().any(|f| ["tcp", "proxy"].contains(&f.code) && f.result == Outcome::Ok) {
             "needs this party's certificate"
@@ -46,7 +46,7 @@ pub(super) async fn check(config: &PartyConfig, identity: Option<IdentityDir>) -
     let revoked = match config.revoked.as_deref().map(|path| RevokedFile::at(path).read()).transpose() {
         Ok(revoked) => revoked,
         Err(fault) => {
-            findings.push(Finding::fail("tls", fault.to_string(), "mend the file that `revoked` names"));
+            findings.push(Finding::fail("tls", fault.to_string(), "correct the file named by `revoked`"));
             return findings;
         }
     };
@@ -56,24 +56,24 @@ pub(super) async fn check(config: &PartyConfig, identity: Option<IdentityDir>) -
     findings
 }
 
-/// A connection to the coordinator's port, through the proxy where there is one.
-async fn way(config: &PartyConfig, host: &str, port: u16, findings: &mut Vec<Finding>) -> Option<Wire> {
+/// Connects to the coordinator's port, through the proxy if there is one.
+async fn connect(config: &PartyConfig, host: &str, port: u16, findings: &mut Vec<Finding>) -> Option<Wire> {
     match tls::tunnel_to(&config.coordinator, &config.proxy).await {
-        Ok(None) => reach(host, port, findings).await.map(|stream| Box::new(stream) as Wire),
+        Ok(None) => connect_directly(host, port, findings).await.map(|stream| Box::new(stream) as Wire),
         Ok(Some((proxy, tunnel))) => {
             findings.push(Finding::ok("proxy", format!("{proxy} ({}) opens a tunnel to the coordinator's port", proxy.source())));
-            findings.extend(["name", "tcp"].map(|code| Finding::skipped(code, "the proxy does it")));
+            findings.extend(["name", "tcp"].map(|code| Finding::skipped(code, "done by the proxy")));
             Some(tunnel)
         }
         Err(fault) => {
-            findings.push(Finding::fail("proxy", fault.to_string(), "the sentence says it; docs/network.md has more on proxies"));
+            findings.push(Finding::fail("proxy", fault.to_string(), "follow the message; docs/network.md has more on proxies"));
             None
         }
     }
 }
 
-/// A connection to the coordinator's port.
-async fn reach(host: &str, port: u16, findings: &mut Vec<Finding>) -> Option<TcpStream> {
+/// Connects to the coordinator's port without a proxy.
+async fn connect_directly(host: &str, port: u16, findings: &mut Vec<Finding>) -> Option<TcpStream> {
     let addresses = match resolve(host, port).await {
         Ok(addresses) => addresses,
         Err(why) => {
@@ -84,7 +84,7 @@ async fn reach(host: &str, port: u16, findings: &mut Vec<Finding>) -> Option<Tcp
     };
     let listed = addresses.iter().map(|a| a.ip().to_string()).collect::<Vec<_>>().join(", ");
     findings.push(match host.parse::<std::net::IpAddr>() {
-        Ok(_) => Finding::ok("name", format!("{host} is an address: there is no name to look up")),
+        Ok(_) => Finding::ok("name", format!("{host} is an address: no name lookup is needed")),
         Err(_) => Finding::ok("name", format!("{host} is {listed}")),
     });
     let mut why = String::new();
@@ -100,9 +100,9 @@ async fn reach(host: &str, port: u16, findings: &mut Vec<Finding>) -> Option<Tcp
     }
     let refused = why.contains("refused");
     let remedy = if refused {
-        "the machine is there and nobody listens: is the coordinator running, and is this its port?"
+        "the machine is reachable but the port is closed: check that the coordinator runs and uses this port"
     } else {
-        "have the firewall let this machine dial out to that address and port; nothing needs to come in"
+        "allow outgoing connections from this machine to that address and port in the firewall; incoming ones are not needed"
     };
     findings.push(Finding::fail("tcp", why, remedy));
     None
@@ -114,10 +114,10 @@ async fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
         Ok(Err(e)) => return Err(e.to_string()),
         Err(_) => return Err(format!("no answer within {} s", PATIENCE.as_secs())),
     };
-    if found.is_empty() { Err("the name is known and has none".into()) } else { Ok(found) }
+    if found.is_empty() { Err("the name exists but has no address".into()) } else { Ok(found) }
 }
 
-/// The TLS handshake; gives the certificate that was presented.
+/// Performs the TLS handshake; returns the presented certificate.
 async fn shake_hands(
     stream: Wire,
     host: &str,
@@ -131,7 +131,7 @@ async fn shake_hands(
     let probe = match probe {
         Ok(probe) => probe,
         Err(fault) => {
-            findings.push(Finding::fail(CODE, fault.to_string(), "is it the coordinator that listens there?"));
+            findings.push(Finding::fail(CODE, fault.to_string(), "check that the coordinator listens there"));
             return None;
         }
     };
@@ -141,20 +141,24 @@ async fn shake_hands(
     findings.push(match (probe.verdict, days) {
         (Err(fault), _) => {
             let shown = probe.presented.as_ref().map(|seen| format!(" It is for {names}, signed by {}.", seen.issuer));
-            let remedy = "ca.pem must be this consortium's, `coordinator` a name in the certificate; a firewall that opens TLS must let this through unopened";
+            let remedy = "ca.pem must be this consortium's, and `coordinator` a name in the certificate; a firewall that \
+                          inspects TLS must pass this connection through";
             Finding::fail(CODE, format!("{fault}{}", shown.unwrap_or_default()), remedy)
         }
         (Ok(()), Some(days)) if days <= days_until(now + EXPIRY_WARNING, now) => Finding::warn(
             CODE,
-            format!("the coordinator's certificate ({names}) is believed, and ends in {days} days"),
-            "tell whoever runs the coordinator to renew it",
+            format!("the coordinator's certificate ({names}) is trusted, but expires in {days} days"),
+            "ask the coordinator's operator to renew it",
         ),
-        (Ok(()), days) => Finding::ok(CODE, format!("the coordinator's certificate ({names}) is believed, for {} more days", days.unwrap_or_default())),
+        (Ok(()), days) => Finding::ok(
+            CODE,
+            format!("the coordinator's certificate ({names}) is trusted, valid for {} more days", days.unwrap_or_default()),
+        ),
     });
     probe.presented
 }
 
-/// Asks the coordinator's health service over the very connection that the party uses; gives the date that it answered with.
+/// Queries the coordinator's health service over the same kind of connection as the party; returns the date of its answer.
 async fn coordinator(
     config: &PartyConfig,
     identity: &IdentityDir,
@@ -162,25 +166,25 @@ async fn coordinator(
     findings: &mut Vec<Finding>,
 ) -> Option<SystemTime> {
     const CODE: &str = "coordinator";
-    let asked = timeout(2 * PATIENCE, async {
+    let reply = timeout(2 * PATIENCE, async {
         let channel = tls::connect_through(&config.coordinator, identity, &config.proxy, revoked).await?;
         let mut client = HealthClient::new(channel);
-        let ask = |service: &str| HealthCheckRequest { service: service.to_owned() };
-        let link = client.check(ask("conclave.v1.Link")).await;
+        let request = |service: &str| HealthCheckRequest { service: service.to_owned() };
+        let link = client.check(request("conclave.v1.Link")).await;
         let link = link.map_err(|status| from_status(&status))?;
-        let spoken = client.check(ask(&conclave_proto::protocol_service(PROTOCOL))).await;
+        let spoken = client.check(request(&conclave_proto::protocol_service(PROTOCOL))).await;
         Ok::<_, Fault>((link, spoken))
     })
     .await
     .unwrap_or_else(|_| Err(Fault::new(ErrorCode::Unreachable, format!("no answer within {} s", 2 * PATIENCE.as_secs()))));
-    let (link, spoken) = match asked {
+    let (link, spoken) = match reply {
         Ok(found) => found,
         Err(fault) => {
             let remedy = match fault.code {
                 ErrorCode::Unauthenticated => {
-                    "ask the coordinator's operator whether this certificate is revoked, and whether ca.pem is the same there"
+                    "ask the coordinator's operator whether this certificate is revoked, and whether its ca.pem is the same"
                 }
-                _ => "is the coordinator running? It answers its health service to every member",
+                _ => "check that the coordinator runs; its health service answers every member",
             };
             findings.push(Finding::fail(CODE, fault.to_string(), remedy));
             return None;
@@ -190,14 +194,14 @@ async fn coordinator(
         link.metadata().get("date").and_then(|date| date.to_str().ok()).and_then(|date| httpdate::parse_http_date(date).ok());
     const SERVING: i32 = 1;
     findings.push(if link.get_ref().status != SERVING {
-        Finding::fail(CODE, "it answers, and does not serve parties now", "ask its operator; it may be stopping or starting")
+        Finding::fail(CODE, "it answers, but does not serve parties now", "ask its operator; it may be stopping or starting")
     } else {
         match spoken {
-            Ok(_) => Finding::ok(CODE, format!("it serves parties, and speaks protocol {PROTOCOL} as this party does")),
+            Ok(_) => Finding::ok(CODE, format!("it serves parties and uses this party's protocol, {PROTOCOL}")),
             Err(status) if status.code() == tonic::Code::NotFound => Finding::warn(
                 CODE,
-                format!("it serves parties, and does not say that it speaks protocol {PROTOCOL}, this party's newest"),
-                "an older coordinator may still serve this party; if attaching fails, bring both to one version",
+                format!("it serves parties but does not announce protocol {PROTOCOL}, this party's newest"),
+                "an older coordinator may still serve this party; if attaching fails, use the same version on both sides",
             ),
             Err(status) => Finding::fail(CODE, from_status(&status).to_string(), "try again"),
         }
@@ -205,7 +209,7 @@ async fn coordinator(
     date
 }
 
-/// This machine's clock against the coordinator's, or against what can be told of it.
+/// Compares this machine's clock with the coordinator's, or with its certificate.
 fn clock(date: Option<SystemTime>, presented: Option<&PresentedCertificate>) -> Finding {
     const CODE: &str = "clock";
     const SET: &str = "set this machine's clock by NTP (`timedatectl`)";
@@ -217,13 +221,15 @@ fn clock(date: Option<SystemTime>, presented: Option<&PresentedCertificate>) -> 
     }
     match presented {
         Some(seen) if now < seen.valid.0 => {
-            Finding::fail(CODE, "this clock is before the day on which the coordinator's certificate was made", SET)
+            Finding::fail(CODE, "this clock is earlier than the start of the coordinator's certificate", SET)
         }
         Some(seen) if now > seen.valid.1 => {
-            Finding::warn(CODE, "by this clock the coordinator's certificate has ended: either it has, or the clock is fast", SET)
+            Finding::warn(CODE, "by this clock the coordinator's certificate has expired; if it has not, the clock is fast", SET)
         }
-        Some(_) => Finding::ok(CODE, "within the validity of the coordinator's certificate; its clock itself could not be asked"),
-        None => Finding::skipped(CODE, "the coordinator showed neither date nor certificate"),
+        Some(_) => {
+            Finding::ok(CODE, "within the validity of the coordinator's certificate; the coordinator's clock could not be read")
+        }
+        None => Finding::skipped(CODE, "the coordinator sent neither a date nor a certificate"),
     }
 }
 

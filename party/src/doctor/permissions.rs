@@ -1,4 +1,4 @@
-//! Who may read and replace what: keys, ledger, records.
+//! Permissions of keys, ledger and records.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ const CODE: &str = "permissions";
 
 #[cfg(not(unix))]
 pub(super) fn check(_config: &PartyConfig) -> Vec<Finding> {
-    vec![Finding::skipped(CODE, "file modes are looked at on Unix alone")]
+    vec![Finding::skipped(CODE, "file modes are checked on Unix only")]
 }
 
 #[cfg(unix)]
@@ -47,20 +47,20 @@ pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
     ] {
         findings.extend(mode(&file).filter(|mode| mode & 0o007 != 0).map(|mode| {
             let path = file.display();
-            let found = format!("{what}, {path}, can be read by everybody on this machine (mode {mode:03o})");
+            let found = format!("{what}, {path}, can be read by every user of this machine (mode {mode:03o})");
             Finding::warn(CODE, found, format!("chmod o= {path}"))
         }));
     }
     for folder in folders(config, &secret) {
         findings.extend(mode(&folder).filter(|mode| mode & 0o002 != 0).map(|mode| {
             let path = folder.display();
-            let found = format!("everybody on this machine may replace files in {path} (mode {mode:03o})");
+            let found = format!("every user of this machine may replace files in {path} (mode {mode:03o})");
             Finding::fail(CODE, found, format!("chmod o-w {path}"))
         }));
     }
     findings.extend(owners(config, &secret));
     if findings.is_empty() {
-        findings.push(Finding::ok(CODE, "keys are their owner's alone, and ledger and records are closed to others"));
+        findings.push(Finding::ok(CODE, "keys are readable by their owner only, and ledger and records are closed to others"));
     }
     findings
 }
@@ -76,7 +76,7 @@ fn folders(config: &PartyConfig, secret: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// What the daemon writes must be the same user's that its key is.
+/// Checks that files written by the daemon belong to the same user as its key.
 #[cfg(unix)]
 fn owners(config: &PartyConfig, secret: &Path) -> Option<Finding> {
     use std::os::unix::fs::MetadataExt;
@@ -88,7 +88,7 @@ fn owners(config: &PartyConfig, secret: &Path) -> Option<Finding> {
     Some(Finding::warn(
         CODE,
         format!("{} and {} belong to different users", config.key.display(), other.display()),
-        format!("chown both to the user that runs the party; `ls -ln {}` shows whose it is", other.display()),
+        format!("chown both to the user that runs the party; `ls -ln {}` shows the owner", other.display()),
     ))
 }
 

@@ -1,4 +1,4 @@
-//! The records and what jobs declare about them. What is found about values is for the owner alone.
+//! The records, and the bounds that jobs declare for them. Findings about values are for the owner only.
 
 use std::sync::Arc;
 
@@ -27,17 +27,17 @@ fn unusable(config: &PartyConfig, error: &DataError) -> Finding {
     let mut found = error.to_string();
     let remedy = match error {
         DataError::BadValue { .. } => {
-            // How many there are decides whether the file is to be mended or the rows are to stay as they are.
+            // The number of bad rows tells the owner whether to correct the file or to keep the rows as they are.
             let all = DataConfig { bad_rows: BadRows::Drop, ..config.data.clone() };
             if let Ok(shard) = Shard::load(&all, config.policy.columns.as_deref()) {
-                found = format!("{found}. In all {} of {} rows are so", shard.inert(), shard.file_rows());
+                found = format!("{found}. {} of {} rows have such values", shard.inert(), shard.file_rows());
             }
-            "mend the file, or write bad_rows = \"drop\" under [data]"
+            "correct the file, or write bad_rows = \"drop\" under [data]"
         }
         DataError::UnknownColumn { .. } => {
             "`policy.columns`, `data.text`, `data.dates` and `data.person` must name columns of the file"
         }
-        DataError::DuplicateColumn { .. } => "give every column of the file a name of its own",
+        DataError::DuplicateColumn { .. } => "give every column of the file a unique name",
         DataError::Unreadable { .. } | DataError::Empty { .. } => {
             "`data.path` must name the file of records, readable by the party's user"
         }
@@ -53,13 +53,13 @@ fn rows(shard: &Shard) -> Finding {
         found.push_str(&format!(" of {} persons", persons.count()));
     }
     if beyond > 0 {
-        found.push_str(&format!("; {beyond} are beyond max_records_per_person and left out"));
+        found.push_str(&format!("; {beyond} exceed max_records_per_person and are not used"));
     }
     if inert == 0 {
         return Finding::ok(CODE, found).private();
     }
-    let found = format!("{found}; {inert} bad ones count and add nothing");
-    Finding::warn(CODE, found, "look whether a column came in wrong: rows that add nothing bend the result").private()
+    let found = format!("{found}; {inert} bad ones are inert");
+    Finding::warn(CODE, found, "check whether a column was imported incorrectly: inert rows bias the result").private()
 }
 
 fn columns(config: &PartyConfig, shard: &Shard) -> Finding {
@@ -73,22 +73,22 @@ fn columns(config: &PartyConfig, shard: &Shard) -> Finding {
         return Finding::warn(
             "columns",
             found,
-            "name those that jobs may use under [policy] columns; the others are then never read",
+            "list the columns that jobs may use under [policy] columns; the others are then never read",
         );
     }
-    Finding::ok("columns", format!("jobs may use {named}; all are there"))
+    Finding::ok("columns", format!("jobs may use {named}; all exist"))
 }
 
-/// What jobs declare about the records that they are about to use.
+/// Checks what live jobs declare about the records.
 fn bounds(config: &PartyConfig, shard: &Arc<Shard>) -> Vec<Finding> {
     const CODE: &str = "bounds";
     let jobs = match config.ledger.exists().then(|| jobs(&config.ledger)) {
         Some(Ok(jobs)) => jobs,
         Some(Err(e)) => return vec![Finding::skipped(CODE, format!("the list of jobs can't be read: {e}"))],
-        None => return vec![Finding::skipped(CODE, "no job was asked of this party yet")],
+        None => return vec![Finding::skipped(CODE, "no job has been submitted to this party yet")],
     };
     let mut findings = Vec::new();
-    let mut looked_at = 0;
+    let mut checked = 0;
     for job in jobs.iter().filter(|job| job.is_live()) {
         let short: String = job.request.job.chars().take(8).collect();
         let Some(spec) = &job.spec else {
@@ -99,7 +99,7 @@ fn bounds(config: &PartyConfig, shard: &Arc<Shard>) -> Vec<Finding> {
             ));
             continue;
         };
-        looked_at += 1;
+        checked += 1;
         let of_job = |concern: &Concern| format!("job {short} {:?}: {}", spec.name, concern.found);
         match screen_job(shard, spec) {
             Ok(concerns) => findings.extend(concerns.iter().map(|concern| finding(CODE, concern, of_job(concern)))),
@@ -107,16 +107,16 @@ fn bounds(config: &PartyConfig, shard: &Arc<Shard>) -> Vec<Finding> {
         }
     }
     if findings.is_empty() {
-        findings.push(match looked_at {
+        findings.push(match checked {
             0 => Finding::skipped(CODE, "no job awaits a decision or runs"),
-            n => Finding::ok(CODE, format!("the bounds of {n} jobs suit the kinds and ranges of their columns")).private(),
+            n => Finding::ok(CODE, format!("the bounds of {n} jobs fit the kinds and ranges of their columns")).private(),
         });
     }
     findings
 }
 
 fn unreadable(code: &'static str, error: &DataError) -> Finding {
-    Finding::fail(code, error.to_string(), "look at the file of records").private()
+    Finding::fail(code, error.to_string(), "check the file of records").private()
 }
 
 fn finding(code: &'static str, concern: &Concern, found: String) -> Finding {

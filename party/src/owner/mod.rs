@@ -20,4 +20,4 @@ pub(crate) use text::unit_of_privacy;
 #[cfg(test)]
 pub(crate) use totals::job_totals;
 pub(crate) use totals::{releases, releases_by_day};
-pub(crate) use worst_case::{WorstCase, analyst_left, worst_case};
+pub(crate) use worst_case::{WorstCase, analyst_remaining, worst_case};

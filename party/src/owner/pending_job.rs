@@ -18,7 +18,7 @@ use super::figure::figure;
 use super::jobs::JobView;
 use super::masked;
 use super::text::{describe, unit_of_privacy};
-use super::worst_case::{WorstCase, analyst_left, worst_case};
+use super::worst_case::{WorstCase, analyst_remaining, worst_case};
 
 /// What a job comes to if it uses all that it may.
 ///
@@ -30,7 +30,7 @@ pub(crate) fn worst_case_of(config: &PartyConfig, job: &JobView) -> Result<Worst
     let spec = job.spec.as_ref().ok_or_else(unreadable)?;
     let settings = config.ledger_settings();
     let report = report_kept(&settings)?;
-    analyst_left(&settings, &report, &job.request.analyst)
+    analyst_remaining(&settings, &report, &job.request.analyst)
         .and_then(|left| worst_case(spec, job.spent().units, &report, left))
         .map_err(|e| StartError::Input(format!("[privacy]: {e}")))
 }

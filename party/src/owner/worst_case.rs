@@ -74,14 +74,18 @@ fn all_collude(spec: &JobSpec, report: &Report, more: f64) -> Option<AllCollude>
 ///
 /// # Errors
 /// A cap that can't be accounted for.
-pub(crate) fn analyst_left(settings: &LedgerSettings, report: &Report, analyst: &str) -> Result<Option<f64>, AccountingError> {
+pub(crate) fn analyst_remaining(
+    settings: &LedgerSettings,
+    report: &Report,
+    analyst: &str,
+) -> Result<Option<f64>, AccountingError> {
     let Some(cap) = &settings.analyst_cap else { return Ok(None) };
     let limit = mu_squared(PrivacyFilter::new(cap)?.limit_units());
     let spent = report.analysts.iter().find(|a| a.analyst == analyst).map_or(0.0, |a| a.mu_squared_spent);
     Ok(Some((limit - spent).max(0.0)))
 }
 
-/// The worst case of a job that has spent `spent` units of 2^-48 mu², on data that stand as `report` says; `analyst_left` is what its
+/// The worst case of a job that has spent `spent` units of 2^-48 mu², on data that stand as `report` says; `analyst_remaining` is what its
 /// analyst's cap still holds.
 ///
 /// # Errors
@@ -90,13 +94,13 @@ pub(crate) fn worst_case(
     spec: &JobSpec,
     spent: u64,
     report: &Report,
-    analyst_left: Option<f64>,
+    analyst_remaining: Option<f64>,
 ) -> Result<WorstCase, AccountingError> {
     let cap = spec.privacy.budget;
     let limit = PrivacyFilter::new(&cap)?.limit_units();
     let spent = mu_squared(spent);
     let left = (mu_squared(limit) - spent).max(0.0);
-    let more = left.min(report.mu_squared_remaining).min(analyst_left.unwrap_or(f64::INFINITY));
+    let more = left.min(report.mu_squared_remaining).min(analyst_remaining.unwrap_or(f64::INFINITY));
     let (job, data) = (spent + more, report.mu_squared_spent + more);
     let epsilon = |mu_squared: f64, delta| if mu_squared > 0.0 { gaussian_dp::epsilon(mu_squared.sqrt(), delta) } else { 0.0 };
     let whole = Budget { epsilon: report.epsilon_budget, delta: report.delta, ..cap };
@@ -187,9 +191,9 @@ mod tests {
         };
         settings.init().unwrap();
         let report = report(&path, "a", &budget()).unwrap();
-        let left = analyst_left(&settings, &report, "alice").unwrap();
+        let left = analyst_remaining(&settings, &report, "alice").unwrap();
         let worst = worst_case(&JobSpec::parse(MEAN_TOML).unwrap(), 0, &report, left).unwrap();
         assert!(worst.ended_early && worst.job_epsilon <= 0.5 && worst.job_epsilon > 0.499, "{worst:?}");
-        assert_eq!(analyst_left(&LedgerSettings::beside(&path, "a", &budget()), &report, "alice").unwrap(), None);
+        assert_eq!(analyst_remaining(&LedgerSettings::beside(&path, "a", &budget()), &report, "alice").unwrap(), None);
     }
 }

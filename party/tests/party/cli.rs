@@ -87,7 +87,7 @@ fn init_freezes_no_budget_that_the_owner_has_not_named() {
     );
     let another = init(&["--epsilon", "3", "--delta", "1e-6"]);
     assert_eq!(another.status.code(), Some(2));
-    assert!(text(&another.stderr).contains("let both say the same"), "{}", text(&another.stderr));
+    assert!(text(&another.stderr).contains("use the same values in both"), "{}", text(&another.stderr));
     assert_eq!(init(&["--epsilon", "8"]).status.code(), Some(2), "one without the other");
     assert!(!town.path("ledger.sqlite").exists() && !town.path("hospital-a/key.pem").exists());
     let named = init(&["--epsilon", "8", "--delta", "1e-6"]);
@@ -250,9 +250,9 @@ fn owners_pin_each_other_by_one_list() {
     let longer = format!("{members}hospital-c sha256:{}\n", "0c".repeat(32));
     let own_changed = members.replace(&line, &format!("hospital-a sha256:{}", "0a".repeat(32)));
     for (members, heard, said) in [
-        (longer.as_str(), digest.as_str(), "not the one that was read out"),
+        (longer.as_str(), digest.as_str(), "which differs from the stated one"),
         (&other, "", "does not name this party: add the line"),
-        (&own_changed, "", "somebody has changed the list"),
+        (&own_changed, "", "the list has been changed"),
         ("hospital-b sha256:1", "", "line 1"),
     ] {
         let more = ["--sha256", heard];

@@ -95,7 +95,7 @@ fn a_plan_needs_record_counts_and_no_guess() {
         "* penalty",
         "  noisy-statistics",
         "error (sds)",
-        "takes a guess of the posterior",
+        "need a guess of the posterior",
         "conclave rehearse",
         "effective draws of the parameter",
     ] {

@@ -114,7 +114,7 @@ fn only_the_analysts_own_ended_jobs_are_extended() {
     // With the party away a job does not end.
     cluster.kill_party(0);
     let waiting = cluster.submit_only(&job("10"));
-    refused(&cluster, &[&waiting], "only jobs that have ended are extended");
+    refused(&cluster, &[&waiting], "only a job that has ended can be extended");
     cluster.must(&["cancel", &waiting]);
     refused(&cluster, &[&waiting], "no draws");
     cluster.start_party(0);

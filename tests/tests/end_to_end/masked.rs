@@ -226,7 +226,7 @@ fn told(cluster: &Cluster, id: &str) {
     let config = ["--config", "a/party.toml"];
     let party = |args: &[&str]| cluster.must(&[&["__party"], args, &config[..]].concat());
     let budget = party(&["budget"]);
-    assert!(budget.contains("if all other parties of masked jobs work with the coordinator"), "{budget}");
+    assert!(budget.contains("if all other parties of masked jobs collude with the coordinator"), "{budget}");
     let read = json(&party(&["budget", "--json"]));
     let (spent, alone) = (read["mu_squared_spent"].as_f64(), read["if_all_collude"]["mu_squared_spent"].as_f64());
     // Two honest parties of three: half is charged.
@@ -242,7 +242,7 @@ fn told(cluster: &Cluster, id: &str) {
     for part in ["as if 2 parties' noise protects you", "Under whose masks", "if all others collude", "never opens again"] {
         assert!(statement.contains(part), "{part} is not in {statement}");
     }
-    assert!(party(&["jobs"]).contains("(masked: it never opens again)"));
+    assert!(party(&["jobs"]).contains("(masked: it can never be reopened)"));
     let report = cluster.path("report.html");
     cluster.must(&["report", id, "-o", report.to_str().expect("a plain path")]);
     let page = fs::read_to_string(report).expect("a report");

@@ -133,11 +133,11 @@ fn masked_prices_are_audited_beside_the_others_noise_and_without() {
     let told = |more: &[&str]| String::from_utf8(audit(more).stdout).expect("UTF-8");
     let text = told(&["--mu-b", "1", "--honest", "2"]);
     assert!(text.contains("priced by the noise of 2 parties"), "{text}");
-    assert!(told(&["--mu-b", "1", "--honest", "2", "--all-collude"]).contains("all others of which collude here"));
+    assert!(told(&["--mu-b", "1", "--honest", "2", "--all-collude"]).contains("of which all others collude here"));
 
     let refused = audit(&["--all-collude"]);
     assert!(
-        !refused.status.success() && stderr(&refused).contains("--all-collude needs --honest of 2 and more"),
+        !refused.status.success() && stderr(&refused).contains("--all-collude needs --honest of at least 2"),
         "{}",
         stderr(&refused)
     );

@@ -12,7 +12,8 @@ const PARTIES: [&str; 2] = ["a", "b"];
 fn job(model: &str) -> String {
     format!(
         "name = \"once\"\nparties = [\"a\", \"b\"]\n[model]\n{model}\n[columns]\nreadmitted = {{ binary = true }}\n\
-         treated = {{ binary = true }}\nage = {{ min = 20, max = 80 }}\n[sampler]\ndraws = 200\n[privacy]\nepsilon = 8\ndelta = 1e-6\n"
+         treated = {{ binary = true }}\nage = {{ min = 20, max = 80 }}\n[sampler]\ndraws = 200\n[privacy]\nepsilon = 8\ndelta = \
+         1e-6\n"
     )
 }
 
@@ -75,7 +76,7 @@ fn another_posterior_needs_no_party_and_no_budget() {
     let smaller = refit(&cluster, &line, &["--drop", "readmitted", "--prior", "treated=normal(0, 1)"]);
     assert_eq!((names(&smaller), smaller["draws_per_chain"].as_u64()), (vec!["intercept", "treated", "sigma"], Some(200)));
     let shown = cluster.must(&["refit", id(&line), "--prior", "default=normal(0, 1)"]);
-    assert!(shown.contains("No party was asked and nothing was charged"), "{shown}");
+    assert!(shown.contains("No party was queried and nothing was charged"), "{shown}");
     assert_eq!(cluster.rounds(), rounds);
 
     let (odds, line) = (id(&odds), id(&line));

@@ -67,7 +67,7 @@ fn a_party_in_order_passes_before_it_runs_and_while_it_works() {
     cluster.kill_party(0);
     let spent = charges(&cluster.ledger(0));
     let plain = cluster.must(&["__party", "doctor", "--config", "a/party.toml"]);
-    assert!(plain.starts_with("Check ") && plain.contains("How to fix") && plain.contains("keep them to yourself"), "{plain}");
+    assert!(plain.starts_with("Check ") && plain.contains("How to fix") && plain.contains("do not share them"), "{plain}");
     assert_eq!(charges(&cluster.ledger(0)), spent, "it spends nothing");
 }
 
@@ -91,7 +91,7 @@ fn what_is_wrong_is_named_and_the_rest_is_looked_at_all_the_same() {
     write(&config.replace("columns = [", "columns = [\"weight\", "));
     failed(&["data"], "weight");
     write(&config.replace("epsilon = 400", "epsilon = 401"));
-    failed(&["ledger"], "put the configuration back");
+    failed(&["ledger"], "restore the configuration");
     write("name = 7");
     failed(&["config"], "name");
     write(&config);

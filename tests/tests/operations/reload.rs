@@ -89,11 +89,11 @@ fn a_configuration_is_read_again_as_far_as_it_can_be() {
     change(&cluster, "a/party.toml", "epsilon = 400", "epsilon = 500");
     change(&cluster, "a/party.toml", "columns = [", "columns = [\"weight\", ");
     reload_party(&cluster);
-    assert!(cluster.log("a").contains("these take a restart: budget, policy.columns"), "{}", cluster.log("a"));
+    assert!(cluster.log("a").contains("these keys take effect after a restart: budget, policy.columns"), "{}", cluster.log("a"));
     // And of a file that can't be used nothing is taken.
     change(&cluster, "a/party.toml", "models = [\"linear\"]", "model = [\"logistic\"]");
     cluster.signal_party(0, "HUP");
-    until("the refusal", SOON, || cluster.log("a").contains("the configuration can't be used, and all stays as it is"));
+    until("the refusal", SOON, || cluster.log("a").contains("the configuration can't be used and is ignored"));
     assert_eq!(submitted(), Some(3));
     change(&cluster, "a/party.toml", "model = [\"logistic\"]", "models = [\"logistic\"]");
     reload_party(&cluster);

@@ -66,7 +66,7 @@ fn a_consortium_from_nothing() {
     let identity = IdentityDir::load(&alice).unwrap();
     identity.check_at(SystemTime::now()).unwrap();
     assert_eq!(identity.identity().uri(), "conclave://analyst/alice");
-    assert!(sign(&sign_args(&alice, &ca, false)).is_err(), "a certificate is never overwritten unasked");
+    assert!(sign(&sign_args(&alice, &ca, false)).is_err(), "a certificate is never overwritten without --renew");
 
     let main = folder.path().join("main");
     request(&request_args(RoleArg::Coordinator, "main", &["localhost", "::1"], &main)).unwrap();
@@ -88,7 +88,7 @@ fn ca_and_coordinator_in_one_step() {
     let hosts = |host: &str| vec![host.to_owned()];
     let args = |host| InitArgs { coordinator: hosts(host), coordinator_out: main.clone(), ..init_args(&ca) };
     assert!(init(&args("a b")).is_err());
-    assert!(!ca.exists(), "a slip of the pen leaves nothing behind");
+    assert!(!ca.exists(), "a typing error leaves no files behind");
     init(&args("localhost")).unwrap();
     let identity = IdentityDir::load(&main).unwrap();
     identity.check_at(SystemTime::now()).unwrap();
@@ -140,7 +140,7 @@ fn identities_are_renewed_in_place_or_with_a_new_key() {
     let second = serial(&main);
     assert_ne!(first, second);
     let summary = ca::summarise(&files::read(&main.join(CERTIFICATE)).unwrap()).unwrap();
-    assert_eq!(summary.hosts, hosts, "the hosts are those of the certificate that it replaces");
+    assert_eq!(summary.hosts, hosts, "the hosts are copied from the replaced certificate");
 
     request(&renewal(&main, true)).unwrap();
     let refused = sign(&SignArgs { renew: true, ..sign_args(&main, &ca, true) }).unwrap_err();
@@ -152,7 +152,7 @@ fn identities_are_renewed_in_place_or_with_a_new_key() {
     assert_eq!(serial(&main), serial(&back));
     IdentityDir::load(&main).unwrap().server_config().unwrap();
 
-    // Another member's certificate is nobody's to put in, nor to replace.
+    // Another member's certificate is neither installed nor used as a replacement.
     let alice = path("alice");
     request(&request_args(RoleArg::Analyst, "alice", &[], &alice)).unwrap();
     sign(&sign_args(&alice, &ca, false)).unwrap();

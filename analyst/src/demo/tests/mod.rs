@@ -1,4 +1,4 @@
-//! What the demo refuses, and what it leaves behind.
+//! Tests of the demo's refusals and output.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use conclave_proto::error::ErrorCode;
 
 use super::folder::job_toml;
 use super::next_steps::{quoted, with_truth};
-use super::options::{DemoAlgorithm, DemoArgs, Durability, Opening, check};
+use super::options::{Aggregation, DemoAlgorithm, DemoArgs, Durability, check};
 
 pub(super) fn args(out: &std::path::Path) -> DemoArgs {
     DemoArgs {
@@ -20,7 +20,7 @@ pub(super) fn args(out: &std::path::Path) -> DemoArgs {
         draws: Some(10),
         epsilon: 3.0,
         delta: 1e-6,
-        aggregation: Opening::Local,
+        aggregation: Aggregation::Local,
         colluders: None,
         durability: Durability::Strict,
         seed: 1,
@@ -36,8 +36,8 @@ fn bad_arguments_are_refused_before_anything_is_made() {
     check(&good).unwrap();
     for bad in [
         DemoArgs { colluders: Some(1), ..good.clone() },
-        DemoArgs { aggregation: Opening::Secure, parties: 2, ..good.clone() },
-        DemoArgs { aggregation: Opening::Secure, parties: 5, colluders: Some(4), ..good.clone() },
+        DemoArgs { aggregation: Aggregation::Secure, parties: 2, ..good.clone() },
+        DemoArgs { aggregation: Aggregation::Secure, parties: 5, colluders: Some(4), ..good.clone() },
         DemoArgs { epsilon: 0.0, ..good.clone() },
         DemoArgs { epsilon: -1.0, ..good.clone() },
         DemoArgs { epsilon: f64::NAN, ..good.clone() },
@@ -48,7 +48,7 @@ fn bad_arguments_are_refused_before_anything_is_made() {
     }
 }
 
-/// Every algorithm that the demo offers has a job that is one.
+/// Checks that each algorithm of the demo has a valid job.
 #[test]
 fn a_job_of_every_algorithm() {
     for algorithm in DemoAlgorithm::value_variants() {

@@ -11,7 +11,7 @@ use super::command::result_of;
 use super::material::Material;
 use super::page::page;
 
-/// A made-up run: chains that wander around a mean of their parameter's own.
+/// A simulated run: chains that vary around a mean of their parameter.
 struct Run {
     status: JobStatus,
     source: String,
@@ -21,7 +21,7 @@ struct Run {
 }
 
 impl Run {
-    /// A logistic regression of an intercept and `predictors` columns, whose name and column names have `odd` in them.
+    /// Makes a logistic regression with an intercept and `predictors` columns, and `odd` in its name and column names.
     fn new(predictors: usize, chains: u32, length: usize, odd: &str) -> Self {
         let quoted = |name: &str| Value::from(name).to_string();
         let names: Vec<String> = (1..=predictors).map(|i| format!("x{i}{odd}")).collect();
@@ -90,7 +90,7 @@ impl Run {
         json!({"job": "4f-1", "surrogate": surrogate, "iterations": 12_345, "chains": self.spec.sampler.chains, "draws_per_chain": self.draws.sampling.draws(),
                "seconds": 83.4, "acceptance_rate": 0.371_234, "stopped_by": "budget", "budget_party": format!("a{odd}"),
                "posterior": rows, "posterior_original": rows, "parties": [party("a"), party("b")], "warnings": [format!("beware of {odd}")],
-               "mcse_to_sd": 0.012_345_678, "budget_error": "Of the spread."})
+               "mcse_to_sd": 0.012_345_678, "budget_error": "The noise share is 20%."})
     }
 
     fn page(&self) -> String {
@@ -103,7 +103,7 @@ impl Run {
     }
 }
 
-/// Draws with some correlation between neighbours.
+/// Returns draws with some autocorrelation.
 fn walk(length: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut at = 0.0;
@@ -134,7 +134,7 @@ fn every_number_is_that_of_the_summary() {
                 let values = rest.split("</tr>").next().unwrap().split("<data value=\"").skip(1);
                 let values: Vec<(&str, &str)> =
                     values.map(|cell| (cell.split('"').next().unwrap(), cell.split(['>', '<']).nth(1).unwrap())).collect();
-                // What is shown is the same number, rounded.
+                // The shown text is the same number, rounded.
                 values.iter().zip(keys).all(|((exact, shown), key)| {
                     let decimals = shown.split_once('.').map_or(0, |(_, rest)| rest.len() as i32);
                     let (exact, shown) = (exact.parse::<f64>().unwrap(), shown.replace(',', "").parse::<f64>().unwrap());
@@ -161,7 +161,7 @@ fn every_number_is_that_of_the_summary() {
     assert_eq!(serde_json::from_str::<Value>(&object.replace("&quot;", "\"")).unwrap(), run.result);
 }
 
-/// Whether a page refers to anything outside itself, or holds anything that its own policy forbids.
+/// Returns true if a page has no external reference and nothing that its own policy forbids.
 fn is_self_contained(page: &str) -> bool {
     let anchors = page.split("href=\"").skip(1).all(|rest| rest.starts_with('#'));
     let none =
@@ -177,7 +177,7 @@ fn a_large_report_is_one_small_file() {
     assert!(is_self_contained(&page));
     assert!(page.contains(&run.source.replace('"', "&quot;")), "the job file");
     assert_eq!(page, run.page());
-    // Every plot says what it shows, and every anchor and label leads somewhere.
+    // Every plot has a description, and every anchor and label has a target.
     assert_eq!(page.matches("role=\"img\"").count(), page.matches("<desc id=").count());
     for reference in ["href=\"#", "aria-labelledby=\"", "aria-describedby=\""] {
         for id in page.split(reference).skip(1).map(|rest| rest.split('"').next().unwrap()) {
@@ -217,7 +217,7 @@ fn hostile_names_stay_text() {
         assert!(!page.contains("<script") && !page.contains("\" onload=") && !page.contains("]]>"), "{odd}");
         assert!(page.contains("</html>"), "{odd}");
     }
-    // No job file has such names; a coordinator's word may.
+    // No job file has such names; a coordinator's text may.
     let mut run = Run::new(2, 2, 40, "");
     let marks = "\u{202e}\u{200f}";
     run.spec.name.push_str(marks);

@@ -1,10 +1,10 @@
-//! Reports of runs that infer from what was released once.
+//! Reports of runs that infer from releases made once.
 
 use serde_json::json;
 
 use super::{Run, is_self_contained};
 
-/// A run by `noisy-statistics`: of each parameter 36% of the variance is the noise's, and of the last one it is not known.
+/// Makes a run by `noisy-statistics`: noise is 36% of each parameter's variance, unknown for the last one.
 fn run(adequate: bool) -> Run {
     let mut run = Run::new(2, 4, 200, "<u>");
     let parameters = run.draws.parameters.len();
@@ -31,9 +31,9 @@ fn intervals_stand_beside_what_they_would_be_without_noise() {
     let drawn = |class: &str| picture.matches(&format!("path class=\"{class}\"")).count();
     assert_eq!((drawn("with-noise"), drawn("without-noise")), (3, 2), "{picture}");
     assert!(picture.contains("noise 36%") && picture.contains("not known") && figure.contains("without noise</li>"), "{figure}");
-    // The table of the posterior has both columns, every digit of them for programs.
+    // The table of the posterior has both columns, with every digit for programs.
     let header = "sd without noise</th><th scope=\"col\" class=\"n\">noise’s share</th>";
-    assert_eq!(page.matches(header).count(), 1, "of the scale that the shares are of");
+    assert_eq!(page.matches(header).count(), 1, "on the scale of the shares");
     let exact = run.result["posterior"][0]["sd_data"].to_string();
     assert!(page.contains(&format!("<data value=\"{exact}\">")) && page.contains("<data value=\"0.36\">36%</data>"));
     for part in ["What each stage taught", "10%, 90%", "0.3000 ± 0.0600", "Share of the budget of each stage"] {
@@ -57,7 +57,7 @@ fn what_is_no_adequate_answer_is_not_shown_as_one() {
         assert!(posterior.contains(part), "{part} in {posterior}");
     }
     assert!(!posterior.contains("<svg") && !posterior.contains("95%"), "{posterior}");
-    assert!(page.contains("These draws are no answer"));
+    assert!(page.contains("These draws are not a usable posterior"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The job whose releases are audited, its made-up records, and a whole block asked of them through the party's own answer path.
+//! The audited job, its simulated records, and a block of its queries sent through the party's own answer path.
 
 use std::path::Path;
 
@@ -9,44 +9,45 @@ use conclave_privacy::pass::{ModelData, Persons};
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1;
 
-use super::asked::{Asked, Prepare, SampledAudit};
+use super::settings::{Prepare, SampledAudit, SampledKind};
 use crate::audit::world::World;
 use conclave_vault::answer::sandbox::Sandbox;
 
-/// A unit's part of a ratio at most, in log-likelihood units.
+/// Maximum contribution of a unit to a ratio, in log-likelihood units.
 pub(super) const CLIP: f64 = 0.5;
-/// A unit's part of a release at most, in noise standard deviations.
+/// Maximum contribution of a unit to a release, in noise standard deviations.
 pub(super) const RELATIVE: f64 = 0.5;
-/// Units beside the one that the worlds differ in.
+/// Units besides the one in which the worlds differ.
 pub(super) const OTHERS: u64 = 40;
-/// The part of delta that blocks may take, in units of 2^-60: 1e-9.
+/// Reserve of delta for blocks, in units of 2^-60: 1e-9.
 const RESERVE_UNITS: u64 = 1_152_921_504;
 pub(super) const DELTA: f64 = 1e-6;
-/// mu² that one ledger takes, and the most replicates.
+/// Maximum mu² on one ledger.
 const MU_SQUARED_PER_LEDGER: f64 = 800.0;
+/// Maximum replicates on one ledger.
 const REPLICATES_PER_LEDGER: u64 = 1000;
 /// Parameters of a gradient.
 pub(super) const PARAMETERS: usize = 2;
-/// Its frame: two rows, neither along an axis nor across the other, and no shift. Half of the sum of its columns, (0.6, 0.8), is as long as a record's
-/// vector may be, to within the slack of its rounding: what is longer is made shorter than that.
+/// Frame of the gradient: two rows, neither parallel to an axis nor orthogonal, and no shift. Half the sum of its columns,
+/// (0.6, 0.8), has the maximum length of a record's vector, up to the slack of its rounding; longer vectors are shortened.
 pub(super) const FRAME: [f64; 6] = [1.5, -0.3, 0.4, 1.2, 0.0, 0.0];
 
-/// One record of the made-up data: its outcome and, of a gradient, what both of its predictors hold.
+/// One simulated record: its outcome and, for a gradient, both predictors.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Record {
     pub(super) outcome: f64,
     pub(super) predictors: [f64; 2],
 }
 
-/// What a replicate released, in noise standard deviations.
+/// The releases of a replicate, in noise standard deviations.
 pub(super) struct Job {
-    /// Of each release the part along which the record that the worlds differ in moves it.
+    /// Component of each release along the direction in which the differing record moves it.
     pub(super) along: Vec<f64>,
-    /// Of a gradient the part across that, which no record of the worlds moves; of ratios nothing.
+    /// Component of a gradient orthogonal to that, which no record of the worlds moves; empty for ratios.
     pub(super) across: Vec<f64>,
 }
 
-/// The job, and what a block of it claims.
+/// The job, and the claim of one of its blocks.
 pub(super) struct Design {
     pub(super) audit: SampledAudit,
     pub(super) spec: JobSpec,
@@ -60,19 +61,19 @@ impl Design {
     pub(super) fn new(audit: SampledAudit) -> Result<Self, String> {
         let text = |e: &dyn std::fmt::Display| e.to_string();
         let limit = u64::from(audit.unit.records_per_person().unwrap_or(1));
-        let (kind, record) = match audit.asked {
-            Asked::Ratios => (QueryKind::SampledRatio, (CLIP * 2.0_f64.powi(32)) as u64),
-            Asked::Gradients => (QueryKind::SampledGradient { parameters: PARAMETERS as u32 }, GRADIENT_UNITS),
+        let (kind, record) = match audit.kind {
+            SampledKind::Ratios => (QueryKind::SampledRatio, (CLIP * 2.0_f64.powi(32)) as u64),
+            SampledKind::Gradients => (QueryKind::SampledGradient { parameters: PARAMETERS as u32 }, GRADIENT_UNITS),
         };
         let charged = Sensitivity::from_units(record * limit).map_err(|e| text(&e))?;
         let noise = NoiseScale::from_units((charged.units() as f64 / RELATIVE) as u64).map_err(|e| text(&e))?;
         let mut spec = JobSpec::parse(&job_toml(audit, noise)).map_err(|e| text(&e))?;
         (spec.sampler.batch, spec.privacy.noise) = (audit.probability, noise);
-        if audit.asked == Asked::Ratios {
-            // Whose own limits to noise are for chains, and no chain is run.
+        if audit.kind == SampledKind::Ratios {
+            // An algorithm whose own limits on noise apply to chains only, and no chain is run.
             spec.algorithm = Algorithm::Barker;
         }
-        // As many blocks as leave one the releases of a job.
+        // The number of blocks at which one block has the releases of a job.
         let blocks = (spec.planned_releases() / u64::from(audit.releases)).max(1);
         let reserve_units = RESERVE_UNITS * blocks;
         spec.privacy.blocks = Some(blocks);
@@ -83,34 +84,36 @@ impl Design {
         Ok(Self { audit, spec, kind, noise, mu, epsilon: gaussian_dp::epsilon(mu, DELTA - charge.reserve()) })
     }
 
-    /// These units, each with as many records as it may have, all the same.
+    /// Returns the records of these units, each with its maximum number of equal records.
     pub(super) fn data(&self, units: &[Record]) -> ModelData {
         let each = self.audit.unit.records_per_person().unwrap_or(1) as usize;
         let records: Vec<Record> = units.iter().flat_map(|unit| std::iter::repeat_n(*unit, each)).collect();
         let ends = (1..=units.len()).map(|person| person * each).collect();
         let persons = self.audit.unit.records_per_person().and_then(|limit| Persons::new(ends, limit));
-        let predictors = match self.audit.asked {
-            Asked::Ratios => Vec::new(),
-            Asked::Gradients => (0..PARAMETERS).map(|j| records.iter().map(|record| record.predictors[j]).collect()).collect(),
+        let predictors = match self.audit.kind {
+            SampledKind::Ratios => Vec::new(),
+            SampledKind::Gradients => {
+                (0..PARAMETERS).map(|j| records.iter().map(|record| record.predictors[j]).collect()).collect()
+            }
         };
         ModelData { outcome: records.iter().map(|record| record.outcome).collect(), predictors, persons, ..ModelData::default() }
     }
 
-    /// A record that adds this part of the most, along the step or the direction that is looked at: 1, 0 or -1.
+    /// Returns a record that contributes this share of the maximum along the observed step or direction: 1, 0 or -1.
     pub(super) fn at(&self, part: f64) -> Record {
-        match self.audit.asked {
-            Asked::Ratios => Record { outcome: part, predictors: [0.0; PARAMETERS] },
-            Asked::Gradients => Record { outcome: 1.0, predictors: [part; PARAMETERS] },
+        match self.audit.kind {
+            SampledKind::Ratios => Record { outcome: part, predictors: [0.0; PARAMETERS] },
+            SampledKind::Gradients => Record { outcome: 1.0, predictors: [part; PARAMETERS] },
         }
     }
 
-    /// The others, and the unit in which the worlds differ.
+    /// Returns the shard of the other units and, if given, the unit in which the worlds differ.
     pub(super) fn shard(&self, others: Record, own: Option<Record>) -> ModelData {
         let units: Vec<Record> = std::iter::repeat_n(others, OTHERS as usize).chain(own).collect();
         self.data(&units)
     }
 
-    /// Others add exactly nothing to either world.
+    /// Returns a world's shard; the other units contribute exactly zero.
     fn of_world(&self, world: World) -> ModelData {
         let own = match (world, self.audit.unit.adjacency) {
             (World::With, _) => Some(self.at(1.0)),
@@ -120,16 +123,16 @@ impl Design {
         self.shard(self.at(0.0), own)
     }
 
-    /// The points of a question: a step along which a record at 1 adds the clip, one at -1 takes it off, and one at 0 adds nothing; or 0, where a
-    /// record's gradient is half of its predictors, and the frame.
+    /// Returns the points of a query. For ratios, a step along which records at 1, -1 and 0 contribute the clip, its negative and
+    /// zero. For gradients, the origin, where a record's gradient is half of its predictors, and the frame.
     pub(super) fn points(&self) -> (Vec<f64>, Vec<f64>) {
-        match self.audit.asked {
-            Asked::Ratios => (vec![-CLIP], vec![CLIP]),
-            Asked::Gradients => (vec![0.0; PARAMETERS], FRAME.to_vec()),
+        match self.audit.kind {
+            SampledKind::Ratios => (vec![-CLIP], vec![CLIP]),
+            SampledKind::Gradients => (vec![0.0; PARAMETERS], FRAME.to_vec()),
         }
     }
 
-    /// A message of a job's releases.
+    /// Returns one message of a job's queries.
     fn message(&self, job: &str, iteration: u64) -> v1::Query {
         let (from, to) = self.points();
         let proposal = |chain| v1::Proposal {
@@ -142,7 +145,7 @@ impl Design {
         v1::Query { job: job.to_owned(), iteration, proposals: (0..self.per_message()).map(proposal).collect(), attempt: 0 }
     }
 
-    /// Releases of a message.
+    /// Returns the number of releases per message.
     pub(super) fn per_message(&self) -> u32 {
         self.audit.releases / self.audit.messages()
     }
@@ -158,7 +161,7 @@ impl Design {
         ((MU_SQUARED_PER_LEDGER / (self.mu * self.mu)) as u64).clamp(1, REPLICATES_PER_LEDGER)
     }
 
-    /// What many jobs of a block each release over these records.
+    /// Runs `jobs` jobs of one block each on these records and returns their releases.
     pub(super) fn released(&self, (data, jobs): (&ModelData, u64), folder: &Path, prepare: &Prepare) -> Result<Vec<Job>, String> {
         std::fs::create_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let per_ledger = self.per_ledger();
@@ -189,14 +192,14 @@ impl Design {
             }
             let integers = self.per_message() as usize * self.kind.length();
             if answer.releases.len() != integers {
-                return Err(format!("an answer has {} integers in place of {integers}", answer.releases.len()));
+                return Err(format!("an answer has {} integers instead of {integers}", answer.releases.len()));
             }
             answer.releases.chunks(self.kind.length()).for_each(|release| self.take(release, &mut released));
         }
         Ok(released)
     }
 
-    /// A release in noise standard deviations, along the direction of the record that the worlds differ in and across it.
+    /// Adds a release in noise standard deviations, split along the direction of the differing record and orthogonal to it.
     fn take(&self, release: &[i64], job: &mut Job) {
         let sd = self.noise.units() as f64;
         match *release {
@@ -213,12 +216,12 @@ impl Design {
         }
     }
 
-    /// The log likelihood ratio of the two worlds for each replicate. Of a vector its part along the record's own direction has all that
-    /// tells the worlds apart: noise is the same in every direction, and no record moves it across.
-    pub(super) fn play(&self, world: World, folder: &Path, prepare: &Prepare) -> Result<Vec<f64>, String> {
+    /// Returns the log likelihood ratio of the two worlds for each replicate. For a vector, the component along the record's
+    /// direction is sufficient: noise is isotropic, and no record moves the orthogonal component.
+    pub(super) fn simulate(&self, world: World, folder: &Path, prepare: &Prepare) -> Result<Vec<f64>, String> {
         let q = self.audit.probability.get();
         let other = if self.audit.unit.adjacency == Adjacency::Replace { -RELATIVE } else { 0.0 };
-        // Over the density of noise alone.
+        // Relative to the density of noise alone.
         let beside = |x: f64, shift: f64| 1.0 - q + q * (shift * (x - 0.5 * shift)).exp();
         let ratio = |x: &f64| (beside(*x, RELATIVE) / beside(*x, other)).ln();
         let released = self.released((&self.of_world(world), self.audit.replicates), folder, prepare)?;
@@ -226,19 +229,19 @@ impl Design {
     }
 }
 
-/// Without samples, which the design puts in: their limits to noise and budget are for chains.
+/// Returns the job without sampling, which the design adds: the limits on noise and budget of sampling apply to chains.
 fn job_toml(audit: SampledAudit, noise: NoiseScale) -> String {
-    let (algorithm, model, columns) = match audit.asked {
-        Asked::Ratios => ("penalty", "kind = \"gaussian_mean\"\noutcome = \"x\"\nsd = 1.0", "x = { min = -1, max = 1 }"),
-        Asked::Gradients => (
+    let (algorithm, model, columns) = match audit.kind {
+        SampledKind::Ratios => ("penalty", "kind = \"gaussian_mean\"\noutcome = \"x\"\nsd = 1.0", "x = { min = -1, max = 1 }"),
+        SampledKind::Gradients => (
             "sgld",
             "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"a\", \"b\"]\nintercept = false",
             "y = { binary = true }\na = { min = -1, max = 1 }\nb = { min = -1, max = 1 }",
         ),
     };
-    let noise = match audit.asked {
-        Asked::Ratios => format!("clip = {CLIP:?}\nnoise_sd = {:?}\n", noise.sd()),
-        Asked::Gradients => String::new(),
+    let noise = match audit.kind {
+        SampledKind::Ratios => format!("clip = {CLIP:?}\nnoise_sd = {:?}\n", noise.sd()),
+        SampledKind::Gradients => String::new(),
     };
     format!(
         "name = \"audit\"\nalgorithm = \"{algorithm}\"\nparties = [\"rehearsal\"]\n[model]\n{model}\n[columns]\n{columns}\n[prior]\n\

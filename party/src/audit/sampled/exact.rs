@@ -1,7 +1,7 @@
-//! What one unit adds, to the last lattice unit.
+//! Measures the contribution of one unit to the last lattice unit.
 //!
-//! Two neighbours are asked the same under one and the same noise: all that is left between their releases is the unit's, with what rounding makes
-//! of it. No experiment behind fresh noise would tell a length of `K` from one of `K + 1`, and only the first is charged.
+//! Two neighbours receive the same queries under the same noise: their releases differ only by the unit's contribution and its
+//! rounding. An experiment under fresh noise could not distinguish a length of `K` from `K + 1`, and only the first is charged.
 
 use std::path::Path;
 
@@ -10,31 +10,32 @@ use conclave_privacy::mechanism::QueryKind;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::asked::Prepare;
 use super::design::{CLIP, Design, PARAMETERS, Record};
 use super::law::wild;
+use super::settings::Prepare;
 use conclave_vault::answer::sandbox::Sandbox;
 
-/// Questions that are asked, and units that are tried at each.
-const QUESTIONS: u64 = 8;
+/// Queries sent.
+const QUERIES: u64 = 8;
+/// Units tried at each query.
 const UNITS: u64 = 64;
 const JOB: &str = "exact";
 
 impl Design {
-    /// Whether any unit moves a release by more than is charged for.
+    /// Searches for a unit that changes a release by more than is charged.
     pub(super) fn exact(&self, folder: &Path, prepare: &Prepare) -> Result<Vec<String>, String> {
         let mut sandbox = self.sandbox(&folder.join(JOB), 1)?;
-        // Not on any axis, so that what is added to them is rounded.
+        // Not on any axis, so that contributions added to them are rounded.
         let others = [self.at(1.0), Record { outcome: 0.0, predictors: [0.3, -0.7] }, self.at(-0.37)];
         sandbox.put_on(JOB, &self.spec, self.data(&others))?;
         prepare(&mut sandbox);
-        // Nobody's secret: made-up records under made-up questions.
+        // The seed is not secret: the records and the queries are simulated.
         let mut generator = ChaCha8Rng::seed_from_u64(1);
-        for number in 0..QUESTIONS {
-            let query = self.question(number, &mut generator);
+        for number in 0..QUERIES {
+            let query = self.query(number, &mut generator);
             let units = (0..UNITS).map(|_| self.any(&mut generator)).collect::<Vec<_>>().into_iter();
             for unit in units.chain([self.at(1.0), self.at(-1.0)]).chain(wild(self)) {
-                if let Some(finding) = self.beyond(&mut sandbox, &query, (&others, unit))? {
+                if let Some(finding) = self.excess(&mut sandbox, &query, (&others, unit))? {
                     return Ok(vec![finding]);
                 }
             }
@@ -42,8 +43,8 @@ impl Design {
         Ok(Vec::new())
     }
 
-    /// How far a unit moves a release, where that is beyond its charge.
-    fn beyond(
+    /// Reports the change of a release by a unit if it exceeds the charged sensitivity.
+    fn excess(
         &self,
         sandbox: &mut Sandbox,
         query: &Query,
@@ -57,12 +58,14 @@ impl Design {
         let most = u128::from(charged.units());
         Ok((square > most * most).then(|| {
             let length = (square as f64).sqrt();
-            format!("a unit of {unit:?} moves a release by {length:.2} lattice units, and {most} are charged: beyond its clip")
+            format!(
+                "unit {unit:?} changes a release by {length:.2} lattice units, but only {most} are charged: it exceeds its clip"
+            )
         }))
     }
 
-    /// The block's own question first, and then others: a step or a frame, of any length and direction.
-    fn question(&self, number: u64, generator: &mut ChaCha8Rng) -> Query {
+    /// Returns the block's own query first, then others: steps or frames of random length and direction.
+    fn query(&self, number: u64, generator: &mut ChaCha8Rng) -> Query {
         let (mut from, mut to) = self.points();
         let mut even = |most: f64| most * (2.0 * generator.random::<f64>() - 1.0);
         if number > 0 {
@@ -78,7 +81,7 @@ impl Design {
         Query { chain: 0, kind: self.kind, from, to, noise: self.noise }
     }
 
-    /// A record somewhere within its bounds.
+    /// Returns a random record within its bounds.
     fn any(&self, generator: &mut ChaCha8Rng) -> Record {
         let mut even = || 2.0 * generator.random::<f64>() - 1.0;
         let predictors = [(); PARAMETERS].map(|()| even());

@@ -1,16 +1,16 @@
-//! The law of answers over records whose parts are known: what is hidden shows there if it is told, and what is drawn anew if it is not.
+//! Tests the distribution of answers over records with known contributions: it would show a revealed or reused sample.
 
 use std::path::Path;
 
-use super::asked::Prepare;
 use super::design::{Design, Job, OTHERS, RELATIVE, Record};
+use super::settings::Prepare;
 
-/// Jobs over which the law of answers is tried.
+/// Number of jobs for the test of the distribution.
 const JOBS: u64 = 400;
-/// Standard errors beyond which a figure of the law is a finding: by chance less than once in 10^6 audits, of some hundred figures each.
+/// Standard errors beyond which a figure is a finding: less than one false finding in 10^6 audits with some hundred figures each.
 const FAR: f64 = 6.0;
 
-/// Mean and variance of a release's part along the direction that is looked at.
+/// Mean and variance of a release's component along the observed direction.
 struct Law {
     mean: f64,
     variance: f64,
@@ -24,24 +24,24 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 }
 
 impl Design {
-    /// Whether answers over units that each add the most that they may, along one direction, have a Poisson sample's mean and variance; whether those
-    /// over units that add nothing are noise alone, however many are in a sample; and whether any two have anything in common.
+    /// Checks the mean and variance of answers against a Poisson sample of units that all contribute the maximum, and against
+    /// noise alone for units that contribute zero; then checks that no two answers are correlated.
     pub(super) fn law(&self, folder: &Path, prepare: &Prepare) -> Result<Vec<String>, String> {
         let (q, n) = (self.audit.probability.get(), OTHERS as f64);
         let mut findings = Vec::new();
-        for (part, what) in [(1.0, "add the most"), (0.0, "add nothing")] {
+        for (part, what) in [(1.0, "contribute the maximum"), (0.0, "contribute zero")] {
             let released = self.released((&self.shard(self.at(part), None), JOBS), &folder.join(what), prepare)?;
             let (mean, variance) = (q * n * RELATIVE * part, 1.0 + q * (1.0 - q) * n * (RELATIVE * part).powi(2));
             let law = Law { mean, variance, each: self.per_message() as usize };
-            findings.extend(law.findings(&released).into_iter().map(|finding| format!("over records that {what} {finding}")));
+            findings.extend(law.findings(&released).into_iter().map(|finding| format!("for records that {what}, {finding}")));
         }
         Ok(findings)
     }
 
-    /// Whether a record that may hold anything moves an answer beyond what clamped records and noise add up to.
+    /// Checks that no record, whatever its values, moves an answer beyond the range of clamped records and noise.
     pub(super) fn wild(&self, folder: &Path, prepare: &Prepare) -> Result<Vec<String>, String> {
         let mut findings = Vec::new();
-        // In a sample of some release but once in 10^9 times.
+        // Enough jobs that the record is in some release's sample, except once in 10^9 audits.
         let out = (1.0 - self.audit.probability.get()).ln() * f64::from(self.audit.releases);
         let jobs = (-21.0 / out).ceil().max(1.0) as u64;
         let far = (OTHERS + 1) as f64 * RELATIVE + 12.0;
@@ -49,14 +49,14 @@ impl Design {
             let data = self.shard(self.at(0.0), Some(wild));
             let released = self.released((&data, jobs), &folder.join(format!("wild-{at}")), prepare)?;
             if released.iter().flat_map(|job| job.along.iter().chain(&job.across)).any(|x| x.abs() > far) {
-                findings.push(format!("with {wild:?} a released number is beyond what clamped records and noise can add up to"));
+                findings.push(format!("with {wild:?}, a released number exceeds the range of clamped records and noise"));
             }
         }
         Ok(findings)
     }
 }
 
-/// Records that no loader lets through.
+/// Returns records that no loader admits.
 pub(super) fn wild(design: &Design) -> Vec<Record> {
     let edge = design.at(1.0);
     let numbers = [f64::NAN, f64::INFINITY, -1e300, 1e300];
@@ -67,7 +67,7 @@ pub(super) fn wild(design: &Design) -> Vec<Record> {
 }
 
 impl Law {
-    /// What of this law the answers don't have.
+    /// Reports the differences between the answers and this law.
     fn findings(&self, jobs: &[Job]) -> Vec<String> {
         let (variance, centred) = (self.variance, |job: &Job| job.along.iter().map(|x| x - self.mean).collect::<Vec<f64>>());
         let all: Vec<f64> = jobs.iter().flat_map(centred).collect();
@@ -77,24 +77,24 @@ impl Law {
         let mut findings = Vec::new();
         let mut hold = |what: &str, found: f64, expected: f64, error: f64| {
             if (found - expected).abs() > FAR * error {
-                findings.push(format!("{what} is {found:.4} in place of {expected:.4}"));
+                findings.push(format!("{what} is {found:.4} instead of {expected:.4}"));
             }
         };
         let count = all.len() as f64;
-        hold("the mean of answers, less what it should be,", mean(all.iter().copied()), 0.0, (variance / count).sqrt());
-        // A fourth moment is at most a little above the normal one's, of all as of each message's sum.
+        hold("the error of the mean of answers", mean(all.iter().copied()), 0.0, (variance / count).sqrt());
+        // A fourth moment slightly above the normal one is the most, for single answers and for each message's sum.
         hold("the variance of answers", square_of(&all), variance, variance * (4.0 / count).sqrt());
         let (messages, of_sum) = (sums.len() as f64, self.each as f64 * variance);
         hold("the variance of a message's sum", square_of(&sums), of_sum, of_sum * (4.0 / messages).sqrt());
-        // In the order in which they were asked: of one message, of one job, and of two.
+        // Lags in the order of the queries: within one message, within one job, and between two jobs.
         for apart in 1..=2 * jobs.first().map_or(0, |job| job.along.len()) {
             let Some(pairs) = all.len().checked_sub(apart).filter(|pairs| *pairs > 0) else { break };
             let common = mean(all.iter().zip(&all[apart..]).map(|(a, b)| a * b));
-            hold(&format!("what answers {apart} apart have in common"), common, 0.0, variance / (pairs as f64).sqrt());
+            hold(&format!("the covariance of answers {apart} apart"), common, 0.0, variance / (pairs as f64).sqrt());
         }
         if !across.is_empty() {
-            hold("the mean of answers across", mean(across.iter().copied()), 0.0, count.sqrt().recip());
-            hold("the variance of answers across", square_of(&across), 1.0, (4.0 / count).sqrt());
+            hold("the mean of orthogonal components", mean(across.iter().copied()), 0.0, count.sqrt().recip());
+            hold("the variance of orthogonal components", square_of(&across), 1.0, (4.0 / count).sqrt());
         }
         findings
     }

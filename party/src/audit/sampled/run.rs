@@ -1,47 +1,47 @@
-//! An audit of releases over samples: what is tried of single answers, and the replicates of both worlds.
+//! Runs an audit of subsampled releases: the checks of single answers, and the replicates of both worlds.
 
 use std::path::Path;
 
 use serde::Serialize;
 
-use super::asked::{Prepare, SampledAudit};
 use super::design::{DELTA, Design};
+use super::settings::{Prepare, SampledAudit};
 use crate::audit::run::Folder;
 use crate::audit::statistics::Samples;
 use crate::audit::world::World;
 
-/// What the audit found.
+/// The audit's results.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct SampledReport {
-    /// Whether nothing speaks against the claim.
+    /// True if there are no findings.
     pub(crate) holds: bool,
-    /// In the words of a ledger.
+    /// Kind of query, as named in a ledger.
     pub(crate) kind: String,
     pub(crate) probability: f64,
     pub(crate) releases: u32,
-    /// In which a job asks them.
+    /// Messages in which a job sends its queries.
     pub(crate) messages: u32,
     pub(crate) replicates: u64,
-    /// Of the Gaussian release that covers a block.
+    /// The mu of the Gaussian release that covers a block.
     pub(crate) mu_claimed: f64,
-    /// Lower bound at 95% confidence.
+    /// Lower bound on mu at 95% confidence.
     pub(crate) mu_lower: f64,
-    /// The same at 99.9%: above the claim, it is a finding.
+    /// Lower bound at 99.9% confidence; above the claim it is a finding.
     pub(crate) mu_lower_999: f64,
     pub(crate) delta: f64,
-    /// At that delta, the block's part of the reserve taken off it.
+    /// Epsilon at that delta less the block's share of the reserve.
     pub(crate) epsilon_claimed: f64,
-    /// Lower bound from the error rates alone, at 95% confidence.
+    /// Lower bound on epsilon from the error rates only, at 95% confidence.
     pub(crate) epsilon_lower: f64,
-    /// What is wrong, in sentences.
+    /// Findings, in sentences.
     pub(crate) findings: Vec<String>,
 }
 
 impl SampledAudit {
-    /// Runs the audit; `prepare` sees every sandbox before it answers.
+    /// Runs the audit; `prepare` modifies every sandbox before it answers.
     ///
     /// # Errors
-    /// A sentence: what the operating system or the accounting did not allow.
+    /// Returns a sentence if the operating system or the accounting does not allow the audit.
     pub(crate) fn run(&self, prepare: &Prepare) -> Result<SampledReport, String> {
         let design = Design::new(*self)?;
         let folder = Folder::new()?;
@@ -49,8 +49,8 @@ impl SampledAudit {
         let bounds = self.samples(&design, folder.path(), prepare)?.bounds(DELTA);
         if bounds.mu_lower_verdict > design.mu || bounds.epsilon_lower_verdict > design.epsilon {
             findings.push(format!(
-                "the released numbers tell more than is claimed: mu is at least {:.4} and epsilon {:.4} with 99.9% confidence, claimed {:.4} \
-                 and {:.4}",
+                "the released numbers reveal more than claimed: mu is at least {:.4} and epsilon {:.4} with 99.9% confidence, \
+                 claimed {:.4} and {:.4}",
                 bounds.mu_lower_verdict, bounds.epsilon_lower_verdict, design.mu, design.epsilon
             ));
         }
@@ -71,19 +71,19 @@ impl SampledAudit {
         })
     }
 
-    /// The statistic in the replicates of both worlds, each on a processor of its own.
+    /// Returns the statistic in the replicates of both worlds, each on its own processor.
     fn samples(&self, design: &Design, folder: &Path, prepare: &Prepare) -> Result<Samples, String> {
-        let play = |world, name: &str| design.play(world, &folder.join(name), prepare);
+        let simulate = |world, name: &str| design.simulate(world, &folder.join(name), prepare);
         let (without, with) = std::thread::scope(|scope| {
-            let without = scope.spawn(|| play(World::Without, "without"));
-            let with = play(World::With, "with");
+            let without = scope.spawn(|| simulate(World::Without, "without"));
+            let with = simulate(World::With, "with");
             (without.join().unwrap_or_else(|_| Err("a replicate panicked".into())), with)
         });
         Ok(Samples { without: without?, with: with? })
     }
 }
 
-/// What no number of replicates would find, or many would be needed for.
+/// Runs the checks for faults that replicates would not find, or only in large numbers.
 pub(super) fn checks(design: &Design, folder: &Path, prepare: &Prepare) -> Result<Vec<String>, String> {
     Ok([design.law(folder, prepare)?, design.wild(folder, prepare)?, design.exact(folder, prepare)?].concat())
 }

@@ -1,4 +1,4 @@
-//! The table `[data]`: where the records are and what one unit of privacy is.
+//! The table `[data]`: the file of records and the unit of privacy.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -52,12 +52,12 @@ impl Data {
                 })?
             }
             (Some(_), None) => {
-                return Err("`data.person` needs `data.max_records_per_person` beside it: the most rows of one person that \
-                            are used; every charge grows with its square"
+                return Err("`data.person` needs `data.max_records_per_person`: the maximum number of rows used per person; \
+                            every charge grows with its square"
                     .into());
             }
             (None, Some(_)) => {
-                return Err("`data.max_records_per_person` needs `data.person` beside it: the column that names persons".into());
+                return Err("`data.max_records_per_person` needs `data.person`: the column that identifies persons".into());
             }
         };
         let bad_rows = match self.bad_rows.as_deref() {
@@ -76,7 +76,7 @@ impl Data {
         let is_parquet = self.path.to_ascii_lowercase().ends_with(".parquet");
         for (key, set) in [("delimiter", self.delimiter.is_some()), ("decimal", self.decimal.is_some())] {
             if set && is_parquet {
-                return Err(format!("`data.{key}` says how a CSV file is written: a Parquet file needs none, remove it"));
+                return Err(format!("`data.{key}` describes a CSV file: a Parquet file needs none, remove it"));
             }
         }
         let delimiter = match self.delimiter.as_deref().unwrap_or(",") {
@@ -94,13 +94,13 @@ impl Data {
             other => return Err(format!("`data.decimal` is {other:?}: it must be \".\" or \",\"")),
         };
         if self.missing.iter().any(|text| text.trim().is_empty()) {
-            return Err("`data.missing` holds an empty text: an empty value is missing in any case".into());
+            return Err("`data.missing` contains an empty text: an empty value is missing in any case".into());
         }
         let mut dates = BTreeMap::new();
         for (column, unit) in &self.dates {
             if self.text.contains(column) || self.person.as_ref() == Some(column) {
                 return Err(format!(
-                    "`data.dates` names {column:?}, which `data.text` or `data.person` takes for something else"
+                    "`data.dates` names {column:?}, which `data.text` or `data.person` uses for another purpose"
                 ));
             }
             let scale = DateScale::parse(unit).map_err(|must| format!("`data.dates.{column}` is {unit:?}: {must}"))?;

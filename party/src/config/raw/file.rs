@@ -1,4 +1,4 @@
-//! The whole file as it is written, checked into a [`PartyConfig`].
+//! The whole configuration file, checked into a [`PartyConfig`].
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -88,7 +88,7 @@ pub const KEYS: Keys = Keys::Table(&[
     ),
 ]);
 
-/// More threads than any machine has processors are a slip of the pen.
+/// Maximum number of threads: a larger value is assumed to be a typing error.
 const MAX_THREADS: usize = 1024;
 
 #[derive(Deserialize)]
@@ -126,14 +126,14 @@ struct RawBudget {
 }
 
 impl RawBudget {
-    /// What is set aside for releases over samples is a part of the promise's delta.
+    /// Splits the promised delta: the reserve for subsampled releases is a part of it.
     fn check(&self) -> Result<Budget, String> {
         let budget = Budget::new(self.epsilon, self.delta).map_err(|e| format!("[budget]: {e}"))?;
-        let Some(aside) = self.delta_reserve else { return Ok(budget) };
-        let Some(units) = reserve_units(aside).filter(|_| aside < self.delta) else {
+        let Some(reserve) = self.delta_reserve else { return Ok(budget) };
+        let Some(units) = reserve_units(reserve).filter(|_| reserve < self.delta) else {
             return Err(format!(
-                "`budget.delta_reserve` is {aside}: it is the part of budget.delta that releases over samples may take, above 0 and below {}; \
-                 leave it out to admit no such job",
+                "`budget.delta_reserve` is {reserve}: it is the part of budget.delta for subsampled releases, above 0 and below \
+                 {}; omit it to admit no such job",
                 self.delta
             ));
         };
@@ -157,13 +157,13 @@ impl Config {
         }
     }
 
-    /// As many as there are processors unless the file says otherwise.
+    /// Returns the number of threads; by default the number of processors.
     fn threads(&self) -> Result<NonZeroUsize, String> {
         match self.threads {
             None => Ok(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)),
             Some(threads) => {
                 usize::try_from(threads).ok().filter(|threads| *threads <= MAX_THREADS).and_then(NonZeroUsize::new).ok_or_else(
-                    || format!("`threads` is {threads}: it must be from 1 to {MAX_THREADS}, or left out for one per processor"),
+                    || format!("`threads` is {threads}: it must be from 1 to {MAX_THREADS}, or omitted for one per processor"),
                 )
             }
         }
@@ -190,21 +190,21 @@ impl Config {
         let budget = self.budget.check()?;
         let (data, policy, secure) = (self.data.check(folder)?, self.policy.check()?, self.secure.check(&budget)?);
         if data.unit.adjacency == Adjacency::AddRemove && policy.reply_delay == ReplyDelay::Auto {
-            return Err("`policy.reply_delay_ms` must be a number with adjacency = \"add-remove\": \"auto\" is measured on as \
-                        many records as there are, and their number is not public"
+            return Err("`policy.reply_delay_ms` must be a number with adjacency = \"add-remove\": \"auto\" is measured on the \
+                        actual number of records, which is not public"
                 .into());
         }
         if data.memory != Memory::Copies && policy.reply_delay == ReplyDelay::Auto {
             return Err(
                 "`policy.reply_delay_ms` must be a number with data.memory = \"lean\" or \"stream\": \"auto\" is measured on \
-                        made-up records that take as much memory as a job's copies"
+                 simulated records that take as much memory as a job's copies"
                     .into(),
             );
         }
         if let Some(person) = &data.person
             && policy.columns.iter().flatten().any(|column| column == person)
         {
-            return Err(format!("`policy.columns` names {person:?}, which is data.person: it is never a column of a model"));
+            return Err(format!("`policy.columns` names {person:?}, which is data.person: it can't be a column of a model"));
         }
         Ok(PartyConfig {
             name: self.name,

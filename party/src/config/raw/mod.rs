@@ -1,4 +1,4 @@
-//! The configuration file as it is written, table by table, and its checks.
+//! The configuration file as written, table by table, and its checks.
 
 mod data;
 mod file;

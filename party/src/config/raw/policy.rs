@@ -1,4 +1,4 @@
-//! The table `[policy]`: the owner's limits to every job.
+//! The table `[policy]`: the owner's limits on every job.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use serde::Deserialize;
 use super::unknown::unknown;
 use conclave_vault::config::policy::{Approve, Policy, ReplyDelay};
 
-/// Least noise where the policy names none. It keeps what the discrete noise takes off the whole ledger negligible, so that
-/// quiet questions that cost next to nothing can't use up the ledger itself.
-const LEAST_NOISE_SD: f64 = 0.01;
+/// Minimum noise unless the policy sets one. It keeps the slack for discrete noise negligible over the whole ledger, so that
+/// quiet, almost free queries can't exhaust the ledger itself.
+const MIN_NOISE_SD: f64 = 0.01;
 
-/// Model kinds that a policy may name, the ones still to come included.
+/// Model kinds that a policy may name, planned ones included.
 const MODELS: [&str; 13] = [
     "logistic",
     "gaussian_mean",
@@ -87,11 +87,11 @@ impl RawPolicy {
                 return Err(unknown("policy.releases", release, &QueryKind::RELEASES));
             }
         }
-        let of_old = || Policy::RELEASES_OF_OLD.map(str::to_owned).to_vec();
-        let releases = self.releases.or_else(|| (approve == Approve::Automatic).then(of_old));
+        let earlier = || Policy::RELEASES_OF_OLD.map(str::to_owned).to_vec();
+        let releases = self.releases.or_else(|| (approve == Approve::Automatic).then(earlier));
         for analyst in self.analysts.iter().flatten() {
             if !valid_name(analyst) {
-                return Err(format!("`policy.analysts` holds {analyst:?}: a name is 1 to 63 of a-z, 0-9 and -"));
+                return Err(format!("`policy.analysts` contains {analyst:?}: a name is 1 to 63 of a-z, 0-9 and -"));
             }
         }
         if let Some(columns) = &self.columns {
@@ -110,7 +110,7 @@ impl RawPolicy {
             max_epsilon_per_job: self.max_epsilon_per_job,
             max_epsilon_per_analyst: self.max_epsilon_per_analyst,
             releases,
-            min_noise_sd: self.min_noise_sd.unwrap_or(LEAST_NOISE_SD),
+            min_noise_sd: self.min_noise_sd.unwrap_or(MIN_NOISE_SD),
             min_noise_multiplier: self.min_noise_multiplier.unwrap_or(0.0),
             columns: self.columns,
             max_memory_mib,
@@ -120,7 +120,7 @@ impl RawPolicy {
     }
 }
 
-/// A delay of more than a minute is a slip of the pen: the coordinator would take the party for gone.
+/// Maximum delay in milliseconds: after more than a minute the coordinator would consider the party gone.
 const MAX_REPLY_DELAY_MS: f64 = 60_000.0;
 
 fn reply_delay(value: Option<&toml::Value>) -> Result<ReplyDelay, String> {

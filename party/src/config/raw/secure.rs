@@ -1,4 +1,4 @@
-//! The table `[secure]`: jobs whose sums leave under masks.
+//! The table `[secure]`: settings of jobs with masked sums.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::unknown::unknown;
 use conclave_vault::secure::{Fingerprint, Peers, Pins, SecureSettings};
 
-/// A century: what is kept for longer is kept for ever.
+/// Maximum of `keep_key_days`, a century.
 const MAX_KEEP_DAYS: i64 = 36_500;
 
 #[derive(Deserialize, Default)]
@@ -25,7 +25,7 @@ pub(super) struct RawSecure {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a fingerprint or a list of fingerprints is wanted")]
+#[serde(untagged, expecting = "expected a fingerprint or a list of fingerprints")]
 enum Pinned {
     One(String),
     Several(Vec<String>),
@@ -38,12 +38,13 @@ impl RawSecure {
             Some("ca") => Peers::Ca,
             Some(other) => return Err(unknown("secure.peers", other, &["pinned", "ca"])),
         };
-        // Two honest participants are the least that a sum has.
+        // A sum needs at least two honest participants.
         let most = Roster::MAX_MEMBERS - 2;
         let colluders = |given: i64| {
             u32::try_from(given).ok().filter(|t| (1..=most).contains(&(*t as usize))).ok_or_else(|| {
                 format!(
-                    "`secure.colluders_at_least` is {given}: it must be from 1 to {most}, or left out for the greater half of the others"
+                    "`secure.colluders_at_least` is {given}: it must be from 1 to {most}, or omitted for the larger half of the \
+                     others"
                 )
             })
         };
@@ -63,15 +64,15 @@ impl RawSecure {
     }
 }
 
-/// Where a CA alone says who the others are, the owner has to say what it may cost if it lies.
+/// Requires the owner's limit on the loss under full collusion if a CA alone vouches for the other parties.
 fn if_all_collude(given: Option<f64>, peers: Peers, budget: &Budget) -> Result<Option<f64>, String> {
     const KEY: &str = "secure.max_epsilon_if_all_collude";
     let Some(epsilon) = given else {
         return match peers {
             Peers::Pinned => Ok(None),
             Peers::Ca => Err(format!(
-                "`{KEY}` must be set with secure.peers = \"ca\": whoever keeps the consortium's CA can make up all the others, and this is the \
-                 most that your data then lose; or pin the others (conclave-party pin)"
+                "`{KEY}` must be set with secure.peers = \"ca\": the keeper of the consortium's CA can invent all the other \
+                 parties, and this is the most that your data then lose; or pin the others (conclave-party pin)"
             )),
         };
     };
@@ -80,7 +81,8 @@ fn if_all_collude(given: Option<f64>, peers: Peers, budget: &Budget) -> Result<O
     }
     if epsilon < budget.epsilon {
         return Err(format!(
-            "`{KEY}` is {epsilon}, below budget.epsilon of {}: it limits the same releases at higher prices, so it must be as much or more",
+            "`{KEY}` is {epsilon}, below budget.epsilon of {}: it limits the same releases at higher prices, so it must be at \
+             least as large",
             budget.epsilon
         ));
     }
@@ -91,7 +93,7 @@ fn pins(pinned: BTreeMap<String, Pinned>) -> Result<Pins, String> {
     let mut pins = Pins::default();
     for (name, fingerprints) in pinned {
         if !valid_name(&name) {
-            return Err(format!("`secure.pinned` holds {name:?}: a party's name is 1 to 63 of a-z, 0-9 and -"));
+            return Err(format!("`secure.pinned` contains {name:?}: a party's name is 1 to 63 of a-z, 0-9 and -"));
         }
         let fingerprints = match fingerprints {
             Pinned::One(fingerprint) => vec![fingerprint],

@@ -1,4 +1,4 @@
-//! What can be known before a run: the job's `[plan]` table, or a rehearsal.
+//! Inputs of a plan: the job's `[plan]` table, or a rehearsal.
 
 use std::path::Path;
 
@@ -9,29 +9,29 @@ use serde::Deserialize;
 
 use crate::files;
 
-/// What is known before a run.
+/// Information available before a run.
 #[derive(Debug)]
-pub(super) struct Known {
-    /// Records of each party.
+pub(super) struct PlanInput {
+    /// Record count of each party.
     pub(super) records: Vec<u64>,
-    /// The posterior, where somebody guesses it.
+    /// A guess of the posterior, if given.
     pub(super) guess: Option<Guess>,
 }
 
-/// The part of a rehearsal's object that a plan is made from.
+/// The part of a rehearsal's object used by a plan.
 #[derive(Deserialize)]
 struct Rehearsed {
     plan: Guess,
 }
 
-impl Known {
-    /// From a rehearsal's file where there is one, else from the job; record counts of the job take the place of a rehearsal's.
+impl PlanInput {
+    /// Reads a rehearsal's file if given, else the job; the job's record counts replace a rehearsal's.
     pub(super) fn of(spec: &JobSpec, job: &Path, rehearsal: Option<&Path>) -> Result<Self, Fault> {
         let given = spec.plan.clone().unwrap_or_default();
         if let Some(path) = rehearsal {
             let text = files::read(path)?;
             let Rehearsed { plan } = serde_json::from_str(&text)
-                .map_err(|e| input(format!("{} is not what `conclave rehearse --json` prints: {e}", path.display())))?;
+                .map_err(|e| input(format!("{} is not the output of `conclave rehearse --json`: {e}", path.display())))?;
             let guess = match given.records {
                 Some(records) if plan.records.len() == records.len() => plan.with_records(records),
                 _ => plan,
@@ -40,8 +40,8 @@ impl Known {
         }
         let records = given.records.clone().ok_or_else(|| {
             input(format!(
-                "{}: plan.records: missing; write records = 100_000, a guess for each party, under [plan], or give --rehearsal FILE from \
-                 `conclave rehearse`",
+                "{}: plan.records: missing; write records = 100_000, an estimate for each party, under [plan], or pass \
+                 --rehearsal FILE from `conclave rehearse`",
                 job.display()
             ))
         })?;
@@ -50,7 +50,7 @@ impl Known {
     }
 }
 
-/// A fault of the user's input.
+/// Returns a fault for invalid user input.
 pub(super) fn input(message: String) -> Fault {
     Fault::new(ErrorCode::InvalidInput, message)
 }
@@ -70,7 +70,7 @@ mod tests {
         std::fs::write(&path, r#"{"job":"rehearsal","plan":{"records":[100,300],"mean":[0.1],"covariance":[[0.04]]}}"#).unwrap();
         let of = |extra: &str, rehearsal: Option<&Path>| {
             let spec = JobSpec::parse(&format!("{JOB}{extra}")).unwrap();
-            Known::of(&spec, Path::new("job.toml"), rehearsal)
+            PlanInput::of(&spec, Path::new("job.toml"), rehearsal)
         };
         let guess = |extra: &str, rehearsal: Option<&Path>| of(extra, rehearsal).unwrap().guess.unwrap();
         let plain = guess("", Some(&path));
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!((more.records, more.covariance), (vec![800, 800], vec![vec![0.01]]));
         let own = guess("[plan]\nrecords = 800\nposterior.mean = { mean = 0.5, sd = 0.1 }\n", None);
         assert_eq!((own.mean, own.covariance), (vec![0.5], vec![vec![0.1 * 0.1]]));
-        // Records are asked for; a guess of the posterior is not.
+        // Record counts are required; a guess of the posterior is not.
         let fault = of("", None).unwrap_err();
         assert!(fault.code == ErrorCode::InvalidInput && fault.message.contains("plan.records"), "{fault}");
         let without = of("[plan]\nrecords = 5\n", None).unwrap();

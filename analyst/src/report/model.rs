@@ -1,4 +1,4 @@
-//! What was asked: the model as a formula, its parameters' priors, and what is publicly declared of the columns.
+//! The model as a formula, its parameters' priors, and the public declarations of the columns.
 
 use conclave_common::parameter::Interval;
 use conclave_common::schema::{ColumnSpec, Design, Factor, Family, Feature, ModelSpec, Offset, Regression};
@@ -15,8 +15,8 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
     let extends = spec.extends.as_ref().map(|job| ("continues", html! { "job " code { (job) } }));
     let said: Vec<(&str, Markup)> = [
         ("model", html! { bdi { (whole(&spec.model.describe(), usize::MAX)) } }),
-        ("asked by", html! { "analyst " (name(&material.status.analyst)) }),
-        ("of", html! { @for (i, party) in parties.iter().enumerate() { @if i > 0 { ", " } (party) } }),
+        ("submitted by", html! { "analyst " (name(&material.status.analyst)) }),
+        ("parties", html! { @for (i, party) in parties.iter().enumerate() { @if i > 0 { ", " } (party) } }),
     ]
     .into_iter()
     .chain(extends)
@@ -25,16 +25,16 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         (facts(&said))
         div.formula { (formula(&spec.model)) }
         @if spec.power != 1.0 { p { "The likelihood is raised to the power " (plain(spec.power)) "." } }
-        @if spec.incomplete_rows { p { "Rows that can't be used, for want of a value, count and add nothing." } }
-        p { "Numeric columns are clamped to their public bounds and coded to [−1, 1] between them; the formula and the priors speak of the "
-            "coded values. [column = level] is 1 where it holds and 0 elsewhere." }
+        @if spec.incomplete_rows { p { "Rows with a missing or unusable value are inert: they are counted and contribute zero." } }
+        p { "Numeric columns are clamped to their public bounds and coded to [−1, 1] between them; the formula and the priors refer to the "
+            "coded values. [column = level] is 1 if the column has that level and 0 otherwise." }
         (parameters(material))
         (columns(material))
-        p.note { "The bounds were declared by the analyst from public knowledge, not read off anybody's records. Values outside count as the bound." }
+        p.note { "The bounds were declared by the analyst from public knowledge, not taken from the records. Values outside are replaced by the nearest bound." }
     }
 }
 
-/// A name in a formula.
+/// Formats a variable of a formula.
 fn v(text: &str) -> Markup {
     html! { i { (name(text)) } }
 }
@@ -86,7 +86,7 @@ fn regression_formula(regression: &Regression) -> Markup {
     }
 }
 
-/// The linear predictor, one term per coefficient.
+/// Renders the linear predictor, one term per coefficient.
 fn predictor(design: &Design) -> Markup {
     html! {
         @match &design.offset {
@@ -102,13 +102,13 @@ fn predictor(design: &Design) -> Markup {
 fn term(feature: &Feature) -> Markup {
     let factor = |factor: &Factor| match factor.level {
         None => v(&factor.column),
-        // The level's name stands in the parameter's.
+        // The level's name is part of the parameter's name.
         Some(_) => html! { "[" (v(&factor.column)) " = " (name(level_name(&feature.name, &factor.column))) "]" },
     };
     html! { "β" sub { (name(&feature.name)) } @for f in &feature.factors { " · " (factor(f)) } }
 }
 
-/// The level of a column in a parameter's name, as `b` in `age:ward[b]`.
+/// Returns a column's level from a parameter's name, as `b` from `age:ward[b]`.
 fn level_name<'a>(parameter: &'a str, column: &str) -> &'a str {
     let opening = format!("{column}[");
     let rest = parameter.split_once(&opening).map_or(parameter, |(_, rest)| rest);
@@ -127,7 +127,7 @@ fn parameters(material: &Material<'_>) -> Markup {
         })
         .collect();
     table(
-        "Parameters, their priors, and the box that no draw leaves, on the scale of the priors",
+        "Parameters, their priors, and the box that bounds every draw, on the scale of the priors",
         &["parameter", "prior", "box"],
         &rows,
     )
@@ -151,7 +151,7 @@ fn columns(material: &Material<'_>) -> Markup {
             vec![Cell::Name(column.to_owned()), Cell::Text(role.to_owned()), Cell::markup(bounds(spec.columns.get(column)))]
         })
         .collect();
-    table("Columns, and what is publicly declared of them", &["column", "part", "public bounds"], &rows)
+    table("Columns and their public declarations", &["column", "role", "public bounds"], &rows)
 }
 
 fn bounds(column: Option<&ColumnSpec>) -> Markup {
