@@ -1,5 +1,5 @@
-//! A stand-in for the coordinator that asks one party the same questions again and again and keeps every answer that it
-//! hears: what has left a party can only be seen from outside.
+//! A stand-in for the coordinator that repeats the same queries to one party and records every answer: what a party has released
+//! can only be seen from outside.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -21,39 +21,39 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::books::QueryId;
 
-/// Questions asked ahead of the first missing answer, so that a kill meets many in flight.
+/// Queries sent ahead of the first missing answer, so that a kill finds many in flight.
 const AHEAD: u64 = 24;
-/// Every new stream begins this far behind, so that answers are asked for again.
+/// Every new stream begins this many rounds behind, so that answers are requested again.
 const BEHIND: u64 = 40;
 
-/// What was asked and heard.
+/// The queries sent and the answers received.
 #[derive(Default)]
 struct Heard {
-    /// Every value ever heard for a query; one, if the party keeps its word.
+    /// Every value ever received for a query; exactly one, if the party answers consistently.
     answers: BTreeMap<QueryId, BTreeSet<i64>>,
-    /// Answers heard, repetitions included.
+    /// Number of answers received, repetitions included.
     count: u64,
-    /// Refusals heard, with their status.
+    /// Refusals received, with their status.
     refusals: Vec<(u64, u32)>,
-    /// Where the next stream begins, where that was set.
+    /// Round at which the next stream begins, where that was set.
     restart_at: Option<u64>,
 }
 
-/// The stand-in, serving until it is dropped.
+/// The stand-in, which serves until it is dropped.
 pub struct Recorder {
     heard: Arc<Mutex<Heard>>,
     _runtime: tokio::runtime::Runtime,
 }
 
-/// What a recorder asks about: one job, and the queries of a round by its number.
+/// One job, and the queries of each of its rounds.
 pub struct Questions {
-    /// The job as parties are told of it.
+    /// The job as sent to parties.
     pub job: v1::OpenJob,
-    /// The queries of a round.
+    /// Returns the queries of a round.
     pub round: Box<dyn Fn(u64) -> Vec<Query> + Send + Sync>,
 }
 
-/// A job as a coordinator shows it to a party, signed by the analyst of the identity folder.
+/// Creates a job as a coordinator sends it to a party, signed by the analyst of the identity folder.
 pub fn signed_job(analyst: &Path, spec_toml: &str) -> v1::OpenJob {
     let identity = IdentityDir::load(analyst).expect("the analyst's identity");
     let name = identity.identity().name.clone();
@@ -68,7 +68,7 @@ pub fn signed_job(analyst: &Path, spec_toml: &str) -> v1::OpenJob {
 }
 
 impl Recorder {
-    /// Serves at `address` with the coordinator's identity.
+    /// Starts serving at `address` with the coordinator's identity.
     pub fn serve(address: SocketAddr, identity: &Path, questions: Questions) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
         let heard = Arc::new(Mutex::new(Heard::default()));
@@ -84,17 +84,17 @@ impl Recorder {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Every answer heard so far.
+    /// Returns every answer received so far.
     pub fn answers(&self) -> BTreeMap<QueryId, BTreeSet<i64>> {
         self.heard().answers.clone()
     }
 
-    /// Refusals heard so far: round and status.
+    /// Returns the refusals received so far: round and status.
     pub fn refusals(&self) -> Vec<(u64, u32)> {
         self.heard().refusals.clone()
     }
 
-    /// Number of answers heard, repetitions included.
+    /// Returns the number of answers received, repetitions included.
     pub fn count(&self) -> u64 {
         self.heard().count
     }
@@ -118,7 +118,7 @@ impl Link for Service {
     type LogStream = UnboundedReceiverStream<Result<v1::JobLog, Status>>;
 
     async fn log(&self, _: Request<v1::JobRequest>) -> Result<Response<Self::LogStream>, Status> {
-        Err(Status::unimplemented("it keeps no log"))
+        Err(Status::unimplemented("this stand-in keeps no log"))
     }
 
     async fn attach(&self, request: Request<Streaming<v1::PartyFrame>>) -> Result<Response<Self::AttachStream>, Status> {
@@ -141,7 +141,7 @@ impl Session {
         while let Ok(Some(frame)) = incoming.message().await {
             match frame.body {
                 Some(Said::Hello(_)) => {
-                    // The message may grow fields that this stand-in has no use for.
+                    // The message may gain fields that this stand-in does not use.
                     #[allow(clippy::needless_update)]
                     let welcome = v1::Welcome { protocol: PROTOCOL, software: "recorder".to_owned(), ..v1::Welcome::default() };
                     self.send(Body::Welcome(welcome));
@@ -191,7 +191,7 @@ impl Session {
     }
 
     fn send(&self, body: Body) {
-        // A party that was just killed hears no more.
+        // A party that was just killed receives nothing.
         let _ = self.sender.send(Ok(v1::CoordinatorFrame { body: Some(body) }));
     }
 }

@@ -1,4 +1,4 @@
-//! A party that moves to another machine, and one that comes back from a backup: the first is nobody's concern, the second is locked.
+//! A party moved to another machine keeps working; one restored from a backup is locked.
 
 use std::fs;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn copy_all(from: &Path, to: &Path) {
 fn a_planned_move_of_party_and_coordinator_locks_nothing() {
     let (mut cluster, job) = running();
     cluster.wait_status(&job, PATIENCE, "some draws", |s| draws(s) > 5);
-    // Stop, copy the whole folder, start from the copy; the old one is gone for good.
+    // Stop, copy the whole folder, and start from the copy; the old folder is no longer used.
     cluster.signal_party(0, "TERM");
     assert!(cluster.party_ends(0).success());
     copy_all(&cluster.path("a"), &cluster.path("moved"));
@@ -62,7 +62,7 @@ fn a_planned_move_of_party_and_coordinator_locks_nothing() {
 }
 
 #[test]
-fn a_backup_that_is_put_back_is_locked_until_its_owner_says_why() {
+fn a_restored_backup_is_locked_until_its_owner_states_a_reason() {
     let (mut cluster, job) = running();
     let before = cluster.wait_status(&job, PATIENCE, "some draws", |s| draws(s) > 5);
     let done = json(&cluster.must(&["__party", "backup", "--to", "copy.sqlite", "--config", "a/party.toml", "--json"]));
@@ -80,8 +80,8 @@ fn a_backup_that_is_put_back_is_locked_until_its_owner_says_why() {
     fs::copy(cluster.path("copy.sqlite.consent"), cluster.path("a/ledger.sqlite.consent")).expect("a copy");
     assert!(charges(&cluster.ledger(0)) < newest);
     let doctor = cluster.run(&["__party", "doctor", "--config", "a/party.toml"]);
-    let told = String::from_utf8_lossy(&doctor.stdout).into_owned();
-    assert!(doctor.status.code() == Some(1) && told.contains("unlock"), "{told}");
+    let printed = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(doctor.status.code() == Some(1) && printed.contains("unlock"), "{printed}");
     cluster.start_party(0);
     let paused = cluster.wait_status(&job, PATIENCE, "the pause", |s| s["state"] == "paused");
     cluster.kill_party(0);
