@@ -248,7 +248,7 @@ impl Federation {
                     run.clip_stop = Some(reason);
                     break;
                 }
-                panic!("{other}") => Err(other) => panic!("{other}") => panic!("{other}"),
+                Err(other) => panic!("{other}"),
             };
             let Some(releases) = self.answer(&round) else {
                 run.stopped_by_budget = true;

@@ -14,7 +14,7 @@ mod tree;
 
 use std::path::Path;
 
-pub use layers::{Folders, WORKSPACE, Layers};
+pub use layers::{Folders, Layers, WORKSPACE};
 
 /// Returns a description of every finding about the workspace at `root`; empty when its order holds.
 ///

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use conclave_tests::imports::{Folders, WORKSPACE, Layers, check};
+use conclave_tests::imports::{Folders, Layers, WORKSPACE, check};
 
 #[test]
 fn imports_point_one_way_and_production_code_holds_no_test_code() {
