@@ -10,7 +10,7 @@ use conclave_privacy::accounting;
 use conclave_privacy::accounting::PrivacyUnit;
 use rusqlite::Connection;
 
-use crate::federation::{self, give, sampler_of};
+use crate::federation::{self, absorb, sampler_of};
 use crate::zarr;
 
 /// A query's identity within a job: iteration and chain.
@@ -61,7 +61,7 @@ impl Replay {
                 let of_all = answers.iter().map(|party| party[at]).collect();
                 releases.insert((iteration, query.chain), (of_all, price(query)));
             }
-            give(sampler.as_mut(), &round, &answers);
+            absorb(sampler.as_mut(), &round, &answers);
             asked.insert(iteration, round.queries);
             draws.extend(sampler.take_draws());
             rounds += 1;

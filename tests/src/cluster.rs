@@ -139,7 +139,7 @@ impl Cluster {
     }
 
     /// Waits for the coordinator to exit by itself.
-    pub fn coordinator_ends(&mut self) -> ExitStatus {
+    pub fn wait_coordinator_exit(&mut self) -> ExitStatus {
         self.coordinator.take().expect("a running process").wait().expect("its end")
     }
 
@@ -208,13 +208,13 @@ impl Cluster {
     }
 
     /// Waits for a party to exit by itself.
-    pub fn party_ends(&mut self, party: usize) -> ExitStatus {
+    pub fn wait_party_exit(&mut self, party: usize) -> ExitStatus {
         self.parties[party].1.take().expect("a running process").wait().expect("its end")
     }
 
     /// Makes every enrolled party admit jobs with masked answers and pin all other parties by the fingerprints that they print.
     /// To be called before the parties are started.
-    pub fn pin_everybody(&self) {
+    pub fn pin_all(&self) {
         let names = self.names();
         let line = |name: &&str| {
             let printed = self.must(&["__party", "fingerprint", "--config", &format!("{name}/party.toml")]);
@@ -302,7 +302,7 @@ impl Cluster {
     }
 
     /// Waits until the job runs, and then for new draws: a log may show draws before all parties are back.
-    pub fn goes_on(&self, job: &str, within: Duration) {
+    pub fn wait_resumed(&self, job: &str, within: Duration) {
         let draws = |status: &Value| status["draws"].as_u64().unwrap_or(0);
         let back = self.wait_status(job, within, "all parties to be back", |status| status["state"] == "running");
         self.wait_status(job, within, "more draws", |status| draws(status) > draws(&back) + 5);

@@ -259,7 +259,7 @@ impl Federation {
                 Phase::Warmup => 1,
                 Phase::Sampling => 2,
             }] += 1;
-            give(sampler.as_mut(), &round, &releases);
+            absorb(sampler.as_mut(), &round, &releases);
             for Draw { chain, warmup, theta, .. } in sampler.take_draws() {
                 if !warmup {
                     theta.iter().enumerate().for_each(|(j, x)| run.draws[j][chain as usize].push(*x));
@@ -290,7 +290,7 @@ pub fn asked(sampler: &mut dyn Sampler) -> Option<Round> {
 }
 
 /// Passes the parties' releases for the current round to a sampler.
-pub fn give(sampler: &mut dyn Sampler, round: &Round, releases: &[Vec<i64>]) {
+pub fn absorb(sampler: &mut dyn Sampler, round: &Round, releases: &[Vec<i64>]) {
     let totals = Totals::of(round, releases).expect("releases that fit");
     sampler.absorb(&totals).expect("totals that fit");
 }

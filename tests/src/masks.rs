@@ -34,10 +34,10 @@ impl Masks {
     /// Masks the parties' releases to a round, and appends to each the mask of a zero.
     pub fn cover(&self, round: &Round, releases: &[Vec<i64>]) -> Vec<Vec<i64>> {
         let digest = round.digest_under(&self.roster.digest());
-        let leaves = |(keys, released): (&PairKeys, &Vec<i64>)| {
+        let masked = |(keys, released): (&PairKeys, &Vec<i64>)| {
             let masks = keys.masks(&digest, released.len() + 1);
             masks.into_iter().zip(released.iter().chain([&0])).map(|(mask, released)| cover(*released, mask)).collect()
         };
-        self.keys.iter().zip(releases).map(leaves).collect()
+        self.keys.iter().zip(releases).map(masked).collect()
     }
 }

@@ -82,7 +82,7 @@ impl ConnectProxy {
     }
 
     /// Makes `name` (`HOST:PORT`) resolve to an address from now on.
-    pub fn name(&self, name: &str, address: SocketAddr) {
+    pub fn set_address(&self, name: &str, address: SocketAddr) {
         locked(&self.shared.names).insert(name.to_owned(), address);
     }
 }
@@ -169,7 +169,7 @@ pub struct Wire {
     _runtime: Threads,
 }
 
-struct Line {
+struct WireState {
     breaks: Breaks,
     chance: Mutex<ChaCha8Rng>,
     counts: Arc<Counts>,
@@ -181,7 +181,7 @@ impl Wire {
         let runtime = Threads::new();
         let counts = Arc::new(Counts::default());
         let chance = Mutex::new(ChaCha8Rng::seed_from_u64(breaks.seed));
-        let line = Arc::new(Line { breaks, chance, counts: Arc::clone(&counts) });
+        let line = Arc::new(WireState { breaks, chance, counts: Arc::clone(&counts) });
         let (generation, holes) = watch::channel(0);
         let address = runtime.listen(move |client| {
             let (line, holes) = (Arc::clone(&line), holes.clone());
@@ -191,7 +191,7 @@ impl Wire {
     }
 
     /// Creates a reliable wire to `upstream` that delivers everything `delay` after it was sent, in both directions.
-    pub fn late(upstream: SocketAddr, delay: Duration) -> Self {
+    pub fn delayed(upstream: SocketAddr, delay: Duration) -> Self {
         let runtime = Threads::new();
         let counts = Arc::new(Counts::default());
         let opened = Arc::clone(&counts);
@@ -217,7 +217,7 @@ impl Wire {
     }
 }
 
-impl Line {
+impl WireState {
     async fn serve(&self, mut client: TcpStream, upstream: SocketAddr, mut holes: watch::Receiver<u64>) -> io::Result<()> {
         if self.breaks(self.breaks.refuse) {
             one_more(&self.counts.refused);

@@ -146,10 +146,10 @@ pub fn resident(pid: u32) -> u64 {
     kib << 10
 }
 
-/// Returns the peak resident memory of each process while `goes_on` returns true.
-pub fn most_resident(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Vec<u64> {
+/// Returns the peak resident memory of each process while `is_ongoing` returns true.
+pub fn most_resident(pids: &[u32], mut is_ongoing: impl FnMut() -> bool) -> Vec<u64> {
     let mut most: Vec<u64> = pids.iter().map(|pid| resident(*pid)).collect();
-    while goes_on() {
+    while is_ongoing() {
         std::thread::sleep(Duration::from_millis(50));
         for (most, pid) in most.iter_mut().zip(pids) {
             *most = resident(*pid).max(*most);

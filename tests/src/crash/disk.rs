@@ -117,20 +117,20 @@ impl Default for Disk {
 
 impl Disk {
     /// Reads a folder's contents, all of them durable.
-    pub fn holding(folder: &Path) -> Self {
+    pub fn from_folder(folder: &Path) -> Self {
         let mut disk = Self::default();
-        disk.hold(ROOT, folder);
+        disk.load(ROOT, folder);
         disk
     }
 
-    fn hold(&mut self, id: Id, folder: &Path) {
+    fn load(&mut self, id: Id, folder: &Path) {
         let mut names = BTreeMap::new();
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let entry = entry.expect("a file");
             let inode = std::os::unix::fs::MetadataExt::ino(&entry.metadata().expect("a file"));
             let within = if entry.file_type().expect("a file").is_dir() {
                 let within = self.add(inode, Node::Folder(Folder::default()));
-                self.hold(within, &entry.path());
+                self.load(within, &entry.path());
                 within
             } else {
                 let durable = std::fs::read(entry.path()).expect("a file");

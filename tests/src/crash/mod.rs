@@ -2,7 +2,7 @@
 
 pub mod disk;
 pub mod jobs;
-pub mod outside;
+pub mod observer;
 mod places;
 pub mod session;
 pub mod shim;

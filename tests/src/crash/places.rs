@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use conclave_privacy::accounting::PrivacyFilter;
 use rusqlite::Connection;
 
-use super::outside::{Id, events, job_events};
+use super::observer::{Id, events, job_events};
 use super::{budget, jobs};
 
 /// A block's number, and how many of its places were taken earlier.

@@ -9,7 +9,7 @@ use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1::{self, coordinator_frame::Body, party_frame};
 use prost::Message;
 
-use super::outside::Outside;
+use super::observer::Observer;
 use super::shim::Plan;
 use super::{IDENTITY, Mode, jobs};
 
@@ -118,7 +118,7 @@ pub enum End {
 }
 
 /// Adds records and an identity to a folder that has none.
-pub fn furnish(folder: &Path) {
+pub fn populate(folder: &Path) {
     let (rows, identity) = (folder.join("rows.csv"), folder.join(IDENTITY));
     if !rows.exists() {
         std::fs::write(rows, "height\n170\n180\n175\n164\n158\n").expect("records");
@@ -152,7 +152,7 @@ impl Party {
 
     fn run(exe: &str, folder: &Path, arguments: &[&str], plan: Option<&Plan<'_>>) -> Self {
         let mut command = Command::new(exe);
-        furnish(folder);
+        populate(folder);
         if let Some(plan) = plan {
             plan.arm(&mut command, folder);
         }
@@ -204,17 +204,17 @@ impl Party {
     }
 
     /// Runs the script, greeting included.
-    pub fn play(&mut self, script: &[Step], mode: Mode, outside: &mut Outside) -> End {
-        self.try_play(script, mode, outside).unwrap_or(End::Dead)
+    pub fn run_script(&mut self, script: &[Step], mode: Mode, observer: &mut Observer) -> End {
+        self.try_script(script, mode, observer).unwrap_or(End::Dead)
     }
 
-    fn try_play(&mut self, script: &[Step], mode: Mode, outside: &mut Outside) -> Option<End> {
+    fn try_script(&mut self, script: &[Step], mode: Mode, observer: &mut Observer) -> Option<End> {
         match self.receive()? {
             party_frame::Body::Hello(_) => {}
             other => panic!("{other:?}"),
         }
         for step in script {
-            if !self.step(*step, mode, outside)? {
+            if !self.step(*step, mode, observer)? {
                 return Some(End::Halted);
             }
         }
@@ -222,21 +222,23 @@ impl Party {
     }
 
     /// Runs one step; false where the party reports a failed ledger.
-    pub fn step(&mut self, step: Step, mode: Mode, outside: &mut Outside) -> Option<bool> {
+    pub fn step(&mut self, step: Step, mode: Mode, observer: &mut Observer) -> Option<bool> {
         match step {
-            Step::Ask(job, _) | Step::Altered(job, _) | Step::Twice(job, _) | Step::Close(job) if outside.has_closed(job) => {
+            Step::Ask(job, _) | Step::Altered(job, _) | Step::Twice(job, _) | Step::Close(job) if observer.has_closed(job) => {
                 Some(true)
             }
             Step::Open(job) => {
                 self.send(Body::OpenJob(jobs::open_job(job)))?;
                 match self.receive()? {
                     party_frame::Body::JobOpened(opened) => {
-                        assert!(!outside.has_closed(job), "{} is opened again after it has ended", jobs::id(job));
-                        self.enter(job, opened.mask_key, outside)
+                        assert!(!observer.has_closed(job), "{} is opened again after it has ended", jobs::id(job));
+                        self.enter(job, opened.mask_key, observer)
                     }
                     // A masked job that has been closed never opens again.
-                    party_frame::Body::JobPending(pending) if outside.may_be_closed(job) && pending.reason.contains("submit") => {
-                        outside.is_closed(job);
+                    party_frame::Body::JobPending(pending)
+                        if observer.may_be_closed(job) && pending.reason.contains("submit") =>
+                    {
+                        observer.record_closed(job);
                         Some(true)
                     }
                     party_frame::Body::JobPending(pending) if pending.reason.contains("the ledger has failed") => Some(false),
@@ -244,44 +246,49 @@ impl Party {
                 }
             }
             Step::Close(job) => {
-                outside.closes(job);
+                observer.record_close_request(job);
                 self.send(Body::CloseJob(v1::CloseJob { job: jobs::id(job).into(), reason: "done".into(), waits: false }))?;
                 Some(true)
             }
-            Step::Ask(job, iteration) => self.ask(job, iteration, mode, outside),
+            Step::Ask(job, iteration) => self.ask(job, iteration, mode, observer),
             Step::Altered(job, iteration) => {
                 let mut query = query(job, iteration, 0);
                 query.proposals[1].to[0] *= 1.5;
-                let refused = [AnswerStatus::Conflict, AnswerStatus::Attempt];
-                self.refused(query, if outside.knows(job, iteration) { &refused } else { &refused[..0] })
+                let expect_refusal = [AnswerStatus::Conflict, AnswerStatus::Attempt];
+                self.expect_refusal(
+                    query,
+                    if observer.has_answer(job, iteration) { &expect_refusal } else { &expect_refusal[..0] },
+                )
             }
             Step::Twice(job, iteration) => {
                 let mut query = query(job, iteration, 0);
                 query.proposals[1].chain = 0;
-                self.refused(query, &[AnswerStatus::Conflict, AnswerStatus::Invalid])
+                self.expect_refusal(query, &[AnswerStatus::Conflict, AnswerStatus::Invalid])
             }
         }
     }
 
     /// Enters the roster of an opened job, if it is masked. At every opening the party announces the same key and confirms with
     /// the same masks.
-    fn enter(&mut self, job: usize, key: Option<v1::MaskKey>, outside: &mut Outside) -> Option<bool> {
+    fn enter(&mut self, job: usize, key: Option<v1::MaskKey>, observer: &mut Observer) -> Option<bool> {
         assert_eq!(key.is_some(), jobs::is_masked(job), "a key for {}", jobs::id(job));
         let Some(key) = key else { return Some(true) };
-        outside.sees_key(job, &key.public);
+        observer.record_key(job, &key.public);
         for piece in jobs::roster(job, key) {
             self.send(Body::Roster(piece))?;
         }
         match self.receive()? {
-            party_frame::Body::RosterAccepted(accepted) => outside.sees_roster(job, (accepted.digest, accepted.confirm)),
-            party_frame::Body::JobRefused(refused) if refused.reason.contains("the ledger has failed") => return Some(false),
+            party_frame::Body::RosterAccepted(accepted) => observer.record_roster(job, (accepted.digest, accepted.confirm)),
+            party_frame::Body::JobRefused(expect_refusal) if expect_refusal.reason.contains("the ledger has failed") => {
+                return Some(false);
+            }
             other => panic!("{other:?}"),
         }
         Some(true)
     }
 
     /// Opens a job; returns true if the party defers it to its owner for a reason that contains `word`.
-    pub fn waits_for_its_owner(&mut self, job: usize, word: &str) -> bool {
+    pub fn defers_to_its_owner(&mut self, job: usize, word: &str) -> bool {
         let mut said = self.send(Body::OpenJob(jobs::open_job(job))).and_then(|()| self.receive());
         if let Some(party_frame::Body::Hello(_)) = said {
             said = self.receive();
@@ -295,7 +302,7 @@ impl Party {
     }
 
     /// Sends a query that must be refused with one of the allowed statuses.
-    fn refused(&mut self, query: v1::Query, allowed: &[AnswerStatus]) -> Option<bool> {
+    fn expect_refusal(&mut self, query: v1::Query, allowed: &[AnswerStatus]) -> Option<bool> {
         if allowed.is_empty() {
             return Some(true);
         }
@@ -309,14 +316,14 @@ impl Party {
     }
 
     /// Queries a round until it is answered, and passes the answer to the observer.
-    fn ask(&mut self, job: usize, iteration: u64, mode: Mode, outside: &mut Outside) -> Option<bool> {
+    fn ask(&mut self, job: usize, iteration: u64, mode: Mode, observer: &mut Observer) -> Option<bool> {
         let mut attempt = 0;
         loop {
-            outside.asks(job, iteration);
+            observer.record_query(job, iteration);
             let (status, answer) = self.answer(query(job, iteration, attempt))?;
             match status {
                 AnswerStatus::Released => {
-                    outside.hears_all(job, &answer, attempt, mode);
+                    observer.record_answer(job, &answer, attempt, mode);
                     return Some(true);
                 }
                 AnswerStatus::Halted => return Some(false),

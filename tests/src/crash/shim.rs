@@ -8,7 +8,7 @@ const SOURCE: &str = include_str!("../shim/faults.c");
 
 /// Fault injected at the chosen call; see the shim's source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
+pub enum Fault {
     /// No fault: calls are only logged.
     Watch,
     /// SIGKILL before the call.
@@ -27,7 +27,7 @@ pub enum Deed {
 #[derive(Debug, Clone, Copy)]
 pub struct Plan<'a> {
     /// The fault to inject.
-    pub deed: Deed,
+    pub fault: Fault,
     /// Index of the call, from 0.
     pub at: usize,
     /// File in which the calls are logged.
@@ -37,13 +37,13 @@ pub struct Plan<'a> {
 impl Plan<'_> {
     /// Preloads the shim into a process that works in `folder`, a canonical path.
     pub fn arm(&self, command: &mut Command, folder: &Path) {
-        let word = match self.deed {
-            Deed::Watch => "watch",
-            Deed::Kill => "kill",
-            Deed::Torn => "torn",
-            Deed::Eio => "eio",
-            Deed::Full => "enospc",
-            Deed::Short => "short",
+        let word = match self.fault {
+            Fault::Watch => "watch",
+            Fault::Kill => "kill",
+            Fault::Torn => "torn",
+            Fault::Eio => "eio",
+            Fault::Full => "enospc",
+            Fault::Short => "short",
         };
         command.env("LD_PRELOAD", library()).env("SHIM_FOLDER", folder).env("SHIM_DO", word).env("SHIM_AT", self.at.to_string());
         if let Some(log) = self.log {

@@ -85,7 +85,7 @@ fn no_party_is_charged_for_a_masked_message_that_the_budget_refuses() {
         }
         cluster.enrol(&setup);
     }
-    cluster.pin_everybody();
+    cluster.pin_all();
     (0..names.len()).for_each(|party| cluster.start_party(party));
     let sampler = "chains = 3\ndraws = 100000\nwarmup = 2\nseed = 5\nforce = true\nproposal = { kind = \"guided\", radius = 0.08 }\n\
                    start = { intercept = 0.0, treated = 0.5, age = 0.5 }";

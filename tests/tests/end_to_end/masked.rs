@@ -27,7 +27,7 @@ fn pinned() -> Cluster {
     fs::rename(&certificate, &aside).expect("a certificate");
     assert_eq!(line(), signed);
     fs::rename(&aside, &certificate).expect("a certificate");
-    cluster.pin_everybody();
+    cluster.pin_all();
     (0..NAMES.len()).for_each(|party| cluster.start_party(party));
     cluster
 }

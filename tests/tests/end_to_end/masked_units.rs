@@ -35,7 +35,7 @@ fn consortium() -> Cluster {
             cluster.enrol(&setup(name, &data, 500.0));
         }
     }
-    cluster.pin_everybody();
+    cluster.pin_all();
     (0..NAMES.len()).for_each(|party| cluster.start_party(party));
     cluster
 }

@@ -24,7 +24,7 @@ fn no_line_at_any_level_holds_a_value_of_a_record() {
     let result = cluster.submit(&study::job(&["hospital-a"], sampler, "epsilon = 900\ndelta = 1e-6"));
     assert_eq!(result["stopped_by"], "draws");
     cluster.signal_party(party, "TERM");
-    assert!(cluster.party_ends(party).success());
+    assert!(cluster.wait_party_exit(party).success());
     let data = std::fs::read_to_string(cluster.path("hospital-a.csv")).expect("the data");
     assert!(data.contains(TRACES[0]));
     for daemon in ["hospital-a", "coordinator"] {
@@ -53,7 +53,7 @@ fn lines_about_a_job_or_a_party_name_them_in_fields() {
     let job = result["job"].as_str().expect("a job");
     until("the job's close", SOON, || cluster.log("hospital-a").contains("closed"));
     cluster.signal_party(party, "TERM");
-    assert!(cluster.party_ends(party).success());
+    assert!(cluster.wait_party_exit(party).success());
     for (daemon, skip) in [("hospital-a", 0), ("coordinator", before)] {
         let (mut of_job, mut of_party) = (0, 0);
         for line in cluster.log(daemon).lines().skip(skip).filter(|line| line.starts_with('{')) {

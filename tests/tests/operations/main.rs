@@ -26,6 +26,6 @@ fn enrol(cluster: &mut Cluster, name: &str, records: &[study::Record]) -> usize 
 /// Restarts the coordinator with its current configuration.
 fn restart_coordinator(cluster: &mut Cluster) {
     cluster.signal_coordinator("TERM");
-    assert_eq!(cluster.coordinator_ends().code(), Some(0), "{}", cluster.log("coordinator"));
+    assert_eq!(cluster.wait_coordinator_exit().code(), Some(0), "{}", cluster.log("coordinator"));
     cluster.start_coordinator();
 }

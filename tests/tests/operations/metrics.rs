@@ -85,7 +85,7 @@ fn pages_report_masked_jobs_and_nothing_about_the_records() {
     let [a, b] = neighbours();
     let parties: Vec<usize> =
         names.iter().zip([a, b, study::records(300, 2)]).map(|(name, r)| enrol(&mut cluster, name, &r)).collect();
-    cluster.pin_everybody();
+    cluster.pin_all();
     for party in parties {
         cluster.configure_party(party, ANY_PORT);
         cluster.start_party(party);

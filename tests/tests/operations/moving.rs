@@ -43,19 +43,19 @@ fn a_planned_move_of_party_and_coordinator_locks_nothing() {
     cluster.wait_status(&job, PATIENCE, "some draws", |s| draws(s) > 5);
     // Stop, copy the whole folder, and start from the copy; the old folder is no longer used.
     cluster.signal_party(0, "TERM");
-    assert!(cluster.party_ends(0).success());
+    assert!(cluster.wait_party_exit(0).success());
     copy_all(&cluster.path("a"), &cluster.path("moved"));
     fs::rename(cluster.path("a"), cluster.path("a-old")).expect("moved");
     fs::rename(cluster.path("moved"), cluster.path("a")).expect("moved");
     cluster.start_party(0);
-    cluster.goes_on(&job, PATIENCE);
+    cluster.wait_resumed(&job, PATIENCE);
     cluster.signal_coordinator("TERM");
-    assert!(cluster.coordinator_ends().success());
+    assert!(cluster.wait_coordinator_exit().success());
     copy_all(&cluster.path("coordinator"), &cluster.path("moved"));
     fs::rename(cluster.path("coordinator"), cluster.path("coordinator-old")).expect("moved");
     fs::rename(cluster.path("moved"), cluster.path("coordinator")).expect("moved");
     cluster.start_coordinator();
-    cluster.goes_on(&job, PATIENCE);
+    cluster.wait_resumed(&job, PATIENCE);
     let unlock = cluster.run(&["__party", "unlock", "--reason", "none", "--config", "a/party.toml"]);
     assert_ne!(unlock.status.code(), Some(0));
     assert!(!cluster.log("a").contains("restored from an older copy"), "{}", cluster.log("a"));

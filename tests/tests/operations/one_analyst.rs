@@ -24,7 +24,7 @@ fn two_hundred_jobs_wait_their_turn_and_sigterm_is_obeyed() {
     assert_eq!(submitted.len(), JOBS);
     let began = Instant::now();
     cluster.signal_coordinator("TERM");
-    assert!(cluster.coordinator_ends().success());
+    assert!(cluster.wait_coordinator_exit().success());
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     cluster.start_coordinator();
     let end = Instant::now() + Duration::from_secs(300);

@@ -71,7 +71,7 @@ fn a_party_sends_spans_of_its_link_and_no_other() {
     let key: &'static str = format!("otlp = \"http://{}\"", collector.start()).leak();
     let mut cluster = Cluster::new(EXE);
     cluster.signal_coordinator("TERM");
-    assert!(cluster.coordinator_ends().success());
+    assert!(cluster.wait_coordinator_exit().success());
     cluster.coordinator_extra = key;
     cluster.start_coordinator();
     let data = study::write(&cluster.path("a.csv"), &study::csv(&study::records(200, 1)));
@@ -92,9 +92,9 @@ fn a_party_sends_spans_of_its_link_and_no_other() {
     let result = cluster.submit(&study::job(&["a"], sampler, "epsilon = 900\ndelta = 1e-6"));
     let job = result["job"].as_str().expect("a job");
     cluster.signal_party(party, "TERM");
-    assert!(cluster.party_ends(party).success());
+    assert!(cluster.wait_party_exit(party).success());
     cluster.signal_coordinator("TERM");
-    assert!(cluster.coordinator_ends().success());
+    assert!(cluster.wait_coordinator_exit().success());
 
     let of_party = collector.wait_for("conclave-party", &["attached", "job opened", "job closed"]);
     let mut names: Vec<&str> = of_party.iter().map(|span| span.name.as_str()).collect();

@@ -52,9 +52,9 @@ fn only_term_and_int_end_a_daemon() {
     let result = cluster.submit(&study::job(&["a"], SAMPLER, PRIVACY));
     assert_eq!((result["stopped_by"].as_str(), [cluster.party_pid(0), cluster.coordinator_pid()]), (Some("draws"), pids));
     cluster.signal_party(0, "INT");
-    assert_eq!(cluster.party_ends(0).code(), Some(0), "{}", cluster.log("a"));
+    assert_eq!(cluster.wait_party_exit(0).code(), Some(0), "{}", cluster.log("a"));
     cluster.signal_coordinator("INT");
-    assert_eq!(cluster.coordinator_ends().code(), Some(0), "{}", cluster.log("coordinator"));
+    assert_eq!(cluster.wait_coordinator_exit().code(), Some(0), "{}", cluster.log("coordinator"));
 }
 
 #[test]

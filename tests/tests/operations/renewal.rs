@@ -16,7 +16,7 @@ fn a_party_gets_a_new_certificate_and_a_new_key_while_a_job_runs() {
     let a = cluster.enrol_study("a", &study::records(200, 1), 400.0);
     cluster.start_party(a);
     let job = cluster.submit_only(&study::long_job("a"));
-    cluster.goes_on(&job, PATIENCE);
+    cluster.wait_resumed(&job, PATIENCE);
 
     let file = |name: &str| fs::read_to_string(cluster.path("a/identity").join(name)).expect("a file");
     let (certificate, key) = (file("certificate.pem"), file("key.pem"));
@@ -37,10 +37,10 @@ fn a_party_gets_a_new_certificate_and_a_new_key_while_a_job_runs() {
     assert!(file("certificate.pem") == certificate && file("key.pem") == key);
 
     // The party keeps working, dials again with its new certificate, and is the same party with the same budget.
-    cluster.goes_on(&job, PATIENCE);
+    cluster.wait_resumed(&job, PATIENCE);
     cluster.kill_coordinator();
     cluster.start_coordinator();
-    cluster.goes_on(&job, PATIENCE);
+    cluster.wait_resumed(&job, PATIENCE);
     cluster.must(&["__party", "doctor", "--config", "a/party.toml"]);
     // The list of revoked certificates ends its access.
     let printed = cluster.must(&["ca", "revoke", "two/certificate.pem", "--list", "revoked.txt", "--reason", "sold"]);

@@ -59,7 +59,7 @@ fn a_party_finishes_its_work_in_progress() {
     for party in [0, 1] {
         wait_for_rounds(&cluster, 20);
         cluster.signal_party(party, "TERM");
-        assert_eq!(cluster.party_ends(party).code(), Some(0), "{}", cluster.log(NAMES[party]));
+        assert_eq!(cluster.wait_party_exit(party).code(), Some(0), "{}", cluster.log(NAMES[party]));
         assert_in_order(&cluster, party);
         let paused = cluster.wait_status(&job, SOON, "the pause", |status| status["state"] == "paused");
         assert_eq!(paused["waiting_for"][0], NAMES[party]);
@@ -91,7 +91,7 @@ fn a_second_signal_ends_a_daemon_immediately() {
     cluster.signal_party(0, "TERM");
     until("the first word", SOON, || stopping(&cluster.log(NAMES[0])) == 1);
     cluster.signal_party(0, "TERM");
-    assert_eq!(cluster.party_ends(0).code(), Some(TERMINATED), "{}", cluster.log(NAMES[0]));
+    assert_eq!(cluster.wait_party_exit(0).code(), Some(TERMINATED), "{}", cluster.log(NAMES[0]));
     cluster.signal_coordinator("CONT");
 
     cluster.start_party(0);
@@ -100,7 +100,7 @@ fn a_second_signal_ends_a_daemon_immediately() {
     cluster.signal_coordinator("TERM");
     until("the first word", SOON, || cluster.log("coordinator").lines().any(|line| line.ends_with("stopping")));
     cluster.signal_coordinator("TERM");
-    assert_eq!(cluster.coordinator_ends().code(), Some(TERMINATED), "{}", cluster.log("coordinator"));
+    assert_eq!(cluster.wait_coordinator_exit().code(), Some(TERMINATED), "{}", cluster.log("coordinator"));
     cluster.signal_party(1, "CONT");
     // A resumed job needs none of it: the cut-off state is the same as after a kill.
     cluster.start_coordinator();

@@ -2,7 +2,7 @@
 
 use conclave_common::job::JobSpec;
 use conclave_privacy::pass::ModelData;
-use conclave_tests::federation::{self, Federation, Shard, give, sampler_of};
+use conclave_tests::federation::{self, Federation, Shard, absorb, sampler_of};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, Normal};
@@ -119,7 +119,7 @@ fn joint_steps_are_counted_once_a_sweep() {
                 counts += 1;
                 spent += (QueryKind::COUNT_UNIT as f64 / query.noise.units() as f64).powi(2);
             }
-            give(sampler.as_mut(), &round, &[vec![0; round.queries.len()]]);
+            absorb(sampler.as_mut(), &round, &[vec![0; round.queries.len()]]);
         }
         let filter = conclave_privacy::accounting::PrivacyFilter::new(&job.privacy.budget).expect("a budget");
         let share = spent / conclave_privacy::accounting::mu_squared(filter.limit_units());
@@ -151,7 +151,7 @@ fn the_watch_keeps_to_its_share() {
             assert!(round.queries.iter().any(|q| q.kind == QueryKind::Ratio && q.from == query.from && q.to == query.to));
             (counts, noise) = (counts + 1, Some(query.noise));
         }
-        give(sampler.as_mut(), &round, &[vec![0; round.queries.len()]]);
+        absorb(sampler.as_mut(), &round, &[vec![0; round.queries.len()]]);
     }
     let unit = QueryKind::COUNT_UNIT as f64;
     let spent = f64::from(counts) * (unit / noise.expect("counts").units() as f64).powi(2);

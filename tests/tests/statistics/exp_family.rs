@@ -3,7 +3,7 @@
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::query::Phase;
 use conclave_privacy::pass::ModelData;
-use conclave_tests::federation::{self, Federation, Run, Shard, give, sampler_of};
+use conclave_tests::federation::{self, Federation, Run, Shard, absorb, sampler_of};
 
 /// A mean of known variance on two parties; `algorithm` and what `[sampler]` says.
 fn mean_job(algorithm: &str, epsilon: f64, sampler: &str) -> JobSpec {
@@ -232,7 +232,7 @@ fn one_round_finds_the_mode() {
         let round = federation::asked(sampler.as_mut()).expect("a search");
         assert_eq!((round.phase, round.queries.len()), (Phase::Locate, 1));
         let releases = federation.answer(&round).expect("within the budget");
-        give(sampler.as_mut(), &round, &releases);
+        absorb(sampler.as_mut(), &round, &releases);
         federation::asked(sampler.as_mut());
         let radius = sampler.radii_by_parameter().expect("chains")[0];
         // On the log-odds scale on which the chain walks.
@@ -240,7 +240,7 @@ fn one_round_finds_the_mode() {
         assert!((0.05..=1.2).contains(&(radius / sd_walked)), "seed {seed}: radius {} sd", radius / sd_walked);
         let round = federation::asked(sampler.as_mut()).expect("chains");
         let releases = federation.answer(&round).expect("within the budget");
-        give(sampler.as_mut(), &round, &releases);
+        absorb(sampler.as_mut(), &round, &releases);
         for draw in sampler.take_draws() {
             let off = (draw.theta[0] - mode).abs() / sd;
             assert!(off < 8.0, "seed {seed}: {off} sd");

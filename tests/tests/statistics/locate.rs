@@ -4,7 +4,7 @@
 use conclave_common::job::JobSpec;
 use conclave_common::query::Phase;
 use conclave_privacy::pass::ModelData;
-use conclave_tests::federation::{self, Federation, Shard, give, sampler_of};
+use conclave_tests::federation::{self, Federation, Shard, absorb, sampler_of};
 use conclave_tests::logistic_reference::laplace;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -54,7 +54,7 @@ fn search(federation: &mut Federation) -> (Vec<Vec<f64>>, Vec<f64>) {
             return (round.queries.into_iter().map(|q| q.from).collect(), sampler.radii_by_parameter().expect("chains"));
         }
         let releases = federation.answer(&round).expect("within the budget");
-        give(sampler.as_mut(), &round, &releases);
+        absorb(sampler.as_mut(), &round, &releases);
     }
 }
 

@@ -7,7 +7,7 @@
 //! of `h` for a right price with near certainty (three standard errors).
 
 use conclave_common::job::JobSpec;
-use conclave_tests::federation::{Federation, Run, Shard, asked, give, sampler_of};
+use conclave_tests::federation::{Federation, Run, Shard, absorb, asked, sampler_of};
 
 /// Runs of each job in the long tests.
 const SEEDS: u64 = 20;
@@ -117,7 +117,7 @@ fn what_is_released_once_errs_by_the_root_of_h_less() {
                 while let Some(round) = asked(sampler.as_mut()) {
                     noise = round.queries[0].noise.sd();
                     let releases = federation.answer(&round).expect("the budget holds it");
-                    give(sampler.as_mut(), &round, &releases);
+                    absorb(sampler.as_mut(), &round, &releases);
                 }
                 let draws = sampler.take_draws();
                 let mean = draws.iter().map(|draw| draw.theta[0]).sum::<f64>() / draws.len() as f64;

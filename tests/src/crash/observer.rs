@@ -32,7 +32,7 @@ pub struct Id {
 
 /// Everything released so far.
 #[derive(Debug, Clone, Default)]
-pub struct Outside {
+pub struct Observer {
     asked: BTreeSet<(usize, u64)>,
     /// The latest attempt and value received for each query.
     heard: BTreeMap<Id, (u32, i64)>,
@@ -44,9 +44,9 @@ pub struct Outside {
     /// Number of distinct releases.
     pub numbers: u64,
     /// Number of releases under an id that already had another value; possible in reserve mode only.
-    pub afresh: u64,
+    pub reissued: u64,
     /// Masks of zero, by job and round.
-    nothings: BTreeMap<(usize, u64), u64>,
+    zero_masks: BTreeMap<(usize, u64), u64>,
     /// The key announced for each masked job, and its roster's digest and confirmation.
     keys: BTreeMap<usize, Vec<u8>>,
     rosters: BTreeMap<usize, (Vec<u8>, Vec<u64>)>,
@@ -85,14 +85,14 @@ fn price_of(k_t: u64, s: u64, honest: u64) -> u64 {
     u64::try_from(units).expect("a small price").max(1 << 24)
 }
 
-impl Outside {
+impl Observer {
     /// Records that a round is about to be queried.
-    pub fn asks(&mut self, job: usize, iteration: u64) {
+    pub fn record_query(&mut self, job: usize, iteration: u64) {
         self.asked.insert((job, iteration));
     }
 
     /// Returns true if a round has been answered.
-    pub fn knows(&self, job: usize, iteration: u64) -> bool {
+    pub fn has_answer(&self, job: usize, iteration: u64) -> bool {
         self.heard.contains_key(&Id { job, iteration, chain: 0 })
     }
 
@@ -102,27 +102,27 @@ impl Outside {
     }
 
     /// Records a round's answer: one release per chain and, in a masked job, the mask of zero.
-    pub fn hears_all(&mut self, job: usize, answer: &v1::Answer, attempt: u32, mode: Mode) {
+    pub fn record_answer(&mut self, job: usize, answer: &v1::Answer, attempt: u32, mode: Mode) {
         let iteration = answer.iteration;
         if jobs::is_masked(job) {
             assert_eq!(attempt, 0, "a masked round has one attempt");
             let nothing = answer.check.expect("a mask of nothing");
-            assert_eq!(*self.nothings.entry((job, iteration)).or_insert(nothing), nothing, "two masks of {job}, {iteration}");
+            assert_eq!(*self.zero_masks.entry((job, iteration)).or_insert(nothing), nothing, "two masks of {job}, {iteration}");
         }
         for (chain, value) in (0..).zip(&answer.releases) {
-            self.hears(Id { job, iteration, chain }, attempt, *value, mode);
+            self.record_release(Id { job, iteration, chain }, attempt, *value, mode);
         }
     }
 
     /// Records the announced key of a masked job.
-    pub fn sees_key(&mut self, job: usize, key: &[u8]) {
+    pub fn record_key(&mut self, job: usize, key: &[u8]) {
         assert_eq!(self.keys.entry(job).or_insert_with(|| key.to_vec()), key, "a second key for job {job}");
     }
 
     /// Checks the entries about masked jobs in a ledger on disk, which are final. Entered keys and rosters are the only ones ever
     /// announced, and a closed job stays closed. An unlock closes all earlier masked jobs, since their later entries count as
     /// lost. Every announced key and confirmed roster must be on the disk.
-    pub fn is_held_to(&mut self, folder: &Path) {
+    pub fn check_masked_entries(&mut self, folder: &Path) {
         let (mut shown, mut confirmed) = (self.keys.clone(), self.rosters.clone());
         let Some(copy) = copy(folder) else { return };
         let connection = Connection::open(copy.path().join("ledger.sqlite")).expect("a database");
@@ -130,15 +130,15 @@ impl Outside {
             match (kind.as_str(), job.as_deref().and_then(jobs::number).filter(|job| jobs::is_masked(*job))) {
                 ("mask-key", Some(job)) => {
                     shown.remove(&job);
-                    self.sees_key(job, &unhex(&body["public"]));
+                    self.record_key(job, &unhex(&body["public"]));
                 }
                 ("roster", Some(job)) => {
                     let other = confirmed.remove(&job).filter(|(digest, _)| *digest != unhex(&body["digest"]));
                     assert_eq!(other, None, "the entered roster of job {job} differs from the confirmed one");
                 }
-                ("close", Some(job)) => self.is_closed(job),
+                ("close", Some(job)) => self.record_closed(job),
                 ("unlock", _) => {
-                    (0..jobs::JOBS).filter(|job| jobs::is_masked(*job)).for_each(|job| self.is_closed(job));
+                    (0..jobs::JOBS).filter(|job| jobs::is_masked(*job)).for_each(|job| self.record_closed(job));
                     return;
                 }
                 _ => {}
@@ -166,12 +166,12 @@ impl Outside {
     }
 
     /// Records a confirmed roster.
-    pub fn sees_roster(&mut self, job: usize, confirmed: (Vec<u8>, Vec<u64>)) {
+    pub fn record_roster(&mut self, job: usize, confirmed: (Vec<u8>, Vec<u64>)) {
         assert_eq!(*self.rosters.entry(job).or_insert_with(|| confirmed.clone()), confirmed, "a second roster of job {job}");
     }
 
     /// Records that the party is about to be asked to close a job.
-    pub fn closes(&mut self, job: usize) {
+    pub fn record_close_request(&mut self, job: usize) {
         if jobs::is_masked(job) {
             self.closed.entry(job).or_insert(false);
         }
@@ -183,7 +183,7 @@ impl Outside {
     }
 
     /// Records that the party has closed a job.
-    pub fn is_closed(&mut self, job: usize) {
+    pub fn record_closed(&mut self, job: usize) {
         self.closed.insert(job, true);
     }
 
@@ -193,13 +193,13 @@ impl Outside {
     }
 
     /// Records a release.
-    pub fn hears(&mut self, id: Id, attempt: u32, value: i64, mode: Mode) {
+    pub fn record_release(&mut self, id: Id, attempt: u32, value: i64, mode: Mode) {
         match self.heard.get(&id) {
             Some((_, known)) if *known == value => return,
             Some((last, known)) => {
                 assert!(mode != Mode::Strict && !is_always_strict(id.job), "{id:?} has two answers, {known} and {value}");
                 assert!(attempt > *last, "{id:?} has a new answer without another attempt");
-                self.afresh += 1;
+                self.reissued += 1;
             }
             None => {}
         }
