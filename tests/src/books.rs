@@ -27,7 +27,7 @@ pub struct Replay {
     /// The releases of all parties, in the job's order, and the price of one release as this process computes it.
     pub releases: BTreeMap<QueryId, (Vec<i64>, u64)>,
     /// The queries of each recorded round and of the next round, if there is one.
-    pub asked: BTreeMap<u64, Vec<Query>>,
+    pub queries: BTreeMap<u64, Vec<Query>>,
     /// The price of one release of each query of the next round.
     pub unfinished: BTreeMap<QueryId, u64>,
     /// True where the recorded answers reach the job's last draw.
@@ -51,9 +51,9 @@ impl Replay {
             unit.charge_of_kind(query.kind, terms.sensitivity(), spec.protected(query.noise)).expect("a charge")
         };
         let (mut draws, mut releases, mut rounds) = (Vec::new(), BTreeMap::new(), 0);
-        let mut asked = BTreeMap::new();
+        let mut queries = BTreeMap::new();
         for (iteration, blob) in log_of(store, key) {
-            let round = federation::asked(sampler.as_mut()).expect("a round for every logged answer");
+            let round = federation::next_round(sampler.as_mut()).expect("a round for every logged answer");
             assert_eq!(round.iteration, iteration, "the log has no gaps and begins at 0");
             // A masked answer ends with the mask of an all-zero vector.
             let answers = split(&blob, records.len(), round.queries.len() + usize::from(spec.aggregation.is_secure()));
@@ -62,18 +62,18 @@ impl Replay {
                 releases.insert((iteration, query.chain), (of_all, price(query)));
             }
             absorb(sampler.as_mut(), &round, &answers);
-            asked.insert(iteration, round.queries);
+            queries.insert(iteration, round.queries);
             draws.extend(sampler.take_draws());
             rounds += 1;
         }
-        let next = federation::asked(sampler.as_mut());
+        let next = federation::next_round(sampler.as_mut());
         let (complete, mut unfinished) = (next.is_none(), BTreeMap::new());
         if let Some(round) = next {
             unfinished.extend(round.queries.iter().map(|query| ((round.iteration, query.chain), price(query))));
-            asked.insert(round.iteration, round.queries);
+            queries.insert(round.iteration, round.queries);
         }
         draws.extend(sampler.take_draws());
-        Self { spec, draws, rounds, releases, asked, unfinished, complete }
+        Self { spec, draws, rounds, releases, queries, unfinished, complete }
     }
 
     /// Returns one party's charges for the recorded rounds: the number of releases, and mu².

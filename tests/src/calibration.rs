@@ -49,7 +49,7 @@ impl Ranking {
     /// Returns true when the first parameter's ranks reveal a fault. Looks at a tenth of the replicates, two tenths and so on,
     /// and stops where the statistic exceeds a bound. A calibrated sampler exceeds that bound with probability 0.0001 per look,
     /// and the last look's [`CHI_SQUARE_0_999`] with 0.001: 0.0019 in total at most.
-    pub fn shows(&self, fault: Noise, replicate: impl Fn(u64) -> Replicate + Sync) -> bool {
+    pub fn detects(&self, fault: Noise, replicate: impl Fn(u64) -> Replicate + Sync) -> bool {
         let mut bins = Vec::new();
         let look = self.runs / 10;
         (1..=10).any(|looks| {

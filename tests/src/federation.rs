@@ -281,7 +281,7 @@ pub fn sampler_of(spec: &JobSpec, records: &[u64]) -> Box<dyn Sampler> {
 /// Returns the sampler's next round; `None` when all draws are made.
 ///
 /// # Panics Panics where a clip stops the chains.
-pub fn asked(sampler: &mut dyn Sampler) -> Option<Round> {
+pub fn next_round(sampler: &mut dyn Sampler) -> Option<Round> {
     match sampler.next_round().expect("a round") {
         Next::Ask(round) => Some(round),
         Next::Done => None,

@@ -33,7 +33,7 @@ pub struct Id {
 /// Everything released so far.
 #[derive(Debug, Clone, Default)]
 pub struct Observer {
-    asked: BTreeSet<(usize, u64)>,
+    queried: BTreeSet<(usize, u64)>,
     /// The latest attempt and value received for each query.
     heard: BTreeMap<Id, (u32, i64)>,
     /// Price of all distinct releases, several under one id included. Subsampled releases cost nothing here: their blocks are
@@ -88,7 +88,7 @@ fn price_of(k_t: u64, s: u64, honest: u64) -> u64 {
 impl Observer {
     /// Records that a round is about to be queried.
     pub fn record_query(&mut self, job: usize, iteration: u64) {
-        self.asked.insert((job, iteration));
+        self.queried.insert((job, iteration));
     }
 
     /// Returns true if a round has been answered.
@@ -98,7 +98,7 @@ impl Observer {
 
     /// Returns the rounds that were queried.
     pub fn rounds(&self) -> impl Iterator<Item = (usize, u64)> {
-        self.asked.iter().copied()
+        self.queried.iter().copied()
     }
 
     /// Records a round's answer: one release per chain and, in a masked job, the mask of zero.
@@ -253,7 +253,7 @@ impl Observer {
         self.assert_recorded(&ledger, |_| true);
         self.check_places(&ledger);
         for (id, row) in &ledger.rows {
-            assert!(self.asked.contains(&(id.job, id.iteration)), "{id:?} is charged and was never asked");
+            assert!(self.queried.contains(&(id.job, id.iteration)), "{id:?} is charged without a query");
             assert_eq!(row.charge, price(*id), "{id:?}");
             assert!(row.released.is_some(), "{id:?} has no answer");
         }

@@ -66,7 +66,7 @@ fn a_budget_that_ends_ends_the_job_cleanly() {
 
 /// A masked message that one party refuses opens no sum, and every party that answered it would have been charged for nothing.
 /// The party whose budget ends first is therefore asked first, and no other party is charged for the refused message. Persons of
-/// up to two records pay four times as much as rows.
+/// up to two records pay four times the price of rows.
 #[test]
 fn no_party_is_charged_for_a_masked_message_that_the_budget_refuses() {
     let names = ["rows-a", "persons", "rows-b"];

@@ -103,7 +103,7 @@ fn every_unit_answers_at_the_default_delay_or_is_refused_before_it_starts() {
     }
 }
 
-/// Where nothing may be measured, the owner has to state a number, and the key is named before anything starts.
+/// Checks that an owner whose delay cannot be measured has to state a number; the key is named before anything starts.
 fn check_refused_without_a_delay(cluster: &Cluster, variant: &Variant, data: &std::path::Path) {
     let text = format!(
         "name = \"x\"\ncoordinator = \"{}\"\nidentity = \"i\"\nledger = \"l\"\n[data]\npath = {data:?}\n{}\n[budget]\nepsilon = 1.0\ndelta = 1e-6\n",

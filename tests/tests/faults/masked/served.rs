@@ -109,7 +109,7 @@ fn keys_of_masks(cluster: &Cluster, job: &str) -> (PairKeys, Roster) {
 fn numbers(cluster: &Cluster, job: &str, (keys, roster): &(PairKeys, Roster)) -> Vec<(i64, i64)> {
     let replay = Replay::of(&cluster.store(), job);
     let mut numbers = Vec::new();
-    for (iteration, queries) in &replay.asked {
+    for (iteration, queries) in &replay.queries {
         let masks = keys.masks(&message_digest(&roster.digest(), *iteration, queries), queries.len());
         for (query, mask) in queries.iter().zip(masks) {
             if let Some((released, _)) = replay.releases.get(&(*iteration, query.chain)) {

@@ -145,7 +145,7 @@ impl World<'_> {
         // The same applies to rounds that it had absorbed and not committed.
         let cut_short = self.killed && self.jobs.0[at].ended.as_ref().is_some_and(|ended| ended.state == "cancelled");
         if cut_short {
-            let asked = |id: &(u64, u32)| self.recorder.asked.contains_key(&(party, at, id.0));
+            let asked = |id: &(u64, u32)| self.recorder.queries.contains_key(&(party, at, id.0));
             assert!(beyond.iter().all(asked), "charged at party {party} without a query: {beyond:?}");
             beyond.retain(|id| replay.unfinished.contains_key(id));
         }
@@ -158,11 +158,11 @@ impl World<'_> {
             let row = ledger.rows.get(&(round.2, *chain)).unwrap_or_else(|| panic!("{round:?} was released without a charge"));
             assert_eq!(row.released, Some(*released), "{round:?}: the release differs from the ledger");
         }
-        for ((_, _, iteration), asked) in self.recorder.asked.iter().filter(|(r, _)| (r.0, r.1) == (party, at)) {
-            if cut_short && !replay.asked.contains_key(iteration) {
+        for ((_, _, iteration), asked) in self.recorder.queries.iter().filter(|(r, _)| (r.0, r.1) == (party, at)) {
+            if cut_short && !replay.queries.contains_key(iteration) {
                 continue;
             }
-            let queries = replay.asked.get(iteration).unwrap_or_else(|| panic!("round {iteration} is not of the chain"));
+            let queries = replay.queries.get(iteration).unwrap_or_else(|| panic!("round {iteration} is not of the chain"));
             let expected = query_to_wire(&self.jobs.0[at].signed.job, *iteration, queries).encode_to_vec();
             assert!(*asked == expected, "round {iteration} sent party {party} another query than the chain's");
         }

@@ -76,7 +76,7 @@ impl World<'_> {
     pub(crate) fn ended_by_garbage(&self, at: usize, ended: &JobStatus, replay: &Replay) -> bool {
         let Some(iteration) = self.garbage_round(at) else { return false };
         assert!(replay.rounds <= iteration, "round {iteration} was garbage, and the log has {} rounds", replay.rounds);
-        let later = self.recorder.asked.keys().find(|(_, job, asked)| *job == at && *asked > iteration);
+        let later = self.recorder.queries.keys().find(|(_, job, asked)| *job == at && *asked > iteration);
         assert_eq!(later, None, "queried after the garbage of round {iteration} (party, job, round)");
         if (ended.state.as_str(), ended.error_code.as_str()) != ("failed", "internal") {
             return false;

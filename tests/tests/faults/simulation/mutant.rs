@@ -57,7 +57,7 @@ impl Mutant {
         if let (Self::AnotherProposal, Some(Body::Query(query))) = (self, &mut frame.body)
             && let Some(job) = jobs.number(&query.job)
             && link > party
-            && !recorder.asked.contains_key(&(party, job, query.iteration))
+            && !recorder.queries.contains_key(&(party, job, query.iteration))
         {
             query.proposals.iter_mut().flat_map(|p| &mut p.to).for_each(|x| *x += 1e-3);
         }

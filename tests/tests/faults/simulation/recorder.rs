@@ -11,7 +11,7 @@ pub(crate) type Round = (usize, usize, u64);
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     /// Content of each round's query, whatever the attempt.
-    pub(crate) asked: BTreeMap<Round, Vec<u8>>,
+    pub(crate) queries: BTreeMap<Round, Vec<u8>>,
     /// Each answer's message digest and mask of zero.
     pub(crate) echoes: BTreeMap<Round, (Vec<u8>, Option<u64>)>,
     /// The release of each chain, and the attempt at which it was first recorded.
@@ -28,7 +28,7 @@ impl Recorder {
     /// Records that a party handles a query.
     pub(crate) fn record_query(&mut self, round: Round, query: &v1::Query) {
         let content = v1::Query { attempt: 0, ..query.clone() }.encode_to_vec();
-        let first = self.asked.entry(round).or_insert_with(|| content.clone());
+        let first = self.queries.entry(round).or_insert_with(|| content.clone());
         assert!(*first == content, "{round:?} (party, job, round) was queried with two contents");
     }
 
