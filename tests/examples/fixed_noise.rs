@@ -1,9 +1,10 @@
-//! Theorem 1 of Yıldırım, *On the use of penalty MCMC for differential privacy*, as an experiment: the noise's variance stays fixed, the
-//! walk is truncated at c n^-1/2 (assumption A3) and k(n) = floor(k0 n / log n) iterations are made. Acceptance, and the mean squared
-//! error of the chain's posterior mean, against n, for a beta-Bernoulli and a logistic model of one owner (Algorithm 1).
+//! Theorem 1 of Yıldırım, *On the use of penalty MCMC for differential privacy*, as an experiment. The variance of the noise is
+//! fixed, the walk is truncated at c n^-1/2 (assumption A3), and the chain makes k(n) = floor(k0 n / log n) iterations. Measures
+//! the acceptance, and the mean squared error of the chain's posterior mean, against n, for a beta-Bernoulli and a logistic model
+//! of one owner (Algorithm 1).
 //!
-//! The real sampler, kernels, lattice and noise. `cargo run --release -p conclave-tests --example fixed_noise -- FOLDER` writes
-//! `fixed_noise.csv` and `fixed_noise.svg` there.
+//! Sampler, kernels, lattice and noise are the real ones. `cargo run --release -p conclave-tests --example fixed_noise -- FOLDER`
+//! writes `fixed_noise.csv` and `fixed_noise.svg` there.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -14,9 +15,9 @@ use conclave_tests::federation::{Federation, Shard};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
-/// Variance of the noise of an iteration.
+/// Noise variance of one iteration.
 const VARIANCE: f64 = 1.0;
-/// Iterations are this times n / log n.
+/// Factor of the number of iterations, k0 in k0 n / log n.
 const K0: f64 = 2.0;
 /// Independent data sets and runs at each n.
 const RUNS: u64 = 40;
@@ -27,12 +28,12 @@ const TRUTH_P: f64 = 0.3;
 const TRUTH: [f64; 2] = [-0.5, 1.0];
 const XS: [f64; 5] = [-1.0, -0.5, 0.0, 0.5, 1.0];
 
-/// What was measured at one n.
+/// The measurements at one n.
 struct Row {
     n: u64,
     k: u64,
     acceptance: f64,
-    /// Mean of (estimate − truth)² and of (estimate − exact posterior mean)², both over the posterior's variance.
+    /// Mean of (estimate − truth)² and of (estimate − exact posterior mean)², both divided by the posterior variance.
     to_truth: f64,
     to_posterior: f64,
     epsilon: f64,
@@ -52,7 +53,8 @@ fn main() -> std::io::Result<()> {
     std::fs::write(Path::new(&folder).join("fixed_noise.svg"), svg(&all))
 }
 
-/// One run: acceptance, mu² spent, and for the last parameter the squared errors to truth and posterior mean, and the posterior's variance.
+/// One run: its acceptance, mu² spent, and for the last parameter the squared errors against truth and posterior mean, and the
+/// posterior variance.
 struct Outcome {
     acceptance: f64,
     mu_squared: f64,
@@ -61,7 +63,7 @@ struct Outcome {
     variance: f64,
 }
 
-/// A run at this many records, with this seed.
+/// A run with this number of records and this seed.
 type Experiment = fn(u64, u64) -> Outcome;
 
 fn iterations(n: u64) -> u64 {
@@ -104,10 +106,10 @@ fn job(n: u64, model: &str, columns: &str, prior: &str, start: &str, radius: &st
 }
 
 fn finish(mut job: JobSpec, shard: Shard, seed: u64, truth: f64, (mean, variance): (f64, f64)) -> Outcome {
-    // The walk's own randomness must differ between runs, as the noise's does.
+    // The walk's own randomness must differ between runs, as the noise does.
     job.sampler.seed = seed;
     let mut federation = Federation::new(job, vec![shard], seed);
-    federation.budget = f64::INFINITY; // what the run costs is measured, not limited
+    federation.budget = f64::INFINITY; // the cost is measured, not limited
     let run = federation.run();
     let draws = run.draws.last().map_or(&[][..], |chains| &chains[0]);
     let estimate = draws.iter().sum::<f64>() / draws.len() as f64;
@@ -124,7 +126,7 @@ fn bernoulli(n: u64, seed: u64) -> Outcome {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let ones = (0..n).filter(|_| rng.random::<f64>() < TRUTH_P).count() as u64;
     let shard = Shard::weighted([(1.0, vec![], ones), (0.0, vec![], n - ones)]);
-    // On the logit scale the posterior's sd is 1 / sqrt(n p (1 - p)); the walk's radius is that.
+    // On the logit scale the posterior sd is 1 / sqrt(n p (1 - p)), which is the radius of the walk.
     let radius = format!("p = {}", (n as f64 * TRUTH_P * (1.0 - TRUTH_P)).sqrt().recip());
     let model = "kind = \"bernoulli\"\noutcome = \"y\"";
     let job = job(n, model, "y = { binary = true }", "p = \"beta(1, 1)\"", &format!("p = {TRUTH_P}"), &radius);
@@ -152,7 +154,8 @@ fn logistic(n: u64, seed: u64) -> Outcome {
     finish(job, shard(), seed, TRUTH[1], exact)
 }
 
-/// The slope's posterior mean and variance, by a sum over a grid of eight sds and more either way, half an sd apart and less.
+/// Computes the slope's posterior mean and variance by a sum over a grid that spans at least eight sds each way, in steps of half
+/// an sd or less.
 fn slope(federation: &Federation, root: f64) -> (f64, f64) {
     const POINTS: i32 = 80;
     let at = |j: usize, i: i32| TRUTH[j] + f64::from(i) * [0.9, 1.3][j] / root;
@@ -166,7 +169,7 @@ fn slope(federation: &Federation, root: f64) -> (f64, f64) {
     (mean, sum(&|x| (x - mean).powi(2)) / total)
 }
 
-/// Acceptance, and the squared errors over the posterior's variance on a logarithmic scale, against n.
+/// Plots acceptance and the squared errors relative to the posterior variance (logarithmic) against n.
 fn svg(all: &[(&str, Vec<Row>)]) -> String {
     let mut out = String::from(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 860 400\" font-family=\"sans-serif\" font-size=\"13\">\n\

@@ -1,5 +1,5 @@
-//! What attackers cost an honest job of three parties: its rounds' median time before and during each attack, and how much memory the
-//! coordinator and a party take beyond what they took before. Real processes on loopback; attackers share the machine's cores.
+//! Measures the cost of attacks to an honest job of three parties: the median time of its rounds before and during each attack,
+//! and the additional memory of the coordinator and of a party. Real processes on loopback; attackers share the machine's cores.
 //!
 //! `cargo build --release -p conclave-tests --bins && cargo run --release -p conclave-tests --example strangers`
 
@@ -44,7 +44,7 @@ fn main() {
         std::thread::sleep(seconds);
         median_round(&cluster.store(), &job, from, rounds(&cluster.store(), &job))
     };
-    calm(CALM / 2); // what a running job takes for itself
+    calm(CALM / 2); // memory and caches of a running job settle
     let pids = [cluster.coordinator_pid(), cluster.party_pid(0)];
     let mut attacks = Vec::new();
     for name in ["1000 half-open connections", "100 MB from 8 strangers and a member"] {

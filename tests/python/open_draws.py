@@ -1,10 +1,10 @@
-"""Opens a run's draws with the usual tools and compares what each of them finds with the run's own summary.
+"""Opens a run's draws with the usual tools and compares their figures with the run's own summary.
 
 Run with: python3 open_draws.py VENV DRAWS.zarr CSV_FOLDER DRAWS.parquet SUMMARY.json
 
-VENV is made where it is not there yet, with what requirements.txt lists (ArviZ 0.23, xarray, zarr, cmdstanpy, pandas, pyarrow), and with
-what requirements-1.txt lists (ArviZ 1.x) a second one beside it where Python is 3.12 or later. Means and sds must agree to 1e-9, R-hat, ESS and MCSE to 1e-6, relative to the larger
-of the figure and 1e-3.
+VENV is created if it is missing, with the packages of requirements.txt (ArviZ 0.23, xarray, zarr, cmdstanpy, pandas, pyarrow). Where
+Python is 3.12 or later, a second environment beside it has the packages of requirements-1.txt (ArviZ 1.x). Means and sds must agree to
+1e-9, and R-hat, ESS and MCSE to 1e-6, relative to the larger of the figure and 1e-3.
 """
 
 import json
@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def environment(folder, requirements):
-    """The Python of a virtual environment that holds what the file of that name lists, each by its hash."""
+    """Returns the Python of a virtual environment with the packages of a requirements file, checked by their hashes."""
     python = os.path.join(folder, "bin", "python")
     ready = os.path.join(folder, "ready")
     if not os.path.exists(ready):
@@ -32,7 +32,7 @@ def near(what, found, expected, tolerance):
 
 
 def compare(what, chains, row):
-    """`chains` is an array (chain, draw) of one parameter, `row` its row in the summary."""
+    """Compares the draws of one parameter, an array (chain, draw), with its row in the summary."""
     import numpy as np
     from arviz.stats import diagnostics as d
 
@@ -58,7 +58,7 @@ def zarr_store(path, summary):
 
     tree = xarray.open_datatree(path, engine="zarr")
     assert len(tree.groups) == 6, tree.groups
-    # Without the metadata that are kept together, and from one file.
+    # Without consolidated metadata, and from a store that is one file.
     for other in [
         xarray.open_datatree(path, engine="zarr", consolidated=False),
         xarray.open_datatree(zarr.storage.ZipStore(f"{path}.zip", mode="r"), engine="zarr"),
@@ -84,7 +84,7 @@ def zarr_store(path, summary):
     stats = tree["sample_stats"].to_dataset()
     near("acceptance", float(stats["accepted"].mean()), summary["acceptance_rate"], 1e-9)
     assert np.isfinite(stats["log_alpha"].values).any()
-    # ArviZ's own tables, from the groups as it takes them: the calls of docs/analyst.md.
+    # ArviZ's own tables, from the groups that it expects: the calls of docs/analyst.md.
     groups = ["posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats"]
     data = arviz.InferenceData(**{name: tree[name].to_dataset() for name in groups})
     for rows, table in [
@@ -112,7 +112,7 @@ def cmdstan(folder, summary, original, warmup):
     data = arviz.from_cmdstan(posterior=files, save_warmup=True)
     count = len(summary["posterior"])
     assert len(names) == 2 * count
-    # Behind the parameters, the same in the data's own units; of the warm-up there are none.
+    # After the parameters come the same in the data's own units, without warm-up draws.
     for name, row in zip(names[count:], summary["posterior_original"], strict=True):
         column = draws[:, :, fit.column_names.index(name)]
         assert "_original" in name and np.isnan(column[: fit.num_draws_warmup]).all(), name
@@ -161,7 +161,7 @@ def check(zarr, csv, table, summary_file):
 
 
 def arviz_1(folder, zarr, summary_file):
-    """ArviZ 1.x, which needs Python 3.12: it takes xarray's tree as it is."""
+    """Checks ArviZ 1.x, which needs Python 3.12 and reads xarray's tree directly."""
     if sys.version_info < (3, 12):
         print("skipped ArviZ 1.x: it needs Python 3.12 or later, this is", sys.version.split()[0])
         return

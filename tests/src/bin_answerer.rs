@@ -1,8 +1,9 @@
-//! A party's answer path alone, over pipes: a process that costs milliseconds to start and to kill.
+//! A party's answer path alone, over pipes: a process that takes milliseconds to start and to kill.
 //!
-//! `conclave-answerer FOLDER strict|BLOCK [unlock|reserve]` unlocks the ledger or adds to its reserve as its owner would, or reads frames from standard input and writes replies to standard output, each preceded
-//! by its length in 32 bits, little endian. Shard, ledger, noise and answers are the daemon's own; what the daemon has
-//! beside them (link, consent) is left out. The ledger is made where there is none.
+//! `conclave-answerer FOLDER strict|BLOCK [unlock|reserve]` unlocks the ledger, or adds to its reserve, as its owner would.
+//! Without a third argument it reads frames from standard input and writes replies to standard output, each preceded by its
+//! length in 32 bits, little endian. Data, ledger, noise and answers are the daemon's own; the daemon's link and consent are left
+//! out. A missing ledger is created.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -17,7 +18,7 @@ use conclave_vault::answer::simulated::enter_roster;
 use conclave_vault::answer::{Answerer, Opening};
 use prost::Message;
 
-/// What is done to a party in a folder.
+/// An action on a party's folder.
 type Act = fn(Mode, &Path) -> Result<(), String>;
 
 fn main() -> ExitCode {
@@ -46,7 +47,7 @@ fn serve(folder: &Path, mode: Mode) -> Result<(), String> {
     let text = |e: &dyn std::fmt::Display| e.to_string();
     let mut answerer = mode.answerer(folder)?;
     let stdin = &mut std::io::stdin().lock();
-    // One write a frame: a frame has left whole or not at all.
+    // One write per frame: a frame is sent whole or not at all.
     let stdout = &mut File::from(std::io::stdout().as_fd().try_clone_to_owned().map_err(|e| text(&e))?);
     send(stdout, Body::Hello(v1::Hello { protocol: 1, ..v1::Hello::default() })).map_err(|e| text(&e))?;
     while let Some(frame) = receive(stdin) {
@@ -61,7 +62,7 @@ fn serve(folder: &Path, mode: Mode) -> Result<(), String> {
                     send(stdout, said).map_err(|e| text(&e))?;
                 }
             }
-            // A failure has been logged.
+            // The failure has already been logged.
             Some(coordinator_frame::Body::CloseJob(close)) => drop(answerer.close(&close.job, &close.reason)),
             _ => {}
         }
@@ -89,7 +90,7 @@ fn send(to: &mut File, body: Body) -> std::io::Result<()> {
     to.write_all(&[&length.to_le_bytes(), frame.as_slice()].concat())
 }
 
-/// The next frame; `None` at the end of the input.
+/// Returns the next frame; `None` at the end of the input.
 fn receive(from: &mut impl Read) -> Option<v1::CoordinatorFrame> {
     let mut length = [0; 4];
     from.read_exact(&mut length).ok()?;

@@ -1,4 +1,5 @@
-//! The whole command line, daemons included, as a binary of this package: tests need one whose path Cargo tells them.
+//! The whole command line, daemons included, as a binary of this package: Cargo gives tests the paths of their own package's
+//! binaries only.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

@@ -1,5 +1,4 @@
-//! The durable books of a run, read as an auditor would: the coordinator's iteration log, replayed, and the parties'
-//! ledgers.
+//! The durable records of a run, read as an auditor would: the coordinator's iteration log, replayed, and the parties' ledgers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,27 +10,27 @@ use conclave_privacy::accounting;
 use conclave_privacy::accounting::PrivacyUnit;
 use rusqlite::Connection;
 
-use crate::federation::{self, give, sampler_of};
+use crate::federation::{self, absorb, sampler_of};
 use crate::zarr;
 
 /// A query's identity within a job: iteration and chain.
 pub type QueryId = (u64, u32);
 
-/// A job's recorded answers, put through a sampler of this process.
+/// A job's recorded answers, replayed through a sampler in this process.
 pub struct Replay {
     /// The job.
     pub spec: JobSpec,
-    /// Every draw that the recorded answers lead to, in order.
+    /// Every draw that the recorded answers produce, in order.
     pub draws: Vec<Draw>,
     /// Rounds recorded.
     pub rounds: u64,
-    /// What each party released, in the job's order, and what one release costs by this process's arithmetic.
+    /// The releases of all parties, in the job's order, and the price of one release as this process computes it.
     pub releases: BTreeMap<QueryId, (Vec<i64>, u64)>,
-    /// What was asked in each of these rounds, and in the one that was asked next, if any.
-    pub asked: BTreeMap<u64, Vec<Query>>,
-    /// What one release of the round asked next costs.
+    /// The queries of each recorded round and of the next round, if there is one.
+    pub queries: BTreeMap<u64, Vec<Query>>,
+    /// The price of one release of each query of the next round.
     pub unfinished: BTreeMap<QueryId, u64>,
-    /// Whether the recorded answers lead to the job's last draw.
+    /// True where the recorded answers reach the job's last draw.
     pub complete: bool,
 }
 
@@ -52,38 +51,38 @@ impl Replay {
             unit.charge_of_kind(query.kind, terms.sensitivity(), spec.protected(query.noise)).expect("a charge")
         };
         let (mut draws, mut releases, mut rounds) = (Vec::new(), BTreeMap::new(), 0);
-        let mut asked = BTreeMap::new();
+        let mut queries = BTreeMap::new();
         for (iteration, blob) in log_of(store, key) {
-            let round = federation::asked(sampler.as_mut()).expect("a round for every logged answer");
+            let round = federation::next_round(sampler.as_mut()).expect("a round for every logged answer");
             assert_eq!(round.iteration, iteration, "the log has no gaps and begins at 0");
-            // A masked answer ends with the mask of nothing.
+            // A masked answer ends with the mask of an all-zero vector.
             let answers = split(&blob, records.len(), round.queries.len() + usize::from(spec.aggregation.is_secure()));
             for (at, query) in round.queries.iter().enumerate() {
                 let of_all = answers.iter().map(|party| party[at]).collect();
                 releases.insert((iteration, query.chain), (of_all, price(query)));
             }
-            give(sampler.as_mut(), &round, &answers);
-            asked.insert(iteration, round.queries);
+            absorb(sampler.as_mut(), &round, &answers);
+            queries.insert(iteration, round.queries);
             draws.extend(sampler.take_draws());
             rounds += 1;
         }
-        let next = federation::asked(sampler.as_mut());
+        let next = federation::next_round(sampler.as_mut());
         let (complete, mut unfinished) = (next.is_none(), BTreeMap::new());
         if let Some(round) = next {
             unfinished.extend(round.queries.iter().map(|query| ((round.iteration, query.chain), price(query))));
-            asked.insert(round.iteration, round.queries);
+            queries.insert(round.iteration, round.queries);
         }
         draws.extend(sampler.take_draws());
-        Self { spec, draws, rounds, releases, asked, unfinished, complete }
+        Self { spec, draws, rounds, releases, queries, unfinished, complete }
     }
 
-    /// What one party was charged for the recorded rounds: number of releases, and mu squared.
+    /// Returns one party's charges for the recorded rounds: the number of releases, and mu².
     pub fn spent(&self) -> (u64, f64) {
         let units = self.releases.values().map(|(_, cost)| cost).sum();
         (self.releases.len() as u64, accounting::mu_squared(units))
     }
 
-    /// Draws of one stretch of the run, `[parameter][chain][draw]`.
+    /// Returns the draws of the warm-up or of the sampling phase, `[parameter][chain][draw]`.
     pub fn samples(&self, warmup: bool) -> Vec<Vec<Vec<f64>>> {
         let mut out = vec![vec![Vec::new(); self.spec.sampler.chains as usize]; self.spec.dimension()];
         for draw in self.draws.iter().filter(|d| d.warmup == warmup) {
@@ -115,9 +114,9 @@ impl Replay {
         (0..self.spec.sampler.chains).map(|chain| of(chain).map(&value).collect()).collect()
     }
 
-    /// Checks a party's ledger against the recorded rounds: one charge and the same answer for each of their queries, at
-    /// the price that this process computes. Queries beyond them are given back: there may be some only where the job
-    /// ended in the middle of a round.
+    /// Checks a party's ledger against the recorded rounds: each of their queries has one charge, at the price computed here, and
+    /// the same answer. Returns the other queries in the ledger: there may be some only where the job ended in the middle of a
+    /// round.
     pub fn assert_in_ledger(&self, ledger: &LedgerCopy, party: usize) -> Vec<QueryId> {
         for (id, (released, cost)) in &self.releases {
             let row = ledger.rows.get(id).unwrap_or_else(|| panic!("{id:?} left party {party} without a charge"));
@@ -170,7 +169,7 @@ pub struct LedgerCopy {
 }
 
 impl LedgerCopy {
-    /// Reads it; panics if a query id is charged twice.
+    /// Reads one job's charges; panics if a query id is charged twice.
     pub fn of(ledger: &Connection, job: &str) -> Self {
         let mut statement = ledger
             .prepare("SELECT iteration, chain, charge, released FROM releases WHERE job = ?1 ORDER BY seq")
@@ -185,18 +184,18 @@ impl LedgerCopy {
         copy
     }
 
-    /// Sum of charges, as mu squared.
+    /// Returns the sum of charges, as mu².
     pub fn mu_squared(&self) -> f64 {
         accounting::mu_squared(self.rows.values().map(|row| row.charge).sum())
     }
 
-    /// Number of answers.
+    /// Returns the number of recorded answers.
     pub fn answers(&self) -> usize {
         self.rows.values().filter(|row| row.released.is_some()).count()
     }
 }
 
-/// Number of charges in a ledger, over all jobs.
+/// Returns the number of charges in a ledger, over all jobs.
 pub fn charges(ledger: &Connection) -> u64 {
     ledger.query_row("SELECT count(*) FROM charges", [], |row| row.get(0)).expect("a count")
 }

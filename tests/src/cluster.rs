@@ -1,4 +1,4 @@
-//! A consortium of real processes on loopback, set up through the command line as its members would.
+//! A consortium of real processes on loopback, set up through the command line as its members would do it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,15 +14,15 @@ use crate::study;
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(5);
 
-/// One party's set-up.
+/// The set-up of one party.
 pub struct PartySetup<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its data file.
     pub data: &'a Path,
-    /// Its columns.
+    /// The column names that its policy admits.
     pub columns: &'a [&'a str],
-    /// The data's epsilon, at delta = 1e-6.
+    /// Its data set's epsilon, at delta = 1e-6.
     pub epsilon: f64,
     /// Lines added to `[data]`.
     pub data_extra: &'a str,
@@ -38,7 +38,7 @@ pub struct Cluster {
     exe: PathBuf,
     /// The coordinator's URL.
     pub url: String,
-    /// `RUST_LOG` of the daemons that are started from now on.
+    /// `RUST_LOG` of daemons started from now on.
     pub rust_log: Option<&'static str>,
     /// Lines added to `coordinator.toml`, from the next start on.
     pub coordinator_extra: &'static str,
@@ -62,7 +62,7 @@ impl Drop for Cluster {
 }
 
 impl Cluster {
-    /// Certificates, a running coordinator, no party yet. `exe` is the whole command line's binary.
+    /// Creates certificates and starts a coordinator; there is no party yet. `exe` is the binary of the whole command line.
     pub fn new(exe: &str) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
         let mut cluster = Self {
@@ -95,7 +95,7 @@ impl Cluster {
         cluster
     }
 
-    /// The cluster's folder.
+    /// Returns the path of a file in the cluster's folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -108,7 +108,7 @@ impl Cluster {
         fs::write(self.path("coordinator/coordinator.toml"), text).expect("a configuration");
     }
 
-    /// Starts the coordinator and waits until it listens; the first time on a port of the system's choice, then on the same.
+    /// Starts the coordinator and waits until it listens: first on a port chosen by the system, later on the same port.
     pub fn start_coordinator(&mut self) {
         let listen = self.url.strip_prefix("https://").unwrap_or("127.0.0.1:0");
         self.write_coordinator(listen);
@@ -118,8 +118,8 @@ impl Cluster {
         self.url = format!("https://{address}");
     }
 
-    /// From its next start on, the daemon of this name (`coordinator`, or a party's) is this build of the command line; a party that is yet to
-    /// be enrolled has its ledger made by it, too.
+    /// Makes the daemon of this name (`coordinator`, or a party's) run this build of the command line from its next start on. A
+    /// party that is not yet enrolled has its ledger created by this build, too.
     pub fn use_build(&mut self, name: &str, exe: &str) {
         self.builds.insert(name.to_owned(), exe.into());
     }
@@ -128,22 +128,22 @@ impl Cluster {
         self.builds.get(name).unwrap_or(&self.exe)
     }
 
-    /// kill -9 of the coordinator.
+    /// Kills the coordinator with SIGKILL.
     pub fn kill_coordinator(&mut self) {
         kill(self.coordinator.take());
     }
 
-    /// Sends the coordinator a signal by its name, such as `TERM`.
+    /// Sends the coordinator a signal by name, such as `TERM`.
     pub fn signal_coordinator(&self, name: &str) {
         signal(self.coordinator.as_ref(), name);
     }
 
-    /// Waits for the coordinator to end by itself.
-    pub fn coordinator_ends(&mut self) -> ExitStatus {
+    /// Waits for the coordinator to exit by itself.
+    pub fn wait_coordinator_exit(&mut self) -> ExitStatus {
         self.coordinator.take().expect("a running process").wait().expect("its end")
     }
 
-    /// Writes a party's configuration and enrols it; gives its index. It is not started.
+    /// Writes a party's configuration and enrols the party without starting it; returns its index.
     pub fn enrol(&mut self, setup: &PartySetup<'_>) -> usize {
         let name = setup.name;
         let columns: Vec<String> = setup.columns.iter().map(|c| format!("\"{c}\"")).collect();
@@ -166,7 +166,7 @@ impl Cluster {
             self.command_of(self.build_of(name), &args).output().expect("the binary starts")
         };
         let mut made = init(&["--yes"]);
-        // Another build may know no such word, and ask nothing.
+        // An older build may not know the option, and asks nothing.
         if String::from_utf8_lossy(&made.stderr).contains("unexpected argument '--yes'") {
             made = init(&[]);
         }
@@ -177,7 +177,7 @@ impl Cluster {
         self.parties.len() - 1
     }
 
-    /// Enrols a party with these records of the small study, and without a reply delay; gives its index. It is not started.
+    /// Enrols a party with these records of the small study and no reply delay, without starting it; returns its index.
     pub fn enrol_study(&mut self, name: &str, records: &[study::Record], epsilon: f64) -> usize {
         let data = study::write(&self.path(&format!("{name}.csv")), &study::csv(records));
         let (columns, policy_extra) = (&study::COLUMNS, "reply_delay_ms = 0");
@@ -192,29 +192,29 @@ impl Cluster {
         self.parties[party].1 = Some(child);
     }
 
-    /// The names of the parties, in the order of their enrolment.
+    /// Returns the names of the parties, in the order of their enrolment.
     pub fn names(&self) -> Vec<&str> {
         self.parties.iter().map(|(name, _)| name.as_str()).collect()
     }
 
-    /// kill -9 of a party.
+    /// Kills a party with SIGKILL.
     pub fn kill_party(&mut self, party: usize) {
         kill(self.parties[party].1.take());
     }
 
-    /// Sends a party a signal by its name, such as `TERM`.
+    /// Sends a party a signal by name, such as `TERM`.
     pub fn signal_party(&self, party: usize, name: &str) {
         signal(self.parties[party].1.as_ref(), name);
     }
 
-    /// Waits for a party to end by itself.
-    pub fn party_ends(&mut self, party: usize) -> ExitStatus {
+    /// Waits for a party to exit by itself.
+    pub fn wait_party_exit(&mut self, party: usize) -> ExitStatus {
         self.parties[party].1.take().expect("a running process").wait().expect("its end")
     }
 
-    /// Has every enrolled party admit jobs whose answers leave masked, and pin all others by the fingerprints that they print. Before they are
-    /// started.
-    pub fn pin_everybody(&self) {
+    /// Makes every enrolled party admit jobs with masked answers and pin all other parties by the fingerprints that they print.
+    /// To be called before the parties are started.
+    pub fn pin_all(&self) {
         let names = self.names();
         let line = |name: &&str| {
             let printed = self.must(&["__party", "fingerprint", "--config", &format!("{name}/party.toml")]);
@@ -230,19 +230,19 @@ impl Cluster {
         }
     }
 
-    /// Puts lines before the tables of a party's configuration.
+    /// Adds lines before the tables of a party's configuration.
     pub fn configure_party(&self, party: usize, lines: &str) {
         let path = self.path(&self.parties[party].0).join("party.toml");
         let text = fs::read_to_string(&path).expect("a configuration");
         fs::write(path, format!("{lines}\n{text}")).expect("a configuration");
     }
 
-    /// The running coordinator's process.
+    /// Returns the process id of the running coordinator.
     pub fn coordinator_pid(&self) -> u32 {
         self.coordinator.as_ref().expect("a running coordinator").id()
     }
 
-    /// A running party's process.
+    /// Returns the process id of a running party.
     pub fn party_pid(&self, party: usize) -> u32 {
         self.parties[party].1.as_ref().expect("a running party").id()
     }
@@ -252,17 +252,17 @@ impl Cluster {
         self.command(args).output().expect("the binary starts")
     }
 
-    /// The same with these environment variables.
+    /// Runs the command line with these environment variables.
     pub fn run_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
         self.command(args).envs(variables.iter().copied()).output().expect("the binary starts")
     }
 
-    /// The same in the background, output kept.
+    /// Starts the command line in the background with its output captured.
     pub fn start(&self, args: &[&str]) -> Child {
         self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts")
     }
 
-    /// The same, which must succeed; gives standard output.
+    /// Runs the command line, which must succeed; returns standard output.
     pub fn must(&self, args: &[&str]) -> String {
         let output = self.run(args);
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -275,20 +275,20 @@ impl Cluster {
         json(&self.must(&["submit", &path, "--wait", "--json"]))
     }
 
-    /// Submits a job and gives its id at once.
+    /// Submits a job and returns its id without waiting.
     pub fn submit_only(&self, job: &str) -> String {
         let path = self.write_job(job);
         json(&self.must(&["submit", &path, "--json"]))["job"].as_str().expect("a job id").to_owned()
     }
 
-    /// The job's status as `jobs --json` has it.
+    /// Returns the job's status as printed by `jobs --json`.
     pub fn status(&self, job: &str) -> Value {
         let list = json(&self.must(&["jobs", "--json"]));
         let jobs = list["jobs"].as_array().cloned().unwrap_or_default();
         jobs.into_iter().find(|j| j["job"] == job).unwrap_or_else(|| panic!("no job {job} in {list}"))
     }
 
-    /// Waits until `test` holds of the job's status.
+    /// Waits until `test` holds for the job's status.
     pub fn wait_status(&self, job: &str, within: Duration, what: &str, test: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + within;
         loop {
@@ -296,43 +296,43 @@ impl Cluster {
             if test(&status) {
                 return status;
             }
-            assert!(Instant::now() < end, "waited in vain for {what}: {status}");
+            assert!(Instant::now() < end, "timed out waiting for {what}: {status}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
-    /// Waits until the job runs, and then for draws made from there on: those that a log holds are shown before anybody is back.
-    pub fn goes_on(&self, job: &str, within: Duration) {
+    /// Waits until the job runs, and then for new draws: a log may show draws before all parties are back.
+    pub fn wait_resumed(&self, job: &str, within: Duration) {
         let draws = |status: &Value| status["draws"].as_u64().unwrap_or(0);
-        let back = self.wait_status(job, within, "everybody to be back", |status| status["state"] == "running");
+        let back = self.wait_status(job, within, "all parties to be back", |status| status["state"] == "running");
         self.wait_status(job, within, "more draws", |status| draws(status) > draws(&back) + 5);
     }
 
-    /// Writes a job file and gives its path.
+    /// Writes a job file and returns its path.
     pub fn write_job(&self, job: &str) -> String {
         let path = self.path("job.toml");
         fs::write(&path, job).expect("a job file");
         path.to_str().expect("a plain path").to_owned()
     }
 
-    /// The party's ledger, read as an auditor would.
+    /// Opens the party's ledger read-only, as an auditor would.
     pub fn ledger(&self, party: usize) -> rusqlite::Connection {
         let path = self.path(&self.parties[party].0).join("ledger.sqlite");
         rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).expect("a ledger")
     }
 
-    /// The coordinator's store.
+    /// Opens the coordinator's store read-only.
     pub fn store(&self) -> rusqlite::Connection {
         let path = self.path("coordinator/coordinator.sqlite");
         rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).expect("a store")
     }
 
-    /// Rounds in the coordinator's durable log.
+    /// Returns the number of rounds in the coordinator's durable log.
     pub fn rounds(&self) -> u64 {
         self.store().query_row("SELECT count(*) FROM rounds", [], |row| row.get(0)).expect("a count")
     }
 
-    /// A daemon's log so far.
+    /// Returns a daemon's log so far.
     pub fn log(&self, name: &str) -> String {
         fs::read_to_string(self.path(&format!("{name}.log"))).unwrap_or_default()
     }
@@ -356,7 +356,7 @@ impl Cluster {
         let _ = fs::remove_file(&ready);
         let log = fs::OpenOptions::new().create(true).append(true).open(self.path(&format!("{name}.log"))).expect("a log");
         let ready = ready.to_str().expect("a plain path");
-        // Without this process's end of the pipe a daemon stops: none outlives a test that is killed.
+        // A daemon stops once its standard input closes: none outlives a killed test.
         let exe = self.build_of(name);
         self.command_of(exe, &[word, "run", "--config", config, "--ready-file", ready, "--exit-with-stdin"])
             .stdin(Stdio::piped())
@@ -403,7 +403,7 @@ fn kill(child: Option<Child>) {
     child.wait().expect("its end");
 }
 
-/// Reads one JSON object.
+/// Parses one JSON object.
 pub fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|e| panic!("not one JSON object ({e}): {text}"))
 }

@@ -1,7 +1,8 @@
 //! Parties in one process: the real kernels, the real lattice and the real noise sampler, with a seed.
 //!
-//! A real party's noise comes from the operating system and can't be seeded; a statistical test wants fixed seeds. So
-//! these parties share every line of the release but the ledger and the generator's seed. The end-to-end tests cover those.
+//! A real party's noise comes from the operating system and cannot be seeded; a statistical test needs fixed seeds. These parties
+//! therefore share every line of the release path except the ledger and the generator's seed. The end-to-end tests cover those
+//! two.
 
 use std::collections::HashMap;
 
@@ -23,15 +24,15 @@ use rand_chacha::ChaCha20Rng;
 
 use crate::masks::Masks;
 
-/// A shard as distinct records with how often each occurs: identical records have identical lattice values, so the sum is
-/// exact and a large shard of few distinct records costs little.
+/// A shard as distinct records with their counts. Identical records have identical lattice values, so the sum is exact and a
+/// large shard of few distinct records is cheap.
 pub struct Shard {
-    /// `(record, count)`; each record is a data set of one row.
+    /// `(record, count)`; a record is a data set of one row, except in a shard of whole columns.
     cells: Vec<(ModelData, i64)>,
 }
 
 impl Shard {
-    /// A shard of these rows, `(outcome, predictors)` on the model's scale, with multiplicities.
+    /// Builds a shard of these rows, `(outcome, predictors, count)` on the model's scale.
     pub fn weighted(rows: impl IntoIterator<Item = (f64, Vec<f64>, u64)>) -> Self {
         let cell = |(y, x, n): (f64, Vec<f64>, u64)| {
             let data =
@@ -41,17 +42,17 @@ impl Shard {
         Self { cells: rows.into_iter().map(cell).collect() }
     }
 
-    /// A shard held as columns.
+    /// Builds a shard from columns.
     pub fn columns(data: ModelData) -> Self {
         Self { cells: vec![(data, 1)] }
     }
 
-    /// Number of records.
+    /// Returns the number of records.
     pub fn records(&self) -> u64 {
         self.cells.iter().map(|(d, n)| d.records() * n.unsigned_abs()).sum()
     }
 
-    /// Log likelihood in plain floating point.
+    /// Returns the log likelihood in plain floating point.
     pub fn log_likelihood(&self, model: &dyn Model, theta: &[f64]) -> f64 {
         self.cells.iter().map(|(d, n)| *n as f64 * model.log_likelihood(d, theta)).sum()
     }
@@ -60,7 +61,7 @@ impl Shard {
         let summand = terms.summand(&query.from, &query.to, terms.sensitivity()).expect("a price");
         let mut total = vec![0; query.length()];
         for (data, n) in &self.cells {
-            // These are test data.
+            // The data are made up, so the sums may be opened.
             let one = model::sums(model, data, &[summand]).remove(0).open_components_for_test();
             total.iter_mut().zip(one).for_each(|(total, one)| *total += n * one);
         }
@@ -68,19 +69,19 @@ impl Shard {
     }
 }
 
-/// What a planted fault does to a run.
+/// A planted fault of a run.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Noise {
     /// Discrete Gaussian at the query's scale.
     Exact,
-    /// The same, and the releases that a step is tested on carry an extra offset that undoes this share of the penalty term.
+    /// The same, with releases that an acceptance test uses offset so that only this share of the penalty term remains.
     PenaltyScaled(f64),
-    /// The noise of gradients is this multiple of what the query asks for.
+    /// Noise of gradients at this multiple of the query's scale.
     GradientsScaled(f64),
 }
 
 impl Noise {
-    /// What is released of one component, where the sum and a draw of the asked noise are these.
+    /// Returns the release of one component, given its sum and a draw of the requested noise.
     fn released(self, query: &Query, sum: i64, draw: i64) -> i64 {
         let tested = matches!(query.kind, QueryKind::Ratio | QueryKind::Statistic { .. } | QueryKind::Remainder { .. });
         match (self, query.kind) {
@@ -101,38 +102,38 @@ pub struct Federation {
     shards: Vec<Shard>,
     rng: ChaCha20Rng,
     fault: Noise,
-    /// Under what the answers leave.
+    /// Masks over the answers, in a secure job.
     masks: Option<Masks>,
-    /// Sums of statistics by party and component, each computed once, as a party does.
+    /// Sums of statistics by party and component, each computed once, as in a party.
     statistics: HashMap<(usize, u32), Vec<i64>>,
     /// Passes over one party's records so far.
     pub passes: u64,
-    /// mu² that one party has spent so far.
+    /// Total mu² of one party's releases so far.
     pub mu_squared: f64,
-    /// mu² that one party may spend.
+    /// Budget of one party, as mu².
     pub budget: f64,
 }
 
 /// A finished run.
 pub struct Run {
-    /// `draws[parameter][chain][draw]`, warm-up left out.
+    /// `draws[parameter][chain][draw]`, without warm-up.
     pub draws: Vec<Vec<Vec<f64>>>,
-    /// Messages per phase: locate, warm-up, sampling.
+    /// Rounds per phase: locate, warm-up, sampling.
     pub rounds: [u64; 3],
     /// Share of proposals accepted while sampling.
     pub acceptance: f64,
-    /// Whether the budget ended it.
+    /// True where the budget ended the run.
     pub stopped_by_budget: bool,
-    /// Why the clip watch stopped it, if it did.
+    /// Reason given by the clip watch, if it stopped the run.
     pub clip_stop: Option<String>,
-    /// What the clip watch warned of.
+    /// Warning of the clip watch, if any.
     pub clip_warning: Option<String>,
-    /// The posterior by a quadratic fitted to all released log ratios.
+    /// The posterior from a quadratic fitted to all released log ratios.
     pub fitted: Option<FittedPosterior>,
 }
 
 impl Run {
-    /// Summary of one parameter.
+    /// Returns the summary of one parameter.
     pub fn summary(&self, parameter: usize) -> Summary {
         let chains: Vec<&[f64]> = self.draws[parameter].iter().map(Vec::as_slice).collect();
         diagnostics::summarise(&chains)
@@ -140,7 +141,7 @@ impl Run {
 }
 
 impl Federation {
-    /// A federation of these shards; `seed` is the noise's alone.
+    /// Creates a federation of these shards; `seed` seeds the noise only.
     pub fn new(spec: JobSpec, shards: Vec<Shard>, seed: u64) -> Self {
         let budget = conclave_privacy::accounting::PrivacyFilter::new(&spec.privacy.budget).expect("a budget");
         Self {
@@ -157,29 +158,29 @@ impl Federation {
         }
     }
 
-    /// The same with a planted fault.
+    /// Plants a fault.
     pub fn with_fault(mut self, fault: Noise) -> Self {
         self.fault = fault;
         self
     }
 
-    /// The model.
+    /// Returns the model.
     pub fn model(&self) -> &dyn Model {
         self.model.as_ref()
     }
 
-    /// Record counts.
+    /// Returns the record counts of the parties.
     pub fn records(&self) -> Vec<u64> {
         self.shards.iter().map(Shard::records).collect()
     }
 
-    /// Log posterior density of all data together, up to a constant, without privacy.
+    /// Returns the log posterior density given all data together, up to a constant, without privacy.
     pub fn log_posterior(&self, theta: &[f64]) -> f64 {
         let likelihood: f64 = self.shards.iter().map(|s| s.log_likelihood(self.model(), theta)).sum();
         self.spec.log_prior(theta) + likelihood
     }
 
-    /// All answers to a round as they leave the parties, masked where the job's do, or `None` when it would overspend.
+    /// Returns all releases for a round, masked in a secure job; `None` when the round would exceed the budget.
     pub fn answer(&mut self, round: &Round) -> Option<Vec<Vec<i64>>> {
         let price: f64 = round.queries.iter().map(|q| self.price(q)).sum();
         if self.mu_squared + price > self.budget {
@@ -258,7 +259,7 @@ impl Federation {
                 Phase::Warmup => 1,
                 Phase::Sampling => 2,
             }] += 1;
-            give(sampler.as_mut(), &round, &releases);
+            absorb(sampler.as_mut(), &round, &releases);
             for Draw { chain, warmup, theta, .. } in sampler.take_draws() {
                 if !warmup {
                     theta.iter().enumerate().for_each(|(j, x)| run.draws[j][chain as usize].push(*x));
@@ -272,16 +273,15 @@ impl Federation {
     }
 }
 
-/// The sampler of a job over parties of so many rows.
+/// Builds the sampler of a job for parties with these numbers of rows.
 pub fn sampler_of(spec: &JobSpec, records: &[u64]) -> Box<dyn Sampler> {
     sampler::build(spec, &PartyMetadata::of_rows(records)).expect("a sampler")
 }
 
-/// The round that a sampler asks; `None` when all draws are made.
+/// Returns the sampler's next round; `None` when all draws are made.
 ///
-/// # Panics
-/// Where a clip stops the chains.
-pub fn asked(sampler: &mut dyn Sampler) -> Option<Round> {
+/// # Panics Panics where a clip stops the chains.
+pub fn next_round(sampler: &mut dyn Sampler) -> Option<Round> {
     match sampler.next_round().expect("a round") {
         Next::Ask(round) => Some(round),
         Next::Done => None,
@@ -289,8 +289,8 @@ pub fn asked(sampler: &mut dyn Sampler) -> Option<Round> {
     }
 }
 
-/// Gives a sampler what the parties released for the round being asked.
-pub fn give(sampler: &mut dyn Sampler, round: &Round, releases: &[Vec<i64>]) {
+/// Passes the parties' releases for the current round to a sampler.
+pub fn absorb(sampler: &mut dyn Sampler, round: &Round, releases: &[Vec<i64>]) {
     let totals = Totals::of(round, releases).expect("releases that fit");
     sampler.absorb(&totals).expect("totals that fit");
 }

@@ -1,6 +1,6 @@
-//! What the end-to-end and statistical tests share.
+//! Helpers shared by the end-to-end and statistical tests.
 //!
-//! A helper here panics with what went wrong: in a test that is the report.
+//! A helper here panics with a description of the failure: in a test that is the report.
 #![forbid(unsafe_code)]
 
 pub mod books;

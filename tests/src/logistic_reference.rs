@@ -1,5 +1,5 @@
-//! Non-private references for logistic regression on pooled data. Nothing here is shared with the service: the records are
-//! read, scaled and weighed by this file alone.
+//! Non-private references for logistic regression on pooled data. Nothing here is shared with the service: this file alone reads,
+//! scales and weighs the records.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,16 +8,16 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-/// Records of all parties together: equal ones are counted, since they weigh the same.
+/// Records of all parties together; equal records are stored once, with their counts.
 pub struct Pooled {
-    /// Predictors on the model's scale (intercept first), number of records, number of ones among their outcomes.
+    /// Predictors on the model's scale (intercept first), number of records, number of outcomes equal to one.
     cells: Vec<(Vec<f64>, f64, f64)>,
     records: u64,
 }
 
 impl Pooled {
-    /// Reads CSV files. A predictor is its name and its bounds, scaled by them to [-1, 1]; without bounds it is 0/1 and
-    /// stays as it is.
+    /// Reads CSV files. A predictor has a name and bounds, which scale it to [-1, 1]; without bounds it is 0/1 and stays
+    /// unscaled.
     pub fn read<P: AsRef<Path>>(files: &[P], outcome: &str, predictors: &[(&str, Option<(f64, f64)>)]) -> Self {
         let mut counts = BTreeMap::<Vec<u64>, (f64, f64)>::new();
         let mut records = 0;
@@ -46,12 +46,12 @@ impl Pooled {
         Self { cells: counts.into_iter().map(cell).collect(), records }
     }
 
-    /// Number of records.
+    /// Returns the number of records.
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Log posterior density up to a constant, under independent normal(0, `prior_sd`) priors.
+    /// Returns the log posterior density up to a constant, under independent normal(0, `prior_sd`) priors.
     pub fn log_posterior(&self, theta: &[f64], prior_sd: f64) -> f64 {
         let prior: f64 = theta.iter().map(|t| -0.5 * (t / prior_sd).powi(2)).sum();
         let likelihood = self.cells.iter().map(|(x, n, ones)| {
@@ -63,8 +63,8 @@ impl Pooled {
     }
 }
 
-/// Plain random-walk Metropolis with a joint normal step of this covariance, scaled by 2.38²/d (Roberts, Gelman & Gilks
-/// 1997), from the mode: `[parameter][chain][draw]`, the first tenth left out.
+/// Runs plain random-walk Metropolis from the mode with a joint normal step of this covariance, scaled by 2.38²/d (Roberts,
+/// Gelman & Gilks 1997). Returns `[parameter][chain][draw]` without the first tenth.
 pub fn metropolis(
     log_posterior: &(dyn Fn(&[f64]) -> f64 + Sync),
     mode: &[f64],
@@ -106,9 +106,10 @@ pub fn metropolis(
     (0..d).map(|j| runs.iter().map(|run| run[j].clone()).collect()).collect()
 }
 
-/// Mode and covariance of a posterior by Newton's method on a numerical Hessian of `log_posterior`.
+/// Computes the mode and covariance of a posterior by Newton's method on a numerical Hessian of `log_posterior`.
 ///
-/// Good to O(1/n): for large pooled data the posterior mean and sd equal these to far less than what is asserted.
+/// The approximation is good to O(1/n): for large pooled data, the posterior mean and sd differ from these by far less than the
+/// asserted tolerances.
 pub fn laplace_covariance(log_posterior: &dyn Fn(&[f64]) -> f64, start: &[f64]) -> (Vec<f64>, Vec<Vec<f64>>) {
     let d = start.len();
     let mut theta = start.to_vec();
@@ -136,14 +137,14 @@ pub fn laplace_covariance(log_posterior: &dyn Fn(&[f64]) -> f64, start: &[f64]) 
     (theta, covariance)
 }
 
-/// Mode and marginal standard deviations; see [`laplace_covariance`].
+/// Computes the mode and the marginal standard deviations; see [`laplace_covariance`].
 pub fn laplace(log_posterior: &dyn Fn(&[f64]) -> f64, start: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let (mode, covariance) = laplace_covariance(log_posterior, start);
     let sd = (0..mode.len()).map(|i| covariance[i][i].sqrt()).collect();
     (mode, sd)
 }
 
-/// Lower triangular root of a small symmetric positive definite matrix.
+/// Computes the lower triangular root of a small symmetric positive definite matrix.
 pub fn cholesky(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let d = matrix.len();
     let mut root = vec![vec![0.0; d]; d];
@@ -156,7 +157,7 @@ pub fn cholesky(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
     root
 }
 
-/// Inverse of a small symmetric positive definite matrix by Gauss–Jordan elimination.
+/// Computes the inverse of a small symmetric positive definite matrix by Gauss–Jordan elimination.
 pub fn invert(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let d = matrix.len();
     let identity = |i: usize, j: usize| f64::from(u8::from(i == j));

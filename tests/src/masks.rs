@@ -1,4 +1,4 @@
-//! The masks of all parties of a job in one process, under keys that follow from a seed.
+//! The masks of all parties of a job in one process, under keys derived from a seed.
 
 use conclave_common::job::JobSpec;
 use conclave_common::query::Round;
@@ -7,14 +7,14 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use zeroize::Zeroizing;
 
-/// A roster and every member's keys with the others.
+/// A roster and every member's pair keys.
 pub struct Masks {
     roster: Roster,
     keys: Vec<PairKeys>,
 }
 
 impl Masks {
-    /// Of a job whose answers leave masked; `None` of any other.
+    /// Creates the masks of a secure job; `None` for any other job.
     pub fn of(spec: &JobSpec, seed: u64) -> Option<Self> {
         let colluders = spec.aggregation.secure()?.colluders;
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
@@ -31,13 +31,13 @@ impl Masks {
         Some(Self { keys: keys.collect(), roster })
     }
 
-    /// What leaves of the parties' releases to a round: under masks, and with one more that covers nothing.
+    /// Masks the parties' releases to a round, and appends to each the mask of a zero.
     pub fn cover(&self, round: &Round, releases: &[Vec<i64>]) -> Vec<Vec<i64>> {
         let digest = round.digest_under(&self.roster.digest());
-        let leaves = |(keys, released): (&PairKeys, &Vec<i64>)| {
+        let masked = |(keys, released): (&PairKeys, &Vec<i64>)| {
             let masks = keys.masks(&digest, released.len() + 1);
             masks.into_iter().zip(released.iter().chain([&0])).map(|(mask, released)| cover(*released, mask)).collect()
         };
-        self.keys.iter().zip(releases).map(leaves).collect()
+        self.keys.iter().zip(releases).map(masked).collect()
     }
 }

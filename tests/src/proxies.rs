@@ -1,4 +1,4 @@
-//! What lies between a member and its coordinator: a proxy that opens tunnels by CONNECT, and a wire that breaks.
+//! Network elements between a member and its coordinator: a proxy that opens tunnels by CONNECT, and a faulty wire.
 //!
 //! Both run on threads of their own until they are dropped.
 
@@ -18,19 +18,19 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// What has happened so far.
+/// Connection counts so far.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Connections that were let through.
+    /// Connections opened.
     pub opened: AtomicU64,
-    /// Connections that were not.
+    /// Connections refused.
     pub refused: AtomicU64,
-    /// Connections that were let through, and cut.
+    /// Connections opened and cut later.
     pub cut: AtomicU64,
 }
 
 impl Counts {
-    /// Opened, refused, cut.
+    /// Returns the numbers of opened, refused and cut connections.
     pub fn now(&self) -> (u64, u64, u64) {
         let of = |count: &AtomicU64| count.load(Ordering::SeqCst);
         (of(&self.opened), of(&self.refused), of(&self.cut))
@@ -41,28 +41,28 @@ fn one_more(count: &AtomicU64) {
     count.fetch_add(1, Ordering::SeqCst);
 }
 
-/// A proxy that opens tunnels.
+/// An HTTP proxy that opens tunnels.
 pub struct ConnectProxy {
-    /// Where it listens.
+    /// The address on which it listens.
     pub address: SocketAddr,
-    /// What it has done.
+    /// Its connection counts.
     pub counts: Arc<Counts>,
     shared: Arc<Shared>,
     _runtime: Threads,
 }
 
 struct Shared {
-    /// The one `Proxy-Authorization` that it accepts; any request where there is none.
+    /// The only accepted `Proxy-Authorization`; `None` accepts any request.
     authorization: Option<String>,
-    /// A tunnel through which nothing has passed for so long is cut.
+    /// A tunnel without traffic for this long is cut.
     idle: Duration,
-    /// Names that it knows, with their ports; it resolves no others.
+    /// Names that it resolves, with their ports; it resolves no others.
     names: Mutex<HashMap<String, SocketAddr>>,
     counts: Arc<Counts>,
 }
 
 impl ConnectProxy {
-    /// Starts a proxy that wants this `Proxy-Authorization`, where it wants one, and cuts tunnels that are idle for so long.
+    /// Starts a proxy that requires this `Proxy-Authorization`, if any, and cuts tunnels that are idle for `idle`.
     pub fn start(authorization: Option<&str>, idle: Duration) -> Self {
         let runtime = Threads::new();
         let counts = Arc::new(Counts::default());
@@ -81,8 +81,8 @@ impl ConnectProxy {
         Self { address, counts, shared, _runtime: runtime }
     }
 
-    /// Makes `name` (`HOST:PORT`) stand for an address from now on.
-    pub fn name(&self, name: &str, address: SocketAddr) {
+    /// Makes `name` (`HOST:PORT`) resolve to an address from now on.
+    pub fn set_address(&self, name: &str, address: SocketAddr) {
         locked(&self.shared.names).insert(name.to_owned(), address);
     }
 }
@@ -120,18 +120,18 @@ impl Shared {
                     read = upstream.read(&mut back) => forward(&mut client, &back[..read?]).await,
                 }
             };
-            let Ok(goes_on) = timeout(self.idle, step).await else {
+            let Ok(open) = timeout(self.idle, step).await else {
                 one_more(&self.counts.cut);
                 return Ok(());
             };
-            if !goes_on? {
+            if !open? {
                 return Ok(());
             }
         }
     }
 }
 
-/// False at the stream's end.
+/// Returns false at the stream's end.
 async fn forward(to: &mut TcpStream, bytes: &[u8]) -> io::Result<bool> {
     to.write_all(bytes).await?;
     Ok(!bytes.is_empty())
@@ -148,40 +148,40 @@ async fn read_head(client: &mut TcpStream) -> io::Result<String> {
     String::from_utf8(head).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// How often a wire breaks.
+/// Probabilities with which a wire breaks.
 #[derive(Debug, Clone, Copy)]
 pub struct Breaks {
     /// Probability that a new connection is refused.
     pub refuse: f64,
     /// Probability, for every piece of data, that it is lost and its connection cut.
     pub cut: f64,
-    /// Seed of the moments.
+    /// Seed of the random breaks.
     pub seed: u64,
 }
 
-/// A TCP wire to one address, which breaks.
+/// A faulty TCP wire to one address.
 pub struct Wire {
-    /// Where it begins.
+    /// The address on which it listens.
     pub address: SocketAddr,
-    /// What has happened to it.
+    /// Its connection counts.
     pub counts: Arc<Counts>,
     generation: watch::Sender<u64>,
     _runtime: Threads,
 }
 
-struct Line {
+struct WireState {
     breaks: Breaks,
     chance: Mutex<ChaCha8Rng>,
     counts: Arc<Counts>,
 }
 
 impl Wire {
-    /// A wire to `upstream`.
+    /// Creates a wire to `upstream`.
     pub fn to(upstream: SocketAddr, breaks: Breaks) -> Self {
         let runtime = Threads::new();
         let counts = Arc::new(Counts::default());
         let chance = Mutex::new(ChaCha8Rng::seed_from_u64(breaks.seed));
-        let line = Arc::new(Line { breaks, chance, counts: Arc::clone(&counts) });
+        let line = Arc::new(WireState { breaks, chance, counts: Arc::clone(&counts) });
         let (generation, holes) = watch::channel(0);
         let address = runtime.listen(move |client| {
             let (line, holes) = (Arc::clone(&line), holes.clone());
@@ -190,8 +190,8 @@ impl Wire {
         Self { address, counts, generation, _runtime: runtime }
     }
 
-    /// A sound wire to `upstream` on which everything arrives `delay` after it was sent, either way.
-    pub fn late(upstream: SocketAddr, delay: Duration) -> Self {
+    /// Creates a reliable wire to `upstream` that delivers everything `delay` after it was sent, in both directions.
+    pub fn delayed(upstream: SocketAddr, delay: Duration) -> Self {
         let runtime = Threads::new();
         let counts = Arc::new(Counts::default());
         let opened = Arc::clone(&counts);
@@ -199,7 +199,7 @@ impl Wire {
         let address = runtime.listen(move |client| {
             one_more(&opened.opened);
             async move {
-                // The handshake's way there and back.
+                // The round trip of the TCP handshake.
                 tokio::time::sleep(2 * delay).await;
                 let upstream = TcpStream::connect(upstream).await?;
                 client.set_nodelay(true)?;
@@ -211,13 +211,13 @@ impl Wire {
         Self { address, counts, generation, _runtime: runtime }
     }
 
-    /// What goes over the connections of this moment arrives nowhere from now on, and neither end is told.
+    /// Discards from now on everything sent over the current connections, without notifying either end.
     pub fn swallow(&self) {
         self.generation.send_modify(|generation| *generation += 1);
     }
 }
 
-impl Line {
+impl WireState {
     async fn serve(&self, mut client: TcpStream, upstream: SocketAddr, mut holes: watch::Receiver<u64>) -> io::Result<()> {
         if self.breaks(self.breaks.refuse) {
             one_more(&self.counts.refused);
@@ -244,7 +244,7 @@ impl Line {
                 return Ok(());
             }
         }
-        // A black hole: it takes what it is given until the ends give up.
+        // A black hole: it reads and discards until the ends give up.
         one_more(&self.counts.cut);
         tokio::join!(swallow(&mut client, &mut out), swallow(&mut upstream, &mut back));
         Ok(())
@@ -255,7 +255,7 @@ impl Line {
     }
 }
 
-/// Hands on what it reads after a while, in order, however much comes meanwhile.
+/// Forwards data after `delay`, in order, however much arrives meanwhile.
 async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, delay: Duration) -> io::Result<()> {
     let (sender, mut pieces) = tokio::sync::mpsc::unbounded_channel::<(tokio::time::Instant, Vec<u8>)>();
     let write = async move {
@@ -285,7 +285,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A runtime that ends, with all that runs on it, when it is dropped.
+/// A runtime that stops, with all its tasks, when it is dropped.
 struct Threads(Option<Runtime>);
 
 impl Threads {
@@ -294,7 +294,7 @@ impl Threads {
         Self(Some(runtime.expect("a runtime")))
     }
 
-    /// Serves every connection to a port of the system's choice.
+    /// Serves every connection to a port chosen by the system.
     fn listen<S>(&self, serve: impl Fn(TcpStream) -> S + Send + 'static) -> SocketAddr
     where
         S: Future<Output = io::Result<()>> + Send + 'static,

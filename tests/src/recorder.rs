@@ -1,5 +1,5 @@
-//! A stand-in for the coordinator that asks one party the same questions again and again and keeps every answer that it
-//! hears: what has left a party can only be seen from outside.
+//! A stand-in for the coordinator that repeats the same queries to one party and records every answer: what a party has released
+//! can only be seen from outside.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -21,39 +21,39 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::books::QueryId;
 
-/// Questions asked ahead of the first missing answer, so that a kill meets many in flight.
+/// Queries sent ahead of the first missing answer, so that a kill finds many in flight.
 const AHEAD: u64 = 24;
-/// Every new stream begins this far behind, so that answers are asked for again.
-const BEHIND: u64 = 40;
+/// Every new stream begins this many rounds behind, so that answers are requested again.
+const REPEATED: u64 = 40;
 
-/// What was asked and heard.
+/// The queries sent and the answers received.
 #[derive(Default)]
-struct Heard {
-    /// Every value ever heard for a query; one, if the party keeps its word.
+struct Received {
+    /// Every value ever received for a query; exactly one, if the party answers consistently.
     answers: BTreeMap<QueryId, BTreeSet<i64>>,
-    /// Answers heard, repetitions included.
+    /// Number of answers received, repetitions included.
     count: u64,
-    /// Refusals heard, with their status.
+    /// Refusals received, with their status.
     refusals: Vec<(u64, u32)>,
-    /// Where the next stream begins, where that was set.
+    /// Round at which the next stream begins, where that was set.
     restart_at: Option<u64>,
 }
 
-/// The stand-in, serving until it is dropped.
+/// The stand-in, which serves until it is dropped.
 pub struct Recorder {
-    heard: Arc<Mutex<Heard>>,
+    received: Arc<Mutex<Received>>,
     _runtime: tokio::runtime::Runtime,
 }
 
-/// What a recorder asks about: one job, and the queries of a round by its number.
-pub struct Questions {
-    /// The job as parties are told of it.
+/// One job, and the queries of each of its rounds.
+pub struct JobQueries {
+    /// The job as sent to parties.
     pub job: v1::OpenJob,
-    /// The queries of a round.
+    /// Returns the queries of a round.
     pub round: Box<dyn Fn(u64) -> Vec<Query> + Send + Sync>,
 }
 
-/// A job as a coordinator shows it to a party, signed by the analyst of the identity folder.
+/// Creates a job as a coordinator sends it to a party, signed by the analyst of the identity folder.
 pub fn signed_job(analyst: &Path, spec_toml: &str) -> v1::OpenJob {
     let identity = IdentityDir::load(analyst).expect("the analyst's identity");
     let name = identity.identity().name.clone();
@@ -68,46 +68,46 @@ pub fn signed_job(analyst: &Path, spec_toml: &str) -> v1::OpenJob {
 }
 
 impl Recorder {
-    /// Serves at `address` with the coordinator's identity.
-    pub fn serve(address: SocketAddr, identity: &Path, questions: Questions) -> Self {
+    /// Starts serving at `address` with the coordinator's identity.
+    pub fn serve(address: SocketAddr, identity: &Path, queries: JobQueries) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
-        let heard = Arc::new(Mutex::new(Heard::default()));
-        let service = Service { questions: Arc::new(questions), heard: Arc::clone(&heard) };
+        let received = Arc::new(Mutex::new(Received::default()));
+        let service = Service { queries: Arc::new(queries), received: Arc::clone(&received) };
         let tls = IdentityDir::load(identity).and_then(|i| i.server_config()).expect("the coordinator's identity");
         let listener = runtime.block_on(TcpListener::bind(address)).expect("the coordinator's address");
         let server = tonic::transport::Server::builder().tls_config(tls).expect("TLS").add_service(LinkServer::new(service));
         runtime.spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
-        Self { heard, _runtime: runtime }
+        Self { received, _runtime: runtime }
     }
 
-    fn heard(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn received(&self) -> MutexGuard<'_, Received> {
+        self.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Every answer heard so far.
+    /// Returns every answer received so far.
     pub fn answers(&self) -> BTreeMap<QueryId, BTreeSet<i64>> {
-        self.heard().answers.clone()
+        self.received().answers.clone()
     }
 
-    /// Refusals heard so far: round and status.
+    /// Returns the refusals received so far: round and status.
     pub fn refusals(&self) -> Vec<(u64, u32)> {
-        self.heard().refusals.clone()
+        self.received().refusals.clone()
     }
 
-    /// Number of answers heard, repetitions included.
+    /// Returns the number of answers received, repetitions included.
     pub fn count(&self) -> u64 {
-        self.heard().count
+        self.received().count
     }
 
     /// Makes the next stream begin at the first round.
-    pub fn ask_everything_again(&self) {
-        self.heard().restart_at = Some(0);
+    pub fn restart_from_first_round(&self) {
+        self.received().restart_at = Some(0);
     }
 }
 
 struct Service {
-    questions: Arc<Questions>,
-    heard: Arc<Mutex<Heard>>,
+    queries: Arc<JobQueries>,
+    received: Arc<Mutex<Received>>,
 }
 
 type Frame = Result<v1::CoordinatorFrame, Status>;
@@ -118,20 +118,20 @@ impl Link for Service {
     type LogStream = UnboundedReceiverStream<Result<v1::JobLog, Status>>;
 
     async fn log(&self, _: Request<v1::JobRequest>) -> Result<Response<Self::LogStream>, Status> {
-        Err(Status::unimplemented("it keeps no log"))
+        Err(Status::unimplemented("this stand-in keeps no log"))
     }
 
     async fn attach(&self, request: Request<Streaming<v1::PartyFrame>>) -> Result<Response<Self::AttachStream>, Status> {
         let (sender, outgoing) = mpsc::unbounded_channel();
-        let session = Session { questions: Arc::clone(&self.questions), heard: Arc::clone(&self.heard), sender, next: 0 };
+        let session = Session { queries: Arc::clone(&self.queries), received: Arc::clone(&self.received), sender, next: 0 };
         tokio::spawn(session.run(request.into_inner()));
         Ok(Response::new(UnboundedReceiverStream::new(outgoing)))
     }
 }
 
 struct Session {
-    questions: Arc<Questions>,
-    heard: Arc<Mutex<Heard>>,
+    queries: Arc<JobQueries>,
+    received: Arc<Mutex<Received>>,
     sender: mpsc::UnboundedSender<Frame>,
     next: u64,
 }
@@ -141,11 +141,11 @@ impl Session {
         while let Ok(Some(frame)) = incoming.message().await {
             match frame.body {
                 Some(Said::Hello(_)) => {
-                    // The message may grow fields that this stand-in has no use for.
+                    // The message may gain fields that this stand-in does not use.
                     #[allow(clippy::needless_update)]
                     let welcome = v1::Welcome { protocol: PROTOCOL, software: "recorder".to_owned(), ..v1::Welcome::default() };
                     self.send(Body::Welcome(welcome));
-                    self.send(Body::OpenJob(self.questions.job.clone()));
+                    self.send(Body::OpenJob(self.queries.job.clone()));
                 }
                 Some(Said::JobOpened(_)) => {
                     self.next = self.first();
@@ -162,36 +162,36 @@ impl Session {
     }
 
     fn first(&self) -> u64 {
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        let newest = heard.answers.keys().next_back().map_or(0, |id| id.0);
-        heard.restart_at.take().unwrap_or(newest.saturating_sub(BEHIND))
+        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        let newest = received.answers.keys().next_back().map_or(0, |id| id.0);
+        received.restart_at.take().unwrap_or(newest.saturating_sub(REPEATED))
     }
 
     fn ask(&mut self) {
-        let queries = (self.questions.round)(self.next);
-        let query = query_to_wire(&self.questions.job.job, self.next, &queries);
+        let queries = (self.queries.round)(self.next);
+        let query = query_to_wire(&self.queries.job.job, self.next, &queries);
         self.next += 1;
         self.send(Body::Query(query));
     }
 
     fn take(&self, answer: &v1::Answer) {
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         match answer.status {
             Some(0) => {}
-            status => heard.refusals.push((answer.iteration, status.unwrap_or(u32::MAX))),
+            status => received.refusals.push((answer.iteration, status.unwrap_or(u32::MAX))),
         }
         if answer.status == Some(0) {
-            let queries = (self.questions.round)(answer.iteration);
+            let queries = (self.queries.round)(answer.iteration);
             assert_eq!(answer.releases.len(), queries.len());
             for (query, released) in queries.iter().zip(&answer.releases) {
-                heard.answers.entry((answer.iteration, query.chain)).or_default().insert(*released);
-                heard.count += 1;
+                received.answers.entry((answer.iteration, query.chain)).or_default().insert(*released);
+                received.count += 1;
             }
         }
     }
 
     fn send(&self, body: Body) {
-        // A party that was just killed hears no more.
+        // A party that was just killed receives nothing.
         let _ = self.sender.send(Ok(v1::CoordinatorFrame { body: Some(body) }));
     }
 }

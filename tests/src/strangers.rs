@@ -1,4 +1,5 @@
-//! Attacks on a coordinator: by strangers, and by a member that has turned against it. And what they cost: rounds' times, and memory.
+//! Attacks on a coordinator, by strangers without a certificate and by a malicious member, and measures of their cost: the times
+//! of rounds, and memory.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -16,41 +17,42 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::runtime::Runtime;
 
-/// A message that nobody has reason to send.
+/// Length of a message longer than any legitimate one.
 const LONG: usize = 100 << 20;
-/// Pause between two long messages of one attacker: on a small machine what it costs to make them is not what is measured.
+/// Pause between two long messages of one attacker: on a small machine, the cost of generating them must not distort the
+/// measurements.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// An attack under way; it ends when this is dropped.
+/// An ongoing attack; it ends when this is dropped.
 pub struct Attack {
     runtime: Runtime,
     address: SocketAddr,
     counts: Arc<Counts>,
 }
 
-/// What the attackers have done so far.
+/// Counts of the attackers' actions so far.
 #[derive(Default)]
 pub struct Counts {
-    /// Half-open connections made, again and again.
+    /// Half-open connections made, renewed ones included.
     pub half_open: AtomicU64,
-    /// Long messages begun.
+    /// Long messages started.
     pub long: AtomicU64,
 }
 
 impl Attack {
-    /// An attack on the coordinator at this URL; nobody attacks yet.
+    /// Prepares an attack on the coordinator at this URL, without any attacker yet.
     pub fn on(url: &str) -> Self {
         let address = url.trim_start_matches("https://").parse().expect("an address");
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
         Self { runtime, address, counts: Arc::default() }
     }
 
-    /// What has been done so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// So many connections from eight addresses, each with half a ClientHello and nothing more, made anew when cut.
+    /// Starts `many` connections from eight addresses that each send half a ClientHello, then nothing, and reconnect when cut.
     pub fn half_open(&self, many: u32) {
         for stranger in 0..many {
             let (address, counts) = (self.address, Arc::clone(&self.counts));
@@ -62,14 +64,14 @@ impl Attack {
                         let _ = stream.write_all(&half_a_hello()).await;
                         while matches!(stream.read(&mut [0; 256]).await, Ok(1..)) {}
                     }
-                    // As fast as it can, but for a moment in which the others get their turn too.
+                    // It retries as fast as it can, with a short pause that lets the other tasks run.
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
             });
         }
     }
 
-    /// So many strangers who pour out 100 MB each, as one endless TLS record after the other and as plain HTTP/2.
+    /// Starts `many` strangers that send 100 MB each, either as an endless series of TLS records or as plain HTTP/2.
     pub fn long_strangers(&self, many: u32) {
         for stranger in 0..many {
             let (address, counts) = (self.address, Arc::clone(&self.counts));
@@ -96,7 +98,7 @@ impl Attack {
         }
     }
 
-    /// A party of good standing that sends 100 MB wherever it is listened to, over and over.
+    /// Starts a party in good standing that sends 100 MB wherever the coordinator reads from it, over and over.
     pub fn long_member(&self, identity: &Path) {
         let identity = IdentityDir::load(identity).expect("a member's identity");
         let (url, counts) = (format!("https://{}", self.address), Arc::clone(&self.counts));
@@ -128,7 +130,7 @@ async fn dial(from: Ipv4Addr, to: SocketAddr) -> std::io::Result<TcpStream> {
     socket.connect(to).await
 }
 
-/// The first 64 bytes of a ClientHello of 512.
+/// Returns the first 64 bytes of a ClientHello of 512.
 fn half_a_hello() -> [u8; 64] {
     let mut bytes = [7; 64];
     bytes[..11].copy_from_slice(&[22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]);
@@ -136,7 +138,7 @@ fn half_a_hello() -> [u8; 64] {
     bytes
 }
 
-/// A process's resident memory, bytes.
+/// Returns a process's resident memory, in bytes.
 pub fn resident(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process of this system");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its resident memory");
@@ -144,10 +146,10 @@ pub fn resident(pid: u32) -> u64 {
     kib << 10
 }
 
-/// The most memory that processes take while something is done, each in its place.
-pub fn most_resident(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Vec<u64> {
+/// Returns the peak resident memory of each process while `is_ongoing` returns true.
+pub fn most_resident(pids: &[u32], mut is_ongoing: impl FnMut() -> bool) -> Vec<u64> {
     let mut most: Vec<u64> = pids.iter().map(|pid| resident(*pid)).collect();
-    while goes_on() {
+    while is_ongoing() {
         std::thread::sleep(Duration::from_millis(50));
         for (most, pid) in most.iter_mut().zip(pids) {
             *most = resident(*pid).max(*most);
@@ -156,7 +158,7 @@ pub fn most_resident(pids: &[u32], mut goes_on: impl FnMut() -> bool) -> Vec<u64
     most
 }
 
-/// The median time of a round between two numbers of rounds, microseconds, from the coordinator's log.
+/// Returns the median time of a round between two round numbers, in microseconds, from the coordinator's log.
 pub fn median_round(store: &rusqlite::Connection, job: &str, from: u64, to: u64) -> f64 {
     let sql =
         "SELECT elapsed_us FROM rounds WHERE job = (SELECT key FROM jobs WHERE id = ?1) ORDER BY iteration LIMIT ?3 OFFSET ?2";
@@ -169,7 +171,7 @@ pub fn median_round(store: &rusqlite::Connection, job: &str, from: u64, to: u64)
     times[times.len() / 2] as f64
 }
 
-/// Rounds of a job in the coordinator's log.
+/// Returns the number of a job's rounds in the coordinator's log.
 pub fn rounds(store: &rusqlite::Connection, job: &str) -> u64 {
     let sql = "SELECT count(*) FROM rounds WHERE job = (SELECT key FROM jobs WHERE id = ?1)";
     store.query_row(sql, [job], |row| row.get(0)).expect("a count")

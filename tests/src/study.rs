@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Columns of every shard, in the file's order.
+/// The columns of every shard, in file order.
 pub const COLUMNS: [&str; 3] = ["readmitted", "treated", "age"];
 /// True coefficients on the scale of the priors: intercept, treated (0/1), age (20 to 80 scaled to [-1, 1]).
 pub const TRUE: [f64; 3] = [-0.4, 0.8, 0.6];
@@ -15,7 +15,7 @@ pub const TRUE: [f64; 3] = [-0.4, 0.8, 0.6];
 /// One record: a value per column.
 pub type Record = [f64; 3];
 
-/// `rows` records, a function of the seed alone.
+/// Creates `rows` records as a function of the seed only.
 pub fn records(rows: usize, seed: u64) -> Vec<Record> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     (0..rows)
@@ -28,29 +28,29 @@ pub fn records(rows: usize, seed: u64) -> Vec<Record> {
         .collect()
 }
 
-/// The records as CSV text.
+/// Formats the records as CSV.
 pub fn csv(records: &[Record]) -> String {
     let mut text = COLUMNS.join(",") + "\n";
     for [outcome, treated, age] in records {
-        writeln!(text, "{outcome},{treated},{age}").expect("a string takes all");
+        writeln!(text, "{outcome},{treated},{age}").expect("writing to a string cannot fail");
     }
     text
 }
 
-/// Writes a file and gives its path.
+/// Writes a file and returns its path.
 pub fn write(path: &Path, text: &str) -> PathBuf {
     fs::write(path, text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     path.to_owned()
 }
 
-/// A job on one party in steps so small that it goes on for as long as a test looks.
+/// Returns a job on one party whose steps are so small that it outlasts any test.
 pub fn long_job(party: &str) -> String {
     let sampler = "chains = 2\ndraws = 100000\nwarmup = 2\nseed = 5\nproposal = { kind = \"guided\", radius = 0.001 }\n\
                    start = { intercept = 0.0, treated = 0.5, age = 0.5 }";
     job(&[party], sampler, "epsilon = 300\ndelta = 1e-6")
 }
 
-/// A job on these parties; `sampler` and `privacy` are the lines of those tables.
+/// Returns a job on these parties; `sampler` and `privacy` are the lines of those tables.
 pub fn job(parties: &[&str], sampler: &str, privacy: &str) -> String {
     let parties: Vec<String> = parties.iter().map(|p| format!("\"{p}\"")).collect();
     format!(

@@ -1,4 +1,4 @@
-//! A visitor of a daemon's pages, as simple as a browser can be: HTTP/1.1 over a socket of its own for every request.
+//! A minimal client for a daemon's pages: HTTP/1.1 over a new socket for every request.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -9,37 +9,35 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-/// Somebody who has logged in, or has not.
+/// A visitor of the pages, logged in or not.
 #[derive(Clone)]
 pub struct Visit {
     address: String,
-    /// As the pages are asked for: name and port.
+    /// Name and port under which the pages are requested.
     host: String,
     cookie: String,
     tls: Option<Arc<ClientConfig>>,
 }
 
-/// An answer: its status and everything that came, headers first.
+/// A response: its status and all received text, headers first.
 pub type Answer = (u16, String);
 
 impl Visit {
-    /// A stranger at an address.
+    /// Creates a visitor at an address who is not logged in.
     pub fn stranger(address: &str) -> Self {
         Self { address: address.to_owned(), host: address.to_owned(), cookie: String::new(), tls: None }
     }
 
-    /// A stranger over TLS, at this name and the address's port, who has had the browser trust the CA in this file.
+    /// Creates a visitor over TLS, at this name and the address's port, who trusts the CA in this file and is not logged in.
     ///
-    /// # Panics
-    /// Where the file holds no CA.
+    /// # Panics Panics where the file holds no CA.
     pub fn over_tls(address: &str, name: &str, ca: &Path) -> Self {
         Self::with_tls(address, name, ca, None)
     }
 
-    /// The same with the certificate of an identity folder.
+    /// Creates the same visitor with the certificate of an identity folder.
     ///
-    /// # Panics
-    /// As [`Self::over_tls`], or where the folder holds no identity.
+    /// # Panics Panics as [`Self::over_tls`] does, or where the folder holds no identity.
     pub fn with_certificate(address: &str, name: &str, ca: &Path, identity: &Path) -> Self {
         Self::with_tls(address, name, ca, Some(identity))
     }
@@ -64,16 +62,14 @@ impl Visit {
 
     /// Logs in with the token.
     ///
-    /// # Panics
-    /// Where that is not possible.
+    /// # Panics Panics where the login fails.
     pub fn login(address: &str, token: &str) -> Self {
         Self::stranger(address).log_in(token)
     }
 
-    /// The same for somebody who has come already.
+    /// Logs an existing visitor in.
     ///
-    /// # Panics
-    /// Where that is not possible.
+    /// # Panics Panics where the login fails.
     #[must_use]
     pub fn log_in(self, token: &str) -> Self {
         let (status, text) = self.post("/login", &format!("token={}", token.trim()));
@@ -83,22 +79,22 @@ impl Visit {
         Self { cookie: format!("Cookie: {pair}\r\n"), ..self }
     }
 
-    /// The origin of the site's own pages.
+    /// Returns the origin of the site's own pages.
     pub fn origin(&self) -> String {
         format!("{}://{}", if self.tls.is_some() { "https" } else { "http" }, self.host)
     }
 
-    /// Asks for a page.
+    /// Requests a page.
     pub fn get(&self, path: &str) -> Answer {
         self.send(&format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{}\r\n", self.host, self.cookie))
     }
 
-    /// Sends a form, as one of the site's own pages does.
+    /// Sends a form as one of the site's own pages does.
     pub fn post(&self, path: &str, form: &str) -> Answer {
         self.post_from(&self.origin(), path, form)
     }
 
-    /// Sends a form, as a page of this origin would.
+    /// Sends a form as a page of this origin would.
     pub fn post_from(&self, origin: &str, path: &str, form: &str) -> Answer {
         self.send(&format!(
             "POST {path} HTTP/1.1\r\nHost: {}\r\nOrigin: {origin}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
@@ -109,28 +105,25 @@ impl Visit {
         ))
     }
 
-    /// The word that this session's forms carry, off a page.
+    /// Returns this session's CSRF token from the forms of a page.
     ///
-    /// # Panics
-    /// Where the page has no form.
+    /// # Panics Panics where the page has no form.
     pub fn word(&self, path: &str) -> String {
         let (_, page) = self.get(path);
         let rest = page.split("name=\"csrf\" value=\"").nth(1).unwrap_or_else(|| panic!("no form on {path}: {page}"));
         rest.split('"').next().unwrap_or_default().to_owned()
     }
 
-    /// Sends bytes and reads until the other end closes. Over TLS, one that closes in any way but the proper one has status 0.
+    /// Sends bytes and reads until the other end closes. Over TLS, a connection that is not closed properly gives status 0.
     ///
-    /// # Panics
-    /// Where nobody answers.
+    /// # Panics Panics where the daemon does not respond.
     pub fn send(&self, request: &str) -> Answer {
         self.exchange(request, || {})
     }
 
-    /// Asks for a page that goes on, says `began` once its beginning has come, and reads it to its end.
+    /// Requests a streaming page, calls `began` once its first byte has arrived, and reads it to its end.
     ///
-    /// # Panics
-    /// Where nobody answers.
+    /// # Panics Panics where the daemon does not respond.
     pub fn follow(&self, path: &str, began: impl FnMut()) -> Answer {
         self.exchange(&format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{}\r\n", self.host, self.cookie), began)
     }

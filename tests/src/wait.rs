@@ -1,18 +1,17 @@
-//! Waiting for what comes to pass in another process.
+//! Waiting for conditions in another process.
 
 use std::time::{Duration, Instant};
 
-/// For what takes a moment; on a busy machine, a long one.
+/// Patience for a quick operation; generous, for a busy machine.
 pub const SOON: Duration = Duration::from_secs(60);
 
-/// Looks again and again until `test` holds.
+/// Polls until `test` returns true.
 ///
-/// # Panics
-/// Once `patience` is over, naming what was waited for.
+/// # Panics Panics once `patience` is over, naming the awaited condition.
 pub fn until(what: &str, patience: Duration, mut test: impl FnMut() -> bool) {
     let end = Instant::now() + patience;
     while !test() {
-        assert!(Instant::now() < end, "waited in vain for {what}");
+        assert!(Instant::now() < end, "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

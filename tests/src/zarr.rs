@@ -1,5 +1,5 @@
-//! Reading a Zarr v3 store of draws from its raw files, by the format's specification and not with the writer's code. Where a store is one
-//! file, a path may lead into it: `JOB.zarr.zip/posterior/age`.
+//! Reads a Zarr v3 store of draws from its raw files, by the format's specification and without the writer's code. A path may
+//! lead into a store that is one file: `JOB.zarr.zip/posterior/age`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -42,7 +42,7 @@ impl Element for bool {
     }
 }
 
-/// A store's `zarr.json` of an array or group.
+/// Reads the `zarr.json` of an array or group.
 pub fn metadata(node: &Path) -> Value {
     let path = node.join("zarr.json");
     let metadata: Value = serde_json::from_slice(&bytes(&path)).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -50,7 +50,7 @@ pub fn metadata(node: &Path) -> Value {
     metadata
 }
 
-/// An array of shape (chain, draw), as `[chain][draw]`.
+/// Reads an array of shape (chain, draw), as `[chain][draw]`.
 pub fn read<T: Element>(array: &Path) -> Vec<Vec<T>> {
     let metadata = metadata(array);
     let what = array.display();
@@ -84,7 +84,7 @@ pub fn read<T: Element>(array: &Path) -> Vec<Vec<T>> {
     out
 }
 
-/// A file's bytes; one in a ZIP archive by the archive's path and its own.
+/// Reads a file, which may be a member of a ZIP archive.
 pub fn bytes(path: &Path) -> Vec<u8> {
     let archive = path.ancestors().skip(1).find(|above| above.is_file());
     let Some(archive) = archive else { return fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())) };
@@ -92,7 +92,8 @@ pub fn bytes(path: &Path) -> Vec<u8> {
     members(archive).remove(name).unwrap_or_else(|| panic!("{} has no {name}", archive.display()))
 }
 
-/// The members of a ZIP archive that keeps them as they are (APPNOTE.TXT 4.3.12, 4.3.16, 4.3.7), read by its central directory.
+/// Reads the members of a ZIP archive that stores them uncompressed (APPNOTE.TXT 4.3.12, 4.3.16, 4.3.7), by its central
+/// directory.
 pub fn members(archive: &Path) -> BTreeMap<String, Vec<u8>> {
     let all = fs::read(archive).unwrap_or_else(|e| panic!("{}: {e}", archive.display()));
     let short = |at: usize| usize::from(u16::from_le_bytes([all[at], all[at + 1]]));
@@ -111,7 +112,7 @@ pub fn members(archive: &Path) -> BTreeMap<String, Vec<u8>> {
     (0..short(end + 10)).map(member).collect()
 }
 
-/// Puts a store that is one file into the folder of files that earlier versions kept, in its place; gives the folder.
+/// Replaces a store that is one file by the folder of files that earlier versions wrote; returns the folder.
 pub fn unpack(archive: &Path) -> PathBuf {
     let folder = archive.with_extension("");
     for (name, bytes) in members(archive) {

@@ -1,8 +1,10 @@
-//! What a disk holds after the power fails: a model of files and folders, driven by the shim's log.
+//! Contents of a disk after a power failure: a model of files and folders, driven by the shim's log.
 //!
-//! Bytes of a file, and its length, are durable once the file is synced; a new name, a removal and a renaming are durable once the
-//! folder in which they are is synced. A folder is a name in another one: without that name all in it is lost, synced or not. Between two syncs the disk may keep any part of what was written, in any order, torn at 512 bytes.
-//! Disks that acknowledge a sync and lose the data all the same are not modelled: nothing can be had from them.
+//! A file's bytes and length are durable once the file is synced. A new name, a removal and a renaming are durable once the
+//! folder that holds the name is synced. A folder is a name in another folder: without that name all its contents are lost,
+//! synced or not. Between two syncs the disk may keep any part of the writes, in any order, torn at 512 bytes.
+//!
+//! Disks that acknowledge a sync and lose the data are not modelled: no guarantee is possible on them.
 
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
@@ -11,17 +13,17 @@ use std::path::Path;
 
 use rand::{Rng, RngExt};
 
-/// One call of the log.
+/// One call in the log.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// `c`, `d`, `w`, `t`, `s`, `r`, `u`, `o`; `f` a failed one, `x` one that never came about.
+    /// `c`, `d`, `w`, `t`, `s`, `r`, `u` or `o` as in the shim; `f` for a failed call, `x` for one prevented by a kill.
     pub kind: char,
-    /// The file or folder; 0 where the call is about a name.
+    /// Inode of the file or folder; 0 where the call concerns a name.
     pub inode: u64,
     offset: usize,
-    /// Something was done at it.
+    /// True for the call at which the fault was injected.
     pub marked: bool,
-    /// The file's or folder's name, of a new one or a removed one; both of a renaming.
+    /// Name of a new or removed file or folder; both names of a renaming.
     pub name: String,
     /// Bytes written.
     pub data: Vec<u8>,
@@ -79,9 +81,9 @@ struct File {
     pending: Vec<Change>,
 }
 
-/// A file or folder, whatever inodes the system gives to those after it.
+/// A file or folder, independent of inode numbers, which the system reuses.
 type Id = usize;
-/// Name to what has it; `None` where it was removed.
+/// A name and its file or folder; `None` for a removal.
 type Naming = (String, Option<Id>);
 
 #[derive(Debug, Clone, Default)]
@@ -97,10 +99,10 @@ enum Node {
     Folder(Folder),
 }
 
-/// The folder that is watched.
+/// The watched folder.
 const ROOT: Id = 0;
 
-/// A folder on a disk, with the folders in it.
+/// A folder on a disk, with its subfolders.
 #[derive(Debug, Clone)]
 pub struct Disk {
     nodes: Vec<Node>,
@@ -114,21 +116,21 @@ impl Default for Disk {
 }
 
 impl Disk {
-    /// What lies in a folder, all of it durable.
-    pub fn holding(folder: &Path) -> Self {
+    /// Reads a folder's contents, all of them durable.
+    pub fn from_folder(folder: &Path) -> Self {
         let mut disk = Self::default();
-        disk.hold(ROOT, folder);
+        disk.load(ROOT, folder);
         disk
     }
 
-    fn hold(&mut self, id: Id, folder: &Path) {
+    fn load(&mut self, id: Id, folder: &Path) {
         let mut names = BTreeMap::new();
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let entry = entry.expect("a file");
             let inode = std::os::unix::fs::MetadataExt::ino(&entry.metadata().expect("a file"));
             let within = if entry.file_type().expect("a file").is_dir() {
                 let within = self.add(inode, Node::Folder(Folder::default()));
-                self.hold(within, &entry.path());
+                self.load(within, &entry.path());
                 within
             } else {
                 let durable = std::fs::read(entry.path()).expect("a file");
@@ -145,7 +147,7 @@ impl Disk {
         self.nodes.len() - 1
     }
 
-    /// The next call; `folder_inode` is the inode of the folder that is watched.
+    /// Applies the next call; `folder_inode` is the inode of the watched folder.
     pub fn take(&mut self, call: &Call, folder_inode: u64) {
         match call.kind {
             'c' | 'd' => {
@@ -187,14 +189,14 @@ impl Disk {
         folder
     }
 
-    /// The folder in which a name is that is given from the watched folder on, and the name there.
+    /// Finds the folder of a path relative to the watched folder, and the name within it.
     fn place<'a>(&self, path: &'a str) -> (Id, &'a str) {
         let mut parts: Vec<&str> = path.split('/').collect();
         let name = parts.pop().expect("a name");
         (parts.into_iter().fold(ROOT, |folder, part| self.folder(folder).names[part]), name)
     }
 
-    /// Names in one folder change, at once.
+    /// Changes names in one folder, atomically.
     fn name(&mut self, change: Vec<Naming>) {
         let folders: Vec<Id> = change.iter().map(|(path, _)| self.place(path).0).collect();
         assert!(folders.iter().all(|folder| *folder == folders[0]), "a renaming from folder to folder is not modelled");
@@ -204,12 +206,12 @@ impl Disk {
         folder.pending.push(change);
     }
 
-    /// Writes what is certainly on the disk.
+    /// Writes only what is certainly on the disk.
     pub fn write_synced(&self, to: &Path) {
         self.write(to, &mut |folder| folder.durable.clone(), &mut |file| file.durable.clone());
     }
 
-    /// Writes everything, as the living process sees it.
+    /// Writes everything, as the running process sees it.
     pub fn write_all(&self, to: &Path) {
         self.write(to, &mut |folder| folder.names.clone(), &mut |file| {
             let mut bytes = file.durable.clone();
@@ -218,8 +220,8 @@ impl Disk {
         });
     }
 
-    /// Writes what is certainly on the disk and of the rest any part: of a folder's names those in their order up to some moment, of a
-    /// file's bytes any sectors.
+    /// Writes what is certainly on the disk and a random part of the rest: a prefix of each folder's name changes, in their
+    /// order, and any sectors of each file's pending bytes.
     pub fn write_torn(&self, to: &Path, random: &mut impl Rng) {
         let random = std::cell::RefCell::new(random);
         let names = &mut |folder: &Folder| {
@@ -256,7 +258,7 @@ impl Disk {
         bytes: &mut impl FnMut(&File) -> Vec<u8>,
     ) {
         DirBuilder::new().mode(0o700).create(to).expect("a folder");
-        // The shared memory of a process that is gone is rubbish.
+        // The shared memory of a dead process has no meaning.
         for (name, id) in names(folder).iter().filter(|(name, _)| !name.ends_with("-shm")) {
             match &self.nodes[*id] {
                 Node::File(file) => std::fs::write(to.join(name), bytes(file)).expect("a file"),
@@ -266,12 +268,12 @@ impl Disk {
     }
 }
 
-/// The sectors of a change that reach the disk.
+/// Returns the sectors of a change that reach the disk.
 fn tear(change: &Change, random: &mut impl Rng) -> Vec<Change> {
     match change {
         Change::Bytes(offset, bytes) => {
             let (mut at, mut parts) = (0, Vec::new());
-            // As often as not it is whole, or not there at all.
+            // In half of the cases all or none of the sectors.
             let share = [0.0, 0.5, 1.0, 1.0][random.random_range(0..4)];
             while at < bytes.len() {
                 let end = bytes.len().min((offset + at) / 512 * 512 + 512 - offset);

@@ -1,4 +1,4 @@
-//! The jobs of a script, each signed once by an analyst of its own for all lives of the process that is asked.
+//! The jobs of a script, each signed once by its own analyst and used for all lives of the queried process.
 
 use std::sync::LazyLock;
 use std::time::SystemTime;
@@ -17,20 +17,20 @@ use super::PARTY;
 use super::session::points;
 use crate::recorder::signed_job;
 
-/// Number of jobs: the first two are local, of the next two answers leave masked, and the last one asks over samples.
+/// Number of jobs: the first two are local, the next two have masked answers, and the last one makes subsampled releases.
 pub const JOBS: usize = 5;
 
-/// The job whose releases are made over samples, in places of blocks.
+/// The job with subsampled releases, in places of blocks.
 pub const SAMPLED: usize = 4;
 
-/// The parties of masked jobs besides the one that is asked.
+/// The parties of masked jobs other than the queried one.
 pub const OTHERS: [&str; 2] = ["hospital-b", "hospital-c"];
 
 struct Signed {
-    /// What the party's folder holds: the CA's certificate, its own with its key, and the others'.
+    /// Contents of the party's folder: the CA's certificate, its own certificate and key, and the others' certificates.
     files: Vec<(String, String)>,
     jobs: [v1::OpenJob; JOBS],
-    /// Of each job the keys that the others show.
+    /// The other parties' signed mask keys, for each job.
     others: [Vec<v1::RosterEntry>; JOBS],
 }
 
@@ -69,32 +69,32 @@ static SIGNED: LazyLock<Signed> = LazyLock::new(|| {
     Signed { files, jobs, others }
 });
 
-/// The CA that signed all certificates.
+/// Returns the certificate of the CA that signed all certificates.
 pub fn ca_pem() -> &'static str {
     &SIGNED.files[0].1
 }
 
-/// Files of the party's folder, by name; the CA's certificate first.
+/// Returns the files of the party's folder, by name; the CA's certificate first.
 pub fn files() -> &'static [(String, String)] {
     &SIGNED.files
 }
 
-/// Whether a job's answers leave masked.
+/// Returns true for a job with masked answers.
 pub fn is_masked(job: usize) -> bool {
     matches!(job, 2 | 3)
 }
 
-/// What the sampled job may spend.
+/// Returns the budget of the sampled job.
 pub fn cap() -> Budget {
     JobSpec::parse(&spec(SAMPLED)).expect("a job").privacy.budget
 }
 
-/// What of it is of a reserve of delta; units of 2^-60.
+/// Returns the delta reserve of that budget, in units of 2^-60.
 pub fn reserve() -> u64 {
     cap().reserve_units
 }
 
-/// Its blocks: the terms, and what opening one costs.
+/// Returns the terms of its blocks and the cost of opening one.
 pub fn block() -> &'static (BlockTerms, Spent) {
     static BLOCK: LazyLock<(BlockTerms, Spent)> = LazyLock::new(|| {
         let spec = JobSpec::parse(&spec(SAMPLED)).expect("a job");
@@ -108,34 +108,34 @@ pub fn block() -> &'static (BlockTerms, Spent) {
     &BLOCK
 }
 
-/// How many parties' noise protects each in what is opened of a job.
+/// Returns the number of parties whose noise protects the opened sums of a job.
 pub fn honest(job: usize) -> u64 {
     if is_masked(job) { 2 } else { 1 }
 }
 
-/// The roster of a masked job, with the key that the party has shown.
+/// Returns the roster of a masked job, with the key that the party has announced.
 pub fn roster(job: usize, own: v1::MaskKey) -> Vec<v1::Roster> {
     let mut entries = vec![v1::RosterEntry { name: PARTY.into(), key: Some(own) }];
     entries.extend(SIGNED.others[job].clone());
     roster::pieces(id(job), entries)
 }
 
-/// A job as a coordinator shows it.
+/// Returns a job as a coordinator sends it.
 pub fn open_job(job: usize) -> v1::OpenJob {
     SIGNED.jobs[job].clone()
 }
 
-/// A job's id.
+/// Returns a job's id.
 pub fn id(job: usize) -> &'static str {
     &SIGNED.jobs[job].job
 }
 
-/// Which job has this id.
+/// Returns the index of the job with this id.
 pub fn number(id: &str) -> Option<usize> {
     SIGNED.jobs.iter().position(|job| job.job == id)
 }
 
-/// One job's text.
+/// Returns one job's text.
 pub fn spec(job: usize) -> String {
     if job == SAMPLED {
         // 22 planned releases in eight blocks: three places each.

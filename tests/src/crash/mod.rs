@@ -1,8 +1,8 @@
-//! Crashes of the answer path: a small process to kill, faults put under it, and an observer who keeps what it said.
+//! Crashes of the answer path: a small process to kill, faults injected beneath it, and an observer that records its output.
 
 pub mod disk;
 pub mod jobs;
-pub mod outside;
+pub mod observer;
 mod places;
 pub mod session;
 pub mod shim;
@@ -22,45 +22,46 @@ use conclave_vault::members::Members;
 use conclave_vault::noise::Noise;
 use conclave_vault::secure::{Fingerprint, MaskKeys, Pins, SecureSettings};
 
-/// Folder of the identity, and of what lies beside it.
+/// Folder of the identity and of the files beside it.
 pub const IDENTITY: &str = "identity";
 
 /// The party's name.
 pub const PARTY: &str = "hospital-a";
 
-/// The data's budget.
+/// Returns the data set's budget.
 pub fn budget() -> Budget {
     Budget::new(8.0, 1e-6).expect("a budget")
 }
 
-/// The file of a party's folder that says what its owner's configuration sets aside of delta; none where it sets nothing aside. Units of 2^-60.
+/// File in a party's folder with the delta reserve of its owner's configuration, in units of 2^-60; absent where nothing is
+/// reserved.
 pub const RESERVE_FILE: &str = "reserve";
 
-/// What its owner adds in a reserve act.
+/// Amount that the owner adds in a reserve act, in units of 2^-60.
 pub const ADDED: u64 = 1 << 38;
 
-/// The data's budget as the configuration of a folder has it.
+/// Returns the data set's budget as configured in a folder.
 fn configured(folder: &Path) -> Budget {
     let reserve = std::fs::read_to_string(folder.join(RESERVE_FILE)).ok().map(|text| text.trim().parse().expect("units"));
     budget().reserving(reserve.unwrap_or(0))
 }
 
-/// What is synced when.
+/// The durability mode: the order of syncs and answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Charges before, answers before.
+    /// Charges and answers are synced before an answer is sent.
     Strict,
-    /// Blocks of so many queries.
+    /// Blocks of this many queries are charged ahead.
     Reserve(u32),
 }
 
 impl Mode {
-    /// Reads an argument.
+    /// Parses an argument.
     pub fn parse(text: &str) -> Self {
         text.parse().map_or(Self::Strict, Self::Reserve)
     }
 
-    /// As an argument.
+    /// Formats the mode as an argument.
     pub fn argument(self) -> String {
         match self {
             Self::Strict => "strict".into(),
@@ -68,11 +69,10 @@ impl Mode {
         }
     }
 
-    /// The answer path on the records, the CA's certificate and the ledger of one folder, as the daemon has it: without its link
-    /// and its owner's consent. The ledger is made where there is none.
+    /// Creates the answer path on the records, the CA's certificate and the ledger of one folder, as in the daemon, but without
+    /// its link and its owner's consent. A missing ledger is created.
     ///
-    /// # Errors
-    /// A sentence: what of the folder it can't be started on.
+    /// # Errors Returns a sentence that names the part of the folder that prevents the start.
     pub fn answerer(self, folder: &Path) -> Result<Answerer, String> {
         let text = |e: &dyn std::fmt::Display| e.to_string();
         let (keeping, identity) = (self.keeping(folder), folder.join(IDENTITY));
@@ -98,7 +98,8 @@ impl Mode {
         answerer.with_secrecy(secrecy(&identity, &keeping)?).map_err(|e| text(&e))
     }
 
-    /// The ledger; and apart from it, as the daemon has them, its secret key, the keys of masks and its newest head.
+    /// Returns the settings of the ledger. Its secret key, the mask keys and its newest head are stored apart from it, as in the
+    /// daemon.
     pub fn keeping(self, folder: &Path) -> LedgerSettings {
         let durability = match self {
             Self::Strict => Durability::Strict,
@@ -112,18 +113,16 @@ impl Mode {
         }
     }
 
-    /// Adds to the reserve, as the owner's command does. What the configuration says is the owner's to write after it.
+    /// Adds to the reserve, as the owner's command does. The owner has to update the configuration afterwards.
     ///
-    /// # Errors
-    /// A sentence, where it can't be done.
+    /// # Errors Returns a sentence where this fails.
     pub fn add_reserve(self, folder: &Path) -> Result<(), String> {
         Ledger::add_reserve(&self.keeping(folder), ADDED, "samples").map(drop).map_err(|e| e.to_string())
     }
 
-    /// Unlocks a ledger that is behind, as the owner's command does: the keys of masks go first.
+    /// Unlocks a ledger that is behind, as the owner's command does; the mask keys are deleted first.
     ///
-    /// # Errors
-    /// A sentence, where it can't be done.
+    /// # Errors Returns a sentence where this fails.
     pub fn unlock(self, folder: &Path) -> Result<(), String> {
         let settings = self.keeping(folder);
         let forget = |secret: &Secret| Ok(MaskKeys::beside(&settings.secret, secret.clone()).delete_all()?);
@@ -131,7 +130,7 @@ impl Mode {
     }
 }
 
-/// Masked jobs are admitted of [`jobs::OTHERS`], whose certificates lie beside the identity.
+/// Admits masked jobs with [`jobs::OTHERS`], whose certificates are beside the identity.
 fn secrecy(identity: &Path, keeping: &LedgerSettings) -> Result<Secrecy, String> {
     let mut pins = Pins::default();
     for other in jobs::OTHERS {

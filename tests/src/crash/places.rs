@@ -5,24 +5,24 @@ use std::collections::BTreeMap;
 use conclave_privacy::accounting::PrivacyFilter;
 use rusqlite::Connection;
 
-use super::outside::{Id, events, job_events};
+use super::observer::{Id, events, job_events};
 use super::{budget, jobs};
 
-/// A block's number, and how many of its places were taken before.
+/// A block's number, and how many of its places were taken earlier.
 pub(super) type Place = (u64, u64);
 
 /// All blocks of a ledger.
 pub(super) struct Blocks {
     pub(super) places: BTreeMap<Id, Place>,
     pub(super) opened: u64,
-    /// What they cost, units of 2^-48 of mu², and what they take of the reserve, of 2^-60.
+    /// Cost of all blocks, in units of 2^-48 of mu², and their share of the reserve, in units of 2^-60.
     pub(super) units: u64,
     reserve: u64,
 }
 
 impl Blocks {
-    /// Reads them. Each has the terms and the cost of the one job that asks over samples, no more places taken than it has, and is opened once
-    /// those before it are full.
+    /// Reads all blocks and checks them. Each has the terms and the cost of the sampled job's blocks and no more charges than
+    /// places, and is opened only once all earlier blocks are full.
     pub(super) fn read(connection: &Connection) -> Self {
         let (terms, cost) = jobs::block();
         let mut blocks = Self { places: BTreeMap::new(), opened: 0, units: 0, reserve: 0 };
@@ -51,7 +51,7 @@ impl Blocks {
             blocks.places.insert(id, (block, taken.len() as u64));
             assert!(seq > block, "{id:?} was charged before its block");
             taken.push(seq);
-            assert!(taken.len() as u64 <= terms.releases, "the block {block} has more taken than places");
+            assert!(taken.len() as u64 <= terms.releases, "the block {block} has more charges than places");
         }
         for pair in all.windows(2) {
             let full = pair[0].1.len() as u64 == terms.releases && pair[0].1.iter().all(|taken| *taken < pair[1].0);
@@ -60,17 +60,17 @@ impl Blocks {
         blocks
     }
 
-    /// `M` and `D`, all jobs together and for the one that takes places.
+    /// Checks the limits `M` and `D`, for all jobs together and for the sampled job.
     pub(super) fn check_limits(&self, connection: &Connection, committed: u64) {
         let grantable = |reserve: u64| reserve - reserve.div_ceil(1 << 20);
         let most = |budget| PrivacyFilter::new(&budget).expect("a budget").limit_units();
-        assert!(committed <= most(budget()), "{committed} is beyond the budget");
-        assert!(self.reserve <= grantable(reserve(connection)), "{} is beyond the reserve", self.reserve);
-        assert!(self.reserve <= grantable(jobs::reserve()) && self.units <= most(jobs::cap()), "beyond the job's");
+        assert!(committed <= most(budget()), "{committed} exceeds the budget");
+        assert!(self.reserve <= grantable(reserve(connection)), "{} exceeds the reserve", self.reserve);
+        assert!(self.reserve <= grantable(jobs::reserve()) && self.units <= most(jobs::cap()), "the job's limits are exceeded");
     }
 }
 
-/// What a ledger sets aside of delta: what it was made with, and what was added. Units of 2^-60.
+/// Returns a ledger's delta reserve: its initial value and all additions, in units of 2^-60.
 pub(super) fn reserve(connection: &Connection) -> u64 {
     let part = |(kind, _, body): (String, _, serde_json::Value)| match kind.as_str() {
         "init" => body["reserve"].as_u64().unwrap_or(0),

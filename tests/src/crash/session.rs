@@ -1,4 +1,4 @@
-//! A script of messages to the small process, and what becomes of them.
+//! A script of messages to the small process, and its outcome.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -9,26 +9,26 @@ use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1::{self, coordinator_frame::Body, party_frame};
 use prost::Message;
 
-use super::outside::Outside;
+use super::observer::Observer;
 use super::shim::Plan;
 use super::{IDENTITY, Mode, jobs};
 
-/// What the coordinator does next.
+/// A step of the coordinator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Opens a job, or opens it again.
+    /// Opens a job, possibly again.
     Open(usize),
-    /// Asks two chains of a round.
+    /// Queries two chains of a round.
     Ask(usize, u64),
-    /// Asks a round with another content than before.
+    /// Queries a round with different content.
     Altered(usize, u64),
-    /// Asks one chain twice in a message.
+    /// Queries one chain twice in a message.
     Twice(usize, u64),
     /// Closes a job.
     Close(usize),
 }
 
-/// Opening, asking, asking again, altered, out of order, closing and opening again.
+/// Opening, queries, repeated queries, altered ones, rounds out of order, closing and reopening.
 pub const SCRIPT: [Step; 18] = [
     Step::Open(0),
     Step::Ask(0, 0),
@@ -50,8 +50,7 @@ pub const SCRIPT: [Step; 18] = [
     Step::Ask(1, 2),
 ];
 
-/// The same of masked jobs: opening, asking, asking again, altered, out of order, and closing. Beside them a local one, whose answers
-/// may leave before they are synced.
+/// The same for masked jobs, without reopening after a close. A local job beside them may send answers before they are synced.
 pub const MASKED: [Step; 20] = [
     Step::Open(2),
     Step::Ask(2, 0),
@@ -75,8 +74,9 @@ pub const MASKED: [Step; 20] = [
     Step::Ask(0, 2),
 ];
 
-/// The same of a job over samples, two chains a message and three places a block: blocks are opened before, between and within messages, in rounds
-/// that come out of order and are asked again. Beside it a local one, whose answers may leave before they are synced.
+/// The same for a job with subsampled releases, two chains per message and three places per block. Blocks are opened before,
+/// between and within messages, in rounds that arrive out of order and are repeated. A local job beside it may send answers
+/// before they are synced.
 pub const SAMPLES: [Step; 19] = [
     Step::Open(4),
     Step::Ask(4, 0),
@@ -99,25 +99,26 @@ pub const SAMPLES: [Step; 19] = [
     Step::Ask(4, 1),
 ];
 
-/// Where chain `chain` steps from and to in a round: so little that no budget ends in as many rounds as a quick machine has time for.
+/// Returns the current and proposed point of a chain in a round. The steps are too small to exhaust a budget in the rounds that a
+/// fast machine has time for.
 pub fn points(iteration: u64, chain: u32) -> (f64, f64) {
     let size = [1e-5, -2e-5][chain as usize % 2];
     (0.0, size * (1 + iteration % 3) as f64)
 }
 
-/// How a session ended.
+/// Outcome of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The script was done.
+    /// The script has finished.
     Done,
-    /// The process died, or ended itself, before that.
+    /// The process died or exited before that.
     Dead,
-    /// It said that its ledger has failed.
+    /// The party reported a failed ledger.
     Halted,
 }
 
-/// Puts records and identity into a folder that has none.
-pub fn furnish(folder: &Path) {
+/// Adds records and an identity to a folder that has none.
+pub fn populate(folder: &Path) {
     let (rows, identity) = (folder.join("rows.csv"), folder.join(IDENTITY));
     if !rows.exists() {
         std::fs::write(rows, "height\n170\n180\n175\n164\n158\n").expect("records");
@@ -126,7 +127,7 @@ pub fn furnish(folder: &Path) {
     }
 }
 
-/// The process.
+/// The running process.
 pub struct Party {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -134,24 +135,24 @@ pub struct Party {
 }
 
 impl Party {
-    /// Starts it in `folder`; its standard error goes to the file `stderr` there.
+    /// Starts the process in `folder`; its standard error goes to a file beside the folder.
     pub fn start(exe: &str, folder: &Path, mode: Mode, plan: Option<&Plan<'_>>) -> Self {
         Self::run(exe, folder, &[&mode.argument()], plan)
     }
 
-    /// Has its owner unlock its ledger; says whether that went well.
+    /// Unlocks the ledger as its owner would; returns true on success.
     pub fn unlock(exe: &str, folder: &Path, mode: Mode, plan: Option<&Plan<'_>>) -> bool {
         Self::run(exe, folder, &[&mode.argument(), "unlock"], plan).end().success()
     }
 
-    /// Has its owner add to its ledger's reserve; says whether that went well.
+    /// Adds to the ledger's reserve as its owner would; returns true on success.
     pub fn add_reserve(exe: &str, folder: &Path, mode: Mode, plan: Option<&Plan<'_>>) -> bool {
         Self::run(exe, folder, &[&mode.argument(), "reserve"], plan).end().success()
     }
 
     fn run(exe: &str, folder: &Path, arguments: &[&str], plan: Option<&Plan<'_>>) -> Self {
         let mut command = Command::new(exe);
-        furnish(folder);
+        populate(folder);
         if let Some(plan) = plan {
             plan.arm(&mut command, folder);
         }
@@ -162,12 +163,12 @@ impl Party {
         Self { child, stdin, stdout }
     }
 
-    /// Its process id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Reads a frame; `None` once it is dead.
+    /// Reads a frame; `None` once the process is dead.
     pub fn receive(&mut self) -> Option<party_frame::Body> {
         let mut length = [0; 4];
         self.stdout.read_exact(&mut length).ok()?;
@@ -176,14 +177,14 @@ impl Party {
         v1::PartyFrame::decode(frame.as_slice()).expect("a frame").body
     }
 
-    /// Sends a frame; `None` once it is dead.
+    /// Sends a frame; `None` once the process is dead.
     pub fn send(&mut self, body: Body) -> Option<()> {
         let frame = v1::CoordinatorFrame { body: Some(body) }.encode_to_vec();
         let length = u32::try_from(frame.len()).expect("a short frame");
         self.stdin.as_mut()?.write_all(&[&length.to_le_bytes(), frame.as_slice()].concat()).ok()
     }
 
-    /// Ends its input and waits for its end.
+    /// Closes its input and waits for its exit.
     pub fn end(mut self) -> ExitStatus {
         self.stdin = None;
         let mut rest = Vec::new();
@@ -191,51 +192,53 @@ impl Party {
         self.child.wait().expect("its end")
     }
 
-    /// kill -9.
+    /// Kills it with SIGKILL.
     pub fn kill(mut self) {
         self.child.kill().expect("SIGKILL");
         self.child.wait().expect("its end");
     }
 
-    /// The child, to be killed by another thread.
+    /// Returns the child process, for another thread to kill.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
     }
 
-    /// Plays the script from the greeting on.
-    pub fn play(&mut self, script: &[Step], mode: Mode, outside: &mut Outside) -> End {
-        self.try_play(script, mode, outside).unwrap_or(End::Dead)
+    /// Runs the script, greeting included.
+    pub fn run_script(&mut self, script: &[Step], mode: Mode, observer: &mut Observer) -> End {
+        self.try_script(script, mode, observer).unwrap_or(End::Dead)
     }
 
-    fn try_play(&mut self, script: &[Step], mode: Mode, outside: &mut Outside) -> Option<End> {
+    fn try_script(&mut self, script: &[Step], mode: Mode, observer: &mut Observer) -> Option<End> {
         match self.receive()? {
             party_frame::Body::Hello(_) => {}
             other => panic!("{other:?}"),
         }
         for step in script {
-            if !self.step(*step, mode, outside)? {
+            if !self.step(*step, mode, observer)? {
                 return Some(End::Halted);
             }
         }
         Some(End::Done)
     }
 
-    /// One step; false where the party says that its ledger has failed.
-    pub fn step(&mut self, step: Step, mode: Mode, outside: &mut Outside) -> Option<bool> {
+    /// Runs one step; false where the party reports a failed ledger.
+    pub fn step(&mut self, step: Step, mode: Mode, observer: &mut Observer) -> Option<bool> {
         match step {
-            Step::Ask(job, _) | Step::Altered(job, _) | Step::Twice(job, _) | Step::Close(job) if outside.has_closed(job) => {
+            Step::Ask(job, _) | Step::Altered(job, _) | Step::Twice(job, _) | Step::Close(job) if observer.has_closed(job) => {
                 Some(true)
             }
             Step::Open(job) => {
                 self.send(Body::OpenJob(jobs::open_job(job)))?;
                 match self.receive()? {
                     party_frame::Body::JobOpened(opened) => {
-                        assert!(!outside.has_closed(job), "{} has ended, and is opened again", jobs::id(job));
-                        self.enter(job, opened.mask_key, outside)
+                        assert!(!observer.has_closed(job), "{} is opened again after it has ended", jobs::id(job));
+                        self.enter(job, opened.mask_key, observer)
                     }
                     // A masked job that has been closed never opens again.
-                    party_frame::Body::JobPending(pending) if outside.may_be_closed(job) && pending.reason.contains("submit") => {
-                        outside.is_closed(job);
+                    party_frame::Body::JobPending(pending)
+                        if observer.may_be_closed(job) && pending.reason.contains("submit") =>
+                    {
+                        observer.record_closed(job);
                         Some(true)
                     }
                     party_frame::Body::JobPending(pending) if pending.reason.contains("the ledger has failed") => Some(false),
@@ -243,44 +246,49 @@ impl Party {
                 }
             }
             Step::Close(job) => {
-                outside.closes(job);
+                observer.record_close_request(job);
                 self.send(Body::CloseJob(v1::CloseJob { job: jobs::id(job).into(), reason: "done".into(), waits: false }))?;
                 Some(true)
             }
-            Step::Ask(job, iteration) => self.ask(job, iteration, mode, outside),
+            Step::Ask(job, iteration) => self.ask(job, iteration, mode, observer),
             Step::Altered(job, iteration) => {
                 let mut query = query(job, iteration, 0);
                 query.proposals[1].to[0] *= 1.5;
-                let refused = [AnswerStatus::Conflict, AnswerStatus::Attempt];
-                self.refused(query, if outside.knows(job, iteration) { &refused } else { &refused[..0] })
+                let expect_refusal = [AnswerStatus::Conflict, AnswerStatus::Attempt];
+                self.expect_refusal(
+                    query,
+                    if observer.has_answer(job, iteration) { &expect_refusal } else { &expect_refusal[..0] },
+                )
             }
             Step::Twice(job, iteration) => {
                 let mut query = query(job, iteration, 0);
                 query.proposals[1].chain = 0;
-                self.refused(query, &[AnswerStatus::Conflict, AnswerStatus::Invalid])
+                self.expect_refusal(query, &[AnswerStatus::Conflict, AnswerStatus::Invalid])
             }
         }
     }
 
-    /// Enters the roster of a job that was opened, if its answers leave masked: the party shows the same key at every opening, and confirms by
+    /// Enters the roster of an opened job, if it is masked. At every opening the party announces the same key and confirms with
     /// the same masks.
-    fn enter(&mut self, job: usize, key: Option<v1::MaskKey>, outside: &mut Outside) -> Option<bool> {
+    fn enter(&mut self, job: usize, key: Option<v1::MaskKey>, observer: &mut Observer) -> Option<bool> {
         assert_eq!(key.is_some(), jobs::is_masked(job), "a key for {}", jobs::id(job));
         let Some(key) = key else { return Some(true) };
-        outside.sees_key(job, &key.public);
+        observer.record_key(job, &key.public);
         for piece in jobs::roster(job, key) {
             self.send(Body::Roster(piece))?;
         }
         match self.receive()? {
-            party_frame::Body::RosterAccepted(accepted) => outside.sees_roster(job, (accepted.digest, accepted.confirm)),
-            party_frame::Body::JobRefused(refused) if refused.reason.contains("the ledger has failed") => return Some(false),
+            party_frame::Body::RosterAccepted(accepted) => observer.record_roster(job, (accepted.digest, accepted.confirm)),
+            party_frame::Body::JobRefused(expect_refusal) if expect_refusal.reason.contains("the ledger has failed") => {
+                return Some(false);
+            }
             other => panic!("{other:?}"),
         }
         Some(true)
     }
 
-    /// Opens a job, and says whether it is put off until the owner has done something, for a reason with this word in it.
-    pub fn waits_for_its_owner(&mut self, job: usize, word: &str) -> bool {
+    /// Opens a job; returns true if the party defers it to its owner for a reason that contains `word`.
+    pub fn defers_to_its_owner(&mut self, job: usize, word: &str) -> bool {
         let mut said = self.send(Body::OpenJob(jobs::open_job(job))).and_then(|()| self.receive());
         if let Some(party_frame::Body::Hello(_)) = said {
             said = self.receive();
@@ -288,13 +296,13 @@ impl Party {
         matches!(said, Some(party_frame::Body::JobPending(pending)) if pending.reason.contains(word))
     }
 
-    /// Asks a round, and says whether it was refused; `None` once the party is dead.
+    /// Queries a round; returns true if the query was refused, and `None` once the party is dead.
     pub fn refuses(&mut self, job: usize, iteration: u64) -> Option<bool> {
         Some(self.answer(query(job, iteration, 0))?.0 != AnswerStatus::Released)
     }
 
-    /// Sends a query that must be refused so.
-    fn refused(&mut self, query: v1::Query, allowed: &[AnswerStatus]) -> Option<bool> {
+    /// Sends a query that must be refused with one of the allowed statuses.
+    fn expect_refusal(&mut self, query: v1::Query, allowed: &[AnswerStatus]) -> Option<bool> {
         if allowed.is_empty() {
             return Some(true);
         }
@@ -307,15 +315,15 @@ impl Party {
         }
     }
 
-    /// Asks a round until it is answered, and lets the observer hear it.
-    fn ask(&mut self, job: usize, iteration: u64, mode: Mode, outside: &mut Outside) -> Option<bool> {
+    /// Queries a round until it is answered, and passes the answer to the observer.
+    fn ask(&mut self, job: usize, iteration: u64, mode: Mode, observer: &mut Observer) -> Option<bool> {
         let mut attempt = 0;
         loop {
-            outside.asks(job, iteration);
+            observer.record_query(job, iteration);
             let (status, answer) = self.answer(query(job, iteration, attempt))?;
             match status {
                 AnswerStatus::Released => {
-                    outside.hears_all(job, &answer, attempt, mode);
+                    observer.record_answer(job, &answer, attempt, mode);
                     return Some(true);
                 }
                 AnswerStatus::Halted => return Some(false),
@@ -337,7 +345,7 @@ impl Party {
     }
 }
 
-/// Two chains of a round.
+/// Builds a query for two chains of a round.
 pub fn query(job: usize, iteration: u64, attempt: u32) -> v1::Query {
     let noise_scale = NoiseScale::from_sd(1.0).expect("a scale").units();
     let kind = if job == jobs::SAMPLED { QueryKind::SampledRatio } else { QueryKind::Ratio }.code();

@@ -1,4 +1,4 @@
-//! The preloaded shim: built from its source at first use, told what to do by the environment.
+//! The preloaded shim: compiled from its source at first use, controlled by environment variables.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,16 +6,16 @@ use std::sync::OnceLock;
 
 const SOURCE: &str = include_str!("../shim/faults.c");
 
-/// What happens at the chosen call. See the shim's own text.
+/// Fault injected at the chosen call; see the shim's source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
-    /// Nothing: the log alone.
+pub enum Fault {
+    /// No fault: calls are only logged.
     Watch,
     /// SIGKILL before the call.
     Kill,
-    /// SIGKILL after it, or in the middle of a write.
+    /// SIGKILL after the call, or in the middle of a write.
     Torn,
-    /// It fails once.
+    /// The call fails once.
     Eio,
     /// The disk is full from here on.
     Full,
@@ -23,27 +23,27 @@ pub enum Deed {
     Short,
 }
 
-/// A deed at a call.
+/// A fault at a call.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan<'a> {
-    /// What.
-    pub deed: Deed,
-    /// At which call, from 0.
+    /// The fault to inject.
+    pub fault: Fault,
+    /// Index of the call, from 0.
     pub at: usize,
-    /// Where the calls are written down.
+    /// File in which the calls are logged.
     pub log: Option<&'a Path>,
 }
 
 impl Plan<'_> {
-    /// Puts the shim under a process that works in `folder`, which is canonical.
+    /// Preloads the shim into a process that works in `folder`, a canonical path.
     pub fn arm(&self, command: &mut Command, folder: &Path) {
-        let word = match self.deed {
-            Deed::Watch => "watch",
-            Deed::Kill => "kill",
-            Deed::Torn => "torn",
-            Deed::Eio => "eio",
-            Deed::Full => "enospc",
-            Deed::Short => "short",
+        let word = match self.fault {
+            Fault::Watch => "watch",
+            Fault::Kill => "kill",
+            Fault::Torn => "torn",
+            Fault::Eio => "eio",
+            Fault::Full => "enospc",
+            Fault::Short => "short",
         };
         command.env("LD_PRELOAD", library()).env("SHIM_FOLDER", folder).env("SHIM_DO", word).env("SHIM_AT", self.at.to_string());
         if let Some(log) = self.log {
@@ -52,7 +52,7 @@ impl Plan<'_> {
     }
 }
 
-/// The shared library. A C compiler is there: SQLite was built with it.
+/// Builds the shared library. A C compiler is present, since SQLite was built with it.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {

@@ -11,32 +11,32 @@ use super::gate::{self, Gate};
 use super::names::{Scopes, resolve};
 use super::tree::{FileId, ModuleId, Workspace, bare, leaves};
 
-/// Modules that stand in for the world in tests, by name: never production's, whatever compiles them.
+/// Names of modules that replace parts of the environment in tests: never production code, whatever compiles them.
 const HOOKS: [&str; 3] = ["simulated", "held", "testing"];
 
-/// Keys of serde's attributes whose text is a path.
+/// Keys of serde's attributes whose value is a path as text.
 const SERDE_PATHS: [&str; 9] =
     ["default", "deserialize_with", "from", "into", "remote", "serialize_with", "skip_serializing_if", "try_from", "with"];
 
-/// Attributes whose words are no paths.
+/// Attributes whose words are not paths.
 const PLAIN: [&str; 6] = ["allow", "cfg", "cfg_attr", "expect", "inline", "must_use"];
 
-/// The fault of an item that tests don't compile.
+/// The fault of an item that tests do not compile.
 const OTHER: &str = "tests compile something else in place of this item";
 
-/// From one file to another: the items that are imported, each with the line of its first mention.
+/// Imports between files: the imported items, each with the line of its first mention.
 pub(super) type Arrows = BTreeMap<(FileId, FileId), BTreeMap<String, usize>>;
 
-/// What the sources hold.
+/// The result of reading all sources.
 #[derive(Default)]
 pub(super) struct Read {
     /// The imports of production code, over all crates.
     pub(super) arrows: Arrows,
-    /// Test code in production code, in words.
+    /// Descriptions of test code in production code.
     pub(super) faults: Vec<String>,
 }
 
-/// Reads every module that builds for use compile.
+/// Reads every module that a production build compiles.
 pub(super) fn collect(workspace: &Workspace) -> Read {
     let mut read = Read::default();
     for (id, module) in workspace.modules.iter().enumerate() {
@@ -51,7 +51,7 @@ pub(super) fn collect(workspace: &Workspace) -> Read {
     read
 }
 
-/// Whether a module is test code: compiled for tests alone, or a stand-in by its name or an ancestor's.
+/// Returns true for a module of test code: compiled for tests only, or a test hook by its own or an ancestor's name.
 fn is_hook(workspace: &Workspace, id: ModuleId) -> bool {
     let module = &workspace.modules[id];
     let path = workspace.path(module.file);
@@ -87,7 +87,7 @@ impl Visitor<'_> {
         self.read.faults.push(format!("test code in production code: {path}:{}: {what}", span.start().line));
     }
 
-    /// Enters what `path` names: an arrow, and a fault where it leads into a test's stand-in.
+    /// Records the target of `path`: an import, and a fault where the target is a test hook.
     fn mention(&mut self, path: &[String], span: proc_macro2::Span, is_export: bool) {
         let from = self.workspace.modules[self.module].file;
         let gated = self.gate == Gate::Tests;
@@ -106,7 +106,7 @@ impl Visitor<'_> {
         }
     }
 
-    /// Enters the paths within a macro's tokens or an attribute's.
+    /// Records the paths within the tokens of a macro or an attribute.
     fn tokens(&mut self, tokens: TokenStream) {
         let mut path = Vec::new();
         let (mut colons, mut after_dot) = (0, false);
@@ -143,7 +143,7 @@ impl Visitor<'_> {
         }
     }
 
-    /// Enters the paths that serde's attributes hold as text.
+    /// Records the paths that serde's attributes hold as text.
     fn serde(&mut self, tokens: TokenStream) {
         let mut key = String::new();
         for token in tokens {
@@ -163,7 +163,7 @@ impl Visitor<'_> {
 }
 
 impl<'ast> Visit<'ast> for Visitor<'_> {
-    /// A method is an item: it may be there for tests alone, as a whole.
+    /// Treats a method as an item, which may be compiled for tests only as a whole.
     fn visit_impl_item(&mut self, item: &'ast ImplItem) {
         let mut item = item.clone();
         let attributes = match &mut item {
@@ -184,7 +184,7 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
     fn visit_attribute(&mut self, attribute: &'ast Attribute) {
         if gate::predicate(attribute).is_some_and(|p| gate::mentions_tests(&p)) {
             if self.gate != Gate::Tests {
-                self.fault(attribute.span(), "tests switch a part of this item: only whole items may be for tests");
+                self.fault(attribute.span(), "a part of this item depends on tests: only whole items may be for tests");
             }
             return;
         }
@@ -227,7 +227,7 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
 
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
         if call.path.is_ident("cfg") && call.parse_body().is_ok_and(|p: Meta| gate::mentions_tests(&p)) {
-            self.fault(call.span(), "tests take another way through this function");
+            self.fault(call.span(), "this function takes another branch in tests");
         }
         self.visit_path(&call.path);
         self.tokens(call.tokens.clone());

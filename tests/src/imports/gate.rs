@@ -1,25 +1,25 @@
-//! Reads `cfg` predicates: whether an item is compiled in a build for use, and whether tests compile something else.
+//! Evaluates `cfg` predicates: whether production builds compile an item, and whether tests replace it.
 
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, Lit, Meta, Token};
 
-/// The feature that opens a crate to tests.
+/// The feature that exposes test hooks of a crate.
 const TEST_FEATURE: &str = "test-util";
 
-/// Who compiles an item.
+/// The builds that compile an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Gate {
-    /// Builds for use and tests alike.
+    /// Production builds and tests alike.
     #[default]
     Always,
-    /// Tests alone.
+    /// Tests only.
     Tests,
-    /// Builds for use and not tests: what is tested is not what is used.
+    /// Production builds but not tests: the tested code is not the production code.
     NotTests,
 }
 
 impl Gate {
-    /// The gate that attributes set.
+    /// Returns the gate set by attributes.
     pub(super) fn of(attributes: &[Attribute]) -> Self {
         let gates = attributes.iter().filter_map(predicate).map(|p| Self::judge(&p)).collect::<Vec<_>>();
         let first = |gate| gates.contains(&gate).then_some(gate);
@@ -35,20 +35,20 @@ impl Gate {
         }
     }
 
-    /// The gate of an item within one of gate `outer`.
+    /// Returns the gate of an item inside another one with gate `outer`.
     pub(super) fn within(self, outer: Self) -> Self {
         if self == Self::Always { outer } else { self }
     }
 }
 
-/// The gate that attributes set, which are taken out of them.
+/// Returns the gate set by attributes and removes these attributes.
 pub(super) fn take_gate(attributes: &mut Vec<Attribute>) -> Gate {
     let gate = Gate::of(attributes);
     attributes.retain(|a| predicate(a).is_none());
     gate
 }
 
-/// The predicate of `#[cfg(…)]`; of `#[cfg_attr(…)]` too where it switches more than lints.
+/// Returns the predicate of `#[cfg(…)]`, and of `#[cfg_attr(…)]` where it switches more than lints.
 pub(super) fn predicate(attribute: &Attribute) -> Option<Meta> {
     let path = attribute.path();
     let parts = || attribute.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated).ok();
@@ -64,7 +64,7 @@ pub(super) fn predicate(attribute: &Attribute) -> Option<Meta> {
     }
 }
 
-/// Whether a predicate speaks of tests anywhere.
+/// Returns true if a predicate mentions tests anywhere.
 pub(super) fn mentions_tests(predicate: &Meta) -> bool {
     match predicate {
         Meta::Path(path) => path.is_ident("test"),
@@ -81,7 +81,7 @@ fn is_test_feature(predicate: &Meta) -> bool {
     matches!(&value.lit, Lit::Str(name) if pair.path.is_ident("feature") && name.value() == TEST_FEATURE)
 }
 
-/// What a predicate comes to where tests are compiled or not; `None` where that depends on other switches.
+/// Evaluates a predicate with or without tests; `None` where the value depends on other switches.
 fn holds(predicate: &Meta, tests: bool) -> Option<bool> {
     match predicate {
         Meta::Path(path) => path.is_ident("test").then_some(tests),

@@ -1,4 +1,4 @@
-//! Holds the layers that imports must respect, of crates and of a crate's folders, and finds what points up.
+//! Defines the layers of crates and of a crate's folders, and finds imports that violate them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,27 +6,27 @@ use super::arrows::Arrows;
 use super::loops::components;
 use super::tree::{FileId, Workspace};
 
-/// The order of a workspace.
+/// The layers of a workspace.
 pub struct Layers<'a> {
-    /// Packages that are no part of the product.
+    /// Packages that are not part of the product.
     pub left_out: &'a [&'a str],
-    /// Every package with the packages that it may depend on.
+    /// Every package with its permitted dependencies.
     pub crates: &'a [(&'a str, &'a [&'a str])],
     /// The order of folders within packages.
     pub folders: &'a [Folders<'a>],
 }
 
-/// The order of one package's folders: each floor may import the floors after it. Folders of one floor may import one
-/// another as long as they make no loop.
+/// The order of one package's folders: each floor may import the floors after it. Folders of one floor may import one another
+/// unless that makes a loop.
 pub struct Folders<'a> {
     /// The package.
     pub package: &'a str,
-    /// Its floors, the highest first; each names folders, and files that lie beside them.
+    /// Its floors, the highest first; each names folders, and files beside them.
     pub floors: &'a [&'a [&'a str]],
 }
 
-/// The order of this workspace.
-pub const HOUSE: Layers<'static> = Layers {
+/// The layers of this workspace.
+pub const WORKSPACE: Layers<'static> = Layers {
     left_out: &["conclave-tests"],
     crates: &[
         ("conclave-privacy", &[]),
@@ -102,7 +102,7 @@ pub const HOUSE: Layers<'static> = Layers {
     ],
 };
 
-/// Every import that points up, and every folder and crate that has no place yet.
+/// Returns every import into a higher layer, and every folder and crate without a place.
 pub(super) fn findings(workspace: &Workspace, arrows: &Arrows, layers: &Layers) -> Vec<String> {
     let mut found = crates(workspace, arrows, layers);
     for folders in layers.folders {

@@ -6,20 +6,20 @@ use std::fmt::Write;
 use super::arrows::Arrows;
 use super::tree::{FileId, Workspace};
 
-/// As many names of one arrow are printed.
+/// Maximum number of items printed for one arrow.
 const NAMES: usize = 4;
 
-/// Each loop in words: its files, a shortest way round, and the arrows between them with what they import.
+/// Describes each loop: its files, a shortest cycle, and the arrows between its files with the imported items.
 pub(super) fn findings(workspace: &Workspace, arrows: &Arrows) -> Vec<String> {
     let mut graph = BTreeMap::<FileId, BTreeSet<FileId>>::new();
     for (from, to) in arrows.keys() {
         graph.entry(*from).or_default().insert(*to);
         graph.entry(*to).or_default();
     }
-    components(&graph).iter().filter(|c| c.len() > 1).map(|c| in_words(workspace, arrows, &graph, c)).collect()
+    components(&graph).iter().filter(|c| c.len() > 1).map(|c| describe(workspace, arrows, &graph, c)).collect()
 }
 
-fn in_words(
+fn describe(
     workspace: &Workspace,
     arrows: &Arrows,
     graph: &BTreeMap<FileId, BTreeSet<FileId>>,
@@ -30,8 +30,8 @@ fn in_words(
     for file in files {
         let _ = write!(text, "\n  {}", workspace.path(*file));
     }
-    let way = shortest_loop(graph, files).iter().map(|f| workspace.path(*f)).collect::<Vec<_>>().join(" -> ");
-    let _ = write!(text, "\n  shortest way round: {way}\n  arrows:");
+    let cycle = shortest_loop(graph, files).iter().map(|f| workspace.path(*f)).collect::<Vec<_>>().join(" -> ");
+    let _ = write!(text, "\n  shortest cycle: {cycle}\n  arrows:");
     for ((from, to), names) in arrows.iter().filter(|((from, to), _)| files.contains(from) && files.contains(to)) {
         let shown = names.iter().take(NAMES).map(|(name, line)| format!("{name} (line {line})")).collect::<Vec<_>>();
         let more = names.len().saturating_sub(NAMES);
@@ -41,7 +41,7 @@ fn in_words(
     text
 }
 
-/// The strongly connected components of a graph, by reachability: a house has few hundred files.
+/// Returns the strongly connected components of a graph, by reachability; a few hundred files make this cheap.
 pub(super) fn components<N: Ord + Copy>(graph: &BTreeMap<N, BTreeSet<N>>) -> Vec<BTreeSet<N>> {
     let reach = graph.keys().map(|n| (*n, reached(graph, *n))).collect::<BTreeMap<_, _>>();
     let mut found = Vec::<BTreeSet<N>>::new();
@@ -56,7 +56,7 @@ pub(super) fn components<N: Ord + Copy>(graph: &BTreeMap<N, BTreeSet<N>>) -> Vec
     found
 }
 
-/// All nodes that arrows lead to from `start`.
+/// Returns all nodes that can be reached from `start`.
 fn reached<N: Ord + Copy>(graph: &BTreeMap<N, BTreeSet<N>>, start: N) -> BTreeSet<N> {
     let mut found = BTreeSet::new();
     let mut left = vec![start];
@@ -70,7 +70,7 @@ fn reached<N: Ord + Copy>(graph: &BTreeMap<N, BTreeSet<N>>, start: N) -> BTreeSe
     found
 }
 
-/// A shortest loop among the files of a component, its first file again at its end.
+/// Returns a shortest loop among the files of a component, with its first file repeated at the end.
 fn shortest_loop(graph: &BTreeMap<FileId, BTreeSet<FileId>>, files: &BTreeSet<FileId>) -> Vec<FileId> {
     let loops = files.iter().filter_map(|start| loop_through(graph, *start));
     loops.min_by_key(Vec::len).unwrap_or_default()
@@ -82,17 +82,17 @@ fn loop_through(graph: &BTreeMap<FileId, BTreeSet<FileId>>, start: FileId) -> Op
     while let Some(node) = left.pop_front() {
         for next in graph.get(&node).into_iter().flatten() {
             if *next == start {
-                let mut way = vec![start, node];
+                let mut cycle = vec![start, node];
                 let mut at = node;
                 while at != start {
                     at = before[&at];
-                    way.push(at);
+                    cycle.push(at);
                 }
-                way.reverse();
+                cycle.reverse();
                 if node == start {
                     return None;
                 }
-                return Some(way);
+                return Some(cycle);
             }
             if !before.contains_key(next) {
                 before.insert(*next, node);

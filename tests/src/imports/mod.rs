@@ -1,9 +1,9 @@
-//! Reads a workspace's sources and reports imports that break its order: loops between the files of a crate, imports
-//! that point up the layers, test code within production code.
+//! Reads a workspace's sources and reports imports that violate its order: loops between the files of a crate, imports into a
+//! higher layer, and test code within production code.
 //!
-//! An import is every mention of an item that another file defines: `use` trees, inline paths, paths in attributes and
-//! macro calls, with re-exports followed to the defining file. A `mod` declaration is none. What only tests compile
-//! (`#[cfg(test)]`, the feature `test-util`, `tests/`, `benches/`, `examples/`) counts for none of a crate's loops or layers.
+//! Every mention of an item that another file defines is an import: `use` trees, inline paths, and paths in attributes and macro
+//! calls; re-exports are followed to the defining file. A `mod` declaration is not an import. Code compiled only by tests
+//! (`#[cfg(test)]`, the feature `test-util`, `tests/`, `benches/`, `examples/`) is ignored in loops and layers.
 
 mod arrows;
 mod gate;
@@ -14,12 +14,11 @@ mod tree;
 
 use std::path::Path;
 
-pub use layers::{Folders, HOUSE, Layers};
+pub use layers::{Folders, Layers, WORKSPACE};
 
-/// Every finding about the workspace at `root`, in words: empty when its order holds.
+/// Returns a description of every finding about the workspace at `root`; empty when its order holds.
 ///
-/// # Errors
-/// A file that can't be read or parsed, by its path.
+/// # Errors Names a file that cannot be read or parsed.
 pub fn check(root: &Path, layers: &Layers) -> Result<Vec<String>, String> {
     let workspace = tree::Workspace::load(root, layers.left_out)?;
     let read = arrows::collect(&workspace);

@@ -1,12 +1,12 @@
-//! Resolves a path from a module to the files that define what it names, through imports and re-exports.
+//! Resolves a path from a module to the files that define its target, through imports and re-exports.
 
 use super::tree::{FileId, ModuleId, Name, Workspace};
 
-/// What a path names.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     Module(ModuleId),
-    /// An item by its name in its module: a type (paths go on to its variants and functions) or a value.
+    /// An item by its name in its module: a value, or a type, whose paths may continue to its variants and functions.
     Item {
         module: ModuleId,
         name: String,
@@ -15,14 +15,14 @@ pub(super) enum Target {
 }
 
 impl Target {
-    /// The module that is named, or that defines what is named.
+    /// Returns the target module, or the module that defines the target.
     pub(super) fn module(&self) -> ModuleId {
         match self {
             Self::Module(module) | Self::Item { module, .. } => *module,
         }
     }
 
-    /// The file that defines the item, and the item's name; none for a module, whose mention imports nothing yet.
+    /// Returns the file that defines the item and the item's name; `None` for a module, whose mention alone imports nothing.
     pub(super) fn item(&self, workspace: &Workspace) -> Option<(FileId, &str)> {
         match self {
             Self::Module(_) => None,
@@ -34,15 +34,15 @@ impl Target {
 /// The imports of a function's body, inner blocks last: each block's names and globs.
 pub(super) type Scopes = Vec<(Vec<(String, Vec<String>)>, Vec<Vec<String>>)>;
 
-/// A resolution under way: the imports that it stands in, so that a circle of re-exports ends it.
+/// A resolution in progress with the imports that it is following, so that a cycle of re-exports ends it.
 struct Resolver<'a> {
     workspace: &'a Workspace,
-    under_way: Vec<(ModuleId, Vec<String>)>,
+    following: Vec<(ModuleId, Vec<String>)>,
 }
 
-/// All that `path` may name where module `from`, with `scopes` of a function's body, mentions it.
+/// Returns all possible targets of `path` where module `from`, with the `scopes` of a function's body, mentions it.
 pub(super) fn resolve(workspace: &Workspace, from: ModuleId, scopes: &Scopes, path: &[String]) -> Vec<Target> {
-    let mut resolver = Resolver { workspace, under_way: Vec::new() };
+    let mut resolver = Resolver { workspace, following: Vec::new() };
     let Some(first) = path.first() else { return Vec::new() };
     for (names, globs) in scopes.iter().rev() {
         if let Some((_, import)) = names.iter().find(|(name, _)| name == first) {
@@ -60,10 +60,10 @@ pub(super) fn resolve(workspace: &Workspace, from: ModuleId, scopes: &Scopes, pa
 impl Resolver<'_> {
     fn path(&mut self, from: ModuleId, path: &[String]) -> Vec<Target> {
         let here = (from, path.to_vec());
-        if path.is_empty() || self.under_way.contains(&here) {
+        if path.is_empty() || self.following.contains(&here) {
             return Vec::new();
         }
-        self.under_way.push(here);
+        self.following.push(here);
         let workspace = self.workspace;
         let module = &workspace.modules[from];
         let start = match path[0].as_str() {
@@ -77,7 +77,7 @@ impl Resolver<'_> {
             }
         };
         let found = self.rest(start, &path[1..]);
-        self.under_way.pop();
+        self.following.pop();
         found
     }
 
@@ -99,7 +99,7 @@ impl Resolver<'_> {
         targets
     }
 
-    /// What `name` means in a module: its own names first, then those of its globs.
+    /// Returns the targets of `name` in a module: its own names first, then those of its globs.
     fn lookup(&mut self, id: ModuleId, name: &str) -> Vec<Target> {
         let workspace = self.workspace;
         let module = &workspace.modules[id];
@@ -121,20 +121,20 @@ impl Resolver<'_> {
 
     fn through_glob(&mut self, from: ModuleId, glob: &[String], name: &str) -> Vec<Target> {
         let key = (from, glob.iter().cloned().chain(["*".to_owned(), name.to_owned()]).collect::<Vec<_>>());
-        if self.under_way.contains(&key) {
+        if self.following.contains(&key) {
             return Vec::new();
         }
-        self.under_way.push(key);
+        self.following.push(key);
         let mut found = Vec::new();
         for target in self.path(from, glob) {
             match target {
                 Target::Module(module) => found.extend(self.lookup(module, name)),
-                // A glob over an enum: its variants begin with a capital, as nothing else that it could bring.
+                // A glob over an enum brings only variants, which begin with a capital.
                 Target::Item { is_type: true, .. } if name.starts_with(char::is_uppercase) => found.push(target),
                 Target::Item { .. } => {}
             }
         }
-        self.under_way.pop();
+        self.following.pop();
         found
     }
 }

@@ -1,4 +1,4 @@
-//! Loads a workspace: its crates, their modules from the roots down, and the names that every module holds.
+//! Loads a workspace: its crates, their modules from the roots down, and the names in every module.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,42 +7,42 @@ use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta, UseTree};
 
 use super::gate::{Gate, take_gate};
 
-/// A file's place in [`Workspace::files`].
+/// An index into [`Workspace::files`].
 pub(super) type FileId = usize;
-/// A module's place in [`Workspace::modules`].
+/// An index into [`Workspace::modules`].
 pub(super) type ModuleId = usize;
 
-/// The crates of a workspace, but for those left out.
+/// The crates of a workspace, except those left out.
 pub(super) struct Workspace {
     pub(super) root: PathBuf,
     pub(super) crates: Vec<Crate>,
     pub(super) modules: Vec<Module>,
-    /// Every source file: its path from the root, and its crate's place in [`Self::crates`].
+    /// Every source file: its path from the root, and its crate's index in [`Self::crates`].
     pub(super) files: Vec<(String, usize)>,
 }
 
-/// One crate: a library, or a binary that stands for itself where its package has no library.
+/// One crate: a library with its package's binaries, or the binaries of a package without a library.
 pub(super) struct Crate {
     /// The package's name.
     pub(super) package: String,
-    /// The package's folder from the root.
+    /// The package's folder, relative to the root.
     pub(super) folder: String,
-    /// The workspace's packages that the manifest's `[dependencies]` name.
+    /// The workspace's packages among the manifest's `[dependencies]`.
     pub(super) dependencies: Vec<String>,
-    /// The library's root module, and those of binaries.
+    /// The root modules of the library and of the binaries.
     pub(super) roots: Vec<ModuleId>,
 }
 
-/// One module, of a file of its own or inline.
+/// One module, in a file of its own or inline.
 pub(super) struct Module {
     pub(super) file: FileId,
     pub(super) parent: Option<ModuleId>,
     pub(super) root: ModuleId,
-    /// Who compiles it, the modules around it told.
+    /// The builds that compile it, enclosing modules considered.
     pub(super) gate: Gate,
     pub(super) names: HashMap<String, Vec<Name>>,
     pub(super) globs: Vec<Vec<String>>,
-    /// What it holds beside modules, each item with its gate.
+    /// Its items other than modules, each with its own gate.
     pub(super) items: Vec<(Gate, Item)>,
 }
 
@@ -50,17 +50,17 @@ pub(super) struct Module {
 #[derive(Clone, Debug)]
 pub(super) enum Name {
     Module(ModuleId),
-    /// A type or trait: a path may go on below it.
+    /// A type or trait; a path may continue below it.
     Type,
     /// A function, constant or macro.
     Value,
-    /// A `use` of the path.
+    /// A `use` of this path.
     Import(Vec<String>),
 }
 
 /// One leaf of a `use` tree.
 pub(super) struct Leaf {
-    /// The name that it brings; none for a glob.
+    /// The imported name; `None` for a glob.
     pub(super) name: Option<String>,
     pub(super) path: Vec<String>,
 }
@@ -68,8 +68,7 @@ pub(super) struct Leaf {
 impl Workspace {
     /// Loads the workspace of `root/Cargo.toml`, without the packages `left_out`.
     ///
-    /// # Errors
-    /// A manifest or source file that can't be read, by its path.
+    /// # Errors Names a manifest or source file that cannot be read.
     pub(super) fn load(root: &Path, left_out: &[&str]) -> Result<Self, String> {
         let manifest = manifest(&root.join("Cargo.toml"))?;
         let members = manifest.get("workspace").and_then(|w| w.get("members")).and_then(toml::Value::as_array);
@@ -85,18 +84,18 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// The library that other crates name `name`.
+    /// Returns the library that other crates import as `name`.
     pub(super) fn library(&self, name: &str) -> Option<ModuleId> {
         let found = self.crates.iter().find(|c| c.package.replace('-', "_") == name)?;
         found.roots.first().copied()
     }
 
-    /// A file's path from the root.
+    /// Returns a file's path from the root.
     pub(super) fn path(&self, file: FileId) -> &str {
         &self.files[file].0
     }
 
-    /// A file's crate.
+    /// Returns a file's crate.
     pub(super) fn crate_of(&self, file: FileId) -> &Crate {
         &self.crates[self.files[file].1]
     }
@@ -164,7 +163,7 @@ impl Workspace {
                 };
                 self.modules[id].names.entry(name).or_default().push(Name::Module(child));
             } else {
-                self.hold(id, &item);
+                self.record(id, &item);
                 self.modules[id].items.push((own, item));
             }
         }
@@ -176,8 +175,8 @@ impl Workspace {
         places.iter().find(|p| self.root.join(p).is_file()).cloned().ok_or_else(|| format!("{} is missing", places[0]))
     }
 
-    /// Enters the names that an item gives its module.
-    fn hold(&mut self, id: ModuleId, item: &Item) {
+    /// Records the names that an item adds to its module.
+    fn record(&mut self, id: ModuleId, item: &Item) {
         let (ident, name) = match item {
             Item::Struct(i) => (&i.ident, Name::Type),
             Item::Enum(i) => (&i.ident, Name::Type),
@@ -192,13 +191,13 @@ impl Workspace {
                 Some(ident) => (ident, Name::Value),
                 None => return,
             },
-            Item::Use(i) => return leaves(&i.tree).into_iter().for_each(|leaf| self.hold_leaf(id, leaf)),
+            Item::Use(i) => return leaves(&i.tree).into_iter().for_each(|leaf| self.record_leaf(id, leaf)),
             _ => return,
         };
         self.modules[id].names.entry(bare(ident)).or_default().push(name);
     }
 
-    fn hold_leaf(&mut self, id: ModuleId, leaf: Leaf) {
+    fn record_leaf(&mut self, id: ModuleId, leaf: Leaf) {
         match leaf.name {
             Some(name) => self.modules[id].names.entry(name).or_default().push(Name::Import(leaf.path)),
             None => self.modules[id].globs.push(leaf.path),
@@ -206,13 +205,13 @@ impl Workspace {
     }
 }
 
-/// An identifier's name without `r#`.
+/// Returns an identifier's name without `r#`.
 pub(super) fn bare(ident: &syn::Ident) -> String {
     let name = ident.to_string();
     name.strip_prefix("r#").map(str::to_owned).unwrap_or(name)
 }
 
-/// The leaves of a `use` tree.
+/// Returns the leaves of a `use` tree.
 pub(super) fn leaves(tree: &UseTree) -> Vec<Leaf> {
     fn walk(tree: &UseTree, before: &[String], found: &mut Vec<Leaf>) {
         let joined = |name: String| before.iter().cloned().chain([name]).collect::<Vec<_>>();
@@ -240,7 +239,7 @@ fn manifest(path: &Path) -> Result<toml::Table, String> {
     text.parse().map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// The file that a module's `#[path]` names, relative to the folder of the file that declares it.
+/// Returns the file named by a module's `#[path]`, relative to the folder of the declaring file.
 fn path_of(attributes: &[Attribute]) -> Option<String> {
     attributes.iter().find_map(|attribute| match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
@@ -251,7 +250,7 @@ fn path_of(attributes: &[Attribute]) -> Option<String> {
     })
 }
 
-/// An item's attributes.
+/// Returns an item's attributes.
 fn attributes(item: &mut Item) -> Option<&mut Vec<Attribute>> {
     Some(match item {
         Item::Const(i) => &mut i.attrs,

@@ -1,15 +1,15 @@
-/* Preloaded into a process under test: counts the calls that change files in SHIM_FOLDER and the writes to standard output,
- * in the order in which they are made, writes them to SHIM_LOG, and at call number SHIM_AT does what SHIM_DO says:
+/* Preloaded into a process under test. Counts the calls that change files in SHIM_FOLDER and the writes to standard output, in
+ * order, and logs them to SHIM_LOG. At call number SHIM_AT it injects the fault named by SHIM_DO:
  *
  *   kill    SIGKILL before the call
- *   torn    SIGKILL after it; of a write only the first half is done
- *   eio     the call fails with EIO, once: another try would seem to succeed
- *   enospc  the call fails with ENOSPC, and so does every write and every new file after it
- *   short   a write is cut to its first half, and all that follow fail with ENOSPC
+ *   torn    SIGKILL after the call; a write is cut to its first half
+ *   eio     the call fails with EIO, once: a retry would seem to succeed
+ *   enospc  the call fails with ENOSPC, and so do all later writes and new files
+ *   short   a write is cut to its first half, and all later writes fail with ENOSPC
  *
- * The log: a line "kind inode offset length mark name", then for writes and output that many bytes, then a line feed.
- * Kinds: c new file, d new folder, w write, t truncation to offset, s sync, r renaming (two names), u removal, o output. Mark: '.', or '!' on the
- * call at which something was done.
+ * Log format: a line "kind inode offset length mark name", then for writes and output `length` bytes and a line feed.
+ * Kinds: c new file, d new folder, w write, t truncation to offset, s sync, r renaming (two names), u removal, o output.
+ * Mark: '!' for the call with the fault, '.' for all others.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -26,7 +26,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum deed { NONE, KILL, TORN, EIO_ONCE, FULL, SHORT };
+enum fault { NONE, KILL, TORN, EIO_ONCE, FULL, SHORT };
 enum { MOST = 1024 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -34,7 +34,7 @@ static const char *folder;
 static size_t folder_length;
 static int log_fd = -1;
 static long calls, at = -1;
-static enum deed deed;
+static enum fault fault;
 static int full;
 static ino_t inode_of[MOST]; /* 0: not watched */
 static struct stat output;
@@ -45,7 +45,7 @@ __attribute__((constructor)) static void begin(void) {
     folder_length = folder ? strlen(folder) : 0;
     if (getenv("SHIM_AT")) at = atol(getenv("SHIM_AT"));
     if (text) {
-        deed = !strcmp(text, "kill") ? KILL : !strcmp(text, "torn") ? TORN : !strcmp(text, "eio") ? EIO_ONCE
+        fault = !strcmp(text, "kill") ? KILL : !strcmp(text, "torn") ? TORN : !strcmp(text, "eio") ? EIO_ONCE
              : !strcmp(text, "enospc") ? FULL : !strcmp(text, "short") ? SHORT : NONE;
     }
     if (getenv("SHIM_LOG")) {
@@ -54,7 +54,7 @@ __attribute__((constructor)) static void begin(void) {
     fstat(1, &output);
 }
 
-/* The name within the folder; "." for the folder itself; NULL for anything else. */
+/* Returns the name within the folder, "." for the folder itself, and NULL for any other path. */
 static const char *within(const char *path) {
     if (!folder || !path || strncmp(path, folder, folder_length) != 0) return NULL;
     if (path[folder_length] == 0 || (path[folder_length] == '/' && path[folder_length + 1] == 0)) return ".";
@@ -88,9 +88,9 @@ static void note(char kind, ino_t inode, off_t offset, size_t length, char mark,
     }
 }
 
-/* Counts the call and says what is to be done at it. Held: the lock. */
-static enum deed next(void) {
-    enum deed now = calls++ == at ? deed : NONE;
+/* Counts the call and returns its fault, if any. The caller holds the lock. */
+static enum fault next(void) {
+    enum fault now = calls++ == at ? fault : NONE;
     if (now == FULL || now == SHORT) full = 1;
     return now;
 }
@@ -98,16 +98,16 @@ static enum deed next(void) {
 #define REAL(name) static __typeof__(name) *real; if (!real) real = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)
 #define FAIL(error) do { errno = (error); return -1; } while (0)
 
-/* A write or the like at an offset, by `go` bytes of which are really written. */
+/* A write at an offset; only `go` bytes are actually written. */
 #define WRITE(offset_expression, call)                                                        \
     ino_t inode = watched(fd);                                                                \
     int out = !inode && is_output(fd);                                                        \
     if (!inode && !out) return call(length);                                                  \
     pthread_mutex_lock(&lock);                                                                \
     int was_full = full;                                                                      \
-    /* Sizes vary a little with the noise, and calls with them. Output cannot fail: the next call does instead. */ \
-    if (out && calls == at && deed != KILL && deed != TORN) at++;                             \
-    enum deed now = next();                                                                   \
+    /* Sizes depend slightly on the noise, and so do calls. Output cannot fail: the next call fails instead. */ \
+    if (out && calls == at && fault != KILL && fault != TORN) at++;                             \
+    enum fault now = next();                                                                   \
     off_t where = out ? 0 : (offset_expression);                                              \
     char kind = out ? 'o' : 'w', mark = now == NONE ? '.' : '!';                              \
     if (now == KILL) { note('x', 0, 0, 0, '!', "", NULL); die(); }                            \
@@ -146,7 +146,7 @@ PWRITE(pwrite64)
     ino_t inode = watched(fd);                                                                \
     if (!inode) return call;                                                                  \
     pthread_mutex_lock(&lock);                                                                \
-    enum deed now = next();                                                                   \
+    enum fault now = next();                                                                   \
     if (now == KILL) { note('x', 0, 0, 0, '!', "", NULL); die(); }                            \
     if (now == EIO_ONCE || now == FULL || now == SHORT) {                                     \
         note('f', inode, 0, 0, '!', "", NULL);                                                \
@@ -164,7 +164,7 @@ int fdatasync(int fd) { REAL(fdatasync); OTHER('s', 0, real(fd)) }
 int ftruncate(int fd, off_t length) { REAL(ftruncate); OTHER('t', length, real(fd, length)) }
 int ftruncate64(int fd, off_t length) { REAL(ftruncate64); OTHER('t', length, real(fd, length)) }
 
-static int opened(int fd, const char *name, int isnew, int flags, enum deed now) {
+static int opened(int fd, const char *name, int isnew, int flags, enum fault now) {
     struct stat s;
     if (fd >= 0 && fd < MOST && fstat(fd, &s) == 0) {
         inode_of[fd] = s.st_ino;
@@ -175,7 +175,7 @@ static int opened(int fd, const char *name, int isnew, int flags, enum deed now)
     return fd;
 }
 
-/* Opening counts where it changes something: a file is made or emptied. */
+/* Opening counts only where it creates or empties a file. */
 #define OPEN(call)                                                                            \
     mode_t mode = 0;                                                                          \
     if (flags & (O_CREAT | O_TMPFILE)) { va_list more; va_start(more, flags); mode = va_arg(more, mode_t); va_end(more); } \
@@ -183,7 +183,7 @@ static int opened(int fd, const char *name, int isnew, int flags, enum deed now)
     if (!name) return call;                                                                   \
     pthread_mutex_lock(&lock);                                                                \
     int isnew = (flags & O_CREAT) && access(path, F_OK) != 0;                                 \
-    enum deed now = NONE;                                                                     \
+    enum fault now = NONE;                                                                     \
     int was_full = full;                                                                      \
     if (isnew || (flags & O_TRUNC)) now = next();                                             \
     if (now == KILL) { note('x', 0, 0, 0, '!', name, NULL); die(); }                          \
@@ -214,7 +214,7 @@ int close(int fd) {
     const char *to = second ? within(second) : NULL;                                          \
     snprintf(both, sizeof both, "%s %s", name, to ? to : "");                                 \
     pthread_mutex_lock(&lock);                                                                \
-    enum deed now = next();                                                                   \
+    enum fault now = next();                                                                   \
     if (now == KILL) { note('x', 0, 0, 0, '!', name, NULL); die(); }                          \
     if (now == EIO_ONCE || now == FULL || now == SHORT) {                                     \
         note('f', 0, 0, 0, '!', name, NULL);                                                  \
@@ -230,13 +230,13 @@ int close(int fd) {
 int unlink(const char *path) { REAL(unlink); NAMES('u', real(path), path, (const char *)NULL) }
 int rename(const char *from, const char *to_path) { REAL(rename); NAMES('r', real(from, to_path), from, to_path) }
 
-/* A folder that is there already is not made. */
+/* An existing folder is not created. */
 int mkdir(const char *path, mode_t mode) {
     REAL(mkdir);
     const char *name = within(path);
     if (!name || access(path, F_OK) == 0) return real(path, mode);
     pthread_mutex_lock(&lock);
-    enum deed now = next();
+    enum fault now = next();
     if (now == KILL) { note('x', 0, 0, 0, '!', name, NULL); die(); }
     if (now == EIO_ONCE || now == FULL || now == SHORT) {
         note('f', 0, 0, 0, '!', name, NULL);

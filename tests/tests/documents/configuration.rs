@@ -1,4 +1,4 @@
-//! docs/configuration.md has a row for every key that a program knows, and for no other.
+//! Checks that docs/configuration.md has a row for every key that a program reads, and for no other.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use conclave_common::schema::keys::Keys;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// The first cells of the tables below a heading, without their backticks.
+/// Returns the first cells of the tables below a heading, without their backticks.
 fn rows(heading: &str) -> BTreeSet<String> {
     let page = fs::read_to_string(format!("{ROOT}/docs/configuration.md")).expect("the page");
     let section = page.split("\n## ").find(|section| section.starts_with(heading)).unwrap_or_else(|| panic!("no {heading}"));
@@ -21,7 +21,7 @@ fn compare(heading: &str, known: &Keys) {
     let lacking: Vec<&String> = known.difference(&rows).collect();
     let unknown: Vec<&String> = rows.difference(&known).collect();
     assert!(lacking.is_empty(), "docs/configuration.md, {heading}: no row for {lacking:?}");
-    assert!(unknown.is_empty(), "docs/configuration.md, {heading}: {unknown:?} are no keys");
+    assert!(unknown.is_empty(), "docs/configuration.md, {heading}: {unknown:?} are not keys");
     assert!(known.len() > 10, "{known:?}");
 }
 
@@ -42,12 +42,12 @@ fn every_variable_has_its_row() {
     assert_eq!(rows("The environment"), known);
 }
 
-/// Adds every name in quotes that is a variable of the product's own.
+/// Adds every quoted name of an environment variable defined by the product.
 fn own_variables(folder: &Path, into: &mut BTreeSet<String>) {
     for entry in fs::read_dir(folder).expect("sources") {
         let path = entry.expect("a file").path();
         if path.is_dir() && path.ends_with("tests") {
-            // A test's own.
+            // Used by tests only.
         } else if path.is_dir() {
             own_variables(&path, into);
         } else if path.extension().is_some_and(|extension| extension == "rs") {

@@ -1,4 +1,4 @@
-//! What is deployed keeps to itself what is the owner's, and to bounds.
+//! Deployments publish nothing that belongs to the owner, and have resource limits.
 
 use std::fs;
 
@@ -12,9 +12,9 @@ fn rules(text: &str) -> Vec<&str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
 }
 
-/// The build's context is an allow-list: a study in a folder of this repository, keys and records and all, is no part of it.
+/// The build's context is an allow-list: a study in a folder of this repository, with its keys and records, is not part of it.
 #[test]
-fn an_image_is_built_from_sources_alone() {
+fn an_image_is_built_from_sources_only() {
     let ignored = read(".dockerignore");
     let rules = rules(&ignored);
     assert_eq!(rules[0], "*", "everything is left out first");
@@ -23,17 +23,17 @@ fn an_image_is_built_from_sources_alone() {
         manifest["workspace"]["members"].as_array().expect("members").iter().filter_map(toml::Value::as_str).collect();
     let others = [".cargo", "Cargo.lock", "Cargo.toml", "deploy/docker/manifests.sh"];
     for allowed in rules.iter().filter_map(|rule| rule.strip_prefix('!')) {
-        assert!(members.contains(&allowed) || others.contains(&allowed), "{allowed} is let into the build's context");
+        assert!(members.contains(&allowed) || others.contains(&allowed), "{allowed} is admitted to the build's context");
     }
     assert!(members.iter().chain(&others).all(|needed| rules.contains(&format!("!{needed}").as_str())), "{rules:?}");
-    // After what lets the folders in.
+    // They come after the rules that admit folders.
     let last_allowed = rules.iter().rposition(|rule| rule.starts_with('!'));
     for secret in ["**/*.pem", "**/*.key", "**/*.csv", "**/*.sqlite*"] {
         assert!(rules.iter().position(|rule| *rule == secret) > last_allowed, "{secret}");
     }
 }
 
-/// A daemon that asks for more memory or processes than it has reason to is ended, and not the machine's other programs.
+/// A daemon that uses more memory or processes than it needs is killed instead of other programs on the machine.
 #[test]
 fn daemons_are_bounded_wherever_they_run() {
     for unit in ["party", "coordinator"] {
@@ -44,25 +44,25 @@ fn daemons_are_bounded_wherever_they_run() {
         );
     }
     let compose = read("deploy/docker-compose.yml");
-    let confined = compose.split("x-confined:").nth(1).and_then(|rest| rest.split("\n\n").next()).expect("what all share");
+    let confined = compose.split("x-confined:").nth(1).and_then(|rest| rest.split("\n\n").next()).expect("the shared settings");
     assert!(confined.contains("mem_limit:") && confined.contains("pids_limit:"), "{confined}");
     for manifest in ["party", "coordinator"] {
         assert!(read(&format!("deploy/kubernetes/{manifest}.yaml")).contains("limits: { memory:"), "{manifest}");
     }
 }
 
-/// A party reaches its coordinator and whoever resolves its name, and nobody else; its configuration is its group's to read.
+/// A party can reach only its coordinator and its resolver; its configuration is readable by its group.
 #[test]
-fn a_party_reaches_its_coordinator_alone() {
+fn a_party_reaches_only_its_coordinator() {
     let party = read("deploy/kubernetes/party.yaml");
     let policy = party.split("kind: NetworkPolicy").nth(1).expect("a policy");
     assert!(policy.contains("policyTypes: [Ingress, Egress]") && !policy.contains("0.0.0.0/0"), "{policy}");
-    assert_eq!(policy.matches("- to:").count(), 2, "names, and the coordinator");
+    assert_eq!(policy.matches("- to:").count(), 2, "the resolver and the coordinator");
     let unit = read("deploy/systemd/conclave-party.service");
     assert!(unit.contains("install -D -m 640 -g conclave-party party.toml"), "it may hold a proxy's password");
 }
 
-/// A party that hangs is found by what watches it: two looks, five seconds apart, after the fifteen in which it says nothing.
+/// A hung party is found by its supervisor: two probes, five seconds apart, after fifteen seconds of silence.
 #[test]
 fn a_hung_party_is_found_within_thirty_seconds() {
     let party = read("deploy/kubernetes/party.yaml");
@@ -74,7 +74,7 @@ fn a_hung_party_is_found_within_thirty_seconds() {
     assert!(party.contains("startupProbe:"), "records may take long to read");
     let compose = read("deploy/docker-compose.yml");
     assert_eq!(compose.matches("conclave-party, status, --attached").count(), 3, "each party's check reads the heartbeat");
-    assert!(compose.contains("interval: 2s") && compose.contains("retries: 4"), "four looks, two seconds apart");
+    assert!(compose.contains("interval: 2s") && compose.contains("retries: 4"), "four probes, two seconds apart");
     for unit in ["party", "coordinator"] {
         assert!(
             read(&format!("deploy/systemd/conclave-{unit}.service")).contains("ExecReload=/bin/kill -HUP $MAINPID"),
@@ -83,7 +83,7 @@ fn a_hung_party_is_found_within_thirty_seconds() {
     }
 }
 
-/// One toolchain builds the images, wherever its version is written.
+/// All files name the same toolchain version for the images.
 #[test]
 fn one_toolchain_builds_the_images() {
     let versions: std::collections::BTreeSet<String> =

@@ -1,4 +1,4 @@
-//! Every job under `examples/`: planned, and rehearsed on the synthetic records beside it.
+//! Every job under `examples/`, planned and rehearsed on the synthetic records beside it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,9 +23,9 @@ fn run(args: &[&str]) -> Value {
     json(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// A plan and a rehearsal of every job, with a fixed seed of the noise. The rehearsed mean lies near the job's own guess, which was
-/// made without privacy: 4 posterior sds and 4 Monte Carlo errors leave a correct program far inside, and a chain that does not
-/// see its records far outside (the starts of the regressions aside).
+/// Plans and rehearses every job, with a fixed noise seed. The rehearsed mean must be near the job's own guess, which was
+/// computed without privacy. The limit of 4 posterior sds plus 4 Monte Carlo errors leaves a correct program far inside. A chain
+/// that does not see its records ends far outside, except in regressions, which start close.
 #[test]
 fn every_example_is_planned_and_rehearsed() {
     let examples = examples();
@@ -54,14 +54,14 @@ fn every_example_is_planned_and_rehearsed() {
     }
 }
 
-/// The row of a plan's comparison that is the job's own algorithm.
+/// Returns the row for the job's own algorithm in a plan's comparison.
 fn own_row(plan: &Value, algorithm: &str) -> Value {
     let mut rows = plan["algorithms"].as_array().expect("algorithms").iter();
     rows.find(|row| row["algorithm"] == algorithm).unwrap_or_else(|| panic!("{algorithm} in {plan}")).clone()
 }
 
-/// Without a guess of the posterior a plan says what to expect of each algorithm, and what more a guess would tell; without record
-/// counts it says nothing.
+/// Without a guess of the posterior, a plan states what to expect of each algorithm and what a guess would add; without record
+/// counts it is refused.
 #[test]
 fn a_plan_needs_record_counts_and_no_guess() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -78,7 +78,7 @@ fn a_plan_needs_record_counts_and_no_guess() {
     assert!(0.0 < best && best <= worse && row["rounds"].is_null() && plan.get("ess").is_none(), "{plan}");
     assert!((number(&row["interval_factor"]["best"]) - (1.0 + best * best).sqrt()).abs() < 1e-9, "{row}");
     own_row(&plan, "noisy-statistics");
-    // More precisely than that, a guess tells: it lies within the range.
+    // A guess makes the plan more precise: its rounds lie within the range.
     let range = |key: &str| (number(&plan["range"][key]["worse"]), number(&plan["range"][key]["best"]));
     for key in ["rounds", "draws", "effective"] {
         assert!(0.0 < range(key).0 && range(key).0 <= range(key).1, "{plan}");
@@ -110,7 +110,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
-/// A rehearsal's object is what a plan reads, and the same seeds give the same run.
+/// A plan reads a rehearsal's object, and the same seeds give the same run.
 #[test]
 fn a_rehearsal_feeds_a_plan() {
     let folder = tempfile::tempdir().expect("a folder");

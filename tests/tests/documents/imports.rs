@@ -1,25 +1,25 @@
-//! Imports of this repository point one way; and over planted trees each way to break that is seen, and nothing else is.
+//! Checks the import order of this repository; planted trees show that each kind of violation is found, and nothing else.
 
 use std::fs;
 use std::path::Path;
 
-use conclave_tests::imports::{Folders, HOUSE, Layers, check};
+use conclave_tests::imports::{Folders, Layers, WORKSPACE, check};
 
 #[test]
 fn imports_point_one_way_and_production_code_holds_no_test_code() {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    let found = check(root, &HOUSE).expect("sources that can be read");
+    let found = check(root, &WORKSPACE).expect("sources that can be read");
     assert!(found.is_empty(), "{} findings\n\n{}", found.len(), found.join("\n\n"));
 }
 
-/// The order that planted trees are held to.
+/// The layers of planted trees.
 const ORDER: Layers<'static> = Layers {
     left_out: &["trials"],
     crates: &[("core", &[]), ("shell", &["core"])],
     folders: &[Folders { package: "core", floors: &[&["roof"], &["left", "right"], &["ground"]] }],
 };
 
-/// The findings about a workspace of the crate `core`, of the files that are given and of empty roots.
+/// Returns the findings about a workspace of these files, in which the crate `core` is empty by default.
 fn findings(files: &[(&str, &str)]) -> Vec<String> {
     let tree = tempfile::tempdir().expect("a folder");
     let write = |path: &str, text: &str| {
@@ -36,7 +36,7 @@ fn findings(files: &[(&str, &str)]) -> Vec<String> {
     check(tree.path(), &ORDER).expect("a tree that can be read")
 }
 
-/// That exactly one finding is made, which holds every one of `words`.
+/// Checks that there is exactly one finding, which contains every one of `words`.
 fn one(files: &[(&str, &str)], words: &[&str]) {
     let found = findings(files);
     assert_eq!(found.len(), 1, "{found:#?}");
@@ -45,13 +45,13 @@ fn one(files: &[(&str, &str)], words: &[&str]) {
     }
 }
 
-/// That nothing is found.
+/// Checks that nothing is found.
 fn none(files: &[(&str, &str)]) {
     let found = findings(files);
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// A library whose `ground` has two modules of the texts, and whose `mod.rs` ends in `more`.
+/// Builds a library whose `ground` has the text `more` and two modules of these texts.
 fn ground<'a>(more: &'a str, a: &'a str, b: &'a str) -> [(&'a str, &'a str); 4] {
     [
         ("core/src/lib.rs", "pub mod ground;"),
@@ -72,7 +72,7 @@ fn an_ordered_tree_has_no_finding() {
             "mod a; mod b; #[cfg(feature = \"test-util\")] pub mod simulated; #[cfg(test)] mod tests;\n\
              pub use a::A; pub use b::{B as Second, b};",
         ),
-        // Siblings by way of the parent's re-exports; std and unknown crates; a type's own functions.
+        // Siblings imported through the parent's re-exports; std and unknown crates; a type's own functions.
         (
             "core/src/ground/a.rs",
             "use std::fmt; use super::{Second, b}; use serde::Serialize; pub struct A(Second); fn f() { b() }",
@@ -112,7 +112,7 @@ fn a_loop_of_three_files_is_one_finding() {
 }
 
 #[test]
-fn a_loop_through_re_exports_is_seen_where_the_items_are_defined() {
+fn a_loop_through_re_exports_is_found_where_the_items_are_defined() {
     one(
         &ground(DECLARED, "use super::B; pub struct A(B);", "use crate::ground::A; pub struct B(A);"),
         &["2 files", "a.rs", "b.rs"],
@@ -120,14 +120,14 @@ fn a_loop_through_re_exports_is_seen_where_the_items_are_defined() {
 }
 
 #[test]
-fn a_loop_through_a_parent_that_defines_what_its_child_needs_is_seen() {
+fn a_loop_through_a_parent_that_defines_an_item_of_its_child_is_found() {
     let parent = "mod a; mod b; pub use a::A; pub const LEAST: u8 = 0;";
     one(&ground(parent, "use super::LEAST; pub struct A;", ""), &["2 files", "ground/mod.rs", "ground/a.rs", "LEAST"]);
     none(&ground("mod a; mod b; pub const LEAST: u8 = 0;", "use super::LEAST; pub struct A;", ""));
 }
 
 #[test]
-fn a_loop_is_seen_however_the_path_is_written() {
+fn a_loop_is_found_however_the_path_is_written() {
     let back = "use super::a::A; pub struct B(A); pub fn b() {} macro_rules! m { () => {} } pub(crate) use m;";
     for a in [
         "pub struct A(super::b::B);",
@@ -154,7 +154,7 @@ fn a_loop_is_seen_however_the_path_is_written() {
 }
 
 #[test]
-fn a_circle_of_re_exports_ends() {
+fn a_cycle_of_re_exports_ends() {
     none(&ground("mod a; mod b; pub use a::*; pub use b::*;", "pub use super::b::*;", "pub use super::a::*; struct B(Lost);"));
 }
 
@@ -169,7 +169,7 @@ fn tests_make_no_loop() {
 }
 
 #[test]
-fn an_import_up_the_floors_is_seen() {
+fn an_import_from_a_higher_floor_is_found() {
     let library = ("core/src/lib.rs", "mod roof; mod left; mod right; mod ground;");
     let tree = |roof, left, right, ground| {
         [
@@ -215,7 +215,7 @@ fn a_crate_may_not_depend_on_one_above_it() {
     one(&[shell[0], shell[1], ("core/src/lib.rs", "fn f() { shell::run() }")], &words);
 }
 
-/// That the one module of a crate, which holds `text`, has one fault of `words`.
+/// Checks that a module with `text`, the only one of its crate, has one fault with `words`.
 fn fault(text: &str, words: &[&str]) {
     let files = [
         ("core/src/lib.rs", "mod ground;"),
@@ -249,8 +249,8 @@ fn a_part_of_an_item_may_not_be_for_tests() {
     ] {
         fault(text, &["only whole items may be for tests"]);
     }
-    fault("fn f() { if cfg!(test) { g() } }", &["another way"]);
-    fault("fn f() -> bool { cfg!(any(test, feature = \"test-util\")) }", &["another way"]);
+    fault("fn f() { if cfg!(test) { g() } }", &["another branch"]);
+    fault("fn f() -> bool { cfg!(any(test, feature = \"test-util\")) }", &["another branch"]);
 }
 
 #[test]
@@ -278,10 +278,10 @@ fn a_simulator_or_fault_hook_may_not_be_imported() {
     ] {
         fault(&format!("{declared} {text}"), &["imports the test hook", "simulated"]);
     }
-    // By its name, where the build for use compiles it too.
+    // Recognised by its name, although a production build compiles it too.
     fault("mod held; use held::Held;", &["imports the test hook held::Held"]);
     fault("#[cfg(test)] mod planted { pub fn f() {} } #[cfg(test)] fn g() { planted::f() }", &["planted::f"]);
-    // Another crate's.
+    // A hook of another crate.
     let files = [
         ("core/src/lib.rs", "pub mod ground;"),
         ("core/src/ground/mod.rs", "#[cfg(feature = \"test-util\")] pub mod simulated;"),

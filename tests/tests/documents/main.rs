@@ -1,4 +1,4 @@
-//! What the repository says of itself, held to it: the README's and the guides' commands, the examples, the order of imports.
+//! Checks of the repository's own statements: commands of the README and the guides, examples, the import order.
 
 mod configuration;
 mod deploy;

@@ -1,4 +1,4 @@
-//! Certificates made by the openssl commands of the operator's page, with a real coordinator and a real party.
+//! Certificates made with the openssl commands of the operator's page, used by a real coordinator and a real party.
 
 use std::fs;
 use std::path::Path;
@@ -11,14 +11,14 @@ use crate::EXE;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operator.md");
 
-/// The shell blocks of the section on openssl.
+/// Returns the shell blocks of the section on openssl.
 fn blocks() -> Vec<String> {
     let page = fs::read_to_string(PAGE).expect("the operator's page");
     let section = page.split("### With plain openssl").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the section");
     section.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).map(str::to_owned).collect()
 }
 
-/// Runs a block in a folder; gives standard output.
+/// Runs a block in a folder; returns standard output.
 fn run(block: &str, folder: &Path) -> String {
     fs::create_dir_all(folder).expect("a folder");
     let output = Command::new("sh").args(["-e", "-c", block]).current_dir(folder).output().expect("sh");
@@ -49,16 +49,16 @@ fn certificates_made_by_openssl_work() {
     run(&signed, &a);
     run(&coordinator, &main);
 
-    // Our own commands go on from there: the CA's key signs alice, and the fingerprint is the same.
+    // Our own commands work with these files: the CA's key signs alice's request, and the fingerprint is the same.
     copy(&made, &cluster.path("ca"), &ca);
     for file in ["certificate.pem", "ca.pem"] {
         fs::remove_file(cluster.path("alice").join(file)).expect("removed");
     }
     cluster.must(&["ca", "sign", "alice/request.pem", "--ca", "ca"]);
-    let told = cluster.must(&["ca", "sign", "openssl/a/request.pem", "--ca", "ca", "--out", "ours"]);
-    let told =
-        told.lines().find_map(|line| line.strip_prefix("Fingerprint of its key: ")).expect("a fingerprint").replace(' ', "");
-    assert_eq!(fingerprint.split("= ").nth(1).map(str::trim), Some(told.as_str()), "{fingerprint}");
+    let printed = cluster.must(&["ca", "sign", "openssl/a/request.pem", "--ca", "ca", "--out", "ours"]);
+    let fingerprint_of_ours =
+        printed.lines().find_map(|line| line.strip_prefix("Fingerprint of its key: ")).expect("a fingerprint").replace(' ', "");
+    assert_eq!(fingerprint.split("= ").nth(1).map(str::trim), Some(fingerprint_of_ours.as_str()), "{fingerprint}");
     let shown = cluster.must(&["ca", "show", "openssl/main/certificate.pem"]);
     assert!(shown.contains("conclave://coordinator/main") && shown.contains("localhost, 127.0.0.1"), "{shown}");
 
@@ -81,7 +81,7 @@ fn certificates_made_by_openssl_work() {
     let result =
         cluster.submit(&study::job(&["hospital-a"], "chains = 1\ndraws = 10\nwarmup = 1", "epsilon = 40.0\ndelta = 1e-6"));
     assert_eq!(result["stopped_by"], "draws", "{result}");
-    // The key signs the ledger's export too.
+    // The same key signs the ledger's export.
     cluster.must(&["__party", "export", "--config", "hospital-a/party.toml", "--out", "a.jsonl"]);
     cluster.must(&["verify-ledger", "a.jsonl", "--ca", "ca/ca.pem"]);
 }

@@ -1,4 +1,4 @@
-//! What a stranger has written acts on no terminal: one file prints, and it makes harmless what it prints.
+//! Text written by strangers cannot control a terminal: only one file prints, and it escapes what it prints.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// The packages of the product.
 const CRATES: [&str; 11] = ["privacy", "common", "vault", "inference", "ops", "pages", "proto", "party", "draws", "coordinator", "analyst"];
 
-/// The one file that writes to standard output and standard error; log lines go through its writer.
+/// The only file that writes to standard output and standard error; log lines pass through its writer.
 const PRINTS: &str = "ops/src/terminal.rs";
 
-/// What a line holds that prints by a way of its own. Whether standard error is a terminal, and how wide, may be asked anywhere.
+/// Returns true for a line that prints directly. Any file may ask whether standard error is a terminal, and how wide it is.
 fn prints(line: &str) -> bool {
     let code = line.trim_start();
     let asks = ["stderr().is_terminal()", "stdout().is_terminal()", "Term::stderr().size()", "use_stderr()"];
@@ -53,6 +53,6 @@ fn one_file_prints() {
         printing.extend(lines.map(|(at, _)| format!("{name}:{}", at + 1)));
     }
     let others: Vec<&String> = printing.iter().filter(|place| !place.starts_with(PRINTS)).collect();
-    assert!(others.is_empty(), "print by {PRINTS}, not at {others:?}");
-    assert!(!printing.is_empty(), "the search finds what prints");
+    assert!(others.is_empty(), "print through {PRINTS}, not at {others:?}");
+    assert!(!printing.is_empty(), "the search finds lines that print");
 }

@@ -1,4 +1,4 @@
-//! What the documentation tells a newcomer to type, typed.
+//! The commands that the documentation gives to a newcomer, executed.
 
 use std::fmt::Write;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::EXE;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// The shell block under a heading of the README.
+/// Returns the shell block under a heading of the README.
 fn block(heading: &str) -> String {
     let readme = fs::read_to_string(format!("{ROOT}/README.md")).expect("the README");
     let section = readme.split(heading).nth(1).unwrap_or_else(|| panic!("no section {heading}"));
@@ -57,10 +57,10 @@ fn the_configurations_of_containers_are_valid() {
 }
 
 #[test]
-fn pages_that_the_samples_leave_out_can_be_put_in() {
+fn pages_omitted_from_the_samples_can_be_enabled() {
     let deploy = Path::new(ROOT).join("deploy");
     let folder = tempfile::tempdir().expect("a folder");
-    let put_in = |file: &str, embedded: Option<&str>| {
+    let enable = |file: &str, embedded: Option<&str>| {
         let text = fs::read_to_string(deploy.join(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
         let text = embedded.map_or_else(|| text.clone(), |name| text_block(&text, name));
         let path = folder.path().join("config.toml");
@@ -72,17 +72,17 @@ fn pages_that_the_samples_leave_out_can_be_put_in() {
         ("compose/coordinator.toml", None, true),
         ("kubernetes/coordinator.yaml", Some("coordinator.toml"), false),
     ] {
-        let config = Config::load(&put_in(file, embedded)).expect("a valid coordinator");
+        let config = Config::load(&enable(file, embedded)).expect("a valid coordinator");
         assert!(config.dashboard.is_some() && config.dashboard_tls == tls && config.dashboard_hosts.len() == 1, "{file}");
         assert!(config.dashboard_token.ends_with("dashboard-token"), "{file}");
     }
     for (file, embedded) in [("sample/a/party.toml", None), ("kubernetes/party-init.yaml", Some("party.toml"))] {
-        let config = PartyConfig::load(&put_in(file, embedded)).expect("a valid party");
+        let config = PartyConfig::load(&enable(file, embedded)).expect("a valid party");
         assert!(config.page.is_some(), "{file}");
     }
 }
 
-/// What stands under `name: |` in a manifest, without its indentation.
+/// Returns the text under `name: |` in a manifest, without its indentation.
 fn text_block(manifest: &str, name: &str) -> String {
     let rest = manifest.split(&format!("  {name}: |\n")).nth(1).unwrap_or_else(|| panic!("no {name} in the manifest"));
     let lines = rest.lines().take_while(|line| line.is_empty() || line.starts_with("    "));
@@ -96,7 +96,7 @@ fn the_readme_names_the_commands_that_ci_runs() {
     assert!(commands.contains("cargo test --workspace"));
 }
 
-/// Made-up records, enough for the default budget to leave draws, the same for a seed.
+/// Generates records for a seed, enough for the default budget to leave draws.
 fn records(seed: u32) -> String {
     let mut state = seed;
     let mut next = |bound: u32| {
@@ -112,7 +112,7 @@ fn records(seed: u32) -> String {
     text
 }
 
-/// The README's block for one's own files, line by line as it stands, but for the build and the port.
+/// Runs the README's block for one's own files line by line, except for the build and with another port.
 #[test]
 fn a_job_on_ones_own_files_in_ten_lines() {
     let folder = tempfile::tempdir().expect("a folder");

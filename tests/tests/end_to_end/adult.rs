@@ -14,7 +14,7 @@ const PARTIES: [&str; 3] = ["adult-a", "adult-b", "adult-c"];
 const PRIOR_SD: f64 = 2.5;
 const OUTCOME: &str = "income_over_50k";
 const COLUMNS: [&str; 6] = [OUTCOME, "age", "education_num", "hours_per_week", "male", "married"];
-/// Bounds as the data's README declares them; the last two are 0/1.
+/// Bounds declared in the data's README; the last two columns are 0/1.
 const PREDICTORS: [(&str, Option<(f64, f64)>); 5] = [
     ("age", Some((17.0, 90.0))),
     ("education_num", Some((1.0, 16.0))),
@@ -23,9 +23,9 @@ const PREDICTORS: [(&str, Option<(f64, f64)>); 5] = [
     ("married", None),
 ];
 
-/// The most that a ledger admits. 80,000 draws and their warm-up spend 450 to 850 of it, at the default noise and with radii of
-/// 1.25 posterior sds of a coordinate given the others. The default radius, 0.44 such sds measured at the start (where they
-/// are about half of what they are at the mode), spends less and would need ten times the draws.
+/// The highest epsilon that a ledger admits. 80,000 draws and their warm-up spend 450 to 850 of it, at the default noise and with
+/// radii of 1.25 conditional posterior sds. The default radius, 0.44 such sds measured at the start, where they are about half of
+/// those at the mode, spends less but would need ten times the draws.
 const EPSILON: f64 = 1000.0;
 
 const JOB: &str = r#"
@@ -77,17 +77,17 @@ fn reference(files: &[PathBuf]) -> Vec<Summary> {
     summaries
 }
 
-/// Asked: every mean within 0.35 posterior sd of the reference, every sd within 25%.
+/// The limits: every mean within 0.35 posterior sd of the reference, every sd within 25%.
 ///
-/// The least effective sample size is near 160 (the intercept's and male's, which are correlated): a mean's standard error
-/// is then 0.08 sd, and 0.35 sd more than four of them; an sd's is about 5%, and 25% five of them. A correct program fails
-/// with a probability below 1e-4. The reference's own error, at 2,000, is 0.02 sd.
+/// The lowest effective sample size is near 160 (for the intercept and male, which are correlated). A mean's standard error is
+/// then 0.08 sd, and 0.35 sd is more than four of them; an sd's is about 5%, and 25% is five of them. A correct program fails
+/// with a probability below 1e-4. The reference's own error, at 2,000 effective draws, is 0.02 sd.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn adult_with_three_owners_matches_the_pooled_posterior() {
     let files: Vec<PathBuf> = PARTIES.iter().map(|p| Path::new(DATA).join(format!("{p}.csv"))).collect();
     if let Some(missing) = files.iter().find(|f| !f.exists()) {
-        println!("skipped: {} is not there", missing.display());
+        println!("skipped: {} is missing", missing.display());
         return;
     }
     let started = Instant::now();
@@ -110,7 +110,7 @@ fn adult_with_three_owners_matches_the_pooled_posterior() {
     let result = cluster.submit(&format!("{JOB}epsilon = {EPSILON:?}\n"));
     let ran = started.elapsed().as_secs_f64();
     assert_eq!((result["stopped_by"].as_str(), result["draws_per_chain"].as_u64()), (Some("draws"), Some(20_000)));
-    // The warm-up ended by R-hat, before its longest.
+    // R-hat ended the warm-up before its maximal length.
     let iterations = result["iterations"].as_u64().expect("a count");
     assert!(iterations < 20_000 + 6 * 20_000, "{iterations} rounds");
 
@@ -122,7 +122,7 @@ fn adult_with_three_owners_matches_the_pooled_posterior() {
         let figure = |key: &str| row[key].as_f64().expect("a number");
         let (error, ratio) = ((figure("mean") - expected.mean) / expected.sd, figure("sd") / expected.sd);
         println!(
-            "{:14} mean {:+.4} against {:+.4}: {error:+.3} sd (asked 0.35); sd {:.4} against {:.4}: {ratio:.3}; ESS {:.0}, R-hat {:.3}",
+            "{:14} mean {:+.4} against {:+.4}: {error:+.3} sd (limit 0.35); sd {:.4} against {:.4}: {ratio:.3}; ESS {:.0}, R-hat {:.3}",
             row["name"].as_str().expect("a name"),
             figure("mean"),
             expected.mean,

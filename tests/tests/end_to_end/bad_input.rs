@@ -1,4 +1,4 @@
-//! Bad input: a message that names what is wrong, exit code 2, and nothing spent.
+//! Bad input: a message that names the fault, exit code 2, and nothing spent.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::{EXE, cluster, setup, stderr};
 const SAMPLER: &str = "chains = 2\ndraws = 50\nwarmup = 5";
 const PRIVACY: &str = "epsilon = 100.0\ndelta = 1e-6";
 
-/// Name of the case, what is replaced in a good job, by what, and what the message must name.
+/// Name of the case, the replaced text of a good job, its replacement, and the words required in the message.
 const JOBS: [(&str, &str, &str, &[&str]); 12] = [
     ("unknown key", "draws = 50", "drawz = 50", &["job.toml", "sampler.drawz", "`draws`"]),
     ("unknown key at the top", "name =", "nmae = 1\nname =", &["job.toml", "nmae"]),
@@ -42,19 +42,19 @@ fn a_bad_job_is_refused_and_costs_nothing() {
         let path = cluster.write_job(&bad);
         let output = cluster.run(&["submit", &path, "--wait", "--json"]);
         let said = stderr(&output);
-        // Whether a party has a column that its policy does not name is nobody's to know: the policy refuses it.
+        // Nobody may learn whether a party has a column that its policy does not name: the policy refuses it.
         let code = if case == "unknown column" { 3 } else { 2 };
         assert_eq!(output.status.code(), Some(code), "{case}: {said}");
         assert!(output.stdout.is_empty(), "{case}");
         assert!(named.iter().all(|name| said.contains(name)), "{case}: {said}");
     }
-    nothing_spent(&cluster);
-    // The good job is good: what was refused above was refused for its fault.
+    check_nothing_spent(&cluster);
+    // The good job is valid: each job above was refused for its own fault.
     let result = cluster.submit(&good);
     assert_eq!(result["stopped_by"], "draws");
 }
 
-fn nothing_spent(cluster: &Cluster) {
+fn check_nothing_spent(cluster: &Cluster) {
     for party in 0..cluster.names().len() {
         assert_eq!(charges(&cluster.ledger(party)), 0, "party {party}");
     }
@@ -67,7 +67,7 @@ fn nothing_spent(cluster: &Cluster) {
     assert!(states.iter().all(|state| state == "failed"), "{states:?}");
 }
 
-/// A data file that is wrong stops its owner's daemon before it attaches: exit code 2, file and place named.
+/// A faulty data file stops its owner's daemon before it attaches, with exit code 2 and a message that names file and line.
 #[test]
 fn a_bad_data_file_stops_the_partys_start() {
     let mut cluster = Cluster::new(EXE);
@@ -95,10 +95,10 @@ fn a_bad_data_file_stops_the_partys_start() {
     }
     let refused = cluster.run(&["submit", &cluster.write_job(&study::job(&["text"], SAMPLER, PRIVACY)), "--wait"]);
     assert_eq!(refused.status.code(), Some(2), "it never attached: {}", stderr(&refused));
-    nothing_spent(&cluster);
+    check_nothing_spent(&cluster);
 }
 
-/// What an owner writes wrongly is named by file and key.
+/// A fault in an owner's configuration is reported with file and key.
 #[test]
 fn a_bad_party_configuration_is_named_by_its_key() {
     let cluster = Cluster::new(EXE);
@@ -125,7 +125,8 @@ fn a_bad_party_configuration_is_named_by_its_key() {
     }
 }
 
-/// An owner's policy is not the analyst's mistake: exit code 3, with the party and the limit named, and nothing spent.
+/// A refusal by an owner's policy is not the analyst's mistake: exit code 3, a message that names the party and the limit, and
+/// nothing spent.
 #[test]
 fn a_policy_refuses_by_name() {
     let mut cluster = Cluster::new(EXE);
@@ -159,5 +160,5 @@ fn a_policy_refuses_by_name() {
         assert_eq!(output.status.code(), Some(3), "{name}: {said}");
         assert!(said.contains(name) && said.contains(key), "{name}: {said}");
     }
-    nothing_spent(&cluster);
+    check_nothing_spent(&cluster);
 }

@@ -1,4 +1,4 @@
-//! Rows with missing values: they stop the start, or count and add nothing where the owner says so. How many they are stays private.
+//! Rows with missing values: they stop the start, or are inert where the owner allows it. Their number stays private.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use conclave_tests::study;
 
 use crate::{EXE, setup, stderr};
 
-/// Rows that can't be used: a number that nothing else in the run could show by chance.
+/// Number of unusable rows, which nothing else in the run could show by chance.
 const INERT: usize = 7919;
 const USABLE: usize = 307;
 
@@ -43,7 +43,7 @@ fn inert_rows_are_the_owners_secret() {
     });
     cluster.start_party(party);
     let text = study::job(&["drops"], "chains = 2\ndraws = 60\nwarmup = 5", "epsilon = 90.0\ndelta = 1e-6");
-    // A job without room for such rows is refused with the remedy, whether there are any or not.
+    // A job that does not admit such rows is refused with the remedy, whether there are any or not.
     let refused = cluster.run(&["submit", &cluster.write_job(&text), "--wait", "--json"]);
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
     assert!(stderr(&refused).contains("incomplete_rows = true"), "{}", stderr(&refused));
@@ -51,24 +51,24 @@ fn inert_rows_are_the_owners_secret() {
     let run = cluster.run(&["submit", &job, "--wait", "--json"]);
     assert!(run.status.success(), "{}", stderr(&run));
     let result = conclave_tests::cluster::json(std::str::from_utf8(&run.stdout).expect("UTF-8"));
-    // Public is the number of the file's rows, which no missing value changes.
+    // The number of the file's rows is public, and no missing value changes it.
     assert_eq!(result["parties"][0]["records"], USABLE + INERT);
 
-    // How many of them can be used is known to the owner and to nobody else.
+    // Only the owner knows how many of them are usable.
     let secrets = [INERT.to_string(), USABLE.to_string()];
     let check = cluster.run(&["__party", "run", "--check", "--config", "drops/party.toml"]);
-    let told = format!("{}{}", String::from_utf8_lossy(&check.stdout), stderr(&check));
-    assert!(told.contains(&secrets[0]), "the owner's check tells the owner: {told}");
+    let printed = format!("{}{}", String::from_utf8_lossy(&check.stdout), stderr(&check));
+    assert!(printed.contains(&secrets[0]), "the owner's check reports it: {printed}");
     let id = result["job"].as_str().expect("an id");
-    // Logs are collected, and read by others than the owner.
+    // Logs are collected, and others than the owner read them.
     let mut public = vec![("the coordinator's log", cluster.log("coordinator")), ("the party's log", cluster.log("drops"))];
     public.push(("the analyst's output", format!("{}{}", String::from_utf8_lossy(&run.stdout), stderr(&run))));
     for args in [&["summary", id][..], &["jobs"], &["jobs", "--json"]] {
-        public.push(("what an analyst can ask for", cluster.must(args)));
+        public.push(("an analyst's command", cluster.must(args)));
     }
     public.push(("the coordinator's store", dump(&cluster)));
     for (whose, text) in &public {
-        // Numbers as words: digits inside a longer number are not the count.
+        // Compares whole numbers: digits inside a longer number are not the count.
         let words: Vec<&str> = text.split(|c: char| !c.is_ascii_digit() && c != '.').collect();
         assert!(secrets.iter().all(|secret| !words.contains(&secret.as_str())), "{whose}: {text}");
         assert!(!text.contains("contribute zero to every answer") && !text.contains("inert"), "{whose}: {text}");
@@ -78,7 +78,7 @@ fn inert_rows_are_the_owners_secret() {
     each_metadata(&draws, &mut |text| assert!(!text.contains(&secrets[0]), "{text}"));
 }
 
-/// Every value of every table of the coordinator's store but the releases, which are noise.
+/// Returns every value of every table of the coordinator's store, except releases, which are noisy.
 fn dump(cluster: &Cluster) -> String {
     let store = cluster.store();
     let mut out = String::new();

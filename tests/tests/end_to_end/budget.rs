@@ -1,4 +1,4 @@
-//! A budget that ends in the middle of a run.
+//! Budgets that end in the middle of a run.
 
 use conclave_privacy::accounting::{Budget, PrivacyFilter};
 use conclave_tests::books::{LedgerCopy, Replay};
@@ -8,7 +8,8 @@ use conclave_tests::study;
 use crate::verify::all_hold;
 use crate::{EXE, setup};
 
-/// One owner's data have less left than the job asks for, which is started all the same: the run ends there, cleanly, with its draws.
+/// One owner's remaining budget is smaller than the job's, which is started nevertheless. The run ends cleanly when that budget
+/// is exhausted, and keeps its draws.
 #[test]
 fn a_budget_that_ends_ends_the_job_cleanly() {
     let names = ["ample-a", "scarce", "ample-b"];
@@ -36,7 +37,7 @@ fn a_budget_that_ends_ends_the_job_cleanly() {
     assert_eq!(result["iterations"], replay.rounds);
     replay.assert_equals_zarr(result["draws"].as_str().expect("a path").as_ref());
 
-    // The unfinished round is no draw, and what the others spent on it is still theirs: nothing is refunded or hidden.
+    // The unfinished round gives no draw. Charges of the other parties for it remain: nothing is refunded or hidden.
     let limit = |epsilon| PrivacyFilter::new(&Budget::new(epsilon, 1e-6).expect("a budget")).expect("a filter").limit_units();
     for (party, name) in names.iter().enumerate() {
         let ledger = LedgerCopy::of(&cluster.ledger(party), id);
@@ -45,28 +46,29 @@ fn a_budget_that_ends_ends_the_job_cleanly() {
         assert_eq!(ledger.answers(), ledger.rows.len(), "{name}");
         let row = &result["parties"][party];
         assert_eq!(row["queries"].as_u64(), Some(ledger.rows.len() as u64), "{name}");
-        let told = row["mu_squared_spent"].as_f64().expect("a number");
-        assert!((told / ledger.mu_squared() - 1.0).abs() < 1e-14, "{name}: {told}");
+        let reported = row["mu_squared_spent"].as_f64().expect("a number");
+        assert!((reported / ledger.mu_squared() - 1.0).abs() < 1e-14, "{name}: {reported}");
         let spent: u64 = ledger.rows.values().map(|r| r.charge).sum();
         if *name == "scarce" {
             assert!(beyond.is_empty(), "all chains of a message are charged or none");
-            // What was left could not hold four queries of the greatest step (0.088 in one coordinate, at sd 1.0104).
-            let dearest = 4.0 * (2.0f64 * 0.088 / 1.01).powi(2) * 2f64.powi(48);
-            assert!(spent <= limit(12.0) && (limit(12.0) - spent) as f64 <= dearest, "{spent} of {}", limit(12.0));
+            // The remaining budget did not cover four queries of the longest step (0.088 in one coordinate, at sd 1.0104).
+            let highest = 4.0 * (2.0f64 * 0.088 / 1.01).powi(2) * 2f64.powi(48);
+            assert!(spent <= limit(12.0) && (limit(12.0) - spent) as f64 <= highest, "{spent} of {}", limit(12.0));
         }
     }
 
-    // It is told to people too, with the party's name.
-    let told = cluster.must(&["summary", id]);
-    assert!(told.contains("scarce"), "{told}");
+    // The printed summary names the party too.
+    let printed = cluster.must(&["summary", id]);
+    assert!(printed.contains("scarce"), "{printed}");
     let log = cluster.log("scarce");
-    assert!(log.contains("budget"), "the owner's log tells of the refusal: {log}");
+    assert!(log.contains("budget"), "the owner's log reports the refusal: {log}");
 }
 
-/// A masked message that one party refuses opens nothing, and whoever answered it would have paid for it: the party that comes to its end first is
-/// asked first, and nobody else is charged for what it refuses. Persons of up to two records pay four times what rows pay.
+/// A masked message that one party refuses opens no sum, and every party that answered it would have been charged for nothing.
+/// The party whose budget ends first is therefore asked first, and no other party is charged for the refused message. Persons of
+/// up to two records pay four times the price of rows.
 #[test]
-fn nobody_pays_for_a_masked_message_that_the_budget_refuses() {
+fn no_party_is_charged_for_a_masked_message_that_the_budget_refuses() {
     let names = ["rows-a", "persons", "rows-b"];
     let mut cluster = Cluster::new(EXE);
     for (seed, name) in names.iter().enumerate() {
@@ -83,7 +85,7 @@ fn nobody_pays_for_a_masked_message_that_the_budget_refuses() {
         }
         cluster.enrol(&setup);
     }
-    cluster.pin_everybody();
+    cluster.pin_all();
     (0..names.len()).for_each(|party| cluster.start_party(party));
     let sampler = "chains = 3\ndraws = 100000\nwarmup = 2\nseed = 5\nforce = true\nproposal = { kind = \"guided\", radius = 0.08 }\n\
                    start = { intercept = 0.0, treated = 0.5, age = 0.5 }";
@@ -94,16 +96,16 @@ fn nobody_pays_for_a_masked_message_that_the_budget_refuses() {
     assert!(rounds > 20, "{rounds} rounds");
     for (party, name) in names.iter().enumerate() {
         let row = &result["parties"][party];
-        assert_eq!(row["queries"], 3 * rounds, "{name} is charged for what was opened, and for nothing else");
+        assert_eq!(row["queries"], 3 * rounds, "{name} is charged for the opened sums only");
         let charges: u64 = cluster.ledger(party).query_row("SELECT count(*) FROM releases", [], |row| row.get(0)).expect("SQL");
         assert_eq!(charges, 3 * rounds, "{name}");
     }
 }
 
-/// A job that asks for more than is left at a party is refused before anything is asked of anybody, and the party says how much that is if
-/// its owner lets it. What it names is admitted.
+/// A job that asks for more than a party's remaining budget is refused before any query. The party states that remaining budget
+/// if its owner permits it, and a job with the stated budget is admitted.
 #[test]
-fn a_job_that_asks_for_more_than_is_left_does_not_begin() {
+fn a_job_beyond_the_remaining_budget_does_not_start() {
     let names = ["ample", "scarce", "discreet"];
     let mut cluster = Cluster::new(EXE);
     for (seed, name) in names.iter().enumerate() {
@@ -127,29 +129,29 @@ fn a_job_that_asks_for_more_than_is_left_does_not_begin() {
         assert_eq!(output.status.code(), Some(3), "{}", crate::stderr(&output));
         crate::stderr(&output)
     };
-    let told = refused("scarce", 40.0);
+    let printed = refused("scarce", 40.0);
     for part in ["scarce", "epsilon 40", "epsilon 20.000 is left there for", "lower privacy.epsilon to 20.000", "force = true"] {
-        assert!(told.contains(part), "{part} in {told}");
+        assert!(printed.contains(part), "{part} in {printed}");
     }
     let discreet = refused("discreet", 40.0);
     assert!(discreet.contains("less is left there") && !discreet.contains("20.000"), "{discreet}");
-    // Nobody was asked anything; and what is named is admitted.
+    // No query was sent, and a job with the stated budget is admitted.
     let charged = |party: usize| -> u64 {
         cluster.ledger(party).query_row("SELECT count(*) FROM charges", [], |row| row.get(0)).expect("a count")
     };
     assert_eq!([0, 1, 2].map(charged), [0, 0, 0]);
     let left = |arguments: &[&str]| {
-        let told = json(&cluster.must(&[&["budget", "--json"], arguments].concat()));
-        told["parties"].as_array().expect("parties").clone()
+        let answer = json(&cluster.must(&[&["budget", "--json"], arguments].concat()));
+        answer["parties"].as_array().expect("parties").clone()
     };
-    let told = left(&[]);
-    let of = |name: &str| told.iter().find(|row| row["party"] == name).expect("a row").clone();
-    assert_eq!((&of("ample")["epsilon_left"], &of("ample")["epsilon_spent"]), (&400.0.into(), &0.0.into()), "{told:?}");
-    assert_eq!((&of("scarce")["epsilon_limit"], &of("scarce")["epsilon_left"]), (&20.0.into(), &20.0.into()), "{told:?}");
+    let rows = left(&[]);
+    let of = |name: &str| rows.iter().find(|row| row["party"] == name).expect("a row").clone();
+    assert_eq!((&of("ample")["epsilon_left"], &of("ample")["epsilon_spent"]), (&400.0.into(), &0.0.into()), "{rows:?}");
+    assert_eq!((&of("scarce")["epsilon_limit"], &of("scarce")["epsilon_left"]), (&20.0.into(), &20.0.into()), "{rows:?}");
     assert_eq!(of("discreet"), serde_json::json!({ "party": "discreet", "standing": "untold" }));
     let result = cluster.submit(&job("scarce", 20.0));
     assert_eq!(result["stopped_by"], "draws", "{result:#}");
-    // What is told then can be asked for, and no thousandth more.
+    // The remaining budget reported now can be requested, but not a thousandth more.
     let left = left(&["scarce"])[0]["epsilon_left"].as_f64().expect("a number");
     assert!(0.0 < left && left < 20.0, "{left}");
     assert!(refused("scarce", left + 0.002).contains(&format!("epsilon {left:.3} is left there")));
@@ -158,13 +160,14 @@ fn a_job_that_asks_for_more_than_is_left_does_not_begin() {
     assert_eq!(stranger.status.code(), Some(2), "{}", crate::stderr(&stranger));
 }
 
-/// Chains that their budget will leave without a use end before, with the rest of it unspent: every party finds the same forecast in the
-/// same releases.
+/// Chains that their budget will leave unusable end early and leave the rest of it unspent. Every party computes the same
+/// forecast from the same releases.
 #[test]
-fn a_chain_without_hope_keeps_its_budget() {
+fn a_futile_chain_keeps_its_budget() {
     let names = ["a", "b"];
     let cluster = crate::cluster(&names, 2_500, 100.0);
-    // Far apart, and with so little budget they have not met by its end: R-hat is forecast at 2 and above, and the bar is 1.28.
+    // The chains start far apart and cannot meet within this small budget: the forecast R-hat is 2 or more, above the limit of
+    // 1.28.
     let start = |at: f64| format!("{{ intercept = {at}, treated = 0.5, age = 0.5 }}");
     let sampler = format!(
         "chains = 4\ndraws = 100000\nwarmup = 2\nstarts = [{}]\nproposal = {{ kind = \"guided\", radius = 0.005 }}",
@@ -178,7 +181,7 @@ fn a_chain_without_hope_keeps_its_budget() {
     all_hold(&cluster, result["job"].as_str().expect("an id"));
 }
 
-/// A job whose own cap ends it: every party would refuse at the same query.
+/// A job ends at its own cap: every party would refuse at the same query.
 #[test]
 fn a_jobs_own_cap_ends_it_too() {
     let names = ["a", "b"];
@@ -190,14 +193,14 @@ fn a_jobs_own_cap_ends_it_too() {
     for party in result["parties"].as_array().expect("parties") {
         assert!(party["epsilon_spent"].as_f64() <= Some(5.0) && party["epsilon_spent"].as_f64() > Some(4.0), "{party}");
     }
-    // The data's own budget is hardly touched: a second job finds it.
+    // The data set's own budget is hardly touched, so a second job can use it.
     let result = cluster.submit(&study::job(&names, sampler, "epsilon = 5\ndelta = 1e-6"));
     assert_eq!(result["stopped_by"], "budget");
 }
 
-/// A job that names what it wants ends there: what is left of its budget is not spent, and every party finds the same end.
+/// A job with a target ends when it reaches it: the rest of its budget is not spent, and every party computes the same end.
 #[test]
-fn a_job_ends_when_it_has_enough() {
+fn a_job_ends_when_it_reaches_its_target() {
     let names = ["a", "b"];
     let cluster = crate::cluster(&names, 200, 500.0);
     let sampler = "chains = 2\ndraws = 100000\nwarmup = 2\nuntil = { ess = 40, rhat = 1.2 }\nproposal = { kind = \"guided\", radius = 0.1 }\n\

@@ -1,4 +1,4 @@
-//! The owner's consent, as an owner and an analyst meet it: real processes, the owner's commands beside the running daemon.
+//! The owner's consent as an owner and an analyst see it: real processes, and the owner's commands beside the running daemon.
 
 use std::fs;
 use std::time::Duration;
@@ -14,7 +14,7 @@ const NO_SEARCH: &str = "warmup = 2\nseed = 5\nproposal = { kind = \"guided\", r
                          start = { intercept = 0.0, treated = 0.5, age = 0.5 }";
 const PRIVACY: &str = "epsilon = 300\ndelta = 1e-6";
 
-/// Parties of these names with 300 records each, `manual` ones deciding by hand; `data` are lines added to `[data]`.
+/// Starts parties of these names with 300 records each, those in `manual` deciding by hand; `data` are lines added to `[data]`.
 fn cluster(names: &[&str], manual: &[&str], data: &str) -> Cluster {
     let mut cluster = Cluster::new(EXE);
     for (seed, name) in names.iter().enumerate() {
@@ -44,7 +44,7 @@ fn cluster(names: &[&str], manual: &[&str], data: &str) -> Cluster {
     cluster
 }
 
-/// One of the owner's commands.
+/// Runs one of the owner's commands.
 fn owner(cluster: &Cluster, name: &str, args: &[&str]) -> String {
     cluster.must(&command(name, args))
 }
@@ -81,7 +81,7 @@ fn a_job_starts_when_its_last_owner_approves() {
     assert_eq!((status["state"].as_str(), status["draws"].as_u64()), (Some("opening"), Some(0)));
     assert_eq!(state_at(&cluster, "a", &job), "awaiting");
 
-    // What the owner is shown before saying yes; without a terminal to ask on, nothing is approved.
+    // The command shows the job before it asks for approval; without a terminal, nothing is approved.
     let refused = cluster.run(&command("a", &["approve", &job]));
     let shown = String::from_utf8_lossy(&refused.stdout).into_owned();
     assert_eq!(refused.status.code(), Some(2));
@@ -123,7 +123,7 @@ fn a_coordinator_that_changes_an_approved_job_is_refused() {
     cluster.wait_status(&job, PATIENCE, "the end", |s| s["state"] == "finished");
     let before = numbers(&cluster);
 
-    // Under the approved id, other bounds.
+    // Other bounds under the approved id.
     cluster.kill_coordinator();
     let store = rusqlite::Connection::open(cluster.path("coordinator/coordinator.sqlite")).expect("a store");
     let changed = store
@@ -136,10 +136,10 @@ fn a_coordinator_that_changes_an_approved_job_is_refused() {
     let status = cluster.wait_status(&job, PATIENCE, "a refusal", |s| s["state"] == "failed");
     assert_eq!(status["error_code"], "unauthenticated", "{status}");
     assert!(status["error"].as_str().is_some_and(|e| e.contains("signature")), "{status}");
-    assert_eq!(numbers(&cluster), before, "not one number under the changed text");
+    assert_eq!(numbers(&cluster), before, "no release under the changed text");
 }
 
-/// Numbers that party 0 has charged.
+/// Returns the number of releases charged at party 0.
 fn numbers(cluster: &Cluster) -> u64 {
     cluster.ledger(0).query_row("SELECT count(*) FROM charges", [], |row| row.get(0)).expect("a count")
 }
@@ -168,15 +168,15 @@ fn a_consent_withdrawn_in_the_middle_keeps_the_draws_made_before() {
     owner(&cluster, "a", &["revoke", &job, "--reason", "a patient objects"]);
     let output = child.wait_with_output().expect("the analyst's command");
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(told.contains('a') && told.contains("withdrawn") && told.contains("a patient objects"), "{told}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(printed.contains('a') && printed.contains("withdrawn") && printed.contains("a patient objects"), "{printed}");
     let result = json(std::str::from_utf8(&output.stdout).expect("UTF-8"));
     assert_eq!(result["stopped_by"], "policy");
     assert!(result["draws_per_chain"].as_u64() > Some(30), "{result}");
     assert!(result["posterior"].as_array().is_some_and(|rows| rows.len() == 3));
     assert_eq!(state_at(&cluster, "a", &job), "revoked");
 
-    // Nothing is charged after that, and what left is told.
+    // Nothing is charged afterwards, and the released numbers are reported.
     let after = numbers(&cluster);
     assert_eq!(result["parties"][0]["queries"].as_u64(), Some(after), "{result}");
     std::thread::sleep(Duration::from_millis(300));
@@ -196,8 +196,8 @@ fn persons_are_priced_alike_on_both_sides_and_their_rows_stay_uncounted() {
     assert_eq!((&party["records"], &party["persons"]), (&Value::Null, &Value::from(101)));
     assert_eq!(party["protects"], "person of at most 2 records, replace");
     let charged: u64 = cluster.ledger(0).query_row("SELECT sum(charge) FROM charges", [], |row| row.get(0)).expect("a sum");
-    let told = party["mu_squared_spent"].as_f64().expect("a number");
-    assert!((told * 2_f64.powi(48) / charged as f64 - 1.0).abs() < 1e-12, "{told} against {charged}");
+    let reported = party["mu_squared_spent"].as_f64().expect("a number");
+    assert!((reported * 2_f64.powi(48) / charged as f64 - 1.0).abs() < 1e-12, "{reported} against {charged}");
     let status = owner(&cluster, "a", &["status"]);
     assert!(status.contains("protects one person") && status.contains("at most 2"), "{status}");
 }
@@ -209,12 +209,12 @@ fn an_unpublished_count_is_guessed_or_the_job_is_refused() {
     let job = cluster.write_job(&study::job(&["a"], search, PRIVACY));
     let output = cluster.run(&["submit", &job, "--wait", "--json"]);
     assert_eq!(output.status.code(), Some(2));
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(told.contains("a does not publish its record count") && told.contains("records_guess"), "{told}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(printed.contains("a does not publish its record count") && printed.contains("records_guess"), "{printed}");
     let result = cluster.submit(&study::job(&["a"], &format!("{search}\nrecords_guess = 500"), PRIVACY));
     let party = &result["parties"][0];
     assert_eq!((&party["records"], &party["protects"]), (&Value::Null, &Value::from("row, add-remove")));
-    // Its number of rows is nowhere at the coordinator.
+    // The coordinator does not store its number of rows.
     let counts: u64 = cluster
         .store()
         .query_row("SELECT count(*) FROM job_parties WHERE records IS NOT NULL OR persons IS NOT NULL", [], |row| row.get(0))

@@ -1,5 +1,5 @@
-//! The demo itself, at its defaults, over several seeds: the posterior that three data owners get with privacy against the one
-//! that all their records in one place would give without.
+//! The demo itself with default settings, over several seeds: the private posterior of three data owners against the non-private
+//! posterior of their pooled records.
 
 use std::process::Command;
 use std::time::Instant;
@@ -9,22 +9,25 @@ use conclave_tests::logistic_reference::{Pooled, laplace};
 
 use crate::EXE;
 
-/// `CONCLAVE_DEMO_SEEDS` makes it another number.
+/// Default number of seeds, overridden by `CONCLAVE_DEMO_SEEDS`.
 const SEEDS: u64 = 2;
 const PARTIES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
 const PRIOR_SD: f64 = 2.5;
 
-/// Asked: every mean within 0.6 sd, the errors' root mean square at most 0.25 sd, sds within 20%, split R-hat below 1.1.
+/// The limits: every mean within 0.6 sd, the errors' root mean square at most 0.25 sd, sds within 20%, split R-hat below 1.1.
 ///
-/// The reference is Laplace's approximation. At n = 300,000 mean and mode differ by about 1/sqrt(n) sds, 0.002, and the sds by
-/// a relative 1/n: both are a hundredth of what is asserted.
+/// The reference is Laplace's approximation. At n = 300,000, mean and mode differ by about 1/sqrt(n) sds, 0.002, and the sds by a
+/// relative 1/n: both are a hundredth of the limits.
 ///
 /// Records and proposals have the demo's seeds 1 and 2; the noise comes from the operating system and differs every time. An
-/// error's own sd is about 0.09 sd and an sd's relative one about 5%: that any of 8 errors breaks 0.6 sd has a probability
-/// below 1e-9, that any of 8 sds breaks 20% about 0.0005, and the root mean square stands at 0.09 against 0.25, which a chi-square of
-/// 8 degrees exceeds with a probability of 2e-10. `demo_design` holds the same law over more seeds in one process. R-hat is the tightest: of 96 in the
-/// design's trials (`demo_design`, mean ESS 174) the largest was 1.073. In 152 of an earlier design with an ESS of 145 the largest
-/// was 1.087, and beyond 1.06 their number fell e-fold every 0.012; at this ESS that puts one of 8 above 1.1 with a probability near 0.004.
+/// error's own sd is about 0.09 sd and an sd's relative error about 5%. The probability that any of 8 errors exceeds 0.6 sd is
+/// below 1e-9, and that any of 8 sds exceeds 20% about 0.0005. The root mean square is 0.09 against the limit of 0.25, which a
+/// chi-square of 8 degrees exceeds with a probability of 2e-10. `demo_design` checks the same limits over more seeds in one
+/// process.
+///
+/// R-hat is the tightest: among 96 values in the design's trials (`demo_design`, mean ESS 174) the largest was 1.073. Among 152
+/// of an earlier design with an ESS of 145 the largest was 1.087, and beyond 1.06 their number fell e-fold every 0.012. At this
+/// ESS, one of 8 exceeds 1.1 with a probability near 0.004.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn seeds_of_the_real_demo() {
@@ -65,16 +68,17 @@ fn seeds_of_the_real_demo() {
         }
     }
     let rms = (squares / (4 * seeds) as f64).sqrt();
-    println!("rms {rms:.3} (asked 0.25), worst {worst:.2} (0.6), sds off by {worst_sd:.2} (0.2), R-hat {worst_rhat:.3} (1.1)");
+    println!("rms {rms:.3} (limit 0.25), worst {worst:.2} (0.6), sds off by {worst_sd:.2} (0.2), R-hat {worst_rhat:.3} (1.1)");
     assert!(worst <= 0.6 && rms <= 0.25 && worst_sd <= 0.2 && worst_rhat < 1.1);
 }
 
-/// Five owners of whom one may work with the coordinator: where the sum of their answers alone is opened, the noise of four protects each, and the
-/// demo's epsilon buys four times the rounds and the effective draws.
+/// Five owners, one of whom may collude with the coordinator: only the sum of their answers is opened, so the noise of four
+/// protects each. The demo's epsilon then buys four times the rounds and the effective draws.
 ///
-/// A round's price goes with the square of the step, which follows the posterior's sds as a noisy search found them, some tenth off, and less so in a
-/// sum; effective draws of a run are known to some 15% and 8%. Over three seeds both ratios are within 40% of 4 with near certainty, and without
-/// the others' noise in the price they are 1. (`statistics secure_gain` has steps of one length, and is held to 2% and 10%.)
+/// A round's price is proportional to the square of the step, which follows the posterior sds from a noisy search. Their relative
+/// error is about a tenth, less in a sum. The effective draws of a local and a masked run are known to about 15% and 8%. Over
+/// three seeds both ratios are within 40% of 4 with near certainty; without the others' noise in the price they are 1.
+/// (`statistics secure_gain` has steps of one length, with limits of 2% and 10%.)
 #[test]
 #[ignore = "takes minutes"]
 fn five_owners_have_four_times_the_effective_draws() {

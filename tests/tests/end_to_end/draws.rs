@@ -1,4 +1,4 @@
-//! A run's draws in every format, opened by the tools that analysts use.
+//! A run's draws in every format, opened with the tools that analysts use.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,15 +8,15 @@ use conclave_tests::study;
 
 use crate::EXE;
 
-/// The formats give the same figures as `summary --json`: mean and sd to 1e-9, diagnostics to 1e-6 of ArviZ's. The script
-/// installs what it needs the first time, into the build folder.
+/// All formats agree with `summary --json`: mean and sd to 1e-9, diagnostics to 1e-6 of ArviZ's. The script installs its packages
+/// into the build folder on the first run.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn the_usual_tools_open_the_draws() {
     if Command::new("python3").args(["-c", "import venv, ensurepip"]).output().is_ok_and(|o| o.status.success()) {
         compare_formats();
     } else {
-        eprintln!("skipped: python3 with its venv module is not here, so nobody opened the draws");
+        eprintln!("skipped: python3 with its venv module is missing, so the draws were not opened");
     }
 }
 
@@ -36,7 +36,7 @@ fn compare_formats() {
     for (format, out) in [("zarr", "draws.zarr"), ("zarr", "draws.zarr.zip"), ("csv", "draws"), ("parquet", "draws.parquet")] {
         let fetch = ["draws", id, "--format", format, "--out", out];
         cluster.must(&fetch);
-        assert!(!cluster.run(&fetch).status.success(), "nothing is written over");
+        assert!(!cluster.run(&fetch).status.success(), "nothing is overwritten");
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join("arviz");

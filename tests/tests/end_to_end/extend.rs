@@ -1,4 +1,4 @@
-//! A finished job's chains go on as a job of their own.
+//! The chains of a finished job continue as a job of their own.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn id(result: &Value) -> &str {
     result["job"].as_str().expect("an id")
 }
 
-/// `[parameter][chain][draw]`.
+/// Returns the draws, `[parameter][chain][draw]`.
 fn draws(cluster: &Cluster, job: &str) -> Vec<Vec<Vec<f64>>> {
     cluster.must(&["draws", job, "--format", "zarr", "--out", job]);
     PARAMETERS.iter().map(|name| zarr::read(&cluster.path(job).join("posterior").join(name))).collect()
@@ -32,12 +32,12 @@ fn refused(cluster: &Cluster, args: &[&str], word: &str) {
 }
 
 #[test]
-fn an_extension_goes_on_where_the_job_ended() {
+fn an_extension_continues_where_the_job_ended() {
     let mut cluster = cluster(&NAMES, 200, 500.0);
     let sampler = format!("chains = 2\ndraws = {DRAWS}\nwarmup = 5\nseed = 4");
     let first = cluster.submit(&study::job(&NAMES, &sampler, "epsilon = 200\ndelta = 1e-6"));
     assert!(first.get("extends").is_none() && first["stopped_by"] == "draws");
-    // The coordinator knows all that it takes after a restart too.
+    // The coordinator can extend a job after a restart, too.
     cluster.kill_coordinator();
     cluster.start_coordinator();
     let draws_asked = EXTRA.to_string();
@@ -50,7 +50,7 @@ fn an_extension_goes_on_where_the_job_ended() {
     check_chains(&cluster, &first, &second);
     check_costs(&cluster, &first, &second);
 
-    // An extension is extended in turn, on the old terms.
+    // An extension can itself be extended, on the previous terms.
     let third = json(&cluster.must(&["extend", id(&second), "--json"]));
     assert_eq!(third["extends"], second["job"]);
     cluster.wait_status(id(&third), Duration::from_secs(60), "its end", |status| status["state"] == "finished");
@@ -64,7 +64,7 @@ fn check_chains(cluster: &Cluster, first: &Value, second: &Value) {
         for p in 0..PARAMETERS.len() {
             assert_eq!(after[p][chain].len(), EXTRA, "every draw is kept: there is no warm-up");
             assert_eq!(first["continuation"]["states"][chain][p].as_f64().map(f64::to_bits), Some(last(p).to_bits()));
-            // The first move is along the first coordinate: the others, and that one unless it moved, are as the job left them.
+            // The first move is along the first coordinate. The others, and a rejected first one, have the job's final values.
             if p > 0 || !accepted[chain][0] {
                 assert_eq!(after[p][chain][0].to_bits(), last(p).to_bits(), "{} of chain {chain}", PARAMETERS[p]);
             }
@@ -106,12 +106,12 @@ fn only_the_analysts_own_ended_jobs_are_extended() {
     refused(&cluster, &["00000000-0000-4000-8000-000000000000"], "has no job");
     refused(&cluster, &[finished, "--draws", "0"], "sampler.draws");
 
-    // Another analyst is told nothing of it.
+    // Another analyst learns nothing about it.
     cluster.must(&["ca", "request", "analyst", "bob", "--out", "bob"]);
     cluster.must(&["ca", "sign", "bob/request.pem", "--ca", "ca"]);
     refused(&cluster, &[finished, "--identity", "bob"], "bob has no job");
 
-    // With the party away a job does not end.
+    // A job cannot end while the party is away.
     cluster.kill_party(0);
     let waiting = cluster.submit_only(&job("10"));
     refused(&cluster, &[&waiting], "only a job that has ended can be extended");

@@ -1,4 +1,4 @@
-//! Ledger files that are missing, or there already; data files of other kinds.
+//! Missing or existing ledger files, and data files of other formats.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use parquet::schema::parser::parse_message_type;
 
 use crate::{cluster, stderr};
 
-/// Writes records as Parquet: another order of columns than the CSV's, other types, two row groups.
+/// Writes records as Parquet, with another column order than the CSV, other types, and two row groups.
 pub(crate) fn write_parquet(path: &Path, records: &[Record]) {
     let schema = "message records { required double age; optional int32 readmitted; required int32 treated; }";
     let schema = Arc::new(parse_message_type(schema).expect("a schema"));
@@ -36,7 +36,7 @@ pub(crate) fn write_parquet(path: &Path, records: &[Record]) {
     writer.close().expect("a file");
 }
 
-/// A missing ledger is not an empty one, and a ledger is never replaced: both would forget what the data has spent.
+/// A missing ledger is not an empty one, and a ledger is never replaced: either would erase charges.
 #[test]
 fn a_ledger_is_neither_invented_nor_replaced() {
     let mut cluster = cluster(&["a"], 100, 50.0);
@@ -56,7 +56,7 @@ fn a_ledger_is_neither_invented_nor_replaced() {
     assert!(stderr(&again).contains("ledger.sqlite") && stderr(&again).contains("never replaced"), "{}", stderr(&again));
     assert_eq!(charges(&cluster.ledger(0)), spent);
 
-    // The whole ledger is moved away, its write-ahead log with it.
+    // Moves the whole ledger away, together with its write-ahead log.
     fs::create_dir(cluster.path("elsewhere")).expect("a folder");
     let moved = |name: &str| (cluster.path("a").join(name), cluster.path("elsewhere").join(name));
     for name in ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm"] {
@@ -69,5 +69,5 @@ fn a_ledger_is_neither_invented_nor_replaced() {
     let said = stderr(&missing);
     assert_eq!(missing.status.code(), Some(2), "{said}");
     assert!(said.contains("ledger.sqlite") && said.contains("restore it") && said.contains("init"), "{said}");
-    assert!(!moved("ledger.sqlite").0.exists(), "a start never makes a ledger");
+    assert!(!moved("ledger.sqlite").0.exists(), "a start never creates a ledger");
 }

@@ -1,4 +1,4 @@
-//! `hmc` through real processes: gradients and remainders, charged, released, replayed and checked; and its extension.
+//! `hmc` in real processes: gradients and remainders are charged, released, replayed and checked; then its extension.
 
 use conclave_tests::cluster::{PartySetup, json};
 use conclave_tests::study;
@@ -17,7 +17,7 @@ fn job(epsilon: f64, more: &str) -> String {
 }
 
 #[test]
-fn gradients_drive_chains_that_replay_and_go_on() {
+fn gradients_drive_chains_that_replay_and_continue() {
     let mut cluster = cluster(&PARTIES, 4_000, 200.0);
     let result = cluster.submit(&job(40.0, "draws = 40\nwarmup = 5\n"));
     assert_eq!((&result["algorithm"], &result["stopped_by"]), (&"hmc".into(), &"draws".into()), "{result:#}");
@@ -26,13 +26,13 @@ fn gradients_drive_chains_that_replay_and_go_on() {
     let spent = result["parties"][0]["epsilon_spent"].as_f64().expect("a number");
     assert!(spent > 0.5 && spent <= 40.0, "{spent}");
     let id = result["job"].as_str().expect("an id").to_owned();
-    // Two messages a step at most, after the search's.
+    // At most two rounds a step, plus the search.
     let rounds = result["iterations"].as_u64().expect("a number");
     assert!((88..=102).contains(&rounds), "{rounds}");
     assert_eq!(all_hold(&cluster, &id)["rounds"], rounds);
     cluster.must(&["__party", "export", "--config", "a/party.toml", "--out", "export.jsonl"]);
     cluster.must(&["verify-ledger", "export.jsonl", "--ca", "ca/ca.pem"]);
-    // The coordinator replays the log of a chain's own noise after a restart, and its extension starts from its last states.
+    // After a restart the coordinator replays the log, including a chain's own noise. The extension starts from the last states.
     cluster.kill_coordinator();
     cluster.start_coordinator();
     let more = json(&cluster.must(&["extend", &id, "--draws", "20", "--wait", "--json"]));
@@ -41,9 +41,10 @@ fn gradients_drive_chains_that_replay_and_go_on() {
     all_hold(&cluster, more["job"].as_str().expect("an id"));
 }
 
-/// An owner's least noise of vectors: a job that does not ask for it is refused with what to write, and of one that does no release is dearer.
+/// An owner's minimal noise for vectors: a job below it is refused with the required setting, and no release of an accepted job
+/// costs more.
 #[test]
-fn an_owners_least_noise_is_asked_for_and_kept() {
+fn an_owners_minimal_noise_is_required_and_kept() {
     let mut cluster = cluster_of(&PARTIES, |cluster, name, seed| {
         let data = study::write(&cluster.path(&format!("{name}.csv")), &study::csv(&study::records(4_000, seed)));
         let setup = setup(name, &data, 200.0);
@@ -61,20 +62,20 @@ fn an_owners_least_noise_is_asked_for_and_kept() {
     );
     let result = cluster.submit(&(plain + "noise_multiplier = 20\n"));
     assert_eq!(result["stopped_by"], "draws", "{result:#}");
-    // One over the square of what is asked, in units of 2^-48.
+    // One over the square of the noise multiplier, in units of 2^-48.
     let most = (1_u64 << 48) / 400;
     for party in 0..PARTIES.len() {
-        let dearest = "SELECT max(charge), count(*) FROM releases";
-        let (dearest, all): (u64, u64) =
-            cluster.ledger(party).query_row(dearest, [], |row| Ok((row.get(0)?, row.get(1)?))).expect("SQL");
-        assert!(dearest <= most && dearest > most / 100 && all > 150, "{dearest} of {most}, {all} releases");
+        let highest = "SELECT max(charge), count(*) FROM releases";
+        let (highest, all): (u64, u64) =
+            cluster.ledger(party).query_row(highest, [], |row| Ok((row.get(0)?, row.get(1)?))).expect("SQL");
+        assert!(highest <= most && highest > most / 100 && all > 150, "{highest} of {most}, {all} releases");
     }
     all_hold(&cluster, result["job"].as_str().expect("an id"));
 }
 
-/// Where hardly any draw can be expected nothing is asked, unless it is forced; a model without a bound is refused as it is read.
+/// A job that can expect hardly any draw sends no query unless it is forced; a model without a bound is refused at parsing.
 #[test]
-fn too_small_a_budget_is_refused_before_anything_is_asked() {
+fn too_small_a_budget_is_refused_before_any_query() {
     let cluster = cluster(&PARTIES, 300, 30.0);
     std::fs::write(cluster.path("small.toml"), job(0.5, "")).expect("a file");
     let output = cluster.run(&["submit", "small.toml", "--wait"]);

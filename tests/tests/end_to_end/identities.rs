@@ -1,4 +1,4 @@
-//! Who may do what is in the certificate, and in nothing else.
+//! Permissions follow from the certificate, and from nothing else.
 
 use std::fs;
 
@@ -15,19 +15,19 @@ use crate::{cluster, stderr};
 
 const JOB: (&str, &str) = ("chains = 1\ndraws = 10\nwarmup = 1", "epsilon = 40.0\ndelta = 1e-6");
 
-/// By the members' own programs.
+/// Checked with the members' own programs.
 #[test]
 fn a_role_is_not_interchangeable() {
     let cluster = cluster(&["a"], 50, 50.0);
     let job = cluster.write_job(&study::job(&["a"], JOB.0, JOB.1));
 
-    // A party's certificate does not submit.
+    // A party's certificate cannot submit.
     let submit = |identity: &str| cluster.run(&["submit", &job, "--wait", "--identity", identity]);
     let output = submit("a/identity");
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("conclave://party/a") && stderr(&output).contains("analyst"), "{}", stderr(&output));
 
-    // An analyst's certificate does not attach.
+    // An analyst's certificate cannot attach.
     fs::create_dir(cluster.path("posing")).expect("a folder");
     let config = fs::read_to_string(cluster.path("a/party.toml")).expect("a configuration");
     let config =
@@ -40,7 +40,7 @@ fn a_role_is_not_interchangeable() {
     assert_eq!(charges(&cluster.ledger(0)), 0);
 }
 
-/// A folder whose certificate another CA signed.
+/// Creates a folder with a certificate signed by another CA.
 fn stranger(cluster: &Cluster, role: &str, name: &str) -> String {
     if !cluster.path("other-ca").exists() {
         cluster.must(&["ca", "init", "--name", "Another consortium", "--out", "other-ca"]);
@@ -59,8 +59,8 @@ fn a_certificate_of_another_ca_is_refused() {
 
     let mallory = stranger(&cluster, "analyst", "mallory");
     let (ours, theirs) = (ca("ca"), ca("other-ca"));
-    // With the other CA's ca.pem the stranger does not believe the coordinator; with ours, the stranger's own program finds
-    // that the certificate is not of this consortium; with both, nobody but the coordinator can find it out.
+    // With the other CA's ca.pem the stranger does not trust the coordinator. With ours, the stranger's own program finds that
+    // the certificate is not of this consortium. With both, only the coordinator can detect it.
     for (ca, code) in [(theirs.clone(), 3), (ours.clone(), 2), (theirs.clone() + &ours, 3)] {
         fs::write(cluster.path(&mallory).join("ca.pem"), ca).expect("a file");
         let output = cluster.run(&["submit", &job, "--wait", "--identity", &mallory]);
@@ -68,7 +68,7 @@ fn a_certificate_of_another_ca_is_refused() {
         assert!(stderr(&output).contains("CA"), "{}", stderr(&output));
     }
 
-    // The same for a party, which goes on trying: its owner may mend it.
+    // The same for a party, which keeps trying: its owner may fix the fault.
     let eve = stranger(&cluster, "party", "a");
     fs::write(cluster.path(&eve).join("ca.pem"), theirs + &ours).expect("a file");
     cluster.kill_party(0);
@@ -82,10 +82,10 @@ fn a_certificate_of_another_ca_is_refused() {
     let output = child.wait_with_output().expect("its end");
     assert!(stderr(&output).contains("not attached") && stderr(&output).contains("certificate"), "{}", stderr(&output));
     let log = cluster.log("coordinator");
-    assert_eq!(log.matches(" attached").count(), log.matches(" detached").count(), "nobody is attached: {log}");
+    assert_eq!(log.matches(" attached").count(), log.matches(" detached").count(), "no party is attached: {log}");
     assert_eq!(charges(&cluster.ledger(0)), 0);
 
-    // With its own certificate it is back, and works.
+    // With its own certificate it attaches again and works.
     for file in ["certificate.pem", "key.pem", "ca.pem"] {
         fs::rename(cluster.path("a").join(file), cluster.path("a/identity").join(file)).expect("moved");
     }
@@ -93,7 +93,7 @@ fn a_certificate_of_another_ca_is_refused() {
     assert_eq!(cluster.submit(&study::job(&["a"], JOB.0, JOB.1))["stopped_by"], "draws");
 }
 
-/// By programs that were changed to leave out their own checks: the coordinator's checks are what counts.
+/// Programs changed to skip their own checks are refused by the coordinator's checks.
 #[test]
 fn the_coordinator_itself_refuses_the_wrong_role() {
     let cluster = cluster(&["a"], 50, 50.0);

@@ -1,4 +1,4 @@
-//! A fourth party joins a running coordinator by the commands of the data owner's page, typed as they stand there.
+//! A fourth party joins a running coordinator with the commands of the data owner's page, exactly as printed there.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use crate::EXE;
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/data-owner.md");
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The commands under a heading, one a line.
+/// Returns the commands under a heading, one per line.
 fn commands(heading: &str) -> Vec<String> {
     let page = fs::read_to_string(PAGE).expect("the data owner's page");
     let section = page.split(heading).nth(1).unwrap_or_else(|| panic!("no section {heading}"));
@@ -21,7 +21,7 @@ fn commands(heading: &str) -> Vec<String> {
     block.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
 }
 
-/// Records of the page's columns, the same for a seed.
+/// Generates records with the page's columns for a seed.
 fn records(rows: u32, seed: u32) -> String {
     let mut state = seed;
     let mut next = |bound: u32| {
@@ -73,19 +73,19 @@ fn a_fourth_party_joins_in_five_commands_and_takes_part() {
     let commands = commands("## Join a study");
     assert!(commands.len() <= 5, "{commands:#?}");
     let (daemon, before) = commands.split_last().expect("commands");
-    let mut told = String::new();
+    let mut printed = String::new();
     for command in before {
         let output = shell(command).output().expect("sh");
         let text = [output.stdout, output.stderr].concat();
-        told.push_str(&String::from_utf8_lossy(&text));
-        assert!(output.status.success(), "{command}: {told}");
+        printed.push_str(&String::from_utf8_lossy(&text));
+        assert!(output.status.success(), "{command}: {printed}");
     }
-    // What the owner read out is what the keeper saw.
-    let fingerprints: Vec<&str> = told
+    // The fingerprint that the owner reads aloud equals the one that the CA's keeper sees.
+    let fingerprints: Vec<&str> = printed
         .lines()
         .filter_map(|line| line.strip_prefix("Fingerprint of its key: ").or(line.strip_prefix("fingerprint of its key: ")))
         .collect();
-    assert!(fingerprints.len() == 2 && fingerprints[0] == fingerprints[1] && fingerprints[0].len() == 79, "{told}");
+    assert!(fingerprints.len() == 2 && fingerprints[0] == fingerprints[1] && fingerprints[0].len() == 79, "{printed}");
     let _running = Stopped(shell(&format!("exec {daemon}")).stderr(Stdio::null()).spawn().expect("sh"));
 
     let job = r#"
@@ -115,11 +115,11 @@ delta = 1e-6
     let until = |command: &str| {
         let end = Instant::now() + PATIENCE;
         while !shell(command).stdout(Stdio::null()).stderr(Stdio::null()).status().expect("sh").success() {
-            assert!(Instant::now() < end, "in vain: {command}");
+            assert!(Instant::now() < end, "timed out: {command}");
             std::thread::sleep(Duration::from_millis(100));
         }
     };
-    // The party knows that it is welcome a moment before the coordinator has entered that it came.
+    // The party receives its welcome a moment before the coordinator has registered it.
     let file = cluster.write_job(job);
     until(&format!("conclave submit {file} --coordinator {} --identity alice --json > submitted.json", cluster.url));
     let submitted = json(&fs::read_to_string(cluster.path("submitted.json")).expect("a submission"));

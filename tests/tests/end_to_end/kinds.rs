@@ -1,4 +1,4 @@
-//! Releases that are no ratios, through real processes and ledgers: Algorithm 3's statistics, and counts of what a clip cuts.
+//! Releases other than ratios in real processes and ledgers: Algorithm 3's statistics, and clip counts.
 
 use conclave_tests::books::{LedgerCopy, Replay};
 use conclave_tests::cluster::Cluster;
@@ -25,7 +25,7 @@ fn check_books(cluster: &Cluster, result: &serde_json::Value) {
 }
 
 #[test]
-fn an_algorithm_3_job_runs_and_its_ledger_says_so() {
+fn an_algorithm_3_job_runs_and_its_ledger_records_it() {
     let cluster = cluster(&PARTIES, 400, 50.0);
     let job = "name = \"share\"\nalgorithm = \"penalty-exp-family\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"bernoulli\"\n\
                outcome = \"readmitted\"\n[columns]\nreadmitted = { binary = true }\n[sampler]\nchains = 2\ndraws = 400\nwarmup = 20\n\
@@ -33,11 +33,11 @@ fn an_algorithm_3_job_runs_and_its_ledger_says_so() {
     let result = cluster.submit(job);
     assert_eq!((result["stopped_by"].as_str(), result["algorithm"].as_str()), (Some("draws"), Some("penalty-exp-family")));
     check_books(&cluster, &result);
-    // One release for the search, then one per chain and round.
+    // One release in the search, then one per chain and round.
     for party in 0..2 {
         assert_eq!(kinds(&cluster.ledger(party)), [("statistic 0".to_owned(), 1 + 2 * 420)]);
     }
-    // The share of the study's readmissions is near a half.
+    // The proportion of readmissions in the study is near a half.
     let mean = result["posterior"][0]["mean"].as_f64().expect("a number");
     assert!((0.35..0.75).contains(&mean), "{mean}");
     cluster.must(&["__party", "export", "--config", "a/party.toml", "--out", "export.jsonl"]);

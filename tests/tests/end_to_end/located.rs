@@ -1,4 +1,4 @@
-//! A chain of ratios that finds the mode by gradients, through real processes.
+//! A penalty chain that finds the mode by gradients, in real processes.
 
 use crate::cluster;
 use crate::verify::all_hold;
@@ -13,8 +13,8 @@ fn job(more: &str) -> String {
     )
 }
 
-/// Twelve rounds of search at most, where one by ratios has thirty of two questions each; what is charged, released and replayed is checked as
-/// ever.
+/// The search takes at most twelve rounds, where a search by ratios takes thirty rounds of two queries each. Charges, releases
+/// and replay are checked as usual.
 #[test]
 fn gradients_find_the_mode_of_a_chain_of_ratios() {
     let mut cluster = cluster(&PARTIES, 4_000, 200.0);
@@ -27,7 +27,7 @@ fn gradients_find_the_mode_of_a_chain_of_ratios() {
     assert_eq!(all_hold(&cluster, &id)["rounds"], rounds);
     cluster.must(&["__party", "export", "--config", "a/party.toml", "--out", "export.jsonl"]);
     cluster.must(&["verify-ledger", "export.jsonl", "--ca", "ca/ca.pem"]);
-    // The coordinator replays the search after a restart; the extension has none.
+    // The coordinator replays the search after a restart; the extension has no search.
     cluster.kill_coordinator();
     cluster.start_coordinator();
     cluster.must(&["extend", &id, "--draws", "20", "--wait", "--json"]);

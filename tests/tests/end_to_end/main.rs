@@ -1,4 +1,4 @@
-//! The whole service as its users meet it: real processes, real files, mutual TLS.
+//! The whole service as its users see it: real processes, real files, mutual TLS.
 
 mod adult;
 mod bad_input;
@@ -33,14 +33,14 @@ use conclave_tests::study;
 
 const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
 
-/// A set-up with the study's columns, without a reply delay: it costs time here, and has tests of its own.
+/// Returns a set-up with the study's columns and no reply delay, which costs time here and has tests of its own.
 fn setup<'a>(name: &'a str, data: &'a std::path::Path, epsilon: f64) -> PartySetup<'a> {
     let policy_extra =
         "reply_delay_ms = 0\nreleases = [\"ratio\", \"statistic\", \"score\", \"moments\", \"table\", \"remainder\", \"choice\"]";
     PartySetup { name, data, columns: &study::COLUMNS, epsilon, data_extra: "", budget_extra: "", policy_extra }
 }
 
-/// Parties of these names, each with `rows` records of the study and this epsilon, attached.
+/// Starts attached parties of these names, each with `rows` records of the study and this epsilon.
 fn cluster(names: &[&str], rows: usize, epsilon: f64) -> Cluster {
     let mut cluster = Cluster::new(EXE);
     for (seed, name) in names.iter().enumerate() {
@@ -52,7 +52,7 @@ fn cluster(names: &[&str], rows: usize, epsilon: f64) -> Cluster {
     cluster
 }
 
-/// Parties of these names, enrolled one by one and not started.
+/// Enrols parties of these names one by one, without starting them.
 fn cluster_of(names: &[&str], mut enrol: impl FnMut(&mut Cluster, &str, u64) -> usize) -> Cluster {
     let mut cluster = Cluster::new(EXE);
     for (seed, name) in (0..).zip(names) {
@@ -61,7 +61,7 @@ fn cluster_of(names: &[&str], mut enrol: impl FnMut(&mut Cluster, &str, u64) -> 
     cluster
 }
 
-/// What a command printed on standard error.
+/// Returns a command's standard error.
 fn stderr(output: &std::process::Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

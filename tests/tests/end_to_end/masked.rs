@@ -1,4 +1,4 @@
-//! Jobs whose answers leave masked: what owners are told, and how a party finds out what the coordinator did to their log.
+//! Jobs with masked answers: reports to owners, and how a party detects changes to the coordinator's log.
 
 use std::fs;
 
@@ -6,14 +6,14 @@ use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
 use serde_json::Value;
 
-use crate::verify::{Honest, detail, named, verify};
+use crate::verify::{Baseline, detail, named, verify};
 use crate::{cluster_of, setup};
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 const CHECKS: [&str; 8] = ["signature", "consent", "roster", "answers", "sums", "proposals", "draws", "result"];
 const DRAWS: u64 = 40;
 
-/// Three attached parties, each of which has pinned the other two.
+/// Starts three attached parties, each of which has pinned the other two.
 fn pinned() -> Cluster {
     let mut cluster = cluster_of(&NAMES, |cluster, name, seed| {
         let data = study::csv(&study::records(150, seed));
@@ -22,12 +22,12 @@ fn pinned() -> Cluster {
     });
     let line = || cluster.must(&["__party", "fingerprint", "--config", "a/party.toml"]);
     let signed = line();
-    // The line is the same before the certificate is there: owners may exchange keys when they ask for it.
+    // The line is the same before the certificate exists, so that owners can exchange keys while they wait for it.
     let (certificate, aside) = (cluster.path("a/identity/certificate.pem"), cluster.path("a/aside.pem"));
     fs::rename(&certificate, &aside).expect("a certificate");
     assert_eq!(line(), signed);
     fs::rename(&aside, &certificate).expect("a certificate");
-    cluster.pin_everybody();
+    cluster.pin_all();
     (0..NAMES.len()).for_each(|party| cluster.start_party(party));
     cluster
 }
@@ -37,12 +37,12 @@ fn job() -> String {
     study::job(&NAMES, &sampler, "epsilon = 150\ndelta = 1e-6") + "\n[aggregation]\nmode = \"secure\"\ncolluders = 1\n"
 }
 
-/// Vectors under masks: gradients and remainders of several chains in one message, each integer under a mask of its own; the charge of each vector
-/// is what it would cost alone over the number of parties whose noise protects it.
+/// Masked vectors: gradients and remainders of several chains in one message, each integer with its own mask. The charge of each
+/// vector is its price with one party's noise, divided by the number of parties whose noise protects it.
 #[test]
-fn gradients_leave_masked_and_every_owner_finds_them_right() {
+fn masked_gradients_are_released_and_verified_by_every_owner() {
     let cluster = pinned();
-    // Made for 150 records: what is looked at is what leaves, not what it says.
+    // Planned for 150 records: the test checks the releases, not the posterior.
     let text = job().replace("algorithm = \"penalty\"", "algorithm = \"hmc\"").replace("epsilon = 150", "epsilon = 400");
     let text = text.replace(&format!("draws = {DRAWS}"), "draws = 12\nforce = true");
     let result = cluster.submit(&text);
@@ -59,8 +59,8 @@ fn gradients_leave_masked_and_every_owner_finds_them_right() {
         let vectors = rows.iter().filter(|(integers, ..)| *integers == 3).count();
         assert!(vectors >= 24 && vectors < rows.len(), "{party}: {vectors} of {}", rows.len());
         for (integers, honest, charge, alone) in rows {
-            // Half of what it would cost alone, rounded up, and the least that an integer costs. Where that least is the noise's part of the
-            // ledger, eight units for each of every integer's, it is these that are halved and rounded up.
+            // Half of its price with one party's noise, rounded up, but at least the minimal price of its integers. Where that
+            // minimum is the ledger's slack for noise, eight units for each integer's, those units are halved and rounded up.
             let each = 8 * integers;
             let least = (integers << 24).max((alone / each).div_ceil(2) * each);
             let expected = [alone.div_ceil(2).max(integers << 24), least];
@@ -74,8 +74,8 @@ fn digest(report: &Value) -> String {
     report["log_digest"].as_str().expect("a digest").to_owned()
 }
 
-/// Changes the integer at a place of one party's answer to a round, in a log of three parties.
-fn change(honest: &Honest, round: u64, (party, place): (usize, usize), by: i64) {
+/// Changes one integer of a party's answer to a round, in a log of three parties.
+fn change(honest: &Baseline, round: u64, (party, place): (usize, usize), by: i64) {
     let store = honest.store();
     let mut blob: Vec<u8> =
         store.query_row("SELECT releases FROM rounds WHERE iteration = ?1", [round], |row| row.get(0)).expect("the round");
@@ -100,13 +100,13 @@ fn every_lie_about_masked_answers_is_found_and_named() {
         digests.push(digest(&report));
     }
     assert!(digests.iter().all(|one| *one == digests[0]), "{digests:?}");
-    told(&cluster, &id);
+    check_reports(&cluster, &id);
 
     cluster.kill_coordinator();
-    let mut honest = Honest::after(cluster, &NAMES, &result);
+    let mut honest = Baseline::after(cluster, &NAMES, &result);
     let last = honest.cluster.rounds() - 1;
-    honest.tell(
-        "another party's answer, by the least",
+    honest.plant(
+        "another party's answer, by one",
         |h| change(h, last, (1, 0), 1),
         |party, report| {
             let expected: &[&str] = if party == "b" { &["answers", "draws", "result"] } else { &["draws", "result"] };
@@ -114,7 +114,7 @@ fn every_lie_about_masked_answers_is_found_and_named() {
             assert_ne!(digest(report), digests[0]);
         },
     );
-    honest.tell(
+    honest.plant(
         "another party's answer, by far",
         |h| change(h, 3, (1, 0), 1 << 62),
         |party, report| {
@@ -125,7 +125,7 @@ fn every_lie_about_masked_answers_is_found_and_named() {
             assert!(detail(report, "sums").contains("round 3, chain 0: the answers' sum is"), "{report:#}");
         },
     );
-    honest.tell(
+    honest.plant(
         "masks that do not cancel",
         |h| change(h, 3, (1, 2), 1),
         |_, report| {
@@ -137,7 +137,7 @@ fn every_lie_about_masked_answers_is_found_and_named() {
         ("no roster", "DELETE FROM rosters", "the log has no roster"),
         ("no roster's bytes", "UPDATE rosters SET roster = x'ff'", "what is no roster"),
     ] {
-        honest.tell(
+        honest.plant(
             what,
             |h| h.execute(sql),
             |_, report| {
@@ -146,20 +146,20 @@ fn every_lie_about_masked_answers_is_found_and_named() {
             },
         );
     }
-    honest.tell("another key in the roster", swapped, |_, report| {
+    honest.plant("another key in the roster", swap_key, |_, report| {
         assert_eq!(named(report, "fails"), ["roster"], "{report:#}");
         assert!(
             detail(report, "roster").contains("is not signed") || detail(report, "roster").contains("signature"),
             "{report:#}"
         );
     });
-    honest.tell(
+    honest.plant(
         "a round hidden",
         |h| h.execute(&format!("DELETE FROM rounds WHERE iteration = {last}")),
         |_, report| assert_eq!(named(report, "fails"), ["answers", "proposals"], "{report:#}"),
     );
-    acceptance(&mut honest);
-    // Two parties' answers changed so that their sum is not: theirs to find, and the third has the digest to compare.
+    plant_acceptance(&mut honest);
+    // The answers of two parties are changed so that their sum is not. These two detect it, and the third can compare digests.
     change(&honest, last, (0, 0), 5);
     change(&honest, last, (1, 0), -5);
     honest.cluster.start_coordinator();
@@ -171,14 +171,15 @@ fn every_lie_about_masked_answers_is_found_and_named() {
     }
 }
 
-/// Whether a proposal was accepted follows from the sums: said otherwise, of one draw on the disk or of all in the result, every party finds it.
-fn acceptance(honest: &mut Honest) {
+/// Acceptance of a proposal follows from the sums. A false statement, about one draw on disk or about all in the result, is
+/// detected by every party.
+fn plant_acceptance(honest: &mut Baseline) {
     let path = honest.draws.join("sample_stats/accepted/c/1/0");
     let kept = fs::read(&path).expect("a file");
     let mut lie = kept.clone();
     lie[17] ^= 1;
-    honest.tell(
-        "a draw said to be accepted that was not, or the reverse",
+    honest.plant(
+        "a draw's acceptance reversed",
         |_| fs::write(&path, lie).expect("a lie"),
         |_, report| {
             assert_eq!(named(report, "fails"), ["draws"], "{report:#}");
@@ -186,7 +187,7 @@ fn acceptance(honest: &mut Honest) {
         },
     );
     fs::write(&path, kept).expect("the truth");
-    let change = |honest: &Honest| {
+    let change = |honest: &Baseline| {
         let store = honest.store();
         let text: String = store.query_row("SELECT result FROM jobs", [], |row| row.get(0)).expect("a result");
         let mut result = json(&text);
@@ -194,42 +195,42 @@ fn acceptance(honest: &mut Honest) {
         result["acceptance_rate"] = f64::from_bits(rate.to_bits() + 1).into();
         store.execute("UPDATE jobs SET result = ?1", [result.to_string()]).expect("SQL");
     };
-    honest.tell("another share of accepted proposals, by the least", change, |_, report| {
+    honest.plant("another share of accepted proposals, by one bit", change, |_, report| {
         assert_eq!(named(report, "fails"), ["result"], "{report:#}");
         assert!(detail(report, "result").contains("acceptance_rate"), "{report:#}");
     });
-    let more = |honest: &Honest| {
+    let more = |honest: &Baseline| {
         let store = honest.store();
         let text: String = store.query_row("SELECT result FROM jobs", [], |row| row.get(0)).expect("a result");
         let mut result = json(&text);
         result["aggregation"]["honest"] = 3.into();
         store.execute("UPDATE jobs SET result = ?1", [result.to_string()]).expect("SQL");
     };
-    honest.tell("more parties whose noise protects than there are", more, |_, report| {
+    honest.plant("too many parties whose noise protects", more, |_, report| {
         assert_eq!(named(report, "fails"), ["result"], "{report:#}");
         assert!(detail(report, "result").contains("aggregation"), "{report:#}");
     });
 }
 
-/// A bit of the first party's public key.
-fn swapped(honest: &Honest) {
+/// Flips a bit of the first party's public key.
+fn swap_key(honest: &Baseline) {
     let store = honest.store();
     let mut roster: Vec<u8> = store.query_row("SELECT roster FROM rosters", [], |row| row.get(0)).expect("a roster");
-    // Its name, then the key in a field of 32 bytes: tag 1, length 32.
+    // The party's name is followed by the key in a field of 32 bytes: tag 1, length 32.
     let at = roster.windows(2).position(|pair| pair == [10, 32]).expect("a key") + 2;
     roster[at] ^= 1;
     store.execute("UPDATE rosters SET roster = ?1", [roster]).expect("SQL");
 }
 
-/// What an owner reads of a job that has ended.
-fn told(cluster: &Cluster, id: &str) {
+/// Checks the owner's and the analyst's reports on an ended job.
+fn check_reports(cluster: &Cluster, id: &str) {
     let config = ["--config", "a/party.toml"];
     let party = |args: &[&str]| cluster.must(&[&["__party"], args, &config[..]].concat());
     let budget = party(&["budget"]);
     assert!(budget.contains("if all other parties of masked jobs collude with the coordinator"), "{budget}");
     let read = json(&party(&["budget", "--json"]));
     let (spent, alone) = (read["mu_squared_spent"].as_f64(), read["if_all_collude"]["mu_squared_spent"].as_f64());
-    // Two honest parties of three: half is charged.
+    // Two of three parties are honest: half is charged.
     let ratio = alone.zip(spent).map(|(alone, spent)| alone / spent).expect("figures");
     assert!((ratio - 2.0).abs() < 1e-3, "{read:#}");
     let job = &read["masked_jobs"][0];

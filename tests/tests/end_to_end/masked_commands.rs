@@ -1,4 +1,4 @@
-//! Masked jobs at the command line before anything is spent: what an analyst rehearses and plans, and what an owner audits.
+//! Masked jobs at the command line before anything is spent: an analyst's rehearsal and plan, and an owner's audit.
 
 use std::fs;
 
@@ -21,13 +21,13 @@ fn must(args: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// A number at a pointer.
+/// Returns the number at a JSON pointer.
 fn at(value: &Value, pointer: &str) -> f64 {
     value.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number at {pointer} of {value:#}"))
 }
 
-/// Under the same noise a masked job is the same job, at half its price where two parties' noise protects each; and its analyst reads whom it
-/// protects from whom.
+/// With the same noise a masked job is the same job, at half its price where the noise of two parties protects each. Its analyst
+/// is informed of who is protected from whom.
 #[test]
 fn a_masked_job_is_rehearsed_and_planned_at_its_price() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -53,7 +53,7 @@ fn a_masked_job_is_rehearsed_and_planned_at_its_price() {
     assert_eq!(in_plain["aggregation"], Value::Null);
     assert_eq!(in_masks["aggregation"], json(r#"{ "mode": "secure", "colluders": 1, "honest": 2, "parties": 3 }"#));
     assert_eq!((&in_masks["stopped_by"], &in_plain["stopped_by"]), (&"draws".into(), &"draws".into()));
-    // To the last bit.
+    // Equal to the last bit.
     for same in ["posterior", "iterations", "acceptance_rate"] {
         assert_eq!(in_masks[same], in_plain[same], "{same}");
     }
@@ -65,7 +65,7 @@ fn a_masked_job_is_rehearsed_and_planned_at_its_price() {
         assert!(of(&in_masks, "epsilon_spent") < of(&in_plain, "epsilon_spent"));
     }
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = words(&rehearsal(&masked, &[]));
+    let printed = words(&rehearsal(&masked, &[]));
     for part in [
         "their sum over all 3 parties alone was opened",
         "as if the noise of 2 parties protected it",
@@ -74,7 +74,7 @@ fn a_masked_job_is_rehearsed_and_planned_at_its_price() {
         "mu would be up to 1.41 times as large",
         "no ledger was charged",
     ] {
-        assert!(told.contains(part), "{part} is not in {told}");
+        assert!(printed.contains(part), "{part} is not in {printed}");
     }
     assert!(!words(&rehearsal(&local, &[])).contains("masked"));
 
@@ -83,19 +83,19 @@ fn a_masked_job_is_rehearsed_and_planned_at_its_price() {
         fs::write(&file, result.to_string()).expect("a file");
         (json(&must(&["plan", job, "--rehearsal", &file, "--json"])), words(&must(&["plan", job, "--rehearsal", &file])))
     };
-    let ((of_local, told_local), (of_masked, told)) = (plan(&local, &in_plain), plan(&masked, &in_masks));
+    let ((of_local, printed_local), (of_masked, printed)) = (plan(&local, &in_plain), plan(&masked, &in_masks));
     assert_eq!((&of_masked["aggregation"]["honest"], &of_local["aggregation"]), (&2.into(), &Value::Null));
-    // Twice the rounds within the same budget; a little more, as slack is less of a lower price.
+    // Twice the rounds within the same budget; slightly more, since the slack is a smaller part of a lower price.
     let rounds = at(&of_masked, "/parties/0/iterations_gdp") / at(&of_local, "/parties/0/iterations_gdp");
     assert!((1.98..2.05).contains(&rounds), "{rounds}");
     for part in [
         "their sum over 3 parties alone is opened: prices are by the noise of 2 of them, with 1 of the others working with the coordinator",
         "2 times as many rounds",
     ] {
-        assert!(told.contains(part) && !told_local.contains(part), "{part}: {told}");
+        assert!(printed.contains(part) && !printed_local.contains(part), "{part}: {printed}");
     }
 
-    // More colluders than leave two that protect each other make no masked job.
+    // Too many colluders, which leave fewer than two parties to protect each other, make an invalid job.
     fs::write(&masked, plain + &MASKED.replace("colluders = 1", "colluders = 2")).expect("a job file");
     for command in ["plan", "rehearse"] {
         let data = if command == "rehearse" { files.iter().flat_map(|file| ["--data", file]).collect() } else { Vec::new() };
@@ -105,14 +105,14 @@ fn a_masked_job_is_rehearsed_and_planned_at_its_price() {
     }
 }
 
-/// The audit of masked prices: they hold beside the others' noise, and with nobody's it is the ledger's second figure that holds, and not the price.
+/// Audits masked prices. They hold beside the others' noise; without it, only the ledger's second figure holds.
 #[test]
 fn masked_prices_are_audited_beside_the_others_noise_and_without() {
     let folder = tempfile::tempdir().expect("a folder");
     let plot = folder.path().join("audit.svg");
     let audit = |more: &[&str]| run(&[&["__party", "audit", "--synthetic", "--replicates", "1000"], more].concat());
     let report = |more: &[&str]| {
-        // What holds is found against once in a thousand times: not twice.
+        // A valid claim is rejected once in a thousand runs, so it is tried twice.
         let output = Some(audit(more)).filter(|output| output.status.success()).unwrap_or_else(|| audit(more));
         assert!(output.status.success(), "{more:?}: {}", stderr(&output));
         json(&String::from_utf8(output.stdout).expect("UTF-8"))
@@ -120,20 +120,20 @@ fn masked_prices_are_audited_beside_the_others_noise_and_without() {
     let beside = report(&["--mu-b", "1", "--honest", "4", "--json", "--out", plot.to_str().expect("a plain path")]);
     assert_eq!((&beside["holds"], &beside["honest"], &beside["all_collude"]), (&true.into(), &4.into(), &false.into()));
     assert!((at(&beside, "/mu_claimed") - 1.0).abs() < 1e-3, "{beside:#}");
-    // Not vacuous: of what is claimed 0.87 are found, give or take 0.07.
+    // Not vacuous: the audit finds about 0.87 of the claimed mu, give or take 0.07.
     assert!(at(&beside, "/mu_lower") > 0.4, "{beside:#}");
     assert!(fs::read_to_string(&plot).expect("a plot").contains("<svg"));
 
     let alone = report(&["--mu-b", "1", "--honest", "4", "--all-collude", "--json"]);
     assert_eq!((&alone["holds"], &alone["all_collude"]), (&true.into(), &true.into()));
     assert!((at(&alone, "/mu_charged") - 1.0).abs() < 1e-3 && (at(&alone, "/mu_claimed") - 2.0).abs() < 1e-3, "{alone:#}");
-    // The wrong claim, that the price holds against all others, is found false beyond doubt.
+    // The wrong claim, that the price holds against all others, is clearly rejected.
     assert!(at(&alone, "/mu_lower_999") > 1.2 * at(&alone, "/mu_charged"), "{alone:#}");
 
-    let told = |more: &[&str]| String::from_utf8(audit(more).stdout).expect("UTF-8");
-    let text = told(&["--mu-b", "1", "--honest", "2"]);
+    let printed = |more: &[&str]| String::from_utf8(audit(more).stdout).expect("UTF-8");
+    let text = printed(&["--mu-b", "1", "--honest", "2"]);
     assert!(text.contains("priced by the noise of 2 parties"), "{text}");
-    assert!(told(&["--mu-b", "1", "--honest", "2", "--all-collude"]).contains("of which all others collude here"));
+    assert!(printed(&["--mu-b", "1", "--honest", "2", "--all-collude"]).contains("of which all others collude here"));
 
     let refused = audit(&["--all-collude"]);
     assert!(

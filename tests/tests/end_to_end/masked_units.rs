@@ -1,6 +1,6 @@
-//! One masked job of parties that protect different units: one protects persons of several rows each, the others rows.
+//! One masked job whose parties protect different units: one protects persons of several rows each, the others rows.
 //!
-//! All add noise of one scale, so it is that of the party that needs most; and each ledger charges what its own owner's unit moves.
+//! All add noise of the same scale, that of the party that needs most. Each ledger charges by its own owner's unit.
 
 use std::fs;
 
@@ -13,12 +13,12 @@ use crate::{EXE, setup};
 
 /// The second protects persons.
 const NAMES: [&str; 4] = ["a", "persons", "c", "d"];
-/// Rows of one of them at most.
+/// Maximal rows of a person.
 const ROWS: u64 = 3;
-/// Beyond these, a row's number in the ledger is that of a vector: four times its length, and which kind of vector it is of.
+/// Kinds from this number on are vectors; the number also encodes a vector's length, times four, and its kind.
 const VECTORS: u64 = 1 << 30;
 
-/// Four attached parties, each of which has pinned the others; any three of them are a job's.
+/// Starts four attached parties, each of which has pinned the others; a job uses three of them.
 fn consortium() -> Cluster {
     let mut cluster = Cluster::new(EXE);
     for (seed, name) in (0..).zip(NAMES) {
@@ -35,12 +35,12 @@ fn consortium() -> Cluster {
             cluster.enrol(&setup(name, &data, 500.0));
         }
     }
-    cluster.pin_everybody();
+    cluster.pin_all();
     (0..NAMES.len()).for_each(|party| cluster.start_party(party));
     cluster
 }
 
-/// What a party's ledger has of one release of a job.
+/// The ledger's columns for one release of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Row {
     place: (u64, u64),
@@ -53,9 +53,10 @@ struct Row {
 }
 
 impl Row {
-    /// `ceil(Delta² 2^16 / (h j²))` of this party's own Delta, and at least what the integers' noise costs in any case.
+    /// Returns `ceil(Delta² 2^16 / (h j²))` for this party's own Delta, and at least the minimal price of the integers' noise.
     fn price(&self) -> u64 {
-        // Ratios, remainders and gradients move by two units' parts where one takes another's place; of other kinds the ledger has the whole.
+        // For ratios, remainders and gradients the ledger has the bound of one unit, and a replacement moves the sum by two; for
+        // other kinds it has the whole sensitivity.
         let gradient = self.kind >= VECTORS && self.kind % 4 == 1;
         let remainder = self.kind >= VECTORS / 2 && self.kind < VECTORS;
         let moved = u128::from(self.sensitivity) * if self.kind == 0 || gradient || remainder { 2 } else { 1 };
@@ -86,7 +87,7 @@ fn rows(cluster: &Cluster, party: &str, job: &str) -> Vec<Row> {
     select.query_map([job], row).expect("rows").collect::<Result<_, _>>().expect("rows")
 }
 
-fn submitted(cluster: &Cluster, parties: [&str; 3], (algorithm, sampler): (&str, &str)) -> (Value, [Vec<Row>; 3]) {
+fn submit(cluster: &Cluster, parties: [&str; 3], (algorithm, sampler): (&str, &str)) -> (Value, [Vec<Row>; 3]) {
     let text = study::job(&parties, &format!("seed = 4\n{sampler}"), "epsilon = 40\ndelta = 1e-6");
     let text = text.replace("\"penalty\"", &format!("{algorithm:?}")) + "\n[aggregation]\nmode = \"secure\"\ncolluders = 1\n";
     let result = cluster.submit(&text);
@@ -99,23 +100,23 @@ fn submitted(cluster: &Cluster, parties: [&str; 3], (algorithm, sampler): (&str,
     (result, parties.map(|party| rows(cluster, party, &id)))
 }
 
-/// Everything that is asked has one scale of noise at all parties, and costs each of them its own price; the sum of what they answer is opened.
+/// Checks that every query has one noise scale at all parties and its own price at each, and that the sums were opened.
 fn check_prices(what: &str, result: &Value, [first, persons, last]: &[Vec<Row>; 3]) {
     assert!(!first.is_empty() && first.len() == persons.len(), "{what}: {} and {} releases", first.len(), persons.len());
-    assert_eq!(first, last, "{what}: who protects the same is charged the same");
+    assert_eq!(first, last, "{what}: parties with the same unit are charged the same");
     for (row, person) in first.iter().zip(persons) {
         let common = |row: &Row| (row.place, row.kind, row.noise, row.integers, row.honest);
         assert_eq!((common(row), row.honest), (common(person), 2), "{what}");
         assert_eq!((row.charge, person.charge), (row.price(), person.price()), "{what}: {row:?}, {person:?}");
-        // Counts of who is clipped are of persons as of rows.
+        // Clip counts count persons as they count rows.
         assert!(row.kind == 1 || person.sensitivity > row.sensitivity, "{what}: {row:?}, {person:?}");
     }
     let spent = |party: usize| result["parties"][party]["epsilon_spent"].as_f64().expect("a number");
     assert!(spent(1) > spent(0) && spent(0) == spent(2), "{what}: {result:#}");
 }
 
-/// The search for the mode by gradients and by ratios, statistics, and what chains ask: where one party protects persons, what is priced is asked
-/// under the noise that it needs, which is more than the others would.
+/// Searches by gradients and by ratios, statistics, and chain queries: where one party protects persons, every priced query has
+/// the larger noise that this party needs.
 #[test]
 fn the_noise_is_that_of_the_party_that_needs_most_and_each_is_charged_its_own_price() {
     let cluster = consortium();
@@ -125,16 +126,16 @@ fn the_noise_is_that_of_the_party_that_needs_most_and_each_is_charged_its_own_pr
         ("noisy-statistics", "draws = 20\nforce = true"),
     ] {
         let what = format!("{algorithm}, {sampler:?}");
-        let (result, mixed) = submitted(&cluster, ["a", "persons", "c"], (algorithm, sampler));
+        let (result, mixed) = submit(&cluster, ["a", "persons", "c"], (algorithm, sampler));
         check_prices(&what, &result, &mixed);
-        // The first question is the same of rows alone, at the same share of the same budget.
-        let (_, alike) = submitted(&cluster, ["a", "d", "c"], (algorithm, sampler));
+        // The first query is the same in a job of rows only, with the same share of the same budget.
+        let (_, alike) = submit(&cluster, ["a", "d", "c"], (algorithm, sampler));
         let (with, without) = (&mixed[1][0], &alike[1][0]);
         assert_eq!((with.place, with.kind, with.integers), (without.place, without.kind, without.integers), "{what}");
         let (needs, has) = (with.sensitivity as f64 / without.sensitivity as f64, with.noise as f64 / without.noise as f64);
         assert!(
             (has / needs - 1.0).abs() < 2e-3 && has > 1.4,
-            "{what}: {has} times the noise, where a person moves {needs} times as much"
+            "{what}: {has} times the noise, where a person's sensitivity is {needs} times as large"
         );
         assert!((with.charge as f64 / without.charge as f64 - 1.0).abs() < 4e-3, "{what}: {with:?}, {without:?}");
     }

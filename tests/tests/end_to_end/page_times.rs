@@ -1,4 +1,4 @@
-//! Where the time goes: at the dashboard as far as a party may tell, at the party's own page all of it, in its metrics nothing.
+//! Times of a round: the dashboard shows those that a party may reveal, the party's own page all of them, its metrics none.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const SAMPLER: &str = "chains = 2\ndraws = 1000000\nwarmup = 2\nseed = 5\nproposal = { kind = \"guided\", radius = 0.08 }\n\
                        start = { intercept = 0.0, treated = 0.5, age = 0.5 }\n";
 
-/// Where a daemon said that something of it is.
+/// Returns an address from a daemon's log.
 fn address(cluster: &Cluster, daemon: &str, key: &str) -> String {
     let log = cluster.log(daemon);
     let rest = log.rsplit(&format!("{key} at http://")).next().unwrap_or_default();
@@ -32,15 +32,15 @@ fn until(what: &str, mut page: impl FnMut() -> String, there: &[&str]) -> String
         let text = page();
         match there.iter().find(|part| !text.contains(*part)) {
             None => return text,
-            Some(missing) => assert!(Instant::now() < end, "waited in vain for {missing:?} on {what}: {text}"),
+            Some(missing) => assert!(Instant::now() < end, "timed out waiting for {missing:?} on {what}: {text}"),
         }
         std::thread::sleep(Duration::from_millis(50));
     }
 }
 
-/// One party holds its replies back, in strict mode; the other doesn't, in reserve mode.
+/// One party delays its replies, in strict mode; the other does not, in reserve mode.
 #[test]
-fn a_rounds_time_is_split_as_far_as_each_may_see() {
+fn a_rounds_time_is_split_as_far_as_each_viewer_may_see() {
     let mut cluster = Cluster::new(EXE);
     cluster.coordinator_extra = "dashboard = \"127.0.0.1:0\"\n";
     cluster.kill_coordinator();
@@ -78,8 +78,8 @@ fn a_rounds_time_is_split_as_far_as_each_may_see() {
         let there = ["Where an answer's time goes", ">an answer</text><rect class=\"part p0\"", "computing, median ms", ledger];
         until(name, || owner.get("/").1, &there);
         let metrics = metrics(&address(&cluster, name, "metrics"));
-        let told = |line: &&str| !line.starts_with('#') && (line.contains("second") || line.contains("delay"));
-        let times: Vec<&str> = metrics.lines().filter(told).map(|line| line.split(' ').next().unwrap_or_default()).collect();
+        let is_time = |line: &&str| !line.starts_with('#') && (line.contains("second") || line.contains("delay"));
+        let times: Vec<&str> = metrics.lines().filter(is_time).map(|line| line.split(' ').next().unwrap_or_default()).collect();
         assert_eq!(times, ["process_start_time_seconds", "conclave_party_certificate_expiry_timestamp_seconds"], "{metrics}");
         let log = cluster.log(name);
         assert!(!log.contains("computing"), "{log}");

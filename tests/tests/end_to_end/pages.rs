@@ -1,4 +1,4 @@
-//! The pages as people use them: real processes, real sockets, no browser.
+//! The pages as people use them: real processes and sockets, without a browser.
 
 use std::fs;
 use std::net::TcpStream;
@@ -18,7 +18,7 @@ const SAMPLER: &str = "chains = 2\nwarmup = 2\nseed = 5\nproposal = { kind = \"g
                        start = { intercept = 0.0, treated = 0.5, age = 0.5 }\n";
 const PRIVACY: &str = "epsilon = 300\ndelta = 1e-6";
 
-/// A party whose owner decides by hand at its page, and a coordinator with a dashboard.
+/// Starts a party whose owner decides by hand at its page, and a coordinator with a dashboard.
 fn cluster() -> Cluster {
     let mut cluster = Cluster::new(EXE);
     cluster.coordinator_extra = "dashboard = \"127.0.0.1:0\"\n";
@@ -33,13 +33,13 @@ fn cluster() -> Cluster {
     cluster
 }
 
-/// Where a daemon said that its pages are, and their token.
+/// Returns the address of a daemon's pages, from its log, and their token.
 fn site(cluster: &Cluster, daemon: &str, key: &str, token: &str) -> (String, String) {
-    (said(cluster, daemon, &format!("{key} at http://")), fs::read_to_string(cluster.path(token)).expect("a token"))
+    (logged_address(cluster, daemon, &format!("{key} at http://")), fs::read_to_string(cluster.path(token)).expect("a token"))
 }
 
-/// The address after these words in a daemon's log, the last time that it said them.
-fn said(cluster: &Cluster, daemon: &str, words: &str) -> String {
+/// Returns the address after the last occurrence of these words in a daemon's log.
+fn logged_address(cluster: &Cluster, daemon: &str, words: &str) -> String {
     let log = cluster.log(daemon);
     let rest = log.rsplit(words).next().unwrap_or_default();
     rest.split('/').next().unwrap_or_default().to_owned()
@@ -61,7 +61,7 @@ fn a_job_approved_at_the_partys_page_starts_and_is_cancelled_at_the_dashboard() 
     let (status, page) = owner.get(&at);
     assert!(status == 200 && page.contains("worst case") && page.contains("epsilon 300"), "{page}");
 
-    // What a page elsewhere could have a browser send approves nothing.
+    // A request that a foreign page makes a browser send approves nothing.
     let (word, approve) = (owner.word(&at), format!("{at}/approve"));
     let form = format!("csrf={word}");
     assert_eq!(Visit::stranger(&party).post(&approve, &form).0, 401);
@@ -73,7 +73,7 @@ fn a_job_approved_at_the_partys_page_starts_and_is_cancelled_at_the_dashboard() 
     assert!(awaits(&cluster.status(&job)));
     assert_eq!(owner.post(&approve, &form).0, 303);
     cluster.wait_status(&job, PATIENCE, "draws", |s| s["draws"].as_u64().unwrap_or(0) > 20);
-    // The ledger keeps the decision as it keeps the command's.
+    // The ledger records the decision as it records one by command.
     let acts: String = cluster.must(&["__party", "jobs", "--config", "a/party.toml", "--json"]);
     assert!(acts.contains("\"by\":\"owner\"") || acts.contains("\"by\": \"owner\""), "{acts}");
     until("releases on the owner's page", PATIENCE, || owner.get("/").1.contains("numbers that left"));
@@ -89,7 +89,7 @@ fn a_job_approved_at_the_partys_page_starts_and_is_cancelled_at_the_dashboard() 
     assert!(operator.get("/").1.contains(&format!("/jobs/{job}")));
     let cancel = format!("{at}/cancel");
     assert_eq!(operator.post(&cancel, "").0, 403);
-    assert_eq!(owner.get(&cancel).0, 404, "the party's page cancels nothing");
+    assert_eq!(owner.get(&cancel).0, 404, "the party's page cannot cancel");
     assert_eq!(operator.post(&cancel, &format!("csrf={}", operator.word(&cancel))).0, 303);
     let status = cluster.status(&job);
     assert_eq!(status["state"], "cancelled", "{status}");
@@ -132,13 +132,14 @@ fn strangers_learn_nothing_and_plots_outlive_a_restart() {
     }
     cluster.kill_coordinator();
     cluster.start_coordinator();
-    // Before anybody is back: the log alone makes the plots again.
+    // No party is back yet: the plots are rebuilt from the log alone.
     let (dashboard, token) = site(&cluster, "coordinator", "dashboard", "coordinator/dashboard-token");
     let operator = Visit::login(&dashboard, &token);
     until("plots", PATIENCE, || operator.get(&format!("/jobs/{job}")).1.contains("Trace of treated"));
 }
 
-/// A coordinator whose dashboard others can reach, a party, the analysts alice and bob, and a job of each that goes on: alice's first.
+/// Starts a coordinator whose dashboard is reachable from other machines, a party, the analysts alice and bob, and a running job
+/// of each: alice's first.
 fn open_to_others() -> (Cluster, String, [String; 2]) {
     let mut cluster = Cluster::new(EXE);
     cluster.coordinator_extra = "dashboard = \"0.0.0.0:0\"\nrevoked = \"revoked.txt\"\n";
@@ -155,34 +156,34 @@ fn open_to_others() -> (Cluster, String, [String; 2]) {
         submitted["job"].as_str().expect("a job").to_owned()
     });
     cluster.wait_status(&jobs[0], PATIENCE, "draws", |s| s["draws"].as_u64().unwrap_or(0) > 20);
-    let everywhere = said(&cluster, "coordinator", "dashboard at https://");
+    let everywhere = logged_address(&cluster, "coordinator", "dashboard at https://");
     let port = everywhere.strip_prefix("0.0.0.0:").expect("every address of this machine");
     let address = format!("127.0.0.1:{port}");
     (cluster, address, jobs)
 }
 
-/// Paths of the dashboard, some of a job.
+/// Returns paths of the dashboard, some of them of a job.
 fn paths(job: &str) -> Vec<String> {
     let of_job = ["", "/events", "/cancel"].map(|page| format!("/jobs/{job}{page}"));
     ["/", "/events", "/style.css", "/nothing"].map(str::to_owned).into_iter().chain(of_job).collect()
 }
 
 #[test]
-fn over_tls_an_analysts_certificate_opens_their_own_jobs_and_nobody_elses() {
+fn over_tls_an_analysts_certificate_opens_only_their_own_jobs() {
     let (cluster, address, [hers, his]) = open_to_others();
     let ca = cluster.path("ca/ca.pem");
     let stranger = Visit::over_tls(&address, "coordinator.test", &ca);
     let holder = |identity: &str| Visit::with_certificate(&address, "coordinator.test", &ca, &cluster.path(identity));
     let (alice, bob) = (holder("alice"), holder("bob"));
 
-    // Nobody, and a party.
+    // Without a certificate, and with a party's.
     assert_eq!(stranger.get("/healthz").0, 200);
-    for nobody in [&stranger, &holder("a/identity")] {
+    for unauthorised in [&stranger, &holder("a/identity")] {
         for path in paths(&hers) {
-            let (status, text) = nobody.get(&path);
+            let (status, text) = unauthorised.get(&path);
             assert!(status == 401 && !text.contains(&hers) && !text.contains("small study"), "{path}: {text}");
         }
-        assert_eq!(nobody.post(&format!("/jobs/{hers}/cancel"), "csrf=x").0, 401);
+        assert_eq!(unauthorised.post(&format!("/jobs/{hers}/cancel"), "csrf=x").0, 401);
     }
     assert!(stranger.get("/").1.contains("strict-transport-security: max-age="));
     assert_eq!(stranger.post("/login", "token=wrong").0, 401);
@@ -191,9 +192,9 @@ fn over_tls_an_analysts_certificate_opens_their_own_jobs_and_nobody_elses() {
     cluster.must(&["ca", "init", "--out", "elsewhere"]);
     cluster.must(&["ca", "request", "analyst", "alice", "--out", "false"]);
     cluster.must(&["ca", "sign", "false/request.pem", "--ca", "elsewhere"]);
-    assert_eq!(holder("false").get("/healthz").0, 0, "who shows a false certificate gets less than who shows none");
+    assert_eq!(holder("false").get("/healthz").0, 0, "a false certificate gives less access than none");
 
-    // The operator, by the token; the name in the address is one of the certificate's.
+    // The operator, with the token; the name in the address is one of the certificate's.
     let token = fs::read_to_string(cluster.path("coordinator/dashboard-token")).expect("a token");
     let operator = Visit::over_tls(&address, "127.0.0.1", &ca).log_in(&token);
     let (status, page) = operator.get("/");
@@ -222,20 +223,20 @@ fn over_tls_an_analysts_certificate_opens_their_own_jobs_and_nobody_elses() {
     assert_eq!(cluster.status(&hers)["state"], "cancelled");
     assert!(!bob.get(&format!("/jobs/{his}")).1.contains("<b>cancelled"));
 
-    // A crowd that says nothing stands in nobody's way.
+    // A crowd of silent connections blocks nobody.
     let crowd: Vec<_> = (0..200).map(|_| TcpStream::connect(&address).expect("a connection")).collect();
     assert_eq!((operator.get("/").0, alice.get("/").0, stranger.get("/healthz").0), (200, 200, 200));
     drop(crowd);
 
-    // Revoked: what is open ends, and nothing opens again.
+    // After a revocation, open streams end and no new one opens.
     let ((begins, began), (ends, ended)) = (mpsc::channel(), mpsc::channel());
     let watching = bob.clone();
     std::thread::spawn(move || ends.send(watching.follow("/events", || begins.send(()).expect("a listener"))));
-    began.recv_timeout(PATIENCE).expect("the beginning of what an analyst watches");
+    began.recv_timeout(PATIENCE).expect("the start of an analyst's stream");
     assert_eq!(bob.get("/").0, 200);
     cluster.must(&["ca", "revoke", "bob/certificate.pem", "--list", "coordinator/revoked.txt"]);
     assert_eq!(bob.get("/").0, 0);
-    let (status, _) = ended.recv_timeout(PATIENCE).expect("the end of what a revoked analyst watches");
+    let (status, _) = ended.recv_timeout(PATIENCE).expect("the end of a revoked analyst's stream");
     assert_eq!(status, 0, "it is cut, and does not end by itself");
     assert_eq!((alice.get("/").0, stranger.get("/").0), (200, 401));
 }

@@ -1,4 +1,5 @@
-//! The papers' other samplers through real processes: asked, charged, released, replayed and checked; over all records and over hidden samples.
+//! The papers' other samplers in real processes: queries are charged, released, replayed and checked, over all records and over
+//! hidden samples.
 
 use std::time::Duration;
 
@@ -11,14 +12,14 @@ use crate::{cluster_of, setup, stderr};
 
 const PARTIES: [&str; 2] = ["a", "b"];
 const PATIENCE: Duration = Duration::from_secs(120);
-/// What the samples' parties set aside of their delta.
+/// Delta reserve of the parties with subsampled releases.
 const RESERVE: &str = "delta_reserve = 3e-7\n";
 
 fn job(algorithm: &str, sampler: &str, privacy: &str) -> String {
     study::job(&PARTIES, sampler, privacy).replace("\"penalty\"", &format!("\"{algorithm}\""))
 }
 
-/// Parties of 4,000 records each, whose budgets have these further lines.
+/// Starts parties of 4,000 records each, with these further lines in their budgets.
 fn parties(budget_extra: &str) -> Cluster {
     let mut cluster = cluster_of(&PARTIES, |cluster, name, seed| {
         let data = study::write(&cluster.path(&format!("{name}.csv")), &study::csv(&study::records(4_000, seed)));
@@ -28,13 +29,13 @@ fn parties(budget_extra: &str) -> Cluster {
     cluster
 }
 
-/// What a ledger says to a question about a whole number.
-fn counted(cluster: &Cluster, party: usize, sql: &str) -> u64 {
+/// Returns a whole number selected from a party's ledger.
+fn select_count(cluster: &Cluster, party: usize, sql: &str) -> u64 {
     cluster.ledger(party).query_row(sql, [], |row| row.get(0)).expect("SQL")
 }
 
-/// A signed copy of a party's ledger stands by itself.
-fn exported(cluster: &Cluster, party: &str) {
+/// Exports a party's ledger and verifies the signed copy.
+fn check_export(cluster: &Cluster, party: &str) {
     let (config, out) = (format!("{party}/party.toml"), format!("{party}.jsonl"));
     cluster.must(&["__party", "export", "--config", &config, "--out", &out]);
     cluster.must(&["verify-ledger", &out, "--ca", "ca/ca.pem"]);
@@ -44,7 +45,7 @@ fn id(result: &Value) -> String {
     result["job"].as_str().expect("an id").to_owned()
 }
 
-/// Over all records: each keeps its draws, spends no more than it may, and is found to be what it says by every party.
+/// Over all records, each sampler keeps its draws, stays within its budget, and is verified by every party.
 #[test]
 fn each_runs_on_all_records_and_is_checked() {
     let cluster = parties("");
@@ -58,7 +59,7 @@ fn each_runs_on_all_records_and_is_checked() {
         assert!(result["draws_per_chain"].as_u64().is_some_and(|kept| kept > 5), "{result:#}");
         let spent = result["parties"][0]["epsilon_spent"].as_f64().expect("a number");
         assert!(spent > 0.1 && spent <= 60.0, "{algorithm}: {spent}");
-        // What it leaves of exactness is said.
+        // A warning states what is approximate.
         let warnings = result["warnings"].to_string();
         assert!(warnings.contains("approximate") || ["barker", "hmc"].contains(&algorithm), "{algorithm}: {warnings}");
         // Without friction: DP-HMC.
@@ -66,18 +67,18 @@ fn each_runs_on_all_records_and_is_checked() {
         all_hold(&cluster, &id(&result));
     }
     (0..PARTIES.len())
-        .for_each(|party| assert_eq!(counted(&cluster, party, "SELECT count(*) FROM events WHERE kind = 'block'"), 0));
-    exported(&cluster, "a");
+        .for_each(|party| assert_eq!(select_count(&cluster, party, "SELECT count(*) FROM events WHERE kind = 'block'"), 0));
+    check_export(&cluster, "a");
 }
 
-/// mu² that a party's ledger has charged.
+/// Returns the mu² charged in a party's ledger.
 fn charged(cluster: &Cluster, party: &str) -> f64 {
-    let told = cluster.must(&["__party", "budget", "--config", &format!("{party}/party.toml"), "--json"]);
-    json(&told)["mu_squared_spent"].as_f64().expect("a number")
+    let reported = cluster.must(&["__party", "budget", "--config", &format!("{party}/party.toml"), "--json"]);
+    json(&reported)["mu_squared_spent"].as_f64().expect("a number")
 }
 
-/// A job whose coordinator and first party are killed while its chains walk.
-fn outlives_deaths(cluster: &mut Cluster, text: &str) -> Value {
+/// Runs a job whose coordinator and first party are killed while its chains run.
+fn run_with_kills(cluster: &mut Cluster, text: &str) -> Value {
     let id = cluster.submit_only(text);
     cluster.wait_status(&id, PATIENCE, "some draws", |status| status["draws"].as_u64().is_some_and(|draws| draws > 4));
     cluster.kill_coordinator();
@@ -88,26 +89,26 @@ fn outlives_deaths(cluster: &mut Cluster, text: &str) -> Value {
     json(&cluster.must(&["summary", &id, "--json"]))
 }
 
-/// Over samples: blocks are charged ahead, their releases take places at no further charge, and a coordinator and a party that were killed go on
-/// with the same chain.
+/// With subsampled releases, blocks are charged ahead and their releases take places at no further charge. A killed coordinator
+/// and party resume the same chain.
 #[test]
 fn samples_take_places_of_blocks_that_were_charged_ahead() {
     let mut cluster = parties(RESERVE);
     let privacy = "epsilon = 60\ndelta = 1e-6\nblocks = 4\ndelta_reserve = 5e-8";
     for algorithm in ["sgld", "sghmc", "sgnht", "sgfs"] {
         let sampler = "chains = 2\ndraws = 30\nwarmup = 10\nseed = 6\nbatch = 0.25";
-        let before = counted(&cluster, 0, "SELECT count(*) FROM events WHERE kind = 'block'");
+        let before = select_count(&cluster, 0, "SELECT count(*) FROM events WHERE kind = 'block'");
         let spent = charged(&cluster, "a");
         let text = job(algorithm, sampler, privacy);
-        let result = if algorithm == "sghmc" { outlives_deaths(&mut cluster, &text) } else { cluster.submit(&text) };
+        let result = if algorithm == "sghmc" { run_with_kills(&mut cluster, &text) } else { cluster.submit(&text) };
         assert_eq!(result["draws_per_chain"], 30, "{result:#}");
-        // The coordinator reckons blocks as the ledger charges them, and tells the whole of the promise's delta.
-        let reckoned = result["parties"][0]["mu_squared_spent"].as_f64().expect("a number");
+        // The coordinator computes the cost of blocks as the ledger charges them, and reports the whole delta of the promise.
+        let reported = result["parties"][0]["mu_squared_spent"].as_f64().expect("a number");
         let spent = charged(&cluster, "a") - spent;
-        assert!((reckoned - spent).abs() < 1e-9 * spent, "{algorithm}: {reckoned} {spent}");
+        assert!((reported - spent).abs() < 1e-9 * spent, "{algorithm}: {reported} {spent}");
         assert!((result["parties"][0]["delta"].as_f64().expect("a number") - 1e-6).abs() < 1e-15, "{result:#}");
         all_hold(&cluster, &id(&result));
-        let blocks = counted(&cluster, 0, "SELECT count(*) FROM events WHERE kind = 'block'") - before;
+        let blocks = select_count(&cluster, 0, "SELECT count(*) FROM events WHERE kind = 'block'") - before;
         assert_eq!(blocks, 4, "{algorithm}");
     }
     let sampler = "chains = 2\ndraws = 40\nwarmup = 2\nseed = 6\nbatch = 0.5\nlocate_share = 0.2\nproposal = { kind = \"guided\", radius = 0.01 }";
@@ -117,40 +118,42 @@ fn samples_take_places_of_blocks_that_were_charged_ahead() {
     assert!(checked["looks"].as_u64().is_some_and(|looks| (1..=4).contains(&looks)) && checked["ratio"].is_number(), "{checked}");
     all_hold(&cluster, &id(&result));
     for party in 0..PARTIES.len() {
-        // 80 places a job by gradients, of which each chain takes one a step; barker's 92 may be fewer by proposals outside the box.
-        let places = counted(&cluster, party, "SELECT count(*) FROM releases WHERE charge = 0");
+        // Jobs with gradients take 80 places each, one per chain and step; barker takes 92, fewer by proposals outside the box.
+        let places = select_count(&cluster, party, "SELECT count(*) FROM releases WHERE charge = 0");
         assert!((4 * 80 + 80..=4 * 80 + 92).contains(&places), "{places}");
     }
-    PARTIES.iter().for_each(|party| exported(&cluster, party));
+    PARTIES.iter().for_each(|party| check_export(&cluster, party));
     cluster.kill_party(0);
     cluster.start_party(0);
-    let told = cluster.must(&["__party", "budget", "--config", "a/party.toml", "--json"]);
-    assert!(json(&told).to_string().contains("reserve"), "{told}");
+    let reported = cluster.must(&["__party", "budget", "--config", "a/party.toml", "--json"]);
+    assert!(json(&reported).to_string().contains("reserve"), "{reported}");
 }
 
-/// Chains over samples that end in penalty sweeps over all records: the draws are the sweeps', and both owners find each number to be what it says.
+/// Subsampled chains that end with penalty sweeps over all records: the draws are those of the sweeps, and both owners verify
+/// every number.
 #[test]
 fn sweeps_end_chains_without_a_test() {
     let cluster = parties(RESERVE);
     let sampler = "chains = 2\ndraws = 30\nwarmup = 10\nseed = 6\nbatch = 0.25\npolish = 12";
     let result = cluster.submit(&job("sghmc", sampler, "epsilon = 60\ndelta = 1e-6\nblocks = 4\ndelta_reserve = 5e-8"));
-    // Three parameters: 36 draws of sweeps in the place of 30 of steps.
+    // Three parameters: 36 draws of sweeps instead of 30 of steps.
     assert_eq!((&result["draws_per_chain"], &result["stopped_by"]), (&36.into(), &"draws".into()), "{result:#}");
-    let told = &result["stochastic_gradients"]["polish"];
-    assert_eq!((&told["sweeps"], &told["steps"]), (&12.into(), &40.into()), "{told}");
-    assert!(told["budget_share"].as_f64().is_some_and(|share| share > 0.0 && share < 0.5), "{told}");
+    let reported = &result["stochastic_gradients"]["polish"];
+    assert_eq!((&reported["sweeps"], &reported["steps"]), (&12.into(), &40.into()), "{reported}");
+    assert!(reported["budget_share"].as_f64().is_some_and(|share| share > 0.0 && share < 0.5), "{reported}");
     let warnings = result["warnings"].to_string();
     assert!(warnings.contains("12 penalty sweeps") && !warnings.contains("approximate"), "{warnings}");
     all_hold(&cluster, &id(&result));
     for party in 0..PARTIES.len() {
-        let ratios = counted(&cluster, party, "SELECT count(*) FROM charges WHERE kind = 0");
-        assert!((60..=72).contains(&ratios), "{ratios} ratios: two chains of 36, but for proposals outside the box");
+        let ratios = select_count(&cluster, party, "SELECT count(*) FROM charges WHERE kind = 0");
+        assert!((60..=72).contains(&ratios), "{ratios} ratios: two chains of 36, except for proposals outside the box");
     }
-    exported(&cluster, "a");
+    check_export(&cluster, "a");
 }
 
-/// One owner's data have less left than the job's blocks take, which is begun all the same. The block that its ledger refuses ends the run with the
-/// draws that were made; nothing is charged by the refusal, at that owner or at the other, who has paid one block more at most.
+/// One owner's remaining budget is smaller than the job's blocks cost, but the job is started. The block that its ledger refuses
+/// ends the run, which keeps its draws. The refusal charges nothing at either owner; the other has been charged for at most one
+/// more block.
 #[test]
 fn a_block_that_a_ledger_refuses_in_mid_run_ends_it_with_its_draws() {
     for (algorithm, scarce, sampler, more) in [
@@ -171,7 +174,7 @@ fn a_block_that_a_ledger_refuses_in_mid_run_ends_it_with_its_draws() {
         let sampler = format!("chains = 2\ndraws = 2000\nseed = 6\nforce = true\n{sampler}");
         let privacy = format!("epsilon = 60\ndelta = 1e-6\nblocks = 8\ndelta_reserve = 5e-8{more}");
         let result = cluster.submit(&job(algorithm, &sampler, &privacy));
-        let blocks = [0, 1].map(|party| counted(&cluster, party, "SELECT count(*) FROM events WHERE kind = 'block'"));
+        let blocks = [0, 1].map(|party| select_count(&cluster, party, "SELECT count(*) FROM events WHERE kind = 'block'"));
         println!(
             "{algorithm}: {} draws, {blocks:?} blocks, mu² {:?}",
             result["draws_per_chain"],
@@ -181,21 +184,21 @@ fn a_block_that_a_ledger_refuses_in_mid_run_ends_it_with_its_draws() {
         assert!(result["draws_per_chain"].as_u64().is_some_and(|kept| (1..2000).contains(&kept)), "{result:#}");
         assert!((1..8).contains(&blocks[1]) && (blocks[1]..=blocks[1] + 1).contains(&blocks[0]), "{blocks:?}");
         for (party, name) in PARTIES.iter().enumerate() {
-            let told = result["parties"][party]["mu_squared_spent"].as_f64().expect("a number");
+            let reported = result["parties"][party]["mu_squared_spent"].as_f64().expect("a number");
             let spent = charged(&cluster, name);
-            assert!((told - spent).abs() < 1e-9 * spent, "{name}: {told} {spent}");
-            exported(&cluster, name);
+            assert!((reported - spent).abs() < 1e-9 * spent, "{name}: {reported} {spent}");
+            check_export(&cluster, name);
         }
         let log = cluster.log("b");
-        assert!(log.contains("the privacy budget is spent"), "the owner's log tells of the refusal: {log}");
+        assert!(log.contains("the privacy budget is spent"), "the owner's log reports the refusal: {log}");
         all_hold(&cluster, &id(&result));
     }
 }
 
-/// Steps whose blocks the budget does not hold are found once the search has measured the posterior: the job ends by name, as one that the budget
-/// refuses, and stays ended after the coordinator is killed.
+/// Blocks beyond the budget are detected once the search has measured the posterior. The job then ends as one refused for its
+/// budget, with a message, and stays ended after the coordinator is killed.
 #[test]
-fn blocks_that_the_budget_does_not_hold_end_a_job_by_name() {
+fn blocks_beyond_the_budget_end_a_job_with_a_message() {
     let mut cluster = parties(RESERVE);
     let sampler = "chains = 1\ndraws = 4000\nwarmup = 10\nbatch = 0.25\nstep = 0.1\nforce = true";
     let text = job("sgld", sampler, "epsilon = 2\ndelta = 1e-6\nblocks = 4\ndelta_reserve = 5e-8");
@@ -203,37 +206,39 @@ fn blocks_that_the_budget_does_not_hold_end_a_job_by_name() {
     let output = cluster.run(&["submit", &path, "--wait"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains("lower sampler.draws"), "{}", stderr(&output));
-    assert!((0..PARTIES.len()).all(|party| counted(&cluster, party, "SELECT count(*) FROM events WHERE kind = 'block'") == 0));
+    assert!(
+        (0..PARTIES.len()).all(|party| select_count(&cluster, party, "SELECT count(*) FROM events WHERE kind = 'block'") == 0)
+    );
     cluster.kill_coordinator();
     cluster.start_coordinator();
     let jobs = json(&cluster.must(&["jobs", "--json"]));
     assert_eq!(jobs["jobs"][0]["state"], "failed", "{jobs:#}");
 }
 
-/// One owner, some draws of the posterior: each a candidate's number, charged by its range, and checked by the owner.
+/// One owner, several draws of the posterior: each is the index of a candidate, charged by its range and checked by the owner.
 #[test]
 fn an_owner_draws_among_candidates() {
     let cluster = parties("");
     let text = study::job(&["a"], "draws = 6\ncandidates = 512\nseed = 6", "epsilon = 60\ndelta = 1e-6");
     let result = cluster.submit(&text.replace("\"penalty\"", "\"ops\""));
     assert_eq!((&result["algorithm"], &result["draws_per_chain"]), (&"ops".into(), &6.into()), "{result:#}");
-    let told = &result["ops"];
-    assert_eq!((&told["candidates"], &told["draws"]), (&512.into(), &6.into()), "{told}");
-    let (range, mu) = (told["range"].as_f64().expect("a number"), told["mu_per_draw"].as_f64().expect("a number"));
-    // Small ranges are charged by about 0.63 of themselves.
-    assert!(range > 0.0 && mu > 0.5 * range && mu < 0.7 * range, "{told}");
+    let reported = &result["ops"];
+    assert_eq!((&reported["candidates"], &reported["draws"]), (&512.into(), &6.into()), "{reported}");
+    let (range, mu) = (reported["range"].as_f64().expect("a number"), reported["mu_per_draw"].as_f64().expect("a number"));
+    // For small ranges, mu is about 0.63 times the range.
+    assert!(range > 0.0 && mu > 0.5 * range && mu < 0.7 * range, "{reported}");
     let choices = "kind = (1 << 27) + 512";
-    assert_eq!(counted(&cluster, 0, &format!("SELECT count(*) FROM charges WHERE {choices}")), 6);
+    assert_eq!(select_count(&cluster, 0, &format!("SELECT count(*) FROM charges WHERE {choices}")), 6);
     let within = "SELECT count(*) FROM answers a JOIN charges c ON c.seq = a.charge WHERE a.released BETWEEN 0 AND 511 AND";
-    assert_eq!(counted(&cluster, 0, &format!("{within} {choices}")), 6);
+    assert_eq!(select_count(&cluster, 0, &format!("{within} {choices}")), 6);
     let (code, report) = crate::verify::verify(&cluster, "a", &id(&result));
     assert_eq!(code, 0, "{report:#}");
-    exported(&cluster, "a");
+    check_export(&cluster, "a");
 }
 
-/// What can't be is refused before anything is spent, with what to do.
+/// Impossible jobs are refused with a remedy before anything is spent.
 #[test]
-fn what_an_owner_or_an_algorithm_does_not_allow_is_refused_unspent() {
+fn a_job_that_an_owner_or_algorithm_does_not_allow_is_refused_unspent() {
     let cluster = parties("");
     let sampler = "chains = 2\ndraws = 30\nwarmup = 10\nbatch = 0.25";
     let privacy = "epsilon = 60\ndelta = 1e-6";
@@ -261,5 +266,5 @@ fn what_an_owner_or_an_algorithm_does_not_allow_is_refused_unspent() {
         assert_eq!(output.status.code(), Some(code), "{text}\n{}", stderr(&output));
         assert!(stderr(&output).contains(said), "{said}: {}", stderr(&output));
     }
-    (0..PARTIES.len()).for_each(|party| assert_eq!(counted(&cluster, party, "SELECT count(*) FROM charges"), 0));
+    (0..PARTIES.len()).for_each(|party| assert_eq!(select_count(&cluster, party, "SELECT count(*) FROM charges"), 0));
 }

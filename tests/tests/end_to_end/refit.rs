@@ -1,4 +1,4 @@
-//! A finished job's releases under another prior and with fewer predictors, with no party there.
+//! A finished job's releases refitted with another prior and with fewer predictors, with no party running.
 
 use conclave_tests::cluster::{Cluster, json};
 use conclave_tests::study;
@@ -55,7 +55,7 @@ fn another_posterior_needs_no_party_and_no_budget() {
     cluster.kill_party(1);
     let rounds = cluster.rounds();
 
-    // The job's own priors give the job's own result, and its draws bit for bit.
+    // The job's own priors reproduce the job's own result, and its draws bit for bit.
     let same = refit(&cluster, &odds, &["--prior", "default=normal(0, 2.5)", "--out", "same.zarr"]);
     for key in ["posterior", "posterior_original", "releases", "adequacy", "continuation", "warnings", "conditional_on"] {
         assert_eq!(same[key], odds[key], "{key}");
@@ -71,7 +71,7 @@ fn another_posterior_needs_no_party_and_no_budget() {
     assert_eq!((&narrow["draws_per_chain"], &narrow["chains"]), (&300.into(), &2.into()));
     let sd = |result: &Value| result["posterior"][2]["sd"].as_f64().expect("an sd");
     assert!(sd(&narrow) < 0.011 && sd(&odds) > 0.02, "{} {}", sd(&narrow), sd(&odds));
-    // A prior that the release hardly adds to is no answer of the release's.
+    // Where the release adds hardly anything to the prior, the answer is not adequate.
     assert_eq!(narrow["adequacy"]["adequate"], false, "{:#}", narrow["adequacy"]);
     let smaller = refit(&cluster, &line, &["--drop", "readmitted", "--prior", "treated=normal(0, 1)"]);
     assert_eq!((names(&smaller), smaller["draws_per_chain"].as_u64()), (vec!["intercept", "treated", "sigma"], Some(200)));
@@ -92,7 +92,7 @@ fn another_posterior_needs_no_party_and_no_budget() {
     refused(&cluster, &[&waiting, "--prior", "age=normal(0, 1)"], &["has not ended", "conclave watch"]);
     cluster.must(&["cancel", &waiting]);
     refused(&cluster, &[&waiting, "--prior", "age=normal(0, 1)"], &["released no whole stage"]);
-    // Another analyst is told nothing of it.
+    // Another analyst learns nothing about it.
     cluster.must(&["ca", "request", "analyst", "bob", "--out", "bob"]);
     cluster.must(&["ca", "sign", "bob/request.pem", "--ca", "ca"]);
     refused(&cluster, &[odds, "--prior", "age=normal(0, 1)", "--identity", "bob"], &["bob has no job"]);

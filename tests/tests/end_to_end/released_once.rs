@@ -1,4 +1,4 @@
-//! `noisy-statistics` and `auto` through real processes: a few rounds of vectors, charged, released, replayed and checked.
+//! `noisy-statistics` and `auto` in real processes: a few rounds of vectors, charged, released, replayed and checked.
 
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ fn job(algorithm: &str, epsilon: f64, more: &str) -> String {
     )
 }
 
-/// What an auditor finds in an exported ledger.
+/// Exports a ledger and verifies the export, as an auditor does.
 fn check_ledger(cluster: &Cluster) {
     cluster.must(&["__party", "export", "--config", "a/party.toml", "--out", "export.jsonl"]);
     cluster.must(&["verify-ledger", "export.jsonl", "--ca", "ca/ca.pem"]);
 }
 
-/// A job that names no algorithm is one for `auto`, and says what was chosen and why; the whole budget is spent in at most nine
-/// stages, every round of which each party finds again in its ledger; an intercepted draw would be found.
+/// A job without an algorithm uses `auto` and reports its choice with the reason. The whole budget is spent in at most nine
+/// stages, and each party finds every round in its ledger; an intercepted draw would be detected.
 #[test]
 fn a_job_that_names_no_algorithm_releases_once() {
     let cluster = cluster(&PARTIES, 4_000, 30.0);
@@ -43,20 +43,21 @@ fn a_job_that_names_no_algorithm_releases_once() {
         let (share, sd, data) = (share.expect("a share"), sd.expect("an sd"), data.expect("an sd"));
         assert!((0.0..0.9).contains(&share) && data <= sd, "{row:#}");
     }
-    // All of the budget, and no more.
+    // The whole budget, and no more.
     let spent = result["parties"][0]["epsilon_spent"].as_f64().expect("a number");
     assert!(spent > 7.99 && spent <= 8.0, "{spent}");
     let id = result["job"].as_str().expect("an id");
     assert_eq!(all_hold(&cluster, id)["rounds"], rounds);
     check_ledger(&cluster);
-    // A regression of unknown scatter goes by its moments.
+    // A regression with unknown residual sd releases moments.
     let linear = "name = \"line\"\nalgorithm = \"auto\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"linear\"\noutcome = \"age\"\n\
                   predictors = [\"treated\"]\n[columns]\ntreated = { binary = true }\nage = { min = 20, max = 80 }\n[sampler]\n\
                   draws = 100\n[privacy]\nepsilon = 8\ndelta = 1e-6\n";
     let line = cluster.submit(linear);
     assert_eq!((&line["stopped_by"], &line["iterations"]), (&"released".into(), &2.into()), "{line:#}");
     all_hold(&cluster, line["job"].as_str().expect("an id"));
-    // Where all predictors are categories, by a table of them and the outcome, which any model of fewer of them can be made from.
+    // Where all predictors are categories, a table of them and the outcome is released, from which models with fewer predictors
+    // can be fitted.
     let table = "name = \"odds\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"logistic\"\noutcome = \"readmitted\"\npredictors = [\"treated\"]\n\
                  [columns]\nreadmitted = { binary = true }\ntreated = { binary = true }\n[privacy]\nepsilon = 1\ndelta = 1e-6\n";
     let table = cluster.submit(table);
@@ -74,8 +75,8 @@ fn a_job_that_names_no_algorithm_releases_once() {
     all_hold(&cluster, share["job"].as_str().expect("an id"));
 }
 
-/// What no release could answer, and a chain without one draw, is refused before anything is asked, with what would do; whoever knows
-/// better asks anyway, and the stored job says so.
+/// A job whose release would be useless, or whose chain would have no draw, is refused before any query, with a suitable budget.
+/// An analyst may force it, and the stored job records that.
 #[test]
 fn a_budget_too_small_for_any_answer_is_not_spent() {
     let cluster = cluster(&PARTIES, 200, 30.0);
@@ -100,14 +101,14 @@ fn a_budget_too_small_for_any_answer_is_not_spent() {
     all_hold(&cluster, result["job"].as_str().expect("an id"));
 }
 
-/// A party that is lost between stages pauses the job; a job that is cancelled then ends with the stages it has, and says so.
+/// A party lost between stages pauses the job. If the job is then cancelled, it ends with its finished stages and a warning.
 #[test]
-fn a_job_that_is_cancelled_between_stages_answers_by_those_it_has() {
+fn a_job_cancelled_between_stages_answers_from_its_finished_stages() {
     let mut cluster = Cluster::new(EXE);
     for (seed, name) in PARTIES.into_iter().enumerate() {
         let data = study::csv(&study::records(4_000, seed as u64));
         let data = study::write(&cluster.path(&format!("{name}.csv")), &data);
-        // Held for long enough that the party is gone before the last stage.
+        // The replies are delayed long enough for the party to stop before the last stage.
         let policy_extra = "reply_delay_ms = 2000\nreleases = [\"score\"]";
         let setup = PartySetup {
             name,
@@ -136,12 +137,12 @@ fn a_job_that_is_cancelled_between_stages_answers_by_those_it_has() {
     assert!(result["warnings"].to_string().contains("ended before its last stage"), "{}", result["warnings"]);
     let stages = result["releases"].as_array().expect("stages").len();
     assert!((1..10).contains(&stages), "{stages}");
-    // The party that is there finds the draws again.
+    // The remaining party reproduces the draws.
     let report = json(&cluster.must(&["__party", "verify", &id, "--config", "a/party.toml", "--json"]));
     assert_eq!(report["draws"], 200, "{report:#}");
 }
 
-/// Keys of a chain of ratios are refused by name, and the other way round.
+/// Keys of a penalty chain are refused by name in a job that releases once, and vice versa.
 #[test]
 fn keys_that_do_not_apply_are_named() {
     let cluster = cluster(&["a"], 50, 3.0);

@@ -1,4 +1,4 @@
-//! Mistakes in the records that no answer shows are told to the owner, and to nobody else.
+//! Mistakes in the records, which no answer shows, are reported to the owner only.
 
 use std::fs;
 
@@ -7,12 +7,12 @@ use conclave_tests::study;
 
 use crate::{EXE, stderr};
 
-/// Words of a finding about each mistake in the file below.
+/// Words of the finding for each mistake in the file below.
 const FOUND: [&str; 3] =
     ["of age are -99, far below all others", "of age lie outside 20 to 80", "of treated are neither 0 nor 1"];
 
 #[test]
-fn mistakes_in_the_records_are_the_owners_to_know() {
+fn mistakes_in_the_records_are_reported_to_the_owner_only() {
     let mut cluster = Cluster::new(EXE);
     let mut records = study::records(400, 12);
     records.iter_mut().step_by(20).for_each(|record| record[2] = -99.0);
@@ -40,22 +40,22 @@ fn mistakes_in_the_records_are_the_owners_to_know() {
             && status["state"] != ""
     });
 
-    // The owner hears of it from each command, and none of them ends otherwise for it.
+    // Each of the owner's commands reports the findings, which do not change its exit code.
     for (args, counted) in
         [(&["run", "--check"][..], FOUND.len()), (&["doctor", "--json"], FOUND.len()), (&["approve", &job, "--yes"], FOUND.len())]
     {
         let output = cluster.run(&[&["__party"], args, &["--config", "slips/party.toml"]].concat());
-        let told = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(output.status.code(), Some(0), "{args:?}: {told}{}", stderr(&output));
-        assert_eq!(FOUND.iter().filter(|found| told.contains(**found)).count(), counted, "{args:?}: {told}");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {printed}{}", stderr(&output));
+        assert_eq!(FOUND.iter().filter(|found| printed.contains(**found)).count(), counted, "{args:?}: {printed}");
     }
     let done = cluster.wait_status(&job, std::time::Duration::from_secs(60), "the end", |status| status["state"] == "finished");
     assert_eq!(done["draws"], 40, "{done}");
 
-    // Logs are collected; the analyst and the coordinator have the rest.
+    // Logs are collected; the analyst and the coordinator have the other outputs.
     let mut public = vec![("the coordinator's log", cluster.log("coordinator")), ("the party's log", cluster.log("slips"))];
     for args in [&["summary", &job][..], &["summary", &job, "--json"], &["jobs"], &["jobs", "--json"]] {
-        public.push(("what an analyst can ask for", cluster.must(args)));
+        public.push(("an analyst's command", cluster.must(args)));
     }
     public.push(("the party's ledger", cluster.must(&["__party", "export", "--config", "slips/party.toml"])));
     let store: Vec<u8> = ["", "-wal"]
@@ -64,12 +64,12 @@ fn mistakes_in_the_records_are_the_owners_to_know() {
         .collect();
     public.push(("the coordinator's store", String::from_utf8_lossy(&store).into_owned()));
     for (whose, text) in &public {
-        for told in ["far below", "lie outside", "neither 0 nor 1", "are -99", "slips.csv: warning"] {
-            assert!(!text.contains(told), "{told:?} in {whose}: {text}");
+        for finding in ["far below", "lie outside", "neither 0 nor 1", "are -99", "slips.csv: warning"] {
+            assert!(!text.contains(finding), "{finding:?} in {whose}: {text}");
         }
     }
 
-    // A rehearsal tells it beside its result, which is handed on, and not in it.
+    // A rehearsal prints the findings beside its result and not in it, since the result is passed on.
     let path = cluster.write_job(&text);
     let file = data.to_str().expect("a plain path");
     let rehearsal = cluster.run(&["rehearse", &path, "--data", file, "--json", "--noise-seed", "1"]);
@@ -77,7 +77,7 @@ fn mistakes_in_the_records_are_the_owners_to_know() {
     assert!(FOUND.iter().all(|found| stderr(&rehearsal).contains(found)), "{}", stderr(&rehearsal));
     let object = String::from_utf8_lossy(&rehearsal.stdout).into_owned();
     assert!(json(&object)["plan"].is_object() && FOUND.iter().all(|found| !object.contains(found)), "{object}");
-    // Where nothing adds anything the fault is the file's, and not the budget's.
+    // Where no row contributes, the error blames the file and not the budget.
     let path = cluster.write_job(&text.replace("treated = { binary = true }", "treated = { levels = [\"no\", \"yes\"] }"));
     let rehearsal = cluster.run(&["rehearse", &path, "--data", file]);
     let said = stderr(&rehearsal);

@@ -1,5 +1,5 @@
-//! Whatever an owner protects, and however the records are held, a job opens and answers without the owner having to give up the delay
-//! of replies.
+//! Whatever unit an owner protects, and however the records are stored, a job opens and answers without the owner having to turn
+//! off the reply delay.
 
 use std::fs;
 
@@ -12,17 +12,17 @@ use crate::{EXE, stderr};
 
 const RELEASES: &str = "releases = [\"ratio\", \"score\", \"statistic\"]";
 
-/// One way to protect and hold records.
-struct Way {
+/// A combination of protected unit and record storage.
+struct Variant {
     name: String,
     data_extra: String,
     stream: bool,
-    /// Whether the automatic delay can be measured, of what is public.
+    /// True where the automatic delay can be measured, from public values.
     automatic: bool,
 }
 
-fn ways() -> Vec<Way> {
-    let mut ways = Vec::new();
+fn variants() -> Vec<Variant> {
+    let mut variants = Vec::new();
     for person in [false, true] {
         for adjacency in ["replace", "add-remove"] {
             for memory in ["copies", "lean", "stream"] {
@@ -30,7 +30,7 @@ fn ways() -> Vec<Way> {
                     continue;
                 }
                 let unit = if person { "person = \"who\"\nmax_records_per_person = 2\n" } else { "" };
-                ways.push(Way {
+                variants.push(Variant {
                     name: format!("{}-{adjacency}-{memory}", if person { "person" } else { "row" }),
                     data_extra: format!("{unit}adjacency = \"{adjacency}\"\nmemory = \"{memory}\""),
                     stream: memory == "stream",
@@ -39,16 +39,16 @@ fn ways() -> Vec<Way> {
             }
         }
     }
-    ways
+    variants
 }
 
 #[test]
-fn every_unit_answers_at_the_default_delay_or_is_told_of_it_before_it_starts() {
+fn every_unit_answers_at_the_default_delay_or_is_refused_before_it_starts() {
     let mut cluster = Cluster::new(EXE);
     let records = study::records(60, 5);
     let csv = cluster.path("records.csv");
     let rows = study::csv(&records);
-    // Two rows each, and one of the last person's alone.
+    // Two rows per person; the last person has one row.
     let rows = rows
         .lines()
         .enumerate()
@@ -56,14 +56,14 @@ fn every_unit_answers_at_the_default_delay_or_is_told_of_it_before_it_starts() {
     fs::write(&csv, rows.collect::<String>()).expect("records");
     let parquet = cluster.path("records.parquet");
     write_parquet(&parquet, &records);
-    for way in ways() {
-        let data = if way.stream { &parquet } else { &csv };
+    for variant in variants() {
+        let data = if variant.stream { &parquet } else { &csv };
         let mut policy_extra = RELEASES.to_owned();
-        if !way.automatic {
-            refused_without_a_delay(&cluster, &way, data);
+        if !variant.automatic {
+            check_refused_without_a_delay(&cluster, &variant, data);
             policy_extra += "\nreply_delay_ms = 25";
         }
-        let (name, data_extra, policy_extra) = (way.name.as_str(), way.data_extra.as_str(), policy_extra.as_str());
+        let (name, data_extra, policy_extra) = (variant.name.as_str(), variant.data_extra.as_str(), policy_extra.as_str());
         let party = cluster.enrol(&PartySetup {
             name,
             data,
@@ -86,13 +86,14 @@ fn every_unit_answers_at_the_default_delay_or_is_told_of_it_before_it_starts() {
             assert_eq!(result["state"].as_str().unwrap_or("done"), "done", "{name}, {algorithm}: {result}");
             assert!(result["parties"][0]["queries"].as_u64().is_some_and(|n| n > 0), "{name}, {algorithm}: {result}");
         }
-        // What the party can't release of persons is refused for that, by itself or by the coordinator, and never as its fault.
+        // A release that the party cannot make for persons is refused with that reason, by the party or the coordinator, and
+        // never as an internal fault.
         let statistic = "name = \"mean\"\nalgorithm = \"penalty-exp-family\"\nparties = [\"PARTY\"]\n[model]\nkind = \"gaussian_mean\"\noutcome = \"age\"\n\
                          sd = 9.0\n[columns]\nage = { min = 20, max = 80 }\n[sampler]\nchains = 1\ndraws = 5\nwarmup = 0\n[privacy]\nepsilon = 0.5\ndelta = 1e-6\n";
         let statistic = cluster.write_job(&statistic.replace("PARTY", name));
         let run = cluster.run(&["submit", &statistic, "--wait", "--json"]);
         let said = stderr(&run);
-        let row = way.data_extra.starts_with("adjacency = \"replace\"");
+        let row = variant.data_extra.starts_with("adjacency = \"replace\"");
         assert_eq!(run.status.code() == Some(0), row, "{name}: {said}");
         assert!(
             row || (said.contains("algorithm = \"penalty\"") && said.contains("protects a") && !said.contains("internal")),
@@ -102,27 +103,27 @@ fn every_unit_answers_at_the_default_delay_or_is_told_of_it_before_it_starts() {
     }
 }
 
-/// Where nothing may be measured the owner is asked for a number, by name, before anything starts.
-fn refused_without_a_delay(cluster: &Cluster, way: &Way, data: &std::path::Path) {
+/// Checks that an owner whose delay cannot be measured has to state a number; the key is named before anything starts.
+fn check_refused_without_a_delay(cluster: &Cluster, variant: &Variant, data: &std::path::Path) {
     let text = format!(
         "name = \"x\"\ncoordinator = \"{}\"\nidentity = \"i\"\nledger = \"l\"\n[data]\npath = {data:?}\n{}\n[budget]\nepsilon = 1.0\ndelta = 1e-6\n",
-        cluster.url, way.data_extra
+        cluster.url, variant.data_extra
     );
     fs::write(cluster.path("undelayed.toml"), text).expect("a configuration");
     let check = cluster.run(&["__party", "run", "--config", "undelayed.toml"]);
-    assert_eq!(check.status.code(), Some(2), "{}: {}", way.name, stderr(&check));
-    assert!(stderr(&check).contains("`policy.reply_delay_ms` must be a number"), "{}: {}", way.name, stderr(&check));
+    assert_eq!(check.status.code(), Some(2), "{}: {}", variant.name, stderr(&check));
+    assert!(stderr(&check).contains("`policy.reply_delay_ms` must be a number"), "{}: {}", variant.name, stderr(&check));
 }
 
-/// The audit attacks the answer path of what the owner protects, whatever that is.
+/// The audit attacks the answer path for the owner's unit, whatever that is.
 #[test]
 fn every_unit_is_audited() {
     let mut cluster = Cluster::new(EXE);
     let csv = cluster.path("records.csv");
     fs::write(&csv, "who,readmitted,treated,age\na,0,1,30\nb,1,0,50\n").expect("records");
-    for way in ways().iter().filter(|way| way.data_extra.contains("memory = \"copies\"")) {
-        let policy_extra = if way.automatic { RELEASES } else { "reply_delay_ms = 25" };
-        let (name, data_extra) = (way.name.as_str(), way.data_extra.as_str());
+    for variant in variants().iter().filter(|variant| variant.data_extra.contains("memory = \"copies\"")) {
+        let policy_extra = if variant.automatic { RELEASES } else { "reply_delay_ms = 25" };
+        let (name, data_extra) = (variant.name.as_str(), variant.data_extra.as_str());
         cluster.enrol(&PartySetup {
             name,
             data: &csv,

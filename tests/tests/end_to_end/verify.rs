@@ -1,4 +1,4 @@
-//! A party checks the coordinator: what is honest stands, and every lie is found by name.
+//! A party checks the coordinator: an honest log passes, and every lie is found and named.
 
 use std::fs;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use crate::{cluster, stderr};
 const NAMES: [&str; 2] = ["a", "b"];
 const CHECKS: [&str; 6] = ["signature", "consent", "answers", "proposals", "draws", "result"];
 const DRAWS: u64 = 60;
-/// Cheap rounds, so that a job can run for as long as a test looks at it.
+/// Cheap rounds, so that a job runs for as long as a test needs.
 const WALK: &str = "chains = 2\nwarmup = 0\nseed = 3\nproposal = { kind = \"guided\", radius = 0.05 }\n\
                     start = { intercept = 0.0, treated = 0.5, age = 0.5 }";
 
-/// Exit code and report of a party's check.
+/// Returns the exit code and the report of a party's check.
 pub(crate) fn verify(cluster: &Cluster, party: &str, job: &str) -> (i32, Value) {
     let output = cluster.run(&["__party", "verify", job, "--config", &format!("{party}/party.toml"), "--json"]);
     let text = String::from_utf8(output.stdout.clone()).expect("UTF-8");
@@ -26,7 +26,7 @@ pub(crate) fn verify(cluster: &Cluster, party: &str, job: &str) -> (i32, Value) 
     (output.status.code().expect("an exit code"), json(&text))
 }
 
-/// Checks of that outcome.
+/// Returns the names of checks with this outcome.
 pub(crate) fn named<'r>(report: &'r Value, outcome: &str) -> Vec<&'r str> {
     let checks = report["checks"].as_array().expect("checks").iter();
     checks.filter(|check| check["result"] == outcome).map(|check| check["name"].as_str().expect("a name")).collect()
@@ -52,13 +52,13 @@ fn id(result: &Value) -> String {
 }
 
 #[test]
-fn what_is_honest_stands_at_every_party() {
+fn an_honest_log_passes_at_every_party() {
     let mut cluster = cluster(&NAMES, 150, 500.0);
     let sampler = format!("chains = 2\ndraws = {DRAWS}\nwarmup = 5\nseed = 4");
     let first = id(&cluster.submit(&study::job(&NAMES, &sampler, "epsilon = 150\ndelta = 1e-6")));
     let report = all_hold(&cluster, &first);
     assert_eq!((&report["rounds"], &report["draws"]), (&cluster.rounds().into(), &DRAWS.into()));
-    // For people, and by the beginning of the id.
+    // In readable form, and by the beginning of the id.
     let shown = cluster.must(&["__party", "verify", &first[..8], "--config", "a/party.toml"]);
     assert!(shown.contains("signature  | holds") && shown.contains("bit for bit"), "{shown}");
 
@@ -69,13 +69,13 @@ fn what_is_honest_stands_at_every_party() {
                  seed = 3\n[privacy]\nepsilon = 20\ndelta = 1e-6\n";
     let third = id(&cluster.submit(share));
     all_hold(&cluster, &third);
-    // Ended by its budget, in the middle.
+    // A job that its budget ended in the middle.
     let walk = format!("{WALK}\ndraws = 100000");
     let fourth = cluster.submit(&study::job(&NAMES, &walk, "epsilon = 3\ndelta = 1e-6"));
     assert_eq!(fourth["stopped_by"], "budget");
     all_hold(&cluster, &id(&fourth));
 
-    // Nobody's job, a job of others, and nobody there.
+    // An unknown job, a job of other parties, and an unreachable coordinator.
     let command = |cluster: &Cluster, job: &str| {
         let output = cluster.run(&["__party", "verify", job, "--config", "a/party.toml", "--json"]);
         (output.status.code(), stderr(&output))
@@ -102,7 +102,7 @@ fn a_job_is_checked_while_it_runs_and_once_it_is_cancelled() {
         assert!(rounds >= before && rounds > 50, "{report:#}");
         before = rounds;
     }
-    // One party goes, and comes back to a cancelled job.
+    // One party stops, and returns to a cancelled job.
     cluster.kill_party(1);
     cluster.wait_status(&job, Duration::from_secs(60), "a pause", |status| status["state"] == "paused");
     assert_eq!(verify(&cluster, "b", &job).0, 0);
@@ -110,15 +110,15 @@ fn a_job_is_checked_while_it_runs_and_once_it_is_cancelled() {
     all_hold(&cluster, &job);
 }
 
-/// A finished job whose coordinator is stopped, its books put aside.
-pub(crate) struct Honest {
+/// A finished job whose coordinator is stopped, with a copy of its store.
+pub(crate) struct Baseline {
     pub(crate) cluster: Cluster,
     parties: &'static [&'static str],
     job: String,
     pub(crate) draws: std::path::PathBuf,
 }
 
-impl Honest {
+impl Baseline {
     fn new() -> Self {
         let mut cluster = cluster(&NAMES, 150, 500.0);
         let sampler = format!("chains = 2\ndraws = {DRAWS}\nwarmup = 5\nseed = 4");
@@ -127,13 +127,13 @@ impl Honest {
         Self::after(cluster, &NAMES, &result)
     }
 
-    /// Of a job that has finished with this result at these parties.
+    /// Creates it from a job that has finished with this result at these parties.
     pub(crate) fn after(cluster: Cluster, parties: &'static [&'static str], result: &Value) -> Self {
         let job = id(result);
-        // As an earlier version left them.
+        // Unpacked into a folder, as earlier versions stored draws.
         let draws = zarr::unpack(result["draws"].as_str().expect("a path").as_ref());
         let honest = Self { cluster, parties, job, draws };
-        // All of it in one file.
+        // Merges the write-ahead log into the file.
         let store = honest.store();
         store.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("a checkpoint");
         drop(store);
@@ -149,8 +149,8 @@ impl Honest {
         Connection::open(self.path("coordinator.sqlite")).expect("the store")
     }
 
-    /// Plants a lie in the stopped coordinator's books, lets each party check it, and takes it back.
-    pub(crate) fn tell(&mut self, what: &str, lie: impl FnOnce(&Self), mut found: impl FnMut(&str, &Value)) {
+    /// Plants a lie in the stopped coordinator's store, lets each party check it, and restores the store.
+    pub(crate) fn plant(&mut self, what: &str, lie: impl FnOnce(&Self), mut found: impl FnMut(&str, &Value)) {
         lie(self);
         self.cluster.start_coordinator();
         for party in self.parties {
@@ -171,7 +171,7 @@ impl Honest {
 }
 
 /// Adds to one party's answer to a round's first query, in a log of two chains and two parties.
-fn change_release(honest: &Honest, round: u64, party: usize, by: i64) {
+fn change_release(honest: &Baseline, round: u64, party: usize, by: i64) {
     let store = honest.store();
     let mut blob: Vec<u8> =
         store.query_row("SELECT releases FROM rounds WHERE iteration = ?1", [round], |row| row.get(0)).expect("the round");
@@ -181,26 +181,27 @@ fn change_release(honest: &Honest, round: u64, party: usize, by: i64) {
     store.execute("UPDATE rounds SET releases = ?1 WHERE iteration = ?2", (blob, round)).expect("SQL");
 }
 
-/// The first round that rejected the proposal of chain 0, which a much greater release would have accepted.
-fn rejected(honest: &Honest) -> u64 {
+/// Returns the first round that rejected the proposal of chain 0, which a much greater release would have accepted.
+fn rejected_round(honest: &Baseline) -> u64 {
     let stats = honest.draws.join("sample_stats");
     let (accepted, log_alpha) = (zarr::read::<bool>(&stats.join("accepted")), zarr::read::<f64>(&stats.join("log_alpha")));
-    let asked = |draw: &usize| !accepted[0][*draw] && log_alpha[0][*draw].is_finite();
-    let draw = (0..DRAWS as usize / 2).find(asked).expect("half of the draws are not all accepted");
+    let has_decision = |draw: &usize| !accepted[0][*draw] && log_alpha[0][*draw].is_finite();
+    let draw = (0..DRAWS as usize / 2).find(has_decision).expect("half of the draws are not all accepted");
     zarr::read::<i64>(&stats.join("iteration"))[0][draw].unsigned_abs()
 }
 
 #[test]
 fn every_lie_is_found_and_named() {
-    let mut honest = Honest::new();
+    let mut honest = Baseline::new();
     let last = honest.cluster.rounds() - 1;
-    let rejected = rejected(&honest);
+    let rejected_round = rejected_round(&honest);
 
-    honest.tell(
-        "a release changed by the least",
+    honest.plant(
+        "a release changed by one",
         |h| change_release(h, last, 0, 1),
         |party, report| {
-            // Whose release it was knows it; to others the chain's decision shows, and the fit to all releases.
+            // The party that made the release detects it directly; others see it in the chain's decision and the fit to all
+            // releases.
             let expected: &[&str] = if party == "a" { &["answers", "draws", "result"] } else { &["draws", "result"] };
             assert_eq!(named(report, "fails"), expected, "{report:#}");
             if party == "a" {
@@ -210,9 +211,9 @@ fn every_lie_is_found_and_named() {
             assert!(detail(report, "result").contains("surrogate, "), "{report:#}");
         },
     );
-    honest.tell(
+    honest.plant(
         "a release changed by far",
-        |h| change_release(h, rejected, 1, 1 << 42),
+        |h| change_release(h, rejected_round, 1, 1 << 42),
         |party, report| {
             let fails = named(report, "fails");
             assert_eq!(fails.contains(&"answers"), party == "b", "{report:#}");
@@ -220,7 +221,7 @@ fn every_lie_is_found_and_named() {
             assert!(detail(report, "proposals").contains("another question than the log leads to"), "{report:#}");
         },
     );
-    honest.tell(
+    honest.plant(
         "a round dropped",
         |h| h.execute(&format!("DELETE FROM rounds WHERE iteration = {}", last / 2)),
         |_, report| {
@@ -230,7 +231,7 @@ fn every_lie_is_found_and_named() {
             assert!(detail(report, "proposals").contains(&format!("the job asks round {}", last / 2)), "{report:#}");
         },
     );
-    honest.tell(
+    honest.plant(
         "the last round dropped",
         |h| h.execute(&format!("DELETE FROM rounds WHERE iteration = {last}")),
         |_, report| {
@@ -238,15 +239,15 @@ fn every_lie_is_found_and_named() {
             assert!(detail(report, "proposals").contains(&format!("ends before round {last}")), "{report:#}");
         },
     );
-    honest.tell(
-        "the same of a job that is said to be cancelled",
+    honest.plant(
+        "the same with the job marked as cancelled",
         |h| {
             h.execute(&format!("DELETE FROM rounds WHERE iteration = {last}"));
             h.execute("UPDATE jobs SET state = 'cancelled', result = replace(result, '\"stopped_by\":\"draws\"', '\"stopped_by\":\"cancelled\"')");
         },
         |_, report| assert_eq!(named(report, "fails"), ["draws", "result"], "{report:#}"),
     );
-    honest.tell(
+    honest.plant(
         "a round damaged",
         |h| h.execute("UPDATE rounds SET releases = x'00' WHERE iteration = 7"),
         |_, report| {
@@ -254,7 +255,7 @@ fn every_lie_is_found_and_named() {
             assert!(detail(report, "log").contains("round 7"), "{report:#}");
         },
     );
-    honest.tell(
+    honest.plant(
         "another seed",
         |h| h.execute("UPDATE jobs SET spec = replace(spec, 'seed = 4', 'seed = 5')"),
         |_, report| {
@@ -262,14 +263,14 @@ fn every_lie_is_found_and_named() {
             assert!(detail(report, "consent").contains("was changed since"), "{report:#}");
         },
     );
-    honest.tell(
+    honest.plant(
         "another analyst",
         |h| h.execute("UPDATE jobs SET analyst = 'mallory'"),
         |_, report| {
             assert_eq!(named(report, "fails"), ["signature", "consent"], "{report:#}");
         },
     );
-    honest.tell(
+    honest.plant(
         "other records",
         |h| h.execute("UPDATE job_parties SET records = 149 WHERE party = 'a'"),
         |party, report| {
@@ -278,7 +279,7 @@ fn every_lie_is_found_and_named() {
             assert!(fails.contains(&"proposals"), "{report:#}");
         },
     );
-    honest.tell(
+    honest.plant(
         "no result",
         |h| h.execute("UPDATE jobs SET result = NULL"),
         |_, report| {
@@ -286,7 +287,7 @@ fn every_lie_is_found_and_named() {
         },
     );
     let denied = "UPDATE jobs SET id = '00000000-0000-8000-a000-000000000000'";
-    honest.tell(
+    honest.plant(
         "a job denied",
         |h| h.execute(denied),
         |_, report| {
@@ -294,15 +295,15 @@ fn every_lie_is_found_and_named() {
             assert!(detail(report, "log").contains("has no job"), "{report:#}");
         },
     );
-    posterior(&mut honest);
-    published(&mut honest);
-    // And what was put aside is honest still.
+    plant_in_result(&mut honest);
+    plant_in_draws(&mut honest);
+    // The restored store is still honest.
     honest.cluster.start_coordinator();
     all_hold(&honest.cluster, &honest.job);
 }
 
-/// Every kind of figure in the result, changed by the last digit.
-fn posterior(honest: &mut Honest) {
+/// Changes figures of every kind in the result by the last bit.
+fn plant_in_result(honest: &mut Baseline) {
     for (pointer, word) in [
         ("/posterior/2/mean", "posterior, mean of age"),
         ("/posterior_original/1/q95", "posterior_original, q95 of treated"),
@@ -310,7 +311,7 @@ fn posterior(honest: &mut Honest) {
         ("/surrogate/chi2", "surrogate, chi2"),
         ("/continuation/states/1/0", "continuation"),
     ] {
-        let change = |honest: &Honest| {
+        let change = |honest: &Baseline| {
             let store = honest.store();
             let text: String = store.query_row("SELECT result FROM jobs", [], |row| row.get(0)).expect("a result");
             let mut result = json(&text);
@@ -319,15 +320,15 @@ fn posterior(honest: &mut Honest) {
             *figure = f64::from_bits(value.to_bits() + 1).into();
             store.execute("UPDATE jobs SET result = ?1", [result.to_string()]).expect("SQL");
         };
-        honest.tell(pointer, change, |_, report| {
+        honest.plant(pointer, change, |_, report| {
             assert_eq!(named(report, "fails"), ["result"], "{report:#}");
             assert!(detail(report, "result").contains(word), "{report:#}");
         });
     }
 }
 
-/// Draws on the disk, changed where readers of draws would read them.
-fn published(honest: &mut Honest) {
+/// Changes draws on disk where readers of draws would read them.
+fn plant_in_draws(honest: &mut Baseline) {
     let changed = |name: &str, change: &dyn Fn(&mut Vec<u8>)| {
         let path = honest.draws.join(name);
         let kept = fs::read(&path).expect("a file");
@@ -352,7 +353,7 @@ fn published(honest: &mut Honest) {
         (changed("posterior/intercept/zarr.json", &text("little", "big")), "does not describe an array"),
     ];
     for ((path, kept, bytes), word) in lies {
-        honest.tell(
+        honest.plant(
             word,
             |_| fs::write(&path, &bytes).expect("a lie"),
             |_, report| {
@@ -363,7 +364,7 @@ fn published(honest: &mut Honest) {
         fs::write(&path, kept).expect("the truth");
     }
     let (part, aside) = (honest.draws.join("posterior/age/c/0/0"), honest.draws.join("../aside"));
-    honest.tell(
+    honest.plant(
         "a file gone",
         |_| fs::rename(&part, &aside).expect("moved"),
         |_, report| {

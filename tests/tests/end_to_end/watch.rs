@@ -1,4 +1,4 @@
-//! Chains watched in a terminal, and the plots of jobs that have ended: real processes, real sockets, a real pseudo-terminal.
+//! Chains watched in a terminal, and the plots of ended jobs: real processes, real sockets, a real pseudo-terminal.
 
 use std::fs;
 use std::io::Read;
@@ -20,7 +20,7 @@ const SAMPLER: &str = "chains = 2\nwarmup = 2\nseed = 5\nproposal = { kind = \"g
                        start = { intercept = 0.0, treated = 0.5, age = 0.5 }\n";
 const PRIVACY: &str = "epsilon = 300\ndelta = 1e-6";
 
-/// A coordinator and the parties a and b, with data for as many jobs as a test has.
+/// Starts a coordinator and the parties a and b, with budgets for all jobs of a test.
 fn cluster(coordinator_extra: &'static str) -> Cluster {
     let mut cluster = Cluster::new(EXE);
     if !coordinator_extra.is_empty() {
@@ -39,7 +39,7 @@ fn job(draws: u64) -> String {
     study::job(&["a", "b"], &format!("draws = {draws}\n{SAMPLER}"), PRIVACY)
 }
 
-/// `conclave watch` on a pseudo-terminal that `script` of util-linux makes.
+/// `conclave watch` on a pseudo-terminal created by `script` of util-linux.
 struct Watching {
     child: Child,
     said: Arc<Mutex<Vec<u8>>>,
@@ -67,7 +67,7 @@ impl Watching {
         Self { child, said }
     }
 
-    /// What the terminal was sent, from its last mention of `since` on.
+    /// Returns the terminal's output from the last occurrence of `since` on.
     fn since(&self, since: &str) -> String {
         let text = String::from_utf8_lossy(&self.said.lock().expect("a whole buffer")).into_owned();
         text.rfind(since).map_or_else(String::new, |at| text[at..].to_owned())
@@ -98,19 +98,19 @@ fn a_terminal_shows_traces_budgets_and_a_pause_that_comes_and_goes() {
     cluster.kill_party(1);
     until("the pause", PATIENCE, || !watching.since("waiting for b since").is_empty());
     cluster.start_party(1);
-    // A line in which the job draws again, after the last one in which it waited.
+    // A line of new draws after the last line of waiting.
     until("the end of the pause", PATIENCE, || {
         let after = watching.since("waiting for b since");
         after.contains("sampling [") && traces(&after)
     });
     cluster.must(&["cancel", &job]);
-    // Not by `wait`, which would close the terminal's input first.
+    // `wait` would close the terminal's input first.
     let mut ended = None;
     until("its end", PATIENCE, || {
         ended = watching.child.try_wait().expect("a child");
         ended.is_some()
     });
-    // A run that was cancelled is no success.
+    // A cancelled run is not a success.
     assert_eq!(ended.and_then(|status| status.code()), Some(1));
     until("the result", PATIENCE, || watching.since("rounds of 2 chains").contains("The job was cancelled"));
 }
@@ -124,7 +124,7 @@ fn plain_lines_name_the_parameter_that_mixes_worst() {
     let mut line = String::new();
     let end = Instant::now() + PATIENCE;
     while !line.contains("worst R-hat") {
-        assert!(Instant::now() < end, "waited in vain for a line that names it");
+        assert!(Instant::now() < end, "timed out waiting for a line that names it");
         line.clear();
         assert!(std::io::BufRead::read_line(&mut lines, &mut line).expect("a line") > 0, "the watch ended");
     }
@@ -138,7 +138,7 @@ fn plain_lines_name_the_parameter_that_mixes_worst() {
     assert!(line.contains("epsilon") && !line.contains('\u{1b}') && !line.contains('▁'), "{line}");
 }
 
-/// The dashboard after the coordinator's restart.
+/// Restarts the coordinator and logs in to its dashboard.
 fn restarted(cluster: &mut Cluster) -> Visit {
     cluster.kill_coordinator();
     cluster.start_coordinator();
@@ -160,21 +160,21 @@ fn a_job_that_ended_before_a_restart_has_its_plots() {
     for there in ["<b>finished", "<h2>Result</h2>", "R-hat", "60 per chain after the warm-up", "of 60"] {
         assert!(page.contains(there), "{there} in {page}");
     }
-    assert!(!page.contains("data-events="), "nothing of it will change");
-    // What the page computes from the disk is what the result says.
+    assert!(!page.contains("data-events="), "the page will not change");
+    // The page's figures, computed from the disk, equal those of the result.
     let mean = format!("{:.4}", result["posterior"][0]["mean"].as_f64().expect("a mean"));
     assert!(page.rsplit("How the chains mix").next().is_some_and(|table| table.contains(&mean)), "{mean} in {page}");
 
-    // A store that is damaged, and one that is gone.
+    // A damaged store and a missing one.
     let draws = zarr::unpack(Path::new(result["draws"].as_str().expect("a path")));
     fs::write(draws.join("sample_stats/accepted/c/1/0"), "short").expect("a chunk");
     let operator = restarted(&mut cluster);
-    until("a word on the damage", PATIENCE, || operator.get(&at).1.contains("draws of this job can't be shown"));
+    until("a note on the damage", PATIENCE, || operator.get(&at).1.contains("draws of this job can't be shown"));
     let (_, page) = operator.get(&at);
     assert!(
         page.contains("accepted/c/1/0") && page.contains("<h2>Result</h2>") && !page.contains("<svg class=\"chart\""),
         "{page}"
     );
     fs::remove_dir_all(&draws).expect("no draws");
-    until("a word on the loss", PATIENCE, || operator.get(&at).1.contains("zarr.json cannot be read"));
+    until("a note on the loss", PATIENCE, || operator.get(&at).1.contains("zarr.json cannot be read"));
 }

@@ -1,4 +1,4 @@
-//! A job from its submission to its last draw.
+//! A job from submission to its last draw.
 
 use conclave_inference::diagnostics;
 use conclave_privacy::accounting::{gaussian_dp, zcdp};
@@ -21,12 +21,13 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
-/// Equality but for the last bits, which the JSON reader of this test may lose.
+/// Checks equality up to the last bits, which the JSON reader of this test may lose.
 fn assert_close(found: f64, expected: f64, what: &str) {
     assert!((found - expected).abs() <= 1e-14 * expected.abs(), "{what}: {found} is not {expected}");
 }
 
-/// Three parties, small shards, ended by its draws; then every figure in the result is found again in the durable books.
+/// Three parties with small shards, ended by the number of draws; then every figure in the result is checked against the durable
+/// records.
 #[test]
 fn a_logistic_job_ends_by_its_draws() {
     let cluster = cluster(&NAMES, 250, EPSILON);
@@ -46,7 +47,7 @@ fn a_logistic_job_ends_by_its_draws() {
     check_posterior(&result, &replay);
     check_draws(&result, &replay);
 
-    // The analyst reads the same later, and gets the same draws.
+    // The analyst reads the same result later, and gets the same draws.
     assert_eq!(json(&cluster.must(&["summary", id, "--json"])), result);
     cluster.must(&["draws", id, "--format", "zarr", "--out", "fetched"]);
     replay.assert_equals_zarr(&cluster.path("fetched"));
@@ -71,7 +72,7 @@ fn check_parties(cluster: &Cluster, result: &Value, replay: &Replay) {
         assert_close(spent, gaussian_dp::epsilon(mu_squared.sqrt(), DELTA), "epsilon");
         assert_close(zcdp, zcdp::epsilon(mu_squared / 2.0, DELTA), "epsilon by zCDP");
         assert!(0.0 < spent && spent <= EPSILON && spent <= zcdp, "{party}");
-        // The owner is told the same by the owner's own command.
+        // The owner's own command reports the same.
         let config = format!("{}/party.toml", NAMES[index]);
         let owner = json(&cluster.must(&["__party", "budget", "--config", &config, "--json"]));
         assert_close(number(&owner["mu_squared_spent"]), mu_squared, "the owner's mu squared");
@@ -104,7 +105,7 @@ fn check_posterior(result: &Value, replay: &Replay) {
             assert_close(number(&row[key]), value, &format!("{name} {key}"));
             assert!(number(&original[at][key]).is_finite(), "{name} {key} in the data's units");
         }
-        // Age was scaled by its half width of 30 years; a 0/1 predictor is as it was.
+        // Age was scaled by its half width of 30 years; a 0/1 predictor is unscaled.
         let unit = if name == "age" { 30.0 } else { 1.0 };
         if name != "intercept" {
             assert!((number(&original[at]["mean"]) * unit / expected.mean - 1.0).abs() < 1e-12, "{name}");
@@ -126,11 +127,11 @@ fn check_draws(result: &Value, replay: &Replay) {
     replay.assert_equals_zarr(&store);
 }
 
-/// A party whose shard is Parquet gives the answers that it would give from CSV.
+/// A party whose shard is Parquet gives the same answers as from CSV.
 ///
-/// Both kinds of one shard sit in one job, so every round asks both the same question, and their answers differ by noise
-/// alone: over q queries the squared differences over twice the noise variance are a chi-square with q degrees of freedom.
-/// A column out of place or a row lost moves single answers by tens of noise sds.
+/// One job has the same shard in both formats, so that every round sends both the same query and their answers differ only by
+/// noise. Over q queries, the squared differences divided by twice the noise variance are a chi-square with q degrees of freedom.
+/// A misplaced column or a lost row moves single answers by tens of noise sds.
 #[test]
 fn a_parquet_shard_answers_as_its_csv_does() {
     const SD: f64 = 0.05;
@@ -157,8 +158,8 @@ fn a_parquet_shard_answers_as_its_csv_does() {
     });
     let (statistic, queries) = (squares.sum::<f64>(), replay.releases.len() as f64);
     assert_eq!(queries, 240.0);
-    // Wilson and Hilferty: (X/q)^(1/3) is normal to a few percent of its sd. Six sds either way: a correct program fails
-    // with probability 2e-9.
+    // Wilson and Hilferty: (X/q)^(1/3) is normal to a few percent of its sd. The limit is six sds each way: a correct program
+    // fails with probability 2e-9.
     let z = ((statistic / queries).cbrt() - (1.0 - 2.0 / (9.0 * queries))) / (2.0 / (9.0 * queries)).sqrt();
     assert!(z.abs() < 6.0, "chi-square {statistic} over {queries} queries: z = {z}");
 }

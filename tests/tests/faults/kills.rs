@@ -1,7 +1,7 @@
-//! kill -9 of the coordinator and of parties, twenty times within one job, at random moments.
+//! SIGKILL of the coordinator and of parties, twenty times within one job, at random moments.
 //!
-//! Nothing here is statistical: what is asserted must hold after every kill. The moments have a fixed seed; the rounds that
-//! they meet depend on the machine.
+//! Nothing here is statistical: every assertion must hold after every kill. The moments have a fixed seed; the rounds that they
+//! hit depend on the machine.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use conclave_common::query::Query;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 use conclave_tests::books::{LedgerCopy, Replay};
 use conclave_tests::cluster::Cluster;
-use conclave_tests::recorder::{Questions, Recorder, signed_job};
+use conclave_tests::recorder::{JobQueries, Recorder, signed_job};
 use conclave_tests::study;
 use conclave_tests::wait::{SOON, until};
 use rand::{RngExt, SeedableRng};
@@ -21,7 +21,7 @@ use crate::EXE;
 
 const NAMES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
 const KILLS: usize = 20;
-/// Long enough that twenty kills meet a running job.
+/// Long enough for twenty kills during one job.
 const DRAWS: usize = 15_000;
 const CHAINS: usize = 2;
 
@@ -30,30 +30,30 @@ fn consortium(aggregation: &str) -> (Cluster, String) {
     for (seed, name) in NAMES.iter().enumerate() {
         cluster.enrol_study(name, &study::records(400, seed as u64), 990.0);
     }
-    cluster.pin_everybody();
+    cluster.pin_all();
     (0..NAMES.len()).for_each(|party| cluster.start_party(party));
-    // Locate, warm-up and sampling: the first kills meet the first two.
+    // Locate, warm-up and sampling: the first kills hit the first two phases.
     let sampler = format!("chains = {CHAINS}\ndraws = {DRAWS}\nwarmup = 300\nseed = 7\nlocate_share = 0.05");
     let job = cluster.submit_only(&(study::job(&NAMES, &sampler, "epsilon = 980\ndelta = 1e-6") + aggregation));
     (cluster, job)
 }
 
-/// Waits until the log holds more rounds than `before`.
+/// Waits until the log has more than `before` rounds.
 fn wait_for_progress(cluster: &Cluster, before: u64) {
     until("the next round", SOON, || cluster.rounds() > before);
 }
 
 fn still_runs(cluster: &Cluster) {
     let state: String = cluster.store().query_row("SELECT state FROM jobs", [], |row| row.get(0)).expect("a state");
-    assert_eq!(state, "queued", "the job ended before the last kill: ask for more draws");
+    assert_eq!(state, "queued", "the job ended before the last kill: use more draws");
 }
 
-/// The ledgers of all parties at this moment.
+/// Returns copies of all parties' ledgers.
 fn ledgers(cluster: &Cluster, job: &str) -> Vec<LedgerCopy> {
     (0..NAMES.len()).map(|party| LedgerCopy::of(&cluster.ledger(party), job)).collect()
 }
 
-/// What a ledger held at some moment it holds for ever: charges, and answers to the bit.
+/// Checks that a ledger keeps everything it ever held: charges, and answers to the bit.
 fn assert_kept(early: &LedgerCopy, late: &LedgerCopy, party: usize) {
     for (id, row) in &early.rows {
         let now = late.rows.get(id).unwrap_or_else(|| panic!("the charge of {id:?} vanished at party {party}"));
@@ -75,15 +75,15 @@ fn check_the_end(cluster: &Cluster, job: &str, snapshots: &[Vec<LedgerCopy>]) {
     let (queries, _) = replay.spent();
     for (party, ledger) in ledgers(cluster, job).iter().enumerate() {
         let beyond = replay.assert_in_ledger(ledger, party);
-        assert!(beyond.is_empty(), "party {party} was charged for what no round holds: {beyond:?}");
+        assert!(beyond.is_empty(), "party {party} was charged for queries in no recorded round: {beyond:?}");
         assert_eq!((ledger.rows.len() as u64, ledger.answers() as u64), (queries, queries));
         assert_eq!(result["parties"][party]["queries"], queries);
         snapshots.iter().for_each(|early| assert_kept(&early[party], ledger, party));
     }
 }
 
-/// After every restart the coordinator continues the same chain: at the end every draw equals, bit for bit, what a sampler
-/// that nobody disturbed makes of the recorded answers, and no party was charged twice or for nothing.
+/// After every restart the coordinator continues the same chain. In the end, every draw equals bit for bit that of an undisturbed
+/// sampler with the recorded answers, and no party was charged twice or needlessly.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn the_coordinator_is_killed_twenty_times() {
@@ -101,7 +101,7 @@ fn the_coordinator_is_killed_twenty_times() {
         met.push(before);
         cluster.start_coordinator();
         if kill % 4 == 3 {
-            // Once more at once: while it replays, or while parties come back.
+            // A second kill while it replays, or while parties return.
             std::thread::sleep(Duration::from_millis(moments.random_range(0..=150)));
             cluster.kill_coordinator();
             before = cluster.rounds();
@@ -113,7 +113,7 @@ fn the_coordinator_is_killed_twenty_times() {
     println!("{:.1} s", started.elapsed().as_secs_f64());
 }
 
-/// A killed party pauses the chain, which names it and goes on when it is back; nothing that left is lost or told anew.
+/// A killed party pauses the chain, which names it and resumes when it returns; no release is lost or changed.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn parties_are_killed_twenty_times() {
@@ -134,7 +134,7 @@ fn parties_are_killed_twenty_times() {
     println!("{:.1} s", started.elapsed().as_secs_f64());
 }
 
-/// Kills a party, sees the chain wait for it and for nobody else, and starts it again; the rounds that were made by then.
+/// Kills a party, checks that the chain waits for it alone, and restarts it; returns the number of rounds at the pause.
 fn kill_and_restart(cluster: &mut Cluster, job: &str, party: usize, snapshots: &mut Vec<Vec<LedgerCopy>>) -> u64 {
     cluster.kill_party(party);
     let paused = cluster.wait_status(job, SOON, "the pause", |status| status["state"] == "paused");
@@ -142,15 +142,15 @@ fn kill_and_restart(cluster: &mut Cluster, job: &str, party: usize, snapshots: &
     snapshots.push(ledgers(cluster, job));
     std::thread::sleep(Duration::from_millis(100));
     let later = cluster.status(job);
-    assert_eq!((&later["state"], &later["iterations"]), (&paused["state"], &paused["iterations"]), "it went on alone");
+    assert_eq!((&later["state"], &later["iterations"]), (&paused["state"], &paused["iterations"]), "it continued alone");
     cluster.start_party(party);
     let running = cluster.wait_status(job, SOON, "the resumption", |status| status["state"] == "running");
     assert_eq!(running["waiting_for"], serde_json::json!([]));
     later["iterations"].as_u64().expect("a count")
 }
 
-/// The same of a job whose answers leave masked, the coordinator and parties in turn: every masked number stays what it was, under one roster
-/// that each ledger has entered once, and the chain is the same.
+/// The same for a masked job, with kills of the coordinator and of parties in turn. Every masked release stays the same, under
+/// one roster that each ledger has entered once, and the chain is the same.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn a_masked_job_outlives_twenty_kills() {
@@ -192,33 +192,33 @@ fn a_masked_job_outlives_twenty_kills() {
     println!("{:.1} s", started.elapsed().as_secs_f64());
 }
 
-/// A stand-in for the coordinator hears every answer that leaves a party, asks for it again after each kill, and in the end
-/// for all of them: no query has two answers, and the ledger holds a charge and the same answer for each number heard.
+/// A stand-in for the coordinator records every answer of a party, repeats its query after each kill, and in the end repeats all
+/// queries. No query has two answers, and the ledger has a charge and the same answer for each.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
-fn what_left_a_killed_party_never_changes() {
+fn releases_of_a_killed_party_never_change() {
     let started = Instant::now();
     let mut cluster = Cluster::new(EXE);
     let party = cluster.enrol_study("a", &study::records(400, 1), 990.0);
     cluster.kill_coordinator();
     let address = cluster.url.trim_start_matches("https://").parse().expect("an address");
-    let questions = questions(&cluster.path("alice"));
-    let job_id = questions.job.job.clone();
-    let recorder = Recorder::serve(address, &cluster.path("coordinator/identity"), questions);
+    let job_queries = job_queries(&cluster.path("alice"));
+    let job_id = job_queries.job.job.clone();
+    let recorder = Recorder::serve(address, &cluster.path("coordinator/identity"), job_queries);
     cluster.start_party(party);
 
     let mut moments = ChaCha8Rng::seed_from_u64(22);
     for kill in 0..KILLS {
         let known = recorder.answers().len();
-        until("an answer to a new question", SOON, || recorder.answers().len() > known);
+        until("an answer to a new query", SOON, || recorder.answers().len() > known);
         std::thread::sleep(Duration::from_millis(moments.random_range(0..=250)));
         if kill == KILLS - 1 {
-            recorder.ask_everything_again();
+            recorder.restart_from_first_round();
         }
         cluster.kill_party(party);
         cluster.start_party(party);
     }
-    // The last stream began anew: this many answers later it has been through all that was heard before.
+    // The last stream began with the first round: after this many answers it has repeated all earlier ones.
     let before = recorder.answers();
     let through = recorder.count() + before.len() as u64 + 100;
     until("every answer once more", SOON, || recorder.count() >= through);
@@ -230,20 +230,20 @@ fn what_left_a_killed_party_never_changes() {
     for (id, values) in &heard {
         assert_eq!(values.len(), 1, "{id:?} has more than one answer: {values:?}");
         let row = ledger.rows.get(id).unwrap_or_else(|| panic!("{id:?} left without a charge"));
-        assert_eq!(row.released.as_ref(), values.first(), "{id:?} left otherwise than it is recorded");
+        assert_eq!(row.released.as_ref(), values.first(), "{id:?} differs from the recorded answer");
     }
     println!(
-        "{} answers heard, {} of them different queries, {} charged; {:.1} s",
+        "{} answers received, {} of them different queries, {} charged; {:.1} s",
         recorder.count(),
         heard.len(),
         ledger.rows.len(),
         started.elapsed().as_secs_f64()
     );
-    assert!(recorder.count() > heard.len() as u64 + before.len() as u64 / 2, "too few were asked again");
+    assert!(recorder.count() > heard.len() as u64 + before.len() as u64 / 2, "too few queries were repeated");
 }
 
-/// Two chains that walk in a small circle.
-fn questions(analyst: &Path) -> Questions {
+/// Returns two chains that move in a small circle.
+fn job_queries(analyst: &Path) -> JobQueries {
     let spec_toml = study::job(&["a"], "chains = 2\ndraws = 1000000", "epsilon = 980\ndelta = 1e-6\nnoise_sd = 1.0");
     let noise = NoiseScale::from_sd(1.0).expect("a noise scale");
     let at = |round: u64, chain: u32| {
@@ -254,5 +254,5 @@ fn questions(analyst: &Path) -> Questions {
         let query = |chain| Query { chain, kind: QueryKind::Ratio, from: at(round, chain), to: at(round + 1, chain), noise };
         vec![query(0), query(1)]
     };
-    Questions { job: signed_job(analyst, &spec_toml), round: Box::new(round) }
+    JobQueries { job: signed_job(analyst, &spec_toml), round: Box::new(round) }
 }

@@ -1,5 +1,5 @@
-//! What breaks, broken: processes killed at every moment, disks that fail, wires that break, ledgers put back, strangers at the
-//! door, and lists of such operations drawn from a seed.
+//! Faults of all kinds: processes killed at every moment, failing disks, broken connections, restored ledgers, strangers without
+//! a certificate, and random lists of such operations.
 
 mod durability;
 mod kills;

@@ -1,4 +1,4 @@
-//! Members behind proxies and on wires that break: real processes, and a job that ends with the draws of an undisturbed run.
+//! Members behind proxies and on unreliable connections, in real processes: the job ends with the draws of an undisturbed run.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,17 +16,17 @@ use crate::EXE;
 
 const NAMES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
 const SOON: Duration = Duration::from_secs(60);
-/// "hospital:open sesame", as a header and as it stands in a URL.
+/// "hospital:open sesame", encoded for a header and for a URL.
 const CREDENTIALS: &str = "Basic aG9zcGl0YWw6b3BlbiBzZXNhbWU=";
 const USER: &str = "hospital:open%20sesame";
-const FOR_EVER: Duration = Duration::from_secs(3600);
-const SOUND: Breaks = Breaks { refuse: 0.0, cut: 0.0, seed: 0 };
+const AN_HOUR: Duration = Duration::from_secs(3600);
+const NO_BREAKS: Breaks = Breaks { refuse: 0.0, cut: 0.0, seed: 0 };
 
 fn enrol(cluster: &mut Cluster, name: &str, seed: u64) -> usize {
     cluster.enrol_study(name, &study::records(400, seed), 990.0)
 }
 
-/// Changes a party's configuration, and puts lines before it.
+/// Changes a party's configuration, and adds lines before it.
 fn configure(cluster: &Cluster, name: &str, lines: &str, changes: &[(&str, &str)]) {
     let file = cluster.path(name).join("party.toml");
     let mut text = fs::read_to_string(&file).expect("a configuration");
@@ -49,7 +49,7 @@ fn address(cluster: &Cluster) -> SocketAddr {
     cluster.url.trim_start_matches("https://").parse().expect("an address")
 }
 
-/// Waits for the end, and compares draws, log and ledgers: nothing was lost, charged twice or told anew.
+/// Waits for the end, and compares draws, log and ledgers: nothing was lost, charged twice or changed.
 fn check_the_end(cluster: &Cluster, job: &str, within: Duration) -> (u64, f64) {
     let ended = |status: &Value| !["queued", "opening", "running", "paused"].iter().any(|state| status["state"] == *state);
     let status = cluster.wait_status(job, within, "the end", ended);
@@ -63,25 +63,25 @@ fn check_the_end(cluster: &Cluster, job: &str, within: Duration) -> (u64, f64) {
     for party in 0..cluster.names().len() {
         let ledger = LedgerCopy::of(&cluster.ledger(party), job);
         let beyond = replay.assert_in_ledger(&ledger, party);
-        assert!(beyond.is_empty(), "party {party} was charged for what no round holds: {beyond:?}");
+        assert!(beyond.is_empty(), "party {party} was charged for queries in no recorded round: {beyond:?}");
     }
     (replay.rounds, result["seconds"].as_f64().expect("seconds"))
 }
 
-/// Fifty milliseconds each way between owners and coordinator, and the reply delay as it is unless an owner writes one; then the same without
-/// the way, where chains go on until their budget ends and so tell what a round is worth.
+/// Fifty milliseconds of latency each way between owners and coordinator, with the default reply delay; then the same without
+/// latency, where chains run until their budget ends and so show the value of a round.
 #[test]
 #[ignore = "a measurement: cargo test -p conclave-tests --test faults wide_area -- --ignored --nocapture"]
 fn what_a_job_takes_across_a_wide_area_network() {
     println!("50 ms each way:");
-    took(Duration::from_millis(50), &[("auto", "draws = 1000"), ("hmc", "draws = 50"), ("penalty", "draws = 50")]);
+    measure(Duration::from_millis(50), &[("auto", "draws = 1000"), ("hmc", "draws = 50"), ("penalty", "draws = 50")]);
     println!("without:");
-    took(Duration::ZERO, &[("auto", "draws = 1000"), ("hmc", "draws = 100000"), ("penalty", "draws = 100000")]);
+    measure(Duration::ZERO, &[("auto", "draws = 1000"), ("hmc", "draws = 100000"), ("penalty", "draws = 100000")]);
 }
 
-fn took(late: Duration, jobs: &[(&str, &str)]) {
+fn measure(delayed: Duration, jobs: &[(&str, &str)]) {
     let mut cluster = Cluster::new(EXE);
-    let wire = (!late.is_zero()).then(|| Wire::late(address(&cluster), late));
+    let wire = (!delayed.is_zero()).then(|| Wire::delayed(address(&cluster), delayed));
     for (seed, name) in NAMES.iter().enumerate() {
         let data = study::write(&cluster.path(&format!("{name}.csv")), &study::csv(&study::records(10_000, seed as u64)));
         let setup = PartySetup {
@@ -108,7 +108,7 @@ fn took(late: Duration, jobs: &[(&str, &str)]) {
         let rows = result["posterior"].as_array().map(Vec::as_slice).unwrap_or_default();
         let least = rows.iter().filter_map(|row| row["ess_bulk"].as_f64()).fold(f64::INFINITY, f64::min);
         println!(
-            "{algorithm}: {rounds} rounds, {:.1} ms each; {seconds:.1} s from the first question to the last draw, {:.1} s from submission to the \
+            "{algorithm}: {rounds} rounds, {:.1} ms each; {seconds:.1} s from the first query to the last draw, {:.1} s from submission to the \
              posterior; {least:.0} effective draws, {:.2} a second, {:.1} rounds each; {}",
             1e3 * seconds / rounds,
             began.elapsed().as_secs_f64(),
@@ -120,21 +120,21 @@ fn took(late: Duration, jobs: &[(&str, &str)]) {
 }
 
 #[test]
-fn a_party_and_an_analyst_get_out_by_a_proxy_and_follow_a_coordinator_that_moves() {
+fn a_party_and_an_analyst_connect_through_a_proxy_and_follow_a_coordinator_that_moves() {
     let mut cluster = Cluster::new(EXE);
-    let (first, second) = (Wire::to(address(&cluster), SOUND), Wire::to(address(&cluster), SOUND));
-    let proxy = ConnectProxy::start(Some(CREDENTIALS), FOR_EVER);
-    // A name that nobody but the proxy knows.
+    let (first, second) = (Wire::to(address(&cluster), NO_BREAKS), Wire::to(address(&cluster), NO_BREAKS));
+    let proxy = ConnectProxy::start(Some(CREDENTIALS), AN_HOUR);
+    // A name that only the proxy can resolve.
     let name = format!("coordinator.test:{}", address(&cluster).port());
     let url = format!("https://{name}");
-    proxy.name(&name, first.address);
+    proxy.set_address(&name, first.address);
     let party = enrol(&mut cluster, "hospital-a", 1);
     let line = format!("proxy = \"http://{USER}@{}\"", proxy.address);
     configure(&cluster, "hospital-a", &line, &[(&cluster.url, &url)]);
     cluster.start_party(party);
     assert_eq!((proxy.counts.now(), first.counts.now()), ((1, 0, 0), (1, 0, 0)));
 
-    // The analyst, by the environment.
+    // The analyst uses the environment.
     let jobs = |variables: &[(&str, &str)]| {
         let output = cluster.run_with(&["jobs", "--json", "--coordinator", &url], variables);
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
@@ -159,9 +159,9 @@ fn a_party_and_an_analyst_get_out_by_a_proxy_and_follow_a_coordinator_that_moves
         assert!(words.contains(said) && !words.contains("hunter2") && !words.contains("sesame"), "{variables:?}: {words}");
     }
 
-    // The coordinator moves: the name stands for another address, and at the old one nobody is left.
+    // The coordinator moves: the name resolves to another address, and nothing listens at the old one.
     let job = cluster.submit_only(&job(&["hospital-a"], 400));
-    proxy.name(&name, second.address);
+    proxy.set_address(&name, second.address);
     drop(first);
     let (rounds, _) = check_the_end(&cluster, &job, SOON);
     assert!(rounds >= 400, "{rounds}");
@@ -173,9 +173,9 @@ fn a_party_and_an_analyst_get_out_by_a_proxy_and_follow_a_coordinator_that_moves
     assert!(!cluster.log("hospital-a").contains("sesame"));
 }
 
-/// What SIGTERM finds in hand is finished: no charge is without its answer, and the job goes on when the party is back.
+/// SIGTERM lets work in progress finish: every charge has its answer, and the job resumes when the party returns.
 #[test]
-fn a_party_that_is_told_to_stop_finishes_the_answer_in_hand() {
+fn a_party_finishes_the_answer_in_progress_before_it_stops() {
     let mut cluster = Cluster::new(EXE);
     let party = enrol(&mut cluster, "hospital-a", 1);
     cluster.start_party(party);
@@ -184,7 +184,7 @@ fn a_party_that_is_told_to_stop_finishes_the_answer_in_hand() {
         let before = cluster.status(&id)["iterations"].as_u64().unwrap_or_default();
         cluster.wait_status(&id, SOON, "progress", |status| status["iterations"].as_u64() > Some(before + 50));
         cluster.signal_party(party, "TERM");
-        assert_eq!(cluster.party_ends(party).code(), Some(0));
+        assert_eq!(cluster.wait_party_exit(party).code(), Some(0));
         let ledger = LedgerCopy::of(&cluster.ledger(party), &id);
         assert_eq!(ledger.answers(), ledger.rows.len(), "stop {stops} left a charge without an answer");
         cluster.wait_status(&id, SOON, "the pause", |status| status["state"] == "paused");
@@ -193,7 +193,7 @@ fn a_party_that_is_told_to_stop_finishes_the_answer_in_hand() {
     check_the_end(&cluster, &id, SOON);
 }
 
-/// A proxy that cuts what is idle for 20 s, and owners who take longer than that to decide.
+/// A proxy that cuts connections idle for 20 s, and owners who take longer to decide.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn a_proxy_that_cuts_idle_connections_does_not_detach_a_party_that_waits() {
@@ -209,9 +209,9 @@ fn a_proxy_that_cuts_idle_connections_does_not_detach_a_party_that_waits() {
     let id = cluster.submit_only(&job(&NAMES, 10_000));
     cluster
         .wait_status(&id, SOON, "the owners", |status| status["awaiting_consent"].as_array().is_some_and(|all| all.len() == 3));
-    // One who says nothing loses his tunnel meanwhile: the proxy does as it is said to.
+    // A silent client loses its tunnel meanwhile, which shows that the proxy works as configured.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    proxy.name("silent.test:1", listener.local_addr().expect("an address"));
+    proxy.set_address("silent.test:1", listener.local_addr().expect("an address"));
     let mut silent = TcpStream::connect(proxy.address).expect("the proxy");
     write!(silent, "CONNECT silent.test:1 HTTP/1.1\r\nProxy-Authorization: {CREDENTIALS}\r\n\r\n").expect("a request");
     let waited = Instant::now();
@@ -222,7 +222,7 @@ fn a_proxy_that_cuts_idle_connections_does_not_detach_a_party_that_waits() {
     let mut heard = String::new();
     silent.read_to_string(&mut heard).expect("an answer, and then the end");
     assert!(heard.starts_with("HTTP/1.1 200"), "{heard}");
-    // Each party holds the tunnel that it opened at its start.
+    // Each party still has the tunnel opened at its start.
     assert_eq!(proxy.counts.now(), (4, 0, 1));
     for name in NAMES {
         cluster.must(&["__party", "approve", &id, "--yes", "--config", &format!("{name}/party.toml")]);
@@ -238,7 +238,7 @@ fn a_proxy_that_cuts_idle_connections_does_not_detach_a_party_that_waits() {
     );
 }
 
-/// A wire that refuses one connection in a hundred and cuts each of the others again and again, with what was on its way.
+/// A connection that refuses one attempt in a hundred and cuts the others repeatedly, losing data in transit.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn a_wire_that_drops_connections_at_random_changes_no_draw() {
@@ -262,12 +262,12 @@ fn a_wire_that_drops_connections_at_random_changes_no_draw() {
     assert!(cut >= 100, "{cut} cuts are too few to show anything");
 }
 
-/// A connection that dies without a word to either end: the party notices and dials again, and the chain goes on.
+/// A connection that dies without notice to either end: the party detects it and dials again, and the chain continues.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn a_connection_that_becomes_a_black_hole_is_given_up_and_replaced() {
     let mut cluster = Cluster::new(EXE);
-    let wire = Wire::to(address(&cluster), SOUND);
+    let wire = Wire::to(address(&cluster), NO_BREAKS);
     let party = enrol(&mut cluster, "hospital-a", 1);
     configure(&cluster, "hospital-a", "", &[(&cluster.url, &format!("https://{}", wire.address))]);
     cluster.start_party(party);
@@ -278,7 +278,7 @@ fn a_connection_that_becomes_a_black_hole_is_given_up_and_replaced() {
     let gone = Instant::now();
     let end = gone + Duration::from_secs(120);
     while wire.counts.now().0 < 2 {
-        assert!(Instant::now() < end, "the party holds on to a dead connection: {}", cluster.status(&id));
+        assert!(Instant::now() < end, "the party keeps a dead connection: {}", cluster.status(&id));
         std::thread::sleep(Duration::from_millis(100));
     }
     println!("dialled again {:.1} s after the connection died", gone.elapsed().as_secs_f64());

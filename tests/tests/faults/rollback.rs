@@ -1,5 +1,5 @@
-//! A ledger that was put back from an older copy, and an exported one that was tampered with: real processes, as an owner, an analyst
-//! and an auditor meet them.
+//! A ledger restored from an older copy, and a modified export, in real processes, as an owner, an analyst and an auditor see
+//! them.
 
 use std::fs;
 use std::path::Path;
@@ -12,10 +12,10 @@ use serde_json::Value;
 use crate::EXE;
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What a ledger consists of, but for its key.
+/// The files of a ledger, except its key.
 const FILES: [&str; 3] = ["ledger.sqlite", "ledger.sqlite-wal", "identity/ledger-head"];
 
-/// Parties a and b, and a job with more draws than it will make.
+/// Starts parties a and b, and a job with more draws than it will make.
 fn running() -> (Cluster, String) {
     let mut cluster = Cluster::new(EXE);
     for (seed, name) in ["a", "b"].iter().enumerate() {
@@ -60,28 +60,29 @@ fn an_older_ledger_pauses_the_job_until_its_owner_unlocks_it() {
     cluster.kill_party(0);
     let newest = charges(&cluster);
 
-    // The whole backup comes back, the party's own note of its head included: only the coordinator knows better.
+    // The whole backup is restored, including the party's own head file: only the coordinator can detect it.
     copy(&older, &home);
     let restored = charges(&cluster);
     assert!(restored < newest, "{restored} {newest}");
     cluster.start_party(0);
-    let told = |s: &Value| s["state"] == "paused" && s["waiting_reason"].as_str().is_some_and(|r| r.contains("ledger is behind"));
-    let paused = cluster.wait_status(&job, PATIENCE, "the pause", told);
+    let is_behind =
+        |s: &Value| s["state"] == "paused" && s["waiting_reason"].as_str().is_some_and(|r| r.contains("ledger is behind"));
+    let paused = cluster.wait_status(&job, PATIENCE, "the pause", is_behind);
     assert_eq!(paused["waiting_for"], serde_json::json!(["a"]), "{paused}");
     assert!(paused["waiting_reason"].as_str().is_some_and(|r| r.starts_with("a: ")), "{paused}");
     let log = cluster.log("a");
     assert!(log.contains("conclave-party unlock") && log.contains("restored from an older copy"), "{log}");
     std::thread::sleep(Duration::from_millis(300));
     let later = cluster.status(&job);
-    assert_eq!((charges(&cluster), draws(&later)), (restored, draws(&paused)), "it went on");
+    assert_eq!((charges(&cluster), draws(&later)), (restored, draws(&paused)), "it continued");
 
-    // Not beside the running party, not without a reason; a restart changes nothing.
+    // No unlock beside the running party or without a reason; a restart changes nothing.
     let unlock = |reason: &str| cluster_run(&cluster, &["unlock", "--reason", reason]);
     assert_ne!(unlock("the disk died").0, Some(0));
     assert_eq!(charges(&cluster), restored);
     cluster.kill_party(0);
     cluster.start_party(0);
-    cluster.wait_status(&job, PATIENCE, "the pause again", told);
+    cluster.wait_status(&job, PATIENCE, "the pause again", is_behind);
     cluster.kill_party(0);
     assert_eq!(cluster_run(&cluster, &["unlock", "--reason", "  "]).0, Some(2));
     let (code, said) = cluster_run(&cluster, &["unlock", "--reason", "the disk died", "--json"]);
@@ -89,9 +90,9 @@ fn an_older_ledger_pauses_the_job_until_its_owner_unlocks_it() {
     let act = json(&said);
     assert!(act["lost"]["seq"].as_u64() > act["from"]["seq"].as_u64(), "{act}");
     let (code, _) = cluster_run(&cluster, &["unlock", "--reason", "once more"]);
-    assert_eq!(code, Some(2), "there is nothing to unlock any more");
+    assert_eq!(code, Some(2), "there is nothing left to unlock");
 
-    // It goes on, and the reason is there for good.
+    // The job resumes, and the reason is recorded permanently.
     cluster.start_party(0);
     cluster.wait_status(&job, PATIENCE, "the resumption", |s| s["state"] == "running" && draws(s) > draws(&paused) + 5);
     let body: String =
@@ -102,7 +103,7 @@ fn an_older_ledger_pauses_the_job_until_its_owner_unlocks_it() {
     assert!(fs::read_to_string(cluster.path("a.jsonl")).expect("an export").contains("the disk died"));
 }
 
-/// One of party a's commands: exit code and standard output.
+/// Runs one of party a's commands; returns the exit code and standard output.
 fn cluster_run(cluster: &Cluster, args: &[&str]) -> (Option<i32>, String) {
     let all: Vec<&str> = ["__party"].iter().chain(args).chain(&["--config", "a/party.toml"]).copied().collect();
     let output = cluster.run(&all);
@@ -110,10 +111,10 @@ fn cluster_run(cluster: &Cluster, args: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn an_exported_ledger_is_checked_to_the_last_byte() {
+fn every_byte_of_an_exported_ledger_is_checked() {
     let (cluster, job) = running();
     cluster.wait_status(&job, PATIENCE, "some draws", |s| draws(s) > 5);
-    // While the party runs.
+    // Exports while the party runs.
     for name in ["a", "b"] {
         let (config, out) = (format!("{name}/party.toml"), format!("{name}.jsonl"));
         cluster.must(&["__party", "export", "--config", &config, "--out", &out]);
@@ -125,10 +126,10 @@ fn an_exported_ledger_is_checked_to_the_last_byte() {
     };
     let (code, said) = verify(&["a.jsonl", "--ca", "ca/ca.pem", "--json"]);
     assert_eq!(code, Some(0), "{said}");
-    let told = json(&said);
+    let report = json(&said);
     let entries = good.lines().count() as u64 - 2;
-    assert_eq!((told["party"].as_str(), told["entries"].as_u64()), (Some("a"), Some(entries)), "{told}");
-    assert_eq!(told["queries"].as_u64(), Some(good.lines().filter(|l| l.contains("\"entry\":\"charge\"")).count() as u64));
+    assert_eq!((report["party"].as_str(), report["entries"].as_u64()), (Some("a"), Some(entries)), "{report}");
+    assert_eq!(report["queries"].as_u64(), Some(good.lines().filter(|l| l.contains("\"entry\":\"charge\"")).count() as u64));
 
     let refused = |text: &str, part: &str| {
         fs::write(cluster.path("bad.jsonl"), text).expect("a file");
@@ -137,24 +138,24 @@ fn an_exported_ledger_is_checked_to_the_last_byte() {
         assert!(said.contains("bad.jsonl"), "{part}: {said}");
         (code, said)
     };
-    // One byte of it: of the header, of entries of each kind, of the signature, of the certificate and of what ends that.
+    // One byte changed: of the header, of entries of each kind, of the signature, of the certificate, or at its end.
     let step = good.len() / 60;
     for at in (0..good.len()).step_by(step.max(1)).chain([good.len() - 3, good.len() - 5]) {
         let mut bytes = good.clone().into_bytes();
         bytes[at] = if bytes[at] == b'0' { b'1' } else { b'0' };
-        refused(&String::from_utf8(bytes).expect("text"), &format!("byte {at} is another"));
+        refused(&String::from_utf8(bytes).expect("text"), &format!("byte {at} is changed"));
     }
-    // Cut short: at the end of a line, within one, and without its entries.
+    // Truncated: at the end of a line, within one, and without an entry.
     let lines: Vec<&str> = good.lines().collect();
-    refused(&(lines[..lines.len() - 1].join("\n") + "\n"), "the signature is gone");
-    refused(&(lines[..lines.len() / 2].join("\n") + "\n"), "half of it is gone");
+    refused(&(lines[..lines.len() - 1].join("\n") + "\n"), "the signature is missing");
+    refused(&(lines[..lines.len() / 2].join("\n") + "\n"), "half of it is missing");
     refused(&good[..good.len() / 2], "it ends within a line");
     refused("", "it is empty");
     let without =
         |gone: usize| lines.iter().enumerate().filter(|(at, _)| *at != gone).map(|(_, l)| format!("{l}\n")).collect::<String>();
-    refused(&without(lines.len() / 2), "an entry is gone");
-    refused(&without(lines.len() - 2), "the last entry is gone");
-    // Signed by another party of the consortium, or by nobody whom its CA knows.
+    refused(&without(lines.len() / 2), "an entry is missing");
+    refused(&without(lines.len() - 2), "the last entry is missing");
+    // Signed by another party of the consortium, or by a key unknown to its CA.
     let other = fs::read_to_string(cluster.path("b.jsonl")).expect("an export");
     let seal = other.lines().last().expect("a line");
     let (code, said) = refused(&(lines[..lines.len() - 1].join("\n") + "\n" + seal + "\n"), "b's key has signed another ledger");

@@ -1,4 +1,4 @@
-//! Strangers and a hostile member do not stop an honest job, and do not fill anybody's memory.
+//! Strangers and a malicious member neither stop an honest job nor exhaust anybody's memory.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,9 +10,9 @@ use conclave_tests::study;
 use crate::EXE;
 
 const NAMES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
-/// What attackers may make a daemon hold.
+/// Maximal growth of a daemon's memory under attack, in bytes.
 const MOST_GROWTH: u64 = 64 << 20;
-/// For what takes some seconds; on a busy machine, minutes.
+/// Patience for an operation of some seconds, or minutes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 #[test]
@@ -32,7 +32,7 @@ fn an_honest_job_finishes_under_attack_and_memory_stays_bounded() {
         );
         study::job(&NAMES, &sampler, "epsilon = 400\ndelta = 1e-6\nnoise_sd = 100.0")
     };
-    // What a job takes by itself is not the attackers' doing.
+    // Memory that a job needs by itself is not due to the attackers.
     cluster.submit(&job(200));
     let pids = [cluster.coordinator_pid(), cluster.party_pid(0)];
     let before = pids.map(resident);
@@ -44,7 +44,7 @@ fn an_honest_job_finishes_under_attack_and_memory_stays_bounded() {
     let job = cluster.submit_only(&job(2000));
     let end = Instant::now() + PATIENCE;
     let most = most_resident(&pids, || {
-        assert!(Instant::now() < end, "the job or the attack does not come to its end: {}", cluster.status(&job));
+        assert!(Instant::now() < end, "the job or the attack does not end: {}", cluster.status(&job));
         let attacked = done(&attack.counts().half_open, 1500) && done(&attack.counts().long, 20);
         !(attacked && cluster.status(&job)["state"] == "finished")
     });

@@ -1,18 +1,18 @@
-//! Frames of a coordinator that means no good, at a real party with a real ledger.
+//! Malicious coordinator frames, sent to a real party with a real ledger.
 
 use std::cell::RefCell;
 
 use conclave_proto::roster::{Assembly, pieces};
 use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::{CloseJob, CoordinatorFrame, Heartbeat, MaskKey, Proposal, Query, Roster, RosterEntry, Welcome};
-use conclave_tests::crash::session::furnish;
+use conclave_tests::crash::session::populate;
 use conclave_tests::crash::{Mode, jobs};
 use conclave_vault::answer::Answerer;
 use prost::Message;
 
 use crate::harness::{Target, fuzz};
 
-/// One lattice unit of a log likelihood ratio is 2^-32; this is sd 40, cheap enough for many releases.
+/// Noise scale for an sd of 40 in log likelihood units, whose lattice unit is 2^-32: cheap enough for many releases.
 const NOISE: u64 = 40 << 32;
 
 fn frame(body: Body) -> Vec<u8> {
@@ -31,7 +31,7 @@ fn query(iteration: u64, points: &[(f64, f64)]) -> Query {
     Query { job: jobs::id(0).to_owned(), iteration, proposals, attempt: 0 }
 }
 
-/// The whole roster of a job, with keys that nobody signed.
+/// Returns the whole roster of a job, with unsigned keys.
 fn roster() -> Roster {
     let key = MaskKey {
         public: vec![9; 32],
@@ -44,11 +44,11 @@ fn roster() -> Roster {
 }
 
 fn answerer(folder: &std::path::Path) -> Answerer {
-    furnish(folder);
+    populate(folder);
     Mode::Strict.answerer(folder).expect("an answerer")
 }
 
-/// Handles a frame as the answering thread does. What is refused costs nothing; what is answered has the length asked for.
+/// Handles a frame as the answering thread does. A refusal costs nothing, and an answer has one release per proposal.
 fn handle(answerer: &mut Answerer, rosters: &mut Assembly, bytes: &[u8]) -> bool {
     let Ok(frame) = CoordinatorFrame::decode(bytes) else { return false };
     let before = answerer.ledger().units().0;

@@ -1,4 +1,4 @@
-//! Certificates, signing requests and lists of revoked ones.
+//! Certificates, signing requests, and lists of revoked certificates.
 
 use std::time::SystemTime;
 
@@ -48,7 +48,7 @@ fn signing_requests() {
         words: vec![b"-----BEGIN CERTIFICATE REQUEST-----\n".to_vec(), b"-----END CERTIFICATE REQUEST-----".to_vec()],
         run: Box::new(move |bytes| {
             let Ok(text) = std::str::from_utf8(bytes) else { return false };
-            // The summary is what `conclave ca show` prints of a file that anyone may have sent.
+            // The summary is the output of `conclave ca show` for a file that anyone may have sent.
             let shown = ca::summarise(text).is_ok();
             let Ok(requested) = ca::read_request(text) else { return shown };
             let validity = Validity { now: SystemTime::now(), days: 10 };

@@ -1,4 +1,4 @@
-//! Configurations, records, and ledgers that someone exported.
+//! Configurations, data files, and exported ledgers.
 
 use std::path::Path;
 
@@ -142,7 +142,7 @@ fn parquet_file() -> Vec<u8> {
     file
 }
 
-/// A ledger's export, which travels to auditors: kept in the corpus, for it takes a party to make one.
+/// An exported ledger, as auditors receive it. The corpus holds examples, since only a party can create one.
 #[test]
 fn exported_ledgers() {
     fuzz(&Target {

@@ -1,4 +1,4 @@
-//! What a party or an analyst may send to the coordinator, and what the coordinator tells an analyst.
+//! Messages from a party or an analyst to the coordinator, and from the coordinator to an analyst.
 
 use conclave_common::query::PartyMetadata;
 use conclave_proto::convert::{Answer, answer_from_wire, answer_to_wire, opened_from_wire, opened_to_wire, query_from_wire};
@@ -70,7 +70,7 @@ fn submissions() {
             let accepted = submission::check(Some(&found), &analyst, &toml);
             let trusted = submission::check_signer(&found, jobs::ca_pem(), std::time::SystemTime::now());
             if let (Ok(id), Ok(())) = (&accepted, &trusted) {
-                // One signature, one job: whatever was changed must not give the same text a second id.
+                // One signature stands for one job: no change may give the same text a second id.
                 assert!(id == &open.job || found.signature != submission.signature, "{id} and {}", open.job);
             }
             accepted.is_ok()
@@ -78,7 +78,7 @@ fn submissions() {
     });
 }
 
-/// What an analyst's program reads: decoding is all that it does before showing.
+/// Messages that an analyst's program reads: it only decodes and prints them.
 #[test]
 fn statuses() {
     let status = v1::JobStatus {

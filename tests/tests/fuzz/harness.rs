@@ -1,8 +1,8 @@
-//! Mutation of kept inputs by proptest, for as long as the environment says.
+//! Mutation of stored inputs with proptest, for a duration set in the environment.
 //!
-//! An input is one of a target's seeds or of the files in `corpus/TARGET/`, changed by a few random edits. Under
-//! `CONCLAVE_FUZZ_SECONDS` each target runs for that long from a random seed; without it, for a moment from a fixed one. What fails is
-//! shrunk and kept as a file in the corpus, where every later run begins.
+//! An input is one of a target's seeds or of the files in `corpus/TARGET/`, changed by a few random edits. With
+//! `CONCLAVE_FUZZ_SECONDS`, each target runs that long from a random seed; without it, a short time from a fixed seed. A failing
+//! input is shrunk and stored in the corpus, with which every later run begins.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -14,31 +14,31 @@ use proptest::sample::Index;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use sha2::{Digest, Sha256};
 
-/// Cases between two looks at the clock.
+/// Cases between two checks of the clock.
 const BATCH: u32 = 64;
 /// Cases of an untimed run.
 const QUICK: u32 = 256;
-/// A decoder that works on one input for longer hangs.
+/// Time after which a decoder counts as hung on one input.
 const HANGS: Duration = Duration::from_secs(20);
-/// An input grows to this at most, in bytes.
+/// Maximal length of an input, in bytes.
 const LONGEST: usize = 1 << 17;
 
-/// Tries one input.
+/// Function that tries one input.
 pub(crate) type Run = dyn Fn(&[u8]) -> bool;
 
-/// What is tried.
+/// A decoder or reader under test.
 pub(crate) struct Target {
     /// Name of its folder in the corpus.
     pub(crate) name: &'static str,
-    /// Inputs to begin with, valid ones above all.
+    /// Initial inputs, mostly valid ones.
     pub(crate) seeds: Vec<Vec<u8>>,
-    /// Words that mean something in the format.
+    /// Keywords of the format.
     pub(crate) words: Vec<Vec<u8>>,
-    /// Panics where something is wrong; true where the input was accepted.
+    /// Function that panics on a fault, and returns true where the input was accepted.
     pub(crate) run: Box<Run>,
 }
 
-/// One change of an input.
+/// One change to an input.
 #[derive(Debug, Clone)]
 enum Edit {
     Flip(Index, u8),
@@ -123,14 +123,14 @@ fn folder(name: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/corpus")).join(name)
 }
 
-fn kept(name: &str) -> Vec<Vec<u8>> {
+fn stored(name: &str) -> Vec<Vec<u8>> {
     let Ok(entries) = std::fs::read_dir(folder(name)) else { return Vec::new() };
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry of the corpus").path()).collect();
     files.sort();
     files.iter().map(|file| std::fs::read(file).expect("a file of the corpus")).collect()
 }
 
-/// Writes what failed into the corpus, under its hash.
+/// Writes a failing input into the corpus, named by its hash.
 fn keep(name: &str, input: &[u8]) -> PathBuf {
     let hash: String = Sha256::digest(input).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let file = folder(name).join(format!("failed-{hash}"));
@@ -139,7 +139,7 @@ fn keep(name: &str, input: &[u8]) -> PathBuf {
     file
 }
 
-/// Runs one input; true where it was accepted.
+/// Runs one input; returns true where it was accepted.
 fn one(target: &Target, input: &[u8]) -> Result<bool, String> {
     let began = Instant::now();
     let outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
@@ -153,18 +153,17 @@ fn one(target: &Target, input: &[u8]) -> Result<bool, String> {
     }
 }
 
-/// Tries a target until the time is up.
+/// Tries a target until the time is over.
 ///
-/// # Panics
-/// Where an input fails, naming the file that now holds it; where not one seed is accepted.
+/// # Panics Panics where an input fails, naming the file that stores it, and where no seed is accepted.
 pub(crate) fn fuzz(target: &Target) {
-    let corpus: Vec<Vec<u8>> = target.seeds.iter().cloned().chain(kept(target.name)).collect();
+    let corpus: Vec<Vec<u8>> = target.seeds.iter().cloned().chain(stored(target.name)).collect();
     let mut accepted = 0_u64;
     for input in &corpus {
         let outcome = one(target, input).unwrap_or_else(|why| panic!("{}: an input of the corpus fails: {why}", target.name));
         accepted += u64::from(outcome);
     }
-    assert!(accepted > 0, "{}: no seed is accepted, so nothing but refusals would be tried", target.name);
+    assert!(accepted > 0, "{}: no seed is accepted, so only refusals would be tried", target.name);
     let seconds: Option<f64> = std::env::var("CONCLAVE_FUZZ_SECONDS").ok().map(|s| s.parse().expect("CONCLAVE_FUZZ_SECONDS"));
     let config = Config {
         cases: if seconds.is_some() { BATCH } else { QUICK },
@@ -172,7 +171,7 @@ pub(crate) fn fuzz(target: &Target) {
         max_shrink_iters: 20_000,
         ..Config::default()
     };
-    // A runner counts its successes for good: every batch takes a new one.
+    // A runner never resets its count of successes, so every batch takes a new one.
     let runner = || match seconds {
         Some(_) => TestRunner::new(config.clone()),
         None => TestRunner::new_with_rng(config.clone(), TestRng::deterministic_rng(RngAlgorithm::ChaCha)),
@@ -195,7 +194,7 @@ pub(crate) fn fuzz(target: &Target) {
         match outcome {
             Ok(()) => cases += u64::from(config.cases),
             Err(TestError::Fail(why, input)) => {
-                panic!("{}: {why}; the input is kept as {}", target.name, keep(target.name, &input).display())
+                panic!("{}: {why}; the input is stored as {}", target.name, keep(target.name, &input).display())
             }
             Err(TestError::Abort(why)) => panic!("{}: {why}", target.name),
         }

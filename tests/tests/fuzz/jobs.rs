@@ -1,4 +1,4 @@
-//! Job files: what parses can be asked about.
+//! Job files: a file that parses can be queried.
 
 use conclave_common::job::JobSpec;
 use conclave_common::parameter::Prior;
@@ -83,7 +83,7 @@ const WORDS: &[&str] = &[
     "\u{fffd}",
 ];
 
-/// A job that parses has a model, and its first round's questions have a price or a refusal.
+/// Checks that a job that parses has a model, and that its first round's queries have a price or a refusal.
 fn ask(text: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(text) else { return false };
     let Ok(spec) = JobSpec::parse(text) else { return false };

@@ -1,5 +1,5 @@
-//! Every decoder, and every reader of configuration and job files, on inputs that nobody meant them to have: they refuse
-//! or accept, and never panic, hang or take what they should not.
+//! Malformed inputs for every decoder and every reader of configuration and job files. They must refuse or accept, and never
+//! panic, hang or accept an invalid value.
 //!
 //! `CONCLAVE_FUZZ_SECONDS=60 cargo test -p conclave-tests --test fuzz -- --nocapture` runs each for a minute.
 

@@ -1,4 +1,4 @@
-//! `conclave-party doctor` as an owner meets it: before the party runs, while it works, and with each of the usual things wrong.
+//! `conclave-party doctor` as an owner uses it: before the party runs, while it works, and with each of the usual faults.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ fn enrolled() -> Cluster {
     cluster
 }
 
-/// Exit code, and the result of each check; the worst where a check has several findings.
+/// Returns the exit code, the result of each check (the worst of its findings), and the printed text.
 fn examine(cluster: &Cluster) -> (Option<i32>, BTreeMap<String, String>, String) {
     let output = cluster.run(&["__party", "doctor", "--config", "a/party.toml", "--json"]);
     let text = String::from_utf8(output.stdout).expect("UTF-8");
@@ -44,7 +44,7 @@ fn a_party_in_order_passes_before_it_runs_and_while_it_works() {
         assert_eq!(results.get(check).map(String::as_str), Some("ok"), "{check}: {text}");
     }
     assert_eq!((results["daemon"].as_str(), results["bounds"].as_str()), ("skipped", "skipped"), "{text}");
-    assert!(!cluster.path("a/identity/ledger-head").exists(), "it makes nothing");
+    assert!(!cluster.path("a/identity/ledger-head").exists(), "it creates nothing");
 
     cluster.start_party(0);
     let sampler = "chains = 2\ndraws = 100000\nwarmup = 2\nseed = 5\nproposal = { kind = \"guided\", radius = 0.001 }\n\
@@ -57,9 +57,9 @@ fn a_party_in_order_passes_before_it_runs_and_while_it_works() {
     for check in ["daemon", "ledger", "head", "growth", "tls", "coordinator"] {
         assert_eq!(results.get(check).map(String::as_str), Some("ok"), "{check}: {text}");
     }
-    // Bounds of 20 to 80 are this made-up study's own extremes, and the doctor says so.
+    // Bounds of 20 to 80 are this study's own extremes, so the doctor warns about them.
     assert_eq!(results["bounds"], "warn", "{text}");
-    // The party has gone on, under its one attachment.
+    // The party has continued under the same attachment.
     cluster.wait_status(&job, Duration::from_secs(60), "more draws", |s| draws(s) > draws(&before) + 5);
     let log = cluster.log("coordinator");
     assert_eq!((log.matches(" attached").count(), log.matches(" detached").count()), (1, 0), "{log}");
@@ -72,7 +72,7 @@ fn a_party_in_order_passes_before_it_runs_and_while_it_works() {
 }
 
 #[test]
-fn what_is_wrong_is_named_and_the_rest_is_looked_at_all_the_same() {
+fn each_fault_is_named_and_the_other_checks_still_run() {
     let mut cluster = enrolled();
     let config = fs::read_to_string(cluster.path("a/party.toml")).expect("a configuration");
     let write = |text: &str| fs::write(cluster.path("a/party.toml"), text).expect("a configuration");
@@ -85,7 +85,7 @@ fn what_is_wrong_is_named_and_the_rest_is_looked_at_all_the_same() {
     };
     write(&config.replace("127.0.0.1", "nowhere.invalid"));
     assert_eq!(failed(&["name"], "getent")["ledger"], "ok");
-    // The machine is the right one, and the certificate is not for this name of it.
+    // The machine is the right one, but the certificate does not cover this name of it.
     write(&config.replace("127.0.0.1", "localhost"));
     failed(&["coordinator", "tls"], "It is for conclave://coordinator/main, 127.0.0.1");
     write(&config.replace("columns = [", "columns = [\"weight\", "));

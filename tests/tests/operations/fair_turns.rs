@@ -1,4 +1,4 @@
-//! Jobs that share parties take turns: one that asks much at once does not starve one that asks little.
+//! Jobs that share parties take turns: one with large messages does not starve one with small messages.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn job(chains: u32, draws: u64) -> String {
     study::job(&NAMES, &sampler, "epsilon = 400\ndelta = 1e-6\nnoise_sd = 100.0")
 }
 
-/// Whose turn it was at a party, round by round, from its ledger: entries are made in the order of service.
+/// Returns the job served in each round at a party, from its ledger: entries are made in the order of service.
 fn turns(cluster: &Cluster, party: usize) -> Vec<String> {
     let ledger = cluster.ledger(party);
     let sql = "SELECT j.job FROM charges c JOIN jobs j ON j.seq = c.job GROUP BY c.job, c.iteration ORDER BY min(c.seq)";
@@ -29,7 +29,7 @@ fn turns(cluster: &Cluster, party: usize) -> Vec<String> {
 }
 
 #[test]
-fn of_two_jobs_the_small_one_gets_its_turns_and_the_large_one_goes_on() {
+fn the_small_one_of_two_jobs_gets_its_turns_and_the_large_one_continues() {
     let mut cluster = Cluster::new(EXE);
     for (seed, name) in NAMES.iter().enumerate() {
         let party = cluster.enrol_study(name, &study::records(300, seed as u64), 990.0);
@@ -49,11 +49,11 @@ fn of_two_jobs_the_small_one_gets_its_turns_and_the_large_one_goes_on() {
         let large_turns = between.iter().filter(|job| **job == large).count();
         let small_turns = between.len() - large_turns;
         println!("{name}: {small_turns} turns of the small job, {large_turns} of the large one");
-        // Each has one unanswered query at a time, and they are answered as they come.
-        assert!(large_turns <= small_turns + 1, "the small job waited for more than its turn: {between:?}");
+        // Each job has one unanswered query at a time, and queries are answered in order of arrival.
+        assert!(large_turns <= small_turns + 1, "the small job waited longer than its turn: {between:?}");
         assert!(large_turns >= 3, "the large job stood still: {between:?}");
     }
-    // A job may be cancelled at any time; what was drawn stays.
+    // A job may be cancelled at any time; its draws remain.
     cluster.must(&["cancel", &large]);
     assert_eq!(cluster.status(&large)["state"], "cancelled");
 }

@@ -1,4 +1,4 @@
-//! What the logs hold: fields of one form, and nothing of a record.
+//! Contents of the logs: structured fields, and no values of records.
 
 use conclave_tests::cluster::Cluster;
 use conclave_tests::study;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{EXE, enrol, restart_coordinator};
 
-/// A value that nothing but a record has: an age with so many digits, and the same as models see it, scaled to [-1, 1].
+/// A value that appears only in a record: an age with many digits, and the same value scaled to [-1, 1] for models.
 const ODD: f64 = 61.918_273_645;
 const TRACES: [&str; 2] = ["918273645", "0.3972757"];
 
@@ -24,12 +24,12 @@ fn no_line_at_any_level_holds_a_value_of_a_record() {
     let result = cluster.submit(&study::job(&["hospital-a"], sampler, "epsilon = 900\ndelta = 1e-6"));
     assert_eq!(result["stopped_by"], "draws");
     cluster.signal_party(party, "TERM");
-    assert!(cluster.party_ends(party).success());
+    assert!(cluster.wait_party_exit(party).success());
     let data = std::fs::read_to_string(cluster.path("hospital-a.csv")).expect("the data");
     assert!(data.contains(TRACES[0]));
     for daemon in ["hospital-a", "coordinator"] {
         let log = cluster.log(daemon);
-        assert!(log.contains("TRACE") && log.lines().count() > 100, "{daemon} was not listened to: {log}");
+        assert!(log.contains("TRACE") && log.lines().count() > 100, "{daemon} has no trace log: {log}");
         for trace in TRACES {
             let found = log.lines().find(|line| line.contains(trace));
             assert_eq!(found, None, "{daemon}");
@@ -37,13 +37,13 @@ fn no_line_at_any_level_holds_a_value_of_a_record() {
     }
 }
 
-/// A job's id and a party's name stand in fields of their own wherever a line is about them, in both daemons.
+/// Job ids and party names are fields of their own in every line about them, in both daemons.
 #[test]
 fn lines_about_a_job_or_a_party_name_them_in_fields() {
     let mut cluster = Cluster::new(EXE);
     cluster.coordinator_extra = "log = \"json\"";
     restart_coordinator(&mut cluster);
-    // Lines of the first start are plain.
+    // Lines of the first start are plain text.
     let before = cluster.log("coordinator").lines().take_while(|line| !line.starts_with('{')).count();
     let party = enrol(&mut cluster, "hospital-a", &study::records(100, 5));
     cluster.configure_party(party, "log = \"json\"");
@@ -53,13 +53,13 @@ fn lines_about_a_job_or_a_party_name_them_in_fields() {
     let job = result["job"].as_str().expect("a job");
     until("the job's close", SOON, || cluster.log("hospital-a").contains("closed"));
     cluster.signal_party(party, "TERM");
-    assert!(cluster.party_ends(party).success());
+    assert!(cluster.wait_party_exit(party).success());
     for (daemon, skip) in [("hospital-a", 0), ("coordinator", before)] {
         let (mut of_job, mut of_party) = (0, 0);
         for line in cluster.log(daemon).lines().skip(skip).filter(|line| line.starts_with('{')) {
             let line: Value = serde_json::from_str(line).expect("one JSON object per line");
             let message = line["message"].as_str().expect("a message");
-            assert!(!message.contains(job), "the job's id belongs into a field: {line}");
+            assert!(!message.contains(job), "the job's id belongs in a field: {line}");
             of_job += usize::from(line["job"] == job);
             of_party += usize::from(line["party"] == "hospital-a");
         }

@@ -1,4 +1,4 @@
-//! The daemons as whoever runs them meets them: signals under load, metrics, logs, moves, renewals, upgrades. Real processes.
+//! The daemons as an operator sees them, in real processes: signals under load, metrics, logs, moves, renewals, upgrades.
 
 mod doctor;
 mod fair_turns;
@@ -18,14 +18,14 @@ use conclave_tests::study;
 
 const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");
 
-/// A party of this name on these records, enrolled and not started.
+/// Enrols a party of this name on these records without starting it.
 fn enrol(cluster: &mut Cluster, name: &str, records: &[study::Record]) -> usize {
     cluster.enrol_study(name, records, 990.0)
 }
 
-/// Stops the coordinator and starts it again, on what is set by now.
+/// Restarts the coordinator with its current configuration.
 fn restart_coordinator(cluster: &mut Cluster) {
     cluster.signal_coordinator("TERM");
-    assert_eq!(cluster.coordinator_ends().code(), Some(0), "{}", cluster.log("coordinator"));
+    assert_eq!(cluster.wait_coordinator_exit().code(), Some(0), "{}", cluster.log("coordinator"));
     cluster.start_coordinator();
 }

@@ -1,4 +1,4 @@
-//! The pages of metrics of a running consortium.
+//! The metrics pages of a running consortium.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use super::{EXE, enrol, restart_coordinator};
 
 const ANY_PORT: &str = "metrics = \"127.0.0.1:0\"";
 
-/// What a daemon answers to a request of its metrics' address, which its log tells.
+/// Requests a path from a daemon's metrics address, which its log states.
 fn get(cluster: &Cluster, daemon: &str, path: &str) -> (u16, String) {
     let log = cluster.log(daemon);
     let (_, rest) = log.rsplit_once("metrics at http://").expect("a line with the address");
@@ -25,7 +25,7 @@ fn get(cluster: &Cluster, daemon: &str, path: &str) -> (u16, String) {
     (head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status"), body.to_owned())
 }
 
-/// Names and labels with their values.
+/// Returns all names with their labels, and their values.
 fn page(cluster: &Cluster, daemon: &str) -> BTreeMap<String, String> {
     let (status, text) = get(cluster, daemon, "/metrics");
     assert_eq!(status, 200, "{text}");
@@ -33,7 +33,7 @@ fn page(cluster: &Cluster, daemon: &str) -> BTreeMap<String, String> {
     samples.filter_map(|line| line.rsplit_once(' ')).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// A party's page, once it too has heard that its job is over: the analyst hears of it first.
+/// Returns a party's page once the party has closed its job too: the analyst sees the end first.
 fn page_after_the_job(cluster: &Cluster, name: &str) -> BTreeMap<String, String> {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -50,14 +50,14 @@ fn value(page: &BTreeMap<String, String>, name: &str) -> f64 {
     page.get(name).unwrap_or_else(|| panic!("no {name} in {page:#?}")).parse().expect("a number")
 }
 
-/// The metrics that a page describes, those without a line at present among them.
+/// Returns the metrics that a page describes, including those without a sample at present.
 fn described(cluster: &Cluster, daemon: &str) -> BTreeSet<String> {
     let (_, text) = get(cluster, daemon, "/metrics");
     text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next().map(str::to_owned)).collect()
 }
 
-/// Every metric that a file of `deploy/monitoring` asks for, without what Prometheus adds to a name.
-fn asked_for(file: &str) -> BTreeSet<String> {
+/// Returns every metric that a file of `deploy/monitoring` uses, without the suffixes that Prometheus adds.
+fn used_metrics(file: &str) -> BTreeSet<String> {
     let text = std::fs::read_to_string(format!("{}/../deploy/monitoring/{file}", env!("CARGO_MANIFEST_DIR"))).expect("a file");
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     let names =
@@ -65,7 +65,7 @@ fn asked_for(file: &str) -> BTreeSet<String> {
     names.map(|name| name.trim_end_matches("_bucket").trim_end_matches("_total").to_owned()).collect()
 }
 
-/// One record of the second party is another, as extreme as can be. Both are asked the same questions, since it is the same job.
+/// Two sets of records that differ in one extreme record. Both parties get the same queries, since they share a job.
 fn neighbours() -> [Vec<study::Record>; 2] {
     let records = study::records(300, 1);
     let mut other = records.clone();
@@ -73,19 +73,19 @@ fn neighbours() -> [Vec<study::Record>; 2] {
     [records, other]
 }
 
-/// What may differ between any two parties: when they began, what is signed for them, and the machine's disk.
-const OF_NO_RECORD: [&str; 3] =
+/// Metrics that differ between any two parties: start time, certificate, and the machine's disk.
+const INDEPENDENT_OF_RECORDS: [&str; 3] =
     ["process_start_time_seconds", "conclave_party_certificate_expiry_timestamp_seconds", "conclave_party_disk_free_bytes"];
 
-/// A masked job beside one whose answers are opened by themselves, both asked of two parties that differ in one record.
+/// Runs a masked job beside a local one on two parties that differ in one record.
 #[test]
-fn pages_tell_of_masked_jobs_and_not_of_the_records() {
+fn pages_report_masked_jobs_and_nothing_about_the_records() {
     let mut cluster = Cluster::new(EXE);
     let names = ["hospital-a", "hospital-b", "hospital-c"];
     let [a, b] = neighbours();
     let parties: Vec<usize> =
         names.iter().zip([a, b, study::records(300, 2)]).map(|(name, r)| enrol(&mut cluster, name, &r)).collect();
-    cluster.pin_everybody();
+    cluster.pin_all();
     for party in parties {
         cluster.configure_party(party, ANY_PORT);
         cluster.start_party(party);
@@ -99,19 +99,19 @@ fn pages_tell_of_masked_jobs_and_not_of_the_records() {
     });
     let [a, b] = [names[0], names[1]].map(|name| {
         let mut page = page_after_the_job(&cluster, name);
-        for name in OF_NO_RECORD {
+        for name in INDEPENDENT_OF_RECORDS {
             assert!(page.remove(name).is_some(), "{name}");
         }
         page
     });
     assert_eq!(a, b);
-    // Both jobs are on it.
+    // Both jobs are counted.
     assert_eq!(value(&a, "conclave_party_replies_total{status=\"released\"}"), rounds[0].0 + rounds[1].0);
     assert_eq!(value(&a, "conclave_party_releases"), rounds[0].1 + rounds[1].1);
 }
 
 #[test]
-fn pages_tell_of_the_work_and_not_of_the_records() {
+fn pages_report_the_work_and_nothing_about_the_records() {
     let mut cluster = Cluster::new(EXE);
     cluster.coordinator_extra = ANY_PORT;
     restart_coordinator(&mut cluster);
@@ -141,7 +141,7 @@ fn pages_tell_of_the_work_and_not_of_the_records() {
     let [a, b] = names.map(|name| {
         assert_eq!(get(&cluster, name, "/healthz"), (200, "ok\n".to_owned()));
         let mut page = page_after_the_job(&cluster, name);
-        for name in OF_NO_RECORD {
+        for name in INDEPENDENT_OF_RECORDS {
             assert!(page.remove(name).is_some(), "{name}");
         }
         page
@@ -151,16 +151,16 @@ fn pages_tell_of_the_work_and_not_of_the_records() {
     assert_eq!(value(&a, "conclave_party_releases"), result["parties"][0]["queries"].as_f64().expect("releases"));
     let spent = result["parties"][0]["epsilon_spent"].as_f64().expect("epsilon");
     assert!((value(&a, "conclave_party_epsilon_spent") / spent - 1.0).abs() < 1e-6, "{a:?}");
-    // What a process that holds records uses of its machine depends on them.
+    // The resource use of a process that holds records depends on them.
     assert!(!a.keys().any(|name| name.contains("memory") || name.contains("fds")), "{a:?}");
 
     let all: BTreeSet<String> = ["coordinator", "hospital-a"].iter().flat_map(|daemon| described(&cluster, daemon)).collect();
     for file in ["alerts.yml", "dashboard.json"] {
-        let asked = asked_for(file);
+        let asked = used_metrics(file);
         assert!(asked.len() > 8 && asked.is_subset(&all), "{file}: {:?}", asked.difference(&all));
     }
 
-    // A party that is gone stays on the coordinator's page, for an alarm to see.
+    // A party that has stopped stays on the coordinator's page, so that an alarm can see it.
     let here =
         |name: &str| value(&page(&cluster, "coordinator"), &format!("conclave_coordinator_party_attached{{party=\"{name}\"}}"));
     assert_eq!([here("hospital-a"), here("hospital-b")], [1.0, 1.0]);

@@ -1,4 +1,4 @@
-//! A party that moves to another machine, and one that comes back from a backup: the first is nobody's concern, the second is locked.
+//! A party moved to another machine keeps working; one restored from a backup is locked.
 
 use std::fs;
 use std::path::Path;
@@ -41,28 +41,28 @@ fn copy_all(from: &Path, to: &Path) {
 fn a_planned_move_of_party_and_coordinator_locks_nothing() {
     let (mut cluster, job) = running();
     cluster.wait_status(&job, PATIENCE, "some draws", |s| draws(s) > 5);
-    // Stop, copy the whole folder, start from the copy; the old one is gone for good.
+    // Stop, copy the whole folder, and start from the copy; the old folder is no longer used.
     cluster.signal_party(0, "TERM");
-    assert!(cluster.party_ends(0).success());
+    assert!(cluster.wait_party_exit(0).success());
     copy_all(&cluster.path("a"), &cluster.path("moved"));
     fs::rename(cluster.path("a"), cluster.path("a-old")).expect("moved");
     fs::rename(cluster.path("moved"), cluster.path("a")).expect("moved");
     cluster.start_party(0);
-    cluster.goes_on(&job, PATIENCE);
+    cluster.wait_resumed(&job, PATIENCE);
     cluster.signal_coordinator("TERM");
-    assert!(cluster.coordinator_ends().success());
+    assert!(cluster.wait_coordinator_exit().success());
     copy_all(&cluster.path("coordinator"), &cluster.path("moved"));
     fs::rename(cluster.path("coordinator"), cluster.path("coordinator-old")).expect("moved");
     fs::rename(cluster.path("moved"), cluster.path("coordinator")).expect("moved");
     cluster.start_coordinator();
-    cluster.goes_on(&job, PATIENCE);
+    cluster.wait_resumed(&job, PATIENCE);
     let unlock = cluster.run(&["__party", "unlock", "--reason", "none", "--config", "a/party.toml"]);
     assert_ne!(unlock.status.code(), Some(0));
     assert!(!cluster.log("a").contains("restored from an older copy"), "{}", cluster.log("a"));
 }
 
 #[test]
-fn a_backup_that_is_put_back_is_locked_until_its_owner_says_why() {
+fn a_restored_backup_is_locked_until_its_owner_states_a_reason() {
     let (mut cluster, job) = running();
     let before = cluster.wait_status(&job, PATIENCE, "some draws", |s| draws(s) > 5);
     let done = json(&cluster.must(&["__party", "backup", "--to", "copy.sqlite", "--config", "a/party.toml", "--json"]));
@@ -80,8 +80,8 @@ fn a_backup_that_is_put_back_is_locked_until_its_owner_says_why() {
     fs::copy(cluster.path("copy.sqlite.consent"), cluster.path("a/ledger.sqlite.consent")).expect("a copy");
     assert!(charges(&cluster.ledger(0)) < newest);
     let doctor = cluster.run(&["__party", "doctor", "--config", "a/party.toml"]);
-    let told = String::from_utf8_lossy(&doctor.stdout).into_owned();
-    assert!(doctor.status.code() == Some(1) && told.contains("unlock"), "{told}");
+    let printed = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(doctor.status.code() == Some(1) && printed.contains("unlock"), "{printed}");
     cluster.start_party(0);
     let paused = cluster.wait_status(&job, PATIENCE, "the pause", |s| s["state"] == "paused");
     cluster.kill_party(0);

@@ -1,4 +1,4 @@
-//! One analyst can't stop the others: streams that are not read, jobs beyond what runs, and the end of a coordinator in the middle of it.
+//! One analyst cannot block the others: unread streams, more jobs than run at a time, and a coordinator stopped in between.
 
 use std::time::{Duration, Instant};
 
@@ -7,16 +7,16 @@ use conclave_tests::study;
 
 use crate::EXE;
 
-/// Jobs at once.
+/// Number of concurrent jobs.
 const JOBS: usize = 200;
 
-/// Of two hundred jobs none fails for their number: they wait, each with a place; and SIGTERM is obeyed in the middle of it.
+/// None of two hundred jobs fails because of their number: they wait in a queue. SIGTERM is obeyed meanwhile.
 #[test]
 fn two_hundred_jobs_wait_their_turn_and_sigterm_is_obeyed() {
     let mut cluster = Cluster::new(EXE);
     let party = cluster.enrol_study("a", &study::records(60, 1), 990.0);
     cluster.start_party(party);
-    // What it asks costs next to nothing.
+    // Its queries cost next to nothing.
     let sampler = "chains = 1\ndraws = 20\nwarmup = 1\nproposal = { kind = \"guided\", radius = 0.05 }\n\
                    start = { intercept = 0.0, treated = 0.0, age = 0.0 }";
     let job = cluster.write_job(&study::job(&["a"], sampler, "epsilon = 1\ndelta = 1e-6\nnoise_sd = 100.0"));
@@ -24,7 +24,7 @@ fn two_hundred_jobs_wait_their_turn_and_sigterm_is_obeyed() {
     assert_eq!(submitted.len(), JOBS);
     let began = Instant::now();
     cluster.signal_coordinator("TERM");
-    assert!(cluster.coordinator_ends().success());
+    assert!(cluster.wait_coordinator_exit().success());
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     cluster.start_coordinator();
     let end = Instant::now() + Duration::from_secs(300);

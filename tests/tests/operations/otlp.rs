@@ -1,4 +1,4 @@
-//! Traces, as a collector gets them from real processes. Needs a build that can send them: `--features otlp`.
+//! Traces of real processes, as a collector receives them. Needs a build that can send them: `--features otlp`.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use tonic::{Request, Response, Status};
 
 use crate::EXE;
 
-/// Keeps what it is sent: spans by the service that sent them.
+/// A collector that stores received spans by the service that sent them.
 #[derive(Clone, Default)]
 struct Collector(Arc<Mutex<BTreeMap<String, Vec<Span>>>>);
 
@@ -36,7 +36,7 @@ impl TraceService for Collector {
 }
 
 impl Collector {
-    /// Listens on a port of its own, on a thread of its own.
+    /// Listens on a free port, on its own thread.
     fn start(&self) -> SocketAddr {
         let (said, address) = std::sync::mpsc::channel();
         let service = TraceServiceServer::new(self.clone());
@@ -71,7 +71,7 @@ fn a_party_sends_spans_of_its_link_and_no_other() {
     let key: &'static str = format!("otlp = \"http://{}\"", collector.start()).leak();
     let mut cluster = Cluster::new(EXE);
     cluster.signal_coordinator("TERM");
-    assert!(cluster.coordinator_ends().success());
+    assert!(cluster.wait_coordinator_exit().success());
     cluster.coordinator_extra = key;
     cluster.start_coordinator();
     let data = study::write(&cluster.path("a.csv"), &study::csv(&study::records(200, 1)));
@@ -92,14 +92,14 @@ fn a_party_sends_spans_of_its_link_and_no_other() {
     let result = cluster.submit(&study::job(&["a"], sampler, "epsilon = 900\ndelta = 1e-6"));
     let job = result["job"].as_str().expect("a job");
     cluster.signal_party(party, "TERM");
-    assert!(cluster.party_ends(party).success());
+    assert!(cluster.wait_party_exit(party).success());
     cluster.signal_coordinator("TERM");
-    assert!(cluster.coordinator_ends().success());
+    assert!(cluster.wait_coordinator_exit().success());
 
     let of_party = collector.wait_for("conclave-party", &["attached", "job opened", "job closed"]);
     let mut names: Vec<&str> = of_party.iter().map(|span| span.name.as_str()).collect();
     names.sort_unstable();
-    assert_eq!(names, ["attached", "job closed", "job opened"], "two hundred rounds, and not one of them is told");
+    assert_eq!(names, ["attached", "job closed", "job opened"], "none of two hundred rounds has a span");
     for span in &of_party {
         assert!(span.attributes.iter().all(|a| a.key == "job") && span.events.is_empty(), "{span:?}");
     }

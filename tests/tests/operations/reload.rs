@@ -1,4 +1,4 @@
-//! Signals that stop nobody, a configuration that is read again, and a party that hangs.
+//! Signals that stop no daemon, a configuration reload, and a party that hangs.
 
 use std::fs;
 
@@ -25,19 +25,19 @@ fn change(cluster: &Cluster, file: &str, from: &str, to: &str) {
     fs::write(path, text.replacen(from, to, 1)).expect("a configuration");
 }
 
-/// How often a daemon has read its configuration again.
-fn read_again(cluster: &Cluster, name: &str) -> usize {
+/// Returns how often a daemon has reloaded its configuration.
+fn reloads(cluster: &Cluster, name: &str) -> usize {
     cluster.log(name).lines().filter(|line| line.ends_with("the configuration has been read again")).count()
 }
 
 fn reload_party(cluster: &Cluster) {
-    let before = read_again(cluster, "a");
+    let before = reloads(cluster, "a");
     cluster.signal_party(0, "HUP");
-    until("the configuration", SOON, || read_again(cluster, "a") > before);
+    until("the configuration", SOON, || reloads(cluster, "a") > before);
 }
 
 #[test]
-fn nothing_but_term_and_int_ends_a_daemon() {
+fn only_term_and_int_end_a_daemon() {
     let mut cluster = cluster();
     let pids = [cluster.party_pid(0), cluster.coordinator_pid()];
     let signals = ["HUP", "QUIT", "USR1", "USR2", "ALRM", "PIPE", "VTALRM", "PROF", "XCPU", "XFSZ", "PWR"];
@@ -45,28 +45,28 @@ fn nothing_but_term_and_int_ends_a_daemon() {
         cluster.signal_party(0, name);
         cluster.signal_coordinator(name);
     }
-    // One log line for each signal but SIGHUP, which asks for something.
+    // There is one log line for each signal except SIGHUP, which has an effect.
     let ignored = |name: &str| cluster.log(name).matches("signal ignored").count();
     until("each signal", SOON, || ["a", "coordinator"].iter().all(|name| ignored(name) == signals.len() - 1));
-    until("SIGHUP", SOON, || read_again(&cluster, "a") == 1 && read_again(&cluster, "coordinator") == 1);
+    until("SIGHUP", SOON, || reloads(&cluster, "a") == 1 && reloads(&cluster, "coordinator") == 1);
     let result = cluster.submit(&study::job(&["a"], SAMPLER, PRIVACY));
     assert_eq!((result["stopped_by"].as_str(), [cluster.party_pid(0), cluster.coordinator_pid()]), (Some("draws"), pids));
     cluster.signal_party(0, "INT");
-    assert_eq!(cluster.party_ends(0).code(), Some(0), "{}", cluster.log("a"));
+    assert_eq!(cluster.wait_party_exit(0).code(), Some(0), "{}", cluster.log("a"));
     cluster.signal_coordinator("INT");
-    assert_eq!(cluster.coordinator_ends().code(), Some(0), "{}", cluster.log("coordinator"));
+    assert_eq!(cluster.wait_coordinator_exit().code(), Some(0), "{}", cluster.log("coordinator"));
 }
 
 #[test]
-fn a_configuration_is_read_again_as_far_as_it_can_be() {
+fn a_configuration_is_reloaded_as_far_as_possible() {
     let cluster = cluster();
     let job = cluster.write_job(&study::job(&["a"], SAMPLER, PRIVACY));
     let submitted = || cluster.run(&["submit", &job, "--wait", "--json"]).status.code();
     assert_eq!(submitted(), Some(0));
 
-    // The policy: a model that is not admitted any more.
+    // The policy: a model that is no longer admitted.
     change(&cluster, "a/party.toml", "[policy]", "[policy]\nmodels = [\"linear\"]");
-    assert_eq!(submitted(), Some(0), "a file that nobody was told of");
+    assert_eq!(submitted(), Some(0), "the changed file has not been reloaded");
     reload_party(&cluster);
     assert!(cluster.log("a").contains("the policy has been read again"), "{}", cluster.log("a"));
     assert_eq!(submitted(), Some(3));
@@ -81,16 +81,16 @@ fn a_configuration_is_read_again_as_far_as_it_can_be() {
     }
     reload_party(&cluster);
     cluster.signal_coordinator("HUP");
-    until("the coordinator", SOON, || read_again(&cluster, "coordinator") == 1);
+    until("the coordinator", SOON, || reloads(&cluster, "coordinator") == 1);
     let _ = submitted();
     until("lines of that level", SOON, || debug("a") > 0 && debug("coordinator") > 0);
 
-    // What takes a restart is named, and stays.
+    // Keys that need a restart are named and keep their values.
     change(&cluster, "a/party.toml", "epsilon = 400", "epsilon = 500");
     change(&cluster, "a/party.toml", "columns = [", "columns = [\"weight\", ");
     reload_party(&cluster);
     assert!(cluster.log("a").contains("these keys take effect after a restart: budget, policy.columns"), "{}", cluster.log("a"));
-    // And of a file that can't be used nothing is taken.
+    // An invalid file changes nothing.
     change(&cluster, "a/party.toml", "models = [\"linear\"]", "model = [\"logistic\"]");
     cluster.signal_party(0, "HUP");
     until("the refusal", SOON, || cluster.log("a").contains("the configuration can't be used and is ignored"));
@@ -100,7 +100,7 @@ fn a_configuration_is_read_again_as_far_as_it_can_be() {
     assert_eq!(submitted(), Some(0));
 }
 
-/// A stopped process answers nothing and holds its locks: its heartbeat alone tells it from one that waits.
+/// A stopped process answers nothing and holds its locks: only its heartbeat distinguishes it from one that waits.
 #[test]
 fn a_party_that_hangs_is_unhealthy() {
     let cluster = cluster();
@@ -116,7 +116,7 @@ fn a_party_that_hangs_is_unhealthy() {
     until("the heartbeat", SOON, || status().status.code() == Some(0));
 }
 
-/// What is piped into `head` ends when that has read enough, and ends well, whichever program it is.
+/// A program piped into `head` exits successfully once `head` closes the pipe.
 #[test]
 fn a_closed_pipe_is_no_error() {
     let mut cluster = cluster();
@@ -136,7 +136,7 @@ fn a_closed_pipe_is_no_error() {
         &["account", "--help"],
     ] {
         let mut child = cluster.start(args);
-        // Nobody reads: the first write fails.
+        // There is no reader: the first write fails.
         drop(child.stdout.take());
         let ended = child.wait_with_output().expect("its end");
         let said = String::from_utf8_lossy(&ended.stderr);

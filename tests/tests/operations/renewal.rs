@@ -1,4 +1,4 @@
-//! A member's certificate is renewed while its daemon works.
+//! A member's certificate is renewed while its daemon runs.
 
 use std::fs;
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn a_party_gets_a_new_certificate_and_a_new_key_while_a_job_runs() {
     let a = cluster.enrol_study("a", &study::records(200, 1), 400.0);
     cluster.start_party(a);
     let job = cluster.submit_only(&study::long_job("a"));
-    cluster.goes_on(&job, PATIENCE);
+    cluster.wait_resumed(&job, PATIENCE);
 
     let file = |name: &str| fs::read_to_string(cluster.path("a/identity").join(name)).expect("a file");
     let (certificate, key) = (file("certificate.pem"), file("key.pem"));
@@ -30,25 +30,25 @@ fn a_party_gets_a_new_certificate_and_a_new_key_while_a_job_runs() {
     assert_eq!(file("key.pem"), key, "the key in use stays until its successor's certificate is here");
     cluster.must(&["__party", "install", "two/certificate.pem", "--ca", "two/ca.pem", "--config", "a/party.toml"]);
     assert!(file("key.pem") != key && !cluster.path("a/identity/key.next.pem").exists());
-    // One that was signed for the key of before is refused, and changes nothing.
+    // A certificate for the previous key is refused and changes nothing.
     let (certificate, key) = (file("certificate.pem"), file("key.pem"));
     let refused = cluster.run(&["__party", "install", "one/certificate.pem", "--config", "a/party.toml"]);
     assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
     assert!(file("certificate.pem") == certificate && file("key.pem") == key);
 
-    // It works on, dials anew with what it has now, and is the same party under the same budget.
-    cluster.goes_on(&job, PATIENCE);
+    // The party keeps working, dials again with its new certificate, and is the same party with the same budget.
+    cluster.wait_resumed(&job, PATIENCE);
     cluster.kill_coordinator();
     cluster.start_coordinator();
-    cluster.goes_on(&job, PATIENCE);
+    cluster.wait_resumed(&job, PATIENCE);
     cluster.must(&["__party", "doctor", "--config", "a/party.toml"]);
-    // The list of revoked certificates ends it.
-    let told = cluster.must(&["ca", "revoke", "two/certificate.pem", "--list", "revoked.txt", "--reason", "sold"]);
-    assert!(told.contains("a certificate of party/a is revoked"), "{told}");
+    // The list of revoked certificates ends its access.
+    let printed = cluster.must(&["ca", "revoke", "two/certificate.pem", "--list", "revoked.txt", "--reason", "sold"]);
+    assert!(printed.contains("a certificate of party/a is revoked"), "{printed}");
 }
 
 #[test]
-fn whoever_dials_with_a_certificate_that_ends_soon_is_told() {
+fn a_dialling_member_is_warned_before_its_certificate_expires() {
     let mut cluster = Cluster::new(EXE);
     let jobs = |cluster: &Cluster| {
         let output = cluster.run(&["jobs", "--json"]);

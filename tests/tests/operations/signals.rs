@@ -1,4 +1,4 @@
-//! SIGTERM in the middle of a job: what is in hand is finished, nothing is lost, and the job goes on afterwards.
+//! SIGTERM in the middle of a job: work in progress is finished, nothing is lost, and the job resumes afterwards.
 
 use conclave_tests::books::{LedgerCopy, Replay};
 use conclave_tests::cluster::{Cluster, json};
@@ -9,14 +9,14 @@ use serde_json::Value;
 use super::{EXE, enrol, restart_coordinator};
 
 const NAMES: [&str; 2] = ["hospital-a", "hospital-b"];
-/// More rounds than go by before the last daemon is told to stop; none go by while one is away.
+/// More rounds than pass before the last daemon is stopped; no round passes while a daemon is away.
 const SAMPLER: &str = "chains = 2\ndraws = 1000\nwarmup = 50\nseed = 7\nlocate_share = 0.05";
 
 fn running() -> (Cluster, String) {
     let mut cluster = Cluster::new(EXE);
     for (seed, name) in NAMES.iter().enumerate() {
         let party = enrol(&mut cluster, name, &study::records(300, seed as u64));
-        // Of the two ways of keeping a ledger, one each.
+        // One party for each durability mode.
         cluster.configure_party(party, ["durability = \"strict\"", "durability = \"reserve\""][party]);
         cluster.start_party(party);
     }
@@ -29,7 +29,7 @@ fn wait_for_rounds(cluster: &Cluster, more: u64) {
     until("rounds", SOON, || cluster.rounds() >= before + more);
 }
 
-/// A party that has ended well: every number that was paid for was also written, and the ledger says that it was closed.
+/// Checks a party that has stopped cleanly: every charge has an answer, and the ledger's last entry is the stop.
 fn assert_in_order(cluster: &Cluster, party: usize) {
     let ledger = cluster.ledger(party);
     let unanswered =
@@ -49,17 +49,17 @@ fn check_the_end(cluster: &Cluster, job: &str) {
     replay.assert_equals_zarr(result["draws"].as_str().expect("a path").as_ref());
     for party in 0..NAMES.len() {
         let beyond = replay.assert_in_ledger(&LedgerCopy::of(&cluster.ledger(party), job), party);
-        assert!(beyond.is_empty(), "party {party} was charged for what no round holds: {beyond:?}");
+        assert!(beyond.is_empty(), "party {party} was charged for queries in no recorded round: {beyond:?}");
     }
 }
 
 #[test]
-fn a_party_finishes_what_it_has_in_hand() {
+fn a_party_finishes_its_work_in_progress() {
     let (mut cluster, job) = running();
     for party in [0, 1] {
         wait_for_rounds(&cluster, 20);
         cluster.signal_party(party, "TERM");
-        assert_eq!(cluster.party_ends(party).code(), Some(0), "{}", cluster.log(NAMES[party]));
+        assert_eq!(cluster.wait_party_exit(party).code(), Some(0), "{}", cluster.log(NAMES[party]));
         assert_in_order(&cluster, party);
         let paused = cluster.wait_status(&job, SOON, "the pause", |status| status["state"] == "paused");
         assert_eq!(paused["waiting_for"][0], NAMES[party]);
@@ -70,7 +70,7 @@ fn a_party_finishes_what_it_has_in_hand() {
 }
 
 #[test]
-fn the_coordinator_goes_on_where_it_stopped() {
+fn the_coordinator_resumes_where_it_stopped() {
     let (mut cluster, job) = running();
     for _ in 0..2 {
         wait_for_rounds(&cluster, 20);
@@ -80,9 +80,9 @@ fn the_coordinator_goes_on_where_it_stopped() {
     check_the_end(&cluster, &job);
 }
 
-/// The other side is held still, so that saying farewell to it takes its while.
+/// The other side is suspended, so that the farewell takes a while.
 #[test]
-fn a_second_signal_ends_a_daemon_at_once() {
+fn a_second_signal_ends_a_daemon_immediately() {
     const TERMINATED: i32 = 128 + 15;
     let (mut cluster, _) = running();
     wait_for_rounds(&cluster, 5);
@@ -91,7 +91,7 @@ fn a_second_signal_ends_a_daemon_at_once() {
     cluster.signal_party(0, "TERM");
     until("the first word", SOON, || stopping(&cluster.log(NAMES[0])) == 1);
     cluster.signal_party(0, "TERM");
-    assert_eq!(cluster.party_ends(0).code(), Some(TERMINATED), "{}", cluster.log(NAMES[0]));
+    assert_eq!(cluster.wait_party_exit(0).code(), Some(TERMINATED), "{}", cluster.log(NAMES[0]));
     cluster.signal_coordinator("CONT");
 
     cluster.start_party(0);
@@ -100,9 +100,9 @@ fn a_second_signal_ends_a_daemon_at_once() {
     cluster.signal_coordinator("TERM");
     until("the first word", SOON, || cluster.log("coordinator").lines().any(|line| line.ends_with("stopping")));
     cluster.signal_coordinator("TERM");
-    assert_eq!(cluster.coordinator_ends().code(), Some(TERMINATED), "{}", cluster.log("coordinator"));
+    assert_eq!(cluster.wait_coordinator_exit().code(), Some(TERMINATED), "{}", cluster.log("coordinator"));
     cluster.signal_party(1, "CONT");
-    // Nothing of it is needed to go on: what was cut off is as after a kill.
+    // A resumed job needs none of it: the cut-off state is the same as after a kill.
     cluster.start_coordinator();
     wait_for_rounds(&cluster, 5);
 }

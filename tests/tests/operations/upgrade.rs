@@ -1,6 +1,7 @@
-//! A rolling upgrade: daemons of this build beside daemons of the one before, in one job.
+//! A rolling upgrade: daemons of this build and of the previous one work on the same job.
 //!
-//! `CONCLAVE_PREVIOUS` is the path of the previous build's `conclave`; `.ci/upgrade` makes it from the commit before and runs this.
+//! `CONCLAVE_PREVIOUS` is the path of the previous build's `conclave`; `.ci/upgrade` builds it from the previous commit and runs
+//! this test.
 
 use std::time::{Duration, Instant};
 
@@ -15,8 +16,8 @@ const NAMES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
 const CHAINS: usize = 2;
 const DRAWS: usize = 6_000;
 
-/// Waits for a few hundred rounds more: the job runs on whatever was just replaced.
-fn go_on(cluster: &Cluster, what: &str) {
+/// Waits for 300 more rounds: the job continues on the replaced daemon.
+fn check_progress(cluster: &Cluster, what: &str) {
     let (from, end) = (cluster.rounds(), Instant::now() + SOON);
     while cluster.rounds() < from + 300 {
         assert!(Instant::now() < end, "{what}: no more than {} rounds after {from}", cluster.rounds());
@@ -32,31 +33,31 @@ fn every_daemon_is_replaced_in_the_middle_of_a_job() {
     let previous = std::env::var("CONCLAVE_PREVIOUS").expect("CONCLAVE_PREVIOUS names the previous build's `conclave`");
     let mut cluster = Cluster::new(EXE);
     for (seed, name) in NAMES.iter().enumerate() {
-        // Its ledger is one of the previous build's.
+        // The previous build creates its ledger.
         cluster.use_build(name, &previous);
         let party = cluster.enrol_study(name, &study::records(400, seed as u64), 990.0);
         cluster.start_party(party);
     }
     let sampler = format!("chains = {CHAINS}\ndraws = {DRAWS}\nwarmup = 100\nseed = 7\nlocate_share = 0.05");
-    // Of a model that both builds reckon alike, whatever protocol either speaks.
+    // The model's arithmetic is the same in both builds, whatever protocol they speak.
     let job = study::job(&NAMES, &sampler, "epsilon = 980\ndelta = 1e-6");
     let linear = job
         .replace("kind = \"logistic\"", "kind = \"linear\"\nsd = 1.0")
         .replace("{ binary = true }\ntreated", "{ min = 0, max = 1 }\ntreated");
     let job = cluster.submit_only(&linear);
-    go_on(&cluster, "this coordinator with the previous parties");
+    check_progress(&cluster, "this coordinator with the previous parties");
 
     for (party, name) in NAMES.iter().enumerate() {
         cluster.kill_party(party);
         cluster.use_build(name, EXE);
         cluster.start_party(party);
-        go_on(&cluster, &format!("after the upgrade of {name}"));
+        check_progress(&cluster, &format!("after the upgrade of {name}"));
     }
-    // The way back, for an upgrade that has to be undone, and forth again.
+    // Downgrades the coordinator, as for an upgrade that is undone, and upgrades it again.
     cluster.kill_coordinator();
     cluster.use_build("coordinator", &previous);
     cluster.start_coordinator();
-    go_on(&cluster, "the previous coordinator with these parties");
+    check_progress(&cluster, "the previous coordinator with these parties");
     cluster.kill_coordinator();
     cluster.use_build("coordinator", EXE);
     cluster.start_coordinator();

@@ -1,6 +1,6 @@
 //! `barker` on the mixture of Heikkilä et al. 2019, section 4: a million records of `theta = (0, 1)`, tempered to 100.
 //!
-//! The records are the law's own, in cells of a quarter: their count in each cell is what is expected of a million.
+//! The records follow the mixture exactly: each cell of width a quarter has its expected count among a million.
 
 use conclave_common::job::JobSpec;
 use conclave_tests::federation::{Federation, Run, Shard};
@@ -8,13 +8,13 @@ use conclave_tests::federation::{Federation, Run, Shard};
 use crate::posteriors::on_a_grid;
 
 const RECORDS: f64 = 1e6;
-/// The declared bounds either way of the middle, which are the unit of the model's scale: beyond them there is one record in 20,000.
+/// The declared bounds on either side of the middle, and the unit of the model's scale: one record in 20,000 is beyond them.
 const BOUND: f64 = 6.0;
 const MIDDLE: f64 = 0.5;
-/// Cells to a unit of the data.
+/// Number of cells per unit of the data.
 const CELLS: i32 = 4;
 
-/// A start at the middle, and moves of one and a half sds of a coordinate given the other.
+/// A start at the middle, and steps of one and a half conditional sds.
 const MOVES: &str = "start = { theta_1 = 0.0, theta_2 = 0.0 }\nproposal = { radius = { theta_1 = 0.04, theta_2 = 0.08 } }";
 
 fn job(owners: usize, sampler: &str, epsilon: f64) -> JobSpec {
@@ -50,10 +50,10 @@ fn shards(owners: usize) -> Vec<Shard> {
     (0..owners).map(|_| one()).collect()
 }
 
-/// Where a parameter's scale has its 0, on the data's: a distance has none.
+/// Origins of the parameters' scales, on the data's scale: 0 for a distance.
 const ORIGINS: [f64; 2] = [MIDDLE, 0.0];
 
-/// Mean and variance of the kept draws of a parameter on the data's scale.
+/// Returns the mean and variance of the kept draws of a parameter on the data's scale.
 fn moments(run: &Run, j: usize) -> (f64, f64) {
     let all = || run.draws[j].iter().flatten().map(|x| ORIGINS[j] + x * BOUND);
     let n = all().count() as f64;
@@ -66,9 +66,9 @@ fn exact(federation: &Federation) -> [(f64, f64); 2] {
     [0, 1].map(|j| (ORIGINS[j] + BOUND * grid[j].0, (BOUND * grid[j].1).powi(2)))
 }
 
-/// A budget of epsilon 0.18 at each of ten owners, a start at the middle and radii that are given. At so small a bound each answer costs the
-/// least that a ledger charges, so that longer moves are nearly free, and some 230 draws are effective: the means err by 0.03 and 0.056
-/// (standard errors) of the 0.075 and 0.15 that are asked.
+/// Epsilon 0.18 at each of ten owners, a start at the middle and given radii. With so small a bound each answer has the ledger's
+/// minimal price, so that longer moves are nearly free and about 230 draws are effective. The standard errors of the means are
+/// then 0.03 and 0.056, against limits of 0.075 and 0.15.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn the_mixture_of_the_paper_at_a_small_budget() {
@@ -76,7 +76,7 @@ fn the_mixture_of_the_paper_at_a_small_budget() {
     let spec = job(owners, &format!("chains = 4\ndraws = 200000\nwarmup = 20\n{MOVES}"), 0.18);
     let mut federation = Federation::new(spec, shards(owners), 1);
     let exact = exact(&federation);
-    // As by numerical integration over a sample of the authors' law, which moves the means by some thousandths.
+    // The authors' values, by numerical integration over a sample of the mixture, which shifts the means by a few thousandths.
     for ((mean, variance), (theirs, spread)) in exact.iter().zip([(0.4889, 0.2015), (0.0180, 0.7222)]) {
         assert!((mean - theirs).abs() < 0.02 && (variance / spread - 1.0).abs() < 0.02, "{exact:?}");
     }
@@ -95,8 +95,8 @@ fn the_mixture_of_the_paper_at_a_small_budget() {
     }
 }
 
-/// Without a limit to the budget, at one owner, as the noise of all is the same however many there are: 4e5 steps of each of eight chains make
-/// some 30,000 effective draws. Means are known to 0.006 sds then, and variances to 0.8 %.
+/// An unlimited budget at one owner, since the total noise does not depend on the number of owners. 4e5 steps of each of eight
+/// chains make about 30,000 effective draws, which determine means to 0.006 sds and variances to 0.8 %.
 #[test]
 #[ignore = "long: listed in .ci/pool.py"]
 fn the_mixture_of_the_paper_without_a_limit() {

@@ -1,6 +1,7 @@
-//! Simulation-based calibration of models whose parameters are not real numbers, with real noise and fixed seeds.
+//! Simulation-based calibration of models with constrained parameters, with real noise and fixed seeds.
 //!
-//! A calibrated sampler exceeds the 0.999 quantile with probability 0.001 a parameter. A Jacobian left out is seen by all of them.
+//! A calibrated sampler exceeds the 0.999 quantile with probability 0.001 per parameter. All of these tests detect a missing
+//! Jacobian.
 
 use conclave_common::job::JobSpec;
 use conclave_privacy::pass::ModelData;
@@ -18,7 +19,7 @@ fn job(model: &str, sampler: &str) -> JobSpec {
     .expect("a job")
 }
 
-/// Twenty records of a probability under a beta(2, 3) prior, walked in its logit.
+/// Twenty records of a probability under a beta(2, 3) prior, with steps on the logit scale.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn a_bernoulli_probability_is_calibrated() {
@@ -28,7 +29,7 @@ fn a_bernoulli_probability_is_calibrated() {
         let p: f64 = Beta::new(2.0, 3.0).expect("a prior").sample(&mut rng);
         let ones = (0..20).filter(|_| rng.random::<f64>() < p).count() as u64;
         let (a, b) = (2.0 + ones as f64, 23.0 - ones as f64);
-        // About the posterior's sd in the logit.
+        // Approximately the posterior sd of the logit.
         let sd = ((a + b) / (a * b)).sqrt();
         let sampler = format!(
             "seed = {seed}\ndraws = {}\nstart = {{ p = {} }}\nproposal = {{ kind = \"guided\", radius = {} }}",
@@ -46,7 +47,7 @@ fn a_bernoulli_probability_is_calibrated() {
     assert!(statistics.iter().all(|s| *s < CHI_SQUARE_0_999), "{statistics:?}");
 }
 
-/// Twenty records of a slope and an unknown scatter under normal and lognormal priors: two parameters, one walked in its logarithm.
+/// Twenty records with a slope and an unknown residual sd, under normal and lognormal priors; the sd moves on the log scale.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn a_linear_regression_of_unknown_scatter_is_calibrated() {
@@ -55,7 +56,7 @@ fn a_linear_regression_of_unknown_scatter_is_calibrated() {
         let mut rng = ChaCha20Rng::seed_from_u64(30_000 + seed);
         let slope: f64 = Normal::new(0.0, 0.1).expect("a prior").sample(&mut rng);
         let sigma = f64::exp(Normal::new(-2.5, 0.25).expect("a prior").sample(&mut rng));
-        // Six sigma and more from the outcome's bounds: no record is clamped.
+        // The outcome's bounds are at least six sigma away: no record is clamped.
         let x: Vec<f64> = (0..20).map(|i| f64::from(i % 5) / 2.0 - 1.0).collect();
         let mut noise = || -> f64 { StandardNormal.sample(&mut rng) };
         let y: Vec<f64> = x.iter().map(|x| (slope * x + sigma * noise()).clamp(-1.0, 1.0)).collect();

@@ -1,22 +1,22 @@
-//! A clip that bites is warned of or ends the job; one that is ample changes nothing. In one process.
+//! A clip that cuts too many ratios causes a warning or ends the job; an ample clip changes nothing. In one process.
 
 use conclave_common::job::JobSpec;
 use conclave_privacy::pass::ModelData;
-use conclave_tests::federation::{self, Federation, Shard, give, sampler_of};
+use conclave_tests::federation::{self, Federation, Shard, absorb, sampler_of};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, Normal};
 
 const BEND: f64 = 20.0;
 
-/// Precisions of the outcomes, and the half width of both outcomes' bounds: seven sds and more. However few the
-/// records, the posterior's shape is that of the precisions (0.0005, 0.0004) at 100,000 records.
+/// Returns the precisions of the outcomes and the half width of both outcomes' bounds, at least seven sds. Whatever the number of
+/// records, the posterior has the shape that precisions (0.0005, 0.0004) give for 100,000 records.
 fn scales(records: usize) -> ([f64; 2], f64) {
     let factor = 100_000.0 / records as f64;
     ([0.0005 * factor, 0.0004 * factor], 400.0 / factor.sqrt())
 }
 
-/// The banana of MATH.md, section 7: records at theta = (0, 3).
+/// Returns the banana of MATH.md, section 7, with records at theta = (0, 3).
 fn banana(records: usize, seed: u64) -> [Vec<f64>; 2] {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let (taus, width) = scales(records);
@@ -47,13 +47,13 @@ fn shard([first, second]: &[Vec<f64>; 2]) -> Shard {
 const WALK: &str = "chains = 2\nwarmup = 60\nstart = { theta_1 = 0.0, theta_2 = 3.0 }\n\
                     proposal = { kind = \"guided\", radius = { theta_1 = 0.1, theta_2 = 0.3 } }\nlocate_share = 0";
 
-/// With a slope of 0.15 the chains leave for another place: some count along the way says so, and the job ends.
+/// With a slope of 0.15 the chains drift away: a clip count detects it, and the job ends.
 #[test]
-fn a_clip_that_bites_does_not_pass_silently() {
+fn a_clip_that_cuts_is_not_silent() {
     let data = banana(100_000, 31);
     let job = banana_job(100_000, 0.15, 100.0, &format!("draws = 400\nseed = 3\n{WALK}"));
     let mut federation = Federation::new(job, vec![shard(&data)], 32);
-    federation.budget = f64::INFINITY; // the clip is the question here, not cost
+    federation.budget = f64::INFINITY; // this test checks the clip, not the cost
     let run = federation.run();
     println!("stop: {:?}\nwarning: {:?}\nrounds {:?}", run.clip_stop, run.clip_warning, run.rounds);
     let warning = run.clip_warning.expect("a warning");
@@ -61,8 +61,9 @@ fn a_clip_that_bites_does_not_pass_silently() {
     assert!(run.clip_stop.is_some(), "{warning}");
 }
 
-/// With an ample slope nothing is cut, nothing is said, and the posterior is that of a sum over a grid: at 100 effective draws and more the means
-/// are within 5 MCSE of it and the sds within 25%, five standard errors at 200. A clip that bites moves them by tens of sds.
+/// With an ample slope nothing is cut, there is no warning, and the posterior equals a sum over a grid. With at least 100
+/// effective draws, the means are within 5 MCSE and the sds within 25%, five standard errors at 200. A clip that cuts moves them
+/// by tens of sds.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn an_ample_clip_is_right_and_silent() {
@@ -76,7 +77,7 @@ fn an_ample_clip_is_right_and_silent() {
     assert_eq!((run.clip_stop.clone(), run.clip_warning.clone()), (None, None));
     let n = data[0].len() as f64;
     let sums: Vec<f64> = data.iter().map(|y| y.iter().sum()).collect();
-    // The log likelihood is quadratic in (theta1, theta2 + a theta1²); under it the priors are flat.
+    // The log likelihood is quadratic in (theta1, theta2 + a theta1²), and the priors are flat relative to it.
     let log_density = |t1: f64, t2: f64| {
         let second = t2 + BEND * t1 * t1;
         taus[0] * (sums[0] * t1 - 0.5 * n * t1 * t1) + taus[1] * (sums[1] * second - 0.5 * n * second * second)
@@ -86,7 +87,7 @@ fn an_ample_clip_is_right_and_silent() {
     let peak = log_density(centre, sums[1] / n - BEND * centre * centre);
     let mut moments = [[0.0; 3]; 2];
     for i in 0..=1000 {
-        // Seven sds either way.
+        // Seven sds each way.
         let t1 = centre + 0.002 * (f64::from(i) - 500.0);
         for j in 0..=400 {
             let t2 = sums[1] / n - BEND * t1 * t1 + 0.006 * (f64::from(j) - 200.0);
@@ -105,7 +106,7 @@ fn an_ample_clip_is_right_and_silent() {
     }
 }
 
-/// Joint steps are asked about once a sweep, and the watch keeps to its share with them too.
+/// Joint steps are counted once a sweep, and the watch stays within its share for them, too.
 #[test]
 fn joint_steps_are_counted_once_a_sweep() {
     use conclave_privacy::mechanism::QueryKind;
@@ -114,44 +115,44 @@ fn joint_steps_are_counted_once_a_sweep() {
         let job = banana_job(50_000, 3.0, 2.0, &format!("draws = 300\nseed = 5\n{walk}"));
         let mut sampler = sampler_of(&job, &[50_000]);
         let (mut counts, mut spent) = (0, 0.0);
-        while let Some(round) = federation::asked(sampler.as_mut()) {
+        while let Some(round) = federation::next_round(sampler.as_mut()) {
             for query in round.queries.iter().filter(|q| q.kind == QueryKind::ClipCount) {
                 counts += 1;
                 spent += (QueryKind::COUNT_UNIT as f64 / query.noise.units() as f64).powi(2);
             }
-            give(sampler.as_mut(), &round, &[vec![0; round.queries.len()]]);
+            absorb(sampler.as_mut(), &round, &[vec![0; round.queries.len()]]);
         }
         let filter = conclave_privacy::accounting::PrivacyFilter::new(&job.privacy.budget).expect("a budget");
         let share = spent / conclave_privacy::accounting::mu_squared(filter.limit_units());
-        // Warm-up: sweeps 0, 25 and 50; sampling: 0, 25, 50 and 100. A step out of the box is not asked about.
+        // Warm-up: sweeps 0, 25 and 50; sampling: 0, 25, 50 and 100. A step out of the box has no query.
         assert_eq!(counts, 7, "{kind}");
         assert!((0.0195..=0.0200001).contains(&share), "{kind}: {share}");
     }
 }
 
-/// A job over few records says that it can't watch its clip, and runs.
+/// A job with few records warns that it cannot watch its clip, and runs.
 #[test]
-fn too_few_records_are_said_to_be_too_few() {
+fn too_few_records_cause_a_warning() {
     let data = banana(30, 35);
     let job = banana_job(30, 3.0, 1.0, &format!("draws = 20\nseed = 4\n{WALK}"));
     let run = Federation::new(job, vec![shard(&data)], 36).run();
-    assert!(run.clip_stop.is_none() && run.clip_warning.expect("a word").contains("could not be watched"));
+    assert!(run.clip_stop.is_none() && run.clip_warning.expect("a warning").contains("could not be watched"));
 }
 
-/// The watch spends its share, to within the rounding of a schedule, and no more.
+/// The watch spends its share up to rounding, and no more.
 #[test]
-fn the_watch_keeps_to_its_share() {
+fn the_watch_stays_within_its_share() {
     use conclave_privacy::mechanism::QueryKind;
     let job = banana_job(50_000, 3.0, 2.0, &format!("draws = 300\nseed = 5\n{WALK}"));
     let mut sampler = sampler_of(&job, &[50_000]);
     let (mut counts, mut noise) = (0, None);
-    while let Some(round) = federation::asked(sampler.as_mut()) {
+    while let Some(round) = federation::next_round(sampler.as_mut()) {
         for query in round.queries.iter().filter(|q| q.kind == QueryKind::ClipCount) {
-            assert_eq!(query.chain, 2, "a slot of its own");
+            assert_eq!(query.chain, 2, "a chain number of its own");
             assert!(round.queries.iter().any(|q| q.kind == QueryKind::Ratio && q.from == query.from && q.to == query.to));
             (counts, noise) = (counts + 1, Some(query.noise));
         }
-        give(sampler.as_mut(), &round, &[vec![0; round.queries.len()]]);
+        absorb(sampler.as_mut(), &round, &[vec![0; round.queries.len()]]);
     }
     let unit = QueryKind::COUNT_UNIT as f64;
     let spent = f64::from(counts) * (unit / noise.expect("counts").units() as f64).powi(2);

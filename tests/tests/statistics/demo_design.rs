@@ -1,6 +1,6 @@
-//! The demo's statistical design in one process: many seeds, where the real demo can afford few.
+//! The demo's statistical design in one process, over many seeds, of which the real demo can afford few.
 //!
-//! Asked: every posterior mean within 0.6 posterior sd of the pooled, non-private one, root mean square of those errors at
+//! The limits: every posterior mean within 0.6 posterior sd of the pooled, non-private one, root mean square of those errors at
 //! most 0.25 sd, sds within 20%, split R-hat below 1.1.
 
 use conclave_common::job::JobSpec;
@@ -11,12 +11,12 @@ use rand_chacha::ChaCha20Rng;
 
 pub(crate) const TRUE: [f64; 4] = [-0.3, -0.5, 0.4, 0.6];
 
-/// Twelve ages stand for the demo's uniform one, with its variance to 1%: few distinct records make a shard cheap.
+/// Twelve ages represent the demo's uniform one, with its variance to 1%: few distinct records make a shard cheap.
 fn age_of(level: u8) -> f64 {
     (f64::from(level) - 5.5) / 6.0
 }
 
-/// Records of the demo's design.
+/// Returns records of the demo's design.
 pub(crate) fn shard(rows: u64, rng: &mut ChaCha20Rng) -> Shard {
     let mut counts = std::collections::BTreeMap::<(u8, i8, u8, bool), u64>::new();
     for _ in 0..rows {
@@ -93,6 +93,6 @@ fn many_seeds_of_the_demo() {
         ess / (4 * seeds) as f64
     );
     assert!(rms <= 0.25 && worst <= 0.6 && worst_sd <= 0.2 && worst_rhat < 1.1);
-    // Half a penalty widens every sd by 14%, which 20% would let pass; the root mean square of a right chain's is near 4%.
+    // With half a penalty every sd is wider by 14%, within the limit of 20%; the root mean square of a correct chain is near 4%.
     assert!((sd2 / (4 * seeds) as f64).sqrt() < 0.08);
 }

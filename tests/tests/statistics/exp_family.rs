@@ -1,11 +1,11 @@
-//! Algorithm 3 in one process: its posterior against the exact one and against Algorithm 2's, and what an iteration costs.
+//! Algorithm 3 in one process: its posterior against the exact one and against Algorithm 2's, and the cost of an iteration.
 
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::query::Phase;
 use conclave_privacy::pass::ModelData;
-use conclave_tests::federation::{self, Federation, Run, Shard, give, sampler_of};
+use conclave_tests::federation::{self, Federation, Run, Shard, absorb, sampler_of};
 
-/// A mean of known variance on two parties; `algorithm` and what `[sampler]` says.
+/// A mean with known variance at two parties; `sampler` are the lines of `[sampler]`.
 fn mean_job(algorithm: &str, epsilon: f64, sampler: &str) -> JobSpec {
     JobSpec::parse(&format!(
         "name = \"m\"\nalgorithm = \"{algorithm}\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 0.5\n\
@@ -24,7 +24,7 @@ fn bernoulli_job(algorithm: &str, epsilon: f64, sampler: &str) -> JobSpec {
     .expect("a job")
 }
 
-/// Two shards of zeros and ones, with `ones` of `n` in each.
+/// Returns two shards of zeros and ones, with `ones` of `n` in each.
 fn coins(n: u64, ones: u64) -> Vec<Shard> {
     let row = |y: f64, count: u64| (y, Vec::new(), count);
     (0..2).map(|_| Shard::weighted([row(1.0, ones), row(0.0, n - ones)])).collect()
@@ -45,15 +45,15 @@ fn check_one(what: &str, run: &Run, parameter: usize, (mean, sd): (f64, f64), es
         run.acceptance,
         run.rounds
     );
-    // Beyond five standard errors of an sd at the least effective number of draws.
+    // Five standard errors of an sd at the minimal number of effective draws.
     let tolerance = 5.0 / (2.0 * ess).sqrt();
     assert!(s.ess_bulk > ess && z.abs() < 4.0 && (s.sd / sd - 1.0).abs() < tolerance, "{what}");
 }
 
-/// Effective draws that every parameter must have: the sd's tolerance is then 12%.
+/// Minimal number of effective draws of every parameter: the sd's tolerance is then 12%.
 const ESS: f64 = 900.0;
 
-/// Algorithm 2 with steps as long as mix best where noise is free: what steps cost is not the question here.
+/// Returns the steps for Algorithm 2 that mix best if noise is free, since this test does not check their cost.
 fn steps(algorithm: &str, radius: &str) -> String {
     if algorithm == "penalty" { format!("proposal = {{ kind = \"guided\", radius = {radius} }}") } else { String::new() }
 }
@@ -67,14 +67,14 @@ fn run(job: JobSpec, shards: Vec<Shard>, seed: u64) -> Run {
     federation.run()
 }
 
-/// The exact posterior of `coins(20_000, 6_100)`, Beta(k + 1, n − k + 1) under a prior that is flat on (0, 1): mean and sd.
+/// Returns mean and sd of the exact posterior of `coins(20_000, 6_100)`, Beta(k + 1, n − k + 1) under a flat prior on (0, 1).
 fn beta() -> (f64, f64) {
     let (a, b) = (2.0 * 6_100.0 + 1.0, 2.0 * 13_900.0 + 1.0);
     (a / (a + b), (a * b / ((a + b).powi(2) * (a + b + 1.0_f64))).sqrt())
 }
 
-/// Both algorithms against the exact posterior. A right chain misses 4 MCSE with probability 1e-4, and the sd's tolerance less often; the
-/// seeds are fixed. Half a penalty widens the sd by more than that, and so does a variance that counts one party for two.
+/// Both algorithms against the exact posterior. A correct chain misses 4 MCSE with probability 1e-4, and the sd's tolerance less
+/// often; the seeds are fixed. Half a penalty widens the sd by more than that, as does a variance with one party instead of two.
 #[test]
 fn algorithms_2_and_3_give_the_beta_posterior() {
     for algorithm in ["penalty", "penalty-exp-family"] {
@@ -84,9 +84,9 @@ fn algorithms_2_and_3_give_the_beta_posterior() {
     }
 }
 
-/// Algorithm 2 with radii of its own and a budget that counts, over seeds: each mean is off by its own error, the six not to the
-/// same side. Of a right chain the mean of six z-scores exceeds 3.5/√6 with probability 5e-4; a bias of
-/// 0.1 sd at 500 effective draws a seed puts it near 5.5/√6.
+/// Algorithm 2 with its own radii and a real budget, over seeds. Each mean has its own error, and the six errors must not all be
+/// on one side. For a correct chain, the mean of six z-scores exceeds 3.5/√6 with probability 5e-4; a bias of 0.1 sd at 500
+/// effective draws per seed puts it near 5.5/√6.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn the_mean_over_seeds_is_the_exact_one() {
@@ -106,12 +106,12 @@ fn the_mean_over_seeds_is_the_exact_one() {
         assert!(s.ess_bulk > 300.0 && z.abs() < 4.5);
         sum += z;
     }
-    let together = sum / (SEEDS as f64).sqrt();
-    println!("together {together:+.2}");
-    assert!(together.abs() < 3.5);
+    let combined = sum / (SEEDS as f64).sqrt();
+    println!("together {combined:+.2}");
+    assert!(combined.abs() < 3.5);
 }
 
-/// The same as for the share for a normal mean, at every proposal.
+/// The same check for a normal mean, with every proposal.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn algorithms_2_and_3_give_the_normal_posterior() {
@@ -134,12 +134,12 @@ fn algorithms_2_and_3_give_the_normal_posterior() {
     }
 }
 
-/// Linear regression with known error against its exact normal posterior: an intercept and two correlated predictors.
+/// Linear regression with known residual sd against its exact normal posterior: an intercept and two correlated predictors.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn algorithms_2_and_3_give_the_regression_posterior() {
     regression("penalty", 25_000, 1000);
-    // Its noise follows from the budget, so that effective draws take records; a draw costs the same however many.
+    // Its noise follows from the budget, so it needs records for effective draws; the price of a draw does not depend on them.
     regression("penalty-exp-family", 6000, 130_000);
 }
 
@@ -188,9 +188,9 @@ fn inverse(m: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
     std::array::from_fn(|r| std::array::from_fn(|c| minor(c, r) / determinant))
 }
 
-/// The budget is spread over the rounds asked for: the run ends by its draws with next to nothing left.
+/// The budget is spread over the requested rounds: the run ends by its draws with almost nothing left.
 #[test]
-fn the_budget_lasts_for_the_draws_asked_for() {
+fn the_budget_lasts_for_the_requested_draws() {
     for (sampler, rounds) in [
         ("chains = 2\ndraws = 300\nwarmup = 10", [1, 10, 300]),
         ("chains = 2\ndraws = 300\nwarmup = 10\nlocate_share = 0.5", [1, 10, 300]),
@@ -207,7 +207,8 @@ fn the_budget_lasts_for_the_draws_asked_for() {
     }
 }
 
-/// An iteration reads no record once the statistic is summed: one pass per party and component, however many rounds and records.
+/// An iteration reads no record once the statistic is summed: one pass per party and component, whatever the numbers of rounds
+/// and records.
 #[test]
 fn an_iteration_costs_the_same_however_many_records() {
     for n in [10_000, 10_000_000] {
@@ -218,8 +219,8 @@ fn an_iteration_costs_the_same_however_many_records() {
     }
 }
 
-/// The search costs one round and ends near the mode: 15 seeds, the starts' distances in posterior sds. Starts are spread by √2 sds and the
-/// search's own error.
+/// The search takes one round and ends near the mode, for 15 seeds; distances of the starts are in posterior sds. The starts are
+/// spread by √2 sds and the search's own error.
 #[test]
 fn one_round_finds_the_mode() {
     let (n, ones) = (50_000_u64, 500_u64);
@@ -229,18 +230,18 @@ fn one_round_finds_the_mode() {
         let job = bernoulli_job("penalty-exp-family", 3.0, &format!("chains = 4\ndraws = 10\nseed = {seed}"));
         let mut federation = Federation::new(job, coins(n, ones), 900 + seed);
         let mut sampler = sampler_of(&federation.spec, &federation.records());
-        let round = federation::asked(sampler.as_mut()).expect("a search");
+        let round = federation::next_round(sampler.as_mut()).expect("a search");
         assert_eq!((round.phase, round.queries.len()), (Phase::Locate, 1));
         let releases = federation.answer(&round).expect("within the budget");
-        give(sampler.as_mut(), &round, &releases);
-        federation::asked(sampler.as_mut());
+        absorb(sampler.as_mut(), &round, &releases);
+        federation::next_round(sampler.as_mut());
         let radius = sampler.radii_by_parameter().expect("chains")[0];
-        // On the log-odds scale on which the chain walks.
+        // On the log-odds scale, on which the chain moves.
         let sd_walked = sd / (mode * (1.0 - mode));
         assert!((0.05..=1.2).contains(&(radius / sd_walked)), "seed {seed}: radius {} sd", radius / sd_walked);
-        let round = federation::asked(sampler.as_mut()).expect("chains");
+        let round = federation::next_round(sampler.as_mut()).expect("chains");
         let releases = federation.answer(&round).expect("within the budget");
-        give(sampler.as_mut(), &round, &releases);
+        absorb(sampler.as_mut(), &round, &releases);
         for draw in sampler.take_draws() {
             let off = (draw.theta[0] - mode).abs() / sd;
             assert!(off < 8.0, "seed {seed}: {off} sd");

@@ -8,10 +8,10 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, Normal};
 
-/// Greatest budget that the ledger's accounting can express at this delta, to a round number.
+/// Highest epsilon that the ledger's accounting can express at this delta, rounded.
 const EPSILON: f64 = 40.0;
 
-/// `width` is the outcome's public bound in units of its known sd.
+/// Creates a job; `width` is the outcome's public bound in units of its known sd.
 fn job(parties: usize, width: f64, prior_sd: f64, sampler: &str, noise: &str) -> JobSpec {
     let names: Vec<String> = (0..parties).map(|i| format!("\"party-{i}\"")).collect();
     JobSpec::parse(&format!(
@@ -38,8 +38,8 @@ fn job(parties: usize, width: f64, prior_sd: f64, sampler: &str, noise: &str) ->
     .expect("a job")
 }
 
-/// Shards of `rows` records each around `mean`, on the model's scale, clamped to its bounds as a party would; also their sum
-/// and number.
+/// Returns shards of `rows` records each around `mean`, on the model's scale and clamped to its bounds as by a party, with their
+/// sum and number.
 fn shards(parties: usize, rows: usize, mean: f64, sd: f64, rng: &mut ChaCha20Rng) -> (Vec<Shard>, f64, usize) {
     let normal = Normal::new(mean, sd).expect("a normal");
     let one = |rng: &mut ChaCha20Rng| normal.sample(rng).clamp(-1.0, 1.0);
@@ -48,15 +48,15 @@ fn shards(parties: usize, rows: usize, mean: f64, sd: f64, rng: &mut ChaCha20Rng
     (data.into_iter().map(|y| Shard::columns(ModelData { outcome: y, ..ModelData::default() })).collect(), sum, parties * rows)
 }
 
-/// Exact posterior mean and sd under a normal(0, prior_sd) prior.
+/// Returns exact posterior mean and sd under a normal(0, prior_sd) prior.
 fn exact(sum: f64, n: usize, sd: f64, prior_sd: f64) -> (f64, f64) {
     let precision = prior_sd.powi(-2) + n as f64 / sd.powi(2);
     (sum / sd.powi(2) / precision, precision.sqrt().recip())
 }
 
-/// Twenty seeds of data and chain. A correct chain's mean lies within 4 MCSE with probability 0.9999 a seed (one miss in
-/// twenty is let pass); its sd has a standard error near 1.5%, so 10% is beyond six of them, and 1.5% for the mean of
-/// twenty ratios beyond four. Half of the penalty left out widens the sd by far more.
+/// Twenty seeds of data and chain. A correct chain's mean lies within 4 MCSE with probability 0.9999 per seed (one miss in twenty
+/// is accepted). Its sd has a standard error near 1.5%, so 10% is more than six of them, and 1.5% for the mean of twenty ratios
+/// more than four. Omitting half of the penalty widens the sd by far more.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn twenty_seeds_match_the_exact_posterior() {
@@ -83,14 +83,14 @@ fn twenty_seeds_match_the_exact_posterior() {
 
 /// A thousand ranks among 39 thinned draws.
 ///
-/// The noise is large, sd 3: half a penalty then widens the posterior by a fifth, which 1,000 ranks see clearly.
+/// The noise is large, sd 3, so that half a penalty widens the posterior by a fifth, which 1,000 ranks clearly reveal.
 const RANKING: Ranking = Ranking { runs: 1000, draws: 39, thin: 50 };
 
 fn replicate(seed: u64) -> Replicate {
     const PRIOR_SD: f64 = 0.1;
     let mut rng = ChaCha20Rng::seed_from_u64(10_000 + seed); // apart from the chains' seeds
     let theta = Normal::new(0.0, PRIOR_SD).expect("a prior").sample(&mut rng);
-    // At ten sd no record is ever clamped, which would make the model another one than the data's.
+    // At ten sd no record is ever clamped; clamped records would not follow the model.
     let (shards, sum, n) = shards(1, 20, theta, 0.1, &mut rng);
     let (start, sd) = exact(sum, n, 0.1, PRIOR_SD);
     let sampler = format!(
@@ -111,12 +111,12 @@ fn simulation_based_calibration_holds() {
 
 #[test]
 #[ignore = "heavy: run by .ci/run"]
-fn simulation_based_calibration_sees_a_missing_penalty() {
-    assert!(RANKING.shows(Noise::PenaltyScaled(0.0), replicate));
+fn simulation_based_calibration_detects_a_missing_penalty() {
+    assert!(RANKING.detects(Noise::PenaltyScaled(0.0), replicate));
 }
 
 #[test]
 #[ignore = "heavy: run by .ci/run"]
-fn simulation_based_calibration_sees_half_a_penalty() {
-    assert!(RANKING.shows(Noise::PenaltyScaled(0.5), replicate));
+fn simulation_based_calibration_detects_half_a_penalty() {
+    assert!(RANKING.detects(Noise::PenaltyScaled(0.5), replicate));
 }

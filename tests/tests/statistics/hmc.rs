@@ -1,4 +1,4 @@
-//! `hmc` in one process: how near its means come to those without privacy, and what was to be expected of the budget.
+//! `hmc` in one process: errors of its means against those without privacy, compared with the plan for the budget.
 
 use conclave_common::job::JobSpec;
 use conclave_tests::federation::Federation;
@@ -34,21 +34,22 @@ fn job(seed: u64, more: &str) -> JobSpec {
     .expect("a job")
 }
 
-/// The demo and shards of a tenth of it: root mean square errors of posterior means within .05 and .15 posterior sds, sds within 10% and 30%.
-/// A tenth more of either is several standard errors off for so many seeds; a chain of ratios has .12 to .18 in the demo.
+/// The demo, and shards of a tenth of it: root mean square errors of posterior means within .05 and .15 posterior sds, of sds
+/// within 10% and 30%. An excess of a tenth is several standard errors for this number of seeds; a penalty chain has .12 to .18
+/// in the demo.
 #[test]
 #[ignore = "heavy: run by .ci/exhaustive"]
-fn gradients_come_as_near_as_was_planned() {
+fn gradients_reach_the_planned_error() {
     let get = |name: &str, or: u64| std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(or);
     let seeds = get("SEEDS", 12);
-    let (rms, sd) = come_near(seeds, 100_000);
+    let (rms, sd) = rms_errors(seeds, 100_000);
     assert!(rms < 0.05 && sd < 0.1, "{rms} {sd}");
-    let (rms, sd) = come_near(seeds, 10_000);
+    let (rms, sd) = rms_errors(seeds, 10_000);
     assert!(rms < 0.15 && sd < 0.3, "{rms} {sd}");
 }
 
-/// The root mean squares of the error of posterior means, in sds, and of the relative error of sds.
-fn come_near(seeds: u64, rows: u64) -> (f64, f64) {
+/// Returns the root mean squares of the error of posterior means, in sds, and of the relative error of sds.
+fn rms_errors(seeds: u64, rows: u64) -> (f64, f64) {
     let (mut squares, mut worst, mut sd2) = (0.0, 0.0f64, 0.0);
     for seed in 0..seeds {
         let mut rng = ChaCha20Rng::seed_from_u64(1000 + seed);

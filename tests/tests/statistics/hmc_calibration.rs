@@ -1,6 +1,6 @@
-//! Simulation-based calibration of `hmc`, whose chains start from a search of their own and walk with the parties' real noise.
+//! Simulation-based calibration of `hmc`, whose chains start from a search of their own and run with the parties' real noise.
 //!
-//! A calibrated sampler exceeds the 0.999 quantile with probability 0.001 a parameter; the seeds are fixed.
+//! A calibrated sampler exceeds the 0.999 quantile with probability 0.001 per parameter; the seeds are fixed.
 
 use conclave_common::job::JobSpec;
 use conclave_privacy::pass::ModelData;
@@ -10,10 +10,11 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, Normal, Poisson};
 
-/// A draw in four is effective at steps of half a posterior sd: draws this far apart are independent.
+/// One draw in four is effective at steps of half a posterior sd: draws this far apart are independent.
 const RANKING: Ranking = Ranking { runs: 1000, draws: 19, thin: 15 };
 
-/// A job of one chain with budget enough for all its steps; `outcome` is the outcome's column, the prior of either coefficient is about 0.
+/// Creates a job of one chain with budget for all its steps; `outcome` is the outcome's column, and both coefficients have a
+/// prior around 0.
 fn job((kind, outcome, parties): (&str, &str, &str), prior_sd: f64, seed: u64) -> JobSpec {
     JobSpec::parse(&format!(
         "name = \"calibration\"\nalgorithm = \"hmc\"\nparties = [{parties}]\n[model]\nkind = \"{kind}\"\noutcome = \"y\"\n\
@@ -25,7 +26,8 @@ fn job((kind, outcome, parties): (&str, &str, &str), prior_sd: f64, seed: u64) -
     .expect("a job")
 }
 
-/// Coefficients from their prior, and shards of so many records whose outcomes `draw` makes from their linear predictors.
+/// Draws coefficients from their prior, and shards of `records` records whose outcomes `draw` generates from their linear
+/// predictors.
 fn replicate(
     (seed, prior_sd, spec): (u64, f64, JobSpec),
     (parties, records): (usize, usize),
@@ -49,7 +51,7 @@ fn logistic(seed: u64) -> Replicate {
     replicate((seed, 0.5, spec), (1, 1_500), draw)
 }
 
-/// Counts declared up to 10, which one in a million is beyond.
+/// Counts with an upper bound of 10, which one in a million exceeds.
 fn poisson(seed: u64) -> Replicate {
     let spec = job(("poisson", "{ min = 0, max = 10 }", "\"a\", \"b\""), 0.3, seed);
     let count = |eta: f64, rng: &mut ChaCha20Rng| Poisson::new(eta.exp()).expect("a law").sample(rng).min(10.0) / 5.0 - 1.0;
@@ -70,14 +72,14 @@ fn hmc_of_a_poisson_regression_at_two_parties_is_calibrated() {
     assert!(statistics.iter().all(|s| *s < CHI_SQUARE_0_999), "{statistics:?}");
 }
 
-/// Kicks of half as much noise as their friction is for, or of half as much again: posteriors too narrow and too wide.
+/// Kicks with half or one and a half times the noise that their friction balances: posteriors too narrow and too wide.
 ///
-/// What is left out of the test shows in no thousand ranks: the whole penalty is at most a hundredth, the noise of the test being .15 at most.
-/// Those faults are seen where steps are enumerated.
+/// A thousand ranks cannot reveal omissions in the acceptance test: the whole penalty is at most a hundredth, since the noise of
+/// the test is at most .15. Tests that enumerate steps detect those faults.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
-fn calibration_of_hmc_sees_another_noise_than_is_said() {
+fn calibration_of_hmc_detects_wrong_noise() {
     for by in [0.5, 1.5] {
-        assert!(RANKING.shows(Noise::GradientsScaled(by), logistic), "{by}");
+        assert!(RANKING.detects(Noise::GradientsScaled(by), logistic), "{by}");
     }
 }

@@ -1,7 +1,7 @@
-//! `hmc` against posteriors known without privacy, for every regression that it walks in.
+//! `hmc` against posteriors known without privacy, for every regression that it supports.
 //!
-//! Means within 2 MCSE and sds within 3% at an effective sample size of 2,000: chains of several times as many draws, whose means a right
-//! sampler has within .045 posterior sds with four standard errors to spare, and their sds with as many.
+//! Means must be within 2 MCSE and sds within 3% at an effective sample size of 2,000. The chains have several times as many
+//! effective draws: for a correct sampler, the limits on means, .045 posterior sds, and on sds are four standard errors away.
 
 use conclave_common::job::JobSpec;
 use conclave_privacy::pass::ModelData;
@@ -15,12 +15,13 @@ use crate::posteriors::on_a_grid;
 /// Two MCSE at an effective sample size of 2,000, in posterior sds.
 const MEANS: f64 = 0.0447;
 const SDS: f64 = 0.03;
-/// Where the coefficients of the regressions lie.
+/// Intervals that contain the coefficients of the regressions.
 const WIDE: [(f64, f64); 2] = [(-3.0, 3.0); 2];
-/// At least so many effective draws are made.
+/// Minimal number of effective draws.
 const DRAWS: f64 = 6_500.0;
 
-/// A regression of so many records on one predictor against a grid: `outcome` draws a scaled outcome from a predictor and a log exposure.
+/// Checks a regression of `records` records on one predictor against a grid: `outcome` draws a scaled outcome from a predictor
+/// and a log exposure.
 fn check(
     what: (&str, &str, u64),
     where_: (&[(f64, f64)], bool),
@@ -30,7 +31,7 @@ fn check(
     check_moves("step = 0.5\nfriction = 1.0", what, where_, records, outcome);
 }
 
-/// The same by chains that move as these lines of `[sampler]` say.
+/// Runs the same check with these lines of `[sampler]` for the moves.
 fn check_moves(
     moves: &str,
     (kind, columns, seed): (&str, &str, u64),
@@ -81,7 +82,7 @@ fn hmc_of_logistic_regressions_matches_a_grid() {
     check(("kind = \"logistic\"\npower = 0.5", "y = { binary = true }", 22), (&WIDE, false), 6_000, draw);
 }
 
-/// Trajectories without friction, whose heat is rejected.
+/// Trajectories without friction, whose energy errors are rejected.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn dp_hmc_of_a_logistic_regression_matches_a_grid() {
@@ -108,7 +109,7 @@ fn hmc_of_linear_regressions_matches_a_grid() {
     check(("kind = \"linear\"\nsd = 0.3", "y = { min = -1, max = 1 }", 24), (&WIDE, false), 5_000, draw);
 }
 
-/// The scale is walked in too, in its logarithm.
+/// The scale is a parameter, too, on the log scale.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn hmc_of_a_student_t_regression_matches_a_grid() {
@@ -118,9 +119,10 @@ fn hmc_of_a_student_t_regression_matches_a_grid() {
     check(("kind = \"student_t\"\ndf = 4", "y = { min = -1, max = 1 }", 25), (&boxes, false), 4_000, draw);
 }
 
-/// A bent posterior: in units of the sds the second parameter's mean moves by 0.3 of the first's square. Means within 5 MCSE and sds within 20% at 300 effective
-/// draws and more, as of any other model in [`crate::posteriors::check`]. Where it bends by several of its own widths chains are too slow for such bounds: with 0.8 of
-/// the square and a half of the sd left, 160,000 draws had 188 effective ones, 1.2 MCSE off, in a trial.
+/// Checks a bent posterior: in units of sds, the second parameter's mean moves by 0.3 of the first's square. Means must be within
+/// 5 MCSE and sds within 20% at 300 effective draws or more, as in [`crate::posteriors::check`]. With a stronger bend, of several
+/// of its own widths, chains are too slow for such limits: with 0.8 of the square and half the sd, 160,000 draws had 188
+/// effective ones, 1.2 MCSE off, in a trial.
 fn check_banana(moves: &str, draws: u64) {
     const RECORDS: usize = 4_000;
     let (precision, bend) = ([4.0_f64, 4.0], 0.3 * (RECORDS as f64 * 4.0).sqrt());

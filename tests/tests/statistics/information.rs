@@ -1,7 +1,7 @@
-//! How much information a budget buys: kappa of the law ESS ≈ (kappa/d) (mu / (2 L tau √N))², and two anchors.
+//! Information bought by a budget: kappa of the law ESS ≈ (kappa/d) (mu / (2 L tau √N))², and two anchors.
 //!
-//! The real sampler, kernels, lattice and noise, with fixed seeds. Records are few distinct ones with multiplicities, so that a pass
-//! over a hundred thousand of them costs microseconds.
+//! Sampler, kernels, lattice and noise are the real ones, with fixed seeds. The data consist of few distinct records with
+//! multiplicities, so that a pass over a hundred thousand of them takes microseconds.
 
 use std::fmt::Write;
 
@@ -12,11 +12,11 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-/// A posterior that one of the tests runs chains on.
+/// A posterior on which a test runs chains.
 struct Target {
     model: String,
     names: Vec<String>,
-    /// One shard for each party, from nothing: shards are not copied.
+    /// Builds new shards, one per party, since shards cannot be copied.
     shards: Box<dyn Fn() -> Vec<Shard> + Sync>,
     parties: usize,
 }
@@ -43,7 +43,7 @@ impl Target {
         .expect("a job")
     }
 
-    /// Mean and covariance of the posterior, and each coordinate's sd given the others.
+    /// Returns mean and covariance of the posterior, and each coordinate's conditional sd.
     fn posterior(&self) -> (Vec<f64>, Vec<Vec<f64>>, Vec<f64>) {
         let ones = vec![0.01; self.names.len()];
         let job = self.job(&vec![0.0; ones.len()], "guided draws=1", &ones, "epsilon = 1.0\ndelta = 1e-6");
@@ -64,7 +64,7 @@ impl Target {
     }
 }
 
-/// Distinct outcomes near a normal with this mean and sd, `n` records in all, shared out evenly.
+/// Returns shards of distinct outcomes near a normal with this mean and sd, `n` records in total, distributed evenly.
 fn normal_shards(n: u64, parties: usize, mean: f64, sd: f64) -> Vec<Shard> {
     let levels: Vec<(f64, f64)> = (-3..=3).map(f64::from).map(|z| (mean + sd * z, (-0.5 * z * z).exp())).collect();
     let total: f64 = levels.iter().map(|l| l.1).sum();
@@ -73,7 +73,7 @@ fn normal_shards(n: u64, parties: usize, mean: f64, sd: f64) -> Vec<Shard> {
     (0..parties).map(shard).collect()
 }
 
-/// N(1, 1) with a slope bound of 4: outcomes in [−3, 5].
+/// A mean with known sd 1 and a slope bound of 4: outcomes in [−3, 5].
 fn gaussian(parties: usize) -> Target {
     Target {
         model: "[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0\n[columns]\ny = { min = -3, max = 5 }\n\
@@ -85,8 +85,8 @@ fn gaussian(parties: usize) -> Target {
     }
 }
 
-/// A logistic regression of `predictors` two-level predictors at ±`level`, in a balanced fraction of the design, and an intercept or
-/// none.
+/// A logistic regression on `predictors` two-level predictors at ±`level`, in a balanced fraction of the design, with or without
+/// an intercept.
 fn logistic(intercept: bool, predictors: usize, level: f64, parties: usize) -> Target {
     const EFFECTS: [f64; 5] = [0.4, -0.5, 0.3, 0.2, -0.2];
     let names: Vec<String> = (1..=predictors).map(|j| format!("x{j}")).collect();
@@ -136,7 +136,7 @@ fn pieces<T: Send>(count: u64, one: impl Fn(u64) -> T + Sync) -> Vec<T> {
     results.into_iter().map(|r| r.1).collect()
 }
 
-/// Steps per effective draw, about a known mean: Sokal's window at six times the integrated autocorrelation time.
+/// Returns the steps per effective draw about a known mean, with Sokal's window at six times the integrated autocorrelation time.
 fn integrated_time(x: &[f64], mean: f64) -> f64 {
     let centred: Vec<f64> = x.iter().map(|x| x - mean).collect();
     let covariance = |lag: usize| centred.iter().zip(&centred[lag..]).map(|(a, b)| a * b).sum::<f64>() / (x.len() - lag) as f64;
@@ -155,10 +155,10 @@ struct Kappa {
     standard_error: f64,
 }
 
-/// With a bound that is linear in the step, L‖step‖, and noise of variance sigma²/N at each of N parties, a run costs each of them
-/// mu² = Σ (2 L ‖step‖)² N / sigma². The law solved for kappa is then ESS d tau² sigma² / Σ‖step‖², whatever L and N are.
+/// Estimates kappa. With a bound L‖step‖, linear in the step, and noise variance sigma²/N at each of N parties, a run costs each
+/// of them mu² = Σ (2 L ‖step‖)² N / sigma². The law solved for kappa is then ESS d tau² sigma² / Σ‖step‖², whatever L and N are.
 ///
-/// Sixteen independent runs give the mean and its standard error. Each starts at the posterior's mean and warms up.
+/// Sixteen independent runs give the mean and its standard error. Each starts at the posterior mean and warms up.
 fn kappa(target: &Target, proposal: &str, noise_sd: f64, radius: f64, steps: u64) -> Kappa {
     const RUNS: u64 = 16;
     let (mean, _, sd) = target.posterior();
@@ -168,10 +168,10 @@ fn kappa(target: &Target, proposal: &str, noise_sd: f64, radius: f64, steps: u64
         let sampler = format!("{proposal} seed={run} draws={} warmup=100", steps / RUNS);
         let privacy = format!("epsilon = 1.0\ndelta = 1e-6\nnoise_sd = {noise_sd}");
         let mut federation = Federation::new(target.job(&mean, &sampler, &radii, &privacy), (target.shards)(), 700 + run);
-        federation.budget = f64::INFINITY; // the question is what a step buys, not how many there are
+        federation.budget = f64::INFINITY; // kappa is per step, whatever the number of steps
         let run = federation.run();
         let one = |j: usize| {
-            // Every coordinate moves once a sweep.
+            // Every coordinate moves once per sweep.
             let sweeps: Vec<f64> = run.draws[j][0].iter().skip(d - 1).step_by(d).copied().collect();
             let step = (radius * sd[j]).powi(2) * (1.0 + 0.01 / 3.0);
             sd[j].powi(2) * noise_sd.powi(2) / (step * integrated_time(&sweeps, mean[j]))
@@ -184,8 +184,8 @@ fn kappa(target: &Target, proposal: &str, noise_sd: f64, radius: f64, steps: u64
     Kappa { value, standard_error: (variance / RUNS as f64).sqrt() }
 }
 
-/// MATH's figures are 0.45–0.46 and 0.33. The bounds lie more than three standard errors below at 3%; one global sign for the guided
-/// walk gives 0.31, a random sign 0.33.
+/// Compares both proposals with MATH.md's figures, 0.45–0.46 and 0.33. The limits are more than three standard errors of 3% below
+/// them; one global sign gives the guided walk 0.31, and a random sign 0.33.
 fn compare(target: &Target) {
     let guided = kappa(target, "guided", 1.75, 0.44, 480_000);
     let plain = kappa(target, "componentwise", 2.4, 0.6, 640_000);
@@ -215,17 +215,17 @@ fn kappa_of_a_logistic_regression_of_five() {
     compare(&logistic(true, 4, 1.0, 1));
 }
 
-/// What chains at (8, 1e-6) leave: root mean square error of the posterior means in posterior sds, ratio of the mean variance to the
+/// Results of chains at (8, 1e-6): root mean square error of posterior means in posterior sds, ratio of the mean variance to the
 /// posterior's, iterations and acceptance.
-struct Left {
+struct ChainResults {
     error: f64,
     variance_ratio: f64,
     iterations: f64,
     acceptance: f64,
 }
 
-/// Independent chains that each have a whole budget and a start from the posterior itself.
-fn chains_at_epsilon_8(target: &Target, chains: u64, draws: u64) -> Left {
+/// Runs independent chains, each with a whole budget and a start drawn from the posterior.
+fn chains_at_epsilon_8(target: &Target, chains: u64, draws: u64) -> ChainResults {
     let (mean, covariance, sd) = target.posterior();
     let root = cholesky(&covariance);
     let d = mean.len();
@@ -250,45 +250,46 @@ fn chains_at_epsilon_8(target: &Target, chains: u64, draws: u64) -> Left {
     };
     let all = pieces(chains, one);
     let average = |k: usize| all.iter().map(|c| c[k]).sum::<f64>() / chains as f64;
-    let left = Left { error: average(0).sqrt(), variance_ratio: average(1), iterations: average(2), acceptance: average(3) };
+    let results =
+        ChainResults { error: average(0).sqrt(), variance_ratio: average(1), iterations: average(2), acceptance: average(3) };
     println!(
         "{} chains of {:.0}: rms error {:.3} sd, variance ratio {:.3}, acceptance {:.3}",
-        chains, left.iterations, left.error, left.variance_ratio, left.acceptance
+        chains, results.iterations, results.error, results.variance_ratio, results.acceptance
     );
-    left
+    results
 }
 
-/// Simulated: 14,660 iterations and 0.046 sd. Twenty chains know their rms error to 16%, the variance ratio to about 1.2%.
+/// Simulated: 14,660 iterations and 0.046 sd. With twenty chains the rms error is known to 16%, the variance ratio to about 1.2%.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn the_anchor_of_a_gaussian_mean() {
-    let left = chains_at_epsilon_8(&gaussian(4), 20, 20_000);
-    assert!((left.iterations / 14_660.0 - 1.0).abs() < 0.02, "{}", left.iterations);
-    assert!(left.error <= 0.065 && (left.variance_ratio - 1.0).abs() <= 0.05);
-    assert!((left.acceptance - 0.37).abs() < 0.02);
+    let results = chains_at_epsilon_8(&gaussian(4), 20, 20_000);
+    assert!((results.iterations / 14_660.0 - 1.0).abs() < 0.02, "{}", results.iterations);
+    assert!(results.error <= 0.065 && (results.variance_ratio - 1.0).abs() <= 0.05);
+    assert!((results.acceptance - 0.37).abs() < 0.02);
 }
 
-/// Simulated: 0.245 sd after 2,457 iterations, acceptance 0.364. Predictors at ±0.22, of a length below 1/2, give about the posterior
-/// sd of 0.031 at which a bound of 1 per unit step makes a budget hold that many; what this design's own bound saves is left unspent.
-/// Thirty errors know their root mean square to 13%.
+/// Simulated: 0.245 sd after 2,457 iterations, acceptance 0.364. Predictors at ±0.22, with a norm below 1/2, give about the
+/// posterior sd of 0.031 at which a budget covers that number with a bound of 1 per unit step. The savings from this design's own
+/// smaller bound are not spent. With thirty errors their root mean square is known to 13%.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn the_anchor_of_a_logistic_regression() {
     let target = logistic(false, 5, 0.22, 4);
     println!("posterior sds given the others: {:.4?}", target.posterior().2);
-    let left = chains_at_epsilon_8(&target, 6, 2_457);
-    assert!((left.iterations - 2_457.0).abs() < 0.5, "the budget holds that many: {}", left.iterations);
-    assert!(left.error <= 0.35 && (left.acceptance - 0.364).abs() < 0.02);
+    let results = chains_at_epsilon_8(&target, 6, 2_457);
+    assert!((results.iterations - 2_457.0).abs() < 0.5, "the budget holds that many: {}", results.iterations);
+    assert!(results.error <= 0.35 && (results.acceptance - 0.364).abs() < 0.02);
 }
 
-/// Two predictors that agree in 95 of 100 records: given the other, a coefficient has a third of its own sd, and moves along the
-/// coordinates are short. Turned moves go further, and each costs more: their bound is √2 for a unit of length, and cost grows with length
-/// squared. So they buy time and not budget. Measured: 4.9 times the effective draws in as many iterations, and 1.18 times for a unit of
-/// budget. What is bounded is half of the first (which unturned moves miss: they give 1) and that the second is no great loss. The
-/// effective draws along coordinates, some 120, are known to a fifth.
+/// Two predictors that agree in 95 of 100 records: a coefficient's conditional sd is a third of its own sd, and moves along the
+/// coordinates are short. Rotated moves go further, but each costs more: their bound is √2 per unit of length, and cost grows
+/// with squared length. They therefore save time and not budget. Measured: 4.9 times the effective draws in the same iterations,
+/// and 1.18 times per unit of budget. The limits are half of the first, which unrotated moves miss with 1, and no great loss in
+/// the second. The effective draws along coordinates, about 120, are known to a fifth.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
-fn turned_moves_save_iterations_where_predictors_are_correlated() {
+fn rotated_moves_save_iterations_where_predictors_are_correlated() {
     let target = Target {
         shards: Box::new(|| {
             let cell = |x: f64, z: f64, n: f64| {
@@ -324,8 +325,6 @@ fn turned_moves_save_iterations_where_predictors_are_correlated() {
     };
     let gain = pieces(2, run);
     let [for_iterations, for_budget] = [0, 1].map(|k| gain[1][k] / gain[0][k]);
-    println!(
-        "effective draws, turned over along coordinates: {for_iterations:.2} for an iteration, {for_budget:.2} for a unit of budget"
-    );
+    println!("effective draws, rotated over unrotated: {for_iterations:.2} per iteration, {for_budget:.2} per unit of budget");
     assert!(for_iterations > 2.5 && for_budget > 0.6);
 }

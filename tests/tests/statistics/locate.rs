@@ -1,10 +1,10 @@
-//! Where the search for the mode leaves the chains when it is hard: little budget, correlated predictors, a mode at the
-//! box's edge, an outcome whose bounds are wide.
+//! Starts that the search for the mode gives the chains in hard cases: a small budget, correlated predictors, a mode at the edge
+//! of the box, an outcome with wide bounds.
 
 use conclave_common::job::JobSpec;
 use conclave_common::query::Phase;
 use conclave_privacy::pass::ModelData;
-use conclave_tests::federation::{self, Federation, Shard, give, sampler_of};
+use conclave_tests::federation::{self, Federation, Shard, absorb, sampler_of};
 use conclave_tests::logistic_reference::laplace;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -45,20 +45,20 @@ fn shard(case: &Case, seed: u64) -> Shard {
     Shard::columns(ModelData { outcome, predictors: vec![u, v], ..ModelData::default() })
 }
 
-/// Runs the search alone; gives every chain's start and the chains' radii.
+/// Runs the search only; returns every chain's start and the chains' radii.
 fn search(federation: &mut Federation) -> (Vec<Vec<f64>>, Vec<f64>) {
     let mut sampler = sampler_of(&federation.spec, &federation.records());
     loop {
-        let round = federation::asked(sampler.as_mut()).expect("a search, then chains");
+        let round = federation::next_round(sampler.as_mut()).expect("a search, then chains");
         if round.phase != Phase::Locate {
             return (round.queries.into_iter().map(|q| q.from).collect(), sampler.radii_by_parameter().expect("chains"));
         }
         let releases = federation.answer(&round).expect("within the budget");
-        give(sampler.as_mut(), &round, &releases);
+        absorb(sampler.as_mut(), &round, &releases);
     }
 }
 
-/// Distances of the starts from the mode: the worst over parameters and chains for each of 15 seeds, sorted.
+/// Returns the distances of the starts from the mode: the worst over parameters and chains for each of 15 seeds, sorted.
 fn distances(case: &Case, in_sd: bool) -> Vec<f64> {
     let mut worst: Vec<f64> = (0..15)
         .map(|seed| {
@@ -76,8 +76,8 @@ fn distances(case: &Case, in_sd: bool) -> Vec<f64> {
     worst
 }
 
-/// With next to no budget the prior is all there is to go by: noise must not carry the search beyond it (sd 2.5, four
-/// chains, three parameters: the worst of 15 × 12 normal starts lies near 3 sd).
+/// With almost no budget the search has only the prior: noise must not carry it beyond that (sd 2.5, four chains, three
+/// parameters: the worst of 15 × 12 normal starts lies near 3 sd).
 #[test]
 fn noise_does_not_carry_a_poor_search_away() {
     let case = Case { rows: 300, epsilon: 1.0, correlation: 0.0, truth: [-0.5, 1.0, -1.0], parameters: "" };
@@ -85,7 +85,7 @@ fn noise_does_not_carry_a_poor_search_away() {
     assert!(worst[7] < 6.0 && worst[14] < 12.0, "{worst:?}");
 }
 
-/// Starts are mode + N(0, 2 sd²): the worst of twelve lies near 2.5 sd; 8 leaves room for the search's own error.
+/// Starts are mode + N(0, 2 sd²): the worst of twelve lies near 2.5 sd; a limit of 8 allows for the search's own error.
 #[test]
 fn a_rich_search_starts_near_the_mode() {
     let case = Case { rows: 100_000, epsilon: 3.0, correlation: 0.0, truth: [-0.5, 1.0, -1.0], parameters: "" };
@@ -93,8 +93,9 @@ fn a_rich_search_starts_near_the_mode() {
     assert!(worst[7] < 4.0 && worst[14] < 8.0, "{worst:?}");
 }
 
-/// Where a search along a correlated posterior ends: the mean of 256 starts knows it to a sixteenth of their spread. A search by
-/// coordinates alone creeps and ends several sds away. By seed, the worst of three parameters, in marginal posterior sds.
+/// The end of a search along a correlated posterior: the mean of 256 starts determines it to a sixteenth of their spread. A
+/// search by coordinates alone is slow and ends several sds away. The error is the worst of three parameters per seed, in
+/// marginal posterior sds.
 #[test]
 fn correlated_predictors_are_searched_along_their_valley() {
     let case = Case { rows: 100_000, epsilon: 3.0, correlation: 0.9, truth: [-0.5, 1.0, -1.0], parameters: "" };
@@ -112,9 +113,9 @@ fn correlated_predictors_are_searched_along_their_valley() {
     assert!(worst[7] < 1.5, "{worst:?}");
 }
 
-/// A search by coordinates creeps along a correlated posterior and ends short of the mode. Then the chains must start as far
-/// apart as the search was still moving: else their R-hat would look good while all of them are off on one side. The mode
-/// lies within the starts' own spread, as four starts can tell: |mean − mode| below 4 of their sds, in the median seed.
+/// A search by coordinates is slow along a correlated posterior and ends short of the mode. The chains must then start as far
+/// apart as the search was still moving; otherwise their R-hat would look good while all of them are off on one side. The mode
+/// lies within the starts' own spread, as estimated from four starts: |mean − mode| below 4 of their sds, in the median seed.
 #[test]
 fn correlated_predictors_widen_the_starts() {
     let case = Case { rows: 100_000, epsilon: 3.0, correlation: 0.9, truth: [-0.5, 1.0, -1.0], parameters: "" };
@@ -136,7 +137,7 @@ fn correlated_predictors_widen_the_starts() {
     assert!(worst[7] < 4.0, "{worst:?}");
 }
 
-/// A mode at or beyond the edge of a one-sided box: starts stay inside, and near it.
+/// A mode at or beyond the edge of a one-sided box: starts stay inside and near it.
 #[test]
 fn a_mode_at_the_edge_is_found() {
     let parameters = "[parameters]\nu = { min = 0 }\nv = { min = 0 }";
@@ -145,12 +146,12 @@ fn a_mode_at_the_edge_is_found() {
         let mut federation = Federation::new(job(&case, seed), vec![shard(&case, seed)], 40_000 + seed);
         let (starts, radii) = search(&mut federation);
         assert!(starts.iter().all(|s| (0.0..0.2).contains(&s[1]) && (s[2] - 0.3).abs() < 0.15), "{starts:?}");
-        // The posterior sd is near 0.011, radii are 0.44 of it.
+        // The posterior sd is near 0.011, and the radii are 0.44 of it.
         assert!(radii.iter().all(|r| (0.001..0.02).contains(r)), "{radii:?}");
     }
 }
 
-/// An outcome with bounds of a hundred known sds: the first steps' bound is far beyond what noise can be made for.
+/// An outcome with bounds at a hundred known sds: the bound of the first steps far exceeds the available noise scales.
 #[test]
 fn a_wide_outcome_is_no_obstacle() {
     let text = "name = \"m\"\nparties = [\"a\"]\n[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0\n\

@@ -1,5 +1,5 @@
-//! The sampler in one process, with real kernels, lattice and noise from fixed seeds: against exact posteriors, against what a plan
-//! foretells, and against the same runs of the builds before.
+//! The sampler in one process, with real kernels, lattice and noise from fixed seeds: against exact posteriors, against plans,
+//! and against the same runs of earlier builds.
 
 mod barker;
 mod calibration;

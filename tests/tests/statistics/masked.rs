@@ -1,14 +1,15 @@
-//! Runs under real masks: the posterior is exact, and nothing of a run is other than where each answer is opened.
+//! Runs under real masks: the posterior is exact, and the run is identical to one whose answers are opened separately.
 //!
-//! Five parties of whom one may work with the coordinator: the noise of four protects each, and the same noise costs a quarter. So a local job
-//! of four times the masked one's mu² asks the same of the same parties, under the same noise: the root of four is exact in binary.
+//! One of five parties may collude with the coordinator: the noise of four protects each, and the same noise costs a quarter. A
+//! local job with four times the masked job's mu² therefore sends the same queries with the same noise: the square root of four
+//! is exact in binary.
 
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Draw, Opened, Round};
 use conclave_inference::sampler::Totals;
 use conclave_privacy::accounting::{Budget, PrivacyFilter};
 use conclave_privacy::pass::ModelData;
-use conclave_tests::federation::{Federation, Shard, asked, sampler_of};
+use conclave_tests::federation::{Federation, Shard, next_round, sampler_of};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
@@ -31,15 +32,15 @@ fn job(rest: &str, epsilon: f64, aggregation: &str) -> JobSpec {
     JobSpec::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// The epsilon that is worth four times the mu² of this one, to the unit.
-fn four_times(epsilon: f64) -> f64 {
+/// Returns the epsilon with exactly four times the mu² of this one, in ledger units.
+fn epsilon_of_four_times_mu_squared(epsilon: f64) -> f64 {
     let units = |epsilon| PrivacyFilter::new(&Budget::new(epsilon, 1e-6).expect("a budget")).expect("a filter").limit_units();
-    let asked = 4 * units(epsilon);
+    let target = 4 * units(epsilon);
     let (mut low, mut high) = (epsilon, 8.0 * epsilon);
-    while units(low) != asked {
+    while units(low) != target {
         let middle = f64::midpoint(low, high);
-        assert!(middle > low && middle < high, "no epsilon is worth just {asked}");
-        if units(middle) <= asked { low = middle } else { high = middle }
+        assert!(middle > low && middle < high, "no epsilon is worth exactly {target}");
+        if units(middle) <= target { low = middle } else { high = middle }
     }
     low
 }
@@ -62,7 +63,7 @@ fn bernoulli() -> Vec<Shard> {
         .into()
 }
 
-/// What was asked, what came to the sampler, and what it made of it.
+/// The queries, the sums passed to the sampler, and its results.
 #[derive(Debug, PartialEq)]
 struct Transcript {
     rounds: Vec<Round>,
@@ -75,7 +76,7 @@ fn run(spec: JobSpec, shards: Vec<Shard>) -> Transcript {
     let mut federation = Federation::new(spec, shards, 9);
     let mut sampler = sampler_of(&federation.spec, &federation.records());
     let (mut rounds, mut sums) = (Vec::new(), Vec::new());
-    while let Some(round) = asked(sampler.as_mut()) {
+    while let Some(round) = next_round(sampler.as_mut()) {
         let answers = federation.answer(&round).expect("the budget holds it");
         let opened = Totals::of(&round, &answers).expect("masks that cancel");
         sampler.absorb(&opened).expect("totals that fit");
@@ -87,13 +88,13 @@ fn run(spec: JobSpec, shards: Vec<Shard>) -> Transcript {
 }
 
 fn same_run(rest: &str, shards: impl Fn() -> Vec<Shard>) {
-    let local = run(job(rest, four_times(EPSILON), ""), shards());
+    let local = run(job(rest, epsilon_of_four_times_mu_squared(EPSILON), ""), shards());
     let masked = run(job(rest, EPSILON, SECURE), shards());
     assert!(!local.draws.is_empty() && local.rounds.len() == local.sums.len());
     assert_eq!(masked.rounds, local.rounds);
     assert_eq!(masked.sums, local.sums);
     assert_eq!(masked, local);
-    // Other noise is another run: what is compared is not empty of it.
+    // Another noise gives another run, so the comparison is not vacuous.
     assert_ne!(run(job(rest, 1.1 * EPSILON, SECURE), shards()).sums, masked.sums);
 }
 
@@ -117,7 +118,7 @@ fn under_the_same_noise_a_masked_run_is_the_local_one_to_the_bit() {
 
 #[test]
 #[ignore = "heavy: run by .ci/run"]
-fn a_masked_chain_of_ratios_is_exact() {
+fn a_masked_penalty_chain_is_exact() {
     let spec = job(
         &format!("algorithm = \"penalty\"\n{BERNOULLI}[sampler]\nseed = 3\nchains = 4\ndraws = 10000\nwarmup = 200\n"),
         40.0,
@@ -130,7 +131,7 @@ fn a_masked_chain_of_ratios_is_exact() {
 
 #[test]
 #[ignore = "heavy: run by .ci/run"]
-fn masked_chains_of_gradients_are_exact() {
+fn masked_hmc_chains_are_exact() {
     let rest =
         format!("algorithm = \"hmc\"\n{LOGISTIC}[sampler]\nseed = 3\nchains = 4\ndraws = 4000\nstep = 0.5\nfriction = 1.0\n");
     let mut federation = Federation::new(job(&rest, 1000.0, SECURE), logistic(3_000), 2);

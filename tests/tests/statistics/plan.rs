@@ -1,4 +1,4 @@
-//! What `plan` foretells against what a run of parties in one process does.
+//! Forecasts of `plan` against runs of parties in one process.
 
 use conclave_common::job::JobSpec;
 use conclave_inference::planner::{Guess, Plan, plan};
@@ -12,7 +12,7 @@ fn job(model: &str, sampler: &str) -> JobSpec {
     JobSpec::parse(&text).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Runs a job to the end of its budget and plans it from the posterior that a normal approximation gives without privacy.
+/// Runs a job to the end of its budget, and plans it from a normal approximation of the posterior, computed without privacy.
 fn both(spec: &JobSpec, shard: impl Fn() -> Shard, start: &[f64]) -> (Plan, Run, u64) {
     let mut federation = Federation::new(spec.clone(), (0..3).map(|_| shard()).collect(), 11);
     let (mean, covariance) = normal_approximation(&|theta| federation.log_posterior(theta), start);
@@ -24,7 +24,8 @@ fn both(spec: &JobSpec, shard: impl Fn() -> Shard, start: &[f64]) -> (Plan, Run,
     (plan, run, rounds)
 }
 
-/// Mode and inverse curvature by Newton's method on central differences: log posteriors of so many records are all but normal.
+/// Returns mode and inverse curvature by Newton's method on central differences: with this many records, log posteriors are
+/// nearly quadratic.
 fn normal_approximation(log_posterior: &dyn Fn(&[f64]) -> f64, start: &[f64]) -> (Vec<f64>, Vec<Vec<f64>>) {
     let (d, h) = (start.len(), 1e-3_f64);
     let at = |theta: &[f64], moves: &[(usize, f64)]| {
@@ -49,7 +50,7 @@ fn normal_approximation(log_posterior: &dyn Fn(&[f64]) -> f64, start: &[f64]) ->
     (theta, covariance)
 }
 
-/// Gauss and Jordan.
+/// Returns the inverse by Gauss–Jordan elimination.
 fn inverse(mut matrix: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let d = matrix.len();
     let mut out: Vec<Vec<f64>> = (0..d).map(|i| (0..d).map(|j| f64::from(u8::from(i == j))).collect()).collect();
@@ -69,7 +70,7 @@ fn inverse(mut matrix: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     out
 }
 
-/// Expected effective draws within a factor of 2 of what the run's own draws tell; the run's figure is known to some 10% to 20%.
+/// Checks that expected effective draws are within a factor of 2 of the run's, which are known to 10% to 20%.
 fn assert_ess(what: &str, plan: &Plan, run: &Run) {
     for (j, row) in plan.ess.iter().enumerate() {
         let chains: Vec<&[f64]> = run.draws[j].iter().map(Vec::as_slice).collect();
@@ -84,13 +85,13 @@ fn assert_ess(what: &str, plan: &Plan, run: &Run) {
 
 const MEAN: &str = "[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0\n[columns]\ny = { min = -3, max = 5 }";
 
-/// Outcomes of mean 1 and sd near 1 on a grid, on the model's scale.
+/// Returns outcomes of mean 1 and sd near 1 on a grid, on the model's scale.
 fn outcomes() -> Shard {
     let weight = |k: i32| (3e5 * (-0.5 * (f64::from(k) / 4.0).powi(2)).exp() / (4.0 * 2.5066)).round() as u64;
     Shard::weighted((-12..=12).map(|k| (f64::from(k) / 16.0, Vec::new(), weight(k))))
 }
 
-/// A fixed radius without jitter: every query costs the same, and rounds are counted exactly.
+/// A fixed radius without jitter: every query costs the same, and the number of rounds is predicted exactly.
 #[test]
 fn rounds_of_a_fixed_radius_are_exact() {
     let spec = job(MEAN, "warmup = 20\nstart = { mean = 0.0 }\nproposal = { kind = \"guided\", radius = 0.000115, jitter = 0 }");
@@ -100,10 +101,10 @@ fn rounds_of_a_fixed_radius_are_exact() {
     assert_ess("gaussian_mean", &plan, &run);
 }
 
-/// Radii and mode found by the job itself.
+/// The job itself finds radii and mode.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
-fn rounds_of_a_job_that_finds_its_own_radii_are_near() {
+fn rounds_of_a_job_that_finds_its_own_radii_are_close() {
     let logistic = "[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = [\"x\", \"z\"]\n[columns]\ny = { binary = true }\n\
         x = { binary = true }\nz = { min = 0, max = 2 }";
     let bernoulli = "[model]\nkind = \"bernoulli\"\noutcome = \"y\"\n[columns]\ny = { binary = true }";
@@ -117,12 +118,12 @@ fn rounds_of_a_job_that_finds_its_own_radii_are_near() {
     };
     let coin = || Shard::weighted([(1.0, Vec::new(), 30_000), (0.0, Vec::new(), 70_000)]);
     let (plan, run, rounds) = both(&job(logistic, "warmup = 50"), cells, &[-0.4, 0.7, 0.5]);
-    near("logistic", &plan, &run, rounds);
+    check_near("logistic", &plan, &run, rounds);
     let (plan, run, rounds) = both(&job(bernoulli, "warmup = 50\nstart = { p = 0.3 }"), coin, &[0.3]);
-    near("bernoulli", &plan, &run, rounds);
+    check_near("bernoulli", &plan, &run, rounds);
 }
 
-fn near(what: &str, plan: &Plan, run: &Run, rounds: u64) {
+fn check_near(what: &str, plan: &Plan, run: &Run, rounds: u64) {
     eprintln!("{what}: {rounds} rounds, planned {}", plan.iterations);
     assert!((plan.iterations as f64 / rounds as f64 - 1.0).abs() < 0.1, "{what}: {rounds} rounds, planned {}", plan.iterations);
     assert_ess(what, plan, run);

@@ -1,8 +1,8 @@
 //! Chains against posteriors known without privacy, model by model, in one process with fixed seeds.
 //!
-//! Each run asks the real kernels, at each model's own public bound and centre, from the search for the mode on. A correct chain's
-//! mean lies within 5 MCSE of the reference's with near certainty, and its sd, at an ESS of 300 and more, within 20% (five standard
-//! errors). Leaving out the centre that is added back, or half of the penalty, moves them by far more.
+//! Each run uses the real kernels, with each model's own public bound and centre, starting with the search for the mode. A
+//! correct chain's mean lies within 5 MCSE of the reference's with near certainty, and its sd, at an ESS of 300 or more, within
+//! 20% (five standard errors). Omitting the added centre, or half of the penalty, moves them by far more.
 
 use conclave_common::job::JobSpec;
 use conclave_privacy::pass::ModelData;
@@ -19,9 +19,9 @@ fn job(model: &str, columns: &str, prior: &str, draws: usize) -> JobSpec {
     JobSpec::parse(&text).unwrap_or_else(|e| panic!("{e} in {text}"))
 }
 
-/// Runs the job and holds each parameter's summary against `(mean, sd)`.
+/// Runs the job and compares each parameter's summary with `(mean, sd)`.
 pub(crate) fn check(name: &str, federation: &mut Federation, reference: &[(f64, f64)]) {
-    federation.budget = f64::INFINITY; // what is asked here is the posterior, not its price
+    federation.budget = f64::INFINITY; // this test checks the posterior, not its price
     let run = federation.run();
     for (j, (mean, sd)) in reference.iter().enumerate() {
         let s = run.summary(j);
@@ -39,14 +39,15 @@ pub(crate) fn check(name: &str, federation: &mut Federation, reference: &[(f64, 
     }
 }
 
-/// Mean and sd of each parameter by summing over a grid of its box, cut down once to where the mass is.
+/// Returns mean and sd of each parameter by summing over a grid of its box, which is narrowed to the mass in steps.
 pub(crate) fn on_a_grid(federation: &Federation, boxes: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    // Three quarters of a posterior sd apart in the end, or less: the sums of so smooth a density are right to many more digits than are asked for.
+    // The final spacing is at most three quarters of a posterior sd: sums of so smooth a density are accurate far beyond the
+    // limits.
     let points = if boxes.len() > 2 { 17 } else { 41 };
     let mut boxes = boxes.to_vec();
     for _ in 0..3 {
         let moments = sums(federation, &boxes, points);
-        // A coarse grid may see its mass at one point: then a step either way holds the rest.
+        // A coarse grid may have all its mass at one point: a step each way then contains the rest.
         for ((mean, sd), box_) in moments.iter().zip(&mut boxes) {
             let step = (box_.1 - box_.0) / (points - 1) as f64;
             let reach = (6.0 * sd).max(2.0 * step);
@@ -74,7 +75,7 @@ fn sums(federation: &Federation, boxes: &[(f64, f64)], points: usize) -> Vec<(f6
         .collect()
 }
 
-/// Two shards of equal length of these records: outcome and auxiliary columns.
+/// Returns two shards of equal length with these records: outcome and auxiliary columns.
 fn halves(outcome: Vec<f64>, auxiliary: Vec<Vec<f64>>) -> Vec<Shard> {
     let half = outcome.len() / 2;
     let part = |range: std::ops::Range<usize>| {
@@ -87,7 +88,7 @@ fn halves(outcome: Vec<f64>, auxiliary: Vec<Vec<f64>>) -> Vec<Shard> {
     vec![part(0..half), part(half..outcome.len())]
 }
 
-/// Counts of each outcome at each party.
+/// Returns shards with these counts of each outcome at each party.
 fn counted(counts: &[&[(f64, u64)]]) -> Vec<Shard> {
     counts.iter().map(|cells| Shard::weighted(cells.iter().map(|(y, n)| (*y, Vec::new(), *n)))).collect()
 }
@@ -95,7 +96,7 @@ fn counted(counts: &[&[(f64, u64)]]) -> Vec<Shard> {
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn bernoulli_is_the_beta_posterior() {
-    // Rare events, where the centre matters most.
+    // Rare events, for which the centre matters most.
     let shards = counted(&[&[(1.0, 130), (0.0, 4_870)], &[(1.0, 90), (0.0, 2_910)]]);
     let job = job("kind = \"bernoulli\"\noutcome = \"y\"", "y = { binary = true }", "p = \"beta(2, 5)\"", 10_000);
     let (a, b) = (2.0 + 220.0, 5.0 + 7_780.0);
@@ -111,7 +112,7 @@ fn poisson_mean_is_the_gamma_posterior() {
     let mut counts = [[0_u64; 21]; 2];
     (0..6_000).for_each(|i| counts[i % 2][(law.sample(&mut rng) as usize).min(20)] += 1);
     let total: u64 = counts.iter().flat_map(|c| c.iter().enumerate().map(|(y, n)| y as u64 * n)).sum();
-    // Declared 0 to 20: the count y is held as (y - 10) / 10.
+    // The bounds are 0 to 20: the count y is stored as (y - 10) / 10.
     let cells: Vec<Vec<(f64, u64)>> =
         counts.iter().map(|c| c.iter().enumerate().map(|(y, n)| ((y as f64 - 10.0) / 10.0, *n)).collect()).collect();
     let shards = counted(&[&cells[0], &cells[1]]);
@@ -141,13 +142,14 @@ fn multinomial_is_the_dirichlet_posterior() {
 #[ignore = "heavy: run by .ci/run"]
 fn gaussian_mixture_and_its_tempered_form_match_a_grid() {
     let mut rng = ChaCha20Rng::seed_from_u64(4);
-    // Two components at 0 and 4 of variance 2, on a range of ten either way.
+    // Two components at 0 and 4 of variance 2, on a range of ten each way.
     let noise = Normal::new(0.0, 2f64.sqrt()).expect("a law");
     let draw = |rng: &mut ChaCha20Rng| (4.0 * f64::from(rng.random_range(0..2_u8)) + noise.sample(rng)).clamp(-10.0, 10.0) / 10.0;
     let outcome: Vec<f64> = (0..4_000).map(|_| draw(&mut rng)).collect();
     for power in [1.0, 0.25] {
         let model = format!("kind = \"gaussian_mixture\"\noutcome = \"x\"\nsd = {}\npower = {power}", 2f64.sqrt());
-        // The components may change places, with theta_2 at -0.4 then: the prior rules that out, and one mode is left.
+        // The components are exchangeable, with theta_2 at -0.4 after an exchange: the prior excludes that, which leaves one
+        // mode.
         let prior = "theta_1 = \"normal(0, 0.316)\"\ntheta_2 = \"normal(0.4, 0.1)\"";
         let job = job(&model, "x = { min = -10, max = 10 }", prior, 20_000);
         let mut federation = Federation::new(job, halves(outcome.clone(), vec![]), 4);
@@ -164,7 +166,7 @@ fn weibull_survival_matches_a_grid() {
     let (shortest, longest) = (1.0, 1_000.0);
     let record = |rng: &mut ChaCha20Rng| {
         let (death, end): (f64, f64) = (deaths.sample(rng), ends.sample(rng));
-        // The study ends after the longest time.
+        // The study ends after the maximal time.
         let end = end.min(longest);
         let days = death.min(end).max(shortest);
         ((days - (longest + shortest) / 2.0) / ((longest - shortest) / 2.0), f64::from(u8::from(death <= end)))
@@ -175,14 +177,15 @@ fn weibull_survival_matches_a_grid() {
     let job = job(model, "days = { min = 1, max = 1000 }\ndied = { binary = true }", prior, 20_000);
     let mut federation = Federation::new(job, halves(outcome, vec![event]), 5);
     let reference = on_a_grid(&federation, &[(0.5, 3.0), (0.1, 1.0)]);
-    // What made the data is within five posterior sds of its centre: the reference is no slip of the same pen.
+    // The true values are within five posterior sds of the reference, which confirms it independently.
     for ((mean, sd), truth) in reference.iter().zip([1.4, 0.3]) {
         assert!((mean - truth).abs() < 5.0 * sd, "{mean} {sd} {truth}");
     }
     check("weibull", &mut federation, &reference);
 }
 
-/// A regression of 1,500 records on one predictor against a grid: `outcome` draws a scaled outcome from a predictor and a log exposure.
+/// Checks a regression of 1,500 records on one predictor against a grid: `outcome` draws a scaled outcome from a predictor and a
+/// log exposure.
 fn check_regression(
     (kind, columns, prior, seed): (&str, &str, &str, u64),
     exposed: bool,
@@ -206,7 +209,7 @@ fn check_regression(
         Federation::new(job(&model, &columns, prior, 14_000), shards.into_iter().map(Shard::columns).collect(), seed);
     let boxes: Vec<(f64, f64)> = truth.iter().map(|(_, reach)| *reach).collect();
     let reference = on_a_grid(&federation, &boxes);
-    // As for the Weibull model: the reference knows what made the data.
+    // As for the Weibull model: the reference contains the true values.
     for ((mean, sd), (truth, _)) in reference.iter().zip(truth) {
         assert!((mean - truth).abs() < 5.0 * sd, "{kind}: {mean} {sd} {truth}");
     }
@@ -220,11 +223,11 @@ fn linear_and_student_t_regressions_match_a_grid() {
     let prior = "default = \"normal(0, 1)\"\nsigma = \"half_normal(1)\"";
     let truth = [(0.1, (-0.4, 0.6)), (-0.3, (-0.8, 0.2)), (0.15, (0.02, 0.5))];
     let noise = Normal::new(0.0, 0.15).expect("a law");
-    // Outcomes within their bounds by far: none is clamped.
+    // Outcomes are far within their bounds: none is clamped.
     let line = |x: f64, _: f64, rng: &mut ChaCha20Rng| 0.1 - 0.3 * x + noise.sample(rng);
     check_regression(("kind = \"linear\"", columns, prior, 6), false, line, &truth);
     let tails = rand_distr::StudentT::new(4.0).expect("a law");
-    // One draw in 5,000 is clamped; the truth is off by nothing that 5 sds would tell.
+    // One draw in 5,000 is clamped, which shifts the estimate by much less than 5 sds.
     let line = |x: f64, _: f64, rng: &mut ChaCha20Rng| (0.1 - 0.3 * x + 0.15 * tails.sample(rng)).clamp(-1.0, 1.0);
     check_regression(("kind = \"student_t\"\ndf = 4", columns, prior, 7), false, line, &truth);
 }
@@ -234,13 +237,13 @@ fn linear_and_student_t_regressions_match_a_grid() {
 fn poisson_and_negative_binomial_regressions_match_a_grid() {
     let prior = "default = \"normal(0, 1)\"";
     let counts = |mean: f64, rng: &mut ChaCha20Rng| Poisson::new(mean).expect("a law").sample(rng);
-    // Declared 0 to 12, the count y is held as (y - 6) / 6; and below 0 to 20.
+    // With bounds 0 to 12, the count y is stored as (y - 6) / 6; likewise below with 0 to 20.
     let counted =
         |x: f64, exposure: f64, rng: &mut ChaCha20Rng| counts((-1.0 + 0.4 * x + exposure).exp(), rng).min(12.0) / 6.0 - 1.0;
     let truth = [(-1.0, (-2.0, 0.0)), (0.4, (-0.6, 1.4))];
     check_regression(("kind = \"poisson\"", "y = { min = 0, max = 12 }", prior, 8), true, counted, &truth);
     let prior = format!("{prior}\ndispersion = \"half_normal(1)\"");
-    // Dispersion 1/2: rates that are gamma with shape 2.
+    // Dispersion 1/2: gamma rates with shape 2.
     let rates = rand_distr::Gamma::new(2.0, 0.5).expect("a law");
     let counted = |x: f64, _: f64, rng: &mut ChaCha20Rng| {
         let rate: f64 = rates.sample(rng);

@@ -1,5 +1,5 @@
-//! The quadratic fitted to a run's released log ratios, against posteriors known without privacy: real kernels, lattice and noise,
-//! from the search for the mode on, in one process with fixed seeds.
+//! The quadratic fitted to a run's released log ratios, against posteriors known without privacy: real kernels, lattice and
+//! noise, including the search for the mode, in one process with fixed seeds.
 
 use conclave_common::job::JobSpec;
 use conclave_inference::sampler::FittedPosterior;
@@ -12,7 +12,7 @@ use rand_distr::{Distribution, Normal};
 
 const TRUTH: [f64; 4] = [-0.3, -0.5, 0.4, 0.6];
 
-/// A logistic regression of three predictors in [-1, 1], each of a few values.
+/// Returns a shard of a logistic regression on three predictors in [-1, 1], each with few values.
 fn logistic(rows: u64, rng: &mut ChaCha20Rng) -> Shard {
     let mut counts = std::collections::BTreeMap::<([i8; 3], bool), u64>::new();
     for _ in 0..rows {
@@ -42,7 +42,8 @@ fn rms(values: &[f64]) -> f64 {
     (values.iter().map(|x| x * x).sum::<f64>() / values.len() as f64).sqrt()
 }
 
-/// Errors in posterior sds of the fit and of the chains, the fit's in its noise's sds, and its sd's ratio to that without noise.
+/// Errors of the fit and of the chains in posterior sds, of the fit in noise sds, and the ratio of its noise-free sd to the exact
+/// one.
 struct Errors {
     fit: Vec<f64>,
     chains: Vec<f64>,
@@ -86,7 +87,7 @@ fn errors(rows: u64, epsilon: f64, seeds: u64) -> Errors {
     errors
 }
 
-/// 3 x 100,000 records at (3, 1e-6), as in the demo: 24 seeds of 4 parameters tell each root mean square to 7%.
+/// 3 x 100,000 records at (3, 1e-6), as in the demo: 24 seeds of 4 parameters determine each root mean square to 7%.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn the_fit_of_a_regression_is_nearer_than_its_chains() {
@@ -97,18 +98,18 @@ fn the_fit_of_a_regression_is_nearer_than_its_chains() {
     assert!((0.9..=1.1).contains(&rms(&errors.sd)));
 }
 
-/// With next to no budget either the fit is withheld or it claims the noise that it has.
+/// With almost no budget, the fit is either withheld or reports its noise correctly.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
-fn a_poor_fit_is_withheld_or_says_how_poor_it_is() {
+fn a_poor_fit_is_withheld_or_reports_its_noise() {
     for (rows, epsilon) in [(1_000, 12.0), (300, 30.0), (10_000, 3.0), (100_000, 1.0), (1_000, 3.0)] {
         let errors = errors(rows, epsilon, 24);
         assert!(errors.shown < 3 || rms(&errors.z) < 1.4, "{}", rms(&errors.z));
     }
 }
 
-/// Two components that may change places: the posterior has two hills, and chains that cross between them. No single
-/// parabola fits, and none is shown.
+/// Two exchangeable components: the posterior has two modes, and the chains cross between them. No single parabola fits, and none
+/// is reported.
 #[test]
 fn the_fit_of_a_mixture_is_withheld() {
     let mut rng = ChaCha20Rng::seed_from_u64(5);
@@ -122,11 +123,11 @@ fn the_fit_of_a_mixture_is_withheld() {
     )
     .expect("a job");
     let mut federation = Federation::new(job, vec![Shard::columns(ModelData { outcome, ..ModelData::default() })], 6);
-    federation.budget = f64::INFINITY; // what is asked here is the posterior, not its price
+    federation.budget = f64::INFINITY; // this test checks the posterior, not its price
     let run = federation.run();
     let chains: Vec<f64> = run.draws[1].concat();
     let across = chains.iter().filter(|x| **x < 0.0).count() as f64 / chains.len() as f64;
-    println!("{across:.2} of the draws on the other hill: {:?}", fitted(&run));
+    println!("{across:.2} of the draws at the other mode: {:?}", fitted(&run));
     assert!((0.1..0.9).contains(&across), "chains that cross: {across}");
     let reason = fitted(&run).suppressed.as_deref().expect("a reason");
     assert!(reason.contains("no quadratic") && fitted(&run).parameters.is_empty(), "{reason}");

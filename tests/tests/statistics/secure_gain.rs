@@ -1,18 +1,21 @@
-//! What masks buy: where the parties' sum alone is opened and `t` of `N` parties work together, each is charged `1/h` of the price, `h = N - t`,
-//! and a budget buys `h` times the effective draws. By whole runs of the samplers on parties that noise and charge as they do.
+//! Gain from masks: where only the parties' sum is opened and `t` of `N` parties collude, each party is charged `1/h` of the
+//! price, `h = N - t`, and a budget buys `h` times the effective draws. Measured with whole runs of the samplers on parties that
+//! add noise and charge as in reality.
 //!
-//! Kept draws of ratios follow from prices alone, and are held to 2%: a price by one honest party too many or too few (3 for 2, 8 for 9) is 50% or
-//! 12% off. Those of gradients follow from what a search found, too, which finds more of a quieter sum: a tenth.
-//! Effective draws, of the long tests, are a mean over 20 runs of four chains, each known to some 10%: the ratio of two such means is within 10%
-//! of `h` for a right price with near certainty (three standard errors).
+//! The kept draws of penalty chains follow from prices alone, with a limit of 2%: a price with one honest party too many or too
+//! few (3 for 2, 8 for 9) is off by 50% or 12%. Those of gradients also depend on the search, which finds more from a less noisy
+//! sum: the limit is a tenth.
+//!
+//! Effective draws, in the long tests, are a mean over 20 runs of four chains, each known to about 10%. For a correct price, the
+//! ratio of two such means is within 10% of `h` with near certainty (three standard errors).
 
 use conclave_common::job::JobSpec;
-use conclave_tests::federation::{Federation, Run, Shard, asked, give, sampler_of};
+use conclave_tests::federation::{Federation, Run, Shard, absorb, next_round, sampler_of};
 
-/// Runs of each job in the long tests.
+/// Number of runs of each job in the long tests.
 const SEEDS: u64 = 20;
 
-/// A job at `parties` owners.
+/// Creates a job at `parties` owners.
 fn job(parties: usize, colluders: Option<usize>, rest: &str) -> JobSpec {
     let names: Vec<String> = (0..parties).map(|i| format!("\"p{i}\"")).collect();
     let aggregation = colluders.map(|t| format!("[aggregation]\nmode = \"secure\"\ncolluders = {t}\n")).unwrap_or_default();
@@ -24,7 +27,7 @@ const LOGISTIC: &str = "[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictor
                         x = { min = -1, max = 1 }\n[prior]\ndefault = \"normal(0, 2.5)\"\n";
 const BERNOULLI: &str = "[model]\nkind = \"bernoulli\"\noutcome = \"y\"\n[columns]\ny = { binary = true }\n";
 
-/// 4,000 records, whose mode is known: log odds of 0.4895 where x is 1 and as much below 0 where it is -1, and of 0 in all.
+/// Returns 4,000 records with a known mode: log odds of 0.4895 where x is 1, the negative of that where it is -1, and 0 overall.
 fn cells(predictors: usize) -> Shard {
     let rows = [(1.0, 1.0, 1_240), (0.0, 1.0, 760), (1.0, -1.0, 760), (0.0, -1.0, 1_240)];
     Shard::weighted(rows.map(|(y, x, n)| (y, vec![x; predictors], n)))
@@ -38,8 +41,8 @@ fn run(spec: &JobSpec, seed: u64) -> (Run, f64) {
     (run, federation.mu_squared / federation.budget)
 }
 
-/// Kept draws of a chain and effective draws, in the mean over the seeds and parameters.
-fn worth(spec: &JobSpec, seeds: u64) -> (f64, f64) {
+/// Returns kept draws of a chain and effective draws, averaged over seeds and parameters.
+fn draws_and_ess(spec: &JobSpec, seeds: u64) -> (f64, f64) {
     let (mut draws, mut ess) = (0.0, 0.0);
     for seed in 0..seeds {
         let mut spec = spec.clone();
@@ -53,12 +56,13 @@ fn worth(spec: &JobSpec, seeds: u64) -> (f64, f64) {
     (draws, ess)
 }
 
-/// Of jobs of this algorithm, model and sampler; of `seeds` runs each, and effective draws where there are enough of them.
+/// Checks jobs of this algorithm, model and sampler, with `seeds` runs each; effective draws only where the runs suffice.
 fn check(algorithm: &str, (model, sampler): (&str, Sampler), epsilon: f64, (draws_within, seeds): (f64, u64)) {
     for (parties, h) in [(3, 2.0), (5, 4.0), (10, 9.0)] {
         let privacy = format!("[privacy]\nepsilon = {epsilon:?}\ndelta = 1e-6\n");
         let rest = format!("algorithm = \"{algorithm}\"\n{model}{}{privacy}", sampler(parties));
-        let (local, secure) = (worth(&job(parties, None, &rest), seeds), worth(&job(parties, Some(1), &rest), seeds));
+        let (local, secure) =
+            (draws_and_ess(&job(parties, None, &rest), seeds), draws_and_ess(&job(parties, Some(1), &rest), seeds));
         let (draws, ess) = (secure.0 / local.0 / h, secure.1 / local.1 / h);
         println!("{algorithm} {parties}: ess {:.0} to {:.0}, {ess:.3} of {h}; draws {draws:.3} of it", local.1, secure.1);
         assert!((draws - 1.0).abs() < draws_within, "{parties}: {draws} of {h} times the draws");
@@ -68,8 +72,8 @@ fn check(algorithm: &str, (model, sampler): (&str, Sampler), epsilon: f64, (draw
 
 type Sampler = fn(usize) -> String;
 
-/// Chains of ratios of one length of step, from the mode on.
-fn of_ratios(parties: usize) -> String {
+/// Penalty chains with a fixed step length, started at the mode.
+fn penalty_chains(parties: usize) -> String {
     let radius = 0.44 * 2.0 / ((4_000 * parties) as f64).sqrt();
     format!(
         "[sampler]\nchains = 4\ndraws = 1000000\nwarmup = 0\nstart = {{ p = 0.5 }}\n\
@@ -77,33 +81,34 @@ fn of_ratios(parties: usize) -> String {
     )
 }
 
-/// Chains of gradients of one length of step: of a larger budget the planner would make longer ones.
-fn of_gradients(_: usize) -> String {
+/// HMC chains with a fixed step length: for a larger budget the planner would choose longer steps.
+fn hmc_chains(_: usize) -> String {
     "[sampler]\nchains = 4\ndraws = 1000000\nstep = 0.5\nfriction = 1.0\nwarmup = 10\nforce = true\n".to_owned()
 }
 
 #[test]
 fn a_budget_buys_h_times_the_draws() {
-    check("penalty", (BERNOULLI, of_ratios), 1.0, (0.02, 1));
-    check("hmc", (LOGISTIC, of_gradients), 3.0, (0.1, 1));
+    check("penalty", (BERNOULLI, penalty_chains), 1.0, (0.02, 1));
+    check("hmc", (LOGISTIC, hmc_chains), 3.0, (0.1, 1));
 }
 
 #[test]
 #[ignore = "takes minutes"]
-fn chains_of_ratios_have_h_times_the_effective_draws() {
-    check("penalty", (BERNOULLI, of_ratios), 6.0, (0.02, SEEDS));
+fn penalty_chains_have_h_times_the_effective_draws() {
+    check("penalty", (BERNOULLI, penalty_chains), 6.0, (0.02, SEEDS));
 }
 
 #[test]
 #[ignore = "takes minutes"]
-fn chains_of_gradients_have_h_times_the_effective_draws() {
-    check("hmc", (LOGISTIC, of_gradients), 6.0, (0.1, SEEDS));
+fn hmc_chains_have_h_times_the_effective_draws() {
+    check("hmc", (LOGISTIC, hmc_chains), 6.0, (0.1, SEEDS));
 }
 
-/// Of what is released once the noise is quieter by the root of `h`, and the error of the answer with it: 200 runs each, whose rms are known to a
-/// twentieth; a price by the wrong number of honest parties is beyond a fifth for 3 parties, and the noise scale itself tells it for 10.
+/// The noise of a single release decreases by the root of `h`, and so does the error of the answer. The rms errors of 200 runs
+/// are known to a twentieth. A price with the wrong number of honest parties is off by more than a fifth for 3 parties, and the
+/// noise scale itself shows it for 10.
 #[test]
-fn what_is_released_once_errs_by_the_root_of_h_less() {
+fn a_single_release_errs_less_by_the_root_of_h() {
     for (parties, h) in [(3, 2.0_f64), (10, 9.0)] {
         let rest = format!(
             "algorithm = \"noisy-statistics\"\n{BERNOULLI}[sampler]\nchains = 1\ndraws = 200\nforce = true\n[privacy]\nepsilon = 0.02\ndelta = 1e-6\n"
@@ -114,10 +119,10 @@ fn what_is_released_once_errs_by_the_root_of_h_less() {
             for seed in 0..200 {
                 let mut federation = Federation::new(spec.clone(), (0..parties).map(|_| cells(0)).collect(), seed);
                 let mut sampler = sampler_of(&spec, &federation.records());
-                while let Some(round) = asked(sampler.as_mut()) {
+                while let Some(round) = next_round(sampler.as_mut()) {
                     noise = round.queries[0].noise.sd();
                     let releases = federation.answer(&round).expect("the budget holds it");
-                    give(sampler.as_mut(), &round, &releases);
+                    absorb(sampler.as_mut(), &round, &releases);
                 }
                 let draws = sampler.take_draws();
                 let mean = draws.iter().map(|draw| draw.theta[0]).sum::<f64>() / draws.len() as f64;

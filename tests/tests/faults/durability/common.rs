@@ -5,33 +5,33 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use conclave_tests::crash::disk::{Call, Disk, calls};
-use conclave_tests::crash::outside::Outside;
-use conclave_tests::crash::session::{End, MASKED, Party, SAMPLES, SCRIPT, Step, furnish};
-use conclave_tests::crash::shim::{Deed, Plan};
+use conclave_tests::crash::observer::Observer;
+use conclave_tests::crash::session::{End, MASKED, Party, SAMPLES, SCRIPT, Step, populate};
+use conclave_tests::crash::shim::{Fault, Plan};
 use conclave_tests::crash::{Mode, RESERVE_FILE, jobs};
 use tempfile::TempDir;
 
 pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_conclave-answerer");
-/// After a life that was killed: what it was answering, something older, and more.
+/// The script after a killed life: the interrupted queries, an older one, and new ones.
 const SECOND: [Step; 6] = [Step::Open(0), Step::Open(1), Step::Ask(0, 3), Step::Ask(0, 0), Step::Ask(1, 1), Step::Ask(0, 4)];
 const MODES: [Mode; 2] = [Mode::Strict, Mode::Reserve(6)];
 
-/// A folder in memory where there is one: a death of the process is the same there, and a sync costs nothing.
-pub(crate) fn workshop() -> TempDir {
+/// Creates a folder, in memory where possible: a killed process behaves the same there, and syncs are free.
+pub(crate) fn scratch() -> TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() }.expect("a temporary folder")
 }
 
-/// A folder for one party, with nothing in it.
-pub(crate) fn room(workshop: &TempDir, name: &str) -> PathBuf {
-    let path = workshop.path().join(name);
+/// Creates an empty folder for one party.
+pub(crate) fn new_folder(scratch: &TempDir, name: &str) -> PathBuf {
+    let path = scratch.path().join(name);
     let _ = std::fs::remove_dir_all(&path);
     std::fs::create_dir_all(&path).expect("a folder");
     path.canonicalize().expect("a folder")
 }
 
-/// Every file of a folder and of those in it, by its name from there on; but for the memory that processes share, which is rubbish once
-/// they are gone.
+/// Reads all files of a folder and its subfolders by relative name, except shared memory, which has no meaning once the processes
+/// are gone.
 pub(crate) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in std::fs::read_dir(folder).expect("a folder") {
@@ -46,13 +46,13 @@ pub(crate) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
-/// What a folder's owner says in the configuration is set aside of delta; units of 2^-60.
+/// Sets a folder's configured delta reserve, in units of 2^-60.
 pub(crate) fn configure(folder: &Path, reserve: u64) {
     std::fs::write(folder.join(RESERVE_FILE), reserve.to_string()).expect("a file");
 }
 
-/// Makes a folder of files, for nobody else.
-pub(crate) fn lay(files: &BTreeMap<PathBuf, Vec<u8>>, to: &Path) {
+/// Writes files into a folder that only their owner can access.
+pub(crate) fn write_files(files: &BTreeMap<PathBuf, Vec<u8>>, to: &Path) {
     for (name, bytes) in files {
         let file = to.join(name);
         DirBuilder::new().mode(0o700).recursive(true).create(file.parent().expect("a folder")).expect("a folder");
@@ -60,111 +60,111 @@ pub(crate) fn lay(files: &BTreeMap<PathBuf, Vec<u8>>, to: &Path) {
     }
 }
 
-/// A script in one mode, the calls that it makes when nothing is done to it, and those of them that are of interest.
+/// A script in one mode, its calls in an undisturbed run, and the window of calls under test.
 pub(crate) struct Case {
     pub(crate) mode: Mode,
     pub(crate) script: Vec<Step>,
     pub(crate) calls: Vec<Call>,
     pub(crate) window: Range<usize>,
-    /// Inode of the folder in which it was played.
+    /// Inode of the folder in which the script ran.
     pub(crate) folder: u64,
-    /// What the disk held before.
+    /// Contents of the disk before the run.
     pub(crate) disk: Disk,
-    /// What is asked at the end, once the party is well.
+    /// Script that runs at the end, after recovery.
     pub(crate) whole: &'static [Step],
-    /// What an earlier life has left: the files, and what had come out.
-    before: Option<(TempDir, Outside)>,
+    /// Files and observer of an earlier life.
+    before: Option<(TempDir, Observer)>,
 }
 
 impl Case {
-    fn new(mode: Mode, script: Vec<Step>, before: Option<(TempDir, Outside)>) -> Self {
+    fn new(mode: Mode, script: Vec<Step>, before: Option<(TempDir, Observer)>) -> Self {
         let whole: &[Step] = match &script {
             masked if masked.contains(&MASKED[0]) => &MASKED,
             sampled if sampled.contains(&SAMPLES[0]) => &SAMPLES,
             _ => &SCRIPT,
         };
         let mut case = Self { mode, script, calls: Vec::new(), window: 0..0, folder: 0, disk: Disk::default(), whole, before };
-        case.play_undisturbed();
+        case.run_undisturbed();
         case.window = 0..case.calls.len();
         case
     }
 
-    /// The script with nothing done to it. Of a first life, the log is compared with the files that it leaves.
-    fn play_undisturbed(&mut self) {
-        let workshop = workshop();
-        let (folder, mut outside) = self.room(&workshop);
-        let log = workshop.path().join("log");
-        self.disk = Disk::holding(&folder);
-        let plan = Plan { deed: Deed::Watch, at: 0, log: Some(&log) };
+    /// Runs the script undisturbed. After a first life, compares the log with the resulting files.
+    fn run_undisturbed(&mut self) {
+        let scratch = scratch();
+        let (folder, mut observer) = self.new_folder(&scratch);
+        let log = scratch.path().join("log");
+        self.disk = Disk::from_folder(&folder);
+        let plan = Plan { fault: Fault::Watch, at: 0, log: Some(&log) };
         let mut party = Party::start(EXE, &folder, self.mode, Some(&plan));
-        assert_eq!(party.play(&self.script, self.mode, &mut outside), End::Done);
+        assert_eq!(party.run_script(&self.script, self.mode, &mut observer), End::Done);
         assert!(party.end().success());
-        outside.check_ended(&folder, self.mode);
+        observer.check_ended(&folder, self.mode);
         self.calls = calls(&log);
         self.folder = folder.metadata().expect("a folder").ino();
         self.assert_complete(&folder);
     }
 
-    /// The log has missed nothing that was done to the files.
+    /// Checks that the log misses no change to the files.
     fn assert_complete(&self, folder: &Path) {
         let mut disk = self.disk.clone();
         self.calls.iter().for_each(|call| disk.take(call, self.folder));
         let rebuilt = folder.with_extension("rebuilt");
         disk.write_all(&rebuilt);
         let (rebuilt, left) = (files(&rebuilt), files(folder));
-        assert!(rebuilt.keys().eq(left.keys()), "the log makes {:?} of {:?}", rebuilt.keys(), left.keys());
+        assert!(rebuilt.keys().eq(left.keys()), "the log gives {:?} instead of {:?}", rebuilt.keys(), left.keys());
         let other = left.iter().find(|(name, bytes)| rebuilt[*name] != **bytes);
-        assert_eq!(other.map(|(name, _)| name), None, "is not what the log makes of it");
+        assert_eq!(other.map(|(name, _)| name), None, "differs from what the log gives");
     }
 
-    /// A folder for one party, with what an earlier life has left, and what came out then.
-    pub(crate) fn room(&self, workshop: &TempDir) -> (PathBuf, Outside) {
-        let folder = room(workshop, "party");
-        let Some((left, outside)) = &self.before else {
-            // Like the identity, the records are the owner's, and on the disk for long.
-            furnish(&folder);
+    /// Creates a folder for one party, with the files of its earlier life, and returns the observer of that life.
+    pub(crate) fn new_folder(&self, scratch: &TempDir) -> (PathBuf, Observer) {
+        let folder = new_folder(scratch, "party");
+        let Some((left, observer)) = &self.before else {
+            // The owner's records, like the identity, have long been on the disk.
+            populate(&folder);
             if self.script.contains(&SAMPLES[0]) {
                 configure(&folder, jobs::reserve());
             }
-            return (folder, Outside::default());
+            return (folder, Observer::default());
         };
-        lay(&files(&left.path().join("party")), &folder);
-        (folder, outside.clone())
+        write_files(&files(&left.path().join("party")), &folder);
+        (folder, observer.clone())
     }
 
-    /// What had come out before.
-    pub(crate) fn heard_before(&self) -> Outside {
-        self.before.as_ref().map_or_else(Outside::default, |(_, outside)| outside.clone())
+    /// Returns the observer of the earlier life.
+    pub(crate) fn earlier_observer(&self) -> Observer {
+        self.before.as_ref().map_or_else(Observer::default, |(_, observer)| observer.clone())
     }
 
-    /// A life after one that was killed in the middle of its script: the log is full, blocks are open.
-    pub(crate) fn again() -> [Self; 2] {
+    /// A life after one that was killed in the middle of its script: the log is full, and blocks are open.
+    pub(crate) fn second_lives() -> [Self; 2] {
         Self::short().map(|short| short.second(&SECOND))
     }
 
     fn second(self, script: &[Step]) -> Self {
-        let (workshop, outside) = self.killed();
-        Self::new(self.mode, script.to_vec(), Some((workshop, outside)))
+        let (scratch, observer) = self.killed();
+        Self::new(self.mode, script.to_vec(), Some((scratch, observer)))
     }
 
-    /// Plays the script and kills the party two thirds through.
-    fn killed(&self) -> (TempDir, Outside) {
-        let workshop = workshop();
-        let (folder, mut outside) = self.room(&workshop);
-        let plan = Plan { deed: Deed::Kill, at: self.calls.len() * 2 / 3, log: None };
+    /// Runs the script and kills the party two thirds through.
+    fn killed(&self) -> (TempDir, Observer) {
+        let scratch = scratch();
+        let (folder, mut observer) = self.new_folder(&scratch);
+        let plan = Plan { fault: Fault::Kill, at: self.calls.len() * 2 / 3, log: None };
         let mut party = Party::start(EXE, &folder, self.mode, Some(&plan));
-        party.play(&self.script, self.mode, &mut outside);
+        party.run_script(&self.script, self.mode, &mut observer);
         party.end();
-        (workshop, outside)
+        (scratch, observer)
     }
 
-    /// A life after one whose software was of the version before, and which was killed: the ledger is converted at its start. The calls
-    /// until it answers are of interest.
+    /// A life after a killed one of the previous software version: the ledger is converted at its start. The window ends with the
+    /// greeting.
     pub(crate) fn converted() -> [Self; 2] {
         Self::short().map(|short| {
-            let (workshop, outside) = short.killed();
-            conclave_vault::ledger::to_former(&workshop.path().join("party/ledger.sqlite")).expect("a ledger");
-            let mut case = Self::new(short.mode, SECOND.to_vec(), Some((workshop, outside)));
+            let (scratch, observer) = short.killed();
+            conclave_vault::ledger::to_former(&scratch.path().join("party/ledger.sqlite")).expect("a ledger");
+            let mut case = Self::new(short.mode, SECOND.to_vec(), Some((scratch, observer)));
             let greeted = case.calls.iter().position(|call| call.kind == 'o').expect("a greeting");
             case.window = 0..greeted + 1;
             assert!(case.calls[case.window.clone()].iter().any(|call| call.kind == 'r'), "nothing was converted");
@@ -172,35 +172,35 @@ impl Case {
         })
     }
 
-    /// The short script, from the making of the ledger to a clean end.
+    /// The short script, from the creation of the ledger to a clean end.
     pub(crate) fn short() -> [Self; 2] {
         MODES.map(|mode| Self::new(mode, SCRIPT.to_vec(), None))
     }
 
-    /// The script of masked jobs: keys and rosters are made, entered and deleted besides.
+    /// The script of masked jobs, which also creates, enters and deletes keys and rosters.
     pub(crate) fn masked() -> [Self; 2] {
         MODES.map(|mode| Self::new(mode, MASKED.to_vec(), None))
     }
 
-    /// A life after one that was killed in the middle of it.
-    pub(crate) fn masked_again() -> [Self; 2] {
+    /// A life after one that was killed in the middle of that script.
+    pub(crate) fn second_masked_lives() -> [Self; 2] {
         Self::masked()
             .map(|masked| masked.second(&[Step::Open(2), Step::Open(3), Step::Ask(2, 3), Step::Ask(2, 0), Step::Ask(3, 1)]))
     }
 
-    /// The script of a job over samples: blocks are opened and places taken besides.
+    /// The script of a job with subsampled releases, which also opens blocks and takes places.
     pub(crate) fn sampled() -> [Self; 2] {
         MODES.map(|mode| Self::new(mode, SAMPLES.to_vec(), None))
     }
 
-    /// A life after one that was killed in the middle of it.
-    pub(crate) fn sampled_again() -> [Self; 2] {
+    /// A life after one that was killed in the middle of that script.
+    pub(crate) fn second_sampled_lives() -> [Self; 2] {
         let asked = [6, 0, 2, 3, 7].map(|round| Step::Ask(4, round));
         let script: Vec<Step> = [Step::Open(4)].into_iter().chain(asked).collect();
         Self::sampled().map(|sampled| sampled.second(&script))
     }
 
-    /// So many messages that the log is copied into the database while the party answers, and the calls around that.
+    /// A script long enough that the log is copied into the database while the party answers; the window is around that copy.
     pub(crate) fn long() -> [Self; 2] {
         MODES.map(|mode| {
             let asked = if mode == Mode::Strict { 110 } else { 170 };
@@ -216,13 +216,13 @@ impl Case {
         })
     }
 
-    /// The call from which on there is a ledger that writes its log; before, it holds nothing but its first entry.
-    pub(crate) fn made(&self) -> usize {
+    /// Returns the call from which the ledger exists with a log; earlier, it holds only its first entry.
+    pub(crate) fn creation(&self) -> usize {
         self.calls.iter().rposition(|call| call.kind == 'c' && call.name == "ledger.sqlite-wal").unwrap_or(0)
     }
 
-    /// For people: the calls by kind, and the window.
-    pub(crate) fn words(&self) -> String {
+    /// Returns a readable summary of the calls by kind, and of the window.
+    pub(crate) fn summary(&self) -> String {
         let of = |kind| self.calls[self.window.clone()].iter().filter(|call| call.kind == kind).count();
         format!(
             "{:?}, calls {:?} of {}: {} writes, {} syncs, {} truncations, {} files made, {} renamed, {} removed, {} frames out",
@@ -240,29 +240,29 @@ impl Case {
     }
 }
 
-/// Starts the party again, asks everything that was asked before and then the script, and ends it: all of it must hold.
-pub(crate) fn recover(folder: &Path, mode: Mode, script: &[Step], outside: &mut Outside, what: &str) {
-    let mut again: Vec<Step> = script.iter().filter(|step| matches!(step, Step::Open(_))).copied().collect();
-    again.extend(outside.rounds().map(|(job, iteration)| Step::Ask(job, iteration)));
-    again.extend(script);
+/// Restarts the party, repeats all earlier queries, runs the script, ends the party, and checks everything.
+pub(crate) fn recover(folder: &Path, mode: Mode, script: &[Step], observer: &mut Observer, what: &str) {
+    let mut steps: Vec<Step> = script.iter().filter(|step| matches!(step, Step::Open(_))).copied().collect();
+    steps.extend(observer.rounds().map(|(job, iteration)| Step::Ask(job, iteration)));
+    steps.extend(script);
     let mut party = Party::start(EXE, folder, mode, None);
-    let end = party.play(&again, mode, outside);
+    let end = party.run_script(&steps, mode, observer);
     let stderr = || std::fs::read_to_string(folder.with_extension("stderr")).unwrap_or_default();
     assert_eq!(end, End::Done, "{what}: {}", stderr());
     assert!(party.end().success(), "{what}");
-    outside.check_ended(folder, mode);
+    observer.check_ended(folder, mode);
 }
 
-/// Does `one` for each number, on two threads with a workshop each; gives how many.
+/// Calls `one` for each number, on two threads with a folder each; returns the count.
 pub(crate) fn for_each(numbers: impl IntoIterator<Item = usize>, one: impl Fn(&TempDir, usize) + Sync) -> usize {
     let all: Vec<usize> = numbers.into_iter().collect();
     let next = std::sync::atomic::AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                let workshop = workshop();
+                let scratch = scratch();
                 while let Some(number) = all.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
-                    one(&workshop, *number);
+                    one(&scratch, *number);
                 }
             });
         }

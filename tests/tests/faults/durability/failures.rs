@@ -1,7 +1,7 @@
-//! Disk full and EIO, on each write, each new file, each truncation and each sync.
+//! A full disk and EIO, on each write, each new file, each truncation and each sync.
 //!
-//! The party stops answering and says why; nothing leaves after the failure, nothing is written or synced again, and on a
-//! healthy disk the books are whole.
+//! The party stops answering and gives the reason. Nothing is sent after the failure, nothing is written or synced again, and on
+//! a healthy disk the records are complete.
 
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
@@ -9,96 +9,97 @@ use std::time::Instant;
 use conclave_proto::v1::{self, party_frame};
 use conclave_tests::crash::disk::{Call, calls};
 use conclave_tests::crash::session::{End, Party};
-use conclave_tests::crash::shim::{Deed, Plan};
+use conclave_tests::crash::shim::{Fault, Plan};
 use prost::Message;
 use tempfile::TempDir;
 
 use super::common::{Case, EXE, for_each, recover};
 
-const DEEDS: [Deed; 3] = [Deed::Eio, Deed::Full, Deed::Short];
+const FAULTS: [Fault; 3] = [Fault::Eio, Fault::Full, Fault::Short];
 
 fn fail_at_calls(case: &Case, stride: usize) {
     let started = Instant::now();
-    let can_fail: Vec<(usize, Deed)> = case
+    let can_fail: Vec<(usize, Fault)> = case
         .window
         .clone()
-        .flat_map(|at| DEEDS.map(|deed| (at, deed, case.calls[at].kind)))
-        // A short write is one.
-        .filter(|(_, deed, kind)| matches!(kind, 's' | 't' | 'c' | 'r') && *deed != Deed::Short || *kind == 'w')
-        .map(|(at, deed, _)| (at, deed))
+        .flat_map(|at| FAULTS.map(|fault| (at, fault, case.calls[at].kind)))
+        // Only a write can be cut short.
+        .filter(|(_, fault, kind)| matches!(kind, 's' | 't' | 'c' | 'r') && *fault != Fault::Short || *kind == 'w')
+        .map(|(at, fault, _)| (at, fault))
         .collect();
-    let faults = for_each((0..can_fail.len()).step_by(stride), |workshop, number| {
-        let (at, deed) = can_fail[number];
-        fail_at(workshop, case, Plan { deed, at, log: None });
+    let faults = for_each((0..can_fail.len()).step_by(stride), |scratch, number| {
+        let (at, fault) = can_fail[number];
+        fail_at(scratch, case, Plan { fault, at, log: None });
     });
-    println!("{}; {faults} faults, {:.1} s", case.words(), started.elapsed().as_secs_f64());
+    println!("{}; {faults} faults, {:.1} s", case.summary(), started.elapsed().as_secs_f64());
 }
 
-fn fail_at(workshop: &TempDir, case: &Case, plan: Plan<'_>) {
+fn fail_at(scratch: &TempDir, case: &Case, plan: Plan<'_>) {
     let mode = case.mode;
-    let (folder, mut outside) = case.room(workshop);
+    let (folder, mut observer) = case.new_folder(scratch);
     let folder = folder.as_path();
     let what = format!("{mode:?} {plan:?}");
     let log = folder.with_extension("log");
     let _ = std::fs::remove_file(&log);
     let mut party = Party::start(EXE, folder, mode, Some(&Plan { log: Some(&log), ..plan }));
-    let end = party.play(&case.script, mode, &mut outside);
-    // Asked again for what it has answered already, it answers no more.
+    let end = party.run_script(&case.script, mode, &mut observer);
+    // It no longer repeats even earlier answers.
     if end == End::Halted {
-        for (job, iteration) in outside.rounds() {
+        for (job, iteration) in observer.rounds() {
             assert_eq!(party.refuses(job, iteration), Some(true), "{what}");
         }
     }
     let status = party.end();
     assert!(status.code().is_some(), "{what}: it crashed ({status:?})");
     let calls = calls(&log);
-    let fault = calls.iter().position(|call| call.marked).unwrap_or_else(|| panic!("{what}: nothing failed"));
-    let of_folder = calls[fault].inode == folder.metadata().expect("a folder").ino();
+    let failed_call = calls.iter().position(|call| call.marked).unwrap_or_else(|| panic!("{what}: nothing failed"));
+    let of_folder = calls[failed_call].inode == folder.metadata().expect("a folder").ino();
     if of_folder && end == End::Done && status.success() {
-        // SQLite syncs the folder of a new log and does not look: the ledger does so itself before anything leaves.
-        let mended = calls[fault + 1..].iter().position(|c| c.kind == 's' && c.inode == calls[fault].inode).expect("a sync");
-        assert!(calls[..fault + mended].iter().all(|call| call.kind != 'o'), "{what}: something left before that");
-        outside.check_ended(folder, mode);
+        // SQLite syncs the folder of a new log without checking the result: the ledger syncs it again before anything is sent.
+        let resynced =
+            calls[failed_call + 1..].iter().position(|c| c.kind == 's' && c.inode == calls[failed_call].inode).expect("a sync");
+        assert!(calls[..failed_call + resynced].iter().all(|call| call.kind != 'o'), "{what}: something was sent before that");
+        observer.check_ended(folder, mode);
         return;
     }
-    // What is being made is no ledger before it has its name: a draft is put away.
-    if plan.at > case.made() && !of_folder {
-        assert_nothing_after(&calls[fault..], plan.deed, &what);
+    // A ledger in creation is only a draft until it gets its name; drafts are removed.
+    if plan.at > case.creation() && !of_folder {
+        assert_nothing_after(&calls[failed_call..], plan.fault, &what);
     }
     let said = std::fs::read_to_string(folder.with_extension("stderr")).expect("a log");
-    let words = ["I/O error", "disk is full", "Input/output error", "No space left", "unable to open"];
-    assert!(words.iter().any(|word| said.contains(word)), "{what}: it does not say why: {said}");
+    let summary = ["I/O error", "disk is full", "Input/output error", "No space left", "unable to open"];
+    assert!(summary.iter().any(|word| said.contains(word)), "{what}: it does not state the reason: {said}");
     match end {
         End::Halted => assert!(said.contains("failed and this party answers no more"), "{what}: {said}"),
-        // At its start, or when all was done.
+        // At the start, or when everything was done.
         End::Dead => assert_eq!(status.code(), Some(1), "{what}"),
         End::Done => assert!(said.contains("did not end well"), "{what}: {said}"),
     }
-    outside.check_dead(folder, mode, true);
-    recover(folder, mode, case.whole, &mut outside, &what);
+    observer.check_dead(folder, mode, true);
+    recover(folder, mode, case.whole, &mut observer, &what);
 }
 
-/// After the failed call no number leaves, and no file is written, synced or renamed, or tried to be. Of a short write the
-/// rest is tried, once, and fails.
-fn assert_nothing_after(calls: &[Call], deed: Deed, what: &str) {
+/// Checks that after the failed call no release is sent, and that no file is written, synced or renamed, or attempted to be.
+/// After a short write, the rest is tried once and fails.
+fn assert_nothing_after(calls: &[Call], fault: Fault, what: &str) {
     let rest = calls.get(1..).unwrap_or_default();
     let rest = match rest.first() {
-        Some(call) if deed == Deed::Short && call.kind == 'f' => &rest[1..],
+        Some(call) if fault == Fault::Short && call.kind == 'f' => &rest[1..],
         _ => rest,
     };
     for call in rest {
-        assert!(call.kind == 'o', "{what}: it went on: {:?} {}, {} bytes", call.kind, call.name, call.data.len());
+        assert!(call.kind == 'o', "{what}: it continued: {:?} {}, {} bytes", call.kind, call.name, call.data.len());
         let frame = v1::PartyFrame::decode(call.data.get(4..).unwrap_or_default()).expect("a frame");
         if let Some(party_frame::Body::Answer(answer)) = frame.body {
-            assert_ne!(answer.status, Some(0), "{what}: a number left after the failure");
+            assert_ne!(answer.status, Some(0), "{what}: a release was sent after the failure");
         }
     }
 }
 
 #[test]
 fn some_calls_fail() {
-    Case::short().iter().chain(&Case::again()).for_each(|case| fail_at_calls(case, 53));
-    Case::sampled().iter().chain(&Case::sampled_again()).for_each(|case| fail_at_calls(case, 17));
+    Case::short().iter().chain(&Case::second_lives()).for_each(|case| fail_at_calls(case, 53));
+    Case::sampled().iter().chain(&Case::second_sampled_lives()).for_each(|case| fail_at_calls(case, 17));
 }
 
 #[test]
@@ -116,13 +117,13 @@ fn every_call_fails() {
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn every_call_of_sampled_jobs_fails() {
-    Case::sampled().iter().chain(&Case::sampled_again()).for_each(|case| fail_at_calls(case, 1));
+    Case::sampled().iter().chain(&Case::second_sampled_lives()).for_each(|case| fail_at_calls(case, 1));
 }
 
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn every_call_of_a_second_life_fails() {
-    Case::again().iter().for_each(|case| fail_at_calls(case, 1));
+    Case::second_lives().iter().for_each(|case| fail_at_calls(case, 1));
 }
 
 #[test]

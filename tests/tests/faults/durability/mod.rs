@@ -1,7 +1,7 @@
-//! Deaths and failing disks under the real answer path: a real process, a real SQLite ledger, real signals.
+//! Kills and failing disks beneath the real answer path: a real process, a real SQLite ledger, real signals.
 //!
-//! After each of them an observer who kept everything that came out compares it with the ledger, read and added up by code of the
-//! tests' own, before the party starts again and after it was asked everything once more.
+//! After each fault, an observer that has recorded everything sent compares it with the ledger, which test code reads and totals:
+//! once before the party restarts, and again after all queries were repeated.
 
 mod common;
 mod deaths;

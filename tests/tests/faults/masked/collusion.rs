@@ -1,4 +1,4 @@
-//! Colluders that hand over all they have: what is left of a sum is the others' noise, all of it.
+//! Colluders that pool all their data: the remainder of a sum carries all the noise of the others.
 
 use conclave_privacy::secagg::opened;
 use conclave_proto::convert::query_to_wire;
@@ -9,8 +9,9 @@ use super::lies::look_uniform;
 
 const ROUNDS: u64 = 40;
 
-/// Over a sample of this many, each a sum of discrete Gaussians, the ratio of the sample's variance to the law's has a standard deviation of
-/// sqrt(2 / 1280) = 0.04: six of them are passed less than once in 10^8 times. One noise of four missing would be a quarter.
+/// With this many samples, each a sum of discrete Gaussians, the ratio of the sample variance to the expected one has a standard
+/// deviation of sqrt(2 / 1280) = 0.04. Six of them are exceeded with a probability below 10^-8; one missing noise of four would
+/// be a quarter.
 const VARIANCES: f64 = 6.0 * 0.04;
 
 fn variance_ratio(sums: &[f64], expected: f64) -> f64 {
@@ -18,12 +19,12 @@ fn variance_ratio(sums: &[f64], expected: f64) -> f64 {
     sums.iter().map(|sum| (sum - mean).powi(2)).sum::<f64>() / (sums.len() - 1) as f64 / expected
 }
 
-/// Of each round, of each party, its numbers.
+/// Numbers by round and party.
 type Numbers = Vec<Vec<Vec<i64>>>;
 
-/// The coordinator and `t` of seven parties, with their keys, take every mask off that they can. Beside them stands the same job with local
-/// answers, with the same records and the same noise: what it tells of each party's own numbers is what masking hides.
-fn what_is_left(t: usize) -> (Lab, Numbers, Numbers) {
+/// Lets the coordinator and `t` of seven parties, with their keys, remove every mask that they can. An identical job with local
+/// answers, the same records and the same noise, shows each party's own numbers, which masking hides.
+fn unmask(t: usize) -> (Lab, Numbers, Numbers) {
     let (mut lab, mut plain) = (Lab::masked(7, t), Lab::of(7, t, ""));
     let entries = lab.begin();
     let roster = lab.roster(&entries);
@@ -33,18 +34,18 @@ fn what_is_left(t: usize) -> (Lab, Numbers, Numbers) {
     }
     let (mut masked, mut own) = (Vec::new(), Vec::new());
     for iteration in 0..ROUNDS {
-        let question = lab.question(iteration);
+        let query = lab.query(iteration);
         let digest = conclave_common::query::message_digest(&roster.digest(), iteration, &lab.queries());
-        // What a colluder's masks add to its own number, it can add without one.
+        // A colluder can choose zero as its own number: its masks alone stand for its answer.
         let of_colluders =
             keys.iter().map(|keys| keys.masks(&digest, LANES as usize).into_iter().map(u64::cast_signed).collect::<Vec<i64>>());
         let mut round: Vec<Vec<i64>> = of_colluders.collect();
-        let question_in_plain = query_to_wire(&plain.job.job, iteration, &plain.queries());
+        let query_in_plain = query_to_wire(&plain.job.job, iteration, &plain.queries());
         let mut alone = Vec::new();
         for place in lab.honest() {
-            let answer: v1::Answer = lab.ask(place, &question);
+            let answer: v1::Answer = lab.ask(place, &query);
             round.push(released(&answer).expect("an answer").to_vec());
-            alone.push(released(&plain.ask(place, &question_in_plain)).expect("an answer").to_vec());
+            alone.push(released(&plain.ask(place, &query_in_plain)).expect("an answer").to_vec());
         }
         masked.push(round);
         own.push(alone);
@@ -53,9 +54,9 @@ fn what_is_left(t: usize) -> (Lab, Numbers, Numbers) {
 }
 
 #[test]
-fn what_colluders_cannot_take_off_is_the_noise_of_all_others() {
+fn colluders_cannot_remove_the_noise_of_the_others() {
     for t in [1, 3, 5] {
-        let (lab, masked, own) = what_is_left(t);
+        let (lab, masked, own) = unmask(t);
         let honest = 7 - t;
         let scale = lab.spec.privacy.noise.units() as f64;
         let lanes = 0..LANES as usize;
@@ -63,40 +64,40 @@ fn what_colluders_cannot_take_off_is_the_noise_of_all_others() {
         let mut sums = Vec::new();
         for (masked, own) in masked.iter().zip(&own) {
             for lane in lanes.clone() {
-                // Bit for bit what the same records and noise come to without a mask.
+                // Equal, bit for bit, to the sum from the same records and noise without masks.
                 assert_eq!(sum(masked, lane), sum(own, lane), "the masks of all cancel");
                 sums.push(sum(masked, lane) as f64);
             }
         }
-        // Nothing but noise changes from round to round: the questions are the same.
+        // Only the noise changes from round to round, since the queries are the same.
         let ratio = variance_ratio(&sums, honest as f64 * scale * scale);
         assert!((ratio - 1.0).abs() < VARIANCES, "{t} colluders: a variance of {ratio} times that of {honest} parties' noise");
-        // One more that falls and shows its own number takes its own noise out of it, and no other's.
+        // One more colluder, which reveals its own number, removes its own noise from the sum and no other's.
         let rest: Vec<f64> =
             own.iter().flat_map(|own| lanes.clone().map(|lane| sum(&own[1..], lane) as f64).collect::<Vec<_>>()).collect();
         let ratio = variance_ratio(&rest, (honest - 1) as f64 * scale * scale);
         assert!((ratio - 1.0).abs() < VARIANCES, "with one more: {ratio}");
-        // What one honest party sends stays uniform when the colluders' masks are off.
+        // An honest party's answers stay uniform after the colluders' masks are removed.
         let one: Vec<i64> = masked.iter().flat_map(|round| round[t].clone()).collect();
         assert!(look_uniform(&one), "{t} colluders: the value of one honest party is not uniform");
         println!("{t} colluders of 7: remainder {ratio:.3} of (h - 1) s^2");
     }
 }
 
-/// With all others against it, a party is left with its own noise: neither less, nor another number than the one it would tell by itself.
+/// A party with all others against it keeps its own noise: the remainder is exactly its answer in a local job.
 #[test]
-fn a_party_that_all_others_work_against_has_its_own_noise_left() {
-    // The job says 5; a sixth falls.
-    let (lab, masked, own) = what_is_left(5);
+fn a_party_against_which_all_others_collude_keeps_its_own_noise() {
+    // The job allows for 5 colluders; a sixth party joins them.
+    let (lab, masked, own) = unmask(5);
     let scale = lab.spec.privacy.noise.units() as f64;
-    let mut left = Vec::new();
+    let mut remainders = Vec::new();
     for (round, own) in masked.iter().zip(&own) {
         for lane in 0..LANES as usize {
             let all = opened(round.iter().map(|part| part[lane]));
-            left.push(all.wrapping_sub(own[1][lane]));
-            assert_eq!(*left.last().expect("a number"), own[0][lane]);
+            remainders.push(all.wrapping_sub(own[1][lane]));
+            assert_eq!(*remainders.last().expect("a number"), own[0][lane]);
         }
     }
-    let left: Vec<f64> = left.into_iter().map(|sum| sum as f64).collect();
-    assert!((variance_ratio(&left, scale * scale) - 1.0).abs() < VARIANCES);
+    let remainders: Vec<f64> = remainders.into_iter().map(|sum| sum as f64).collect();
+    assert!((variance_ratio(&remainders, scale * scale) - 1.0).abs() < VARIANCES);
 }

@@ -1,4 +1,4 @@
-//! The life of a job's key: made once, kept over restarts, and gone with the job, whoever ends it and however.
+//! The life of a job's mask key: created once, kept over restarts, and deleted with the job, however the job ends.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -27,7 +27,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What is on a party's disk, apart from its keys.
+/// A copy of a party's disk, without its keys.
 struct Backup(PathBuf);
 
 impl Backup {
@@ -38,7 +38,7 @@ impl Backup {
         Self(folder.to_owned())
     }
 
-    /// Puts the ledger's folder back, with nothing that is newer.
+    /// Restores the ledger's folder without any newer file.
     fn restore(&self, seat: &mut Seat) {
         seat.kill();
         let folder = seat.ledger.parent().expect("a folder");
@@ -47,7 +47,7 @@ impl Backup {
     }
 }
 
-/// An owner who decides from another process.
+/// Records a decision of an owner in another process.
 pub(super) fn decide(seat: &Seat, job: &str, decision: &str) {
     let store = Connection::open(seat.ledger.with_file_name("ledger.sqlite.consent")).expect("decisions");
     let insert = "INSERT INTO decisions (job, time, decision, decider, reason) VALUES (?1, '2030-01-01T00:00:00Z', ?2, 'owner', 'no more')";
@@ -59,16 +59,16 @@ fn close(lab: &mut Lab, place: usize) {
     lab.seats[place].say(Body::CloseJob(v1::CloseJob { job, reason: "finished".into(), waits: false }));
 }
 
-/// The job is over at a party: no key, no answer, no opening, also after a restart.
-fn is_over(lab: &mut Lab, place: usize, code: &str) {
+/// Checks that the job is over at a party, also after a restart: no key, no answer, no opening.
+fn check_over(lab: &mut Lab, place: usize, code: &str) {
     for _ in 0..2 {
         let seat = &lab.seats[place];
         assert!(!seat.key_file(&lab.job.job).exists());
         let charges = seat.charges();
-        let (told, reason) = lab.open(place).expect_err("a job that is over");
-        assert_eq!(told, code, "{reason}");
-        let question = lab.question(0);
-        assert!(released(&lab.ask(place, &question)).is_err());
+        let (found, reason) = lab.open(place).expect_err("a job that is over");
+        assert_eq!(found, code, "{reason}");
+        let query = lab.query(0);
+        assert!(released(&lab.ask(place, &query)).is_err());
         assert_eq!(lab.seats[place].charges(), charges);
         lab.seats[place].restart();
     }
@@ -78,16 +78,16 @@ fn is_over(lab: &mut Lab, place: usize, code: &str) {
 fn a_closed_job_is_never_opened_again() {
     let mut lab = Lab::masked(3, 1);
     lab.begin();
-    let question = lab.question(0);
-    lab.ask(1, &question);
+    let query = lab.query(0);
+    lab.ask(1, &query);
     close(&mut lab, 1);
     assert_eq!(lab.seats[1].events("close"), 1);
-    is_over(&mut lab, 1, "conflict");
+    check_over(&mut lab, 1, "conflict");
     lab.seats[1].verify();
 }
 
 #[test]
-fn an_owner_who_withdraws_ends_it_while_the_job_runs_and_while_the_party_is_down() {
+fn a_withdrawal_ends_a_job_while_it_runs_and_while_the_party_is_down() {
     for how in ["while it runs", "before it is opened again", "while the party is down"] {
         let mut lab = Lab::masked(3, 1);
         lab.begin();
@@ -111,18 +111,18 @@ fn an_owner_who_withdraws_ends_it_while_the_job_runs_and_while_the_party_is_down
         }
         assert!(!lab.seats[1].key_file(&job).exists(), "{how}");
         assert_eq!(lab.seats[1].events("close"), 1, "{how}");
-        is_over(&mut lab, 1, "policy");
+        check_over(&mut lab, 1, "policy");
         lab.seats[1].verify();
     }
 }
 
-/// Where the party has no room it says so, and deletes nothing; when it has, the job goes on under the same key.
+/// A party without room for the job says so and deletes nothing; once there is room, the job continues under the same key.
 #[test]
 fn a_job_that_finds_no_room_keeps_its_key() {
     let mut lab = Lab::masked(3, 1);
     let entries = lab.begin();
-    let question = lab.question(0);
-    let told = lab.ask(1, &question);
+    let query = lab.query(0);
+    let answered = lab.ask(1, &query);
     lab.seats[1].restart();
     let alice = lab.folder.path().join("alice");
     let local = lab.job.spec_toml.split("[aggregation]").next().expect("a job file").to_owned();
@@ -136,14 +136,14 @@ fn a_job_that_finds_no_room_keeps_its_key() {
     let closed = v1::CloseJob { job: others[0].job.clone(), reason: "finished".into(), waits: false };
     lab.seats[1].say(Body::CloseJob(closed));
     assert_eq!(lab.open(1).expect("room"), entries[1].key);
-    assert_eq!(lab.ask(1, &question).releases, told.releases);
+    assert_eq!(lab.ask(1, &query).releases, answered.releases);
 }
 
-/// Memory that other jobs take is no reason to delete anything either: once they have ended, the job goes on under the same key.
+/// Memory used by other jobs is no reason for a deletion either: once they have ended, the job continues under the same key.
 #[test]
 fn a_job_that_finds_no_memory_keeps_its_key() {
     let mut lab = Lab::masked(3, 1);
-    // So many records that a mebibyte holds one job's copy of them, and not two.
+    // Enough records that a mebibyte holds one job's copy of them, but not two.
     let seat = &mut lab.seats[1];
     seat.kill();
     std::fs::write(&seat.rows, format!("height\n{}", "150\n".repeat(100_000))).expect("records");
@@ -156,8 +156,8 @@ fn a_job_that_finds_no_memory_keeps_its_key() {
     seat.memory_mib = Some(1);
     seat.start();
     let entries = lab.begin();
-    let question = lab.question(0);
-    let told = lab.ask(1, &question);
+    let query = lab.query(0);
+    let answered = lab.ask(1, &query);
     let file = lab.seats[1].key_file(&lab.job.job);
     let local = lab.job.spec_toml.split("[aggregation]").next().expect("a job file").to_owned();
     let other = signed_job(&lab.folder.path().join("alice"), &local);
@@ -173,35 +173,35 @@ fn a_job_that_finds_no_memory_keeps_its_key() {
         assert!(code == "pending" && reason.contains("max_memory_mib of 1"), "{code}: {reason}");
         assert!(file.exists());
         assert_eq!((lab.seats[1].events("mask-key"), lab.seats[1].events("close")), (1, 0));
-        assert_eq!(released(&lab.ask(1, &question)), Err(AnswerStatus::UnknownJob.to_wire()));
+        assert_eq!(released(&lab.ask(1, &query)), Err(AnswerStatus::UnknownJob.to_wire()));
     }
     let charges = lab.seats[1].charges();
     lab.seats[1].say(Body::CloseJob(v1::CloseJob { job: other.job, reason: "finished".into(), waits: false }));
     assert_eq!(lab.open(1).expect("memory"), entries[1].key);
-    assert_eq!(lab.ask(1, &question).releases, told.releases);
+    assert_eq!(lab.ask(1, &query).releases, answered.releases);
     assert_eq!((lab.seats[1].charges(), lab.seats[1].events("mask-key")), (charges, 1));
     lab.seats[1].verify();
 }
 
-/// Every step of an opening can be the last: what is on the disk then leads to one key that ever leaves, or to none.
+/// A crash after any step of an opening leads to one key that is ever sent, or to none.
 #[test]
 fn a_crash_between_any_two_steps_of_an_opening_leads_to_one_key_or_none() {
     let mut lab = Lab::masked(3, 1);
     let scratch = lab.folder.path().join("states");
     let job = lab.job.job.clone();
-    // The job is entered, and there is no key: the identity can't sign.
+    // The job is entered without a key, since the identity cannot sign.
     let (key, aside) = (lab.seats[1].identity.join("key.pem"), lab.seats[1].identity.join("aside"));
     std::fs::rename(&key, &aside).expect("a file");
     assert_eq!(lab.open(1).expect_err("no identity").0, "pending");
     assert_eq!((lab.seats[1].events("mask-key"), lab.seats[1].key_file(&job).exists()), (0, false));
     std::fs::rename(&aside, &key).expect("a file");
     let entered = Backup::of(&mut lab.seats[1], &scratch.join("entered"));
-    // Key and event are there, and the word of it was lost.
+    // Key and event exist, but the reply was lost.
     let first = lab.open(1).expect("a job that opens").expect("a key");
     lab.seats[1].restart();
     assert_eq!(lab.open(1).expect("a job that opens"), Some(first.clone()), "the same bytes, signature and all");
     assert_eq!(lab.seats[1].events("mask-key"), 1);
-    // The file is there, and its event is not: nothing of it has left, and another is made.
+    // The file exists without its event: the key was never sent, so another one is created.
     std::fs::remove_file(lab.seats[1].identity.join("ledger-head")).expect("a head");
     entered.restore(&mut lab.seats[1]);
     let draft = lab.seats[1].key_file(&format!("{job}.new"));
@@ -210,7 +210,7 @@ fn a_crash_between_any_two_steps_of_an_opening_leads_to_one_key_or_none() {
     assert!(!draft.exists() && !lab.seats[1].key_file(&job).exists(), "swept");
     let second = lab.open(1).expect("a job that opens").expect("a key");
     assert_ne!(second.public, first.public);
-    // The roster is entered, and the word of it was lost.
+    // The roster is entered, but the reply was lost.
     let mut entries = lab.open_all();
     assert_eq!(entries[1].key, Some(second));
     let accepted = lab.show(1, &entries).expect("a roster");
@@ -218,7 +218,7 @@ fn a_crash_between_any_two_steps_of_an_opening_leads_to_one_key_or_none() {
     lab.open(1).expect("a job that opens");
     assert_eq!(lab.show(1, &entries).expect("the roster"), accepted);
     assert_eq!((lab.seats[1].events("mask-key"), lab.seats[1].events("roster")), (1, 1));
-    // The event is there, and the file is not, or is another, or is damaged: never a second key.
+    // The event exists, but the file is missing, different or damaged: a second key is never created.
     let file = lab.seats[1].key_file(&job);
     let whole = std::fs::read(&file).expect("a key");
     let mut damaged = whole.clone();
@@ -239,10 +239,10 @@ fn a_crash_between_any_two_steps_of_an_opening_leads_to_one_key_or_none() {
     lab.seats[1].verify();
 }
 
-/// The end is entered, and then the key is deleted: a party that was killed between deletes it as it starts. Keys of jobs that it does not
-/// know go, too, and those of jobs that go on do not.
+/// The end is entered before the key is deleted: a party killed in between deletes the key as it starts. Keys of unknown jobs are
+/// deleted, too, but not those of running jobs.
 #[test]
-fn keys_of_jobs_that_are_not_open_are_swept_at_start() {
+fn keys_of_jobs_that_are_not_open_are_deleted_at_start() {
     let mut lab = Lab::masked(3, 1);
     lab.begin();
     let file = lab.seats[1].key_file(&lab.job.job);
@@ -257,22 +257,22 @@ fn keys_of_jobs_that_are_not_open_are_swept_at_start() {
     std::fs::write(&file, &key).expect("a key");
     lab.seats[1].start();
     assert!(!file.exists());
-    is_over(&mut lab, 1, "conflict");
+    check_over(&mut lab, 1, "conflict");
 }
 
-/// Whoever restores an old ledger, and the note of its last head with it, still has the keys of today: they know that the ledger went further.
+/// An owner who restores an old ledger and its head file still has today's keys, which know that the ledger was further.
 #[test]
-fn a_ledger_that_was_set_back_answers_nothing_under_todays_keys() {
+fn a_rolled_back_ledger_answers_nothing_under_todays_keys() {
     let mut lab = Lab::masked(3, 1);
     let entries = lab.begin();
-    let question = lab.question(0);
+    let query = lab.query(0);
     let old_head = std::fs::read(lab.seats[1].identity.join("ledger-head")).expect("a head");
     let (old, new) = (lab.folder.path().join("old"), lab.folder.path().join("new"));
     let old = Backup::of(&mut lab.seats[1], &old);
     lab.open(1).expect("a job that opens");
-    let told = lab.ask(1, &question);
+    let answered = lab.ask(1, &query);
     lab.seats[1].restart();
-    // The key is used with a ledger that holds the answer.
+    // The key was used with a ledger that holds the answer.
     lab.open(1).expect("a job that opens");
     let new_head = std::fs::read(lab.seats[1].identity.join("ledger-head")).expect("a head");
     let new = Backup::of(&mut lab.seats[1], &new);
@@ -281,28 +281,28 @@ fn a_ledger_that_was_set_back_answers_nothing_under_todays_keys() {
     lab.seats[1].start();
     let (code, reason) = lab.open(1).expect_err("a ledger that was set back");
     assert!(code == "pending" && reason.contains("behind"), "{reason}");
-    assert!(released(&lab.ask(1, &question)).is_err());
+    assert!(released(&lab.ask(1, &query)).is_err());
     assert_eq!(lab.seats[1].charges(), 0);
     assert!(lab.seats[1].key_file(&lab.job.job).exists());
-    // The newest one put back goes on.
+    // The newest ledger, restored, continues.
     new.restore(&mut lab.seats[1]);
     std::fs::write(lab.seats[1].identity.join("ledger-head"), new_head).expect("a head");
     lab.seats[1].start();
     assert_eq!(lab.open(1).expect("a job that opens"), entries[1].key);
     lab.show(1, &entries).expect("the roster");
-    assert_eq!(lab.ask(1, &question).releases, told.releases);
+    assert_eq!(lab.ask(1, &query).releases, answered.releases);
 }
 
-/// An unlocked ledger stands beside no key: they go before it is entered. Killed between, it is still locked.
+/// An unlocked ledger has no keys: they are deleted before the unlock is entered. A party killed in between is still locked.
 #[test]
-fn a_ledger_is_unlocked_beside_no_key() {
+fn a_ledger_is_unlocked_without_keys() {
     let mut lab = Lab::masked(3, 1);
     lab.begin();
     let old = lab.folder.path().join("old");
     let old = Backup::of(&mut lab.seats[1], &old);
     lab.open(1).expect("a job that opens");
-    let question = lab.question(0);
-    lab.ask(1, &question);
+    let query = lab.query(0);
+    lab.ask(1, &query);
     old.restore(&mut lab.seats[1]);
     lab.seats[1].start();
     let (code, _) = lab.open(1).expect_err("a ledger that is behind");
@@ -310,10 +310,10 @@ fn a_ledger_is_unlocked_beside_no_key() {
     lab.seats[1].kill();
     let (keeping, keys) = (lab.seats[1].keeping(), lab.seats[1].keys());
     let file = lab.seats[1].key_file(&lab.job.job);
-    // Keys that can't be deleted: no unlock.
+    // Keys that cannot be deleted prevent the unlock.
     let failed = Ledger::unlock(&keeping, "restored", |_| Err(LedgerError::Missing(PathBuf::new())));
     assert!(failed.is_err() && file.exists() && lab.seats[1].events("unlock") == 0);
-    // Killed after they were: no unlock either, and no key.
+    // A kill after their deletion leaves neither an unlock nor a key.
     let killed = Ledger::unlock(&keeping, "restored", |_| {
         keys.delete_all().expect("keys that go");
         Err(LedgerError::Missing(PathBuf::new()))
@@ -322,20 +322,20 @@ fn a_ledger_is_unlocked_beside_no_key() {
     let forget = |_: &_| keys.delete_all().map_err(|_| LedgerError::Missing(PathBuf::new()));
     Ledger::unlock(&keeping, "restored", forget).expect("an unlocked ledger");
     lab.seats[1].start();
-    is_over(&mut lab, 1, "conflict");
+    check_over(&mut lab, 1, "conflict");
     lab.seats[1].verify();
 }
 
-/// Whoever puts a key back that went before the ledger was unlocked has nothing of it: the job is over, and nothing is answered twice.
+/// A deleted key that is restored after an unlock is useless: the job is over, and nothing is answered twice.
 #[test]
-fn a_key_put_back_after_an_unlock_is_dead() {
+fn a_key_restored_after_an_unlock_is_useless() {
     let mut lab = Lab::masked(3, 1);
     lab.begin();
     let old = lab.folder.path().join("old");
     let old = Backup::of(&mut lab.seats[1], &old);
     lab.open(1).expect("a job that opens");
-    let question = lab.question(0);
-    lab.ask(1, &question);
+    let query = lab.query(0);
+    lab.ask(1, &query);
     let file = lab.seats[1].key_file(&lab.job.job);
     let key = std::fs::read(&file).expect("a key");
     old.restore(&mut lab.seats[1]);
@@ -346,26 +346,26 @@ fn a_key_put_back_after_an_unlock_is_dead() {
     lab.seats[1].start();
     let (code, reason) = lab.open(1).expect_err("a key of lost entries");
     assert_eq!(code, "conflict", "{reason}");
-    is_over(&mut lab, 1, "conflict");
+    check_over(&mut lab, 1, "conflict");
     assert_eq!(lab.seats[1].charges(), 0);
 }
 
-/// Without the note of its newest head nothing tells whether a ledger was set back: no key is used with it.
+/// Without its head file, a rollback of a ledger cannot be detected: no key is used with it.
 #[test]
-fn no_key_is_kept_beside_a_ledger_whose_head_is_not_noted() {
+fn no_key_is_kept_with_a_ledger_without_its_head_file() {
     let mut lab = Lab::masked(3, 1);
     lab.begin();
-    let question = lab.question(0);
-    lab.ask(1, &question);
+    let query = lab.query(0);
+    lab.ask(1, &query);
     let file = lab.seats[1].key_file(&lab.job.job);
     lab.seats[1].kill();
     std::fs::remove_file(lab.seats[1].identity.join("ledger-head")).expect("a head");
     lab.seats[1].start();
     assert!(!file.exists());
-    is_over(&mut lab, 1, "conflict");
+    check_over(&mut lab, 1, "conflict");
 }
 
-/// Started once beside an old copy of its ledger, a party keeps the keys of jobs that the copy knows nothing of.
+/// A party started once with an old copy of its ledger keeps the keys of jobs that the copy does not know.
 #[test]
 fn a_ledger_that_is_behind_deletes_no_key() {
     let mut lab = Lab::masked(3, 1);
@@ -373,8 +373,8 @@ fn a_ledger_that_is_behind_deletes_no_key() {
     lab.seats[1].kill();
     let before = Backup::of(&mut lab.seats[1], &before);
     let entries = lab.begin();
-    let question = lab.question(0);
-    let told = lab.ask(1, &question);
+    let query = lab.query(0);
+    let answered = lab.ask(1, &query);
     let head = std::fs::read(lab.seats[1].identity.join("ledger-head")).expect("a head");
     let after = Backup::of(&mut lab.seats[1], &after);
     before.restore(&mut lab.seats[1]);
@@ -385,16 +385,16 @@ fn a_ledger_that_is_behind_deletes_no_key() {
     lab.seats[1].start();
     lab.open(1).expect("a job that opens");
     lab.show(1, &entries).expect("the roster");
-    assert_eq!(lab.ask(1, &question).releases, told.releases);
+    assert_eq!(lab.ask(1, &query).releases, answered.releases);
 }
 
-/// A coordinator that sets a job aside and opens it again and again, and asks nothing new, keeps no key alive.
+/// A coordinator that sets a job aside and reopens it repeatedly without new queries keeps no key alive.
 #[test]
 fn openings_keep_no_key_alive() {
     let mut lab = Lab::masked(3, 1);
     lab.begin();
-    let question = lab.question(0);
-    lab.ask(1, &question);
+    let query = lab.query(0);
+    lab.ask(1, &query);
     let file = lab.seats[1].key_file(&lab.job.job);
     let aged = |days: u64| {
         let at = SystemTime::now() - Duration::from_secs(days * 86_400);
@@ -408,15 +408,15 @@ fn openings_keep_no_key_alive() {
         let written = file.metadata().and_then(|found| found.modified()).expect("a time");
         assert!(written.elapsed().expect("a time") >= Duration::from_secs(days * 86_400), "{days}");
     }
-    // Opened, and idle for two more days: it is over.
+    // Opened and idle for two more days: it is over.
     lab.seats[1].process.as_mut().expect("a party that runs").pass(Duration::from_secs(2 * 86_400));
     assert!(!file.exists());
-    is_over(&mut lab, 1, "conflict");
+    check_over(&mut lab, 1, "conflict");
 }
 
-/// A coordinator need never say that a job has ended.
+/// A coordinator may never report that a job has ended.
 #[test]
-fn a_key_that_nobody_has_used_for_a_month_is_deleted_and_its_job_closed() {
+fn a_key_unused_for_a_month_is_deleted_and_its_job_closed() {
     let mut lab = Lab::masked(3, 1);
     lab.begin();
     lab.seats[1].kill();
@@ -428,17 +428,17 @@ fn a_key_that_nobody_has_used_for_a_month_is_deleted_and_its_job_closed() {
     for (days, stays) in [(29, true), (31, false)] {
         written(days);
         lab.seats[1].start();
-        // Any word at all.
+        // Any frame.
         lab.seats[1].say(Body::AskBudget(v1::AskBudget::default()));
         assert_eq!(file.exists(), stays, "{days} days");
         lab.seats[1].kill();
     }
     assert_eq!(lab.seats[1].events("close"), 1);
     lab.seats[1].start();
-    is_over(&mut lab, 1, "conflict");
+    check_over(&mut lab, 1, "conflict");
 }
 
-/// What counts is when it was used, not when the job was opened; and being asked for what is refused, or told already, is no use.
+/// The last use counts, not the opening; refused and repeated queries are not uses.
 #[test]
 fn a_key_that_is_used_stays_however_long_ago_its_job_was_opened() {
     let day = Duration::from_secs(86_400);
@@ -446,8 +446,8 @@ fn a_key_that_is_used_stays_however_long_ago_its_job_was_opened() {
     lab.begin();
     let file = lab.seats[1].key_file(&lab.job.job);
     let pass = |lab: &mut Lab, time| lab.seats[1].process.as_mut().expect("a party that runs").pass(time);
-    let question = lab.question(0);
-    lab.ask(1, &question);
+    let query = lab.query(0);
+    lab.ask(1, &query);
     // Opened long ago, used now.
     let long_ago = SystemTime::now() - 40 * day;
     std::fs::File::options().write(true).open(&file).expect("a key").set_modified(long_ago).expect("a time");
@@ -456,27 +456,28 @@ fn a_key_that_is_used_stays_however_long_ago_its_job_was_opened() {
     lab.seats[1].say(Body::AskBudget(v1::AskBudget::default()));
     assert!(file.exists());
     lab.open(1).expect("a job that opens");
-    // Time goes on for everything but what is asked.
+    // Time passes for everything except repeated and refused queries.
     let mut gone = Duration::ZERO;
     while file.exists() {
-        lab.ask(1, &question);
-        let refused = v1::Query { attempt: 1, ..lab.question(1) };
+        lab.ask(1, &query);
+        let refused = v1::Query { attempt: 1, ..lab.query(1) };
         assert!(released(&lab.ask(1, &refused)).is_err());
         gone += day;
         pass(&mut lab, gone);
     }
-    // A day had passed before the job was opened again, which is no use.
+    // A day had passed before the job was reopened, which is not a use.
     assert_eq!(gone, 29 * day);
-    is_over(&mut lab, 1, "conflict");
+    check_over(&mut lab, 1, "conflict");
 }
 
-/// Whoever waits for room elsewhere is set aside, and goes on under the same key when there is some; so is a job that a coordinator forgets.
+/// A job that waits for room elsewhere is set aside, and continues later under the same key; so does a job that a coordinator
+/// forgets.
 #[test]
 fn a_job_that_is_set_aside_is_opened_again_under_the_same_key() {
     let mut lab = Lab::masked(3, 1);
     let entries = lab.begin();
-    let question = lab.question(0);
-    let told = lab.ask(1, &question);
+    let query = lab.query(0);
+    let answered = lab.ask(1, &query);
     for forgotten in [false, true] {
         if forgotten {
             lab.seats[1].say(Body::Welcome(v1::Welcome { protocol: conclave_proto::PROTOCOL, ..v1::Welcome::default() }));
@@ -485,18 +486,18 @@ fn a_job_that_is_set_aside_is_opened_again_under_the_same_key() {
             let job = lab.job.job.clone();
             lab.seats[1].say(Body::CloseJob(v1::CloseJob { job, reason: "it waits for its turn".into(), waits: true }));
         }
-        assert_eq!(released(&lab.ask(1, &question)), Err(AnswerStatus::UnknownJob.to_wire()));
+        assert_eq!(released(&lab.ask(1, &query)), Err(AnswerStatus::UnknownJob.to_wire()));
         assert_eq!(lab.seats[1].events("close"), 0);
         assert_eq!(lab.open(1).expect("a job that opens"), entries[1].key);
-        assert_eq!(lab.ask(1, &question).releases, told.releases);
+        assert_eq!(lab.ask(1, &query).releases, answered.releases);
     }
 }
 
-/// What is entered is what counts: a member's new certificate, its new key, its new CA and the end of its old one end nothing.
+/// Entered data count: a member's new certificate, key or CA, and the end of the old one, do not end the job.
 #[test]
 fn renewals_end_nothing() {
     let mut lab = Lab::masked(3, 1);
-    // The colluder is of a CA of its own, which the party trusts for now.
+    // The colluder has a CA of its own, which the party trusts for now.
     let other = super::lab::authority("elsewhere");
     let (colluder, party) = (lab.seats[0].identity.clone(), lab.seats[1].identity.clone());
     identity(&other, &colluder, Role::Party, &name(0), 10);
@@ -510,33 +511,34 @@ fn renewals_end_nothing() {
     lab.seats[1].restart();
     let entries = lab.open_all();
     let accepted = lab.show(1, &entries).expect("a roster");
-    let question = lab.question(0);
-    let told = lab.ask(1, &question);
-    // Another key and certificate of the party itself; and of the other's CA nothing is left, as when it or the certificate has run out.
+    let query = lab.query(0);
+    let answered = lab.ask(1, &query);
+    // The party itself gets another key and certificate. The other's CA is no longer trusted, as when it or the certificate has
+    // expired.
     let authority = conclave_proto::ca::KeyedPem { pem: lab.authority.pem.clone(), key_pem: lab.authority.key_pem.clone() };
     identity(&authority, &party, Role::Party, &name(1), 10);
     identity(&authority, &colluder, Role::Party, &name(0), 10);
     lab.seats[1].restart();
     assert_eq!(lab.open(1).expect("a job that opens"), entries[1].key, "never newly signed");
     assert_eq!(lab.show(1, &entries).expect("the roster"), accepted);
-    assert_eq!(lab.ask(1, &question).releases, told.releases);
-    let next = lab.question(1);
+    assert_eq!(lab.ask(1, &query).releases, answered.releases);
+    let next = lab.query(1);
     assert!(released(&lab.ask(1, &next)).is_ok());
-    // A coordinator that makes the roster anew of what members show now has another one.
+    // A coordinator that rebuilds the roster from the members' current keys has a different one.
     let mut renewed = entries.clone();
     renewed[0].key = Some(lab.signed(0, &super::lab::secret(0).public()));
     assert_eq!(lab.show(1, &renewed).expect_err("another roster").0, "conflict");
 }
 
-/// By name and by the serial number that it showed, within a second of being asked; and the reply is as long as any.
+/// Revoked by name or by the serial number shown, within a second of the query; the reply has the usual length.
 #[test]
 fn a_revoked_member_ends_the_job_within_a_second() {
     for by in ["name", "serial"] {
         let mut lab = Lab::masked(3, 1);
         let entries = lab.begin();
-        let question = lab.question(1);
+        let query = lab.query(1);
         let length = |answer: &v1::Answer| prost::Message::encode_to_vec(answer).len();
-        let told = length(&lab.ask(1, &question));
+        let answered = length(&lab.ask(1, &query));
         let certificate = &entries[2].key.as_ref().expect("a key").certificate;
         let line = match by {
             "name" => name(2),
@@ -544,45 +546,45 @@ fn a_revoked_member_ends_the_job_within_a_second() {
         };
         std::fs::write(lab.seats[1].revoked(), line).expect("a list");
         std::thread::sleep(Duration::from_millis(1010));
-        let question = lab.question(2);
-        let refused = lab.ask(1, &question);
+        let query = lab.query(2);
+        let refused = lab.ask(1, &query);
         assert_eq!(released(&refused), Err(AnswerStatus::Policy.to_wire()), "{by}");
-        assert_eq!(length(&refused), told);
+        assert_eq!(length(&refused), answered);
         assert_eq!(lab.seats[1].charges(), u64::from(LANES));
         assert_eq!(lab.seats[1].events("close"), 1);
-        is_over(&mut lab, 1, "conflict");
+        check_over(&mut lab, 1, "conflict");
     }
 }
 
-/// While the list can't be read everybody may be on it, and perhaps nobody is: nothing is answered, and nothing is closed, which would be for ever.
+/// While the list cannot be read, any member may be on it: nothing is answered, and nothing is closed, since a close is final.
 #[test]
 fn a_list_that_cannot_be_read_pauses_the_job_and_closes_nothing() {
     let mut lab = Lab::masked(3, 1);
     lab.begin();
-    let question = lab.question(1);
+    let query = lab.query(1);
     let length = |answer: &v1::Answer| prost::Message::encode_to_vec(answer).len();
-    let told = length(&lab.ask(1, &question));
+    let answered = length(&lab.ask(1, &query));
     std::fs::write(lab.seats[1].revoked(), "? no entry\n").expect("a list");
     std::thread::sleep(Duration::from_millis(1010));
-    let question = lab.question(2);
-    // Not by the next one either, however soon it comes.
+    let query = lab.query(2);
+    // The next attempt is refused too, however soon it comes.
     for _ in 0..2 {
-        let refused = lab.ask(1, &question);
-        assert_eq!((released(&refused), length(&refused)), (Err(AnswerStatus::Halted.to_wire()), told));
+        let refused = lab.ask(1, &query);
+        assert_eq!((released(&refused), length(&refused)), (Err(AnswerStatus::Halted.to_wire()), answered));
     }
     assert_eq!((lab.seats[1].charges(), lab.seats[1].events("close")), (u64::from(LANES), 0));
     assert!(lab.seats[1].key_file(&lab.job.job).exists());
     std::fs::write(lab.seats[1].revoked(), "").expect("a list");
-    assert!(released(&lab.ask(1, &question)).is_ok());
+    assert!(released(&lab.ask(1, &query)).is_ok());
     assert_eq!(lab.seats[1].charges(), 2 * u64::from(LANES));
 }
 
-/// The list had been looked at before this job was opened again, and has not changed since.
+/// The list was read before this job was reopened, and has not changed since.
 #[test]
 fn a_member_revoked_before_a_job_is_opened_again_ends_it_too() {
     let mut lab = Lab::masked(4, 1);
     let entries = lab.begin();
-    // A job beside it without the member that will be revoked.
+    // A second job without the member that will be revoked.
     let alice = lab.folder.path().join("alice");
     let smaller = lab.job.spec_toml.replace(&format!(", \"{}\"", name(3)), "");
     let beside = signed_job(&alice, &smaller);
@@ -592,24 +594,25 @@ fn a_member_revoked_before_a_job_is_opened_again_ends_it_too() {
     lab.seats[1].restart();
     std::fs::write(lab.seats[1].revoked(), name(3)).expect("a list");
     lab.open(1).expect("a job that opens");
-    let question = lab.question(0);
-    assert!(released(&lab.ask(1, &question)).is_ok(), "nobody of this one is revoked");
+    let query = lab.query(0);
+    assert!(released(&lab.ask(1, &query)).is_ok(), "no member of this job is revoked");
     lab.seats.push(of_four);
     lab.job = large;
     assert_eq!(lab.open(1).expect("the party opens it"), entries[1].key);
     std::thread::sleep(Duration::from_millis(1010));
-    let question = lab.question(0);
-    assert_eq!(released(&lab.ask(1, &question)), Err(AnswerStatus::Policy.to_wire()));
+    let query = lab.query(0);
+    assert_eq!(released(&lab.ask(1, &query)), Err(AnswerStatus::Policy.to_wire()));
     assert!(!lab.seats[1].key_file(&lab.job.job).exists());
 }
 
-/// Kills a party whose disk is left as it was between the last two transactions: a message's charges are one, and its answers the next.
-/// `head` is the file of its newest head as it was before the message.
+/// Kills a party with its disk as it was between the last two transactions: one for a message's charges, the next for its
+/// answers. `head` is its head file from before the message.
 pub(super) fn kill_before_the_answer(seat: &mut Seat, head: &[u8]) {
     let log = seat.ledger.with_file_name("ledger.sqlite-wal");
     let [database, mut frames] = [&seat.ledger, &log].map(|file| std::fs::read(file).expect("a file"));
     seat.kill();
-    // As SQLite's file format has it: a header of 32 bytes with the page's size, and per frame one of 24 whose second number ends a transaction.
+    // SQLite's file format: a header of 32 bytes with the page size, and per frame one of 24, whose second number marks the end
+    // of a transaction.
     let number = |at: usize| u32::from_be_bytes(frames[at..at + 4].try_into().expect("four bytes")) as usize;
     let frame = 24 + number(8);
     let ends: Vec<usize> = (32..frames.len()).step_by(frame).filter(|at| number(at + 4) != 0).map(|at| at + frame).collect();
@@ -618,20 +621,21 @@ pub(super) fn kill_before_the_answer(seat: &mut Seat, head: &[u8]) {
         std::fs::write(file, bytes).expect("a file");
     }
     drop(std::fs::remove_file(seat.ledger.with_file_name("ledger.sqlite-shm")));
-    // The head after the answer was never given away.
+    // The head after the answer was never published.
     std::fs::write(seat.identity.join("ledger-head"), head).expect("a head");
 }
 
-/// Killed after the charges of a message: opened again, it is answered whole, under its old charge and mask. With two such messages in any order.
+/// Killed after the charges of a message: once reopened, the party answers the whole message under its old charge and mask. Also
+/// with two such messages in any order.
 #[test]
 fn messages_that_were_charged_and_not_answered_are_answered() {
     let mut lab = Lab::masked(3, 1);
     lab.begin();
     let mut lost = Vec::new();
     for iteration in 0..2 {
-        let question = lab.question(iteration);
+        let query = lab.query(iteration);
         let head = std::fs::read(lab.seats[1].identity.join("ledger-head")).expect("a head");
-        lost.push(lab.ask(1, &question));
+        lost.push(lab.ask(1, &query));
         let answers = |lab: &Lab| lab.seats[1].read().query_row("SELECT count(*) FROM answers", [], |row| row.get(0));
         assert_eq!(answers(&lab), Ok(LANES));
         kill_before_the_answer(&mut lab.seats[1], &head);
@@ -640,18 +644,18 @@ fn messages_that_were_charged_and_not_answered_are_answered() {
         lab.open(1).expect("a job that opens");
     }
     assert_eq!(lab.seats[1].charges(), 2 * u64::from(LANES));
-    // Part of a message that was charged whole is another message.
-    let mut part = lab.question(1);
+    // A part of a message that was charged as a whole is another message.
+    let mut part = lab.query(1);
     part.proposals.truncate(3);
     assert_eq!(released(&lab.ask(1, &part)), Err(AnswerStatus::Conflict.to_wire()));
     for iteration in [1, 0] {
-        let question = lab.question(iteration);
-        let (before, told) = (&lost[iteration as usize], lab.ask(1, &question));
-        assert_eq!(released(&told).expect("an answer, and no conflict").len(), LANES as usize);
-        assert_eq!((&told.digest, told.check), (&before.digest, before.check), "under the same masks");
-        // The test's noise follows from the round, and so shows that the masks are the same in every lane.
-        assert_eq!(told.releases, before.releases);
-        assert_eq!(lab.ask(1, &question).releases, told.releases);
+        let query = lab.query(iteration);
+        let (before, answered) = (&lost[iteration as usize], lab.ask(1, &query));
+        assert_eq!(released(&answered).expect("an answer, and no conflict").len(), LANES as usize);
+        assert_eq!((&answered.digest, answered.check), (&before.digest, before.check), "under the same masks");
+        // The test's noise depends on the round, so equal answers show that the masks are the same in every lane.
+        assert_eq!(answered.releases, before.releases);
+        assert_eq!(lab.ask(1, &query).releases, answered.releases);
     }
     assert_eq!(lab.seats[1].charges(), 2 * u64::from(LANES), "under the old charges");
     lab.seats[1].verify();

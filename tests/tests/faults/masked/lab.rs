@@ -1,6 +1,6 @@
-//! Real parties of one masked job, each on a disk of its own, and a coordinator that says to each of them whatever it likes.
+//! Real parties of one masked job, each with its own disk, and a coordinator that sends each of them arbitrary messages.
 //!
-//! The first parties of a job may be colluders, which the test plays: they have identities and keys, and no process.
+//! The first parties of a job may be colluders, which the test simulates: they have identities and keys, but no process.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-/// Chains of the job: integers of an answer.
+/// Chains of the job, which is the number of integers in an answer.
 pub(super) const LANES: u32 = 32;
 
 /// A consortium, its parties and one job.
@@ -43,15 +43,15 @@ pub(super) struct Lab {
     pub(super) colluders: usize,
 }
 
-/// A party's place in the job.
+/// One party of the job, by its place.
 pub(super) struct Seat {
     pub(super) name: String,
-    /// Ledger, and apart from it the identity with all keys.
+    /// The ledger's path; the identity with all keys is stored apart from it.
     pub(super) ledger: PathBuf,
     pub(super) identity: PathBuf,
     pub(super) rows: PathBuf,
     pub(super) durability: Durability,
-    /// What the open jobs' copies of its records may take together, if not the usual.
+    /// Memory limit for the copies of records in open jobs, if not the default.
     pub(super) memory_mib: Option<u64>,
     pub(super) settings: SecureSettings,
     pub(super) process: Option<SimulatedParty>,
@@ -61,7 +61,7 @@ pub(super) fn name(place: usize) -> String {
     format!("hospital-{}", char::from(b'a' + place as u8))
 }
 
-/// A colluder's secret key for masks.
+/// Returns a colluder's secret mask key.
 pub(super) fn secret(place: usize) -> MaskSecret {
     MaskSecret::from_bytes([place as u8 + 1; 32].into())
 }
@@ -76,12 +76,12 @@ fn text(parties: usize, aggregation: &str) -> String {
     )
 }
 
-/// `[aggregation]` of a masked job.
+/// Returns the `[aggregation]` table of a masked job.
 pub(super) fn secure(colluders: usize) -> String {
     format!("[aggregation]\nmode = \"secure\"\ncolluders = {colluders}\n")
 }
 
-/// The identity of a member of the consortium, in files.
+/// Writes the identity of a consortium member.
 pub(super) fn identity(authority: &KeyedPem, folder: &Path, role: Role, name: &str, days: u32) {
     std::fs::create_dir_all(folder).expect("a folder");
     let validity = Validity { now: SystemTime::now(), days };
@@ -96,12 +96,12 @@ pub(super) fn authority(name: &str) -> KeyedPem {
 }
 
 impl Lab {
-    /// A masked job of so many parties, of whom as many as may collude do, played by the test.
+    /// Creates a masked job of `parties` parties; the maximal number of colluders is simulated by the test.
     pub(super) fn masked(parties: usize, colluders: usize) -> Self {
         Self::of(parties, colluders, &secure(colluders))
     }
 
-    /// A job of parties of whom the test plays the first ones.
+    /// Creates a job; the test simulates its first parties.
     pub(super) fn of(parties: usize, colluders: usize, aggregation: &str) -> Self {
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.expect("a folder");
@@ -124,7 +124,7 @@ impl Lab {
         lab
     }
 
-    /// Everybody's fingerprint.
+    /// Returns the fingerprints of all parties.
     fn pins(&self) -> Pins {
         let mut pins = Pins::default();
         for seat in &self.seats {
@@ -133,12 +133,12 @@ impl Lab {
         pins
     }
 
-    /// Places of parties that are no colluders.
+    /// Returns the places of honest parties.
     pub(super) fn honest(&self) -> std::ops::Range<usize> {
         self.colluders..self.seats.len()
     }
 
-    /// Has a party open the job; its key.
+    /// Opens the job at a party; returns its key.
     pub(super) fn open(&mut self, place: usize) -> Result<Option<v1::MaskKey>, (String, String)> {
         let job = self.job.clone();
         match self.seats[place].say(Body::OpenJob(job)).pop() {
@@ -149,7 +149,7 @@ impl Lab {
         }
     }
 
-    /// The key that a colluder shows, signed by its own identity, whatever key it is.
+    /// Returns a key of a colluder signed by its own identity, whatever key that is.
     pub(super) fn signed(&self, place: usize, public: &conclave_privacy::secagg::MaskPublic) -> v1::MaskKey {
         let identity = IdentityDir::load(&self.seats[place].identity).expect("an identity");
         mask_key::sign(&identity, &self.job.job, &self.digest(), public).expect("a signature")
@@ -159,7 +159,7 @@ impl Lab {
         self.job.spec_digest.as_slice().try_into().expect("32 bytes")
     }
 
-    /// Opens the job everywhere; the entries of the true roster.
+    /// Opens the job everywhere; returns the entries of the true roster.
     pub(super) fn open_all(&mut self) -> Vec<v1::RosterEntry> {
         let key = |lab: &mut Self, place: usize| match place < lab.colluders {
             true => lab.signed(place, &secret(place).public()),
@@ -168,7 +168,7 @@ impl Lab {
         (0..self.seats.len()).map(|place| v1::RosterEntry { name: name(place), key: Some(key(self, place)) }).collect()
     }
 
-    /// Shows a party a roster; what it says.
+    /// Sends a party a roster; returns its reply.
     pub(super) fn show(&mut self, place: usize, entries: &[v1::RosterEntry]) -> Result<v1::RosterAccepted, (String, String)> {
         let mut said = Vec::new();
         for piece in roster::pieces(&self.job.job, entries.to_vec()) {
@@ -190,7 +190,7 @@ impl Lab {
         entries
     }
 
-    /// The roster that entries make.
+    /// Builds the roster from its entries.
     pub(super) fn roster(&self, entries: &[v1::RosterEntry]) -> Roster {
         let member = |entry: &v1::RosterEntry| {
             let key = entry.key.as_ref().expect("a key");
@@ -201,13 +201,13 @@ impl Lab {
         Roster::new(&self.job.job, self.digest(), colluders, entries.iter().map(member).collect()).expect("a roster")
     }
 
-    /// A colluder's keys with all others.
+    /// Returns a colluder's pair keys with all others.
     pub(super) fn keys_of(&self, place: usize, roster: &Roster) -> PairKeys {
         PairKeys::agree(roster, place, &secret(place)).expect("keys")
     }
 
-    /// The question of a round: a step of every chain.
-    pub(super) fn question(&self, iteration: u64) -> v1::Query {
+    /// Returns the query of a round: a step of every chain.
+    pub(super) fn query(&self, iteration: u64) -> v1::Query {
         query_to_wire(&self.job.job, iteration, &self.queries())
     }
 
@@ -217,7 +217,7 @@ impl Lab {
         (0..LANES).map(query).collect()
     }
 
-    /// Asks a party, whose next noise follows from round and place.
+    /// Sends a query to a party, whose next noise is seeded by round and place.
     pub(super) fn ask(&mut self, place: usize, query: &v1::Query) -> v1::Answer {
         let seat = &mut self.seats[place];
         seat.process.as_mut().expect("a party that runs").seed_noise(query.iteration * 64 + place as u64);
@@ -267,7 +267,7 @@ impl Seat {
         }
     }
 
-    /// The list of revoked certificates.
+    /// Returns the path of the list of revoked certificates.
     pub(super) fn revoked(&self) -> PathBuf {
         self.identity.with_file_name("revoked.txt")
     }
@@ -312,30 +312,30 @@ impl Seat {
         MaskKeys::beside(&file, Secret::load(&file).expect("a secret"))
     }
 
-    /// Where the key of a job is.
+    /// Returns the path of a job's key.
     pub(super) fn key_file(&self, job: &str) -> PathBuf {
         self.identity.join("mask-keys").join(job)
     }
 
-    /// Killed: nothing is flushed or settled any more.
+    /// Kills the party: nothing more is flushed or settled.
     pub(super) fn kill(&mut self) {
         self.process = None;
     }
 
-    /// Killed and started again.
+    /// Kills and restarts the party.
     pub(super) fn restart(&mut self) {
         self.kill();
         self.start();
     }
 
-    /// Hands a frame in and gives what the party says.
+    /// Sends a frame; returns the party's replies.
     pub(super) fn say(&mut self, body: Body) -> Vec<Said> {
         let (outbox, mut replies) = mpsc::channel(64);
         self.process.as_mut().expect("a party that runs").take(v1::CoordinatorFrame { body: Some(body) }, &outbox);
         std::iter::from_fn(|| replies.try_recv().ok()).filter_map(|frame| frame.body).collect()
     }
 
-    /// Queries that it was charged for.
+    /// Returns the number of charged queries.
     pub(super) fn charges(&self) -> u64 {
         conclave_tests::books::charges(&self.read())
     }
@@ -344,19 +344,19 @@ impl Seat {
         Connection::open(&self.ledger).expect("a ledger")
     }
 
-    /// How many entries of a kind the ledger has.
+    /// Returns the number of ledger entries of a kind.
     pub(super) fn events(&self, kind: &str) -> u64 {
         self.read().query_row("SELECT count(*) FROM events WHERE kind = ?1", [kind], |row| row.get(0)).expect("a count")
     }
 
-    /// Every entry of the ledger holds together.
+    /// Verifies every entry of the ledger.
     pub(super) fn verify(&mut self) {
         self.kill();
         drop(Ledger::open_kept(&self.keeping()).expect("a ledger that verifies"));
     }
 }
 
-/// What an answer released; the status of a refusal.
+/// Returns an answer's releases, or the status of a refusal.
 pub(super) fn released(answer: &v1::Answer) -> Result<&[i64], u32> {
     if answer.status == Some(0) { Ok(&answer.releases) } else { Err(answer.status.unwrap_or(u32::MAX)) }
 }

@@ -1,4 +1,4 @@
-//! A party's own noised number is nowhere but in its memory, and what leaves has one length.
+//! A party's own noised number is only in its memory, and all its replies have the same length.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use prost::Message;
 
 use super::keys::kill_before_the_answer;
 use super::lab::{LANES, Lab, Seat, released};
-use super::search::{files, found_in, large, listened};
+use super::search::{files, found_in, large, with_captured_log};
 
 const ROUNDS: u64 = 4;
-/// The round before whose answer the party is killed.
+/// The round in which the party is killed before its answer.
 const KILLED: u64 = 2;
 
-/// Everything on a party's disk.
+/// Returns all bytes on a party's disk.
 fn traces(seat: &Seat) -> Vec<u8> {
     files(seat.identity.parent().expect("a folder"))
 }
@@ -31,30 +31,31 @@ fn exported(seat: &Seat) -> Vec<u8> {
     lines
 }
 
-/// The numbers of a party, from the same job without masks: the same records and the same noise.
+/// Returns a party's numbers from an unmasked job with the same records and noise.
 fn numbers_in_plain(plain: &mut Lab) -> Vec<i64> {
     plain.open(1).expect("a job that opens");
     let mut numbers = Vec::new();
     for iteration in 0..ROUNDS {
-        let question = query_to_wire(&plain.job.job, iteration, &plain.queries());
-        numbers.extend_from_slice(released(&plain.ask(1, &question)).expect("an answer"));
+        let query = query_to_wire(&plain.job.job, iteration, &plain.queries());
+        numbers.extend_from_slice(released(&plain.ask(1, &query)).expect("an answer"));
     }
     numbers
 }
 
 #[test]
 fn a_partys_own_number_is_nowhere_but_in_its_memory() {
-    let ((mut lab, numbers, in_plain, mut masked), log) = listened(|| {
+    let ((mut lab, numbers, in_plain, mut masked), log) = with_captured_log(|| {
         let (mut plain, mut lab) = (Lab::of(3, 1, ""), Lab::masked(3, 1));
         let numbers = numbers_in_plain(&mut plain);
         lab.begin();
         let mut masked = Vec::new();
         for iteration in 0..ROUNDS {
-            let question = lab.question(iteration);
+            let query = lab.query(iteration);
             if iteration == KILLED {
-                // Charged, and killed before its answer: what was computed is nowhere either, before the start and after it.
+                // Charged, and killed before the answer: the computed number is not on the disk, neither before the restart nor
+                // after it.
                 let head = std::fs::read(lab.seats[1].identity.join("ledger-head")).expect("a head");
-                released(&lab.ask(1, &question)).expect("an answer");
+                released(&lab.ask(1, &query)).expect("an answer");
                 kill_before_the_answer(&mut lab.seats[1], &head);
                 masked.extend(traces(&lab.seats[1]));
                 lab.seats[1].start();
@@ -63,14 +64,14 @@ fn a_partys_own_number_is_nowhere_but_in_its_memory() {
                 assert_eq!((lab.seats[1].charges(), answers), ((KILLED + 1) * u64::from(LANES), KILLED * u64::from(LANES)));
                 lab.open(1).expect("a job that opens again");
             }
-            let answer = lab.ask(1, &question);
+            let answer = lab.ask(1, &query);
             assert!(released(&answer).is_ok(), "round {iteration}");
             masked.extend(PartyFrame { body: Some(party_frame::Body::Answer(answer)) }.encode_to_vec());
-            // Asked again, and refused.
-            lab.ask(1, &question);
-            lab.ask(1, &v1::Query { attempt: 1, ..question });
+            // The query is repeated, and refused as another attempt.
+            lab.ask(1, &query);
+            lab.ask(1, &v1::Query { attempt: 1, ..query });
         }
-        // With the log of the database as it is while the party runs.
+        // Includes the database's log while the party runs.
         masked.extend(traces(&lab.seats[1]));
         let mut in_plain = traces(&plain.seats[1]);
         lab.seats[1].say(Body::CloseJob(v1::CloseJob { job: lab.job.job.clone(), reason: "finished".into(), waits: false }));
@@ -86,31 +87,27 @@ fn a_partys_own_number_is_nowhere_but_in_its_memory() {
     masked.extend(&log);
     let numbers = large(numbers);
     assert!(numbers.len() >= 20, "{}", numbers.len());
-    assert_eq!(found_in(&numbers, &in_plain).len(), numbers.len(), "the search finds what is there");
-    // Not its negative either.
+    assert_eq!(found_in(&numbers, &in_plain).len(), numbers.len(), "the search finds known numbers");
+    // The negated number must not occur either.
     let either: Vec<i64> = numbers.iter().flat_map(|number| [*number, -*number]).collect();
-    assert!(found_in(&either, &masked).is_empty(), "{:?} has been left somewhere", found_in(&either, &masked));
-    // A ledger that keeps a party's own number in place of what left is found out.
-    planted_is_found(&mut lab, numbers[0], &either);
+    assert!(found_in(&either, &masked).is_empty(), "{:?} was found", found_in(&either, &masked));
+    // A ledger with a party's own number in place of its masked release would be detected.
+    check_planted_number_is_found(&mut lab, numbers[0], &either);
 }
 
-/// Puts a number in the place of the last answer of a party that does not run.
-fn planted_is_found(lab: &mut Lab, number: i64, all: &[i64]) {
+/// Replaces the last answer of a stopped party with a number.
+fn check_planted_number_is_found(lab: &mut Lab, number: i64, all: &[i64]) {
     let (seat, last) = (&lab.seats[1], "(SELECT max(charge) FROM answers)");
     let store = seat.read();
     let changed = store.execute(&format!("UPDATE answers SET released = ?1 WHERE charge = {last}"), [number]);
     assert_eq!(changed, Ok(1));
     drop(store);
-    assert_eq!(
-        found_in(all, &traces(seat)).into_iter().collect::<Vec<_>>(),
-        [number],
-        "a search that finds nothing that was planted"
-    );
+    assert_eq!(found_in(all, &traces(seat)).into_iter().collect::<Vec<_>>(), [number], "the search misses a planted number");
 }
 
 #[cfg(unix)]
 #[test]
-fn keys_are_their_owners_alone_and_go_with_their_job() {
+fn keys_are_readable_by_their_owner_only_and_deleted_with_their_job() {
     use std::os::unix::fs::PermissionsExt;
     let mode = |path: &Path| std::fs::metadata(path).expect("a file").permissions().mode() & 0o777;
     let mut lab = Lab::masked(3, 1);
@@ -132,7 +129,7 @@ fn keys_are_their_owners_alone_and_go_with_their_job() {
     assert!(!file.exists());
 }
 
-/// Over answers, and over refusals for every reason, before the roster, while the job runs, and after it: one length.
+/// Answers and refusals for every reason have one length: before the roster, while the job runs, and after it.
 #[test]
 fn all_replies_to_a_message_of_a_masked_job_have_one_length() {
     let mut lab = Lab::masked(3, 1);
@@ -143,26 +140,26 @@ fn all_replies_to_a_message_of_a_masked_job_have_one_length() {
         assert_eq!(answer.status, Some(expected.to_wire()));
         lengths.push((expected, PartyFrame { body: Some(party_frame::Body::Answer(answer)) }.encode_to_vec().len()));
     };
-    let question = lab.question(3);
-    reply(&mut lab, &question, AnswerStatus::Policy);
+    let query = lab.query(3);
+    reply(&mut lab, &query, AnswerStatus::Policy);
     lab.show(1, &entries).expect("a roster");
-    reply(&mut lab, &question, AnswerStatus::Released);
-    reply(&mut lab, &question, AnswerStatus::Released);
-    reply(&mut lab, &v1::Query { attempt: 1, ..question.clone() }, AnswerStatus::Invalid);
-    let mut other = question.clone();
+    reply(&mut lab, &query, AnswerStatus::Released);
+    reply(&mut lab, &query, AnswerStatus::Released);
+    reply(&mut lab, &v1::Query { attempt: 1, ..query.clone() }, AnswerStatus::Invalid);
+    let mut other = query.clone();
     other.proposals[0].to[0] = 0.11;
     reply(&mut lab, &other, AnswerStatus::Conflict);
-    let mut outside = lab.question(4);
+    let mut outside = lab.query(4);
     outside.proposals[0].to[0] = 1e9;
     reply(&mut lab, &outside, AnswerStatus::Invalid);
-    let mut dear = lab.question(5);
-    dear.proposals.iter_mut().for_each(|proposal| (proposal.to[0], proposal.noise_scale) = (0.9, 1 << 29));
-    reply(&mut lab, &dear, AnswerStatus::Budget);
+    let mut expensive = lab.query(5);
+    expensive.proposals.iter_mut().for_each(|proposal| (proposal.to[0], proposal.noise_scale) = (0.9, 1 << 29));
+    reply(&mut lab, &expensive, AnswerStatus::Budget);
     lab.seats[1].say(Body::CloseJob(v1::CloseJob { job: lab.job.job.clone(), reason: "finished".into(), waits: false }));
-    reply(&mut lab, &question, AnswerStatus::UnknownJob);
+    reply(&mut lab, &query, AnswerStatus::UnknownJob);
     lab.seats[1].restart();
-    reply(&mut lab, &question, AnswerStatus::UnknownJob);
+    reply(&mut lab, &query, AnswerStatus::UnknownJob);
     assert!(lengths.windows(2).all(|pair| pair[0].1 == pair[1].1), "{lengths:?}");
-    let frame = CoordinatorFrame { body: Some(Body::Query(question)) };
+    let frame = CoordinatorFrame { body: Some(Body::Query(query)) };
     println!("{} bytes, asked in {}", lengths[0].1, frame.encode_to_vec().len());
 }

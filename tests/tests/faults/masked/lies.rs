@@ -1,4 +1,4 @@
-//! A coordinator that asks different parties different things, the same thing twice, or too early.
+//! A coordinator that sends different queries to different parties, sends a query twice, or sends it too early.
 
 use conclave_common::query::message_digest;
 use conclave_privacy::secagg::opened;
@@ -8,13 +8,13 @@ use conclave_vault::ledger::Durability;
 
 use super::lab::{LANES, Lab, released};
 
-/// Rounds of each lie: values a party in all.
+/// Rounds of each lie, and thus values per party.
 const ROUNDS: u64 = 30;
-/// Pearson's statistic of the top four bits has 15 degrees of freedom: of uniform values it is beyond this less than once in 10^8 times.
-/// Of values that agree in these bits it is 15 times their number.
+/// Pearson's statistic of the top four bits has 15 degrees of freedom: uniform values exceed this limit with a probability below
+/// 10^-8. If all values agree in these bits, the statistic is 15 times their number.
 const UNIFORM: f64 = 70.0;
 
-/// Whether values look like ones from the whole ring.
+/// Returns true if values look uniform over the whole ring.
 pub(super) fn look_uniform(values: &[i64]) -> bool {
     assert!(values.len() >= 320, "20 for each of 16 bins, or the statistic has another law");
     let mut counts = [0_u64; 16];
@@ -23,17 +23,17 @@ pub(super) fn look_uniform(values: &[i64]) -> bool {
     counts.iter().map(|count| (*count as f64 - expected).powi(2) / expected).sum::<f64>() < UNIFORM
 }
 
-/// Sums over parties, of the integers that all have answered.
+/// Returns the sums over parties of the integers in all answers.
 fn sums<'a>(answers: impl Iterator<Item = &'a v1::Answer> + Clone) -> Vec<i64> {
     let lanes = answers.clone().map(|answer| answer.releases.len()).min().expect("an answer");
     (0..lanes).map(|lane| opened(answers.clone().map(|answer| answer.releases[lane]))).collect()
 }
 
-/// Far more than what four parties' clamped records and noise can come to, and far less than the ring: 2^-20 of it.
+/// Far above any sum of four parties' clamped records and noise, and far below the size of the ring: 2^-20 of it.
 const LARGEST: u64 = 1 << 44;
 
 #[test]
-fn parties_that_are_asked_different_things_open_nothing() {
+fn parties_with_different_queries_open_nothing() {
     let mut lab = Lab::masked(4, 1);
     lab.colluders = 0;
     lab.seats[0].start();
@@ -47,23 +47,23 @@ fn parties_that_are_asked_different_things_open_nothing() {
         ("other noise in one chain", |query| query.proposals[3].noise_scale += 1 << 16),
         ("two chains in another order", |query| query.proposals.swap(0, 1)),
     ];
-    // The truth opens, so that it is the lies that close.
+    // A truthful round opens, so that only the lies prevent the opening.
     for iteration in 0..3 {
-        let question = lab.question(iteration);
-        let answers: Vec<v1::Answer> = lab.honest().map(|place| lab.ask(place, &question)).collect();
+        let query = lab.query(iteration);
+        let answers: Vec<v1::Answer> = lab.honest().map(|place| lab.ask(place, &query)).collect();
         assert!(sums(answers.iter()).iter().all(|sum| sum.unsigned_abs() < LARGEST));
         assert_eq!(opened(answers.iter().map(|answer| answer.check().cast_signed())), 0, "the check lanes cancel");
         let digest = message_digest(&roster, iteration, &lab.queries());
-        assert!(answers.iter().all(|answer| answer.digest == digest), "every answer says which message it is of");
+        assert!(answers.iter().all(|answer| answer.digest == digest), "every answer names its message");
     }
     for (at, (what, lie)) in lies.into_iter().enumerate() {
         let mut rounds = Vec::new();
         for round in 0..ROUNDS {
-            let question = lab.question(1000 * (at as u64 + 1) + round);
-            let mut other = question.clone();
+            let query = lab.query(1000 * (at as u64 + 1) + round);
+            let mut other = query.clone();
             lie(&mut other);
             let answers: Vec<v1::Answer> =
-                lab.honest().map(|place| lab.ask(place, if place == 2 { &other } else { &question })).collect();
+                lab.honest().map(|place| lab.ask(place, if place == 2 { &other } else { &query })).collect();
             assert!(answers.iter().all(|answer| released(answer).is_ok()), "{what}");
             assert_ne!(
                 opened(answers.iter().map(|answer| answer.check().cast_signed())),
@@ -71,14 +71,14 @@ fn parties_that_are_asked_different_things_open_nothing() {
                 "{what}: the check lanes do not cancel"
             );
             let odd: Vec<bool> = answers.iter().map(|answer| answer.digest != answers[0].digest).collect();
-            assert_eq!(odd, [false, false, true, false], "{what}: the echo names who was asked something else");
+            assert_eq!(odd, [false, false, true, false], "{what}: the echo identifies the party with another query");
             rounds.push(answers);
         }
         for place in 0..4 {
             let own: Vec<i64> = rounds.iter().flat_map(|answers| answers[place].releases.clone()).collect();
             assert!(look_uniform(&own), "{what}: what party {place} sends is not uniform");
         }
-        // Nor does any part of the sum open.
+        // No partial sum opens either.
         for left_out in [None, Some(0), Some(1), Some(2), Some(3)] {
             let in_it = |place: &usize| Some(*place) != left_out;
             let of = |answers: &Vec<v1::Answer>| {
@@ -90,17 +90,17 @@ fn parties_that_are_asked_different_things_open_nothing() {
     }
 }
 
-/// Whoever has all answers but one has nothing: of single values and of every sum of some.
+/// An adversary with all answers except one learns nothing, neither from single values nor from any partial sum.
 #[test]
-fn all_answers_but_one_tell_nothing() {
+fn all_answers_except_one_reveal_nothing() {
     let mut lab = Lab::masked(4, 1);
     lab.colluders = 0;
     lab.seats[0].start();
     lab.begin();
     let rounds: Vec<Vec<v1::Answer>> = (0..ROUNDS)
         .map(|iteration| {
-            let question = lab.question(iteration);
-            (0..4).map(|place| lab.ask(place, &question)).collect()
+            let query = lab.query(iteration);
+            (0..4).map(|place| lab.ask(place, &query)).collect()
         })
         .collect();
     for part in 1_u32..16 {
@@ -113,9 +113,10 @@ fn all_answers_but_one_tell_nothing() {
     }
 }
 
-/// A round has one attempt, and nothing is answered before there is a roster: neither is charged, and what follows is answered.
+/// A round has one attempt, and nothing is answered before the roster. Neither refusal is charged, and later queries are
+/// answered.
 #[test]
-fn another_attempt_and_a_question_before_the_roster_are_refused_and_cost_nothing() {
+fn another_attempt_and_a_query_before_the_roster_are_refused_and_cost_nothing() {
     for durability in [Durability::Strict, Durability::Reserve { block: 8 }] {
         let mut lab = Lab::masked(3, 1);
         for place in lab.honest() {
@@ -123,7 +124,7 @@ fn another_attempt_and_a_question_before_the_roster_are_refused_and_cost_nothing
             lab.seats[place].restart();
         }
         let entries = lab.open_all();
-        let early = lab.ask(1, &lab.question(0));
+        let early = lab.ask(1, &lab.query(0));
         assert_eq!(released(&early), Err(AnswerStatus::Policy.to_wire()));
         assert_eq!(lab.seats[1].charges(), 0);
         for place in lab.honest() {
@@ -131,36 +132,36 @@ fn another_attempt_and_a_question_before_the_roster_are_refused_and_cost_nothing
         }
         let refused = |lab: &mut Lab, attempt| {
             let before = lab.seats[1].charges();
-            let question = v1::Query { attempt, ..lab.question(4) };
-            let answer = lab.ask(1, &question);
+            let query = v1::Query { attempt, ..lab.query(4) };
+            let answer = lab.ask(1, &query);
             assert_eq!(released(&answer), Err(AnswerStatus::Invalid.to_wire()), "attempt {attempt}");
             assert!(answer.releases.iter().all(|number| *number == 0) && answer.digest == [0; 32] && answer.check() == 0);
             assert_eq!(lab.seats[1].charges(), before, "attempt {attempt} is not charged");
         };
         [1, 2, u32::MAX].into_iter().for_each(|attempt| refused(&mut lab, attempt));
-        let question = lab.question(4);
-        let first = lab.ask(1, &question);
-        let told = released(&first).expect("an answer").to_vec();
+        let query = lab.query(4);
+        let first = lab.ask(1, &query);
+        let answered = released(&first).expect("an answer").to_vec();
         assert_eq!(lab.seats[1].charges(), u64::from(LANES));
-        // Nor after it, nor after a crash, however the ledger keeps its charges.
+        // Another attempt is also refused after the answer and after a crash, in either durability mode.
         refused(&mut lab, 1);
         lab.seats[1].restart();
         lab.open(1).expect("a job that opens again");
         refused(&mut lab, 1);
-        assert_eq!(released(&lab.ask(1, &question)), Ok(told.as_slice()), "{durability:?}: what left is what is sent again");
+        assert_eq!(released(&lab.ask(1, &query)), Ok(answered.as_slice()), "{durability:?}: the same answer is sent again");
         assert_eq!(lab.seats[1].charges(), u64::from(LANES));
-        assert_eq!(lab.seats[1].events("reserve"), 0, "no block pays for what leaves masked");
+        assert_eq!(lab.seats[1].events("reserve"), 0, "masked releases use no reserved block");
         lab.seats[1].verify();
     }
 }
 
-/// One value under one mask, for ever: part of a message, more than it, and its chains in another order are other messages.
+/// One value per mask, for ever: a part of a message, an extension of it, and its chains in another order are different messages.
 #[test]
 fn a_message_is_answered_whole_and_as_it_was_asked() {
     let mut lab = Lab::masked(3, 1);
     lab.begin();
-    let question = lab.question(5);
-    let told = lab.ask(1, &question);
+    let query = lab.query(5);
+    let answered = lab.ask(1, &query);
     let charges = lab.seats[1].charges();
     type Change = fn(&mut v1::Query);
     let others: [(&str, Change); 5] = [
@@ -170,25 +171,25 @@ fn a_message_is_answered_whole_and_as_it_was_asked() {
             let more = v1::Proposal { chain: 900, ..query.proposals[0].clone() };
             query.proposals.push(more);
         }),
-        ("a chain that was, and one that was not", |query| {
+        ("a chain of the message, and another one", |query| {
             query.proposals.truncate(2);
             query.proposals[1].chain = 901;
         }),
         ("an ulp away", |query| query.proposals[0].to[0] = f64::from_bits(query.proposals[0].to[0].to_bits() + 1)),
     ];
     for (what, change) in others {
-        let mut other = question.clone();
+        let mut other = query.clone();
         change(&mut other);
         assert_eq!(released(&lab.ask(1, &other)), Err(AnswerStatus::Conflict.to_wire()), "{what}");
     }
     assert_eq!(lab.seats[1].charges(), charges);
-    assert_eq!(lab.ask(1, &question).releases, told.releases);
+    assert_eq!(lab.ask(1, &query).releases, answered.releases);
 }
 
-/// One owner withdraws after it has answered: the sum of that round opens all the same, what it was charged stands, and it answers nothing more.
-/// Another withdraws before: the others' answers are the same at every asking, are charged once, and open nothing.
+/// One owner withdraws after answering: that round's sum still opens, its charge stands, and it answers nothing more. Another
+/// withdraws before: the others repeat the same answers, are charged once, and nothing opens.
 #[test]
-fn whoever_leaves_after_answering_is_in_the_sum_and_whoever_leaves_before_opens_nothing() {
+fn a_party_that_leaves_after_answering_is_in_the_sum_and_one_that_leaves_before_prevents_the_opening() {
     let mut lab = Lab::masked(4, 1);
     let entries = lab.begin();
     let roster = lab.roster(&entries);
@@ -206,16 +207,16 @@ fn whoever_leaves_after_answering_is_in_the_sum_and_whoever_leaves_before_opens_
         super::keys::decide(&lab.seats[place], &lab.job.job, "revoked");
         lab.seats[place].process.as_mut().expect("a party that runs").consent_changed();
     };
-    let question = lab.question(0);
-    let first = lab.ask(1, &question);
+    let query = lab.query(0);
+    let first = lab.ask(1, &query);
     let charged = lab.seats[1].charges();
     withdraw(&mut lab, 1);
-    let answers = [first, lab.ask(2, &question), lab.ask(3, &question)];
+    let answers = [first, lab.ask(2, &query), lab.ask(3, &query)];
     assert!(opens(&lab, 0, &answers));
     assert_eq!(lab.seats[1].charges(), charged);
-    let next = lab.question(1);
-    assert!(released(&lab.ask(1, &next)).is_err() && released(&lab.ask(1, &question)).is_err());
-    // The others are asked the next round, and asked again for it: nothing new is said, charged or opened.
+    let next = lab.query(1);
+    assert!(released(&lab.ask(1, &next)).is_err() && released(&lab.ask(1, &query)).is_err());
+    // The others receive the next round's query twice: no new answer, charge or opening.
     let answers = [2, 3].map(|place| lab.ask(place, &next));
     let charges = [2, 3].map(|place: usize| lab.seats[place].charges());
     assert_eq!([2, 3].map(|place| lab.ask(place, &next).releases), answers.clone().map(|answer| answer.releases));

@@ -1,7 +1,7 @@
-//! Masked jobs against a coordinator that lies, fellow parties that work with it, and crashes between every two steps of a key's life.
+//! Masked jobs against a coordinator that lies, colluding parties, and crashes between any two steps of a key's life.
 //!
-//! The parties are real, on disks of their own; what the coordinator says to each of them is the test's. What is looked at is what leaves
-//! a party, what is on its disk, and what it was charged.
+//! The parties are real, with disks of their own; the test controls all messages of the coordinator. The tests check the messages
+//! that a party sends, the contents of its disk, and its charges.
 
 mod collusion;
 mod keys;

@@ -1,5 +1,5 @@
-//! Two parties whose records differ in one live the same life, with a masked job beside one whose answers are opened by themselves: nothing that
-//! is logged, entered, charged or said differs but the integers.
+//! Two parties whose records differ in one run the same script, with a masked job beside a local one. Logs, entries, charges and
+//! replies are identical; only the integers differ.
 
 use std::fs;
 
@@ -11,37 +11,37 @@ use conclave_tests::recorder::signed_job;
 use prost::Message;
 
 use super::lab::{LANES, Lab};
-use super::search::listened;
+use super::search::with_captured_log;
 
-/// The party whose records are others in every life.
+/// The party whose records differ between scripts.
 const PLACE: usize = 1;
 
-/// What may be seen of a life.
+/// Everything observable of one run.
 #[derive(Debug, PartialEq)]
 struct Seen {
-    /// In the order of events, by what it is about.
+    /// Replies in the order of events, each with its subject.
     said: Vec<(String, Reply)>,
     log: String,
-    /// The ledger's rows without the integers, and without what a key is in: it is another one in every life.
+    /// The ledger's rows without the integers, and without data that contain a key, which differs in every run.
     charges: Vec<String>,
     events: Vec<(String, usize)>,
 }
 
-/// A reply but for its integers.
+/// A reply without its integers.
 #[derive(Debug, PartialEq)]
 enum Reply {
     /// Status and length.
     Answer(Option<u32>, usize),
-    /// Everything but the keys, and the length with all of them but a signature, whose own differs by a byte or two.
+    /// Everything except the keys, and the length without the signature, whose own length varies by a byte or two.
     Other(String, usize),
 }
 
 struct Life<'l> {
     lab: &'l mut Lab,
-    /// The job beside the masked one.
+    /// The local job beside the masked one.
     local: v1::OpenJob,
     said: Vec<(String, Reply)>,
-    /// What the other job released.
+    /// Releases of the local job.
     numbers: Vec<i64>,
 }
 
@@ -71,7 +71,7 @@ impl Life<'_> {
         self.note(what, said);
     }
 
-    /// Asks one of the two jobs; the answer is as told.
+    /// Sends a query to one of the two jobs and checks the status of the answer.
     fn ask(&mut self, masked: bool, query: &v1::Query, expected: AnswerStatus) {
         let job = if masked { &self.lab.job.job } else { &self.local.job };
         let query = v1::Query { job: job.clone(), ..query.clone() };
@@ -79,7 +79,7 @@ impl Life<'_> {
         let what = format!("{} round {}", if masked { "masked" } else { "local" }, query.iteration);
         assert_eq!(answer.status, Some(expected.to_wire()), "{what}");
         if expected != AnswerStatus::Released {
-            // A refusal is as long, of zeros.
+            // A refusal consists of zeros, in the same length.
             let echo = answer.digest.iter().all(|byte| *byte == 0) && answer.check.is_none_or(|check| check == 0);
             assert!(echo && answer.releases.iter().all(|number| *number == 0), "{what}: {answer:?}");
         } else if !masked {
@@ -99,12 +99,12 @@ impl Life<'_> {
         self.say("end", Body::CloseJob(v1::CloseJob { job: job.to_owned(), reason: "finished".into(), waits: false }));
     }
 
-    /// Asks both jobs whatever may be asked, and what may not.
+    /// Sends both jobs every valid kind of query, and invalid ones.
     fn live(&mut self, mut roster: Vec<v1::RosterEntry>) {
         let whole = query_to_wire("", 0, &self.lab.queries());
         let round = |iteration: u64| v1::Query { iteration, ..whole.clone() };
         self.open();
-        // Its own key is another one in every life.
+        // A party's own key differs in every run.
         roster[PLACE].key = self.lab.open(PLACE).expect("a job that opens");
         self.ask(false, &round(0), AnswerStatus::Released);
         self.ask(true, &round(0), AnswerStatus::Policy);
@@ -131,9 +131,9 @@ impl Life<'_> {
             self.ask(masked, &changed(1, &|proposal| proposal.to[0] = 0.11), AnswerStatus::Conflict);
             self.ask(masked, &changed(70, &|proposal| proposal.to[0] = 1e9), AnswerStatus::Invalid);
             self.ask(masked, &changed(71, &|proposal| proposal.from[0] = f64::NAN), AnswerStatus::Invalid);
-            let dear = |proposal: &mut v1::Proposal| (proposal.to[0], proposal.noise_scale) = (0.9, 1 << 29);
-            self.ask(masked, &changed(72, &dear), AnswerStatus::Budget);
-            // What moves no record by anything, and what moves records by more than a step does.
+            let expensive = |proposal: &mut v1::Proposal| (proposal.to[0], proposal.noise_scale) = (0.9, 1 << 29);
+            self.ask(masked, &changed(72, &expensive), AnswerStatus::Budget);
+            // Queries whose contributions are all zero, and queries with larger contributions than a step's.
             self.ask(masked, &changed(73, &|proposal| proposal.to[0] = proposal.from[0]), AnswerStatus::Released);
             self.ask(masked, &changed(74, &|proposal| proposal.from[0] = 0.09), AnswerStatus::Released);
         }
@@ -155,7 +155,7 @@ impl Life<'_> {
     }
 }
 
-/// The life of a party on these records, from before its ledger was made; what may be seen of it, and what the job beside released.
+/// Runs the script on these records, ledger creation included; returns everything observable, and the local job's releases.
 fn live(lab: &mut Lab, local: &v1::OpenJob, roster: &[v1::RosterEntry], rows: &str) -> (Seen, Vec<i64>) {
     let seat = &mut lab.seats[PLACE];
     seat.kill();
@@ -168,7 +168,7 @@ fn live(lab: &mut Lab, local: &v1::OpenJob, roster: &[v1::RosterEntry], rows: &s
     let _ = fs::remove_dir_all(seat.identity.join("mask-keys"));
     fs::write(&seat.rows, rows).expect("records");
     seat.keeping().init().expect("a ledger");
-    let ((said, numbers), log) = listened(|| {
+    let ((said, numbers), log) = with_captured_log(|| {
         lab.seats[PLACE].start();
         let mut life = Life { lab: &mut *lab, local: local.clone(), said: Vec::new(), numbers: Vec::new() };
         life.live(roster.to_vec());
@@ -199,13 +199,13 @@ fn rows(last: &[&str]) -> String {
 }
 
 #[test]
-fn one_record_shows_in_nothing_but_the_integers() {
+fn one_record_affects_only_the_integers() {
     let mut lab = Lab::masked(3, 1);
     let text = lab.job.spec_toml.split("[aggregation]").next().expect("a job file");
     let local = signed_job(&lab.folder.path().join("alice"), text);
     let roster = lab.open_all();
     let (ordinary, numbers) = live(&mut lab, &local, &roster, &rows(&["150"]));
-    // All of it has been seen.
+    // The script has covered all of this.
     for words in ["job is open", "roster of keys is entered", "refused (Budget)", "closed"] {
         assert!(ordinary.log.contains(words), "{words}: {}", ordinary.log);
     }
@@ -221,17 +221,18 @@ fn one_record_shows_in_nothing_but_the_integers() {
         assert_eq!(other.said, ordinary.said, "{last}");
         assert_eq!(other.log, ordinary.log, "{last}");
         assert_eq!(other, ordinary, "{last}");
-        // The record matters: under the same noise the integers that are opened differ.
+        // The record matters: with the same noise the opened integers differ.
         assert_ne!(others, numbers, "{last}");
     }
     let (same, again) = live(&mut lab, &local, &roster, &rows(&["150"]));
     assert!(same == ordinary && again == numbers, "a life of the same records is the same");
-    // One record more is public, and seen.
+    // An additional record is public and observable.
     let (more, _) = live(&mut lab, &local, &roster, &rows(&["150", "150"]));
     assert_ne!(more.said, ordinary.said);
 }
 
-/// Of each job all replies to messages of all chains have one length, answers and refusals; a round's number of 0 is told by no byte.
+/// Checks that all replies to messages of all chains have one length in each job, answers and refusals alike. A round number of 0
+/// takes no byte and is compared separately.
 fn one_length_by_lanes(seen: &Seen) {
     for (job, first) in [("masked", true), ("masked", false), ("local", false)] {
         let mut lengths: Vec<(bool, usize)> = Vec::new();

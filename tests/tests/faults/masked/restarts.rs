@@ -1,4 +1,4 @@
-//! A coordinator that is killed while the roster is on its way: real processes.
+//! A coordinator that is killed while it sends the roster, in real processes.
 
 use std::time::Duration;
 
@@ -20,17 +20,17 @@ fn kept(cluster: &Cluster) -> Vec<u8> {
     cluster.store().query_row("SELECT roster FROM rosters", [], |row| row.get(0)).expect("one roster")
 }
 
-/// Two parties have entered the roster and the third has not: what is sent after the restart is what was sent before, or the two would refuse it
-/// for ever.
+/// Two parties have entered the roster and the third has not. After the restart the coordinator must send the same roster, since
+/// the two parties would refuse another one for ever.
 #[test]
 fn a_coordinator_killed_between_two_rosters_sends_the_same_one_again() {
     let mut cluster = Cluster::new(EXE);
     for (seed, name) in (0..).zip(NAMES) {
         cluster.enrol_study(name, &study::records(150, seed), 500.0);
     }
-    cluster.pin_everybody();
+    cluster.pin_all();
     (0..NAMES.len()).for_each(|party| cluster.start_party(party));
-    // The roster is made once the last key is there, the first party's. By then the third one hears nothing more.
+    // The roster is built once the last key, the first party's, has arrived. By then the third party is suspended.
     cluster.kill_party(0);
     let job = study::job(&NAMES, "chains = 2\ndraws = 40\nwarmup = 5\nseed = 4", "epsilon = 150\ndelta = 1e-6") + &secure(1);
     let job = cluster.submit_only(&job);
@@ -56,7 +56,7 @@ fn a_coordinator_killed_between_two_rosters_sends_the_same_one_again() {
     assert_eq!(kept(&cluster), sent, "the same bytes");
     for (party, name) in NAMES.into_iter().enumerate() {
         assert_eq!((events(&cluster, party, "mask-key"), events(&cluster, party, "roster")), (1, 1), "{name}");
-        // Every party holds that roster, and the masks cancel under it in every round.
+        // Every party has that roster, and the masks cancel under it in every round.
         let report = json(&cluster.must(&["__party", "verify", &job, "--config", &format!("{name}/party.toml"), "--json"]));
         let holds = |check: &str| {
             let checks = report["checks"].as_array().expect("checks");

@@ -1,4 +1,4 @@
-//! A coordinator, a CA or a colluder that puts another key where a party's belongs, and a coordinator that shows parties different rosters.
+//! A coordinator, a CA or a colluder that replaces a party's key, and a coordinator that sends parties different rosters.
 
 use conclave_privacy::secagg::{MaskPublic, opened};
 use conclave_proto::identity::Role;
@@ -21,7 +21,7 @@ const NOT_OWN: &str = "does not have this party's own mask key";
 const TWICE: &str = "two members with one key";
 const SMALL: &str = "is of small order";
 
-/// The colluder at place 0 with another identity than the one that parties have pinned.
+/// Returns the colluder's key at place 0 signed by an identity other than the pinned one.
 fn substituted(lab: &Lab, by: &ca::KeyedPem) -> v1::MaskKey {
     let folder = lab.folder.path().join("substitute");
     identity(by, &folder, Role::Party, &name(0), 10);
@@ -29,7 +29,7 @@ fn substituted(lab: &Lab, by: &ca::KeyedPem) -> v1::MaskKey {
     mask_key::sign(&identity, &lab.job.job, &lab.digest(), &secret(0).public()).expect("a signature")
 }
 
-/// Rosters that no party may take, each with what it says to it.
+/// Returns rosters that every party must refuse, each with the expected reason.
 fn bad_rosters(lab: &Lab, good: &[v1::RosterEntry]) -> Vec<(&'static str, Vec<v1::RosterEntry>, &'static str)> {
     let with = |change: &dyn Fn(&mut Vec<v1::RosterEntry>)| {
         let mut entries = good.to_vec();
@@ -48,7 +48,7 @@ fn bad_rosters(lab: &Lab, good: &[v1::RosterEntry]) -> Vec<(&'static str, Vec<v1
     let mut twin = good[2].key.clone().expect("a key");
     twin.public[31] |= 0x80;
     let forged = {
-        // Whoever has no key of the party's signs with another's.
+        // A forger without the party's key signs with another.
         let Signature { bytes, scheme, .. } =
             IdentityDir::load(&lab.seats[0].identity).expect("an identity").sign(b"x").expect("a signature");
         v1::MaskKey { signature: bytes, scheme, ..good[2].key.clone().expect("a key") }
@@ -69,7 +69,7 @@ fn bad_rosters(lab: &Lab, good: &[v1::RosterEntry]) -> Vec<(&'static str, Vec<v1
         ("another form of the same key", keyed(2, twin), UNSIGNED),
         ("a certificate of another CA", keyed(0, substituted(lab, &authority("elsewhere"))), FOREIGN),
         ("a certificate that the CA made for somebody else", keyed(0, substituted(lab, &lab.authority)), UNPINNED),
-        // Reflection: a colluder signs what an honest party has shown.
+        // Reflection: a colluder signs the key of an honest party as its own.
         ("an honest party's key as the colluder's own", keyed(0, lab.signed(0, &public(2))), TWICE),
         ("this party's key as the colluder's own", keyed(0, lab.signed(0, &public(1))), TWICE),
         ("a key of small order", keyed(0, lab.signed(0, &MaskPublic::parse(&[0; 32]).expect("canonical"))), SMALL),
@@ -98,7 +98,7 @@ fn a_roster_with_a_wrong_key_is_refused_in_fixed_words_and_costs_nothing() {
         let (code, reason) = lab.show(1, &entries).expect_err(what);
         assert_eq!(code, "policy", "{what}: {reason}");
         assert!(reason.contains(expected), "{what}: {reason}");
-        // Nothing of what the owner has set is in it.
+        // The reason reveals none of the owner's settings.
         assert!(!reason.contains(&lab.seats[0].fingerprint().to_string()), "{what}: {reason}");
         assert_eq!(lab.show(1, &entries).expect_err(what), (code, reason), "{what}: the same words again");
         assert_eq!((lab.seats[1].events("roster"), lab.seats[1].charges()), (0, 0), "{what}");
@@ -110,26 +110,26 @@ fn a_roster_with_a_wrong_key_is_refused_in_fixed_words_and_costs_nothing() {
         std::fs::write(lab.seats[1].revoked(), &line).expect("a list");
         let (code, reason) = lab.show(1, &good).expect_err("a revoked member");
         assert!(code == "policy" && reason.contains(REVOKED), "{line}: {reason}");
-        // As long as it can't be read, everybody is.
+        // While the list cannot be read, every member counts as possibly revoked.
         std::fs::remove_file(lab.seats[1].revoked()).expect("a list");
         assert_eq!(lab.show(1, &good).expect_err("no list").0, "unreachable");
     }
     std::fs::write(lab.seats[1].revoked(), "").expect("a list");
-    let question = lab.question(0);
-    assert!(released(&lab.ask(1, &question)).is_err());
+    let query = lab.query(0);
+    assert!(released(&lab.ask(1, &query)).is_err());
     assert_eq!((lab.seats[1].events("roster"), lab.seats[1].charges()), (0, 0));
-    // None of it has spoilt the true one.
+    // None of the refusals affects the true roster.
     lab.show(1, &good).expect("the roster");
-    assert!(released(&lab.ask(1, &question)).is_ok());
+    assert!(released(&lab.ask(1, &query)).is_ok());
 }
 
-/// The first roster is the job's, for ever: before and after a restart, whatever is charged.
+/// The first roster is final for the job, before and after a restart, whatever is charged.
 #[test]
 fn a_second_roster_is_refused_for_ever() {
     let mut lab = Lab::masked(4, 1);
     let first = lab.open_all();
     let accepted = lab.show(1, &first).expect("a roster");
-    // All that a colluder needs for another one: its own signature.
+    // A colluder can build another one with its own signature.
     let mut second = first.clone();
     second[0].key = Some(lab.signed(0, &secret(7).public()));
     for restarted in [false, true] {
@@ -140,11 +140,11 @@ fn a_second_roster_is_refused_for_ever() {
         let (code, reason) = lab.show(1, &second).expect_err("a second roster");
         assert!(code == "conflict" && reason.contains("gets no second one"), "{reason}");
         assert_eq!(lab.show(1, &first).expect("the first"), accepted, "the same bytes");
-        let question = lab.question(u64::from(restarted));
-        assert!(released(&lab.ask(1, &question)).is_ok());
+        let query = lab.query(u64::from(restarted));
+        assert!(released(&lab.ask(1, &query)).is_ok());
         assert_eq!(lab.seats[1].events("roster"), 1);
     }
-    // Another number of colluders is another job file, and that is no such job.
+    // Another number of colluders means another job file, which is not this job.
     let spec_toml = lab.job.spec_toml.replace("colluders = 1", "colluders = 2");
     let spec_digest = <sha2::Sha256 as sha2::Digest>::digest(spec_toml.as_bytes()).to_vec();
     let other = v1::OpenJob { spec_toml, spec_digest, ..lab.job.clone() };
@@ -153,8 +153,8 @@ fn a_second_roster_is_refused_for_ever() {
     lab.seats[1].verify();
 }
 
-/// A colluder shows one party another key than all others: the two rosters are both sound, and parties that hold different ones have no mask
-/// in common.
+/// A colluder sends one party another key than all others. Both rosters are valid, but parties with different rosters share no
+/// mask.
 #[test]
 fn parties_with_different_rosters_open_nothing() {
     let mut lab = Lab::masked(5, 1);
@@ -167,7 +167,7 @@ fn parties_with_different_rosters_open_nothing() {
     }
     let colluder = lab.keys_of(0, &lab.roster(&one));
     let roster = lab.roster(&one).digest();
-    // An honest coordinator sees it before it asks anything.
+    // An honest coordinator detects this before any query.
     assert_eq!(confirmed.iter().map(|accepted| accepted.digest == roster).collect::<Vec<_>>(), [true, true, false, true]);
     let d0 = conclave_privacy::secagg::confirmation_digest(&roster);
     let own = colluder.masks(&d0, 4);
@@ -177,11 +177,11 @@ fn parties_with_different_rosters_open_nothing() {
     }
     let (mut singles, mut sums) = (vec![Vec::new(); 5], Vec::new());
     for iteration in 0..30 {
-        let question = lab.question(iteration);
+        let query = lab.query(iteration);
         let digest = conclave_common::query::message_digest(&roster, iteration, &lab.queries());
         let mut round = vec![colluder.masks(&digest, LANES as usize).into_iter().map(u64::cast_signed).collect::<Vec<i64>>()];
         for place in lab.honest() {
-            round.push(released(&lab.ask(place, &question)).expect("an answer").to_vec());
+            round.push(released(&lab.ask(place, &query)).expect("an answer").to_vec());
         }
         for (place, own) in round.iter().enumerate() {
             singles[place].extend_from_slice(own);
@@ -194,9 +194,9 @@ fn parties_with_different_rosters_open_nothing() {
     assert!(look_uniform(&sums));
 }
 
-/// Members whom the CA alone vouches for are no reason to say yes without the owner, whatever the limits are: nothing is made before.
+/// Members vouched for by the CA alone are never admitted without the owner, whatever the limits are: no key is created earlier.
 #[test]
-fn members_whom_the_owner_has_not_pinned_wait_for_the_owner() {
+fn unpinned_members_wait_for_the_owner() {
     let mut lab = Lab::masked(3, 1);
     lab.seats[1].settings = SecureSettings { pins: Pins::default(), peers: Peers::Ca, ..lab.seats[1].settings.clone() };
     lab.seats[1].restart();
@@ -209,19 +209,19 @@ fn members_whom_the_owner_has_not_pinned_wait_for_the_owner() {
     lab.open(1).expect("a job that its owner has approved").expect("a key");
     let entries = lab.open_all();
     lab.show(1, &entries).expect("the roster");
-    let question = lab.question(0);
-    assert!(released(&lab.ask(1, &question)).is_ok());
+    let query = lab.query(0);
+    assert!(released(&lab.ask(1, &query)).is_ok());
 }
 
-/// What an owner admits of masked jobs: no fewer colluders than they count with, none with a member whom they have not pinned unless the CA is
-/// enough for them, and none that names another key for a member than theirs.
+/// An owner's limits on masked jobs: a minimal number of colluders, only pinned members unless the CA suffices, and no job that
+/// names another key for a pinned member.
 #[test]
-fn what_the_owner_does_not_admit_is_refused_before_a_key_is_made() {
+fn jobs_that_the_owner_does_not_admit_are_refused_before_a_key_is_created() {
     type Setting = fn(&mut SecureSettings);
     let refused: [(Setting, &str); 4] = [
         (|s| s.allow = false, "admits no job whose answers leave masked"),
         (|s| s.colluders_at_least = Some(2), "no fewer than 2 of 4 parties"),
-        // Unless the owner says otherwise, the greater half of the others.
+        // By default, the greater half of the others.
         (|s| s.colluders_at_least = None, "no fewer than 2 of 4 parties"),
         (|s| s.pins = Pins::default(), "has not pinned the identity keys of all"),
     ];

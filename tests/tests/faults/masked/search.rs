@@ -1,4 +1,4 @@
-//! Looks for numbers in what is on a disk, in a log or on a page, in every form in which they could stand there; and a log that keeps everything.
+//! Searches a disk, a log or a page for numbers in every form in which they could occur; and a log that keeps everything.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// No form is shorter.
+/// Length of the shortest form.
 const SHORTEST: usize = 6;
 
-/// Below it a number's digits and bytes stand in many a place by chance.
+/// Smaller numbers occur by chance in many places.
 const LEAST: u64 = 1 << 31;
 
-/// The numbers that are large enough to be looked for.
+/// Returns the numbers that are large enough to search for.
 pub(super) fn large(numbers: impl IntoIterator<Item = i64>) -> Vec<i64> {
     numbers.into_iter().filter(|number| number.unsigned_abs() > LEAST).collect()
 }
 
-/// The forms in which a number could stand somewhere: eight bytes, six as SQLite keeps one of this size, and its digits.
+/// Returns the forms in which a number could occur: eight bytes, six bytes as in SQLite, and its digits.
 fn forms(number: i64) -> Vec<Vec<u8>> {
     let big = number.to_be_bytes();
     let fits_six = (number << 16) >> 16 == number;
@@ -38,7 +38,7 @@ fn forms(number: i64) -> Vec<Vec<u8>> {
     forms
 }
 
-/// Those of the numbers that stand there in any form.
+/// Returns the numbers that occur in any form.
 pub(super) fn found_in(numbers: &[i64], haystack: &[u8]) -> BTreeSet<i64> {
     let mut starts = vec![false; 1 << 16];
     let mut by_start: HashMap<[u8; SHORTEST], Vec<(Vec<u8>, i64)>> = HashMap::new();
@@ -59,7 +59,7 @@ pub(super) fn found_in(numbers: &[i64], haystack: &[u8]) -> BTreeSet<i64> {
     found
 }
 
-/// Every file of a folder, one after the other.
+/// Returns the contents of all files of a folder, concatenated.
 pub(super) fn files(folder: &Path) -> Vec<u8> {
     fn read(folder: &Path, into: &mut Vec<u8>) {
         for entry in std::fs::read_dir(folder).expect("a folder") {
@@ -67,7 +67,7 @@ pub(super) fn files(folder: &Path) -> Vec<u8> {
             if path.is_dir() {
                 read(&path, into);
             } else {
-                // One that has just gone, as a key's draft does, holds nothing.
+                // A file deleted meanwhile, such as a key's draft, has no contents.
                 into.extend(std::fs::read(&path).unwrap_or_default());
             }
         }
@@ -92,12 +92,12 @@ impl Write for Log {
     }
 }
 
-/// What something gives, and what this thread logs meanwhile, at every level and without the time.
-pub(super) fn listened<T>(run: impl FnOnce() -> T) -> (T, Vec<u8>) {
+/// Runs a function; returns its result and this thread's log meanwhile, at every level and without times.
+pub(super) fn with_captured_log<T>(run: impl FnOnce() -> T) -> (T, Vec<u8>) {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = || tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).without_time().with_ansi(false);
-    // Beside one listener alone, another thread's first use of a line switches it off for all.
+    // With a single subscriber, another thread's first use of a log line would disable it for all threads.
     let _beside = subscriber().with_writer(std::io::sink).finish().set_default();
     let _listening = subscriber().with_writer(move || writer.clone()).finish().set_default();
     let out = run();

@@ -1,4 +1,5 @@
-//! What a running party shows to anybody: its owner's pages and commands, its metrics, its log and its files. None holds its own number.
+//! Everything that a running party exposes: its owner's pages and commands, its metrics, its log and its files. None contains its
+//! own number.
 
 use std::fs;
 
@@ -23,7 +24,7 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 const CONFIG: [&str; 2] = ["--config", "a/party.toml"];
 const ROUNDS: u64 = 60;
 
-/// Three parties that log everything; the first with all its pages and the plot of an audit, and the coordinator with its own.
+/// Starts three parties with full logs. The first has all its pages and the plot of an audit; the coordinator has all of its own.
 fn cluster() -> Cluster {
     let mut cluster = Cluster::new(EXE);
     cluster.rust_log = Some("trace");
@@ -33,7 +34,7 @@ fn cluster() -> Cluster {
     for (seed, name) in (0..).zip(NAMES) {
         cluster.enrol_study(name, &study::records(100, seed), 990.0);
     }
-    cluster.pin_everybody();
+    cluster.pin_all();
     cluster.configure_party(0, "page = \"127.0.0.1:0\"\nmetrics = \"127.0.0.1:0\"");
     let audit = ["--replicates", "1000", "--mu-b", "2", "--honest", "2", "--out", "audit.svg"];
     cluster.must(&[&["__party", "audit"], &CONFIG[..], &audit].concat());
@@ -41,21 +42,22 @@ fn cluster() -> Cluster {
     cluster
 }
 
-/// The address after these words in a daemon's log, the last time that it said them.
-fn said(cluster: &Cluster, daemon: &str, words: &str) -> String {
+/// Returns the address after the last occurrence of these words in a daemon's log.
+fn logged_address(cluster: &Cluster, daemon: &str, words: &str) -> String {
     let log = cluster.log(daemon);
     let (_, rest) = log.rsplit_once(words).expect("an address in the log");
     rest.split('/').next().expect("an address").to_owned()
 }
 
-/// What everybody can ask for, each with a word that tells that it is that.
-fn shown(cluster: &Cluster, job: &str) -> Vec<u8> {
+/// Returns all accessible outputs, each checked for an expected word.
+fn all_outputs(cluster: &Cluster, job: &str) -> Vec<u8> {
     let mut all = String::new();
     let token = |file: &str| fs::read_to_string(cluster.path(file)).expect("a token");
-    let owner = Visit::login(&said(cluster, "a", "page at http://"), &token("a/identity/page-token"));
-    let operator = Visit::login(&said(cluster, "coordinator", "dashboard at http://"), &token("coordinator/dashboard-token"));
+    let owner = Visit::login(&logged_address(cluster, "a", "page at http://"), &token("a/identity/page-token"));
+    let operator =
+        Visit::login(&logged_address(cluster, "coordinator", "dashboard at http://"), &token("coordinator/dashboard-token"));
     let [of_party, of_coordinator] =
-        ["a", "coordinator"].map(|daemon| Visit::stranger(&said(cluster, daemon, "metrics at http://")));
+        ["a", "coordinator"].map(|daemon| Visit::stranger(&logged_address(cluster, daemon, "metrics at http://")));
     let at = format!("/jobs/{job}");
     for (visit, path, word) in [
         (&owner, "/", job),
@@ -88,7 +90,7 @@ fn shown(cluster: &Cluster, job: &str) -> Vec<u8> {
     all.into_bytes()
 }
 
-/// The party's keys of the job's masks, as whoever reads its disk while the job runs finds them.
+/// Returns the party's mask keys for the job, as a reader of its disk finds them while the job runs.
 fn keys_of_masks(cluster: &Cluster, job: &str) -> (PairKeys, Roster) {
     let file = cluster.path("a/identity/ledger-secret.key");
     let digest: Vec<u8> = cluster
@@ -103,11 +105,11 @@ fn keys_of_masks(cluster: &Cluster, job: &str) -> (PairKeys, Roster) {
     (PairKeys::agree(&roster, 0, &key.secret).expect("keys"), roster)
 }
 
-/// What the first party's answers are under their masks, each with what left.
+/// Returns the first party's own numbers without their masks, each with its masked release.
 fn numbers(cluster: &Cluster, job: &str, (keys, roster): &(PairKeys, Roster)) -> Vec<(i64, i64)> {
     let replay = Replay::of(&cluster.store(), job);
     let mut numbers = Vec::new();
-    for (iteration, queries) in &replay.asked {
+    for (iteration, queries) in &replay.queries {
         let masks = keys.masks(&message_digest(&roster.digest(), *iteration, queries), queries.len());
         for (query, mask) in queries.iter().zip(masks) {
             if let Some((released, _)) = replay.releases.get(&(*iteration, query.chain)) {
@@ -115,13 +117,13 @@ fn numbers(cluster: &Cluster, job: &str, (keys, roster): &(PairKeys, Roster)) ->
             }
         }
     }
-    // Small, as sums of records and noise are: with other masks than the party's each would be one of 2^64.
+    // The numbers are small, as sums of records and noise: with wrong masks each would be uniform over 2^64.
     assert!(numbers.iter().all(|(own, _)| own.unsigned_abs() < 1 << 50), "{numbers:?}");
     numbers
 }
 
 #[test]
-fn nothing_that_a_running_party_shows_holds_its_own_number() {
+fn no_output_of_a_running_party_contains_its_own_number() {
     let mut cluster = cluster();
     let sampler = "chains = 2\nwarmup = 2\ndraws = 1000000\nseed = 5\nproposal = { kind = \"guided\", radius = 0.05 }\n\
                    start = { intercept = 0.0, treated = 0.5, age = 0.5 }";
@@ -129,33 +131,33 @@ fn nothing_that_a_running_party_shows_holds_its_own_number() {
     let job = cluster.submit_only(&job);
     until("rounds", SOON, || cluster.rounds() > ROUNDS);
     let keys = keys_of_masks(&cluster, &job);
-    // While it runs, and once it is over.
-    let mut seen = shown(&cluster, &job);
+    // While the job runs, and after its end.
+    let mut seen = all_outputs(&cluster, &job);
     seen.extend(files(&cluster.path("a")));
     cluster.must(&["cancel", &job]);
     until("the end at the party", SOON, || !cluster.path("a/identity/mask-keys").join(&job).exists());
-    seen.extend(shown(&cluster, &job));
+    seen.extend(all_outputs(&cluster, &job));
     let output = cluster.must(&["__party", "verify", &job, CONFIG[0], CONFIG[1]]);
     seen.extend(output.into_bytes());
     cluster.signal_party(0, "TERM");
-    assert!(cluster.party_ends(0).success());
+    assert!(cluster.wait_party_exit(0).success());
     seen.extend(files(&cluster.path("a")));
     for daemon in ["a", "coordinator"] {
         let log = cluster.log(daemon);
-        assert!(log.contains("TRACE") && log.contains(&job), "{daemon} was not listened to");
+        assert!(log.contains("TRACE") && log.contains(&job), "{daemon} has no trace log");
         seen.extend(log.into_bytes());
     }
     seen.extend(files(&cluster.path("coordinator")));
 
     let numbers = numbers(&cluster, &job, &keys);
     let left: Vec<i64> = numbers.iter().map(|(_, left)| *left).take(100).collect();
-    assert_eq!(found_in(&left, &seen).len(), left.len(), "the search finds what is there");
+    assert_eq!(found_in(&left, &seen).len(), left.len(), "the search finds known numbers");
     let own = large(numbers.iter().map(|(own, _)| *own));
     assert!(own.len() >= 20, "{numbers:?}");
     let either: Vec<i64> = own.iter().take(200).flat_map(|own| [*own, -*own]).collect();
     assert!(found_in(&either, &seen).is_empty(), "{:?} is shown", found_in(&either, &seen));
 
-    // And a ledger that keeps one of them in place of what left is found out.
+    // A ledger with one of them in place of its masked release would be detected.
     let planted = numbers.iter().find(|(own, _)| either.contains(own)).expect("a number");
     let store = Connection::open(cluster.path("a/ledger.sqlite")).expect("a ledger");
     assert_eq!(store.execute("UPDATE answers SET released = ?1 WHERE released = ?2", [planted.0, planted.1]), Ok(1));

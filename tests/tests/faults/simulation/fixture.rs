@@ -1,4 +1,4 @@
-//! What all lists share: a consortium, parties whose ledgers are made once and copied for each list, and jobs that are signed once.
+//! Fixtures of all lists: a consortium, parties whose ledgers are created once and copied for each list, and jobs signed once.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,21 +18,21 @@ use conclave_vault::ledger::{Durability, LedgerSettings, Secret};
 use conclave_vault::secure::{Fingerprint, MaskKeys, Pins, SecureSettings};
 use tempfile::TempDir;
 
-/// Every party there is; a job names the first two, or all.
+/// All parties; a job names the first two, or all three.
 pub(crate) const NAMES: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
-/// Who submits.
+/// The analyst who submits all jobs.
 pub(crate) const ANALYST: &str = "alice";
-/// Jobs of one list at most.
+/// Maximal number of jobs in a list.
 pub(crate) const JOBS: usize = 2;
-/// Kinds of jobs.
+/// Number of kinds of jobs.
 pub(crate) const KINDS: usize = 11;
-/// Kinds from this one on are of jobs whose answers leave masked.
+/// The first kind with masked answers; all later kinds have them, too.
 pub(crate) const MASKED: usize = 9;
 
-/// A kind of job, signed as often as one list may run it.
+/// A kind of job, signed once for each job of a list.
 pub(crate) struct Kind {
     pub(crate) parties: usize,
-    /// Answers leave masked.
+    /// True for a job with masked answers.
     pub(crate) masked: bool,
     pub(crate) signed: [v1::OpenJob; JOBS],
 }
@@ -53,7 +53,7 @@ pub(crate) fn keeping(folder: &Path, party: usize, durability: Durability) -> Le
 
 impl Fixture {
     pub(crate) fn new() -> Self {
-        // Syncs cost nothing there, and nothing here is about the disk.
+        // Syncs are free in memory, and the disk is not under test here.
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.expect("a folder");
         let validity = || Validity { now: SystemTime::now(), days: 10 };
@@ -78,7 +78,7 @@ impl Fixture {
         fixture
     }
 
-    /// A ledger that knows its data.
+    /// Creates a ledger that knows its data.
     fn make_ledger(&self, party: usize) {
         let rows: String = (0..12 + party).map(|row| format!("{}\n", 150 + (row * (7 + party)) % 40)).collect();
         std::fs::write(self.rows(party), format!("height\n{rows}")).expect("records");
@@ -96,12 +96,12 @@ impl Fixture {
         self.folder.path().join(name)
     }
 
-    /// A folder for one list.
+    /// Creates a folder for one list.
     pub(crate) fn scratch(&self) -> TempDir {
         tempfile::tempdir_in(self.folder.path()).expect("a folder")
     }
 
-    /// Puts a copy of a party's unused ledger into `folder`.
+    /// Copies a party's unused ledger into `folder`.
     pub(crate) fn copy_ledger(&self, party: usize, folder: &Path) {
         std::fs::create_dir_all(folder).expect("a folder");
         for entry in std::fs::read_dir(self.path(NAMES[party])).expect("a ledger") {
@@ -146,7 +146,7 @@ impl Fixture {
 }
 
 fn sign(analyst: &Path, kind: usize) -> Kind {
-    // Parties, chains, draws, epsilon. What little epsilon there is ends the job before its last draw, or before its first.
+    // Parties, chains, draws, epsilon. A small epsilon ends the job before its last draw, or before its first.
     let (parties, chains, draws, epsilon) = [
         (2, 1, 6, 20.0),
         (2, 2, 5, 20.0),
@@ -174,7 +174,7 @@ fn sign(analyst: &Path, kind: usize) -> Kind {
         names.join(", "),
         if kind >= MASKED { "[aggregation]\nmode = \"secure\"\ncolluders = 1\n" } else { "" }
     );
-    // Ids follow from random nonces: in their order, so that what goes by that order is the same in every run.
+    // Ids depend on random nonces. Sorting them makes everything that follows their order the same in every run.
     let mut signed = std::array::from_fn(|_| signed_job(analyst, &text));
     signed.sort_by(|a, b| a.job.cmp(&b.job));
     Kind { parties, masked: kind >= MASKED, signed }

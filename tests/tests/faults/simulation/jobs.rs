@@ -1,4 +1,4 @@
-//! The analyst: submits jobs, cancels them, and remembers what it was told.
+//! The analyst: submits jobs, cancels them, and remembers their reported states.
 
 use conclave_coordinator::simulated::SimulatedCoordinator;
 use conclave_proto::error::Fault;
@@ -12,14 +12,14 @@ use super::fixture::{ANALYST, Fixture};
 pub(crate) struct Job {
     pub(crate) kind: usize,
     pub(crate) signed: OpenJob,
-    /// It is to run.
+    /// True where the job is to run.
     pub(crate) wanted: bool,
-    /// The coordinator has said that it has it.
+    /// True once the coordinator has confirmed the job.
     pub(crate) accepted: bool,
     submitting: Option<JoinHandle<Result<String, Fault>>>,
     cancelling: Option<JoinHandle<Result<JobStatus, Fault>>>,
     pub(crate) cancelled: bool,
-    /// The state in which the analyst saw it end.
+    /// Final state, as the analyst saw it.
     pub(crate) ended: Option<JobStatus>,
 }
 
@@ -44,12 +44,12 @@ impl Jobs {
         self.0.iter().position(|job| job.signed.job == id)
     }
 
-    /// Whether every job has ended.
+    /// Returns true once every job has ended.
     pub(crate) fn all_ended(&self) -> bool {
         self.0.iter().all(|job| job.ended.is_some())
     }
 
-    /// The coordinator is gone, and with it who would have answered.
+    /// Drops pending calls: the coordinator that would have answered them is gone.
     pub(crate) fn forget_calls(&mut self) {
         for job in &mut self.0 {
             (job.submitting, job.cancelling) = (None, None);
@@ -64,7 +64,7 @@ impl Jobs {
         }
     }
 
-    /// Submits what is wanted and not accepted, and hears what has been answered.
+    /// Submits wanted jobs that are not accepted yet, and collects replies.
     pub(crate) fn look(&mut self, runtime: &Runtime, coordinator: &SimulatedCoordinator) {
         for job in &mut self.0 {
             job.submit(runtime, coordinator);
@@ -84,7 +84,7 @@ impl Jobs {
 impl Job {
     fn submit(&mut self, runtime: &Runtime, coordinator: &SimulatedCoordinator) {
         if let Some(call) = self.submitting.take_if(|call| call.is_finished()) {
-            // Before every party has attached once it is refused, and submitted again.
+            // The coordinator refuses it until every party has attached once; then it is submitted again.
             if let Ok(id) = runtime.block_on(call).expect("no panic") {
                 assert_eq!(id, self.signed.job);
                 self.accepted = true;

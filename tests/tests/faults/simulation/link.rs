@@ -1,4 +1,4 @@
-//! A party's connection to the coordinator: two queues of frames as bytes.
+//! A party's connection to the coordinator: two queues of encoded frames.
 
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
@@ -8,10 +8,10 @@ use conclave_proto::v1::{PartyFrame, party_frame};
 use prost::Message;
 use tokio::sync::mpsc;
 
-/// Replies that may wait for the network, as in the daemon.
+/// Capacity for replies that wait for the network, as in the daemon.
 const OUTBOX: usize = 1024;
 
-/// What one end reads next.
+/// The next item that one end reads.
 #[derive(Debug, Clone)]
 pub(crate) enum Item {
     Frame(Vec<u8>),
@@ -19,14 +19,14 @@ pub(crate) enum Item {
     End,
 }
 
-/// What becomes of the frames on the way to one end when a connection breaks, and of that end.
+/// Effect of a broken connection on the frames in transit to one end, and on that end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Lost; the end knows at once.
+    /// The frames are lost, and the end notices immediately.
     Lost,
-    /// They arrive, and then the end knows.
+    /// The frames arrive, and then the end notices.
     Late,
-    /// Lost; the end knows nothing before it has been silent for too long.
+    /// The frames are lost, and the end notices only after too long a silence.
     Silent,
 }
 
@@ -34,19 +34,19 @@ pub(crate) struct Link {
     pub(crate) party: usize,
     uplink: Option<Uplink>,
     downlink: Option<Downlink>,
-    /// To the coordinator.
+    /// Items in transit to the coordinator.
     pub(crate) up: VecDeque<Item>,
-    /// To the party.
+    /// Items in transit to the party.
     pub(crate) down: VecDeque<Item>,
     outbox: mpsc::Sender<PartyFrame>,
     replies: Option<mpsc::Receiver<PartyFrame>>,
-    /// Nothing more gets onto it.
+    /// True once nothing more can be sent on it.
     pub(crate) broken: bool,
-    /// The party has been welcomed on it.
+    /// True once the party has been welcomed on it.
     pub(crate) welcomed: bool,
-    /// When the party heard something on it, virtual milliseconds.
+    /// Time at which the party last received something on it, virtual milliseconds.
     pub(crate) heard: u64,
-    /// When the party's last heartbeat left.
+    /// Time at which the party last sent a heartbeat.
     pub(crate) beat: u64,
 }
 
@@ -72,14 +72,14 @@ impl Link {
         self.outbox.clone()
     }
 
-    /// The party sends a frame.
+    /// Sends a frame from the party.
     pub(crate) fn say(&mut self, body: party_frame::Body) {
         if !self.broken {
             self.up.push_back(Item::Frame(PartyFrame { body: Some(body) }.encode_to_vec()));
         }
     }
 
-    /// Puts onto the wire what the party's answers and the coordinator's sessions have sent.
+    /// Puts the party's answers and the frames of the coordinator's sessions into the queues.
     pub(crate) fn pump(&mut self) {
         while let Some(Ok(PartyFrame { body: Some(body) })) = self.replies.as_mut().map(mpsc::Receiver::try_recv) {
             self.say(body);
@@ -89,7 +89,7 @@ impl Link {
             match next {
                 Some(Ok(frame)) if !self.broken => self.down.push_back(Item::Frame(frame.encode_to_vec())),
                 Some(Ok(_)) => {}
-                // A status ends a stream, too.
+                // A status also ends a stream.
                 Some(Err(_)) | None => {
                     self.downlink = None;
                     if !self.broken {
@@ -100,7 +100,7 @@ impl Link {
         }
     }
 
-    /// The coordinator reads the next item.
+    /// Delivers the next item to the coordinator.
     pub(crate) fn deliver_up(&mut self) {
         match (self.up.pop_front(), &self.uplink) {
             (Some(Item::Frame(frame)), Some(uplink)) => drop(uplink.send(&frame)),
@@ -113,7 +113,7 @@ impl Link {
         }
     }
 
-    /// Breaks it.
+    /// Breaks the connection.
     pub(crate) fn cut(&mut self, up: Fate, down: Fate) {
         if self.broken {
             return;
@@ -129,7 +129,7 @@ impl Link {
         }
     }
 
-    /// The party's end is gone: what it has sent may still arrive.
+    /// Closes the party's end; frames that it has sent may still arrive.
     pub(crate) fn hang_up(&mut self) {
         self.pump();
         self.replies = None;
@@ -140,7 +140,7 @@ impl Link {
         }
     }
 
-    /// The coordinator is gone: what it has sent may still arrive.
+    /// Closes the coordinator's end; frames that it has sent may still arrive.
     pub(crate) fn orphan(&mut self) {
         (self.uplink, self.downlink) = (None, None);
         self.up.clear();

@@ -1,9 +1,10 @@
-//! A fault simulation: lists of operations drawn from a seed, played on the real coordinator and real parties with a simulated network
-//! between them, and what must hold of every list.
+//! A fault simulation: random lists of operations, executed on the real coordinator and real parties with a simulated network
+//! between them, and conditions that every list must meet.
 //!
-//! `CONCLAVE_SIM_LISTS` says how many lists, `CONCLAVE_SIM_SEED` which is the first. A list that fails is made shorter and printed.
+//! `CONCLAVE_SIM_LISTS` sets the number of lists and `CONCLAVE_SIM_SEED` the first seed. A failing list is shrunk and printed.
 
 mod checks;
+mod execute;
 mod fixture;
 mod garbage;
 mod jobs;
@@ -11,7 +12,6 @@ mod link;
 mod mutant;
 mod node;
 mod plan;
-mod play;
 mod recorder;
 mod world;
 
@@ -20,44 +20,44 @@ use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
-use checks::{OF_GARBAGE, Outcome};
+use checks::{ENDED_BY_GARBAGE, Outcome};
 use fixture::{Fixture, KINDS, MASKED};
 use garbage::Garbage;
 use mutant::Mutant;
 use plan::Plan;
 
 thread_local! {
-    static PLAYING: Cell<bool> = const { Cell::new(false) };
+    static RUNNING: Cell<bool> = const { Cell::new(false) };
     static WHY: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// While a list is played, what a panic says is kept and not printed.
+/// Stores the message of a panic instead of printing it, while a list runs.
 fn keep_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| match PLAYING.get() {
+        std::panic::set_hook(Box::new(move |info| match RUNNING.get() {
             true => WHY.set(info.to_string()),
             false => before(info),
         }));
     });
 }
 
-/// Plays a list and gives what it came to, or what does not hold.
+/// Runs a list; returns its outcome, or the violated condition.
 fn attempt(fixture: &Fixture, plan: &Plan, mutant: Mutant) -> Result<Outcome, String> {
     keep_panics();
-    PLAYING.set(true);
-    let outcome = catch_unwind(AssertUnwindSafe(|| play::play(fixture, plan, mutant).check()));
-    PLAYING.set(false);
+    RUNNING.set(true);
+    let outcome = catch_unwind(AssertUnwindSafe(|| execute::execute(fixture, plan, mutant).check()));
+    RUNNING.set(false);
     outcome.map_err(|_| WHY.take())
 }
 
-/// Plays lists, each also against what the same jobs come to where nothing is disturbed.
+/// Runs lists and compares each with undisturbed runs of the same jobs.
 struct Simulation {
     fixture: Fixture,
     undisturbed: HashMap<(usize, usize, u64), Outcome>,
     ends: BTreeMap<String, u64>,
-    afresh: u64,
+    reissued: u64,
     attempts: usize,
     frames: u64,
 }
@@ -65,14 +65,14 @@ struct Simulation {
 impl Simulation {
     fn new() -> Self {
         let (ends, undisturbed) = (BTreeMap::new(), HashMap::new());
-        Self { fixture: Fixture::new(), undisturbed, ends, afresh: 0, attempts: 0, frames: 0 }
+        Self { fixture: Fixture::new(), undisturbed, ends, reissued: 0, attempts: 0, frames: 0 }
     }
 
-    /// What a job comes to, as number `at` of a list, where nothing is disturbed.
+    /// Returns the releases of a job as number `at` of a list in an undisturbed run.
     fn undisturbed(&mut self, plan: &Plan, at: usize) -> &BTreeMap<(u64, u32), Vec<i64>> {
         let key = (plan.jobs[at], at, plan.noise);
         let outcome = self.undisturbed.entry(key).or_insert_with(|| {
-            // Twice the same kind: what is wanted is the one at its place.
+            // The same kind at every place: only the job at its own place is needed.
             let alone = Plan { jobs: vec![plan.jobs[at]; at + 1], reserve: None, ..plan.undisturbed() };
             attempt(&self.fixture, &alone, Mutant::None).unwrap_or_else(|why| panic!("undisturbed, {alone:?}: {why}"))
         });
@@ -88,24 +88,24 @@ impl Simulation {
             }
             let expected = self.undisturbed(plan, at);
             let other = releases.iter().find(|(id, numbers)| expected.get(id) != Some(numbers));
-            let ended_early = outcome.ends[at].starts_with("cancelled") || outcome.ends[at] == OF_GARBAGE;
+            let ended_early = outcome.ends[at].starts_with("cancelled") || outcome.ends[at] == ENDED_BY_GARBAGE;
             let short = releases.len() < expected.len() && !ended_early;
-            // A block that a crash has forfeited is spent: a budget then ends earlier.
+            // A block forfeited in a crash is spent, so a budget then ends earlier.
             if other.is_some() || (short && plan.reserve.is_none()) {
                 let (end, rounds, all) = (&outcome.ends[at], releases.len(), expected.len());
                 return Err(format!(
-                    "job {at} ({end}) is not what it is where nothing is disturbed: {rounds} releases, not {all}; {other:?} is another"
+                    "job {at} ({end}) differs from the undisturbed run: {rounds} releases, not {all}; {other:?} differs"
                 ));
             }
         }
         outcome.ends.into_iter().for_each(|end| *self.ends.entry(end).or_default() += 1);
-        self.afresh += outcome.afresh;
+        self.reissued += outcome.reissued;
         self.attempts += outcome.attempts;
         self.frames += outcome.frames;
         Ok(())
     }
 
-    /// Plays lists that `make` makes of seeds.
+    /// Runs the lists that `make` creates from seeds.
     fn lists_of(&mut self, default: u64, mutant: Mutant, make: impl Fn(u64) -> Plan) {
         let number = |name: &str| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
         let (count, first) = (number("CONCLAVE_SIM_LISTS").unwrap_or(default), number("CONCLAVE_SIM_SEED").unwrap_or(0));
@@ -120,8 +120,8 @@ impl Simulation {
         }
         let seconds = started.elapsed().as_secs_f64();
         println!(
-            "{count} lists in {seconds:.1} s: {:?}; {} answers to another attempt, {} of them afresh; {} frames",
-            self.ends, self.attempts, self.afresh, self.frames
+            "{count} lists in {seconds:.1} s: {:?}; {} answers to another attempt, {} of them reissued; {} frames",
+            self.ends, self.attempts, self.reissued, self.frames
         );
     }
 }
@@ -131,7 +131,7 @@ fn random_lists() {
     Simulation::new().lists_of(50, Mutant::None, Plan::random);
 }
 
-/// Of masked jobs alone: of each the sums are those of an undisturbed run, and what leaves a party leaves once.
+/// Masked jobs only: the sums are those of an undisturbed run, and a party releases each answer once.
 #[test]
 fn random_lists_of_masked_jobs() {
     Simulation::new().lists_of(40, Mutant::None, Plan::masked);
@@ -143,45 +143,45 @@ fn thousands_of_random_lists_of_masked_jobs() {
     Simulation::new().lists_of(2_000, Mutant::None, Plan::masked);
 }
 
-/// `CONCLAVE_SIM_LISTS` makes it another number of lists, `CONCLAVE_SIM_SEED` other ones. Of two thousand,
-/// a fault that one list in four hundred meets is missed with probability 0.007; each planted one is met by
-/// one in forty or more.
+/// `CONCLAVE_SIM_LISTS` changes the number of lists, `CONCLAVE_SIM_SEED` their seeds. A fault that one list in four hundred
+/// triggers is missed by two thousand with probability 0.007; each planted one is triggered by one in forty or more.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn thousands_of_random_lists() {
     Simulation::new().lists_of(2_000, Mutant::None, Plan::random);
 }
 
-/// Masked jobs of which one party's answer to one round is garbage: by themselves, and in lists in which everything else goes wrong besides.
+/// Runs masked jobs in which one party's answer to one round is garbage: first without other faults, then in lists with all other
+/// faults.
 fn ends_of(garbage: Garbage) {
     let (mut simulation, mutant) = (Simulation::new(), Mutant::Garbage(garbage));
     // Each of the first five rounds, and each party.
     let alone = |seed: u64| Plan { jobs: vec![MASKED + seed as usize % (KINDS - MASKED)], ..Plan::masked(seed).undisturbed() };
     simulation.lists_of(15, mutant, alone);
-    let by_themselves = simulation.ends.remove(OF_GARBAGE);
+    let by_themselves = simulation.ends.remove(ENDED_BY_GARBAGE);
     assert_eq!((by_themselves, simulation.ends.len()), (Some(15), 0), "{:?}", simulation.ends);
     simulation.lists_of(20, mutant, Plan::masked);
-    assert!(simulation.ends.get(OF_GARBAGE).is_some_and(|lists| *lists >= 10), "{:?}", simulation.ends);
+    assert!(simulation.ends.get(ENDED_BY_GARBAGE).is_some_and(|lists| *lists >= 10), "{:?}", simulation.ends);
 }
 
 #[test]
-fn garbage_in_every_place_ends_a_masked_job_at_once() {
+fn garbage_in_every_place_ends_a_masked_job_immediately() {
     ends_of(Garbage::Uniform);
 }
 
-/// The sum is one that there can be: what tells is that the masks of nothing do not cancel.
+/// The sum is plausible; the fault shows in masks of zero that do not cancel.
 #[test]
-fn masks_of_nothing_that_do_not_cancel_end_a_masked_job_at_once() {
+fn masks_of_zero_that_do_not_cancel_end_a_masked_job_immediately() {
     ends_of(Garbage::OtherMasks);
 }
 
-/// The masks cancel: what tells is that no records come to such a sum.
+/// The masks cancel; the fault shows in a sum that no records can give.
 #[test]
-fn a_sum_that_cannot_be_ends_a_masked_job_at_once() {
+fn an_impossible_sum_ends_a_masked_job_immediately() {
     ends_of(Garbage::FarOut);
 }
 
-/// Lists until one fails, of any jobs and of masked ones.
+/// Runs lists until one fails, of all jobs and of masked ones.
 fn is_found(mutant: Mutant, within: u64) -> [String; 2] {
     let fixture = Fixture::new();
     [Plan::random, Plan::masked].map(|make| {
@@ -198,18 +198,18 @@ fn a_party_that_charges_again_is_found() {
 }
 
 #[test]
-fn a_party_that_answers_afresh_is_found() {
-    is_found(Mutant::AnswersAfresh, 40);
+fn a_party_that_redraws_noise_is_found() {
+    is_found(Mutant::RedrawsNoise, 40);
 }
 
 #[test]
-fn a_driver_that_asks_another_proposal_is_found() {
-    // What a masked answer is of can be told from it: the coordinator names who was asked, or has answered, something else.
+fn a_driver_that_sends_another_proposal_is_found() {
+    // A masked answer states its message: the coordinator names the party that received or answered another one.
     let [_, masked] = is_found(Mutant::AnotherProposal, 40);
     assert!(masked.contains("sent an answer to a different message from the one that it was asked"), "{masked}");
 }
 
 #[test]
-fn a_store_that_forgets_a_round_is_found() {
-    is_found(Mutant::ForgetsARound, 5);
+fn a_store_that_loses_a_round_is_found() {
+    is_found(Mutant::LosesARound, 5);
 }

@@ -1,4 +1,4 @@
-//! One party's machine: what is on its disk, the process that runs or does not, and what that process has taken in.
+//! One party's machine: its disk, its process, if one runs, and the frames that this process has received.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -15,19 +15,19 @@ pub(crate) struct Node<'f> {
     fixture: &'f Fixture,
     pub(crate) index: usize,
     durability: Durability,
-    /// Where its ledger is; another folder after each kill in the middle of an answer.
+    /// Folder of its ledger; it changes with each kill in the middle of an answer.
     pub(crate) folder: PathBuf,
     lives: u32,
     pub(crate) process: Option<SimulatedParty>,
-    /// The connection that it holds.
+    /// Index of its current connection.
     pub(crate) link: Option<usize>,
-    /// What it has taken in and not in hand yet.
+    /// Frames received and not yet handled.
     pub(crate) desk: VecDeque<(CoordinatorFrame, mpsc::Sender<PartyFrame>)>,
-    /// Operations until somebody starts it again.
+    /// Operations since it stopped.
     pub(crate) down: u32,
-    /// Virtual milliseconds until when it is cut off.
+    /// Time until which it is cut off, virtual milliseconds.
     pub(crate) cut_off: u64,
-    /// Steps for which nothing moves, up and down.
+    /// Steps during which nothing moves, up and down.
     pub(crate) still: [u8; 2],
 }
 
@@ -58,7 +58,7 @@ impl<'f> Node<'f> {
         }
     }
 
-    /// Ends its process; what it had taken in is gone.
+    /// Ends its process; unhandled frames are lost.
     pub(crate) fn end(&mut self, death: Death) {
         self.desk.clear();
         if let Some(process) = self.process.take()
@@ -68,13 +68,14 @@ impl<'f> Node<'f> {
         }
     }
 
-    /// What is on its disk now.
+    /// Returns the current files of its ledger.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let read = |name: &str| std::fs::read(self.folder.join(name)).unwrap_or_default();
         Snapshot { log: read("ledger.sqlite-wal"), database: read("ledger.sqlite"), head: read("ledger.sqlite.head") }
     }
 
-    /// Kills it between two moments: the disk is as it was `before`, but for so many pages that were written to the ledger's log since.
+    /// Kills it between two moments: the disk is as it was `before`, plus the first `pages` pages written to the ledger's log
+    /// since.
     pub(crate) fn kill_between(&mut self, before: &Snapshot, pages: usize) {
         let now = self.snapshot();
         self.lives += 1;
@@ -90,7 +91,7 @@ impl<'f> Node<'f> {
                 std::fs::copy(entry.path(), folder.join(beside)).expect("a copy");
             }
         }
-        // Where the log was copied into the database meanwhile, it is killed after the answer.
+        // If the log was copied into the database meanwhile, the party is killed after the answer.
         if now.database == before.database && now.log.starts_with(&before.log) {
             let frame = 24 + page_size(&now.log);
             let kept = (before.log.len() + pages * frame).min(now.log.len());
@@ -103,14 +104,14 @@ impl<'f> Node<'f> {
     }
 }
 
-/// What is on a party's disk of its ledger.
+/// A party's ledger files at one moment.
 pub(crate) struct Snapshot {
     log: Vec<u8>,
     database: Vec<u8>,
     head: Vec<u8>,
 }
 
-/// As the header of SQLite's log has it.
+/// Returns the page size from the header of SQLite's log.
 fn page_size(log: &[u8]) -> usize {
     log.get(8..12).and_then(|bytes| bytes.try_into().ok()).map_or(4096, u32::from_be_bytes) as usize
 }

@@ -1,4 +1,4 @@
-//! A list of operations: made from a seed, and made shorter while it still fails.
+//! A list of operations, created from a seed and shrunk while it still fails.
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -6,72 +6,72 @@ use rand_chacha::ChaCha8Rng;
 use super::fixture::{JOBS, KINDS, MASKED};
 use super::link::Fate;
 
-/// Which way a frame goes.
+/// Direction of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     Up,
     Down,
 }
 
-/// How a process ends.
+/// The end of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Death {
-    /// As on SIGTERM.
+    /// A clean stop, as on SIGTERM.
     Stop,
-    /// As by kill -9.
+    /// A kill, as by SIGKILL.
     Kill,
 }
 
-/// One operation. Parties and frames are counted modulo what is there.
+/// One operation. Numbers of parties and frames are taken modulo their count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Op {
-    /// So many steps of whoever has something to do, picked by the salt.
+    /// This many steps of random actors with pending work, chosen by the salt.
     Steps { count: u8, salt: u64 },
-    /// A party's connection breaks.
+    /// Breaks a party's connection.
     Cut { party: u8, up: Fate, down: Fate },
-    /// A party takes in hand what has arrived, and then its connection breaks: the answer is lost.
+    /// Lets a party handle all arrived frames, and then breaks its connection: the answer is lost.
     AnswerLost { party: u8 },
-    /// A party ends; it starts again after the next operations.
+    /// Ends a party; it restarts after the next operations.
     Party { party: u8, death: Death },
-    /// A party is killed while it answers, after so many pages of its log.
+    /// Kills a party while it answers, after this many pages of its log.
     KilledAnswering { party: u8, pages: u8 },
-    /// A party that is down starts.
+    /// Starts a stopped party.
     Start { party: u8 },
-    /// The coordinator ends and starts, with so many of its latest writes committed; its disk may forget the last rounds all the same.
+    /// Ends and restarts the coordinator, with `commit` of its latest writes committed; its disk may still lose the last rounds.
     Coordinator { death: Death, commit: u8, forget: u8 },
-    /// The coordinator's store commits so many writes.
+    /// Commits this many writes of the coordinator's store.
     Commit { count: u8 },
-    /// A frame on the way comes twice.
-    Twice { party: u8, way: Way, at: u8 },
-    /// A frame overtakes the one before.
-    Overtake { party: u8, way: Way, at: u8 },
-    /// A party's connection stands still for so many steps.
-    Delay { party: u8, way: Way, steps: u8 },
-    /// A party is cut off for so many seconds, in which the others go on.
+    /// Duplicates a frame in transit.
+    Twice { party: u8, direction: Direction, at: u8 },
+    /// Lets a frame overtake the one before it.
+    Overtake { party: u8, direction: Direction, at: u8 },
+    /// Stops all traffic on a party's connection for this many steps.
+    Delay { party: u8, direction: Direction, steps: u8 },
+    /// Cuts a party off for this many seconds, while the others continue.
     Partition { party: u8, seconds: u8 },
-    /// Time passes.
+    /// Lets time pass.
     Wait { ms: u16 },
-    /// The clocks of both sides jump by so many minutes.
+    /// Moves the clocks of both sides by this many minutes.
     Clocks { coordinator: i32, parties: i32 },
-    /// The second job is submitted.
+    /// Submits the second job.
     Submit,
-    /// The analyst ends a job.
+    /// Cancels a job.
     Cancel { job: u8 },
 }
 
-/// A list and what it is played on.
+/// A list and its configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) seed: u64,
-    /// Kinds of the jobs.
+    /// The jobs' kinds.
     pub(crate) jobs: Vec<usize>,
-    /// The parties' block, in reserve mode.
+    /// Block size of the parties, in reserve mode.
     pub(crate) reserve: Option<u32>,
     pub(crate) noise: u64,
     pub(crate) ops: Vec<Op>,
 }
 
-/// Seeds of noise: few, so that undisturbed runs can be kept.
+/// Number of noise seeds: few, so that undisturbed runs can be cached.
 const NOISES: u64 = 4;
 
 impl Plan {
@@ -90,19 +90,19 @@ impl Plan {
         Self { seed, jobs, reserve, noise, ops }
     }
 
-    /// As [`Plan::random`], of jobs whose answers leave masked.
+    /// Creates a plan like [`Plan::random`], of masked jobs.
     pub(crate) fn masked(seed: u64) -> Self {
         let plan = Self::random(seed);
         let jobs = plan.jobs.iter().map(|kind| MASKED + kind % (KINDS - MASKED)).collect();
         Self { jobs, ..plan }
     }
 
-    /// The same without faults.
+    /// Returns the plan without faults.
     pub(crate) fn undisturbed(&self) -> Self {
         Self { ops: vec![Op::Submit], ..self.clone() }
     }
 
-    /// The list without what it fails without.
+    /// Returns the list without operations that its failure does not need.
     pub(crate) fn shrink(mut self, mut fails: impl FnMut(&Self) -> bool) -> Self {
         let mut size = self.ops.len() / 2;
         while size > 0 {
@@ -126,8 +126,8 @@ fn fate(rng: &mut impl Rng) -> Fate {
     [Fate::Lost, Fate::Late, Fate::Silent][rng.random_range(0..3)]
 }
 
-fn way(rng: &mut impl Rng) -> Way {
-    if rng.random_bool(0.5) { Way::Up } else { Way::Down }
+fn direction(rng: &mut impl Rng) -> Direction {
+    if rng.random_bool(0.5) { Direction::Up } else { Direction::Down }
 }
 
 fn death(rng: &mut impl Rng) -> Death {
@@ -147,9 +147,9 @@ fn fault(rng: &mut impl Rng) -> Op {
             Op::Coordinator { death: death(rng), commit: rng.random_range(0..20), forget }
         }
         13 => Op::Commit { count: rng.random_range(1..30) },
-        14..=15 => Op::Twice { party, way: way(rng), at: rng.random_range(0..4) },
-        16..=17 => Op::Overtake { party, way: way(rng), at: rng.random_range(0..4) },
-        18 => Op::Delay { party, way: way(rng), steps: rng.random_range(1..20) },
+        14..=15 => Op::Twice { party, direction: direction(rng), at: rng.random_range(0..4) },
+        16..=17 => Op::Overtake { party, direction: direction(rng), at: rng.random_range(0..4) },
+        18 => Op::Delay { party, direction: direction(rng), steps: rng.random_range(1..20) },
         19 => Op::Partition { party, seconds: rng.random_range(1..120) },
         20 => Op::Wait { ms: rng.random_range(1..5000) },
         21 => Op::Clocks { coordinator: rng.random_range(-600..600), parties: rng.random_range(-600..600) },

@@ -1,4 +1,4 @@
-//! Who stands on the wire and keeps every question and every answer that has passed.
+//! A recorder on the network that stores every query and every answer.
 
 use std::collections::BTreeMap;
 
@@ -10,31 +10,31 @@ pub(crate) type Round = (usize, usize, u64);
 
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
-    /// What each round asked, whatever the attempt.
-    pub(crate) asked: BTreeMap<Round, Vec<u8>>,
-    /// What an answer says of the message that it is of, and its mask of nothing.
+    /// Content of each round's query, whatever the attempt.
+    pub(crate) queries: BTreeMap<Round, Vec<u8>>,
+    /// Each answer's message digest and mask of zero.
     pub(crate) echoes: BTreeMap<Round, (Vec<u8>, Option<u64>)>,
-    /// The number of each chain, and the attempt at which it was heard first.
+    /// The release of each chain, and the attempt at which it was first recorded.
     pub(crate) answers: BTreeMap<(Round, u32), (u32, i64)>,
-    /// How often each round was answered.
+    /// Number of answers to each round.
     pub(crate) handled: BTreeMap<Round, u64>,
-    /// Rounds that were answered afresh, as another attempt.
-    pub(crate) afresh: u64,
-    /// Frames that either end took in.
+    /// Releases that changed under another attempt.
+    pub(crate) reissued: u64,
+    /// Frames received by either end.
     pub(crate) frames: u64,
 }
 
 impl Recorder {
-    /// A party takes a question in hand.
-    pub(crate) fn hears(&mut self, round: Round, query: &v1::Query) {
+    /// Records that a party handles a query.
+    pub(crate) fn record_query(&mut self, round: Round, query: &v1::Query) {
         let content = v1::Query { attempt: 0, ..query.clone() }.encode_to_vec();
-        let first = self.asked.entry(round).or_insert_with(|| content.clone());
-        assert!(*first == content, "{round:?} (party, job, round) was asked with two contents");
+        let first = self.queries.entry(round).or_insert_with(|| content.clone());
+        assert!(*first == content, "{round:?} (party, job, round) was queried with two contents");
     }
 
-    /// A party has answered it.
-    pub(crate) fn says(&mut self, round: Round, query: &v1::Query, answer: &v1::Answer, strict: bool) {
-        assert_eq!((answer.iteration, &answer.job), (query.iteration, &query.job), "an answer to another question");
+    /// Records a party's answer.
+    pub(crate) fn record_answer(&mut self, round: Round, query: &v1::Query, answer: &v1::Answer, strict: bool) {
+        assert_eq!((answer.iteration, &answer.job), (query.iteration, &query.job), "an answer to another query");
         assert_eq!(answer.releases.len(), query.proposals.len(), "an answer's length");
         if answer.status != Some(0) {
             return;
@@ -49,9 +49,9 @@ impl Recorder {
                 continue;
             }
             assert!(!strict, "{id:?} (party, job, round; chain) has two answers, {before} and {released}");
-            assert!(query.attempt > attempt, "{id:?} was answered afresh as attempt {}", query.attempt);
+            assert!(query.attempt > attempt, "{id:?} has a new answer as attempt {}", query.attempt);
             self.answers.insert(id, (query.attempt, *released));
-            self.afresh += 1;
+            self.reissued += 1;
         }
     }
 }

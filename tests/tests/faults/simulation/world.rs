@@ -23,11 +23,11 @@ use super::node::Node;
 use super::plan::{Death, Plan};
 use super::recorder::Recorder;
 
-/// As `party::link` has it.
+/// Milliseconds, as in `party::link`.
 const SILENCE: u64 = 45_000;
 const HEARTBEAT: u64 = 15_000;
 
-/// Something that can happen next.
+/// A possible next event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Move {
     Dial(usize),
@@ -47,11 +47,11 @@ pub(crate) struct World<'f> {
     pub(crate) jobs: Jobs,
     pub(crate) recorder: Recorder,
     pub(crate) mutant: Mutant,
-    /// The coordinator has been killed, or its disk has forgotten something.
+    /// True once the coordinator has been killed, or its disk has lost data.
     pub(crate) killed: bool,
     /// Virtual milliseconds since the beginning.
     pub(crate) now: u64,
-    /// When the last answer left to the round that garbage was sent to, and when the first job was seen to have ended.
+    /// Time of the last answer to the round with garbage, and time at which the first job's end was observed.
     pub(crate) garbage_left: Option<u64>,
     pub(crate) garbage_seen: Option<u64>,
 }
@@ -107,12 +107,12 @@ impl<'f> World<'f> {
             }
             (coordinator, _) => drop(coordinator),
         }
-        // With every task in it.
+        // Drops every task in it.
         self.runtime = None;
         self.links.iter_mut().for_each(Link::orphan);
     }
 
-    /// The coordinator's disk has lost the last rounds of every job that runs, and none of their draws.
+    /// Deletes the last rounds of every running job from the coordinator's disk, but none of their draws.
     pub(crate) fn forget_rounds(&mut self, rounds: u8) {
         self.killed = true;
         let store = Connection::open(self.scratch.path().join("coordinator.sqlite")).expect("the store");
@@ -124,10 +124,10 @@ impl<'f> World<'f> {
         store.execute_batch(&forget).expect("SQL");
     }
 
-    /// Lets the coordinator do what it can do in so many milliseconds, and puts on the wire what was sent.
+    /// Lets the coordinator run for `ms` milliseconds, and puts its frames into the queues.
     pub(crate) fn settle(&mut self, ms: u64) {
         if let Some(runtime) = &self.runtime {
-            // Virtual: it is over once nothing can be done before it is.
+            // Virtual time: the sleep ends once no other task can run before it.
             runtime.block_on(async { tokio::time::sleep(Duration::from_millis(ms)).await });
         }
         self.now += ms;
@@ -142,7 +142,7 @@ impl<'f> World<'f> {
         self.nodes[party].cut_off > self.now
     }
 
-    /// All that can happen next, in an order that depends on nothing else.
+    /// Returns all possible next events, in a deterministic order.
     pub(crate) fn moves(&self) -> Vec<Move> {
         let mut moves = Vec::new();
         for node in &self.nodes {
@@ -192,7 +192,7 @@ impl<'f> World<'f> {
         let (Some(coordinator), Some(runtime)) = (&self.coordinator, &self.runtime) else { return };
         let _inside = runtime.enter();
         let mut link = Link::new(party, coordinator.attach(NAMES[party]), self.now);
-        // The message may grow fields that this stand-in has no use for.
+        // The message may gain fields that this stand-in does not use.
         #[allow(clippy::needless_update)]
         let hello = Hello { protocol: conclave_proto::PROTOCOL, software: "simulated".into(), ..Hello::default() };
         link.say(Said::Hello(hello));
@@ -200,7 +200,7 @@ impl<'f> World<'f> {
         self.links.push(link);
     }
 
-    /// The party's end of its connection is over; it dials again when it is its turn.
+    /// Closes the party's end of its connection; the party dials again later.
     pub(crate) fn hang_up(&mut self, party: usize) {
         if let Some(link) = self.nodes[party].link.take() {
             self.links[link].hang_up();
@@ -216,7 +216,7 @@ impl<'f> World<'f> {
         let frame = CoordinatorFrame::decode(bytes.as_slice()).expect("a frame");
         match frame.body {
             Some(Body::Welcome(_)) => link.welcomed = true,
-            // As `party::link`: it spoke before it said welcome.
+            // As in `party::link`: a frame before the welcome.
             Some(_) if !link.welcomed => return self.hang_up(party),
             _ => {}
         }
@@ -225,16 +225,16 @@ impl<'f> World<'f> {
         self.nodes[party].desk.push_back((frame, outbox));
     }
 
-    /// A party takes a frame in hand. Where `kept` is false, it is killed before anything leaves.
+    /// Lets a party handle a frame. Where `kept` is false, it is killed before it sends anything.
     pub(crate) fn handle(&mut self, party: usize, frame: CoordinatorFrame, outbox: &mpsc::Sender<PartyFrame>, kept: bool) {
         let Some(Body::Query(query)) = &frame.body else {
-            let nobody = mpsc::channel(8).0;
-            return self.take(party, frame, if kept { outbox } else { &nobody });
+            let discarded = mpsc::channel(8).0;
+            return self.take(party, frame, if kept { outbox } else { &discarded });
         };
         let query = query.clone();
-        let Some(job) = self.jobs.number(&query.job) else { panic!("a query of a job that nobody submitted") };
+        let Some(job) = self.jobs.number(&query.job) else { panic!("a query of an unknown job") };
         let round = (party, job, query.iteration);
-        self.recorder.hears(round, &query);
+        self.recorder.record_query(round, &query);
         let times = self.recorder.handled.get(&round).copied().unwrap_or(0);
         self.seed_noise(round, &query, times);
         let (own, mut replies) = mpsc::channel(8);
@@ -251,11 +251,11 @@ impl<'f> World<'f> {
         if kept {
             let masked = self.fixture.kinds[self.jobs.0[job].kind].masked;
             assert_eq!((answer.digest.len(), answer.check.is_some()), if masked { (32, true) } else { (0, false) });
-            // What leaves masked leaves once, however the ledger keeps its charges.
-            self.recorder.says(round, &query, &answer, self.strict() || masked);
+            // A masked answer is sent once, in either durability mode.
+            self.recorder.record_answer(round, &query, &answer, self.strict() || masked);
             self.mutant.answer(&self.plan, round, &mut answer);
             self.time_garbage(Some(round));
-            // A connection that is gone takes nothing more.
+            // A closed connection takes nothing more.
             let _ = outbox.try_send(PartyFrame { body: Some(Said::Answer(answer)) });
         }
     }
@@ -266,7 +266,7 @@ impl<'f> World<'f> {
         }
     }
 
-    /// The first answer to a question has noise of its own; were it answered afresh, that would have another.
+    /// Seeds the noise of each answer; a repeated answer with new noise would differ.
     fn seed_noise(&mut self, round: (usize, usize, u64), query: &Query, times: u64) {
         let mut hash = DefaultHasher::new();
         (self.plan.noise, round, query.attempt, times).hash(&mut hash);
@@ -275,7 +275,7 @@ impl<'f> World<'f> {
         }
     }
 
-    /// Time passes: heartbeats come and go, and ends that hear nothing give up.
+    /// Lets time pass: heartbeats are exchanged, and ends without traffic give up.
     pub(crate) fn wait(&mut self, ms: u64) {
         let until = self.now + ms;
         while self.now < until {
@@ -297,7 +297,7 @@ impl<'f> World<'f> {
     }
 }
 
-/// Sets the wall clocks of both sides, in minutes of what they are off.
+/// Sets the offsets of both sides' wall clocks, in minutes.
 pub(crate) fn set_clocks(of_coordinator: i32, of_parties: i32) {
     coordinator::set_clock_skew_ms(i64::from(of_coordinator) * 60_000);
     party::set_clock_skew_ms(i64::from(of_parties) * 60_000);

@@ -1,4 +1,4 @@
-//! Who keeps everything that has left, and compares it with a ledger that was read without the party's code.
+//! An observer that records everything a party releases and compares it with its ledger, read without the party's code.
 //!
 //! Prices are computed here: `(2 K_t)² / s²` of mu², in units of 2^-48, rounded up (MATH.md section 2), and at least 2^-24.
 
@@ -30,41 +30,42 @@ pub struct Id {
     pub chain: u32,
 }
 
-/// Everything that has left.
+/// Everything released so far.
 #[derive(Debug, Clone, Default)]
-pub struct Outside {
-    asked: BTreeSet<(usize, u64)>,
-    /// Attempt and number heard last.
+pub struct Observer {
+    queried: BTreeSet<(usize, u64)>,
+    /// The latest attempt and value received for each query.
     heard: BTreeMap<Id, (u32, i64)>,
-    /// Price of all different numbers heard, those under one id included, but for those over samples: blocks pay for them.
+    /// Price of all distinct releases, several under one id included. Subsampled releases cost nothing here: their blocks are
+    /// charged.
     cost: u64,
-    /// Where each number over a sample has its place: the block's number, and how many were taken before it.
+    /// Place of each subsampled release: the block's number, and how many of its places were taken earlier.
     places: BTreeMap<Id, Place>,
-    /// Different numbers heard.
+    /// Number of distinct releases.
     pub numbers: u64,
-    /// Numbers heard under an id that had another one before: reserve mode alone.
-    pub afresh: u64,
-    /// Masks of nothing, by job and round.
-    nothings: BTreeMap<(usize, u64), u64>,
-    /// The key that each masked job was shown, and its roster's digest and confirmation.
+    /// Number of releases under an id that already had another value; possible in reserve mode only.
+    pub reissued: u64,
+    /// Masks of zero, by job and round.
+    zero_masks: BTreeMap<(usize, u64), u64>,
+    /// The key announced for each masked job, and its roster's digest and confirmation.
     keys: BTreeMap<usize, Vec<u8>>,
     rosters: BTreeMap<usize, (Vec<u8>, Vec<u64>)>,
-    /// Masked jobs that the party was told to close, and whether it is known to have.
+    /// Masked jobs that the party was asked to close, and whether it is known to have closed them.
     closed: BTreeMap<usize, bool>,
 }
 
-/// Whether a job's answers are on the disk before they leave, whatever the mode.
+/// Returns true where a job's answers are synced before they are sent, whatever the mode.
 fn is_always_strict(job: usize) -> bool {
     jobs::is_masked(job) || job == jobs::SAMPLED
 }
 
-/// Names of the files of masked jobs' keys.
+/// Returns the names of the key files of masked jobs.
 pub fn keys(folder: &Path) -> BTreeSet<String> {
     let files = std::fs::read_dir(folder.join(IDENTITY).join("mask-keys")).into_iter().flatten();
     files.map(|file| file.expect("a file").file_name().into_string().expect("a name")).collect()
 }
 
-/// What one number costs; nothing over a sample, beside its block.
+/// Returns the price of one release; 0 for a subsampled release, whose block is charged.
 pub fn price(id: Id) -> u64 {
     if id.job == jobs::SAMPLED {
         return 0;
@@ -76,7 +77,7 @@ pub fn price(id: Id) -> u64 {
     price_of(part.sensitivity.units(), NoiseScale::from_sd(1.0).expect("a scale").units(), jobs::honest(id.job))
 }
 
-/// With the noise of so many parties in what is opened.
+/// Returns the price where the opened sum carries the noise of `honest` parties.
 fn price_of(k_t: u64, s: u64, honest: u64) -> u64 {
     // 2^50 K² / (h s²), with K below 2^38 here; s is a multiple of 2^16.
     let j = u128::from(s >> 16);
@@ -84,44 +85,44 @@ fn price_of(k_t: u64, s: u64, honest: u64) -> u64 {
     u64::try_from(units).expect("a small price").max(1 << 24)
 }
 
-impl Outside {
-    /// A round is about to be asked.
-    pub fn asks(&mut self, job: usize, iteration: u64) {
-        self.asked.insert((job, iteration));
+impl Observer {
+    /// Records that a round is about to be queried.
+    pub fn record_query(&mut self, job: usize, iteration: u64) {
+        self.queried.insert((job, iteration));
     }
 
-    /// Whether a round has been answered.
-    pub fn knows(&self, job: usize, iteration: u64) -> bool {
+    /// Returns true if a round has been answered.
+    pub fn has_answer(&self, job: usize, iteration: u64) -> bool {
         self.heard.contains_key(&Id { job, iteration, chain: 0 })
     }
 
-    /// Rounds that were asked.
+    /// Returns the rounds that were queried.
     pub fn rounds(&self) -> impl Iterator<Item = (usize, u64)> {
-        self.asked.iter().copied()
+        self.queried.iter().copied()
     }
 
-    /// A round's answer has left: a number a chain and, of a masked job, the mask of nothing.
-    pub fn hears_all(&mut self, job: usize, answer: &v1::Answer, attempt: u32, mode: Mode) {
+    /// Records a round's answer: one release per chain and, in a masked job, the mask of zero.
+    pub fn record_answer(&mut self, job: usize, answer: &v1::Answer, attempt: u32, mode: Mode) {
         let iteration = answer.iteration;
         if jobs::is_masked(job) {
             assert_eq!(attempt, 0, "a masked round has one attempt");
             let nothing = answer.check.expect("a mask of nothing");
-            assert_eq!(*self.nothings.entry((job, iteration)).or_insert(nothing), nothing, "two masks of {job}, {iteration}");
+            assert_eq!(*self.zero_masks.entry((job, iteration)).or_insert(nothing), nothing, "two masks of {job}, {iteration}");
         }
         for (chain, value) in (0..).zip(&answer.releases) {
-            self.hears(Id { job, iteration, chain }, attempt, *value, mode);
+            self.record_release(Id { job, iteration, chain }, attempt, *value, mode);
         }
     }
 
-    /// A masked job's key has left.
-    pub fn sees_key(&mut self, job: usize, key: &[u8]) {
+    /// Records the announced key of a masked job.
+    pub fn record_key(&mut self, job: usize, key: &[u8]) {
         assert_eq!(self.keys.entry(job).or_insert_with(|| key.to_vec()), key, "a second key for job {job}");
     }
 
-    /// What the ledger on a disk says of masked jobs holds for ever: the key and the roster that it has entered are the only ones that are ever
-    /// shown, and a job that it has closed is over; and so is every one of before where its owner has given up later entries for lost. No
-    /// other is: a key whose entry is on the disk is on it too.
-    pub fn is_held_to(&mut self, folder: &Path) {
+    /// Checks the entries about masked jobs in a ledger on disk, which are final. Entered keys and rosters are the only ones ever
+    /// announced, and a closed job stays closed. An unlock closes all earlier masked jobs, since their later entries count as
+    /// lost. Every announced key and confirmed roster must be on the disk.
+    pub fn check_masked_entries(&mut self, folder: &Path) {
         let (mut shown, mut confirmed) = (self.keys.clone(), self.rosters.clone());
         let Some(copy) = copy(folder) else { return };
         let connection = Connection::open(copy.path().join("ledger.sqlite")).expect("a database");
@@ -129,76 +130,76 @@ impl Outside {
             match (kind.as_str(), job.as_deref().and_then(jobs::number).filter(|job| jobs::is_masked(*job))) {
                 ("mask-key", Some(job)) => {
                     shown.remove(&job);
-                    self.sees_key(job, &unhex(&body["public"]));
+                    self.record_key(job, &unhex(&body["public"]));
                 }
                 ("roster", Some(job)) => {
                     let other = confirmed.remove(&job).filter(|(digest, _)| *digest != unhex(&body["digest"]));
-                    assert_eq!(other, None, "another roster of job {job} is entered than was confirmed");
+                    assert_eq!(other, None, "the entered roster of job {job} differs from the confirmed one");
                 }
-                ("close", Some(job)) => self.is_closed(job),
+                ("close", Some(job)) => self.record_closed(job),
                 ("unlock", _) => {
-                    (0..jobs::JOBS).filter(|job| jobs::is_masked(*job)).for_each(|job| self.is_closed(job));
+                    (0..jobs::JOBS).filter(|job| jobs::is_masked(*job)).for_each(|job| self.record_closed(job));
                     return;
                 }
                 _ => {}
             }
         }
-        assert!(shown.is_empty() && confirmed.is_empty(), "left and not on the disk: keys {shown:?}, rosters {confirmed:?}");
+        assert!(shown.is_empty() && confirmed.is_empty(), "announced but not on the disk: keys {shown:?}, rosters {confirmed:?}");
     }
 
-    /// Whether the ledger on a disk was unlocked.
+    /// Returns true if the ledger on disk was unlocked.
     pub fn is_unlocked(&self, folder: &Path) -> bool {
         let copy = copy(folder).expect("a ledger");
         let connection = Connection::open(copy.path().join("ledger.sqlite")).expect("a database");
         job_events(&connection).iter().any(|(kind, ..)| kind == "unlock")
     }
 
-    /// What the ledger on a disk sets aside of delta, what was added included; units of 2^-60.
+    /// Returns the delta reserve of the ledger on disk, including additions, in units of 2^-60.
     pub fn reserve(&self, folder: &Path) -> u64 {
         let copy = copy(folder).expect("a ledger");
         places::reserve(&Connection::open(copy.path().join("ledger.sqlite")).expect("a database"))
     }
 
-    /// Numbers that the ledger on a disk has charged.
+    /// Returns the number of charged queries in the ledger on disk.
     pub fn charges(&self, folder: &Path) -> usize {
         Ledger::read(folder).map_or(0, |ledger| ledger.rows.len())
     }
 
-    /// A roster was confirmed.
-    pub fn sees_roster(&mut self, job: usize, confirmed: (Vec<u8>, Vec<u64>)) {
+    /// Records a confirmed roster.
+    pub fn record_roster(&mut self, job: usize, confirmed: (Vec<u8>, Vec<u64>)) {
         assert_eq!(*self.rosters.entry(job).or_insert_with(|| confirmed.clone()), confirmed, "a second roster of job {job}");
     }
 
-    /// The party is about to be told to close a job.
-    pub fn closes(&mut self, job: usize) {
+    /// Records that the party is about to be asked to close a job.
+    pub fn record_close_request(&mut self, job: usize) {
         if jobs::is_masked(job) {
             self.closed.entry(job).or_insert(false);
         }
     }
 
-    /// Whether a masked job may have been closed.
+    /// Returns true if a masked job may have been closed.
     pub fn may_be_closed(&self, job: usize) -> bool {
         self.closed.contains_key(&job)
     }
 
-    /// The party says that it has.
-    pub fn is_closed(&mut self, job: usize) {
+    /// Records that the party has closed a job.
+    pub fn record_closed(&mut self, job: usize) {
         self.closed.insert(job, true);
     }
 
-    /// Whether it is known to have been.
+    /// Returns true if a job is known to have been closed.
     pub fn has_closed(&self, job: usize) -> bool {
         self.closed.get(&job) == Some(&true)
     }
 
-    /// A number has left.
-    pub fn hears(&mut self, id: Id, attempt: u32, value: i64, mode: Mode) {
+    /// Records a release.
+    pub fn record_release(&mut self, id: Id, attempt: u32, value: i64, mode: Mode) {
         match self.heard.get(&id) {
             Some((_, known)) if *known == value => return,
             Some((last, known)) => {
                 assert!(mode != Mode::Strict && !is_always_strict(id.job), "{id:?} has two answers, {known} and {value}");
-                assert!(attempt > *last, "{id:?} was answered afresh without another attempt");
-                self.afresh += 1;
+                assert!(attempt > *last, "{id:?} has a new answer without another attempt");
+                self.reissued += 1;
             }
             None => {}
         }
@@ -207,31 +208,31 @@ impl Outside {
         self.numbers += 1;
     }
 
-    /// What all that was heard costs at least: of places as many blocks as they fill.
+    /// Returns the minimum cost of all releases; places cost the blocks that they fill.
     fn cost(&self) -> u64 {
         let (terms, block) = jobs::block();
         let places = self.heard.keys().filter(|id| id.job == jobs::SAMPLED).count() as u64;
         self.cost + places.div_ceil(terms.releases) * block.units
     }
 
-    /// Each number over a sample that has left has a place, the one that it always had, and nobody else's.
+    /// Checks that each subsampled release has a place of its own, and that the place has never changed.
     fn check_places(&mut self, ledger: &Ledger) {
         for id in self.heard.keys().filter(|id| id.job == jobs::SAMPLED) {
             let place = ledger.places.get(id).unwrap_or_else(|| panic!("{id:?} left without a place"));
-            assert_eq!(self.places.entry(*id).or_insert(*place), place, "{id:?} has another place than it had");
+            assert_eq!(self.places.entry(*id).or_insert(*place), place, "{id:?} has changed its place");
         }
         let taken: BTreeSet<Place> = self.places.values().copied().collect();
-        assert_eq!(taken.len(), self.places.len(), "a place is two numbers': {:?}", self.places);
+        assert_eq!(taken.len(), self.places.len(), "a place belongs to two releases: {:?}", self.places);
     }
 
-    /// What must hold of a dead party's files, before it starts again: every number that has left is paid for. With `whole`,
-    /// what was written is there too: every number's own charge and the number itself.
+    /// Checks a dead party's files before it restarts: every release is paid for. With `whole`, the files hold every write: each
+    /// release has its own charge and its recorded value.
     pub fn check_dead(&mut self, folder: &Path, mode: Mode, whole: bool) {
         let Some(ledger) = Ledger::read(folder) else {
-            assert_eq!(self.numbers, 0, "numbers have left and there is no ledger");
+            assert_eq!(self.numbers, 0, "there are releases but no ledger");
             return;
         };
-        assert!(ledger.committed >= self.cost(), "{} is charged and {} has left", ledger.committed, self.cost());
+        assert!(ledger.committed >= self.cost(), "{} is charged, but releases cost {}", ledger.committed, self.cost());
         if mode == Mode::Strict || whole {
             self.assert_recorded(&ledger, |_| true);
         }
@@ -246,32 +247,32 @@ impl Outside {
         }
     }
 
-    /// What must hold once a party has started again, was asked everything again, and ended well.
+    /// Checks the ledger after a party has restarted, answered every query again, and ended cleanly.
     pub fn check_ended(&mut self, folder: &Path, mode: Mode) {
         let ledger = Ledger::read(folder).expect("a ledger");
         self.assert_recorded(&ledger, |_| true);
         self.check_places(&ledger);
         for (id, row) in &ledger.rows {
-            assert!(self.asked.contains(&(id.job, id.iteration)), "{id:?} is charged and was never asked");
+            assert!(self.queried.contains(&(id.job, id.iteration)), "{id:?} is charged without a query");
             assert_eq!(row.charge, price(*id), "{id:?}");
             assert!(row.released.is_some(), "{id:?} has no answer");
         }
         assert_eq!(ledger.rows.len(), self.heard.len());
         assert_eq!(ledger.held, 0, "a block is open after a clean end");
         assert!(ledger.committed >= self.cost());
-        // A place is never lost, in no mode: as many blocks are open as all places fill.
+        // A place is never lost in any mode: the open blocks are exactly those that all places fill.
         let (terms, _) = jobs::block();
         assert_eq!(ledger.blocks, (ledger.places.len() as u64).div_ceil(terms.releases));
         if mode == Mode::Strict {
             assert_eq!((ledger.committed, ledger.forfeited), (self.cost(), 0));
         }
-        // Of masked jobs that have ended no key is left, and of the others each its own.
+        // Closed masked jobs have no key left, and each open one has its own.
         let open = self.keys.keys().filter(|job| !self.has_closed(**job)).map(|job| jobs::id(*job).to_owned());
         assert_eq!(keys(folder), open.collect());
     }
 }
 
-/// A charge, with its answer.
+/// A charge and its answer.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     attempt: u32,
@@ -280,29 +281,30 @@ struct Row {
 }
 
 impl Row {
-    /// A number that was recorded before a death and not heard is heard when it is asked as an earlier attempt.
+    /// Compares a row with a received value. A release may have been recorded before a death without being received; a query of
+    /// an earlier attempt then returns it.
     fn is(&self, attempt: u32, value: i64, id: Id) {
         assert_eq!(self.released, Some(value), "{id:?}");
         assert!(self.attempt >= attempt, "{id:?}: attempt {} is charged, {attempt} was heard", self.attempt);
     }
 }
 
-/// A ledger, read and added up here.
+/// A ledger's contents and totals, computed here.
 struct Ledger {
     rows: BTreeMap<Id, Row>,
     forfeited: u64,
-    /// What open blocks hold beyond their charges.
+    /// Units reserved in open blocks beyond their charges.
     held: u64,
-    /// Charges, blocks of places, forfeits, and what open blocks hold beyond.
+    /// Sum of charges, blocks of places, forfeits, and unused units of open blocks.
     committed: u64,
-    /// Places by whom they are taken.
+    /// Place of each query.
     places: BTreeMap<Id, Place>,
-    /// Blocks of places.
+    /// Number of blocks of places.
     blocks: u64,
 }
 
 impl Ledger {
-    /// Reads a copy. `None` where there is none.
+    /// Reads a copy of the ledger; `None` where there is none.
     fn read(folder: &Path) -> Option<Self> {
         let copy = copy(folder)?;
         let connection = Connection::open(copy.path().join("ledger.sqlite")).expect("a database");
@@ -358,7 +360,7 @@ impl Ledger {
         assert_eq!(
             blocks.places.len(),
             rows.keys().filter(|id| id.job == jobs::SAMPLED).count(),
-            "whoever is charged has a place"
+            "every charged query has a place"
         );
         let sum = sum + blocks.units;
         let committed = sum + forfeited + held;
@@ -373,7 +375,7 @@ impl Ledger {
     }
 }
 
-/// A copy of a ledger: the files are left as the dead party left them. `None` where there is none.
+/// Copies a ledger, so that the dead party's files stay unchanged; `None` where there is none.
 fn copy(folder: &Path) -> Option<TempDir> {
     if !folder.join("ledger.sqlite").exists() {
         return None;
@@ -387,7 +389,7 @@ fn copy(folder: &Path) -> Option<TempDir> {
     Some(copy)
 }
 
-/// Events with the id of the job that each is about, if any.
+/// Reads all events, each with the id of its job, if any.
 pub(super) fn job_events(connection: &Connection) -> Vec<(String, Option<String>, Value)> {
     let mut select = connection
         .prepare("SELECT e.kind, j.job, e.body FROM events e LEFT JOIN jobs j ON j.seq = e.job ORDER BY e.seq")
@@ -415,9 +417,9 @@ pub(super) fn events(connection: &Connection) -> Vec<(u64, String, Value)> {
     .collect()
 }
 
-/// Of each masked charge how many parties' noise it counts on, and what it would cost alone.
+/// Returns for each masked charge the number of parties whose noise it counts on, and its price with one party's noise only.
 fn masked_charges(connection: &Connection) -> BTreeMap<u64, (u64, u64)> {
-    // No columns before the first masked job.
+    // A ledger without masked jobs has no such columns.
     let sql = "SELECT seq, honest, alone FROM charges WHERE honest IS NOT NULL";
     let Ok(mut select) = connection.prepare(sql) else { return BTreeMap::new() };
     let rows = select.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?)))).expect("charges");

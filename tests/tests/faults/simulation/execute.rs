@@ -1,4 +1,4 @@
-//! A list played from its first operation to the last, and then on until everything has healed.
+//! Execution of a list from its first operation to the last, and then until everything has recovered.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -6,16 +6,16 @@ use rand_chacha::ChaCha8Rng;
 use super::fixture::Fixture;
 use super::link::{Fate, Item};
 use super::mutant::Mutant;
-use super::plan::{Death, Op, Plan, Way};
+use super::plan::{Death, Direction, Op, Plan};
 use super::world::{Move, World, set_clocks};
 
-/// Operations after which a party that is down is started again.
+/// Operations after which a stopped party is restarted.
 const DOWN: u32 = 3;
-/// Seconds in which everything must have ended once there are no faults any more.
+/// Seconds within which everything must have ended once there are no more faults.
 const PATIENCE: u32 = 600;
 
-/// Plays a list; panics with what does not hold.
-pub(crate) fn play<'f>(fixture: &'f Fixture, plan: &Plan, mutant: Mutant) -> World<'f> {
+/// Executes a list; panics with a violated condition.
+pub(crate) fn execute<'f>(fixture: &'f Fixture, plan: &Plan, mutant: Mutant) -> World<'f> {
     let mut world = World::new(fixture, plan, mutant);
     for op in &plan.ops {
         world.perform(*op);
@@ -30,8 +30,8 @@ pub(crate) fn play<'f>(fixture: &'f Fixture, plan: &Plan, mutant: Mutant) -> Wor
         }
     }
     world.heal();
-    world.run_on();
-    // What the parties are told of the ends.
+    world.run_to_end();
+    // Delivers the reports of the ends to the parties.
     world.run_dry();
     world
 }
@@ -60,18 +60,18 @@ impl World<'_> {
                 self.start_coordinator();
             }
             Op::Commit { count } => self.coordinator.iter().for_each(|c| c.commit_next(count.into())),
-            Op::Twice { party, way, at } => self.on_the_way(of(party, self), way, at, |queue, at| {
+            Op::Twice { party, direction, at } => self.in_transit(of(party, self), direction, at, |queue, at| {
                 let again = queue[at].clone();
                 queue.insert(at, again);
             }),
-            Op::Overtake { party, way, at } => self.on_the_way(of(party, self), way, at, |queue, at| {
+            Op::Overtake { party, direction, at } => self.in_transit(of(party, self), direction, at, |queue, at| {
                 if at + 1 < queue.len() {
                     queue.swap(at, at + 1);
                 }
             }),
-            Op::Delay { party, way, steps } => {
+            Op::Delay { party, direction, steps } => {
                 let node = of(party, self);
-                self.nodes[node].still[usize::from(way == Way::Down)] = steps;
+                self.nodes[node].still[usize::from(direction == Direction::Down)] = steps;
             }
             Op::Partition { party, seconds } => self.partition(of(party, self), seconds),
             Op::Wait { ms } => self.wait(ms.into()),
@@ -120,19 +120,20 @@ impl World<'_> {
         self.hang_up(party);
     }
 
-    /// Kills a party in the middle of its next answer, if there is a question on its desk; or as it opens a job or enters a roster.
+    /// Kills a party in the middle of its next answer, if it has received a query; otherwise as it opens a job or enters a
+    /// roster.
     fn kill_answering(&mut self, party: usize, pages: usize) {
         use conclave_proto::v1::coordinator_frame::Body;
         let node = &mut self.nodes[party];
         if node.process.is_none() {
             return;
         }
-        let is_question = |body: &Option<Body>| matches!(body, Some(Body::Query(_)));
+        let is_query = |body: &Option<Body>| matches!(body, Some(Body::Query(_)));
         let writes = |body: &Option<Body>| matches!(body, Some(Body::OpenJob(_) | Body::Roster(_)));
-        let question = node.desk.iter().position(|(frame, _)| is_question(&frame.body));
-        let question = question.or_else(|| node.desk.iter().position(|(frame, _)| writes(&frame.body)));
-        if let Some(question) = question {
-            for _ in 0..question {
+        let query = node.desk.iter().position(|(frame, _)| is_query(&frame.body));
+        let query = query.or_else(|| node.desk.iter().position(|(frame, _)| writes(&frame.body)));
+        if let Some(query) = query {
+            for _ in 0..query {
                 self.make(Move::Handle(party));
             }
             let before = self.nodes[party].snapshot();
@@ -144,16 +145,22 @@ impl World<'_> {
         self.end_party(party, Death::Kill);
     }
 
-    fn on_the_way(&mut self, party: usize, way: Way, at: u8, act: impl Fn(&mut std::collections::VecDeque<Item>, usize)) {
+    fn in_transit(
+        &mut self,
+        party: usize,
+        direction: Direction,
+        at: u8,
+        act: impl Fn(&mut std::collections::VecDeque<Item>, usize),
+    ) {
         let Some(link) = self.nodes[party].link.map(|link| &mut self.links[link]) else { return };
-        let queue = if way == Way::Up { &mut link.up } else { &mut link.down };
+        let queue = if direction == Direction::Up { &mut link.up } else { &mut link.down };
         if !queue.is_empty() {
             let at = usize::from(at) % queue.len();
             act(queue, at);
         }
     }
 
-    /// Cuts a party off while the others go on as far as they can.
+    /// Cuts a party off while the others continue as far as they can.
     fn partition(&mut self, party: usize, seconds: u8) {
         let until = self.now + 1000 * u64::from(seconds);
         self.nodes[party].cut_off = until;
@@ -166,16 +173,16 @@ impl World<'_> {
         }
     }
 
-    /// Makes every move there is, the oldest connections first.
+    /// Makes every possible move, the oldest connections first.
     fn run_dry(&mut self) {
         for _ in 0..100_000 {
             let Some(next) = self.moves().first().copied() else { return };
             self.make(next);
         }
-        panic!("frames go to and fro without end");
+        panic!("frames are exchanged without end");
     }
 
-    /// No fault any more.
+    /// Removes all faults.
     fn heal(&mut self) {
         for at in 0..self.nodes.len() {
             let node = &mut self.nodes[at];
@@ -190,7 +197,7 @@ impl World<'_> {
         self.jobs.0.iter_mut().for_each(|job| job.wanted = true);
     }
 
-    fn run_on(&mut self) {
+    fn run_to_end(&mut self) {
         for _ in 0..PATIENCE {
             self.run_dry();
             if self.jobs.all_ended() {
@@ -202,6 +209,6 @@ impl World<'_> {
             let status = self.coordinator.as_ref().map(|c| c.status(&job.signed.job, super::fixture::ANALYST));
             format!("{status:?}")
         });
-        panic!("it does not end: {}", states.collect::<Vec<_>>().join("; "));
+        panic!("the list does not end: {}", states.collect::<Vec<_>>().join("; "));
     }
 }
