@@ -42,7 +42,7 @@ pub(crate) fn examine(file: &Path) -> Vec<Finding> {
 
 fn identity(config: &Config) -> Finding {
     const CODE: &str = "identity";
-    const ISSUE: &str = "see docs/operator.md, Enrolment: certificate.pem, key.pem and ca.pem are to be in the folder `identity`";
+    const ISSUE: &str = "see docs/how-to/operator/enrol-members.md: certificate.pem, key.pem and ca.pem are to be in the folder `identity`";
     if let Err(fault) = Credentials::of(config) {
         return Finding::fail(CODE, fault.to_string(), ISSUE);
     }
@@ -52,7 +52,7 @@ fn identity(config: &Config) -> Finding {
     };
     let now = SystemTime::now();
     if let Err(fault) = identity.check_at(now) {
-        return Finding::fail(CODE, fault.to_string(), "have it renewed: docs/operator.md, Renewal and revocation");
+        return Finding::fail(CODE, fault.to_string(), "have it renewed: docs/how-to/operator/renew-and-revoke.md");
     }
     let expires = match identity.expires() {
         Ok(expires) => expires,
@@ -109,7 +109,7 @@ fn store(config: &Config) -> Vec<Finding> {
             Finding::fail(
                 "store",
                 e.to_string(),
-                "stop the coordinator, and restore the newest backup: docs/operator.md, Backup",
+                "stop the coordinator, and restore the newest backup: docs/how-to/operator/back-up-and-restore.md",
             ),
             Finding::skipped("draws", "the store can't be read"),
         ],

@@ -3,7 +3,7 @@
 //! The page is for the owner's own monitoring, and is made as if an outsider read it: no time that an answer took, no late
 //! reply, no count of records, and nothing that changes while an answer is computed. What the answering thread has to tell is
 //! noted between messages, after a reply has left; a page that is asked for reads those notes and looks at nothing else.
-//! `docs/operator.md` has the list, `party/docs/side-channels.md` the rule.
+//! `docs/reference/metrics.md` has the list, `docs/explanation/side-channels.md` the rule.
 
 use std::fmt;
 use std::path::PathBuf;

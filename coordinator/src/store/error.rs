@@ -19,7 +19,7 @@ pub(crate) enum StoreError {
     /// The file is not what this coordinator has written.
     #[error(
         "{path} is damaged ({message}). It is left as it is. Move it and what lies beside it ({name}-wal, {name}-shm) away, put the newest backup \
-         in its place (docs/operator.md, Backup), and look at the disk",
+         in its place (docs/how-to/operator/back-up-and-restore.md), and look at the disk",
         path = path.display(), name = path.file_name().unwrap_or_default().display()
     )]
     Damaged {

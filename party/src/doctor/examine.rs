@@ -31,7 +31,7 @@ pub(crate) async fn examine(file: &Path) -> Vec<Finding> {
             .secure
             .concerns()
             .into_iter()
-            .map(|concern| Finding::warn("secure", concern, "docs/data-owner.md, Secure jobs, says what to set under [secure]")),
+            .map(|concern| Finding::warn("secure", concern, "docs/how-to/data-owner/take-part-in-secure-jobs.md says what to set under [secure]")),
     );
     findings
 }

@@ -66,7 +66,7 @@ async fn way(config: &PartyConfig, host: &str, port: u16, findings: &mut Vec<Fin
             Some(tunnel)
         }
         Err(fault) => {
-            findings.push(Finding::fail("proxy", fault.to_string(), "the sentence says it; docs/network.md has more on proxies"));
+            findings.push(Finding::fail("proxy", fault.to_string(), "the sentence says it; docs/how-to/connect-to-the-coordinator.md has more on proxies"));
             None
         }
     }
