@@ -103,7 +103,7 @@ short steps or none. (One run of `hmc` at epsilon 8, which kept few draws of use
 coordinate is charged for the effect of that coordinate on a record: it has the most effective draws. DP-HMC ends with two or three. *refused*: of four
 runs some had a search that ended where the budget held no step.
 
-**The better algorithm beside it.** For a posterior that is about normal `noisy-statistics`; for chains `hmc`, with friction:
+**A better algorithm.** For a posterior that is about normal `noisy-statistics`; for chains `hmc`, with friction:
 [which algorithm](README.md#which-algorithm). DP-HMC is there for comparison.
 """
 

@@ -96,10 +96,10 @@ the epsilon. The radii were chosen after trials of three.
 
 Samples buy no privacy. A job here pays for them ahead, in blocks whose releases all have one bound and no public centre. With samples of 1,000 none of the
 budgets above holds a block. (The noise of such a small sum lies near the lattice of the released integers, where each draw has a least price, and the
-program says so before it asks anything.) With a tenth of all records, one chain of 2,000 steps pays more than four chains that read all of them, and
-has the greatest error. Its radii are measured: .44 sds given the other parameter.
+program says so before it asks anything.) With a tenth of all records, one chain of 2,000 steps pays more than four chains that read all of them. It has
+the greatest error. Its radii are measured: .44 sds given the other parameter.
 
-**The better algorithm beside it.** `penalty`, on the same queries to the owners at the same price. Its law is the posterior itself, where that of `barker` at C = 2 has a
+**A better algorithm.** `penalty`, on the same queries to the owners at the same price. Its law is the posterior itself, where that of `barker` at C = 2 has a
 variance .6% too large for short steps. Take `barker` to reproduce the paper, or over samples where reading all records at every step takes too long. All but
 the samples are within epsilon .18 for each of ten owners, under the .499 that the paper claims for one: [which algorithm](README.md#which-algorithm).
 """

@@ -56,9 +56,9 @@ Where the paper errs:
 - The authors' program for the log-linear model reads a wrong column where a record is replaced, and counts a cell twice where it stays. Table 1 does not
   show it, the acceptance does (at epsilon 10, .145 against .213).
 
-Jobs have discrete Gaussian noise in the place of Laplace noise.
+Jobs have discrete Gaussian noise instead of Laplace noise.
 
-**The better algorithm beside it.** A linear regression of two predictors and known error. {records:,} made-up records of one owner, {seeds} runs a cell, against
+**A better algorithm.** A linear regression of two predictors and known error. {records:,} made-up records of one owner, {seeds} runs a cell, against
 the posterior without privacy:
 
 {table}

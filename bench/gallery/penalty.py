@@ -54,7 +54,7 @@ than its epsilon, by Gaussian differential privacy with an exact composition. Th
 3,000 draws a chain that the job asks for, and the budget is not used up. Several owners get fewer effective draws of the same budget each, as each adds
 its own noise. Algorithm 3 asks for a statistic at every round. T answers of noise `s T^(1/2)` say what one answer of noise `s` does: it is dominated.
 
-**The better algorithm beside it.** `noisy-statistics` releases the statistic once and infers the posterior given it, with the width that the noise
+**A better algorithm.** `noisy-statistics` releases the statistic once and infers the posterior given it, with the width that the noise
 makes. Take `penalty` where the model has no single release (mixtures, banana), and `hmc` where it has gradients and a posterior that is about normal: [which algorithm](README.md#which-algorithm).
 """
 

@@ -55,7 +55,7 @@ by less than their runs do, but `sgnht` and `hmc` are behind where the budget is
 correlated, its releases leave the least known direction undetermined. The posterior mean then classifies badly, no better than chance at times. At every
 epsilon there are results that say they are no adequate answer.
 
-**The better algorithm beside it.** For means, sds and intervals: `noisy-statistics` where its result calls itself adequate, else `hmc` with a larger budget. For one
+**A better algorithm.** For means, sds and intervals: `noisy-statistics` where its result calls itself adequate, else `hmc` with a larger budget. For one
 classifier alone of one owner's records: `ops` of the algorithms here. Objective perturbation, which is not here, is better. The stochastic gradients are there
 for comparison: [which algorithm](README.md#which-algorithm).
 """
