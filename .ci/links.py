@@ -15,7 +15,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUMMARY = "docs/SUMMARY.md"
-LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:\s+\"[^\"]*\")?\)")
+LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:\s+\"[^\"]*\")?\)")
+# A code span, which ends within its paragraph.
+SPAN = re.compile(r"(`+)(?:(?!\1|\n\n).)+?\1", re.DOTALL)
 FENCE = re.compile(r"^\s*(```|~~~)")
 HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
 # A page that another file names, by its path in the repository or where the package puts it.
@@ -29,7 +31,7 @@ def tracked():
 
 
 def prose(text):
-    """Lines with their numbers; those within code blocks are left out, and code spans are blanked."""
+    """Lines with their numbers; those within code blocks are left out."""
     within = None
     for number, line in enumerate(text.splitlines(), 1):
         fence = FENCE.match(line)
@@ -37,10 +39,6 @@ def prose(text):
             within = None if within else fence.group(1)
         elif within is None:
             yield number, line
-
-
-def without_spans(line):
-    return re.sub(r"(`+)(?:(?!\1).)*\1", lambda m: " " * len(m.group()), line)
 
 
 def anchors(text):
@@ -58,9 +56,12 @@ def anchors(text):
 
 
 def links(text):
-    for number, line in prose(text):
-        for target in LINK.findall(without_spans(line)):
-            yield number, target
+    """The targets of links with the numbers of their lines; a link's text may run over a line's end."""
+    lines = dict(prose(text))
+    shown = "\n".join(lines.get(number, "") for number in range(1, len(text.splitlines()) + 1))
+    shown = SPAN.sub(lambda span: re.sub(r"[^\n]", " ", span.group()), shown)
+    for link in LINK.finditer(shown):
+        yield shown.count("\n", 0, link.end()) + 1, link.group(1)
 
 
 def faults():
