@@ -2,7 +2,7 @@
 """How a round's time grows with records, chains and parties: real processes over mutual TLS, medians, and a plot.
 
     cargo build --release
-    python3 bench/growth.py --conclave target/release/conclave --svg docs/growth.svg > growth.json
+    python3 bench/growth.py --conclave target/release/conclave --svg docs/explanation/growth.svg > growth.json
 
 A round is one message to every party and all of their answers; its time is the difference between two entries of the
 coordinator's iteration log. Records and chains are varied in `conclave demo`, whose parties answer at once; parties beyond

@@ -1,4 +1,4 @@
-"""Chains driven by gradients on real data with a factor: the figures of docs/real-data.md's section on `hmc`.
+"""Chains driven by gradients on real data with a factor: the figures of docs/explanation/real-data.md's section on `hmc`.
 
     python3 -m venv v && v/bin/pip install numpy
     v/bin/python bench/hmc_adult.py --conclave target/release/conclave --adult DIR [--seeds 20] [--epsilon 8] [--work DIR]

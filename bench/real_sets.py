@@ -1,4 +1,4 @@
-"""What a release leaves of an answer on real data of ordinary size: the table of docs/real-data.md.
+"""What a release leaves of an answer on real data of ordinary size: the table of docs/explanation/real-data.md.
 
     python3 -m venv v && v/bin/pip install numpy scipy pandas scikit-learn statsmodels lifelines
     v/bin/python bench/real_sets.py --conclave target/release/conclave [--adult DIR --abalone FILE] [--seeds 40] [--out FILE]

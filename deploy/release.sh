@@ -23,7 +23,7 @@ cargo build --release --locked --bins --target-dir target/release-build
 
 rm -rf "${dist:?}/$name"* "$dist"/conclave_* "$dist"/SHA256SUMS* && mkdir -p "$dist/$name/bin"
 install -m 755 target/release-build/release/{conclave,conclave-party,conclave-coordinator} "$dist/$name/bin/"
-git archive HEAD README.md CHANGELOG.md LICENSE docs party/docs deploy/sample deploy/systemd deploy/kubernetes deploy/monitoring \
+git archive HEAD README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE docs deploy/sample deploy/systemd deploy/kubernetes deploy/monitoring \
   | tar -C "$dist/$name" -x
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH

@@ -71,34 +71,40 @@ delta = 1e-6
 """
 TEXT = """# DP-HMC
 
-Räisä, Koskela & Honkela, *Differentially Private Hamiltonian Monte Carlo* (2021): `algorithm = "hmc"` with `friction = 0`.
+This page is for readers of the paper and for analysts who compare algorithms. Räisä, Koskela & Honkela, *Differentially Private
+Hamiltonian Monte Carlo* (2021): [`algorithm = "hmc"` with `friction = 0`](../../reference/algorithms/hmc.md#without-friction-dp-hmc).
 
-**The paper's claim.** Leapfrog steps by noisy gradients with a penalty test on the whole log ratio at the end of a trajectory leave the posterior as it is, and do better than or as well as the penalty algorithm's random walk. Shown on a
-Gaussian of ten coordinates and a banana, 100,000 records, epsilon 2 to 15, by the maximum mean discrepancy of ten chains.
+**The paper's claim.** A trajectory is made of leapfrog steps by noisy gradients, with a penalty test on the whole log ratio at its end. It leaves the
+posterior as it is, and is at least equal to the penalty algorithm's random walk. Shown on a Gaussian of ten coordinates and a banana, 100,000 records,
+epsilon 2 to 15, by the maximum mean discrepancy of ten chains.
 
-**Ours, at the same true epsilon.** A Gaussian posterior of ten: linear regression of a known error, nine predictors and an intercept, {records:,} made-up records of one owner, delta 1e-6, {seeds} runs a cell, one chain
-each, against the exact posterior.
+**Ours, at the same true epsilon.** A Gaussian posterior of ten: linear regression of a known error, with nine predictors and an intercept.
+{records:,} made-up records of one owner, delta 1e-6, {seeds} runs a cell, one chain each, against the exact posterior.
 
 {table}
 {legend}
 ![Error against epsilon](dp-hmc.svg)
 
-**What it shows.** Half of the claim holds: DP-HMC is exact (by enumeration of a small chain, in the tests). As good as the penalty algorithm it is not here: at every epsilon its error is several times that of `penalty`, by means rather than by
-the paper's discrepancy of ten chains. The noise of its kicks is heat, a half of `h² v` in each of the ten coordinates, which the test has to reject. So its gradients must be
-quieter by as much as there are coordinates, an effective draw takes about 10 d times the budget of one by `hmc`, whose friction takes the same noise up as a thermostat, and where the budget holds no effective
-draw the error is that of where the search left the chain.
+**What it shows.** Half of the claim holds: DP-HMC is exact (by enumeration of a small chain, in the tests). It is not equal to the penalty algorithm here.
+At every epsilon its error is several times that of `penalty`, by means rather than by the paper's discrepancy of ten chains. The noise of its kicks is
+heat, a half of `h² v` in each of the ten coordinates, which the test has to reject. So its gradients must be quieter by a factor of the number of
+coordinates. An effective draw takes about 10 d times the budget of one by `hmc`, whose friction absorbs the same noise as a thermostat. Where the
+budget holds no effective draw, the error is that of the place where the search left the chain.
 
-**The banana**, with the authors' constants (a = 20, precisions .0005 and .0004), 100,000 made-up records of one owner, one chain, {bent_seeds} runs a cell; the step of `hmc` and
-the radii of `penalty` were chosen after trials of six. The authors clip a record's log ratio at
-0.15 per unit of a step's length. That cuts the ratios of a quarter of the records at some of the steps: draws are then of another posterior, and the watch on the clip ends the run. The other rows hold records to what the declared columns allow, which cuts
-nothing.
+**The banana**, with the authors' constants (a = 20, precisions .0005 and .0004), 100,000 made-up records of one owner, one chain, {bent_seeds} runs
+a cell. The step of `hmc` and the radii of `penalty` were chosen after trials of six. The authors clip a record's log ratio at 0.15 per unit of a step's
+length. That cuts the ratios of a quarter of the records at some of the steps: draws are then of another posterior, and the watch on the clip ends the
+run. The other rows bound records by what the declared columns allow, which cuts nothing.
 
 {banana}
-None of them is near the exact means at these budgets. The posterior is a ridge that bends by several of its own widths: towards its ends a record's gradient is eight times as long as in the middle, and so is its noise, the coordinates that were found in
-the middle are wrong, and a chain that comes there takes short steps or none (one run of `hmc` at epsilon 8, which kept few draws of use, makes its error). `penalty` needs no gradient there, and moves of one coordinate are charged for what that coordinate can do to a record: it has the most
-effective draws. DP-HMC ends with two or three. *refused*: of four runs some had a search that ended where the budget held no step.
+None of them is near the exact means at these budgets. The posterior is a ridge that bends by several of its own widths. Towards its ends a record's
+gradient is eight times as long as in the middle, and so is its noise. The coordinates that were found in the middle are wrong there, and a chain takes
+short steps or none. (One run of `hmc` at epsilon 8, which kept few draws of use, makes its error.) `penalty` needs no gradient there, and a move of one
+coordinate is charged for the effect of that coordinate on a record: it has the most effective draws. DP-HMC ends with two or three. *refused*: of four
+runs some had a search that ended where the budget held no step.
 
-**The better algorithm beside it.** For a posterior that is about normal `noisy-statistics`; for chains `hmc`, with friction: [which algorithm](README.md). DP-HMC is there to be compared with.
+**A better algorithm.** For a posterior that is about normal `noisy-statistics`; for chains `hmc`, with friction:
+[which algorithm](README.md#which-algorithm). DP-HMC is there for comparison.
 """
 
 

@@ -52,43 +52,56 @@ ROWS = [
 
 TEXT = """# Barker's test
 
-Heikkilä, Jälkö, Dikmen & Honkela, *Differentially Private Markov Chain Monte Carlo* (2019): [`barker`](../algorithms/barker.md).
+This page is for readers of the paper and for analysts who compare algorithms. Heikkilä, Jälkö, Dikmen & Honkela, *Differentially
+Private Markov Chain Monte Carlo* (2019): [`barker`](../../reference/algorithms/barker.md).
 
-**The paper's claim.** Barker's test decides by a log ratio with logistic noise; most of that noise can be the normal noise of privacy. With samples of 1,000 of 1e6 records, a likelihood tempered to the weight of
-N0 = 100 and a random walk of variance .01, 5,000 steps cost epsilon .499 at delta 1e-6 by Theorem 2 and Corollary 2, and their draws look like those without privacy (figures 2 and 3, twenty runs).
+**The paper's claim.** Barker's test decides by a log ratio with logistic noise; most of that noise can be the normal noise of privacy. The setting has samples
+of 1,000 of 1e6 records, a likelihood tempered to the weight of N0 = 100 and a random walk of variance .01. There 5,000 steps cost epsilon .499 at delta
+1e-6 by Theorem 2 and Corollary 2. Their draws look like those without privacy (figures 2 and 3, twenty runs).
 
-**The true price of their setting.** Each record's part of the ratio is held to 1000^(-1/2) of a noise of variance at least 1 (C = 2, less a variance of the sample of at most 1).
+**The true price of their setting.** Each record's part of the ratio is bounded by 1000^(-1/2). The noise has a variance of at least 1 (C = 2, less a
+variance of the sample of at most 1).
 
 {prices}
-The first figure is the paper's, the second is its theorem without the slack in its terms; the others are those of `conclave account --subsampled --probability .001 --noise-multiplier 31.62 --releases 5000 --delta 1e-6`
-(`epsilon_composed`; a ledger, which has to charge ahead, counts slightly more), with `--adjacency add-remove` for the fourth, and of `conclave account --queries` for the fifth. The claim is some 35 times too large, and the last line shows that the samples buy none of what is left: for the same noise of the ratio all
-records cost as little. What makes it cheap is the tempering: with the weight of 100 records a record moves the ratio by next to nothing.
+The first figure is the paper's, the second its theorem without the slack in its terms. The third is `epsilon_composed` of
+`conclave account --subsampled --probability .001 --noise-multiplier 31.62 --releases 5000 --delta 1e-6`. (A ledger, which has to charge ahead, counts
+slightly more.) The fourth adds `--adjacency add-remove`, and the fifth is that of `conclave account --queries`.
 
-**Ours, at the same true epsilon or less.** Their mixture: 1e6 made-up records, ten owners, the likelihood to the power 1e-4 (N0 = 100), delta 1e-6, C = 2. Every owner adds a tenth of the
-noise's variance, so that each pays ten times the square of what one owner of all records would. The posterior without privacy, by a grid: means ({means}), variances ({variances}).
+The claim is some 35 times too large. The last line shows that the samples buy nothing: for the same noise of the ratio all records have the same low cost. The
+tempering makes it cheap: with the weight of 100 records a record moves the ratio by next to nothing.
+
+**Ours, at the same true epsilon or less.** Their mixture: 1e6 made-up records, ten owners, the likelihood to the power 1e-4 (N0 = 100), delta 1e-6, C = 2. Every owner adds a tenth of the noise's
+variance, so each pays ten times the μ² of one owner of all records. The posterior without privacy, by a grid: means ({means}), variances ({variances}).
 
 {table}
-*epsilon spent*: by any owner, in any run. *error*: root mean square over runs of the posterior mean less the exact one, in units of theta. *variance ratio*: the mean of the runs' variances over the exact one. *ESS*: the lesser bulk effective
-sample size of the two parameters, all chains, median of the runs; of the chain without privacy it is not computed.
+*epsilon spent*: by any owner, in any run. *error*: root mean square over runs of the posterior mean less the exact one, in units of theta. *variance ratio*:
+the mean of the runs' variances over the exact one. *ESS*: the lesser bulk effective sample size of the two parameters, all chains, median of the runs; it is
+not computed for the chain without privacy.
 
 ![Price, and errors against steps](heikkila.svg)
 
-Right, after their figure 3: the root mean square over twenty runs of the mean of the first steps less the exact mean, `theta_1` and `theta_2` together in units of their sds, with and without privacy (theirs has the mean error against a chain without privacy; all chains here start near the mean, so that what is left is how slowly they move).
+Right, after their figure 3: the error of the mean of the first steps, with and without privacy. It is the root mean square over twenty runs of that mean less
+the exact mean, `theta_1` and `theta_2` together in units of their sds. (Theirs has the mean error against a chain without privacy. All chains here start
+near the mean, so the figure shows how slowly they move.)
 
 ![Draws without privacy and with it](heikkila-draws.svg)
 
-After their figure 2: every fiftieth draw of the twenty runs without privacy, of the twenty with it, and about as many of the guided chains of `penalty`.
+After their figure 2: every fiftieth draw of the twenty runs without privacy, of the twenty with it, and about the same number of the guided chains of
+`penalty`.
 
-**What it shows.** The claim that privacy does not show in the draws holds, and so does its reason: at this tempering the noise is that of Barker's test. Neither chain tells much in 5,000 steps of .1. The posterior is a long, flat and narrow ridge, for (theta_1, theta_2) and
-(theta_1 + theta_2, -theta_2) are one mixture, and a chain needs many steps from one end of it to the other: a single run of either tells neither mean nor variance well. Guided steps of .24 and .48 have squared errors {ratio} times less, at {price} times the epsilon. The
-radii were chosen after trials of three.
+**What it shows.** The claim that privacy does not show in the draws holds, and so does its reason: at this tempering the noise is that of Barker's test. Neither
+chain learns much in 5,000 steps of .1. The posterior is a long, flat and narrow ridge, since (theta_1, theta_2) and (theta_1 + theta_2, -theta_2) are one
+mixture. A chain needs many steps from one end of it to the other: a single run of either estimates neither mean nor variance well. Guided steps of .24 and .48 have squared errors {ratio} times smaller, at {price} times
+the epsilon. The radii were chosen after trials of three.
 
-Samples buy no privacy. A job here pays for them ahead, in blocks whose releases all have one bound and no public centre: with samples of 1,000 none of the budgets above holds a block (the noise of
-so small a sum lies so near the lattice of what is released that each draw has a least price, and the program says so before it asks anything), and with a tenth of all records
-a chain of 2,000 steps of measured radii, .44 sds given the other parameter, pays more than four chains that read all of them and has the greatest error.
+Samples buy no privacy. A job here pays for them ahead, in blocks whose releases all have one bound and no public centre. With samples of 1,000 none of the
+budgets above holds a block. (The noise of such a small sum lies near the lattice of the released integers, where each draw has a least price, and the
+program says so before it asks anything.) With a tenth of all records, one chain of 2,000 steps pays more than four chains that read all of them. It has
+the greatest error. Its radii are measured: .44 sds given the other parameter.
 
-**The better algorithm beside it.** `penalty`, on the same questions to the owners at the same price: its law is the posterior itself, where that of `barker` at C = 2 has a variance .6% too great for short steps. Take `barker` to reproduce the paper, or over samples where
-reading all records at every step takes too long. All but the samples are within epsilon .18 for each of ten owners, under the .499 that the paper claims for one: [which algorithm](README.md).
+**A better algorithm.** `penalty`, on the same queries to the owners at the same price. Its law is the posterior itself, where that of `barker` at C = 2 has a
+variance .6% too large for short steps. Take `barker` to reproduce the paper, or over samples where reading all records at every step takes too long. All but
+the samples are within epsilon .18 for each of ten owners, under the .499 that the paper claims for one: [which algorithm](README.md#which-algorithm).
 """
 
 

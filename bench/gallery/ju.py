@@ -11,7 +11,7 @@ import posteriors
 import svg
 from runs import HEADINGS, LEGEND, Score, Skipped, table, write
 
-COVERAGE = "ju-table.md"
+COVERAGE = "ju-table.txt"
 RECORDS, EPSILONS, SEEDS = 2_000, [1, 3, 10], 12
 JOB = """name = "line"
 algorithm = "{algorithm}"
@@ -34,28 +34,38 @@ delta = 1e-6
 """
 TEXT = """# Data augmentation
 
-Ju, Awan, Gong & Rao, *Data Augmentation MCMC for Bayesian Inference from Privatized Data* (2022): `algorithm = "augmentation"`.
+This page is for readers of the paper and for analysts who compare algorithms. Ju, Awan, Gong & Rao, *Data Augmentation MCMC for
+Bayesian Inference from Privatized Data* (2022): [`algorithm = "augmentation"`](../../reference/algorithms/augmentation.md).
 
-**The paper's claim.** Given one noisy release, a Gibbs sampler that imputes the records, each proposed from the model and accepted by the density of the noise, has the posterior given the release as its law,
-for any mechanism that is a sum over records; a record is accepted with probability at least `e^-epsilon`. Their tables are of the coverage of 90% intervals of the true parameters, 100
-records and 100 replicates: some fall short of .9, as the prior then says more than the release.
+**The paper's claim.** Given one noisy release, a Gibbs sampler imputes the records: each is proposed from the model and accepted by the density of the
+noise. Its law is the posterior given the release, for any mechanism that is a sum over records. A record is accepted with probability at least
+`e^-epsilon`. Their tables are of the coverage of 90% intervals of the true parameters, 100 records and 100 replicates. Some fall short of .9, as the
+prior then says more than the release.
 
-**Ours, at the same true epsilon.** Their experiments, with their Laplace noise, on the sampler that jobs run, 500 replicates a row (`bench/ju_table.py`); in brackets their own figure, then the difference in its standard errors.
+**Ours, at the same true epsilon.** Their experiments, with their Laplace noise, on the sampler that jobs run, 500 replicates a row
+(`bench/ju_table.py`). In brackets is their own figure, then the difference in its standard errors.
 
 {coverage}
 {verdict}
 ![Coverage, theirs and ours](ju.svg)
 
-Where the paper errs: the sensitivity of the linear statistic is 9.4 for two predictors and not 13, so that its noise is 39% larger than it need be (reproduced with 13); the bound `e^-epsilon` on the acceptance is
-`2/(1 + e^epsilon)` on average over releases, and all runs above lie beyond it; the authors' program for the log-linear model reads a wrong column where a record is replaced, and counts
-a cell twice where it stays: Table 1 cannot tell, the acceptance can (at epsilon 10, .145 against .213). Jobs have discrete Gaussian noise in the place of Laplace noise.
+Where the paper errs:
 
-**The better algorithm beside it.** A linear regression of two predictors and known error, {records:,} made-up records of one owner, {seeds} runs a cell, against the posterior without privacy:
+- The sensitivity of the linear statistic is 9.4 for two predictors and not 13, so its noise is 39% larger than necessary (reproduced with 13).
+- The bound `e^-epsilon` on the acceptance is `2/(1 + e^epsilon)` on average over releases, and all runs above lie beyond it.
+- The authors' program for the log-linear model reads a wrong column where a record is replaced, and counts a cell twice where it stays. Table 1 does not
+  show it, the acceptance does (at epsilon 10, .145 against .213).
+
+Jobs have discrete Gaussian noise instead of Laplace noise.
+
+**A better algorithm.** A linear regression of two predictors and known error. {records:,} made-up records of one owner, {seeds} runs a cell, against
+the posterior without privacy:
 
 {table}
 {legend}
-Both infer the posterior given one release, so both are as wide as the noise makes them. `augmentation` models each record (predictors too) and what clamping does to it, and takes time with the number of records;
-`noisy-statistics` takes sums of many records for normal. Take `augmentation` for `naive_bayes`, for few records, and where values are clamped; else `noisy-statistics`: [which algorithm](README.md).
+Both infer the posterior given one release, so both are as wide as the noise makes them. `augmentation` models each record (predictors too) and the effect of
+clamping, and its time grows with the number of records. `noisy-statistics` treats sums of many records as normal. Take `augmentation` for
+`naive_bayes`, for few records, and where values are clamped; else `noisy-statistics`: [which algorithm](README.md#which-algorithm).
 """
 
 
@@ -67,7 +77,7 @@ def cells(text):
 
 def make(program, out, _data):
     if not (out / COVERAGE).exists():
-        raise Skipped(f"docs/gallery/{COVERAGE} is not there: bench/ju_table.py --out docs/gallery/{COVERAGE} makes it")
+        raise Skipped(f"docs/explanation/gallery/{COVERAGE} is not there: bench/ju_table.py --out docs/explanation/gallery/{COVERAGE} makes it")
     coverage = (out / COVERAGE).read_text()
     shares = cells(coverage)
     zs = [z for *_, z in shares]

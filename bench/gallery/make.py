@@ -3,7 +3,7 @@
     python3 bench/gallery/make.py --conclave target/release/conclave [--only penalty,ju] [--data DIR] [--workers 2]
 
 Standard library only. Data is made here, or read from --data (abalone.csv and adult-a.csv, adult-b.csv, adult-c.csv of the UCI sets); a page whose data or
-algorithm is missing is skipped, with the reason. Pages and figures go to docs/gallery/.
+algorithm is missing is skipped, with the reason. Pages and figures go to docs/explanation/gallery/.
 """
 
 import argparse
@@ -25,7 +25,7 @@ def main():
     parser.add_argument("--conclave", required=True)
     parser.add_argument("--only", help="pages, with commas between")
     parser.add_argument("--data", type=pathlib.Path, help="folder of real data")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2] / "docs/gallery")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2] / "docs/explanation/gallery")
     parser.add_argument("--workers", type=int, default=workers())
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)

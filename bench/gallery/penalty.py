@@ -34,25 +34,28 @@ ROWS = [
 ]
 TEXT = """# The penalty algorithm
 
-Yıldırım, *On the use of penalty MCMC for differential privacy*. Algorithm 1 is `penalty` with one owner, Algorithm 2 `penalty` with several, Algorithm 3
-`penalty-exp-family`.
+This page is for readers of the paper and for analysts who compare algorithms. Yıldırım, *On the use of penalty MCMC for differential
+privacy*: Algorithm 1 is [`penalty`](../../reference/algorithms/penalty.md) with one owner, Algorithm 2 `penalty` with several, Algorithm 3
+[`penalty-exp-family`](../../reference/algorithms/penalty-exp-family.md).
 
-**The paper's claim.** A chain that accepts by noisy log likelihood ratios less half of their noise's variance has the posterior itself as its law (Algorithms 1 and 2, any number
-of owners); for exponential families one noisy sufficient statistic a round does instead, with no access to the data at a price of its own (Algorithm 3). Theorem 1 bounds the rounds; the paper has
-no experiments. With noise of a fixed size acceptance does not fall as records grow: [examples/README.md](../../examples/README.md#fixed-noise-more-iterations).
+**The paper's claim.** A chain that accepts by noisy log likelihood ratios less half of their noise's variance has the posterior itself as its law
+(Algorithms 1 and 2, any number of owners). For exponential families one noisy sufficient statistic a round suffices, without further access to the
+data (Algorithm 3). Theorem 1 bounds the rounds; the paper has no experiments. With noise of a fixed size acceptance does not fall as records grow:
+[examples/README.md](../../../examples/README.md#fixed-noise-more-iterations).
 
-**Ours, at the same true epsilon.** A share (`bernoulli`), {records:,} made-up records in all, delta 1e-6, whose posterior is a beta distribution; {seeds} runs a cell. No run spends more than its
-epsilon, by Gaussian differential privacy with an exact composition; Theorem 1's own bound allows far fewer rounds.
+**Ours, at the same true epsilon.** A share (`bernoulli`), {records:,} made-up records in all, delta 1e-6, whose posterior is a beta distribution; {seeds} runs a cell. No run spends more
+than its epsilon, by Gaussian differential privacy with an exact composition. Theorem 1's own bound allows far fewer rounds.
 
 {table}
 {legend}
 ![Error against epsilon](penalty.svg)
 
-**What it shows.** Both penalty rows are of the posterior itself: their error is that of too few effective draws. From epsilon 3 on they end with the 3,000 draws a chain that the job asks for, with budget left. Several owners get
-fewer effective draws of the same budget each, as each adds its own noise. Algorithm 3 asks a statistic at every round, and T answers of noise `s T^(1/2)` tell of it what one answer of noise `s` does: it is dominated.
+**What it shows.** Both penalty rows are of the posterior itself: their error is that of too few effective draws. From epsilon 3 on they end with the
+3,000 draws a chain that the job asks for, and the budget is not used up. Several owners get fewer effective draws of the same budget each, as each adds
+its own noise. Algorithm 3 asks for a statistic at every round. T answers of noise `s T^(1/2)` say what one answer of noise `s` does: it is dominated.
 
-**The better algorithm beside it.** `noisy-statistics` releases the statistic once and infers the posterior given it, which says how wide the noise makes it. Take `penalty` where no release once is
-there for the model (mixtures, banana), and `hmc` where it has gradients and a posterior that is about normal: [which algorithm](README.md).
+**A better algorithm.** `noisy-statistics` releases the statistic once and infers the posterior given it, with the width that the noise
+makes. Take `penalty` where the model has no single release (mixtures, banana), and `hmc` where it has gradients and a posterior that is about normal: [which algorithm](README.md#which-algorithm).
 """
 
 

@@ -135,9 +135,10 @@ class Score:
 
 HEADINGS = ["epsilon spent", "error", "sd ratio", "ESS", "R-hat", "rounds"]
 LEGEND = (
-    "*epsilon spent*: by any owner, in any run. *error*: root mean square over parameters and runs of the posterior mean less the exact one without privacy, in posterior sds. *sd ratio*: the median of sd over the\n"
-    "exact sd; of algorithms that release once it is above 1 by design, as the noise is in the posterior. *ESS*: the least bulk effective sample size of a parameter, all chains, median of the\n"
-    "runs. *R-hat*: the greatest split R-hat. *rounds*: messages to every owner.\n"
+    "*epsilon spent*: by any owner, in any run. *error*: root mean square over parameters and runs of the posterior mean less the exact one without privacy,\n"
+    "in posterior sds. *sd ratio*: the median of sd over the exact sd; for algorithms that release once it is above 1 by design, as the noise is in the\n"
+    "posterior. *ESS*: the least bulk effective sample size of a parameter, all chains, median of the runs. *R-hat*: the greatest split R-hat. *rounds*:\n"
+    "messages to every owner.\n"
 )
 
 

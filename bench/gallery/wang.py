@@ -222,7 +222,7 @@ def make(program, out, data):
             words[f"{key}_plain"], words[f"{key}_majority"] = f"{plain:.3f}", f"{task.majority():.3f}"
             words[f"{key}_train"], words[f"{key}_test"] = f"{len(task.train):,}", f"{len(task.test):,}"
             priced = [(epsilon, spread, program.account("--ops", spread, "--delta", 1e-6)["epsilon_gdp"]) for epsilon, spread in spreads.items() if spread]
-            words[f"{key}_ranges"] = "; ".join(f"{spread:.1f} of a search at epsilon {epsilon}, so that the draw takes epsilon {price:.1f}" for epsilon, spread, price in priced)
+            words[f"{key}_ranges"] = "; ".join(f"{spread:.1f} after a search at epsilon {epsilon}, so the draw costs epsilon {price:.1f}" for epsilon, spread, price in priced)
             series = [("non-private", [(epsilon, plain) for epsilon in EPSILONS], "dashed")]
             series += [(name.strip("`"), [(e, statistics.fmean(found[name, e].found)) for e in EPSILONS if found[name, e].found], "line") for name in DRAWN]
             series.append(("objective perturbation", [(epsilon, statistics.fmean(tilted[epsilon])) for epsilon in EPSILONS], "dashed"))

@@ -46,7 +46,7 @@ pub(crate) fn examine(file: &Path) -> Vec<Finding> {
 
 fn identity(config: &Config) -> Finding {
     const CODE: &str = "identity";
-    const ISSUE: &str = "see docs/operator.md, Enrolment: the folder `identity` must contain certificate.pem, key.pem and ca.pem";
+    const ISSUE: &str = "see docs/how-to/operator/enrol-members.md: the folder `identity` must contain certificate.pem, key.pem and ca.pem";
     if let Err(fault) = Credentials::of(config) {
         return Finding::fail(CODE, fault.to_string(), ISSUE);
     }
@@ -56,7 +56,7 @@ fn identity(config: &Config) -> Finding {
     };
     let now = SystemTime::now();
     if let Err(fault) = identity.check_at(now) {
-        return Finding::fail(CODE, fault.to_string(), "renew it: see docs/operator.md, Renewal and revocation");
+        return Finding::fail(CODE, fault.to_string(), "renew it: see docs/how-to/operator/renew-and-revoke.md");
     }
     let expires = match identity.expiry() {
         Ok(expires) => expires,
@@ -113,7 +113,7 @@ fn store(config: &Config) -> Vec<Finding> {
             Finding::fail(
                 "store",
                 e.to_string(),
-                "stop the coordinator and restore the newest backup: see docs/operator.md, Backup",
+                "stop the coordinator and restore the newest backup: see docs/how-to/operator/back-up-and-restore.md",
             ),
             Finding::skipped("draws", "the store can't be read"),
         ],

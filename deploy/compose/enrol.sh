@@ -11,7 +11,7 @@ for member in analyst a b c; do
   [ -e $member/certificate.pem ] || $conclave ca sign $member/request.pem --ca /ca --yes
 done
 # Each party pins the others' keys, of which each printed its own when it was made. Here whoever keeps the CA writes the pins, as all stand on
-# one machine; in earnest owners read them to each other (docs/data-owner.md, Secure jobs), since it is the CA's keeper that pins are there
+# one machine; in earnest owners read them to each other (docs/how-to/data-owner/take-part-in-secure-jobs.md), since it is the CA's keeper that pins are there
 # against. The image has no more than a shell.
 configuration() {
   while IFS= read -r line; do

@@ -28,8 +28,8 @@ for unit in deploy/systemd/*.service; do
 done
 cp deploy/systemd/conclave.sysusers.conf "$root/usr/lib/sysusers.d/conclave.conf"
 cp deploy/debian/conclave.default "$root/etc/default/conclave"
-cp deploy/debian/copyright docs/*.md "$doc/"
-mkdir "$doc/party" && cp party/docs/*.md "$doc/party/"
+cp deploy/debian/copyright "$doc/"
+(cd docs && find . -name '*.md' -exec cp --parents {} "$doc/" \;)
 cp -r deploy/sample "$doc/examples/sample"
 cp -r deploy/monitoring "$doc/examples/monitoring"
 if [ -n "${3:-}" ]; then cp "$3" "$doc/sbom.cdx.json"; fi

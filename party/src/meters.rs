@@ -3,7 +3,7 @@
 //! The page is for the owner's own monitoring, but is designed as if an outsider read it: it has no answer times, no late
 //! replies, no record counts, and nothing that changes while an answer is computed. The answering thread notes its figures
 //! between messages, after a reply was sent; a request for the page reads those notes and nothing else.
-//! `docs/operator.md` lists the metrics, `party/docs/side-channels.md` states the rule.
+//! `docs/reference/metrics.md` lists the metrics, `docs/explanation/side-channels.md` states the rule.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -84,7 +84,7 @@ def zarr_store(path, summary):
     stats = tree["sample_stats"].to_dataset()
     near("acceptance", float(stats["accepted"].mean()), summary["acceptance_rate"], 1e-9)
     assert np.isfinite(stats["log_alpha"].values).any()
-    # ArviZ's own tables, from the groups that it expects: the calls of docs/analyst.md.
+    # ArviZ's own tables, from the groups that it expects: the calls of docs/how-to/analyst/export-draws.md.
     groups = ["posterior", "sample_stats", "warmup_posterior", "warmup_sample_stats"]
     data = arviz.InferenceData(**{name: tree[name].to_dataset() for name in groups})
     for rows, table in [

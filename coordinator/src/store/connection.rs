@@ -68,7 +68,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
         (Err(e), _) | (_, Err(e)) => {
             return Err(foreign(format!(
                 "not a coordinator's store, or its first page is damaged ({e}): name another file in `store`, or restore the newest \
-                 backup (docs/operator.md, Backup)"
+                 backup (docs/how-to/operator/back-up-and-restore.md)"
             )));
         }
     };

@@ -19,7 +19,7 @@ pub(crate) enum StoreError {
     /// The file does not hold what a coordinator has written.
     #[error(
         "{path} is damaged ({message}). It was left unchanged. Move it and the files beside it ({name}-wal, {name}-shm) away, restore the newest \
-         backup (docs/operator.md, Backup), and check the disk",
+         backup (docs/how-to/operator/back-up-and-restore.md), and check the disk",
         path = path.display(), name = path.file_name().unwrap_or_default().display()
     )]
     Damaged {

@@ -1,7 +1,7 @@
 //! A backup is a copy of a ledger, taken while the party runs: whole, verified, and of one moment.
 //!
 //! A copy is for reading, and for the day on which the ledger itself is lost. Put back, it is older than what has left the party, and is
-//! locked until its owner unlocks it: see docs/operator.md.
+//! locked until its owner unlocks it: see docs/how-to/operator/back-up-and-restore.md.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

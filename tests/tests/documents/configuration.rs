@@ -1,4 +1,4 @@
-//! Checks that docs/configuration.md has a row for every key that a program reads, and for no other.
+//! Checks that docs/reference/configuration.md has a row for every key that a program reads, and for no other.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// Returns the first cells of the tables below a heading, without their backticks.
 fn rows(heading: &str) -> BTreeSet<String> {
-    let page = fs::read_to_string(format!("{ROOT}/docs/configuration.md")).expect("the page");
+    let page = fs::read_to_string(format!("{ROOT}/docs/reference/configuration.md")).expect("the page");
     let section = page.split("\n## ").find(|section| section.starts_with(heading)).unwrap_or_else(|| panic!("no {heading}"));
     let cells = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |").map(|(key, _)| key.to_owned()));
     cells.collect()
@@ -20,8 +20,8 @@ fn compare(heading: &str, known: &Keys) {
     let (rows, known): (_, BTreeSet<String>) = (rows(heading), known.paths().into_iter().collect());
     let lacking: Vec<&String> = known.difference(&rows).collect();
     let unknown: Vec<&String> = rows.difference(&known).collect();
-    assert!(lacking.is_empty(), "docs/configuration.md, {heading}: no row for {lacking:?}");
-    assert!(unknown.is_empty(), "docs/configuration.md, {heading}: {unknown:?} are not keys");
+    assert!(lacking.is_empty(), "docs/reference/configuration.md, {heading}: no row for {lacking:?}");
+    assert!(unknown.is_empty(), "docs/reference/configuration.md, {heading}: {unknown:?} are not keys");
     assert!(known.len() > 10, "{known:?}");
 }
 

@@ -1,4 +1,4 @@
-//! Certificates made with the openssl commands of the operator's page, used by a real coordinator and a real party.
+//! Certificates made with the openssl commands of the operator's guide, used by a real coordinator and a real party.
 
 use std::fs;
 use std::path::Path;
@@ -9,13 +9,12 @@ use conclave_tests::study;
 
 use crate::EXE;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operator.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/how-to/operator/enrol-with-openssl.md");
 
-/// Returns the shell blocks of the section on openssl.
+/// Returns the shell blocks of the page.
 fn blocks() -> Vec<String> {
-    let page = fs::read_to_string(PAGE).expect("the operator's page");
-    let section = page.split("### With plain openssl").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the section");
-    section.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).map(str::to_owned).collect()
+    let page = fs::read_to_string(PAGE).expect("the operator's guide");
+    page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).map(str::to_owned).collect()
 }
 
 /// Runs a block in a folder; returns standard output.

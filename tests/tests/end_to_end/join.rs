@@ -9,7 +9,7 @@ use conclave_tests::cluster::{Cluster, PartySetup, json};
 
 use crate::EXE;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/data-owner.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/how-to/data-owner/join-a-study.md");
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns the commands under a heading, one per line.
@@ -70,7 +70,7 @@ fn a_fourth_party_joins_in_five_commands_and_takes_part() {
         shell
     };
 
-    let commands = commands("## Join a study");
+    let commands = commands("# Join a study");
     assert!(commands.len() <= 5, "{commands:#?}");
     let (daemon, before) = commands.split_last().expect("commands");
     let mut printed = String::new();

@@ -119,7 +119,7 @@ pub enum LedgerError {
     /// What is written goes into another file than the one that lies at the ledger's path.
     #[error(
         "{}: the ledger's file {how} while the party was writing to it, so that what is answered would be recorded nowhere: nothing is answered \
-         any more. Before you stop the party, copy what it has written out of it (docs/operator.md, A ledger that was deleted)",
+         any more. Before you stop the party, copy what it has written out of it (docs/how-to/operator/back-up-and-restore.md, Recover a deleted ledger)",
         .file.display()
     )]
     Moved {

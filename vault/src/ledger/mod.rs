@@ -38,7 +38,7 @@
 //! its last unit.
 //!
 //! A failed write or sync is final: the ledger is [halted](LedgerError::Halted) for the rest of the process, because
-//! after a failed sync nobody can know what the disk holds. The tables are described in `party/docs/ledger-schema.md`.
+//! after a failed sync nobody can know what the disk holds. The tables are described in `docs/reference/ledger-schema.md`.
 
 pub mod behind;
 pub mod block_opened;

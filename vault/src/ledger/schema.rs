@@ -1,4 +1,4 @@
-//! The schema of the tables, how they are made and how they are opened. See `party/docs/ledger-schema.md`
+//! The schema of the tables, how they are made and how they are opened. See `docs/reference/ledger-schema.md`
 //! for the reader's side.
 
 use std::fs::File;

@@ -238,7 +238,7 @@ fn levels_and_interactions_become_parameters() {
 /// The example of the documentation.
 #[test]
 fn the_documents_example_is_a_job() {
-    let text = include_str!("../../../../docs/job-file.md");
+    let text = include_str!("../../../../docs/reference/job-file.md");
     let example = text.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
     let job = JobSpec::parse(example).unwrap();
     let names =
