@@ -5,7 +5,7 @@
 //! before there is a sum: what remains to be done once the records have been read is one addition.
 //!
 //! ```compile_fail
-//! # use conclave_privacy::mechanism::LatticeSum;
+//! # use conclave_privacy::pass::LatticeSum;
 //! # use conclave_party::{ledger::{Release, sample_noise}, noise::Noise};
 //! // No receipt, no release.
 //! fn uncharged(sum: LatticeSum, noise: &mut Noise) -> Release {
@@ -13,7 +13,7 @@
 //! }
 //! ```
 //! ```compile_fail
-//! # use conclave_privacy::mechanism::LatticeSum;
+//! # use conclave_privacy::pass::LatticeSum;
 //! # use conclave_party::{ledger::{ChargeReceipt, Release, sample_noise}, noise::Noise};
 //! // One receipt, one sample of noise, one release.
 //! fn twice(receipt: ChargeReceipt, a: LatticeSum, b: LatticeSum, noise: &mut Noise) -> (Release, Release) {
@@ -22,14 +22,15 @@
 //! }
 //! ```
 //! ```
-//! # use conclave_privacy::mechanism::LatticeSum;
+//! # use conclave_privacy::pass::LatticeSum;
 //! # use conclave_party::{ledger::{ChargeReceipt, Release, sample_noise}, noise::Noise};
 //! fn once(receipt: ChargeReceipt, sum: LatticeSum, noise: &mut Noise) -> Release {
 //!     sample_noise(receipt, noise).release(sum)
 //! }
 //! ```
 
-use conclave_privacy::mechanism::{Components, LatticeSum, LogWeights, NoiseSample};
+use conclave_privacy::mechanism::{Components, LogWeights, NoiseSample};
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::secagg::cover;
 use rand_chacha::ChaCha20Rng;
 use zeroize::Zeroizing;

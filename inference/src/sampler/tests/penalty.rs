@@ -6,7 +6,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::sampler::acceptance::{expected_acceptance, log_alpha};
-use conclave_privacy::mechanism::{DiscreteGaussian, LatticeSum, MAX_SENSITIVITY, NoiseScale, Quantiser, STEP};
+use conclave_privacy::mechanism::{DiscreteGaussian, MAX_SENSITIVITY, NoiseScale, Quantiser, STEP};
+use conclave_privacy::pass::LatticeSum;
 
 #[test]
 fn expected_acceptance_balances_and_has_its_limits() {
