@@ -6,7 +6,7 @@
 //!
 //! ```compile_fail
 //! # use conclave_privacy::pass::LatticeSum;
-//! # use conclave_party::{ledger::{Release, sample_noise}, noise::Noise};
+//! # use conclave_vault::{ledger::{Release, sample_noise}, noise::Noise};
 //! // No receipt, no release.
 //! fn uncharged(sum: LatticeSum, noise: &mut Noise) -> Release {
 //!     sample_noise(noise).release(sum)
@@ -14,7 +14,7 @@
 //! ```
 //! ```compile_fail
 //! # use conclave_privacy::pass::LatticeSum;
-//! # use conclave_party::{ledger::{ChargeReceipt, Release, sample_noise}, noise::Noise};
+//! # use conclave_vault::{ledger::{ChargeReceipt, Release, sample_noise}, noise::Noise};
 //! // One receipt, one sample of noise, one release.
 //! fn twice(receipt: ChargeReceipt, a: LatticeSum, b: LatticeSum, noise: &mut Noise) -> (Release, Release) {
 //!     let charged = sample_noise(receipt, noise);
@@ -23,7 +23,7 @@
 //! ```
 //! ```
 //! # use conclave_privacy::pass::LatticeSum;
-//! # use conclave_party::{ledger::{ChargeReceipt, Release, sample_noise}, noise::Noise};
+//! # use conclave_vault::{ledger::{ChargeReceipt, Release, sample_noise}, noise::Noise};
 //! fn once(receipt: ChargeReceipt, sum: LatticeSum, noise: &mut Noise) -> Release {
 //!     sample_noise(receipt, noise).release(sum)
 //! }
@@ -37,6 +37,9 @@ use zeroize::Zeroizing;
 
 use super::receipt::{ChargeReceipt, ChargeRow};
 use crate::noise::Noise;
+
+/// Why nothing is released of a sum that its charge does not cover.
+const UNCOVERED: &str = "one unit of privacy can move this sum further than was charged";
 
 /// A receipt with the noise that it paid for.
 #[must_use = "a charge that is never answered is spent for nothing"]
@@ -56,11 +59,12 @@ impl ChargedNoise {
     /// Adds the noise to a sum and uses the receipt up (Yıldırım, Algorithm 2, step of party i).
     ///
     /// # Panics
-    /// When the sum has another number of components than were charged, the charge is for a choice, or it counts on the noise of others, so that nothing may leave
+    /// When one unit can move the sum further than was charged, the sum has another number of components than were charged, the charge is for a choice, or it counts on the noise of others, so that nothing may leave
     /// but under a mask: nothing is released then.
     pub fn release(self, sum: LatticeSum) -> Release {
         assert!(self.receipt.candidates().is_none(), "what was charged for a choice is no sum's");
         assert!(!self.receipt.is_masked(), "what was charged for a sum of several parties leaves under a mask alone");
+        assert!(self.receipt.covers(&sum), "{UNCOVERED}");
         Release { receipt: self.receipt, released: sum.add_noise(self.sample) }
     }
 
@@ -70,6 +74,7 @@ impl ChargedNoise {
     /// As [`ChargedNoise::release`]; where the charge does not count on the noise of others, or there is not one mask for each integer.
     pub fn release_masked(self, sum: LatticeSum, masks: &[u64]) -> Release {
         assert!(self.receipt.is_masked(), "what is opened by itself has no mask");
+        assert!(self.receipt.covers(&sum), "{UNCOVERED}");
         let noised = Zeroizing::new(sum.add_noise(self.sample));
         assert_eq!(noised.as_slice().len(), masks.len(), "every integer has a mask of its own");
         let masked: Vec<i64> = noised.as_slice().iter().zip(masks).map(|(x, mask)| cover(*x, *mask)).collect();
@@ -82,7 +87,7 @@ impl ChargedNoise {
 ///
 /// ```compile_fail
 /// # use conclave_privacy::mechanism::LogWeights;
-/// # use conclave_party::{ledger::{Release, prepare_choice}, noise::Noise};
+/// # use conclave_vault::{ledger::{Release, prepare_choice}, noise::Noise};
 /// // No receipt, no choice.
 /// fn uncharged(weights: LogWeights, noise: &mut Noise) -> Release {
 ///     prepare_choice(noise).unwrap().release(weights)
@@ -90,7 +95,7 @@ impl ChargedNoise {
 /// ```
 /// ```compile_fail
 /// # use conclave_privacy::mechanism::LogWeights;
-/// # use conclave_party::{ledger::{ChargeReceipt, Release, prepare_choice}, noise::Noise};
+/// # use conclave_vault::{ledger::{ChargeReceipt, Release, prepare_choice}, noise::Noise};
 /// // One receipt, one choice.
 /// fn twice(receipt: ChargeReceipt, a: LogWeights, b: LogWeights, noise: &mut Noise) -> (Release, Release) {
 ///     let charged = prepare_choice(receipt, noise).unwrap();
@@ -99,7 +104,7 @@ impl ChargedNoise {
 /// ```
 /// ```
 /// # use conclave_privacy::mechanism::LogWeights;
-/// # use conclave_party::{ledger::{ChargeReceipt, Release, prepare_choice}, noise::Noise};
+/// # use conclave_vault::{ledger::{ChargeReceipt, Release, prepare_choice}, noise::Noise};
 /// fn once(receipt: ChargeReceipt, weights: LogWeights, noise: &mut Noise) -> Option<Release> {
 ///     Some(prepare_choice(receipt, noise)?.release(weights))
 /// }
@@ -124,6 +129,7 @@ impl ChargedChoice {
         assert!(!self.receipt.is_masked(), "a choice is opened by itself");
         let candidates = u32::try_from(weights.candidates()).ok();
         assert_eq!(candidates, self.receipt.candidates(), "as many weights as candidates that were charged");
+        assert!(weights.most_per_unit() <= self.receipt.sensitivity().units(), "{UNCOVERED}");
         let number = weights.choose(&mut self.generator);
         Release { receipt: self.receipt, released: Components::One(i64::from(number)) }
     }
@@ -133,7 +139,7 @@ impl ChargedChoice {
 ///
 /// ```compile_fail
 /// # use conclave_privacy::mechanism::Components;
-/// # use crate::ledger::{ChargeReceipt, Release};
+/// # use conclave_vault::ledger::{ChargeReceipt, Release};
 /// // A release can't be built without the noise.
 /// fn raw(receipt: ChargeReceipt) -> Release {
 ///     Release { receipt, released: Components::One(0) }
@@ -153,7 +159,7 @@ impl Release {
 }
 
 /// Samples the noise and releases at once.
-#[cfg(test)]
-pub(crate) fn release(receipt: ChargeReceipt, sum: LatticeSum, noise: &mut Noise) -> Release {
+#[cfg(any(test, feature = "test-util"))]
+pub fn release(receipt: ChargeReceipt, sum: LatticeSum, noise: &mut Noise) -> Release {
     sample_noise(receipt, noise).release(sum)
 }

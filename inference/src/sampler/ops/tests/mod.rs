@@ -9,6 +9,7 @@ use conclave_common::query::{Candidates, QueryTerms};
 use conclave_common::query::{Draw, PartyMetadata, Phase, Round};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
+use conclave_privacy::pass::log_weights;
 use conclave_privacy::pass::ModelData;
 
 /// A Bernoulli job at one owner; its model's log ratios are exact.
