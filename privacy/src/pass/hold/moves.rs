@@ -44,8 +44,8 @@ impl Moves {
     /// rounded down.
     ///
     /// For two such matrices `sum_{a<b} (A_ab - B_ab)^2 + 1/2 sum_a (A_aa - B_aa)^2 = 1/2 |A - B|^2 <= M^4`, since the trace of `A B`
-    /// is not negative. With the rounding, replacing a record moves the triangle by at most `M^2 + 3`, adding one by at most
-    /// `M^2 / sqrt 2`.
+    /// is not negative. Rounding moves a diagonal entry by less than 1, and only where the integer entries differ, by `d_a` say; since
+    /// `sum |d_a| <= 2 M^2`, replacing a record moves the triangle by at most `M^2 + 3`. Adding one moves it by at most `M^2 / sqrt 2`.
     #[must_use]
     pub fn trace(squares: u64, records: u32) -> Self {
         let trace = u128::from(squares) * u128::from(UNIT * UNIT);
