@@ -256,7 +256,7 @@ mod tests {
     use std::collections::HashSet;
     use std::time::{Duration, Instant};
 
-    use conclave_privacy::mechanism::LatticeSum;
+    use conclave_privacy::pass::LatticeSum;
 
     use super::*;
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use conclave_common::job::JobSpec;
 use conclave_privacy::accounting::{Budget, Honest, Priced};
-use conclave_privacy::mechanism::{LatticeSum, NoiseScale, QueryKind, Sensitivity};
+use conclave_privacy::mechanism::{NoiseScale, QueryKind, Sensitivity};
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::ModelData;
 use conclave_proto::v1;
 use sha2::{Digest as _, Sha256};

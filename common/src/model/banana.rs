@@ -23,8 +23,8 @@ use super::banana_law::{BananaLaw, CORNERS, Constants, check};
 use super::banana_scores::BananaScores;
 use super::ratio_range::RatioRange;
 use super::score::ScoreModel;
-use conclave_privacy::mechanism::LatticeSum;
-use conclave_privacy::pass::blocks;
+use conclave_privacy::pass::hold;
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
 use conclave_privacy::pass::tile::Tile;
 use conclave_privacy::pass::{Block, ModelData, Step};
@@ -77,7 +77,7 @@ impl Model for Banana {
 
     fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
         check(block.columns(), steps.iter().all(|step| step.from.len() == 2 && step.to.len() == 2));
-        blocks::lattice_sums(self, block, steps)
+        hold::ratios(self, block, steps)
     }
 
     fn scores(&self) -> Option<Box<dyn ScoreModel + '_>> {

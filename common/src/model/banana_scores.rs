@@ -15,23 +15,23 @@
 //!
 //! affine in the second outcome alone: its two ends have the greatest. Swapping the ends of the step negates it exactly.
 
-use pulp::{Simd, WithSimd};
-
 use super::banana_law::{BananaLaw, CORNERS, Constants, check};
-use super::gradient::{Sloped, gradient_sum};
-use super::products::{DIAGONAL, UNIT};
 use super::remainder::{Along, remainder_sum};
 use super::score::{Remainder, ScoreModel};
-use conclave_privacy::mechanism::{LatticeSum, Sensitivity};
+use conclave_privacy::mechanism::Sensitivity;
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{KernelVisitor, Scratch};
-use conclave_privacy::pass::few::{FEW, Few};
+use conclave_privacy::pass::few::Few;
 use conclave_privacy::pass::frame::Frame;
+use conclave_privacy::pass::hold::{self, Columns, Place, Sloped};
 use conclave_privacy::pass::lattice_frame::{LatticeFrame, WholeFrame};
 use conclave_privacy::pass::shard::Block;
 use conclave_privacy::pass::tile::Tile;
 
 /// A gradient is of one coefficient, whose predictor is 1, and of one parameter more.
 const SHAPE: (usize, bool) = (1, true);
+/// The parts of 1 in which information counts: rounded down to them, a vector is no longer.
+const UNIT: f64 = 65_536.0;
 /// The rounding of a record's vector lengthens it by less than this part.
 const ROUNDING: f64 = 1.0 / 4096.0;
 /// What rounding a remainder's bound is off by at most, of the magnitudes that it is made of.
@@ -125,21 +125,29 @@ impl Along for BananaAlong {
     }
 }
 
-/// The number of a block's records that are not left out.
-struct Present<'a>(&'a Block<'a>);
+/// A record's information over its scale: the outer products of two vectors, the same for every record.
+struct Information {
+    /// The first vector's components, and the one component of the second.
+    numbers: [f64; 3],
+}
 
-impl WithSimd for Present<'_> {
-    type Output = i64;
+/// The columns of a record's information.
+const PLACES_OF_INFORMATION: [Place; 3] =
+    [Place { vector: 0, component: 0 }, Place { vector: 0, component: 1 }, Place { vector: 1, component: 0 }];
+
+impl Columns for Information {
+    type Room = ();
+
+    fn room(&self) {}
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) -> i64 {
-        let mut tiles = self.0.tiles(FEW);
-        let mut present = 0;
-        while let Some(rows) = tiles.next_tile() {
-            let records = rows.outcome().iter().zip(rows.auxiliary(0));
-            present += records.map(|(x, z)| i64::from(0.0 * x + 0.0 * z == 0.0)).sum::<i64>();
+    fn fill<const N: usize>(&self, rows: &Tile<'_>, (): &mut (), columns: &mut [[f64; N]]) {
+        for (column, number) in columns.iter_mut().zip(self.numbers) {
+            for ((value, x), z) in column.iter_mut().zip(rows.outcome()).zip(rows.auxiliary(0)) {
+                // Not-a-number for a record that is left out.
+                *value = number + 0.0 * x + 0.0 * z;
+            }
         }
-        present
     }
 }
 
@@ -159,7 +167,7 @@ impl ScoreModel for BananaScores<'_> {
 
     fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum {
         check(block.columns(), at.len() == 2);
-        gradient_sum(&At::new(self.0, at), block, (at, frame), SHAPE)
+        hold::ball(block, &At::new(self.0, at), at, frame, SHAPE.0, SHAPE.1)
     }
 
     fn remainder_bound(&self, [from, middle, to]: [&[f64]; 3]) -> Option<f64> {
@@ -201,16 +209,12 @@ impl ScoreModel for BananaScores<'_> {
     fn curvature_sum(&self, block: &Block<'_>, at: &[f64], scales: [f64; 2]) -> LatticeSum {
         check(block.columns(), at.len() == 2);
         let At { precision, lean, .. } = At::new(self.0, at);
-        let whole = |x: f64| (x * UNIT as f64).trunc();
         let root = (precision[1] / scales[0]).sqrt();
-        let [of_first, of_both, of_second] = [whole((precision[0] / scales[0]).sqrt()), whole(root * lean), whole(root)];
-        let square = of_first * of_first + of_both * of_both;
-        // Whole numbers, which an f64 holds exactly: what is longer than what is charged counts for nothing.
-        let fits = square + of_second * of_second <= (UNIT * UNIT) as f64;
-        let parts = [(square * DIAGONAL).floor(), of_both * of_second, (of_second * of_second * DIAGONAL).floor()];
-        let present = block.arch().dispatch(Present(block));
-        let total = |part: f64| if fits { present.wrapping_mul(part as i64) } else { 0 };
-        LatticeSum::of_several(&parts.map(total))
+        let numbers = [root * lean, root, (precision[0] / scales[0]).sqrt()].map(|x| (x * UNIT).trunc() / UNIT);
+        // Numbers beyond what is charged make no information.
+        let fits = numbers.iter().map(|x| x * x).sum::<f64>() <= 1.0;
+        let kernel = Information { numbers: if fits { numbers } else { [f64::NAN; 3] } };
+        hold::trace(block, &kernel, 2, &PLACES_OF_INFORMATION, self.most_squares())
     }
 
     fn moments_sum(&self, _block: &Block<'_>) -> Option<LatticeSum> {

@@ -20,8 +20,8 @@ use super::ratio_range::RatioRange;
 use super::softplus::{softplus, softplus_difference};
 use super::{Model, envelope};
 use crate::schema::ColumnSpec;
-use conclave_privacy::mechanism::LatticeSum;
-use conclave_privacy::pass::blocks;
+use conclave_privacy::pass::hold;
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
 use conclave_privacy::pass::tile::Tile;
 use conclave_privacy::pass::{Block, ModelData, Step};
@@ -137,7 +137,7 @@ impl Model for GaussianMixture {
 
     fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
         assert!(steps.iter().all(|step| step.from.len() == 2 && step.to.len() == 2), "one value per parameter");
-        blocks::lattice_sums(self, block, steps)
+        hold::ratios(self, block, steps)
     }
 
     /// Up to the constant `n (ln w - ln(2 pi v) / 2)`.

@@ -13,7 +13,7 @@ use super::exponential_family::ExponentialFamily;
 use super::ratio_range::RatioRange;
 use super::score::ScoreModel;
 use super::table::Tables;
-use conclave_privacy::mechanism::LatticeSum;
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::{Block, ModelData, Step};
 
 /// A model with room for inert records.

@@ -1,11 +1,11 @@
 //! Models of one parameter whose log ratio is a line in the outcome: exponential families with one
 //! statistic of the outcome.
 
-use super::exponential_family::{ExponentialFamily, sum_on_lattice};
+use super::exponential_family::ExponentialFamily;
 use super::interface::Model;
 use super::ratio_range::RatioRange;
-use conclave_privacy::mechanism::LatticeSum;
-use conclave_privacy::pass::blocks;
+use conclave_privacy::pass::hold;
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
 use conclave_privacy::pass::data::ModelData;
 use conclave_privacy::pass::shard::Block;
@@ -109,7 +109,7 @@ impl<L: LineLikelihood> Model for LineModel<L> {
 
     fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
         assert!(steps.iter().all(|step| step.from.len() == 1 && step.to.len() == 1), "one value per parameter");
-        blocks::lattice_sums(self, block, steps)
+        hold::ratios(self, block, steps)
     }
 
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
@@ -136,6 +136,6 @@ impl<L: LineLikelihood> ExponentialFamily for LineModel<L> {
     }
 
     fn block_sum(&self, block: &Block<'_>, _component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
-        sum_on_lattice(block, |rows, i| self.likelihood.statistic(rows.outcome()[i]), step, limits)
+        hold::statistic(block, |rows, i| self.likelihood.statistic(rows.outcome()[i]), step, limits)
     }
 }

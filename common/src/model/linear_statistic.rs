@@ -8,9 +8,10 @@
 //! record may be inert, the intercept's square is a component, since then it is not the same for
 //! every record.
 
-use super::exponential_family::{ExponentialFamily, sum_on_lattice};
+use super::exponential_family::ExponentialFamily;
 use super::linear_predictor::LinearPredictor;
-use conclave_privacy::mechanism::LatticeSum;
+use conclave_privacy::pass::hold;
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::shard::Block;
 use conclave_privacy::pass::tile::Tile;
 
@@ -81,7 +82,7 @@ impl ExponentialFamily for LinearStatistic {
         self.predictor.check(block.columns());
         let first = usize::from(self.predictor.has_intercept());
         let feature = |j: usize| j.checked_sub(first);
-        let sum = |value: &dyn Fn(&Tile<'_>, usize) -> f64| sum_on_lattice(block, value, step, limits);
+        let sum = |value: &dyn Fn(&Tile<'_>, usize) -> f64| hold::statistic(block, value, step, limits);
         let outcome = |rows: &Tile<'_>, i: usize| match self.offset {
             Some(factor) => rows.outcome()[i] - rows.auxiliary(0)[i] * factor,
             None => rows.outcome()[i],

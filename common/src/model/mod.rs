@@ -58,7 +58,6 @@ pub use exponential_family::ExponentialFamily;
 
 pub use interface::Model;
 pub use outcome_table::OutcomeTable;
-pub use products::{DIAGONAL, products_sensitivity};
 pub use ratio_range::RatioRange;
 pub use registry::{build, in_original_units};
 pub use score::{Remainder, ScoreModel};

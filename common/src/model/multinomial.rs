@@ -14,11 +14,11 @@
 //! no level would count as the last.)
 
 use super::Model;
-use super::exponential_family::{ExponentialFamily, sum_on_lattice};
+use super::exponential_family::ExponentialFamily;
 use super::ratio_range::RatioRange;
 use super::table::Tables;
-use conclave_privacy::mechanism::LatticeSum;
-use conclave_privacy::pass::blocks;
+use conclave_privacy::pass::hold;
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
 use conclave_privacy::pass::tile::Tile;
 use conclave_privacy::pass::{Block, ModelData, Step};
@@ -95,7 +95,7 @@ impl Model for Multinomial {
     fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
         let levels = self.names.len();
         assert!(steps.iter().all(|step| step.from.len() == levels && step.to.len() == levels), "one value per parameter");
-        blocks::lattice_sums(self, block, steps)
+        hold::ratios(self, block, steps)
     }
 
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
@@ -123,6 +123,6 @@ impl ExponentialFamily for Multinomial {
 
     fn block_sum(&self, block: &Block<'_>, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
         let level = component as f64;
-        sum_on_lattice(block, |rows, i| f64::from(u8::from(rows.outcome()[i] == level)), step, limits)
+        hold::statistic(block, |rows, i| f64::from(u8::from(rows.outcome()[i] == level)), step, limits)
     }
 }

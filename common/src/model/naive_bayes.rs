@@ -15,11 +15,11 @@
 //! `ln q_k(x | c)`, and `ln p_c` is added to the first table's; `log g = 0`.
 
 use super::Model;
-use super::exponential_family::{ExponentialFamily, sum_on_lattice};
+use super::exponential_family::ExponentialFamily;
 use super::ratio_range::RatioRange;
 use super::table::Tables;
-use conclave_privacy::mechanism::LatticeSum;
-use conclave_privacy::pass::blocks;
+use conclave_privacy::pass::hold;
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
 use conclave_privacy::pass::tile::Tile;
 use conclave_privacy::pass::{Block, ModelData, Step};
@@ -138,7 +138,7 @@ impl Model for NaiveBayes {
         let parameters = self.names.len();
         assert!(steps.iter().all(|s| s.from.len() == parameters && s.to.len() == parameters), "one value per parameter");
         assert_eq!(block.columns().1, self.levels.len(), "a column for each feature");
-        blocks::lattice_sums(self, block, steps)
+        hold::ratios(self, block, steps)
     }
 
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
@@ -176,9 +176,9 @@ impl ExponentialFamily for NaiveBayes {
     }
 
     fn block_sum(&self, block: &Block<'_>, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
-        let Some(cell) = self.cells().nth(component) else { return LatticeSum::new(0) };
+        let Some(cell) = self.cells().nth(component) else { return hold::statistic(block, |_, _| 0.0, step, limits) };
         let (class, level) = (cell.class as f64, cell.level as f64);
         let inside = |rows: &Tile<'_>, i: usize| (rows.outcome()[i] == class) & (rows.auxiliary(cell.feature)[i] == level);
-        sum_on_lattice(block, |rows, i| f64::from(u8::from(inside(rows, i))), step, limits)
+        hold::statistic(block, |rows, i| f64::from(u8::from(inside(rows, i))), step, limits)
     }
 }

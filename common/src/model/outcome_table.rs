@@ -5,8 +5,9 @@
 //! record moves the counts, is as of one table of [`super::Tables`].
 
 use super::linear_predictor::LinearPredictor;
-use super::table::{FEW, NOWHERE, count, in_units, moved};
-use conclave_privacy::mechanism::{LatticeSum, MechanismError, Sensitivity};
+use super::table::NOWHERE;
+use conclave_privacy::pass::LatticeSum;
+use conclave_privacy::pass::hold::{Cells, one_hot};
 use conclave_privacy::pass::shard::Block;
 use conclave_privacy::pass::tile::Tile;
 
@@ -52,40 +53,26 @@ impl OutcomeTable {
         2 * self.rows.len() + 1
     }
 
-    /// As [`super::Tables::sensitivity`], of one table.
-    ///
-    /// # Errors
-    /// [`MechanismError::TooWide`] beyond 2^50.
-    pub fn sensitivity(&self, records: u32, replaced: bool) -> Result<Sensitivity, MechanismError> {
-        moved(1, records, replaced)
-    }
-
     /// The counts of a block. Free of branches on a record, and as long for any.
     pub(super) fn sum(&self, block: &Block<'_>) -> LatticeSum {
-        let mut counts = vec![0_i64; self.cells()];
-        let (inside, outside) = counts.split_at_mut(2 * self.rows.len());
-        let mut codes = [0.0; FEW];
-        let mut tiles = block.tiles(FEW);
-        while let Some(rows) = tiles.next_tile() {
-            let codes = &mut codes[..rows.len()];
-            outside[0] += self.codes(&rows, codes);
-            count(codes, inside);
-        }
-        in_units(&counts)
+        one_hot(block, self, &[2 * self.rows.len()])
     }
+}
 
-    /// The number of each record's cell, and how many are in none.
-    fn codes(&self, rows: &Tile<'_>, codes: &mut [f64]) -> i64 {
-        let mut usable = [true; FEW];
+impl Cells for OutcomeTable {
+    fn fill<const N: usize>(&self, rows: &Tile<'_>, codes: &mut [[f64; N]]) {
+        let [codes] = codes else { return };
+        let codes = &mut codes[..rows.len()];
+        let mut usable = [true; N];
         for ((code, usable), y) in codes.iter_mut().zip(&mut usable).zip(rows.outcome()) {
             *usable = (*y == 0.0) | (*y == 1.0);
             *code = *y;
         }
-        let mut levels = [0.0; FEW];
+        let mut levels = [0.0; N];
         for column in &self.columns {
             let levels = &mut levels[..codes.len()];
             levels.fill(0.0);
-            let mut ones = [0.0; FEW];
+            let mut ones = [0.0; N];
             for (at, j) in column.iter().enumerate() {
                 let level = (at + 1) as f64;
                 for (((x, one), usable), out) in rows.predictor(*j).iter().zip(&mut ones).zip(&mut usable).zip(levels.iter_mut())
@@ -102,12 +89,7 @@ impl OutcomeTable {
                 *code = *code * width + level;
             }
         }
-        let mut outside = 0;
-        for (code, usable) in codes.iter_mut().zip(&usable) {
-            *code = if *usable { *code } else { NOWHERE };
-            outside += i64::from(!usable);
-        }
-        outside
+        codes.iter_mut().zip(&usable).for_each(|(code, usable)| *code = if *usable { *code } else { NOWHERE });
     }
 }
 

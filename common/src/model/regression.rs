@@ -13,8 +13,8 @@ use super::regression_scores::RegressionScores;
 use super::score::ScoreModel;
 use super::weighted::CoefficientStep;
 use crate::schema::ColumnSpec;
-use conclave_privacy::mechanism::LatticeSum;
-use conclave_privacy::pass::blocks;
+use conclave_privacy::pass::hold;
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch, TILE};
 use conclave_privacy::pass::tile::Tile;
 use conclave_privacy::pass::{Block, ModelData, Step};
@@ -103,7 +103,7 @@ impl<L: Likelihood> Model for Regression<L> {
 
     fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
         self.predictor.check(block.columns());
-        blocks::lattice_sums(self, block, steps)
+        hold::ratios(self, block, steps)
     }
 
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {

@@ -1,14 +1,16 @@
 //! The scores, information and moments of a regression.
 
-use super::gradient::{RegressionSlopes, gradient_sum};
+use super::gradient::RegressionSlopes;
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::products::{Vectors, Weight, offset_alone};
 use super::reach::Images;
 use super::remainder::{self, second_order};
 use super::score::{Remainder, ScoreModel};
-use conclave_privacy::mechanism::{LatticeSum, Sensitivity};
+use conclave_privacy::mechanism::Sensitivity;
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::frame::Frame;
+use conclave_privacy::pass::hold;
 use conclave_privacy::pass::lattice_frame::LatticeFrame;
 use conclave_privacy::pass::shard::Block;
 
@@ -61,7 +63,7 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
     fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum {
         self.predictor.check(block.columns());
         let slopes = RegressionSlopes::new(self.likelihood, self.predictor, self.split(at));
-        gradient_sum(&slopes, block, (at, frame), (self.predictor.len(), self.predictor.has_intercept()))
+        hold::ball(block, &slopes, at, frame, self.predictor.len(), self.predictor.has_intercept())
     }
 
     fn remainder_bound(&self, [from, middle, to]: [&[f64]; 3]) -> Option<f64> {
@@ -96,7 +98,7 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
             scales,
             own: self.own,
         };
-        Vectors::new(self.predictor, block, weight, self.most_squares() + u64::from(self.own)).sum()
+        Vectors::new(self.predictor, weight).sum(block, self.most_squares() + u64::from(self.own))
     }
 
     fn moments_sum(&self, block: &Block<'_>) -> Option<LatticeSum> {
@@ -104,7 +106,7 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
         self.predictor.check(block.columns());
         let offset = offset_alone(centre, self.predictor.offset().map(|(_, factor)| factor));
         let weight = Weight::Outcome::<L>(offset, half_width.recip());
-        Some(Vectors::new(self.predictor, block, weight, self.most_squares() + 1).sum())
+        Some(Vectors::new(self.predictor, weight).sum(block, self.most_squares() + 1))
     }
 
     fn moments_outcome(&self) -> Option<(f64, f64)> {

@@ -15,22 +15,21 @@
 
 use std::sync::Arc;
 
-use pulp::{Simd, WithSimd};
-
-use super::gradient::{RegressionSlopes, Sloped, asked, hold};
+use super::gradient::RegressionSlopes;
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::moves::Moves;
 use super::score::Remainder;
 use super::slopes::Bends;
 use super::weighted::TileStep;
-use conclave_privacy::mechanism::{Clamp, LatticeSum, Quantiser, Sensitivity, sum_fits};
+use conclave_privacy::mechanism::Sensitivity;
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{KernelVisitor, Lane, Scratch};
 use conclave_privacy::pass::few::{FEW, Few};
 use conclave_privacy::pass::held_vectors::{HeldVectors, Room};
+use conclave_privacy::pass::hold::{self, Sloped, Values, slope_weights};
 use conclave_privacy::pass::kept_weights::BlockWeights;
 use conclave_privacy::pass::lattice_frame::{LatticeFrame, WholeFrame};
-use conclave_privacy::pass::persons::{PersonSum, Persons};
 use conclave_privacy::pass::shard::Block;
 use conclave_privacy::pass::tile::Tile;
 
@@ -95,16 +94,13 @@ impl<L: Likelihood> Along for RegressionAlong<'_, L> {
 }
 
 /// A step, made ready for a block.
-struct Pass<'a, A: Along> {
-    block: &'a Block<'a>,
+struct Pass<A: Along> {
     weights: Weights<A::Slopes>,
     along: A,
-    /// What a weight of the slope in the family's own parameter comes to along the step.
+    /// The part along the step of a weight of the slope in the family's own parameter.
     own: f64,
     constant: f64,
     power: f64,
-    quantiser: Quantiser,
-    clamp: Clamp,
 }
 
 /// The weights of the gradient's vectors.
@@ -140,53 +136,25 @@ pub(super) fn remainder_sum<A: Along>(
     (coefficients, intercept): (usize, bool),
     along: impl FnOnce(&[f64]) -> A,
 ) -> LatticeSum {
-    assert!(sum_fits(block.units(), clamp), "callers check that so many units fit the sum");
-    let share = u64::from(block.persons().map_or(1, |(persons, _)| persons.limit()));
     let weights = WholeFrame::new(step.frame, coefficients).along(step.weights);
     let along = along(&weights.predictors);
     let made = || {
         let frame = LatticeFrame::new(step.frame, coefficients);
         Weights::Made(along.slopes(), Box::new(HeldVectors::new(block.arch(), frame, intercept)))
     };
-    let kept = block.shelf().and_then(|shelf| shelf.get(asked(step.points[1], step.frame)));
+    let kept = block.shelf().and_then(|shelf| shelf.get(step.frame.asked_at(step.points[1])));
     let pass = Pass {
-        block,
         weights: kept.map_or_else(made, Weights::Kept),
         along,
         own: weights.own,
         constant: step.constant + weights.shift,
         power: step.power,
-        quantiser: Quantiser::new(1.0, 0.0, clamp.units() / share),
-        clamp: Clamp::symmetric(clamp.units()),
     };
-    LatticeSum::new(block.arch().dispatch(&pass))
+    hold::values(block, &pass, clamp)
 }
 
-impl<A: Along> Pass<'_, A> {
-    #[inline(always)]
-    fn total(&self) -> i64 {
-        let mut room = self.room();
-        let mut total = 0_i64;
-        let mut tiles = self.block.tiles(FEW);
-        while let Some(rows) = tiles.next_tile() {
-            self.values(&rows, &mut room);
-            // No partial sum overflows: sum_fits.
-            total = room.values.0[..rows.len()].iter().fold(total, |total, value| total.wrapping_add(*value));
-        }
-        total
-    }
-
-    #[inline(always)]
-    fn total_by_person(&self, persons: &Persons, first: usize) -> i64 {
-        let mut room = self.room();
-        let mut sum = PersonSum::beginning(first);
-        let mut tiles = self.block.tiles(FEW);
-        while let Some(rows) = tiles.next_tile() {
-            self.values(&rows, &mut room);
-            sum.add(persons, rows.range(), &room.values.0[..rows.len()], |sum| self.clamp.sum(sum));
-        }
-        sum.total()
-    }
+impl<A: Along> Values for Pass<A> {
+    type Room = Kept;
 
     fn room(&self) -> Kept {
         let vectors = match &self.weights {
@@ -194,12 +162,12 @@ impl<A: Along> Pass<'_, A> {
             Weights::Made(_, vectors) => vectors.room(),
         };
         let scratch = Scratch { one: Lane::ZERO, other: Lane::ZERO };
-        Kept { vectors, sums: [NONE; 3], along: NONE, scratch, values: Few([0; FEW]), seen: 0 }
+        Kept { vectors, sums: [NONE; 3], along: NONE, scratch, seen: 0 }
     }
 
-    /// The lattice value of each of `rows`.
+    /// The remainder of each of `rows`.
     #[inline(always)]
-    fn values(&self, rows: &Tile<'_>, room: &mut Kept) {
+    fn fill(&self, rows: &Tile<'_>, room: &mut Kept, values: &mut [f64]) {
         match &self.weights {
             Weights::Kept(weights) => {
                 let these = room.seen..room.seen + rows.len();
@@ -207,7 +175,7 @@ impl<A: Along> Pass<'_, A> {
                 recall(weights.own.get(these), &mut room.vectors.slopes[1].0[..rows.len()]);
                 room.seen += rows.len();
             }
-            Weights::Made(slopes, vectors) => hold(slopes, vectors, rows, &mut room.vectors),
+            Weights::Made(slopes, vectors) => slope_weights(slopes, vectors, rows, &mut room.vectors),
         }
         let (predictors, moved) = self.along.moved(rows, &mut room.sums, &mut room.scratch);
         let along = &mut room.along.0[..rows.len()];
@@ -219,9 +187,7 @@ impl<A: Along> Pass<'_, A> {
             along[i] = self.own.mul_add(own[i], of_predictors);
         }
         let along = &*along;
-        let values = &mut room.values.0[..rows.len()];
-        let (power, constant, quantiser) = (self.power, self.constant, self.quantiser);
-        self.along.log_ratios(&moved, &mut Left { along, values, power, constant, quantiser });
+        self.along.log_ratios(&moved, &mut Left { along, values, power: self.power, constant: self.constant });
     }
 }
 
@@ -237,10 +203,9 @@ fn recall(kept: Option<&[i32]>, weights: &mut [f64]) {
 /// Takes off each log ratio what its vector comes to.
 struct Left<'a> {
     along: &'a [f64],
-    values: &'a mut [i64],
+    values: &'a mut [f64],
     power: f64,
     constant: f64,
-    quantiser: Quantiser,
 }
 
 impl KernelVisitor for Left<'_> {
@@ -253,7 +218,7 @@ impl KernelVisitor for Left<'_> {
             let ratio = ratio(constants, std::array::from_fn(|k| columns[k][i]));
             // A record that is left out has no log ratio, and a vector all the same: its frame's shift.
             let ratio = if ratio.is_nan() { 0.0 } else { self.power * ratio };
-            self.values[i] = self.quantiser.units(ratio - (along[i] + self.constant));
+            self.values[i] = ratio - (along[i] + self.constant);
         }
     }
 }
@@ -261,25 +226,12 @@ impl KernelVisitor for Left<'_> {
 const NONE: Few<f64> = Few([0.0; FEW]);
 
 /// What is kept of a tile's records.
-struct Kept {
+pub(super) struct Kept {
     vectors: Room,
     /// What a weight comes to along the step, and the step.
     sums: [Few<f64>; 3],
     along: Few<f64>,
     scratch: Scratch,
-    values: Few<i64>,
     /// Records of the block that were seen before.
     seen: usize,
-}
-
-impl<A: Along> WithSimd for &Pass<'_, A> {
-    type Output = i64;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) -> i64 {
-        match self.block.persons() {
-            None => self.total(),
-            Some((persons, first)) => self.total_by_person(persons, first),
-        }
-    }
 }

@@ -1,7 +1,8 @@
 //! The interface of a model whose scores, information and second moments can be released: sums of integer
 //! vectors, each record's held to a public length.
 
-use conclave_privacy::mechanism::{GRADIENT_UNITS, LatticeSum, Sensitivity};
+use conclave_privacy::mechanism::{GRADIENT_UNITS, Sensitivity};
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::frame::Frame;
 use conclave_privacy::pass::lattice_frame::WholeFrame;
 use conclave_privacy::pass::shard::Block;

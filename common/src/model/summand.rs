@@ -5,9 +5,11 @@
 
 use super::interface::Model;
 use super::score::Remainder;
-use conclave_privacy::mechanism::{LatticeSum, Sensitivity};
+use conclave_privacy::mechanism::Sensitivity;
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::data::ModelData;
 use conclave_privacy::pass::frame::Frame;
+use conclave_privacy::pass::hold::{Moves, fallback};
 use conclave_privacy::pass::shard::Block;
 use conclave_privacy::pass::statistic_grid::StatisticGrid;
 use conclave_privacy::pass::step::Step;
@@ -52,26 +54,20 @@ pub enum Summand<'a> {
 }
 
 impl Summand<'_> {
-    /// What a unit of privacy adds of which nothing can be computed: of what any unit may add, the vector nearest 0, `length` integers long.
+    /// Fallback contribution of a unit whose kernel failed: the admissible vector closest to zero, `length` integers.
     ///
-    /// It is 0 where a unit may add that. A statistic's range may lie beside 0: there 0 would move the sum further than was charged, and so
-    /// it is the range's nearer end, as of a value that is no number. Every kind answers for itself: a new one does not compile without.
+    /// It is zero where a unit may contribute that. A statistic's range may lie beside 0: there zero would move the sum further than was
+    /// charged, so it is the range's end closest to 0, as for a value that is not a number.
     #[must_use]
     pub fn nearest_zero(&self, length: usize) -> LatticeSum {
-        match self {
-            // Symmetric about 0, or 0 among what is counted.
-            Summand::Step(_) | Summand::Remainder { .. } | Summand::Table => zeros(length),
-            // Vectors, and products of vectors, that are no longer than what is charged.
-            Summand::Gradient { .. } | Summand::Curvature { .. } | Summand::Moments => zeros(length),
-            Summand::Statistic { grid, .. } => {
-                LatticeSum::of_several(&vec![0.clamp(grid.limits.0, grid.limits.1); length.max(1)])
-            }
-        }
+        let limits = match self {
+            Summand::Statistic { grid, .. } => grid.limits,
+            // Their admissible sets hold zero.
+            Summand::Step(_) | Summand::Remainder { .. } | Summand::Table => (0, 0),
+            Summand::Gradient { .. } | Summand::Curvature { .. } | Summand::Moments => (0, 0),
+        };
+        fallback(Moves::interval(limits.0, limits.1), length)
     }
-}
-
-fn zeros(length: usize) -> LatticeSum {
-    LatticeSum::of_several(&vec![0; length.max(1)])
 }
 
 /// One sum per summand over a block, in their order; all steps are taken in one pass.

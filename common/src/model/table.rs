@@ -5,12 +5,11 @@
 //! With K tables, replacing a usable record by another moves the counts by at most `√(2 K)` in L2, by or of an unusable one
 //! by `√(K + 1)`, adding one by `√K`: facts of integers, whatever a record holds.
 
-use conclave_privacy::mechanism::{LatticeSum, MechanismError, QueryKind, Sensitivity};
+use conclave_privacy::pass::LatticeSum;
+use conclave_privacy::pass::hold::{Cells, one_hot};
 use conclave_privacy::pass::shard::Block;
 use conclave_privacy::pass::tile::Tile;
 
-/// Records per tile.
-pub(super) const FEW: usize = 256;
 /// Stands in the place of the cell of a record that is in none.
 pub(super) const NOWHERE: f64 = -1.0;
 
@@ -61,33 +60,9 @@ impl Tables {
         self.sizes().sum::<usize>() + 1
     }
 
-    /// How far one unit of privacy moves the counts, in lattice units and L2: where a unit is at most `records` records, and
-    /// neighbours differ by replacement or (`replaced` false) by addition or removal.
-    ///
-    /// # Errors
-    /// [`MechanismError::TooWide`] beyond 2^50.
-    pub fn sensitivity(&self, records: u32, replaced: bool) -> Result<Sensitivity, MechanismError> {
-        moved(self.count(), records, replaced)
-    }
-
     /// The counts of a block. Free of branches on a record, and as long for any.
     pub(super) fn sum(&self, block: &Block<'_>) -> LatticeSum {
-        let mut counts = vec![0_i64; self.cells()];
-        let (mut usable, mut codes) = ([false; FEW], [0.0; FEW]);
-        let mut tiles = block.tiles(FEW);
-        while let Some(rows) = tiles.next_tile() {
-            let usable = &mut usable[..rows.len()];
-            let codes = &mut codes[..rows.len()];
-            self.usable(&rows, usable);
-            let mut first = 0;
-            for (table, size) in self.sizes().enumerate() {
-                self.codes(&rows, table, usable, codes);
-                count(codes, &mut counts[first..first + size]);
-                first += size;
-            }
-            counts[first] += usable.iter().map(|usable| i64::from(!usable)).sum::<i64>();
-        }
-        in_units(&counts)
+        one_hot(block, self, &self.sizes().collect::<Vec<_>>())
     }
 
     /// Which of the records have a class, and a level of every feature.
@@ -119,26 +94,13 @@ impl Tables {
     }
 }
 
-/// How far one unit of privacy moves the counts of so many tables; see [`Tables::sensitivity`].
-pub(super) fn moved(tables: usize, records: u32, replaced: bool) -> Result<Sensitivity, MechanismError> {
-    let changes = tables as u128 * if replaced { 2 } else { 1 };
-    let square = changes * u128::from(QueryKind::COUNT_UNIT * QueryKind::COUNT_UNIT);
-    let root = square.isqrt();
-    let one = root + u128::from(root * root < square);
-    Sensitivity::from_units(u64::try_from(one * u128::from(records.max(1))).unwrap_or(u64::MAX))
-}
-
-/// Adds to each cell's count the records whose code is its number. It looks at every cell for every record: where a record is counted
-/// leaves no trace in time or memory.
-pub(super) fn count(codes: &[f64], counts: &mut [i64]) {
-    for (cell, count) in counts.iter_mut().enumerate() {
-        let cell = cell as f64;
-        *count += codes.iter().map(|code| i64::from(*code == cell)).sum::<i64>();
+impl Cells for Tables {
+    fn fill<const N: usize>(&self, rows: &Tile<'_>, codes: &mut [[f64; N]]) {
+        let mut usable = [false; N];
+        let usable = &mut usable[..rows.len()];
+        self.usable(rows, usable);
+        for (table, codes) in codes.iter_mut().enumerate() {
+            self.codes(rows, table, usable, &mut codes[..rows.len()]);
+        }
     }
-}
-
-/// Counts as a sum on the lattice.
-pub(super) fn in_units(counts: &[i64]) -> LatticeSum {
-    // Fewer than 2^42 records: `QueryTerms::sum_fits`.
-    LatticeSum::of_several(&counts.iter().map(|count| count.saturating_mul(QueryKind::COUNT_UNIT as i64)).collect::<Vec<_>>())
 }

@@ -12,7 +12,8 @@ use super::Model;
 use super::exponential_family::ExponentialFamily;
 use super::ratio_range::{RatioRange, outward};
 use super::score::{Remainder, ScoreModel};
-use conclave_privacy::mechanism::{LatticeSum, Sensitivity};
+use conclave_privacy::mechanism::Sensitivity;
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::frame::Frame;
 use conclave_privacy::pass::{Block, ModelData, Step};
 

@@ -7,16 +7,13 @@
 //! `H (z, -k)(z, -k)' + d e e'`, `e` the shape's axis: never negative, the observed information's sum at the
 //! maximum, and its expectation at the truth whatever the censoring.
 
-use pulp::{Simd, WithSimd};
-
 use super::elementary::exp;
-use super::gradient::{Sloped, gradient_sum};
-use super::products::{DIAGONAL, UNIT};
 use super::score::ScoreModel;
 use super::times::Times;
-use conclave_privacy::mechanism::{Clamp, LatticeSum};
-use conclave_privacy::pass::few::{FEW, Few};
+use conclave_privacy::pass::LatticeSum;
+use conclave_privacy::pass::few::Few;
 use conclave_privacy::pass::frame::Frame;
+use conclave_privacy::pass::hold::{self, Columns, Place, Sloped};
 use conclave_privacy::pass::shard::Block;
 use conclave_privacy::pass::tile::Tile;
 
@@ -77,52 +74,33 @@ impl Sloped for TimeSlopes {
     }
 }
 
-/// The sum over a block of what is information.
-struct Information<'a> {
+/// A record's information over its scale: the outer products of `(shape, scale)` and `(event, 0)`.
+struct Information {
     times: Times,
-    block: &'a Block<'a>,
     at: At,
     scale: f64,
 }
 
-impl Information<'_> {
-    #[inline(always)]
-    fn total(&self) -> Vec<i64> {
-        let mut totals = vec![0; 3];
-        let mut tiles = self.block.tiles(FEW);
-        while let Some(rows) = tiles.next_tile() {
-            self.add_information(&rows, self.scale, &mut totals);
-        }
-        totals
-    }
+/// The columns of a record's information: its parts of shape and scale, and its event's.
+const PLACES_OF_INFORMATION: [Place; 3] =
+    [Place { vector: 0, component: 0 }, Place { vector: 0, component: 1 }, Place { vector: 1, component: 0 }];
 
-    /// The upper triangle of each record's information over its scale, `M^2 = 1`.
+impl Columns for Information {
+    type Room = ();
+
+    fn room(&self) {}
+
     #[inline(always)]
-    fn add_information(&self, rows: &Tile<'_>, scale: f64, totals: &mut [i64]) {
+    fn fill<const N: usize>(&self, rows: &Tile<'_>, (): &mut (), columns: &mut [[f64; N]]) {
         let (time, event) = (rows.outcome(), rows.auxiliary(0));
-        let (clamp, most) = (Clamp::symmetric(UNIT), (UNIT * UNIT) as f64);
+        let [of_shape, of_scale, of_event] = columns else { return };
         for i in 0..rows.len() {
             let z = self.at.z(self.times.log(time[i]));
-            // Not a number of a record that is left out, whatever of it is none.
-            let root = (exp(z) / scale).sqrt() + 0.0 * event[i];
-            let whole = |x: f64| clamp.rounded(x * UNIT as f64);
-            let [of_shape, of_scale] = [whole(root * z), whole(-root * self.at.shape)];
-            let of_event = whole((event[i] / scale).sqrt() + 0.0 * z);
-            let square = of_shape * of_shape + of_event * of_event;
-            // Whole numbers, which an f64 holds exactly: what is longer than what is charged counts for nothing.
-            let kept = if square + of_scale * of_scale <= most { 1.0 } else { 0.0 };
-            let parts = [(square * DIAGONAL).floor(), of_shape * of_scale, (of_scale * of_scale * DIAGONAL).floor()];
-            totals.iter_mut().zip(parts).for_each(|(total, part)| *total = total.wrapping_add((kept * part) as i64));
+            // Not-a-number for a record that is left out, whichever of its numbers is missing.
+            let root = (exp(z) / self.scale).sqrt() + 0.0 * event[i];
+            (of_shape[i], of_scale[i]) = (root * z, -root * self.at.shape);
+            of_event[i] = (event[i] / self.scale).sqrt() + 0.0 * z;
         }
-    }
-}
-
-impl WithSimd for &Information<'_> {
-    type Output = Vec<i64>;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) -> Vec<i64> {
-        self.total()
     }
 }
 
@@ -154,13 +132,13 @@ impl ScoreModel for WeibullScores {
 
     fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum {
         Self::check(block);
-        gradient_sum(&TimeSlopes { times: self.0, at: At::new(at) }, block, (at, frame), (1, true))
+        hold::ball(block, &TimeSlopes { times: self.0, at: At::new(at) }, at, frame, 1, true)
     }
 
     fn curvature_sum(&self, block: &Block<'_>, at: &[f64], scales: [f64; 2]) -> LatticeSum {
         Self::check(block);
-        let sum = Information { times: self.0, block, at: At::new(at), scale: scales[0] };
-        LatticeSum::of_several(&block.arch().dispatch(&sum))
+        let kernel = Information { times: self.0, at: At::new(at), scale: scales[0] };
+        hold::trace(block, &kernel, 2, &PLACES_OF_INFORMATION, self.most_squares())
     }
 
     fn moments_sum(&self, _block: &Block<'_>) -> Option<LatticeSum> {

@@ -3,11 +3,12 @@
 //! None of it follows from a query's numbers, which only say how a record's part is scaled before it is held to its
 //! public length: a wrong scale costs accuracy, never privacy.
 
-use crate::model::{Model, Remainder, Summand, products_sensitivity};
+use crate::model::{Model, Remainder, Summand};
 use crate::parameter::LEAST_MAGNITUDE;
-use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
+use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::mechanism::{GRADIENT_UNITS, MechanismError, QueryKind, Sensitivity, sensitivity};
 use conclave_privacy::pass::Frame;
+use conclave_privacy::pass::hold::Moves;
 
 /// The greatest scale of a curvature: what a record's information comes to in it is never subnormal, arithmetic on which takes a time
 /// that tells of the record.
@@ -29,16 +30,16 @@ pub(super) fn price(
     (from, to): (&[f64], &[f64]),
 ) -> Result<Option<(Sensitivity, u64)>, MechanismError> {
     let records = unit.records_per_person().unwrap_or(1);
-    let replaced = unit.adjacency == Adjacency::Replace;
     if let QueryKind::Table { cells } = kind {
         if !(from.is_empty() && to.is_empty()) {
             return Ok(None);
         }
-        let (counted, sensitivity) = match (model.tables(), model.outcome_table()) {
-            (Some(tables), _) => (tables.cells(), tables.sensitivity(records, replaced)?),
-            (None, Some(table)) => (table.cells(), table.sensitivity(records, replaced)?),
+        let (counted, tables) = match (model.tables(), model.outcome_table()) {
+            (Some(tables), _) => (tables.cells(), tables.count()),
+            (None, Some(table)) => (table.cells(), 1),
             (None, None) => return Ok(None),
         };
+        let sensitivity = Moves::one_hot(tables, records).sensitivity(unit)?;
         return Ok((counted == cells as usize).then_some((sensitivity, QueryKind::COUNT_UNIT * u64::from(records))));
     }
     let Some(scores) = model.scores() else { return Ok(None) };
@@ -51,7 +52,7 @@ pub(super) fn price(
     let fits = summand(kind, from, to, Sensitivity::from_units(1)?).is_some();
     let (order, own) = (scores.parameters() as u64, scores.parameters() - scores.coefficients());
     let products = |squares: u64| {
-        let sensitivity = products_sensitivity(squares, records, replaced)?;
+        let sensitivity = Moves::trace(squares, records).sensitivity(unit)?;
         Ok(Some((sensitivity, PRODUCT_UNITS * u64::from(records))))
     };
     match kind {

@@ -9,7 +9,8 @@ use conclave_common::model::{Model, Summand};
 use conclave_common::query::{Candidates, QueryError, QueryTerms};
 use conclave_common::query::{PartyMetadata, Query, Round};
 use conclave_privacy::accounting::{AccountingError, Budget, FilterRefusal, PrivacyFilter, PrivacyUnit, SubsampledError};
-use conclave_privacy::mechanism::{LatticeSum, LogWeights, NoiseSample, QueryKind};
+use conclave_privacy::mechanism::{NoiseSample, QueryKind};
+use conclave_privacy::pass::{LatticeSum, log_weights};
 use conclave_privacy::pass::{Block, ModelData};
 
 /// Why a round can't be answered, the budget aside.
@@ -150,7 +151,7 @@ impl<R: CryptoRng> Rehearsal<R> {
             let summands: Vec<Summand<'_>> = part.iter().map(|step| Summand::Step(*step)).collect();
             sums.extend(model::sums(model, data, &summands));
         }
-        let weights = LogWeights::new(sums, candidates.public()).ok_or_else(none)?;
+        let weights = log_weights(sums, candidates.public()).ok_or_else(none)?;
         Ok(vec![i64::from(weights.choose(&mut self.rng))])
     }
 

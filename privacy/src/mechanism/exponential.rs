@@ -8,7 +8,6 @@
 use rand::Rng;
 
 use super::coins;
-use super::sum::LatticeSum;
 
 /// Binary digits of a log weight behind the point: weights are in lattice units, [`super::STEP`].
 const DIGITS: u32 = 32;
@@ -29,7 +28,7 @@ pub const TRIALS_PER_CANDIDATE: u64 = 75;
 /// ```compile_fail
 /// # use conclave_privacy::mechanism::LogWeights;
 /// fn read(weights: LogWeights) -> i64 {
-///     weights.0[0]
+///     weights.weights[0]
 /// }
 /// ```
 /// ```compile_fail
@@ -45,25 +44,28 @@ pub const TRIALS_PER_CANDIDATE: u64 = 75;
 ///     weights.choose(rng)
 /// }
 /// ```
-pub struct LogWeights(Vec<i64>);
+pub struct LogWeights {
+    weights: Vec<i64>,
+    most: u64,
+}
 
 impl LogWeights {
-    /// The weights of candidates: a sum over the records of each, and what is public of it. Each in lattice units; `None` where there is not
-    /// one sum of a single component and one public number for each of 1 to [`super::QueryKind::MAX_CANDIDATES`] candidates.
+    /// Log weights in lattice units, of which one unit of privacy contributes at most `most` to each. At least one.
+    pub(crate) fn new(weights: Vec<i64>, most: u64) -> Self {
+        Self { weights, most }
+    }
+
+    /// Returns the most that one unit of privacy contributes to a log weight, in lattice units; public. A release compares it with its
+    /// charge.
     #[must_use]
-    pub fn new(sums: Vec<LatticeSum>, public: &[i64]) -> Option<Self> {
-        let counts = 1..=super::QueryKind::MAX_CANDIDATES as usize;
-        if sums.len() != public.len() || !counts.contains(&sums.len()) || sums.iter().any(|sum| sum.length() != 1) {
-            return None;
-        }
-        let whole = |(sum, public): (LatticeSum, &i64)| Some(sum.into_single()?.saturating_add(*public));
-        sums.into_iter().zip(public).map(whole).collect::<Option<_>>().map(Self)
+    pub fn most_per_unit(&self) -> u64 {
+        self.most
     }
 
     /// How many candidates there are; public.
     #[must_use]
     pub fn candidates(&self) -> usize {
-        self.0.len()
+        self.weights.len()
     }
 
     /// The number of a candidate, drawn in proportion to the exponential of its log weight.
@@ -75,14 +77,14 @@ impl LogWeights {
     /// `rng` must be the operating system's, or keyed by it.
     #[must_use]
     pub fn choose<R: Rng>(self, rng: &mut R) -> u32 {
-        choose(&self.0, TRIALS_PER_CANDIDATE, rng)
+        choose(&self.weights, TRIALS_PER_CANDIDATE, rng)
     }
 
     /// Any numbers as weights, for tests.
     #[cfg(any(test, feature = "test-util"))]
     #[must_use]
     pub fn of_units_for_test(units: &[i64]) -> Self {
-        Self(units.to_vec())
+        Self::new(units.to_vec(), 0)
     }
 }
 

@@ -21,7 +21,6 @@ mod noise_scale;
 mod quantiser;
 mod sensitivity;
 mod step;
-mod sum;
 
 pub use clamp::Clamp;
 pub use components::Components;
@@ -33,9 +32,7 @@ pub use noise_sample::{NoiseSample, NoiseStock};
 pub use noise_scale::NoiseScale;
 pub use quantiser::Quantiser;
 pub use sensitivity::{Clip, MAX_SENSITIVITY, Sensitivity, sensitivity, sum_fits};
-pub use step::STEP;
-pub use sum::FRACTION;
-pub use sum::{LatticeSum, SumCache};
+pub use step::{FRACTION, STEP};
 
 #[cfg(test)]
 mod tests;

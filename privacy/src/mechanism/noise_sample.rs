@@ -50,7 +50,7 @@ impl NoiseSample {
         Self { units: Components::One(units) }
     }
 
-    pub(super) fn units(&self) -> &[i64] {
+    pub(crate) fn units(&self) -> &[i64] {
         self.units.as_slice()
     }
 }

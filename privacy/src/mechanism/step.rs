@@ -5,3 +5,6 @@ pub const STEP: f64 = 1.0 / STEPS_PER_UNIT;
 
 /// Lattice steps in one log-likelihood unit, 2^32. A power of two, so that multiplying by it is exact.
 pub(super) const STEPS_PER_UNIT: f64 = 4_294_967_296.0;
+
+/// Binary digits after the point of the finer units in which gradients are summed: 2^-49 of a lattice unit.
+pub const FRACTION: u32 = 49;

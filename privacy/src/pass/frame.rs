@@ -29,6 +29,12 @@ impl<'a> Frame<'a> {
         Some(Self { rows, shift })
     }
 
+    /// The numbers that identify the gradient in this frame at a point.
+    #[must_use]
+    pub fn asked_at(self, at: &'a [f64]) -> [&'a [f64]; 3] {
+        [at, self.rows, self.shift]
+    }
+
     /// Number of parameters.
     #[must_use]
     pub fn parameters(&self) -> usize {

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use conclave_common::model::Summand;
 use conclave_common::query::Query;
 use conclave_common::query::{Candidates, QueryTerms};
-use conclave_privacy::mechanism::{LatticeSum, LogWeights, QueryKind};
+use conclave_privacy::mechanism::{QueryKind};
+use conclave_privacy::pass::{LatticeSum, log_weights};
 use conclave_privacy::pass::{Keeping, Step};
 use conclave_proto::convert::AnswerStatus;
 
@@ -45,7 +46,7 @@ impl Answerer {
         })?;
         let sums = self.weights(active, &steps).map_err(|why| unsummed(&mut self.ledger, &why))?;
         // A sum for each candidate, and what is public of it.
-        let weights = LogWeights::new(sums, candidates.public()).ok_or(AnswerStatus::Halted)?;
+        let weights = log_weights(sums, candidates.public()).ok_or(AnswerStatus::Halted)?;
         let recorded = self.record(vec![choice.release(weights)])?;
         if let Some(active) = self.jobs.get_mut(job) {
             active.used = (Instant::now(), Duration::ZERO);

@@ -13,7 +13,8 @@ use conclave_common::job::JobSpec;
 use conclave_common::model::{Model, Summand, block_sums};
 use conclave_common::query::QueryTerms;
 use conclave_privacy::accounting::PrivacyUnit;
-use conclave_privacy::mechanism::{LatticeSum, QueryKind, SumCache};
+use conclave_privacy::mechanism::QueryKind;
+use conclave_privacy::pass::{LatticeSum, SumCache};
 use conclave_privacy::pass::{Block, BlockError, Blocks, HiddenSample, Threads};
 
 /// Why there is no sum. Neither has to do with what a record holds.

@@ -218,7 +218,7 @@ impl Ledger {
                     paid.next().ok_or_else(|| LedgerError::Wrong("fewer queries are charged than were asked".into()))?
                 }
             };
-            Ok(Grant::Charged(ChargeReceipt::mint((row, self.session), query.priced)))
+            Ok(Grant::Charged(ChargeReceipt::mint((row, self.session), query.priced, self.budget.unit)))
         });
         Ok(ChargeOutcome::Granted(grants.collect::<Result<_, LedgerError>>()?))
     }

@@ -1,7 +1,8 @@
 //! The proof that a query has been charged, and the proof that its answer is on disk.
 
-use conclave_privacy::accounting::{Honest, Priced};
+use conclave_privacy::accounting::{Honest, PrivacyUnit, Priced};
 use conclave_privacy::mechanism::{Components, NoiseScale, QueryKind, Sensitivity};
+use conclave_privacy::pass::LatticeSum;
 
 /// One durable charge that has not been answered: the right to release one vector of integers, once.
 ///
@@ -14,6 +15,8 @@ pub struct ChargeReceipt {
     row: ChargeRow,
     session: u64,
     priced: Priced,
+    /// What the ledger protects.
+    unit: PrivacyUnit,
 }
 
 /// Where a charge stands until it is answered.
@@ -26,13 +29,19 @@ pub(super) enum ChargeRow {
 }
 
 impl ChargeReceipt {
-    pub(super) fn mint((row, session): (ChargeRow, u64), priced: Priced) -> Self {
-        Self { row, session, priced }
+    pub(super) fn mint((row, session): (ChargeRow, u64), priced: Priced, unit: PrivacyUnit) -> Self {
+        Self { row, session, priced, unit }
     }
 
     /// The charged sensitivity, lattice units: of a ratio the bound of one unit's part in the sum.
     pub fn sensitivity(&self) -> Sensitivity {
         self.priced.sensitivity()
+    }
+
+    /// Whether the charge pays for this sum: one unit of privacy moves it no further than the charged sensitivity says.
+    pub fn covers(&self, sum: &LatticeSum) -> bool {
+        let adjacency = self.unit.adjacency;
+        sum.between(adjacency) <= self.priced.kind().moves(adjacency.factor()).saturating_mul(self.sensitivity().units())
     }
 
     /// The charged noise scale, lattice units.

@@ -5,7 +5,7 @@
 //! before there is a sum: what remains to be done once the records have been read is one addition.
 //!
 //! ```compile_fail
-//! # use conclave_privacy::mechanism::LatticeSum;
+//! # use conclave_privacy::pass::LatticeSum;
 //! # use conclave_vault::{ledger::{Release, sample_noise}, noise::Noise};
 //! // No receipt, no release.
 //! fn uncharged(sum: LatticeSum, noise: &mut Noise) -> Release {
@@ -13,7 +13,7 @@
 //! }
 //! ```
 //! ```compile_fail
-//! # use conclave_privacy::mechanism::LatticeSum;
+//! # use conclave_privacy::pass::LatticeSum;
 //! # use conclave_vault::{ledger::{ChargeReceipt, Release, sample_noise}, noise::Noise};
 //! // One receipt, one sample of noise, one release.
 //! fn twice(receipt: ChargeReceipt, a: LatticeSum, b: LatticeSum, noise: &mut Noise) -> (Release, Release) {
@@ -22,20 +22,24 @@
 //! }
 //! ```
 //! ```
-//! # use conclave_privacy::mechanism::LatticeSum;
+//! # use conclave_privacy::pass::LatticeSum;
 //! # use conclave_vault::{ledger::{ChargeReceipt, Release, sample_noise}, noise::Noise};
 //! fn once(receipt: ChargeReceipt, sum: LatticeSum, noise: &mut Noise) -> Release {
 //!     sample_noise(receipt, noise).release(sum)
 //! }
 //! ```
 
-use conclave_privacy::mechanism::{Components, LatticeSum, LogWeights, NoiseSample};
+use conclave_privacy::mechanism::{Components, LogWeights, NoiseSample};
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::secagg::cover;
 use rand_chacha::ChaCha20Rng;
 use zeroize::Zeroizing;
 
 use super::receipt::{ChargeReceipt, ChargeRow};
 use crate::noise::Noise;
+
+/// Why nothing is released of a sum that its charge does not cover.
+const UNCOVERED: &str = "one unit of privacy can move this sum further than was charged";
 
 /// A receipt with the noise that it paid for.
 #[must_use = "a charge that is never answered is spent for nothing"]
@@ -55,11 +59,12 @@ impl ChargedNoise {
     /// Adds the noise to a sum and uses the receipt up (Yıldırım, Algorithm 2, step of party i).
     ///
     /// # Panics
-    /// When the sum has another number of components than were charged, the charge is for a choice, or it counts on the noise of others, so that nothing may leave
+    /// When one unit can move the sum further than was charged, the sum has another number of components than were charged, the charge is for a choice, or it counts on the noise of others, so that nothing may leave
     /// but under a mask: nothing is released then.
     pub fn release(self, sum: LatticeSum) -> Release {
         assert!(self.receipt.candidates().is_none(), "what was charged for a choice is no sum's");
         assert!(!self.receipt.is_masked(), "what was charged for a sum of several parties leaves under a mask alone");
+        assert!(self.receipt.covers(&sum), "{UNCOVERED}");
         Release { receipt: self.receipt, released: sum.add_noise(self.sample) }
     }
 
@@ -69,6 +74,7 @@ impl ChargedNoise {
     /// As [`ChargedNoise::release`]; where the charge does not count on the noise of others, or there is not one mask for each integer.
     pub fn release_masked(self, sum: LatticeSum, masks: &[u64]) -> Release {
         assert!(self.receipt.is_masked(), "what is opened by itself has no mask");
+        assert!(self.receipt.covers(&sum), "{UNCOVERED}");
         let noised = Zeroizing::new(sum.add_noise(self.sample));
         assert_eq!(noised.as_slice().len(), masks.len(), "every integer has a mask of its own");
         let masked: Vec<i64> = noised.as_slice().iter().zip(masks).map(|(x, mask)| cover(*x, *mask)).collect();
@@ -123,6 +129,7 @@ impl ChargedChoice {
         assert!(!self.receipt.is_masked(), "a choice is opened by itself");
         let candidates = u32::try_from(weights.candidates()).ok();
         assert_eq!(candidates, self.receipt.candidates(), "as many weights as candidates that were charged");
+        assert!(weights.most_per_unit() <= self.receipt.sensitivity().units(), "{UNCOVERED}");
         let number = weights.choose(&mut self.generator);
         Release { receipt: self.receipt, released: Components::One(i64::from(number)) }
     }

@@ -46,7 +46,8 @@ use crate::job::JobSpec;
 use crate::parameter::Constraint;
 use crate::query::{Contribution, contribution};
 use crate::schema::ColumnSpec;
-use conclave_privacy::mechanism::{LatticeSum, Sensitivity};
+use conclave_privacy::mechanism::Sensitivity;
+use conclave_privacy::pass::LatticeSum;
 
 /// One record on the model's scale, as a shard holds it.
 #[derive(Debug, Clone, Default)]

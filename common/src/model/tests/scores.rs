@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::super::{DIAGONAL, ScoreModel, products_sensitivity};
+use super::super::ScoreModel;
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
+use conclave_privacy::pass::hold::{DIAGONAL, Moves};
 use crate::job::JobSpec;
 use crate::parameter::Constraint;
 use conclave_privacy::mechanism::GRADIENT_UNITS;
@@ -227,7 +229,7 @@ proptest! {
             prop_assert!(distance(&a, &none) <= most && distance(&b, &none) <= most && distance(&a, &b) <= 4 * most);
 
             let within = |sums: [Vec<i64>; 2], squares: u64| {
-                let (replaced, added) = (products_sensitivity(squares, 1, true).unwrap(), products_sensitivity(squares, 1, false).unwrap());
+                let (replaced, added) = (Moves::trace(squares, 1).sensitivity(PrivacyUnit::row(Adjacency::Replace)).unwrap(), Moves::trace(squares, 1).sensitivity(PrivacyUnit::row(Adjacency::AddRemove)).unwrap());
                 let none = vec![0; sums[0].len()];
                 distance(&sums[0], &sums[1]) <= u128::from(replaced.units()).pow(2)
                     && sums.iter().all(|sum| distance(sum, &none) <= u128::from(added.units()).pow(2))
@@ -293,6 +295,6 @@ fn the_bound_on_moments_is_attained() {
         scores.moments_sum(&Block::lent(&data)).unwrap().open_components_for_test()
     };
     let moved = distance(&sums(1.0, 1.0, 1.0), &sums(-1.0, -1.0, 1.0)) as f64;
-    let charged = products_sensitivity(scores.most_squares() + 1, 1, true).unwrap().units() as f64;
+    let charged = Moves::trace(scores.most_squares() + 1, 1).sensitivity(PrivacyUnit::row(Adjacency::Replace)).unwrap().units() as f64;
     assert!(moved.sqrt() <= charged && moved.sqrt() > 0.999 * charged, "{} of {charged}", moved.sqrt());
 }

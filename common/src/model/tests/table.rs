@@ -1,5 +1,6 @@
 //! Contingency tables: counts, and how far a unit of privacy moves them.
 
+use conclave_privacy::pass::hold::Moves;
 use super::*;
 use crate::job::Algorithm;
 use crate::model::{Summand, sums};
@@ -31,7 +32,7 @@ fn no_record_moves_the_counts_by_more_than_the_price() {
         let square = |a: &[i64], b: &[i64]| a.iter().zip(b).map(|(a, b)| u128::from((a - b).unsigned_abs()).pow(2)).sum::<u128>();
         let none = vec![0; tables.cells()];
         for replaced in [true, false] {
-            let price = u128::from(tables.sensitivity(1, replaced).unwrap().units());
+            let price = u128::from(Moves::one_hot(tables.count(), 1).between(if replaced { Adjacency::Replace } else { Adjacency::AddRemove }));
             let pairs = counted.iter().flat_map(|a| counted.iter().map(move |b| (a, b)));
             let most =
                 if replaced { pairs.map(|(a, b)| square(a, b)).max() } else { counted.iter().map(|a| square(a, &none)).max() };
@@ -40,7 +41,8 @@ fn no_record_moves_the_counts_by_more_than_the_price() {
             let changes = tables.count() as u128 * if replaced { 2 } else { 1 };
             assert_eq!(most, changes * (UNIT as u128).pow(2));
         }
-        assert_eq!(tables.sensitivity(5, true).unwrap().units(), 5 * tables.sensitivity(1, true).unwrap().units());
+        let persons = |records| Moves::one_hot(tables.count(), records).between(Adjacency::Replace);
+        assert_eq!(persons(5), 5 * persons(1));
     }
 }
 

@@ -5,12 +5,13 @@ use super::frame::Frame as Shape;
 use super::gaussian::GaussianPrior;
 use super::information::Information;
 use crate::sampler::matrix::Matrix;
-use conclave_common::model::{DIAGONAL, ScoreModel};
+use conclave_common::model::ScoreModel;
 use conclave_common::parameter::LEAST_MAGNITUDE;
 use conclave_common::query::Query;
 use conclave_common::query::vector::MOST_SCALE;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP};
 use conclave_privacy::pass::GRADIENT_SCALE;
+use conclave_privacy::pass::hold::DIAGONAL;
 
 /// Corners beyond this many are not weighed one by one.
 const MOST_POINTS: usize = 24_000;

@@ -6,7 +6,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::sampler::acceptance::{expected_acceptance, log_alpha};
-use conclave_privacy::mechanism::{DiscreteGaussian, LatticeSum, MAX_SENSITIVITY, NoiseScale, Quantiser, STEP};
+use conclave_privacy::mechanism::{DiscreteGaussian, MAX_SENSITIVITY, NoiseScale, Quantiser, STEP};
+use conclave_privacy::pass::LatticeSum;
 
 #[test]
 fn expected_acceptance_balances_and_has_its_limits() {
@@ -39,7 +40,7 @@ fn check_acceptance(sd: f64, count: u32) {
     for _ in 0..count {
         let (z, log_u) = (noise.sample(&mut rng), rng.random::<f64>().ln());
         for (ratio, accepted) in ratios.iter().zip(&mut accepted) {
-            let exact = LatticeSum::new(Quantiser::new(1.0, 0.0, MAX_SENSITIVITY).units(*ratio));
+            let exact = LatticeSum::from_units_for_test(Quantiser::new(1.0, 0.0, MAX_SENSITIVITY).units(*ratio));
             let total = i128::from(exact.open_for_test() + z);
             *accepted += u32::from(log_u < log_alpha(STEP * total as f64, scale.variance(), 0.0));
         }

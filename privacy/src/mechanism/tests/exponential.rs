@@ -3,6 +3,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
 use super::*;
+use crate::mechanism::Components;
+use crate::pass::LatticeSum;
 use crate::mechanism::QueryKind;
 
 const ONE: i64 = 1 << DIGITS;
@@ -84,17 +86,17 @@ fn trials_end_in_a_choice() {
     // However unlikely the others are.
     let mut weights = vec![i64::MIN / 2; 300];
     weights[177] = 0;
-    assert_eq!(LogWeights(weights).choose(&mut ChaCha20Rng::seed_from_u64(1)), 177);
+    assert_eq!(LogWeights::new(weights, 0).choose(&mut ChaCha20Rng::seed_from_u64(1)), 177);
 }
 
 #[test]
 fn weights_are_sums_and_what_is_public() {
     let sum = |units| LatticeSum::from_units_for_test(units);
-    let weights = LogWeights::new(vec![sum(5), sum(i64::MAX)], &[-7, 1]).unwrap();
-    assert_eq!((weights.candidates(), weights.0), (2, vec![-2, i64::MAX]));
-    assert!(LogWeights::new(vec![sum(5)], &[1, 2]).is_none());
-    assert!(LogWeights::new(Vec::new(), &[]).is_none());
-    assert!(LogWeights::new(vec![LatticeSum::of_several(&[1, 2])], &[0]).is_none());
+    let weights = crate::pass::log_weights(vec![sum(5), sum(i64::MAX)], &[-7, 1]).unwrap();
+    assert_eq!((weights.candidates(), weights.weights), (2, vec![-2, i64::MAX]));
+    assert!(crate::pass::log_weights(vec![sum(5)], &[1, 2]).is_none());
+    assert!(crate::pass::log_weights(Vec::new(), &[]).is_none());
+    assert!(crate::pass::log_weights(vec![LatticeSum::of_components_for_test(Components::new(&[1, 2]).unwrap())], &[0]).is_none());
 }
 
 /// Log probabilities of a choice for the shard `data` of a Bernoulli model on `thetas`, by lattice units clamped at `k`.

@@ -6,7 +6,6 @@ mod clamp;
 mod discrete_gaussian;
 mod noise_scale;
 mod sensitivity;
-mod sum;
 
 use proptest::prelude::*;
 use rand::SeedableRng;

@@ -3,4 +3,5 @@
 #![allow(clippy::unwrap_used)]
 
 mod binomial_table;
+mod holds;
 mod poisson_sampling;

@@ -1,7 +1,8 @@
 //! A gradient that is held to its length in floats alone.
 
 use conclave_common::model::{Model, RatioRange, Remainder, ScoreModel};
-use conclave_privacy::mechanism::{Components, GRADIENT_UNITS, LatticeSum, Sensitivity};
+use conclave_privacy::mechanism::{Components, GRADIENT_UNITS, Sensitivity};
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::{Block, Frame, ModelData, Step};
 
 /// A model that shortens each unit's vector to `K` as a float and rounds its components to the nearest integers, without a look at what these come

@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use conclave_common::model::Summand;
-use conclave_privacy::mechanism::{LatticeSum, QueryKind, Sensitivity};
+use conclave_privacy::mechanism::{QueryKind, Sensitivity};
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::{Step, Summed};
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1::{self, party_frame::Body};

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use conclave_common::model::{Summand, block_sums};
 use conclave_common::query::QueryTerms;
-use conclave_privacy::mechanism::{GRADIENT_UNITS, LatticeSum, NoiseScale, QueryKind};
+use conclave_privacy::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind};
+use conclave_privacy::pass::LatticeSum;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1;
 use proptest::prelude::*;

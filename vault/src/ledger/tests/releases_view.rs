@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use conclave_privacy::accounting::{BlockTerms, Honest, Priced, PrivacyUnit, SamplingProbability, SubsampledRelease};
-use conclave_privacy::mechanism::{Components, GRADIENT_UNITS, LatticeSum, NoiseScale, QueryKind, Sensitivity};
+use conclave_privacy::mechanism::{Components, GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity};
+use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::secagg::{MaskSecret, Member, Roster};
 use rusqlite::Connection;
 

@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use conclave_privacy::accounting::{Honest, Priced, Spent};
-use conclave_privacy::mechanism::{Components, GRADIENT_UNITS, LatticeSum, NoiseScale, QueryKind, Sensitivity};
+use conclave_privacy::mechanism::{Components, GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity};
+use conclave_privacy::pass::LatticeSum;
 use tempfile::TempDir;
 
 use crate::ledger::release::release;

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use conclave_privacy::accounting::{Honest, LEAST_CHARGE_UNITS, slack_units_of_draw};
-use conclave_privacy::mechanism::{Components, LatticeSum};
+use conclave_privacy::mechanism::Components;
+use conclave_privacy::pass::LatticeSum;
 use rusqlite::Connection;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;

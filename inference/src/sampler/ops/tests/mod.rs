@@ -8,7 +8,8 @@ use conclave_common::model::{Summand, sums};
 use conclave_common::query::{Candidates, QueryTerms};
 use conclave_common::query::{Draw, PartyMetadata, Phase, Round};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
-use conclave_privacy::mechanism::{LogWeights, NoiseScale, QueryKind};
+use conclave_privacy::mechanism::{NoiseScale, QueryKind};
+use conclave_privacy::pass::log_weights;
 use conclave_privacy::pass::ModelData;
 
 /// A Bernoulli job at one owner; its model's log ratios are exact.
@@ -45,7 +46,7 @@ impl Owner {
                 let candidates = Candidates::new(candidates, &query.from, &query.to).unwrap();
                 let steps = candidates.steps(model.as_ref(), spec, self.unit, charged).unwrap();
                 let steps: Vec<Summand<'_>> = steps.into_iter().map(Summand::Step).collect();
-                let weights = LogWeights::new(sums(model.as_ref(), &self.data, &steps), candidates.public()).unwrap();
+                let weights = log_weights(sums(model.as_ref(), &self.data, &steps), candidates.public()).unwrap();
                 released.push(i64::from(weights.choose(&mut self.rng)));
             } else {
                 let summand = terms.summand(&query.from, &query.to, charged).unwrap();

@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use conclave_privacy::accounting::{BlockTerms, Budget, Priced, PrivacyFilter, PrivacyUnit, Spent};
-use conclave_privacy::mechanism::{Components, LatticeSum};
+use conclave_privacy::mechanism::Components;
+use conclave_privacy::pass::LatticeSum;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 

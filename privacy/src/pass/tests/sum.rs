@@ -1,6 +1,13 @@
+#![allow(clippy::unwrap_used)]
 //! Sums, and the noise that lets them out.
 
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
 use super::*;
+use crate::mechanism::{NoiseScale, NoiseStock};
+
+const UNMOVED: fn() -> Moves = || Moves::interval(0, 0);
 
 fn released(sum: &[i64], noise: &[i64]) -> Vec<i64> {
     let mut noise = noise.iter();
@@ -53,7 +60,7 @@ fn a_stock_gives_each_integer_once() {
 #[test]
 fn kept_sums_are_found_by_their_kind() {
     let kinds = [QueryKind::Statistic { component: 7 }, QueryKind::Ratio, QueryKind::Statistic { component: 0 }];
-    let cache = SumCache::new(kinds.into_iter().zip([7, 1, 0]).map(|(kind, sum)| (kind, LatticeSum::new(sum))));
+    let cache = SumCache::new(kinds.into_iter().zip([7, 1, 0]).map(|(kind, sum)| (kind, LatticeSum::from_units_for_test(sum))));
     let open = |kind| cache.sum(kind).map(LatticeSum::open_for_test);
     assert_eq!(kinds.map(open), [Some(7), Some(1), Some(0)]);
     assert_eq!((open(QueryKind::ClipCount), open(QueryKind::Statistic { component: 1 })), (None, None));
@@ -64,10 +71,10 @@ fn kept_sums_are_found_by_their_kind() {
 #[test]
 fn finer_units_are_rounded_when_noise_is_added() {
     let half = 1_i128 << (FRACTION - 1);
-    let fine = |units: &[i128]| LatticeSum::of_fractions(units.to_vec());
-    let parts = fine(&[half, -half, 3]).merge(fine(&[half, -half, -3])).merge(LatticeSum::of_several(&[5, 6, 7]));
+    let fine = |units: &[i128]| LatticeSum::fine(units.to_vec(), UNMOVED());
+    let parts = fine(&[half, -half, 3]).merge(fine(&[half, -half, -3])).merge(LatticeSum::whole(&[5, 6, 7], UNMOVED()));
     assert_eq!((parts.length(), parts.open_components_for_test()), (3, vec![6, 5, 7]));
-    let whole = LatticeSum::of_several(&[1, 2]).merge(fine(&[half - 1, half]));
+    let whole = LatticeSum::whole(&[1, 2], UNMOVED()).merge(fine(&[half - 1, half]));
     assert_eq!(whole.open_components_for_test(), [1, 3]);
     assert_eq!(fine(&[half]).open_for_test(), 1);
     assert_eq!(

@@ -1,0 +1,258 @@
+//! The interval hold: one integer of a unit, rounded half to even and clamped to a public interval.
+//!
+//! Three kernels use it: a step's log ratios ([`ratios`]), a number of each record ([`values`]) and one component of a sufficient
+//! statistic ([`statistic`]).
+
+use pulp::{Simd, WithSimd};
+
+use super::moves::Moves;
+use super::sum::LatticeSum;
+use crate::mechanism::{Clamp, Quantiser, QueryKind, Sensitivity, sum_fits};
+use crate::pass::blocks::{Kernel, KernelVisitor, Lane, Ratios, Scratch, TILE, tile_records};
+use crate::pass::few::{FEW, Few};
+use crate::pass::persons::{PersonSum, Persons};
+use crate::pass::shard::Block;
+use crate::pass::step::{Step, Summed};
+use crate::pass::tile::Tile;
+
+/// Records of a unit, at most.
+fn records_per_unit(block: &Block<'_>) -> u64 {
+    u64::from(block.persons().map_or(1, |(persons, _)| persons.limit()))
+}
+
+/// Returns the lattice sums of all steps over one block.
+///
+/// A unit's part of a step is its log ratio less the step's centre, held to the step's clamp; a person's records are each held to
+/// a share of the clamp, and their sum to the clamp itself. A clip count holds 0 or 1, a second moment the square of the clamped
+/// part.
+///
+/// # Panics
+/// When a shard of this size does not fit the sum at some step's clamp; see [`sum_fits`].
+pub fn ratios<K: Kernel>(kernel: &K, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+    let totals = block.arch().dispatch(&Sums::new(kernel, block, steps));
+    let held = |(total, step): (i64, &Step<'_>)| {
+        let (clamp, count, squares) = (step.clamp.units() as i64, QueryKind::COUNT_UNIT as i64, QueryKind::SQUARE_UNITS as i64);
+        match step.of {
+            Summed::Ratios => LatticeSum::whole(&[total], Moves::interval(-clamp, clamp)),
+            Summed::Clipped => LatticeSum::whole(&[total.saturating_mul(count)], Moves::interval(0, count)),
+            Summed::Squares => LatticeSum::whole(&[total], Moves::interval(0, squares)),
+        }
+    };
+    totals.into_iter().zip(steps).map(held).collect()
+}
+
+/// A block, and the steps to sum over it.
+struct Sums<'a, K: Kernel> {
+    kernel: &'a K,
+    block: &'a Block<'a>,
+    steps: Vec<Prepared<'a, K>>,
+}
+
+/// A step with its public constants.
+struct Prepared<'a, K: Kernel> {
+    step: &'a Step<'a>,
+    constants: K::Constants,
+    quantiser: Quantiser,
+    /// The clamp of one unit's sum of values.
+    unit: Clamp,
+    /// For squares: the factor of a unit's sum before it is squared, and the clamp of the square.
+    squared: (f64, Clamp),
+}
+
+impl<K: Kernel> Prepared<'_, K> {
+    /// Returns the integer of one record.
+    #[inline(always)]
+    fn value(&self, ratio: f64) -> i64 {
+        if self.step.of == Summed::Clipped { i64::from(self.quantiser.cuts(ratio)) } else { self.quantiser.units(ratio) }
+    }
+
+    /// Returns the contribution of a unit whose records' integers sum to `sum`.
+    #[inline(always)]
+    fn part(&self, sum: i64) -> i64 {
+        match self.step.of {
+            Summed::Ratios | Summed::Clipped => self.unit.sum(sum),
+            Summed::Squares => {
+                let (scale, clamp) = self.squared;
+                let root = self.unit.sum(sum) as f64 * scale;
+                clamp.units(root * root)
+            }
+        }
+    }
+}
+
+impl<'a, K: Kernel> Sums<'a, K> {
+    fn new(kernel: &'a K, block: &'a Block<'a>, steps: &'a [Step<'a>]) -> Self {
+        let share = records_per_unit(block);
+        let prepare = |step: &'a Step<'a>| {
+            let units = step.clamp.units();
+            assert!(
+                sum_fits(block.units(), step.clamp),
+                "{} units of privacy at sensitivity {units} overflow a lattice sum",
+                block.units()
+            );
+            let quantiser = Quantiser::new(step.power, step.centre, units / share);
+            // A person counts once, however many of the records are clamped; where none is, their sum is within its own clamp.
+            let unit = Clamp::symmetric(if step.of == Summed::Clipped { 1 } else { units });
+            let squared = match step.of {
+                // No sum of 2^32 units overflows, and a block has fewer.
+                Summed::Squares => {
+                    ((QueryKind::SQUARE_UNITS as f64).sqrt() / units as f64, Clamp::new(0, QueryKind::SQUARE_UNITS as i64))
+                }
+                Summed::Ratios | Summed::Clipped => (0.0, Clamp::symmetric(0)),
+            };
+            Prepared { step, constants: kernel.constants(step.from, step.to), quantiser, unit, squared }
+        };
+        Self { kernel, block, steps: steps.iter().map(prepare).collect() }
+    }
+
+    #[inline(always)]
+    fn total(&self) -> Vec<i64> {
+        let mut totals = vec![0_i64; self.steps.len()];
+        let mut scratch = Scratch { one: Lane::ZERO, other: Lane::ZERO };
+        let mut tiles = self.block.tiles(tile_records(self.block));
+        while let Some(rows) = tiles.next_tile() {
+            let rows = &rows;
+            for (prepared, total) in self.steps.iter().zip(&mut totals) {
+                // No partial sum overflows: sum_fits.
+                if prepared.step.of != Summed::Ratios {
+                    let mut ratios = Ratios::default();
+                    self.kernel.log_ratios(rows, &prepared.constants, &mut scratch, &mut ratios);
+                    let sum = ratios.of(rows).iter().map(|ratio| prepared.part(prepared.value(*ratio))).sum::<i64>();
+                    *total = total.wrapping_add(sum);
+                } else {
+                    let mut sum = Total { quantiser: prepared.quantiser, total: 0 };
+                    self.kernel.log_ratios(rows, &prepared.constants, &mut scratch, &mut sum);
+                    *total = total.wrapping_add(sum.total as i64);
+                }
+            }
+        }
+        totals
+    }
+
+    #[inline(always)]
+    fn total_by_person(&self, persons: &Persons, first: usize) -> Vec<i64> {
+        let mut sums = vec![PersonSum::beginning(first); self.steps.len()];
+        let mut scratch = Scratch { one: Lane::ZERO, other: Lane::ZERO };
+        let (mut ratios, mut values) = (Ratios::default(), [0_i64; TILE]);
+        let mut tiles = self.block.tiles(tile_records(self.block));
+        while let Some(rows) = tiles.next_tile() {
+            let rows = &rows;
+            for (prepared, sum) in self.steps.iter().zip(&mut sums) {
+                self.kernel.log_ratios(rows, &prepared.constants, &mut scratch, &mut ratios);
+                let values = &mut values[..rows.len()];
+                for (value, ratio) in values.iter_mut().zip(ratios.of(rows)) {
+                    *value = prepared.value(*ratio);
+                }
+                sum.add(persons, rows.range(), values, |sum| prepared.part(sum));
+            }
+        }
+        sums.iter().map(PersonSum::total).collect()
+    }
+}
+
+impl<K: Kernel> WithSimd for &Sums<'_, K> {
+    type Output = Vec<i64>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) -> Vec<i64> {
+        match self.block.persons() {
+            None => self.total(),
+            Some((persons, first)) => self.total_by_person(persons, first),
+        }
+    }
+}
+
+/// Sums the ratios on the lattice.
+struct Total {
+    quantiser: Quantiser,
+    total: u64,
+}
+
+impl KernelVisitor for Total {
+    // An index, so that one loop serves any number of columns.
+    #[allow(clippy::needless_range_loop)]
+    #[inline(always)]
+    fn over<const N: usize, C>(&mut self, columns: [&[f64]; N], constants: &C, ratio: impl Fn(&C, [f64; N]) -> f64) {
+        let (records, quantiser) = (columns[0].len(), self.quantiser);
+        let columns = columns.map(|column| &column[..records]);
+        let mut total = 0_u64;
+        for i in 0..records {
+            total = total.wrapping_add(quantiser.bits(ratio(constants, std::array::from_fn(|k| columns[k][i]))));
+        }
+        let offsets = Quantiser::OFFSET.wrapping_mul(records as u64);
+        self.total = self.total.wrapping_add(total).wrapping_sub(offsets);
+    }
+}
+
+/// A number of each record, as a kernel computes it.
+pub trait Values {
+    /// Scratch space for a tile.
+    type Room;
+
+    /// Returns scratch space.
+    fn room(&self) -> Self::Room;
+
+    /// Fills `values` with the number of each of `rows`, in log-likelihood units. Mark it `#[inline(always)]`.
+    fn fill(&self, rows: &Tile<'_>, room: &mut Self::Room, values: &mut [f64]);
+}
+
+/// Returns the lattice sum of one number of each record over a block, each unit held to `clamp`.
+///
+/// # Panics
+/// Where that number of units does not fit the sum; see [`sum_fits`].
+pub fn values<V: Values>(block: &Block<'_>, kernel: &V, clamp: Sensitivity) -> LatticeSum {
+    assert!(sum_fits(block.units(), clamp), "callers check that this number of units fits the sum");
+    let quantiser = Quantiser::new(1.0, 0.0, clamp.units() / records_per_unit(block));
+    let total = block.arch().dispatch(&ValueSum { block, kernel, quantiser, clamp: Clamp::symmetric(clamp.units()) });
+    let most = clamp.units() as i64;
+    LatticeSum::whole(&[total], Moves::interval(-most, most))
+}
+
+struct ValueSum<'a, V> {
+    block: &'a Block<'a>,
+    kernel: &'a V,
+    quantiser: Quantiser,
+    clamp: Clamp,
+}
+
+impl<V: Values> WithSimd for &ValueSum<'_, V> {
+    type Output = i64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) -> i64 {
+        let (mut room, mut floats, mut integers) = (self.kernel.room(), Few([0.0; FEW]), Few([0_i64; FEW]));
+        let mut by_person = self.block.persons().map(|(persons, first)| (persons, PersonSum::beginning(first)));
+        let mut total = 0_i64;
+        let mut tiles = self.block.tiles(FEW);
+        while let Some(rows) = tiles.next_tile() {
+            let (floats, integers) = (&mut floats.0[..rows.len()], &mut integers.0[..rows.len()]);
+            self.kernel.fill(&rows, &mut room, floats);
+            integers.iter_mut().zip(&*floats).for_each(|(integer, value)| *integer = self.quantiser.units(*value));
+            match &mut by_person {
+                // No partial sum overflows: sum_fits.
+                None => total = integers.iter().fold(total, |total, value| total.wrapping_add(*value)),
+                Some((persons, sum)) => sum.add(persons, rows.range(), integers, |sum| self.clamp.sum(sum)),
+            }
+        }
+        by_person.map_or(total, |(_, sum)| sum.total())
+    }
+}
+
+/// Returns the sum over a block of one component of a sufficient statistic: each record's `value` divided by `step`, rounded half to
+/// even and clamped to `limits`, in lattice units of the component. Not-a-number counts as the limit closest to 0. Free of branches
+/// on a value.
+///
+/// # Panics
+/// When the limits are out of order or beyond 2^50, or a sum of that many values within them could overflow: public, and checked by
+/// callers.
+pub fn statistic(block: &Block<'_>, value: impl Fn(&Tile<'_>, usize) -> f64, step: f64, limits: (i64, i64)) -> LatticeSum {
+    let (clamp, moves) = (Clamp::new(limits.0, limits.1), Moves::interval(limits.0, limits.1));
+    let furthest = limits.0.unsigned_abs().max(limits.1.unsigned_abs());
+    assert!(u128::from(block.records()) * u128::from(furthest) < 1 << 62, "a statistic's sum overflows");
+    let mut total = 0_i64;
+    let mut tiles = block.tiles(TILE);
+    while let Some(rows) = tiles.next_tile() {
+        total = (0..rows.len()).fold(total, |total, i| total.wrapping_add(clamp.units(value(&rows, i) / step)));
+    }
+    LatticeSum::whole(&[total], moves.times(records_per_unit(block)))
+}

@@ -1,0 +1,99 @@
+//! How far one unit of privacy moves a sum, by the set that its contribution is held to.
+
+use super::trace::UNIT;
+use crate::accounting::{Adjacency, PrivacyUnit};
+use crate::mechanism::{GRADIENT_UNITS, MechanismError, QueryKind, Sensitivity};
+
+/// The distance in lattice units and L2 between the sums of neighbours, where one unit is replaced and where one is added or
+/// removed; beyond 64 bits, the greatest number.
+///
+/// Each function states the theorem for one admissible set. Proofs: `docs/explanation/design.md`, section 2. A unit with several
+/// records contributes their sum, so by the triangle inequality each distance is multiplied by the records of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moves {
+    replaced: u64,
+    added: u64,
+    /// The integer closest to zero that a component may have.
+    closest: i64,
+}
+
+impl Moves {
+    fn of(replaced: u128, added: u128, records: u32) -> Self {
+        let all = |one: u128| u64::try_from(one.saturating_mul(records.max(1).into())).unwrap_or(u64::MAX);
+        Self { replaced: all(replaced), added: all(added), closest: 0 }
+    }
+
+    /// A unit contributes an integer from `least` to `greatest`: replacing it moves the sum by at most their distance, adding it
+    /// by at most the greater magnitude.
+    #[must_use]
+    pub fn interval(least: i64, greatest: i64) -> Self {
+        let added = least.unsigned_abs().max(greatest.unsigned_abs());
+        let closest = 0.clamp(least.min(greatest), greatest);
+        Self { closest, ..Self::of(greatest.abs_diff(least).into(), added.into(), 1) }
+    }
+
+    /// A record contributes a vector of length at most [`GRADIENT_UNITS`], with the rounding of the sum included: replacing it
+    /// moves the sum by at most twice that.
+    #[must_use]
+    pub fn ball(records: u32) -> Self {
+        Self::of(2 * u128::from(GRADIENT_UNITS), GRADIENT_UNITS.into(), records)
+    }
+
+    /// A record contributes the upper triangle of a positive semidefinite integer matrix `A` of trace at most `M^2`, where `M^2` is
+    /// `squares` in units of 2^32, with diagonal entries multiplied by [`super::DIAGONAL`], a little less than `1/sqrt 2`, and
+    /// rounded down.
+    ///
+    /// For two such matrices `sum_{a<b} (A_ab - B_ab)^2 + 1/2 sum_a (A_aa - B_aa)^2 = 1/2 |A - B|^2 <= M^4`, since the trace of `A B`
+    /// is not negative. Rounding moves a diagonal entry by less than 1, and only where the integer entries differ, by `d_a` say; since
+    /// `sum |d_a| <= 2 M^2`, replacing a record moves the triangle by at most `M^2 + 3`. Adding one moves it by at most `M^2 / sqrt 2`.
+    #[must_use]
+    pub fn trace(squares: u64, records: u32) -> Self {
+        let trace = u128::from(squares) * u128::from(UNIT * UNIT);
+        // 46341 / 65536 is a little more than 1 / sqrt 2.
+        Self::of(trace + 3, (trace * 46_341).div_ceil(65_536), records)
+    }
+
+    /// A record contributes [`QueryKind::COUNT_UNIT`] in one cell of each of `tables` tables, or in the one cell of unusable records:
+    /// replacing a usable record by another moves the counts by at most `sqrt(2 tables)` units, by or of an unusable one by
+    /// `sqrt(tables + 1)`, adding one by `sqrt(tables)`.
+    #[must_use]
+    pub fn one_hot(tables: usize, records: u32) -> Self {
+        let root = |changes: u128| {
+            let square = changes * u128::from(QueryKind::COUNT_UNIT * QueryKind::COUNT_UNIT);
+            square.isqrt() + u128::from(square.isqrt() * square.isqrt() < square)
+        };
+        Self::of(root(2 * tables as u128), root(tables as u128), records)
+    }
+
+    /// The distances of a unit that has this many records, each held by itself.
+    pub(super) fn times(self, records: u64) -> Self {
+        Self { replaced: self.replaced.saturating_mul(records), added: self.added.saturating_mul(records), ..self }
+    }
+
+    /// Returns the distance between neighbours' sums, lattice units.
+    #[must_use]
+    pub fn between(self, adjacency: Adjacency) -> u64 {
+        match adjacency {
+            Adjacency::Replace => self.replaced,
+            Adjacency::AddRemove => self.added,
+        }
+    }
+
+    /// Returns the sensitivity by which a vector of this set is charged, where `unit` is protected.
+    ///
+    /// # Errors
+    /// [`MechanismError::TooWide`] beyond 2^50 lattice units.
+    pub fn sensitivity(self, unit: PrivacyUnit) -> Result<Sensitivity, MechanismError> {
+        Sensitivity::from_units(self.between(unit.adjacency))
+    }
+
+    /// The integer closest to zero that a component of an admissible contribution may have.
+    pub(super) fn closest_to_zero(self) -> i64 {
+        self.closest
+    }
+
+    /// The greater distances of two: those of a sum over two disjoint parts of a shard, since neighbours differ in one unit.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self { replaced: self.replaced.max(other.replaced), added: self.added.max(other.added), ..self }
+    }
+}

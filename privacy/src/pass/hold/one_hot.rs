@@ -1,0 +1,62 @@
+//! The one-hot hold: a record counts once in each of several tables, or once among the unusable records; see
+//! [`super::Moves::one_hot`].
+
+use super::moves::Moves;
+use super::sum::LatticeSum;
+use crate::mechanism::QueryKind;
+use crate::pass::shard::Block;
+use crate::pass::tile::Tile;
+
+/// Records per tile.
+const FEW: usize = 256;
+/// The code of a record that is in no cell.
+const NOWHERE: f64 = -1.0;
+
+/// A kernel that gives each record's cell in each table.
+pub trait Cells {
+    /// Fills `codes[k]` with the number of each record's cell within table `k`; anything else than a cell's number for a record that
+    /// is unusable. Free of branches on a record.
+    fn fill<const N: usize>(&self, rows: &Tile<'_>, codes: &mut [[f64; N]]);
+}
+
+/// Returns the counts of a block: of each table's cells, of `sizes` cells each, and then of the unusable records, in units of
+/// [`QueryKind::COUNT_UNIT`].
+///
+/// A record is usable where it is in a cell of every table. Free of branches on a record, and as long for any.
+pub fn one_hot(block: &Block<'_>, kernel: &impl Cells, sizes: &[usize]) -> LatticeSum {
+    let mut counts = vec![0_i64; sizes.iter().sum::<usize>() + 1];
+    let (mut codes, mut usable) = (vec![[NOWHERE; FEW]; sizes.len()], [true; FEW]);
+    let mut tiles = block.tiles(FEW);
+    while let Some(rows) = tiles.next_tile() {
+        let usable = &mut usable[..rows.len()];
+        kernel.fill(&rows, &mut codes);
+        usable.fill(true);
+        for (codes, size) in codes.iter().zip(sizes) {
+            let size = *size as f64;
+            for (usable, code) in usable.iter_mut().zip(codes) {
+                *usable &= (*code >= 0.0) & (*code < size) & (code.floor() == *code);
+            }
+        }
+        let mut first = 0;
+        for (codes, size) in codes.iter_mut().zip(sizes) {
+            let codes = &mut codes[..rows.len()];
+            codes.iter_mut().zip(&*usable).for_each(|(code, usable)| *code = if *usable { *code } else { NOWHERE });
+            count(codes, &mut counts[first..first + size]);
+            first += size;
+        }
+        counts[first] += usable.iter().map(|usable| i64::from(!usable)).sum::<i64>();
+    }
+    // Fewer than 2^42 records: `QueryTerms::sum_fits`.
+    let units: Vec<i64> = counts.iter().map(|count| count.saturating_mul(QueryKind::COUNT_UNIT as i64)).collect();
+    let records = block.persons().map_or(1, |(persons, _)| persons.limit());
+    LatticeSum::whole(&units, Moves::one_hot(sizes.len(), records))
+}
+
+/// Adds to each cell's count the records whose code is its number. It looks at every cell for every record: where a record is counted
+/// leaves no trace in time or memory.
+fn count(codes: &[f64], counts: &mut [i64]) {
+    for (cell, count) in counts.iter_mut().enumerate() {
+        let cell = cell as f64;
+        *count += codes.iter().map(|code| i64::from(*code == cell)).sum::<i64>();
+    }
+}

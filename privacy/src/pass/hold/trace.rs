@@ -1,0 +1,150 @@
+//! The trace hold: a record's vectors make a positive semidefinite integer matrix of bounded trace, of which the upper triangle is
+//! summed; see [`super::Moves::trace`].
+
+use pulp::{Simd, WithSimd};
+
+use super::moves::Moves;
+use super::sum::LatticeSum;
+use crate::mechanism::Clamp;
+use crate::pass::shard::Block;
+use crate::pass::tile::Tile;
+
+/// The factor of diagonal entries: `181 / 256`, of which the square is below 1/2.
+pub const DIAGONAL: f64 = 181.0 / 256.0;
+/// Lattice units of 1 in a record's vector, 2^16: a product is in units of 2^-32.
+pub(super) const UNIT: u64 = 1 << 16;
+/// Records per tile.
+const FEW: usize = 256;
+
+/// The place of a column's numbers: the component of a record's vector. A record has several vectors, and its matrix is the sum of
+/// their outer products: so it is positive semidefinite whatever the numbers are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The vector.
+    pub vector: usize,
+    /// The component, below the matrix' order.
+    pub component: usize,
+}
+
+/// A kernel that gives each record the numbers of its vectors, a column for each place.
+pub trait Columns {
+    /// Scratch space for a tile.
+    type Room;
+
+    /// Returns scratch space.
+    fn room(&self) -> Self::Room;
+
+    /// Fills each column with a number per record, of magnitude at most 1 as declared; not-a-number for a record that is left out.
+    /// Mark it `#[inline(always)]`.
+    fn fill<const N: usize>(&self, rows: &Tile<'_>, room: &mut Self::Room, columns: &mut [[f64; N]]);
+}
+
+/// Returns the sum over a block of the upper triangle, row after row, of each record's matrix of this order: in units of 2^-32, diagonal
+/// entries multiplied by [`DIAGONAL`] and rounded down. `squares` bounds a record's trace.
+///
+/// Each number is rounded to 2^-16 and held to magnitude 1. A record whose squares sum to more than `squares` contributes zero: the
+/// check is of integers, which `f64` holds exactly here.
+pub fn trace<C: Columns>(block: &Block<'_>, kernel: &C, order: usize, places: &[Place], squares: u64) -> LatticeSum {
+    let entries = (0..order).flat_map(|a| (a..order).map(move |b| (a, b)));
+    let of = |component: usize| places.iter().enumerate().filter(move |(_, place)| place.component == component);
+    let pairs = |(a, b): (usize, usize)| -> Entry {
+        let in_both = |(i, left): (usize, &Place)| of(b).find(|(_, right)| right.vector == left.vector).map(|(j, _)| (i, j));
+        Entry { diagonal: a == b, pairs: of(a).filter_map(in_both).collect() }
+    };
+    let entries: Vec<Entry> = entries.map(pairs).collect();
+    let sum = TraceSum { block, kernel, columns: places.len(), entries, most_squares: (squares * UNIT * UNIT) as f64 };
+    let records = block.persons().map_or(1, |(persons, _)| persons.limit());
+    LatticeSum::whole(&block.arch().dispatch(&sum), Moves::trace(squares, records))
+}
+
+/// An entry of the triangle: the pairs of columns whose products it sums.
+struct Entry {
+    diagonal: bool,
+    pairs: Vec<(usize, usize)>,
+}
+
+struct TraceSum<'a, C> {
+    block: &'a Block<'a>,
+    kernel: &'a C,
+    columns: usize,
+    entries: Vec<Entry>,
+    /// The greatest sum of squares of a record, lattice units.
+    most_squares: f64,
+}
+
+impl<C: Columns> TraceSum<'_, C> {
+    #[inline(always)]
+    fn total(&self) -> Vec<i64> {
+        let mut totals = vec![0_i64; self.entries.len()];
+        let (mut values, mut squares) = (vec![[0.0; FEW]; self.columns], [0.0; FEW]);
+        let mut room = self.kernel.room();
+        let mut tiles = self.block.tiles(FEW);
+        while let Some(rows) = tiles.next_tile() {
+            self.kernel.fill(&rows, &mut room, &mut values);
+            self.hold(&mut values, &mut squares[..rows.len()]);
+            self.add(&values, rows.len(), &mut totals);
+        }
+        totals
+    }
+
+    /// Rounds the numbers, and sets those of a record to 0 whose squares sum to more than is charged.
+    #[inline(always)]
+    fn hold(&self, values: &mut [[f64; FEW]], squares: &mut [f64]) {
+        let clamp = Clamp::symmetric(UNIT);
+        squares.fill(0.0);
+        let records = squares.len();
+        for column in values.iter_mut() {
+            for i in 0..records {
+                column[i] = clamp.rounded(column[i] * UNIT as f64);
+                squares[i] += column[i] * column[i];
+            }
+        }
+        for column in values.iter_mut() {
+            for i in 0..records {
+                column[i] = if squares[i] <= self.most_squares { column[i] } else { 0.0 };
+            }
+        }
+    }
+
+    /// Adds the products of a tile: of at most 2^33 each, so a tile's sums are exact.
+    #[inline(always)]
+    fn add(&self, values: &[[f64; FEW]], records: usize, totals: &mut [i64]) {
+        for (entry, total) in self.entries.iter().zip(totals) {
+            let sum = match (entry.diagonal, &entry.pairs[..]) {
+                (true, [(a, _)]) => summed(&values[*a][..records], &values[*a][..records], |x, y| (x * y * DIAGONAL).floor()),
+                (false, [(a, b)]) => summed(&values[*a][..records], &values[*b][..records], |x, y| x * y),
+                (diagonal, pairs) => (0..records)
+                    .map(|i| {
+                        let sum: f64 = pairs.iter().map(|(a, b)| values[*a][i] * values[*b][i]).sum();
+                        // Rounded once, as a whole.
+                        if diagonal { (sum * DIAGONAL).floor() } else { sum }
+                    })
+                    .sum(),
+            };
+            *total = total.wrapping_add(sum as i64);
+        }
+    }
+}
+
+/// The sum of whole numbers in eight parts, which a vector unit adds side by side; exact, so in any order.
+#[inline(always)]
+fn summed(left: &[f64], right: &[f64], product: impl Fn(f64, f64) -> f64) -> f64 {
+    let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<8>(), right.as_chunks::<8>());
+    let mut parts = [0.0; 8];
+    for (left, right) in left.iter().zip(right) {
+        for lane in 0..8 {
+            parts[lane] += product(left[lane], right[lane]);
+        }
+    }
+    let rest: f64 = left_rest.iter().zip(right_rest).map(|(x, y)| product(*x, *y)).sum();
+    parts.iter().sum::<f64>() + rest
+}
+
+impl<C: Columns> WithSimd for &TraceSum<'_, C> {
+    type Output = Vec<i64>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) -> Vec<i64> {
+        self.total()
+    }
+}

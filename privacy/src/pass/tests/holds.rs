@@ -1,0 +1,165 @@
+//! Hostile kernels: whatever floats a kernel returns, one unit contributes an integer vector of the admissible set.
+
+use proptest::prelude::*;
+
+use crate::accounting::Adjacency;
+use crate::mechanism::{GRADIENT_UNITS, QueryKind, Sensitivity};
+use crate::pass::blocks::{Kernel, KernelVisitor, Scratch};
+use crate::pass::few::Few;
+use crate::pass::hold::{self, Cells, Columns, LatticeSum, Place, Sloped, Values};
+use crate::pass::tile::Tile;
+use crate::pass::{Block, Frame, ModelData, Persons, Step, Summed};
+
+/// Returns these numbers for every record, whatever it holds.
+struct Hostile(Vec<f64>);
+
+impl Hostile {
+    fn number(&self, at: usize) -> f64 {
+        self.0[at % self.0.len()]
+    }
+}
+
+impl Kernel for Hostile {
+    type Constants = f64;
+
+    fn constants(&self, _: &[f64], _: &[f64]) -> f64 {
+        self.number(0)
+    }
+
+    fn log_ratios(&self, rows: &Tile<'_>, number: &f64, _: &mut Scratch, visitor: &mut impl KernelVisitor) {
+        visitor.over([rows.outcome()], number, |number, [_]| *number);
+    }
+}
+
+impl Values for Hostile {
+    type Room = ();
+
+    fn room(&self) {}
+
+    fn fill(&self, _: &Tile<'_>, (): &mut (), values: &mut [f64]) {
+        values.iter_mut().enumerate().for_each(|(i, value)| *value = self.number(i));
+    }
+}
+
+impl Sloped for Hostile {
+    fn slopes(&self, rows: &Tile<'_>, slopes: &mut [Few<f64>; 2]) {
+        for (k, slopes) in slopes.iter_mut().enumerate() {
+            slopes.0[..rows.len()].fill(self.number(k));
+        }
+    }
+}
+
+impl Columns for Hostile {
+    type Room = ();
+
+    fn room(&self) {}
+
+    fn fill<const N: usize>(&self, _: &Tile<'_>, (): &mut (), columns: &mut [[f64; N]]) {
+        columns.iter_mut().enumerate().for_each(|(k, column)| column.fill(self.number(k)));
+    }
+}
+
+impl Cells for Hostile {
+    fn fill<const N: usize>(&self, _: &Tile<'_>, codes: &mut [[f64; N]]) {
+        codes.iter_mut().enumerate().for_each(|(k, codes)| codes.fill(self.number(k)));
+    }
+}
+
+/// A shard of one unit: a record, or a person of `records` of them.
+fn unit(records: usize) -> ModelData {
+    ModelData {
+        outcome: vec![0.5; records],
+        predictors: vec![vec![1.0; records], vec![-1.0; records]],
+        auxiliary: Vec::new(),
+        persons: (records > 1).then(|| Persons::new(vec![records], records as u32)).flatten(),
+    }
+}
+
+fn length(a: &[i64], b: &[i64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (*a as f64 - *b as f64).powi(2)).sum::<f64>().sqrt()
+}
+
+/// Both units' contributions are no farther apart, and from zero, than their hold says.
+fn within(sums: [LatticeSum; 2]) -> Result<(), TestCaseError> {
+    let [replaced, added] = [Adjacency::Replace, Adjacency::AddRemove].map(|adjacency| sums[0].between(adjacency) as f64);
+    let [a, b] = sums.map(LatticeSum::open_components_for_test);
+    let slack = 1.0 + 1e-12;
+    prop_assert!(length(&a, &b) <= replaced * slack, "{a:?} {b:?} {replaced}");
+    prop_assert!(length(&a, &vec![0; a.len()]) <= added * slack, "{a:?} {added}");
+    Ok(())
+}
+
+fn numbers() -> impl Strategy<Value = Vec<f64>> {
+    let special = prop::sample::select(vec![
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::MAX,
+        f64::MIN_POSITIVE / 2.0,
+        -0.0,
+        0.0,
+        1.0,
+        -1.0,
+        2.0,
+        1e-9,
+    ]);
+    prop::collection::vec(prop_oneof![special, -1e4..1e4_f64, any::<f64>()], 1..5)
+}
+
+proptest! {
+    #[test]
+    fn no_kernel_leaves_its_hold(one in numbers(), other in numbers(), records in 1..5_usize, clamp in 1..1_u64 << 40) {
+        let kernels = [Hostile(one), Hostile(other)];
+        let data = unit(records);
+        let of = |sum: &dyn Fn(&Hostile, &Block<'_>) -> LatticeSum| {
+            let [a, b] = &kernels;
+            within([sum(a, &Block::lent(&data)), sum(b, &Block::lent(&data))])
+        };
+        let clamp = Sensitivity::from_units(clamp).unwrap();
+        for summed in [Summed::Ratios, Summed::Clipped, Summed::Squares] {
+            let step = Step { of: summed, centre: 0.25, ..Step::new(&[0.0], &[1.0], clamp) };
+            of(&|kernel, block| hold::ratios(kernel, block, &[step]).remove(0))?;
+        }
+        of(&|kernel, block| hold::values(block, kernel, clamp))?;
+        of(&|kernel, block| hold::statistic(block, |_, i| kernel.number(i), 0.5, (-3, 7)))?;
+        let frame: Vec<f64> = (0..Frame::length(4)).map(|i| f64::from(i as u32 % 7) / 7.0 - 0.4).collect();
+        of(&|kernel, block| hold::ball(block, kernel, &[0.0; 4], Frame::new(&frame, 4).unwrap(), 3, true))?;
+        let places = [(0, 0), (0, 1), (1, 0), (2, 2)].map(|(vector, component)| Place { vector, component });
+        of(&|kernel, block| hold::trace(block, kernel, 3, &places, 2))?;
+        of(&|kernel, block| hold::one_hot(block, kernel, &[2, 3]))?;
+    }
+}
+
+/// The distances that holds are charged by, at one place each.
+#[test]
+fn holds_move_as_far_as_their_theorems_say() {
+    let between = |moves: hold::Moves| [Adjacency::Replace, Adjacency::AddRemove].map(|adjacency| moves.between(adjacency));
+    assert_eq!(between(hold::Moves::interval(-5, 5)), [10, 5]);
+    assert_eq!(between(hold::Moves::interval(3, 7)), [4, 7]);
+    assert_eq!(between(hold::Moves::ball(3)), [6 * GRADIENT_UNITS, 3 * GRADIENT_UNITS]);
+    let unit = 1_u64 << 32;
+    assert_eq!(between(hold::Moves::trace(2, 1)), [2 * unit + 3, (2 * unit * 46_341).div_ceil(65_536)]);
+    assert_eq!(between(hold::Moves::one_hot(2, 2)), [4 * QueryKind::COUNT_UNIT, 2 * 1_482_911]);
+    assert_eq!(hold::fallback(hold::Moves::interval(3, 7), 1).open_for_test(), 3);
+    assert_eq!(hold::fallback(hold::Moves::interval(-7, -3), 2).open_components_for_test(), [-3, -3]);
+    assert_eq!(hold::fallback(hold::Moves::ball(1), 2).open_components_for_test(), [0, 0]);
+}
+
+/// Records that a kernel leaves out, or that are too long, contribute as their hold says.
+#[test]
+fn records_beyond_a_hold_contribute_what_it_says() {
+    let data = unit(1);
+    let block = Block::lent(&data);
+    let places = [Place { vector: 0, component: 0 }, Place { vector: 1, component: 0 }];
+    let triangle = |numbers: [f64; 2]| hold::trace(&block, &Hostile(numbers.to_vec()), 1, &places, 1).open_for_test();
+    let unit = 2_f64.powi(32);
+    assert_eq!(triangle([0.5, 0.5]), (0.5 * unit * hold::DIAGONAL).floor() as i64);
+    assert_eq!(triangle([1.0, 0.5]), 0, "longer than what is charged");
+    assert_eq!(triangle([f64::NAN, 0.5]), (0.25 * unit * hold::DIAGONAL).floor() as i64);
+    let counts = |codes: [f64; 2]| hold::one_hot(&block, &Hostile(codes.to_vec()), &[2, 2]).open_components_for_test();
+    let one = QueryKind::COUNT_UNIT as i64;
+    assert_eq!(counts([1.0, 0.0]), [0, one, one, 0, 0]);
+    for unusable in [[1.0, 2.0], [0.5, 0.0], [f64::NAN, 1.0], [-1.0, 1.0], [0.0, f64::INFINITY]] {
+        assert_eq!(counts(unusable), [0, 0, 0, 0, one]);
+    }
+}
