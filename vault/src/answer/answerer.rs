@@ -4,21 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use conclave_common::job::{Algorithm, JobSpec};
-use conclave_common::model::Model;
-use conclave_privacy::accounting::{Budget, Honest, PrivacyUnit};
-use conclave_privacy::mechanism::SumCache;
-use conclave_privacy::pass::{KeptWeights, PoissonSampling, Threads};
+use conclave_privacy::accounting::Budget;
+use conclave_privacy::pass::Threads;
 use conclave_proto::PROTOCOL;
 
+use super::active_job::ActiveJob;
 use super::answer_timing::AnswerTiming;
 use super::asked::Asked;
 use super::consent_state::ConsentState;
-use super::delay::{JobDelay, Pacer, ReplyCounts};
-use super::masking::Masking;
-use super::records::Records;
+use super::delay::{Pacer, ReplyCounts};
 use super::secrecy::AtWork;
-use super::sums::{NoSum, fixed_sums};
 use crate::config::Policy;
 use crate::data::Precision;
 use crate::data::Shard;
@@ -55,58 +50,6 @@ pub struct Answerer {
     pub(super) asked: Asked,
     /// For jobs whose answers leave masked.
     pub(super) secrecy: Option<AtWork>,
-}
-
-/// A job that is open: its public constants, and the shard as its model reads it.
-pub(super) struct ActiveJob {
-    pub(super) spec: JobSpec,
-    pub(super) digest: [u8; 32],
-    pub(super) model: Box<dyn Model>,
-    pub(super) records: Records,
-    /// The un-noised sums that are asked of no point, as Algorithm 3's are, and released under fresh noise again and again: computed
-    /// once, when the job opens, so that an answer's cost does not grow with the shard.
-    pub(super) fixed_sums: SumCache,
-    /// What the job's last gradients left for the remainders of the same steps.
-    pub(super) kept_weights: KeptWeights,
-    /// The law of the samples that its releases add up; `None` where they add up all records.
-    pub(super) sampling: Option<PoissonSampling>,
-    /// How long after its service began a reply leaves; `None` for at once.
-    pub(super) delay: Option<JobDelay>,
-    /// How its answers leave.
-    pub(super) masking: Masking,
-    /// How many parties' noise protects an answer by the owner's limits on noise; see [`crate::secure::SecureSettings::trusted`].
-    pub(super) trusted: Honest,
-    /// When it was opened, or answered something new, last; and how long before it had been opened it had answered nothing new.
-    pub(super) used: (Instant, Duration),
-    /// The most rounds in which it may ask, each kind once, where it releases once; see [`JobSpec::most_rounds`].
-    pub(super) most_rounds: Option<u64>,
-}
-
-impl ActiveJob {
-    /// A job as it opens at a party that protects `unit`.
-    pub(super) fn new(
-        spec: JobSpec,
-        digest: [u8; 32],
-        records: Records,
-        (unit, threads): (PrivacyUnit, &Threads),
-        (delay, masking, idle): (Option<JobDelay>, Masking, Duration),
-    ) -> Result<Self, NoSum> {
-        let model = spec.build_model();
-        let fixed_sums = fixed_sums(model.as_ref(), &spec, unit, records.blocks(), threads)?;
-        let most_rounds = spec.most_rounds();
-        let gradients = if spec.algorithm == Algorithm::Hmc { spec.sampler.chains as usize } else { 0 };
-        let kept_weights = KeptWeights::new((records.blocks().records(), records.blocks().count()), gradients);
-        let sampling = spec.privacy.blocks.map(|_| PoissonSampling::new(records.blocks().units(), spec.sampler.batch));
-        let used = (Instant::now(), idle);
-        // Whom the owner trusts is for whoever opens the job to say.
-        let trusted = Honest::ALONE;
-        Ok(Self { spec, digest, model, records, fixed_sums, kept_weights, sampling, delay, masking, trusted, used, most_rounds })
-    }
-
-    /// How long it has answered nothing new.
-    pub(super) fn idle(&self, now: Instant) -> Duration {
-        now.duration_since(self.used.0).saturating_add(self.used.1)
-    }
 }
 
 impl Answerer {

@@ -13,7 +13,7 @@ use rand_chacha::ChaCha20Rng;
 
 use super::records::Records;
 use super::sandbox::Sandbox;
-use super::sums::sampled_sums;
+use super::sums::{Pass, SumQuery, sampled_sums};
 
 impl Sandbox {
     /// The release of a query over samples of which these records all are, under the same noise every time; and what the query is charged by.
@@ -35,11 +35,12 @@ impl Sandbox {
         let summand = terms.summand(points.0, points.1, charged).map_err(|e| text(&e))?;
         let generator = || ChaCha20Rng::seed_from_u64(0);
         let everybody = PoissonSampling::new(records.blocks().units(), SamplingProbability::ONE).sample(&mut generator());
-        let asked = [(query.kind, summand, &everybody)];
-        let sums = sampled_sums(model, records.blocks(), &self.answerer.threads, &asked).map_err(|e| text(&e))?;
+        let asked = [SumQuery { key: query.chain, kind: query.kind, summand, sample: Some(&everybody) }];
+        let pass = Pass { model, blocks: records.blocks(), threads: &self.answerer.threads };
+        let sums = sampled_sums(&pass, &asked).map_err(|e| text(&e))?;
         let mut generator = generator();
         let noise = NoiseSample::gathered(query.kind.length(), || NoiseSample::of_scale(query.noise, &mut generator));
-        let sum = sums.into_iter().next().ok_or("a query without a sum")?;
+        let sum = sums.into_values().next().ok_or("a query without a sum")?;
         Ok((sum.add_noise(noise).as_slice().to_vec(), charged))
     }
 }

@@ -1,6 +1,9 @@
 //! How an open job's answers leave: each by itself, or under the masks of a roster. There is no third way: what leaves masked has its charge,
 //! its digest and its release by way of the masks of its message.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use conclave_common::query::{Query, message_digest};
 use conclave_privacy::accounting::Honest;
 use conclave_privacy::secagg::{AgreementError, CONFIRMATION_LANES, MaskSecret, PairKeys, Roster, confirmation_digest};
@@ -38,7 +41,9 @@ pub(super) struct RoundMasks {
     digest: [u8; 32],
     roster: [u8; 32],
     honest: Honest,
-    /// One for each integer of the answers, in the order asked, and one of nothing.
+    /// Places of each chain's masks among all.
+    chains: BTreeMap<u32, Range<usize>>,
+    /// One mask for each integer of the answers, in the order asked, and one with no integer under it.
     masks: Zeroizing<Vec<u64>>,
 }
 
@@ -48,11 +53,7 @@ impl Masking {
     /// # Errors
     /// [`AnswerStatus::Policy`] before the roster is entered; [`AnswerStatus::Invalid`] for another attempt than the first, which no masked
     /// message has.
-    pub(super) fn of_round(
-        &self,
-        (iteration, attempt): (u64, u32),
-        queries: &[Query],
-    ) -> Result<Option<RoundMasks>, AnswerStatus> {
+    pub(super) fn of_round(&self, iteration: u64, attempt: u32, queries: &[Query]) -> Result<Option<RoundMasks>, AnswerStatus> {
         match self {
             Self::Local => Ok(None),
             Self::Keyed(_) => Err(AnswerStatus::Policy),
@@ -119,13 +120,14 @@ impl RosterMasks {
 
     fn of_round(&self, iteration: u64, queries: &[Query]) -> RoundMasks {
         let digest = message_digest(&self.roster, iteration, queries);
-        let lanes: usize = queries.iter().map(Query::length).sum();
-        RoundMasks {
-            digest,
-            roster: self.roster,
-            honest: self.honest,
-            masks: Zeroizing::new(self.keys.masks(&digest, lanes + 1)),
+        let mut lanes = 0..0;
+        let mut chains = BTreeMap::new();
+        for query in queries {
+            lanes = lanes.end..lanes.end + query.length();
+            chains.insert(query.chain, lanes.clone());
         }
+        let masks = Zeroizing::new(self.keys.masks(&digest, lanes.end + 1));
+        RoundMasks { digest, roster: self.roster, honest: self.honest, chains, masks }
     }
 }
 
@@ -142,9 +144,9 @@ impl RoundMasks {
         Masked { roster: self.roster, round: self.digest, honest: self.honest }
     }
 
-    /// The masks of the answers' integers.
-    pub(super) fn of_integers(&self) -> &[u64] {
-        self.masks.split_last().map(|(_, masks)| masks).unwrap_or_default()
+    /// The masks of a chain's integers; `None` for a chain that the message does not ask.
+    pub(super) fn of_chain(&self, chain: u32) -> Option<&[u64]> {
+        self.masks.get(self.chains.get(&chain)?.clone())
     }
 
     /// What the reply says beside the answers.

@@ -14,7 +14,7 @@ use conclave_proto::delay::AnswerDelay;
 use super::rehearsal::{JOB, PASSES, Rehearsal, Unmeasured, budget, too_dear};
 use crate::answer::delay::JobDelay;
 use crate::answer::sandbox::Sandbox;
-use crate::answer::sums::fixed_sums;
+use crate::answer::sums::{Pass, fixed_sums};
 
 /// After this long the least number of passes will do.
 const LONG_ENOUGH: Duration = Duration::from_millis(400);
@@ -44,7 +44,8 @@ pub(super) fn measure(job: &Rehearsal<'_>, folder: &Path) -> Result<JobDelay, Un
     let records = job.made_up()?;
     // What is asked of no point is summed while the job opens.
     let blocks = records.blocks();
-    let summed = fixed_sums(job.spec.build_model().as_ref(), job.spec, job.unit, blocks, job.threads);
+    let model = job.spec.build_model();
+    let summed = fixed_sums(&Pass { model: model.as_ref(), blocks, threads: job.threads }, job.spec, job.unit);
     drop(summed.map_err(|why| why.to_string())?);
     let binding = began.elapsed();
     // No noise is kept in stock: every sample is made on demand, as the slowest answer's are.

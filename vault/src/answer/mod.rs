@@ -6,9 +6,11 @@
 //! A message's way: [`thread`] takes it in and holds its reply to the delay, [`query`] answers it, [`sums`] adds up the
 //! records. [`open`] and [`consent`] open jobs, [`measure`] finds their reply delay by a [`rehearsal`] in a [`sandbox`].
 
+mod active_job;
 pub mod answer_timing;
 mod answerer;
 mod asked;
+mod charged;
 mod choice;
 mod consent;
 mod consent_state;
@@ -18,8 +20,12 @@ mod known_noise;
 mod left;
 mod masking;
 mod measure;
+mod noised;
 mod open;
+mod priced;
 mod query;
+mod received;
+mod recorded;
 mod records;
 mod rehearsal;
 mod reply;
@@ -28,6 +34,7 @@ mod secrecy;
 mod secure;
 #[cfg(feature = "test-util")]
 pub mod simulated;
+mod summed;
 mod sums;
 pub mod thread;
 mod worst_case_step;

@@ -14,7 +14,8 @@ use conclave_proto::v1;
 use conclave_proto::version::suits;
 use sha2::{Digest, Sha256};
 
-use super::answerer::{ActiveJob, Answerer, LONGEST_WORD};
+use super::active_job::{ActiveJob, NewJob};
+use super::answerer::{Answerer, LONGEST_WORD};
 use super::delay::JobDelay;
 use super::measure::measure;
 use super::records::Records;
@@ -128,9 +129,9 @@ impl Answerer {
             self.noise.keep(self.jobs.values().map(|job| job.spec.privacy.noise).chain([spec.privacy.noise]));
             self.reading = delay.map(|delay| (Instant::now(), delay.open));
             let records = self.records_of(&spec)?;
-            let on = (self.budget.unit, &*self.threads);
             let idle = if masking.is_secure() { self.idle_before(&request.job) } else { Duration::ZERO };
-            let active = ActiveJob::new(spec, digest, records, on, (delay, masking, idle)).map_err(|why| {
+            let parts = NewJob { spec, digest, records, delay, masking, trusted, idle };
+            let active = ActiveJob::new(parts, self.budget.unit, &self.threads).map_err(|why| {
                 tracing::error!(job = %request.job, "the job can't be opened: {why}");
                 if matches!(why, NoSum::Unread(_)) {
                     self.ledger.halt(&why.to_string());
@@ -146,7 +147,7 @@ impl Answerer {
                 }
             })?;
             tracing::info!(job = %request.job, analyst = %request.analyst, name = ?active.spec.name, "job is open");
-            self.jobs.insert(request.job.clone(), ActiveJob { trusted, ..active });
+            self.jobs.insert(request.job.clone(), active);
         }
         Ok(Opening::Opened(metadata, mask_key))
     }

@@ -13,7 +13,8 @@ use conclave_proto::echo::Echo;
 use conclave_proto::v1;
 use sha2::{Digest, Sha256};
 
-use super::answerer::{ActiveJob, Answerer};
+use super::active_job::{ActiveJob, NewJob};
+use super::answerer::Answerer;
 use super::masking::{Masking, RosterMasks};
 use super::records::Records;
 use super::sums::NoSum;
@@ -114,10 +115,11 @@ impl Sandbox {
         self.answerer.ledger.open_job(&entry).map_err(|e| e.to_string())?;
         let masking = self.masking(job, spec, digest)?;
         let unread = |e: NoSum| e.to_string();
-        let on = (self.budget.unit, &*self.answerer.threads);
-        let active = ActiveJob::new(spec.clone(), digest, records, on, (None, masking, Duration::ZERO)).map_err(unread)?;
+        let (spec, trusted) = (spec.clone(), spec.honest());
+        let parts = NewJob { spec, digest, records, delay: None, masking, trusted, idle: Duration::ZERO };
+        let active = ActiveJob::new(parts, self.budget.unit, &self.answerer.threads).map_err(unread)?;
         // A rehearsal asks as often as it takes.
-        let active = ActiveJob { most_rounds: None, trusted: spec.honest(), ..active };
+        let active = ActiveJob { most_rounds: None, ..active };
         self.answerer.jobs.insert(job.to_owned(), active);
         Ok(())
     }

@@ -11,7 +11,7 @@ use super::entry::{AnswerEntry, ChargeEntry, Entry};
 use super::error::LedgerError;
 use super::events::Settle;
 use super::handle::Ledger;
-use super::query::QueryKey;
+use super::query::{Digest, QueryKey};
 use super::receipt::{ChargeReceipt, ChargeRow, Recorded};
 use super::release::Release;
 use super::settings::Durability;
@@ -37,6 +37,16 @@ pub enum Grant {
     Charged(ChargeReceipt),
     /// Answered before: the same bytes again, at no charge.
     Answered(Recorded),
+}
+
+impl Grant {
+    /// Digest of the query that may be answered.
+    pub fn digest(&self) -> Digest {
+        match self {
+            Self::Charged(receipt) => receipt.digest(),
+            Self::Answered(recorded) => recorded.digest(),
+        }
+    }
 }
 
 /// Why a message was refused. Nothing is charged by a refusal, and none depends on a record.
@@ -209,7 +219,7 @@ impl Ledger {
         // From here on what was charged is durable.
         let grants = queries.iter().zip(standings).map(|(query, standing)| {
             let row = match standing {
-                Standing::Answered(released) => return Ok(Grant::Answered(Recorded::new(released))),
+                Standing::Answered(released) => return Ok(Grant::Answered(Recorded::new(query.digest, released))),
                 Standing::Recoverable(seq) => {
                     self.recoverable.remove(&seq);
                     ChargeRow::Written(seq)
@@ -218,7 +228,7 @@ impl Ledger {
                     paid.next().ok_or_else(|| LedgerError::Wrong("fewer queries are charged than were asked".into()))?
                 }
             };
-            Ok(Grant::Charged(ChargeReceipt::mint((row, self.session), query.priced)))
+            Ok(Grant::Charged(ChargeReceipt::mint(row, self.session, query)))
         });
         Ok(ChargeOutcome::Granted(grants.collect::<Result<_, LedgerError>>()?))
     }
@@ -324,7 +334,7 @@ impl Ledger {
     fn try_record(&mut self, releases: Vec<Release>) -> Result<Vec<Recorded>, LedgerError> {
         let mut rows = Vec::with_capacity(releases.len());
         for release in releases {
-            let ((row, session), released) = release.into_parts();
+            let (digest, (row, session), released) = release.into_parts();
             if session != self.session {
                 return Err(LedgerError::NotCharged);
             }
@@ -334,13 +344,13 @@ impl Ledger {
                     Charge::Unwritten(Box::new(self.pending.remove(&number).ok_or(LedgerError::NotCharged)?))
                 }
             };
-            rows.push((charge, released));
+            rows.push((charge, digest, released));
         }
         // Whose charge has a row of its own must have its answer on disk before it leaves: after a crash it would be answered
         // afresh under the same charge.
-        let sync = rows.iter().any(|(charge, _)| matches!(charge, Charge::Written(_)));
+        let sync = rows.iter().any(|(charge, ..)| matches!(charge, Charge::Written(_)));
         self.write(sync, |writer| {
-            for (charge, released) in &rows {
+            for (charge, _, released) in &rows {
                 let charge = match charge {
                     Charge::Written(seq) => *seq,
                     Charge::Unwritten(pending) => write_charge(writer, pending)?,
@@ -349,7 +359,7 @@ impl Ledger {
             }
             Ok(())
         })?;
-        Ok(rows.into_iter().map(|(_, released)| Recorded::new(released)).collect())
+        Ok(rows.into_iter().map(|(_, digest, released)| Recorded::new(digest, released)).collect())
     }
 
     fn standing(&self, job: &str, iteration: u64, query: &QueryKey) -> Result<Result<Standing, Refusal>, LedgerError> {

@@ -3,6 +3,8 @@
 use conclave_privacy::accounting::{Honest, Priced};
 use conclave_privacy::mechanism::{Components, NoiseScale, QueryKind, Sensitivity};
 
+use super::query::{Digest, QueryKey};
+
 /// One durable charge that has not been answered: the right to release one vector of integers, once.
 ///
 /// It can be had from [`super::Ledger::charge`] alone and is used up by [`super::sample_noise`] or
@@ -13,6 +15,7 @@ use conclave_privacy::mechanism::{Components, NoiseScale, QueryKind, Sensitivity
 pub struct ChargeReceipt {
     row: ChargeRow,
     session: u64,
+    digest: Digest,
     priced: Priced,
 }
 
@@ -26,8 +29,14 @@ pub(super) enum ChargeRow {
 }
 
 impl ChargeReceipt {
-    pub(super) fn mint((row, session): (ChargeRow, u64), priced: Priced) -> Self {
-        Self { row, session, priced }
+    /// Makes the receipt of a query that `row` has charged in the ledger opening `session`.
+    pub(super) fn mint(row: ChargeRow, session: u64, key: &QueryKey) -> Self {
+        Self { row, session, digest: key.digest, priced: key.priced }
+    }
+
+    /// Digest of the query that was charged.
+    pub fn digest(&self) -> Digest {
+        self.digest
     }
 
     /// The charged sensitivity, lattice units: of a ratio the bound of one unit's part in the sum.
@@ -69,16 +78,22 @@ impl ChargeReceipt {
 /// ```compile_fail
 /// # use conclave_privacy::mechanism::Components;
 /// // A number that is not in the ledger can't be put into a reply.
-/// let recorded = crate::ledger::Recorded { released: Components::One(7) };
+/// let recorded = crate::ledger::Recorded { digest: crate::ledger::Digest([0; 32]), released: Components::One(7) };
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
+    digest: Digest,
     released: Components,
 }
 
 impl Recorded {
-    pub(super) fn new(released: Components) -> Self {
-        Self { released }
+    pub(super) fn new(digest: Digest, released: Components) -> Self {
+        Self { digest, released }
+    }
+
+    /// Digest of the query that these integers answer.
+    pub fn digest(&self) -> Digest {
+        self.digest
     }
 
     /// The released integers, lattice units, one per component.

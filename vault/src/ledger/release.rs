@@ -34,6 +34,7 @@ use conclave_privacy::secagg::cover;
 use rand_chacha::ChaCha20Rng;
 use zeroize::Zeroizing;
 
+use super::query::Digest;
 use super::receipt::{ChargeReceipt, ChargeRow};
 use crate::noise::Noise;
 
@@ -145,9 +146,9 @@ pub struct Release {
 }
 
 impl Release {
-    /// The charge's row and ledger opening, and the integers: for the ledger to record.
-    pub(super) fn into_parts(self) -> ((ChargeRow, u64), Components) {
-        (self.receipt.row(), self.released)
+    /// Returns the query's digest, the charge's row and ledger opening, and the integers, for the ledger to record.
+    pub(super) fn into_parts(self) -> (Digest, (ChargeRow, u64), Components) {
+        (self.receipt.digest(), self.receipt.row(), self.released)
     }
 }
 
