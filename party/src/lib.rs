@@ -19,6 +19,8 @@ mod expiry;
 pub mod ledger_views;
 mod link;
 mod meters;
+#[cfg(test)]
+mod non_interference;
 mod operations;
 mod owner;
 mod page;

@@ -33,12 +33,15 @@ pub fn vectorises() -> bool {
 pub struct Lane(pub [f64; TILE]);
 
 impl Lane {
+    /// A lane of zeros.
     pub const ZERO: Self = Self([0.0; TILE]);
 }
 
 /// Room for what a kernel computes of a tile on the way.
 pub struct Scratch {
+    /// The first lane.
     pub one: Lane,
+    /// The second lane.
     pub other: Lane,
 }
 

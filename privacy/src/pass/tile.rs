@@ -8,7 +8,9 @@ use super::data::ModelData;
 
 /// The columns of a shard, in double or in single precision.
 pub enum Storage<'a> {
+    /// Double precision.
     Double(Cow<'a, ModelData>),
+    /// Single precision, widened tile by tile.
     Single(&'a ModelData<f32>),
 }
 
@@ -23,7 +25,9 @@ fn place(values: &[f64]) -> usize {
 /// A column beside the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnRef {
+    /// A predictor, by its number.
     Predictor(usize),
+    /// An auxiliary column, by its number.
     Auxiliary(usize),
 }
 
@@ -111,6 +115,7 @@ impl Widened {
 }
 
 impl<'a> Tile<'a> {
+    /// Returns the number of records.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.end - self.first
@@ -122,6 +127,7 @@ impl<'a> Tile<'a> {
         self.first..self.end
     }
 
+    /// Returns the outcomes.
     #[inline(always)]
     pub fn outcome(&self) -> &'a [f64] {
         match self.columns {
@@ -130,6 +136,7 @@ impl<'a> Tile<'a> {
         }
     }
 
+    /// Returns the values of a column beside the outcome.
     #[inline(always)]
     pub fn column(&self, of: ColumnRef) -> &'a [f64] {
         match of {
@@ -138,6 +145,7 @@ impl<'a> Tile<'a> {
         }
     }
 
+    /// Returns the values of predictor `j`.
     #[inline(always)]
     pub fn predictor(&self, j: usize) -> &'a [f64] {
         match self.columns {
@@ -146,6 +154,7 @@ impl<'a> Tile<'a> {
         }
     }
 
+    /// Returns the values of auxiliary column `j`.
     #[inline(always)]
     pub fn auxiliary(&self, j: usize) -> &'a [f64] {
         match self.columns {

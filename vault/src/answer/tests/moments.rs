@@ -8,7 +8,7 @@ use conclave_proto::v1;
 use prost::Message;
 use tokio::sync::mpsc;
 
-use super::faults::Watched;
+use crate::answer::testing::Watched;
 use super::*;
 use crate::answer::thread::{self, Command};
 use crate::clock::{now_ms, stand_at};

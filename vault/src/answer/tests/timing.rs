@@ -15,7 +15,7 @@ use conclave_proto::v1;
 use rand::RngExt;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::faults::Watched;
+use crate::answer::testing::Watched;
 use super::*;
 use crate::answer::delay::JobDelay;
 use crate::answer::sandbox::Sandbox;
