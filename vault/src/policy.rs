@@ -4,25 +4,59 @@
 
 use conclave_common::job::JobSpec;
 use conclave_common::spelling::nearest;
-use conclave_privacy::accounting::{Budget, Honest, gaussian_dp};
+use conclave_privacy::accounting::{Budget, Honest, PrivacyUnit, gaussian_dp};
 use conclave_proto::error::{ErrorCode, Fault};
 
 use crate::config::Policy;
-use crate::data::Shard;
+use crate::data::{Memory, Shard};
 use crate::secure::{Peers, SecureSettings};
 
-/// Admits a job or says which limit it is beyond. `trusted` parties' noise protects what it opens, as the owner sees it.
+/// A job that is to be opened.
+pub(crate) struct Applicant<'a> {
+    pub(crate) analyst: &'a str,
+    pub(crate) spec: &'a JobSpec,
+    /// Number of parties whose noise protects the job's answers, as the owner sees it.
+    pub(crate) trusted: Honest,
+}
+
+/// Facts about a shard that do not depend on any record's values. Only `units` counts records, and under add-remove adjacency no refusal
+/// uses it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ShardFacts<'a> {
+    /// Columns of the file.
+    pub(crate) header: &'a [String],
+    /// Columns that are read.
+    pub(crate) names: &'a [String],
+    pub(crate) person_column: Option<&'a str>,
+    /// Rows that cannot be used count and contribute zero.
+    pub(crate) may_be_inert: bool,
+    pub(crate) memory: Memory,
+    pub(crate) unit: PrivacyUnit,
+    /// Number of units of privacy.
+    pub(crate) units: u64,
+}
+
+impl<'a> From<&'a Shard> for ShardFacts<'a> {
+    fn from(shard: &'a Shard) -> Self {
+        Self {
+            header: shard.header(),
+            names: shard.names(),
+            person_column: shard.person_column(),
+            may_be_inert: shard.may_be_inert(),
+            memory: shard.memory(),
+            unit: shard.metadata().unit(),
+            units: shard.units(),
+        }
+    }
+}
+
+/// Admits a job, or names the limit that it exceeds.
 ///
 /// # Errors
 /// [`ErrorCode::Policy`] for a limit of the owner's, a column that `policy.columns` does not list among them; [`ErrorCode::InvalidInput`]
 /// for a column that the data don't have, where the owner lists none.
-pub(crate) fn admit(
-    policy: &Policy,
-    budget: &Budget,
-    shard: &Shard,
-    analyst: &str,
-    (spec, trusted): (&JobSpec, Honest),
-) -> Result<(), Fault> {
+pub(crate) fn admit(policy: &Policy, budget: &Budget, shard: &ShardFacts<'_>, applicant: &Applicant<'_>) -> Result<(), Fault> {
+    let Applicant { analyst, spec, trusted } = *applicant;
     if let Some(analysts) = &policy.analysts
         && !analysts.iter().any(|a| a == analyst)
     {
@@ -122,8 +156,8 @@ pub(crate) fn admit_masked(settings: &SecureSettings, own: &str, spec: &JobSpec)
 ///
 /// # Errors
 /// [`ErrorCode::InvalidInput`], with the remedy.
-pub(crate) fn admit_inert(shard: &Shard, spec: &JobSpec) -> Result<(), Fault> {
-    if !shard.may_be_inert() || spec.spares_inert_rows() {
+pub(crate) fn admit_inert(shard: &ShardFacts<'_>, spec: &JobSpec) -> Result<(), Fault> {
+    if !shard.may_be_inert || spec.spares_inert_rows() {
         return Ok(());
     }
     let kind = spec.model.kind();
@@ -135,7 +169,7 @@ pub(crate) fn admit_inert(shard: &Shard, spec: &JobSpec) -> Result<(), Fault> {
     Err(Fault::new(ErrorCode::InvalidInput, message))
 }
 
-fn admit_columns(policy: &Policy, shard: &Shard, spec: &JobSpec) -> Result<(), Fault> {
+fn admit_columns(policy: &Policy, shard: &ShardFacts<'_>, spec: &JobSpec) -> Result<(), Fault> {
     for column in spec.model.columns() {
         // First, and in the same words whether or not the data have it: what the owner does not list, nobody hears of.
         if let Some(columns) = &policy.columns
@@ -145,12 +179,12 @@ fn admit_columns(policy: &Policy, shard: &Shard, spec: &JobSpec) -> Result<(), F
             let hint = near.map(|n| format!(" (did you mean {n:?}?)")).unwrap_or_default();
             return refuse(format!("the owner's policy does not admit column {column:?}{hint}"));
         }
-        if shard.person_column() == Some(column) {
+        if shard.person_column == Some(column) {
             return refuse(format!("column {column:?} names persons at this party and is never a column of a model"));
         }
-        if !shard.header().iter().any(|h| h == column) {
+        if !shard.header.iter().any(|h| h == column) {
             // Only names that the policy shows anyway are suggested.
-            let near = nearest(column, shard.names().iter().map(String::as_str));
+            let near = nearest(column, shard.names.iter().map(String::as_str));
             let hint = near.map(|n| format!(" (did you mean {n:?}?)")).unwrap_or_default();
             return Err(Fault::new(ErrorCode::InvalidInput, format!("the data have no column {column:?}{hint}")));
         }
@@ -189,6 +223,11 @@ mod tests {
     use crate::data::{BadRows, DataConfig};
     use crate::testing::{budget, data, open_policy, write};
 
+    fn asked(policy: &Policy, shard: &Shard, spec: &JobSpec, trusted: u32) -> Result<(), Fault> {
+        let applicant = Applicant { analyst: "alice", spec, trusted: Honest::new(trusted).unwrap() };
+        admit(policy, &budget(), &shard.into(), &applicant)
+    }
+
     #[test]
     fn an_interactions_and_an_offsets_own_columns_must_be_admitted() {
         let folder = tempfile::tempdir().unwrap();
@@ -204,7 +243,7 @@ mod tests {
         let all = ["y", "age", "ward", "days"].map(str::to_owned).to_vec();
         let admit_with = |columns: Vec<String>| {
             let policy = Policy { columns: Some(columns), ..open_policy() };
-            admit(&policy, &budget(), &shard, "alice", (&spec, Honest::ALONE))
+            asked(&policy, &shard, &spec, 1)
         };
         admit_with(all.clone()).unwrap();
         for missing in &all {
@@ -212,7 +251,7 @@ mod tests {
             assert!(fault.to_string().contains(&format!("does not admit column {missing:?}")), "{fault}");
         }
         let without = Shard::load(&texts(write(folder.path(), "b.csv", "y,age,ward\n1,30,a\n")), None).unwrap();
-        let fault = admit(&open_policy(), &budget(), &without, "alice", (&spec, Honest::ALONE)).unwrap_err();
+        let fault = asked(&open_policy(), &without, &spec, 1).unwrap_err();
         assert!(fault.to_string().contains("no column \"days\""), "{fault}");
     }
 
@@ -239,7 +278,7 @@ mod tests {
             let releases = releases.map(|named| named.iter().map(|name| (*name).to_owned()).collect());
             // Neither limit is of vectors: a job that releases once makes a few rounds, whatever it draws, and its budget sets its noise.
             let policy = Policy { releases, max_iterations_per_job: Some(1), min_noise_sd: 1e6, ..open_policy() };
-            admit(&policy, &budget(), &shard, "alice", (spec, Honest::ALONE)).map_err(|fault| fault.to_string())
+            asked(&policy, &shard, spec, 1).map_err(|fault| fault.to_string())
         };
         // As an automatic policy without the key has it.
         let of_old: &[&str] = &["ratio", "statistic"];
@@ -259,9 +298,7 @@ mod tests {
              [privacy]\nepsilon = 1.0\ndelta = 1e-6\n",
         )
         .unwrap();
-        let limited = |policy: Policy| {
-            admit(&policy, &budget(), &shard, "alice", (&polished, Honest::ALONE)).map_err(|fault| fault.to_string())
-        };
+        let limited = |policy: Policy| asked(&policy, &shard, &polished, 1).map_err(|fault| fault.to_string());
         limited(open_policy()).unwrap();
         assert!(limited(Policy { min_noise_sd: 2.0, ..open_policy() }).unwrap_err().contains("min_noise_sd"));
         let refused = limited(Policy { max_iterations_per_job: Some(59), ..open_policy() }).unwrap_err();
@@ -271,8 +308,7 @@ mod tests {
         // A chain of ratios that asks for gradients to begin with asks for both.
         let any_length = |releases: &[&str]| {
             let releases = Some(releases.iter().map(|name| (*name).to_owned()).collect());
-            admit(&Policy { releases, ..open_policy() }, &budget(), &shard, "alice", (&searching, Honest::ALONE))
-                .map_err(|fault| fault.to_string())
+            asked(&Policy { releases, ..open_policy() }, &shard, &searching, 1).map_err(|fault| fault.to_string())
         };
         let refused = any_length(of_old).unwrap_err();
         assert!(refused.contains("\"score\"") && refused.contains("locate = \"ratios\""), "{refused}");
@@ -296,10 +332,7 @@ mod tests {
             .unwrap()
         };
         let policy = Policy { min_noise_multiplier: 4.0, ..open_policy() };
-        let admitted = |spec: &JobSpec, trusted: u32| {
-            let trusted = Honest::new(trusted).unwrap();
-            admit(&policy, &budget(), &shard, "alice", (spec, trusted)).map_err(|fault| fault.to_string())
-        };
+        let admitted = |spec: &JobSpec, trusted: u32| asked(&policy, &shard, spec, trusted).map_err(|fault| fault.to_string());
         let masked = "[aggregation]\nmode = \"secure\"\ncolluders = 1\n";
         for algorithm in ["hmc", "sghmc", "noisy-statistics"] {
             let refused = admitted(&spec(algorithm, ""), 1).unwrap_err();
@@ -319,7 +352,7 @@ mod tests {
         admitted(&spec("penalty", ""), 1).unwrap();
         let policy = Policy { min_noise_sd: 1.0, ..open_policy() };
         let ratios = spec("penalty", &format!("noise_sd = 0.6\n{masked}"));
-        let admitted = |trusted| admit(&policy, &budget(), &shard, "alice", (&ratios, Honest::new(trusted).unwrap()));
+        let admitted = |trusted| asked(&policy, &shard, &ratios, trusted);
         admitted(4).unwrap();
         assert!(admitted(1).unwrap_err().to_string().contains("min_noise_sd of 1"));
     }

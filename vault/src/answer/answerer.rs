@@ -1,4 +1,4 @@
-//! The answerer holds the records, the ledger, the noise and the open jobs, in one place and on one thread.
+//! Holds the records, the ledger, the noise and the open jobs, in one place and on one thread.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::noise::Noise;
 use crate::ports::{Observer, Unobserved};
 use crate::text::clip;
 
-/// Characters of another's text that are logged or kept.
+/// Longest text of another party that is logged or kept, in characters.
 pub(super) const LONGEST_WORD: usize = 300;
 
-/// Everything that answers: the records, the ledger, the noise, and the jobs that are open.
+/// The parts of an answering party: the records, the ledger, the noise, and the open jobs.
 pub struct Answerer {
     pub(super) party: String,
     pub(super) policy: Policy,
@@ -40,20 +40,20 @@ pub struct Answerer {
     pub(super) precision: Precision,
     pub(super) pacer: Pacer,
     pub(super) timing: AnswerTiming,
-    /// When the shard began to be read for the job that is being opened, and how long that may take.
+    /// Start of reading the shard for the job that is being opened, and the time that it may take.
     pub(super) reading: Option<(Instant, Duration)>,
     pub(super) consent: ConsentState,
     pub(super) observer: Box<dyn Observer>,
     /// The protocol that is spoken with the coordinator.
     pub(super) spoken: u32,
-    /// What the coordinator has asked for on the newest stream.
+    /// Jobs that the coordinator has asked for on the newest stream.
     pub(super) asked: Asked,
-    /// For jobs whose answers leave masked.
+    /// The parts for jobs whose answers leave masked.
     pub(super) secrecy: Option<AtWork>,
 }
 
 impl Answerer {
-    /// Brings together what answers. No job is open yet.
+    /// Makes a party without open jobs.
     pub fn new(party: String, policy: Policy, budget: Budget, shard: Shard, ledger: Ledger, noise: Noise) -> Self {
         let pacer = Pacer::default();
         Self {
@@ -78,14 +78,14 @@ impl Answerer {
         }
     }
 
-    /// Says whose jobs are opened; without it, nobody's.
+    /// Sets the consortium whose jobs are opened; without it, no job is.
     #[must_use]
     pub fn with_members(mut self, members: Members) -> Self {
         self.members = members;
         self
     }
 
-    /// Makes passes over the records on these threads; without it, on the one that answers.
+    /// Makes passes over the records on these threads; without it, on the answering thread.
     #[must_use]
     pub fn with_threads(mut self, threads: Threads) -> Self {
         self.threads = Arc::new(threads);
@@ -99,30 +99,30 @@ impl Answerer {
         self
     }
 
-    /// Number of records; public where rows are protected against replacement.
+    /// Returns the number of records; public where rows are protected against replacement.
     pub fn records(&self) -> u64 {
         self.shard.records()
     }
 
-    /// The ledger, to read its totals.
+    /// Returns the ledger, to read its totals.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// How often replies have left late; for the owner alone.
+    /// Returns how often replies have left late, for the owner alone.
     pub fn reply_counts(&self) -> ReplyCounts {
         self.pacer.counter().counts()
     }
 
-    /// Ends the answering: the ledger is settled, synced and closed.
+    /// Settles, syncs and closes the ledger.
     pub fn end(self) {
         if let Err(e) = self.ledger.close() {
             tracing::error!("the ledger did not end well: {e}");
         }
     }
 
-    /// Lets a job go that may be asked for again: of a masked one the key stays, and its end is not entered, since it could not be opened after
-    /// that. Any other is closed.
+    /// Releases a job that may be asked for again. A masked job keeps its key, and its end is not entered, since it could not be opened
+    /// after that. Any other job is closed.
     ///
     /// # Errors
     /// [`LedgerError::Halted`] where the ledger can't be written.
@@ -138,7 +138,7 @@ impl Answerer {
         Ok(())
     }
 
-    /// Ends a job at the coordinator's word; a job that isn't open is no error.
+    /// Ends a job at the coordinator's request; a job that is not open is no error.
     ///
     /// # Errors
     /// [`LedgerError::Halted`] where the ledger can't be written.
@@ -152,7 +152,7 @@ impl Answerer {
         self.forget_consent(job);
         let masked = self.ledger.is_masked(job);
         self.ledger.close_job(job, reason)?;
-        // After its end is entered: a key that is there still when the party starts is deleted then.
+        // After its end is entered: a key that is still there when the party starts is deleted then.
         if masked {
             self.forget_key(job);
         }

@@ -1,7 +1,7 @@
-//! Releases under noise that is known, of a sandbox's made-up records: for the audit, which takes it off again.
+//! Releases under known noise over a sandbox's made-up records, for the audit, which subtracts the noise again.
 //!
-//! What is summed is what an answer sums: the job's model, the query's terms, the kernels and the way into the sample. Only the noise is another, and
-//! nothing of it can stand before a record that is real: a sandbox has none.
+//! The sums are an answer's own: the job's model, the query's terms, the kernels and the sampling. Only the noise differs, and it never
+//! meets a real record: a sandbox has none.
 
 use conclave_common::query::Query;
 use conclave_common::query::QueryTerms;
@@ -16,10 +16,11 @@ use super::sandbox::Sandbox;
 use super::sums::{Pass, SumQuery, sampled_sums};
 
 impl Sandbox {
-    /// The release of a query over samples of which these records all are, under the same noise every time; and what the query is charged by.
+    /// Returns the release of a subsampled query whose sample is all of these records, under the same noise every time, and the charged
+    /// sensitivity.
     ///
     /// # Errors
-    /// A sentence: the job is not on, or has no such query.
+    /// A sentence: the job is not open, or has no such query.
     pub fn released_under_known_noise(
         &mut self,
         job: &str,

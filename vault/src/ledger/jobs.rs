@@ -89,7 +89,7 @@ impl Ledger {
         }
         match self.state.job(entry.job) {
             None => {
-                self.admit_reserve(&entry.cap).map_err(LedgerError::Job)?;
+                self.reserve_left().admit(&entry.cap).map_err(LedgerError::Job)?;
                 self.enter(entry)?;
             }
             Some(job) => {
@@ -124,24 +124,10 @@ impl Ledger {
         Ok(())
     }
 
-    /// A job that asks over samples is entered where the owner has set aside as much of delta as its blocks take, and so much is left of it.
-    ///
-    /// # Errors
-    /// A sentence that names the key and the remedy.
-    pub fn admit_reserve(&self, cap: &Budget) -> Result<(), String> {
+    /// Returns the reserve of delta for blocks of subsampled releases.
+    pub fn reserve_left(&self) -> ReserveLeft {
         let left = self.filter.limit().minus(self.filter.spent()).reserve_units;
-        if cap.grantable_reserve_units() <= left {
-            return Ok(());
-        }
-        let stands = match self.budget.reserve_units {
-            0 => "has set none aside",
-            _ => "has less left of what was set aside",
-        };
-        Err(format!(
-            "the job asks over samples (sampler.batch is below 1), which takes {} of delta, and the owner {stands} for that ([budget] \
-             delta_reserve in the party's configuration): ask all records, with batch = 1, or for a smaller privacy.delta_reserve. Nothing was asked",
-            reserve(cap.reserve_units)
-        ))
+        ReserveLeft { set_aside: self.budget.reserve_units, left }
     }
 
     fn enter(&mut self, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
@@ -231,6 +217,36 @@ impl Ledger {
             }
             writer.event("close", seq, &body)
         })
+    }
+}
+
+/// The owner's reserve of delta for blocks of subsampled releases, in units of 2^-60.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReserveLeft {
+    /// Units that the owner set aside.
+    pub set_aside: u64,
+    /// Units that no block has taken.
+    pub left: u64,
+}
+
+impl ReserveLeft {
+    /// Checks that the remaining reserve holds the part of delta that a job's blocks take.
+    ///
+    /// # Errors
+    /// A sentence that names the key and the remedy.
+    pub fn admit(self, cap: &Budget) -> Result<(), String> {
+        if cap.grantable_reserve_units() <= self.left {
+            return Ok(());
+        }
+        let stands = match self.set_aside {
+            0 => "has set none aside",
+            _ => "has less left of what was set aside",
+        };
+        Err(format!(
+            "the job asks over samples (sampler.batch is below 1), which takes {} of delta, and the owner {stands} for that ([budget] \
+             delta_reserve in the party's configuration): ask all records, with batch = 1, or for a smaller privacy.delta_reserve. Nothing was asked",
+            reserve(cap.reserve_units)
+        ))
     }
 }
 

@@ -85,7 +85,7 @@ pub use error::LedgerError;
 pub use events::RosterMember;
 pub use handle::{DataStanding, Ledger};
 pub use head::Head;
-pub use jobs::JobEntry;
+pub use jobs::{JobEntry, ReserveLeft};
 pub use query::{Digest, Masked, QueryContent, QueryKey};
 pub use receipt::{ChargeReceipt, Recorded};
 #[cfg(any(test, feature = "test-util"))]
