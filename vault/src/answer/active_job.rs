@@ -28,7 +28,7 @@ pub(super) struct ActiveJob {
     pub(super) sampling: Option<PoissonSampling>,
     /// Delay from the start of a message's service to its reply; `None` for no delay.
     pub(super) delay: Option<JobDelay>,
-    /// Whether its answers leave masked.
+    /// The form in which its answers leave, masked or not.
     pub(super) masking: Masking,
     /// Number of parties whose noise protects an answer, by the owner's limits on noise; see [`crate::secure::SecureSettings::trusted`].
     pub(super) trusted: Honest,
@@ -46,7 +46,7 @@ pub(super) struct NewJob {
     pub(super) delay: Option<JobDelay>,
     pub(super) masking: Masking,
     pub(super) trusted: Honest,
-    /// How long the job had released nothing new before it was opened.
+    /// Time without a new release before the job was opened.
     pub(super) idle: Duration,
 }
 

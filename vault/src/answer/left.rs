@@ -54,7 +54,7 @@ pub(super) fn admit_left(
 }
 
 impl Answerer {
-    /// Answers an analyst's question for the budget. An analyst whom the policy does not admit learns nothing.
+    /// Answers an analyst's request for the budget. An analyst whom the policy does not admit learns nothing.
     pub(super) fn budget_told(&self, request: &v1::AskBudget) -> v1::BudgetTold {
         let untold = v1::BudgetTold { number: request.number, ..v1::BudgetTold::default() };
         let admitted = self.policy.analysts.as_ref().is_none_or(|analysts| analysts.contains(&request.analyst));

@@ -36,9 +36,9 @@ pub const MAX_JOB_ID: usize = 64;
 /// The outcome of a request to open a job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Opening {
-    /// It is open on a shard with this metadata, with this key for its masks where its answers leave masked.
+    /// The job is open on a shard with this metadata, with this key for its masks where its answers leave masked.
     Opened(PartyMetadata, Option<Box<v1::MaskKey>>),
-    /// Its owner has yet to decide.
+    /// The job's owner has yet to decide.
     Pending,
     /// There is no room for it before other jobs have ended; the text gives the reason.
     Full(String),
@@ -184,7 +184,7 @@ impl Answerer {
         })
     }
 
-    /// The delay of a job's replies: the owner's, or measured.
+    /// Returns the delay of a job's replies: the owner's, or a measured one.
     fn delay_of_job(&self, job: &str, spec: &JobSpec) -> Result<Option<JobDelay>, Fault> {
         if self.policy.reply_delay == ReplyDelay::Off {
             return Ok(None);
@@ -206,7 +206,10 @@ impl Answerer {
             }
             Unmeasured::Party(why) => {
                 tracing::error!(%job, "the reply delay can't be measured: {why}");
-                Fault::new(ErrorCode::Unreachable, "it can't measure its reply delay: its owner's log says what has to be mended")
+                Fault::new(
+                    ErrorCode::Unreachable,
+                    "it can't measure its reply delay: its owner's log says what has to be repaired",
+                )
             }
         })?;
         let delay = match self.policy.reply_delay {
@@ -243,7 +246,7 @@ fn millis(delay: Duration) -> f64 {
 pub(super) fn ledger_fault(error: LedgerError) -> Fault {
     match error {
         LedgerError::Job(message) => Fault::new(ErrorCode::Conflict, message),
-        // Nothing is wrong with the job: it waits until the owner has mended this.
+        // Nothing is wrong with the job: it waits until the owner has repaired this.
         LedgerError::Behind { .. } => {
             let message = "its ledger is behind what it has answered: its owner has to restore or unlock it";
             Fault::new(ErrorCode::Unreachable, message)
@@ -252,8 +255,8 @@ pub(super) fn ledger_fault(error: LedgerError) -> Fault {
             Fault::new(ErrorCode::Unreachable, "its data have changed: its owner has to put them back or confirm the refresh")
         }
         LedgerError::Accounting(e) => Fault::new(ErrorCode::InvalidInput, format!("[privacy]: {e}")),
-        // Nothing is wrong with the job here either. What failed is the owner's to know; the log has it.
-        _ => Fault::new(ErrorCode::Unreachable, "the ledger has failed: its owner has to mend that and start the party again"),
+        // Nothing is wrong with the job here either. Only the owner may know what failed; the log has it.
+        _ => Fault::new(ErrorCode::Unreachable, "the ledger has failed: its owner has to repair that and start the party again"),
     }
 }
 

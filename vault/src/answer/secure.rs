@@ -194,14 +194,14 @@ impl Answerer {
         };
         let Masking::Keyed(secret) = &active.masking else { return Err(Fault::new(ErrorCode::Policy, NOT_ADMITTED)) };
         let parts = &at_work.parts;
-        let mend = |what: &str, why: &dyn std::fmt::Display| {
+        let repair = |what: &str, why: &dyn std::fmt::Display| {
             tracing::error!("{what}: {why}");
-            Fault::new(ErrorCode::Unreachable, format!("its owner has to mend {what}"))
+            Fault::new(ErrorCode::Unreachable, format!("its owner has to repair {what}"))
         };
         let path = parts.ca.clone();
-        let ca_pem = std::fs::read_to_string(&path).map_err(|e| mend("its copy of the CA's certificate", &e))?;
+        let ca_pem = std::fs::read_to_string(&path).map_err(|e| repair("its copy of the CA's certificate", &e))?;
         let revoked = parts.revoked.as_deref().map(|path| RevokedFile::at(path).read()).transpose();
-        let revoked = revoked.map_err(|fault| mend("its list of revoked certificates", &fault))?;
+        let revoked = revoked.map_err(|fault| repair("its list of revoked certificates", &fault))?;
         let check = RosterCheck {
             job,
             spec_digest: &active.digest,
@@ -231,7 +231,7 @@ impl Answerer {
             return Ok(());
         }
         let list = patiently_read(&RevokedFile::at(path)).map_err(|fault| {
-            tracing::error!("masked jobs are not answered until this is mended: {fault}");
+            tracing::error!("masked jobs are not answered until this is repaired: {fault}");
             AnswerStatus::Halted
         })?;
         at_work.revoked = Some(now);
@@ -318,19 +318,19 @@ fn same_roster(
 ) -> Result<(), Fault> {
     match roster::read(entries, job, digest, colluders) {
         Ok(roster) if roster.digest() == *entered => Ok(()),
-        _ => Err(Fault::new(ErrorCode::Conflict, "the job has another roster here, and gets no second one: submit it anew")),
+        _ => Err(Fault::new(ErrorCode::Conflict, "the job has another roster here, and gets no second one: submit it again")),
     }
 }
 
 /// The fault of a job that cannot continue here.
 fn dead(job: &str, why: &str) -> Fault {
     tracing::error!(%job, "the key of the job's masks can't be used: {why}");
-    let message = "the key of the job's masks is not there any more, and no second one is made: submit the job anew";
+    let message = "the key of the job's masks is not there any more, and no second one is made: submit the job again";
     Fault::new(ErrorCode::Conflict, message)
 }
 
 /// The fault of a key that its owner has to repair.
 fn unkept(job: &str, why: &dyn std::fmt::Display) -> Fault {
     tracing::error!(%job, "the key of the job's masks can't be kept: {why}");
-    Fault::new(ErrorCode::Unreachable, "it can't keep the key of the job's masks: its owner has to mend that")
+    Fault::new(ErrorCode::Unreachable, "it can't keep the key of the job's masks: its owner has to repair that")
 }

@@ -82,7 +82,7 @@ fn sums_of(job: &ActiveJob, queries: &[NoisedQuery], resources: &mut Resources<'
 }
 
 /// Returns the status of a charged query that has no sum. Where records cannot be read, nothing is answered from here on, as after a
-/// failure of the ledger: otherwise a later answer to the same query could be told from one now.
+/// failure of the ledger: otherwise a later answer to the same query could differ from one now.
 pub(super) fn unsummed(ledger: &mut Ledger, why: &NoSum) -> AnswerStatus {
     match why {
         NoSum::Unread(unread) => ledger.halt(&unread.to_string()),

@@ -1,11 +1,15 @@
-//! The sums over the shard: a query that is charged gets a number, whatever a record holds.
+//! Sums over the shard: a charged query gets a number, whatever a record holds.
 //!
-//! Kernels are written not to panic on any numbers. Should one panic all the same, an error or an empty sum would tell of the one
-//! record that did it, and would move the sum by more than the sensitivity that was charged. So the block is halved until
-//! the unit of privacy that does it stands alone, and that unit contributes the admissible value nearest 0 ([`Summand::nearest_zero`]): within
-//! its sensitivity, like any clamped value. How long that takes can be told by an overrun of the reply delay, which is the owner's to see and a defect to report.
+//! Kernels are written not to panic on any numbers. Should one panic nevertheless, an error or an empty sum would reveal the one record
+//! that caused it, and would move the sum by more than the charged sensitivity. So the block is halved until the unit of privacy that
+//! causes it stands alone, and that unit contributes the admissible value nearest 0 ([`Summand::nearest_zero`]): within its sensitivity, like
+//! any clamped value. The time that this takes may show as an overrun of the reply delay, which the owner sees and which is a defect to report.
 //!
-//! Records that can't be read are another matter: no sum is made without them, and nothing is answered any more, as where the ledger fails.
+//! Theorem, sensitivity: replacing one unit moves a sum by at most the charged sensitivity, also where a kernel fails on it.
+//! Proof: docs/explanation/design.md, section 2.
+//!
+//! Records that cannot be read are another matter: no sum is made without them, and no query is answered any more, as after a failure of
+//! the ledger.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +23,7 @@ use conclave_privacy::pass::{Block, BlockError, Blocks, HiddenSample, Keeping, T
 
 use super::active_job::ActiveJob;
 
-/// Why there is no sum. Neither has to do with what a record holds.
+/// Error: there is no sum. None of the reasons depends on a record's values.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(super) enum NoSum {
     /// A block can't be read.

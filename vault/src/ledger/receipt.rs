@@ -1,4 +1,4 @@
-//! The proof that a query has been charged, and the proof that its answer is on disk.
+//! Proves that a query has been charged, and that its answer is on disk.
 
 use conclave_privacy::accounting::{Honest, Priced};
 use conclave_privacy::mechanism::{Components, NoiseScale, QueryKind, Sensitivity};
@@ -7,9 +7,8 @@ use super::query::{Digest, QueryKey};
 
 /// One durable charge that has not been answered: the right to release one vector of integers, once.
 ///
-/// It can be had from [`super::Ledger::charge`] alone and is used up by [`super::sample_noise`] or
-/// [`super::prepare_choice`]. It carries what was
-/// paid for, so that a release can't use another noise than the charged one.
+/// Only [`super::Ledger::charge`] makes one; [`super::sample_noise`] or [`super::prepare_choice`] consumes it. It carries the charged
+/// price, so that a release cannot use another noise than the charged one.
 #[derive(Debug)]
 #[must_use = "a charge that is never answered is spent for nothing"]
 pub struct ChargeReceipt {
@@ -19,12 +18,12 @@ pub struct ChargeReceipt {
     priced: Priced,
 }
 
-/// Where a charge stands until it is answered.
+/// The place of a charge until it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChargeRow {
     /// In the ledger, under this number.
     Written(u64),
-    /// Paid from a block and still to be written, under this number among those that are.
+    /// Paid from a block and still to be written, under this number among the pending.
     Pending(u64),
 }
 
@@ -34,32 +33,32 @@ impl ChargeReceipt {
         Self { row, session, digest: key.digest, priced: key.priced }
     }
 
-    /// Digest of the query that was charged.
+    /// Returns the digest of the query that was charged.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// The charged sensitivity, lattice units: of a ratio the bound of one unit's part in the sum.
+    /// Returns the charged sensitivity, lattice units: for a ratio, the bound of one unit's contribution.
     pub fn sensitivity(&self) -> Sensitivity {
         self.priced.sensitivity()
     }
 
-    /// The charged noise scale, lattice units.
+    /// Returns the charged noise scale, lattice units.
     pub fn noise_scale(&self) -> NoiseScale {
         self.priced.noise()
     }
 
-    /// Integers that were paid for, each with noise of its own.
+    /// Returns the number of charged integers, each with noise of its own.
     pub fn components(&self) -> usize {
         self.priced.components() as usize
     }
 
-    /// Whether the noise of others protects what is opened: then no answer may leave but masked.
+    /// Returns true where the charge counts on the noise of others: then an answer may leave only under masks.
     pub fn is_masked(&self) -> bool {
         self.priced.honest() != Honest::ALONE
     }
 
-    /// How many candidates were paid for to choose among; `None` of a charge for a noised sum.
+    /// Returns the number of charged candidates of a choice; `None` for a noised sum.
     pub fn candidates(&self) -> Option<u32> {
         match self.priced.kind() {
             QueryKind::Choice { candidates } => Some(candidates),
@@ -67,13 +66,13 @@ impl ChargeReceipt {
         }
     }
 
-    /// Row of the charge, and the opening of the ledger that it belongs to.
+    /// Returns the row of the charge, and the opening of the ledger that it belongs to.
     pub(super) fn row(&self) -> (ChargeRow, u64) {
         (self.row, self.session)
     }
 }
 
-/// Released integers that the ledger holds durably: what a reply is made of.
+/// Released integers that the ledger holds durably: the content of a reply.
 ///
 /// ```compile_fail
 /// # use conclave_privacy::mechanism::Components;
@@ -91,12 +90,12 @@ impl Recorded {
         Self { digest, released }
     }
 
-    /// Digest of the query that these integers answer.
+    /// Returns the digest of the query that these integers answer.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// The released integers, lattice units, one per component.
+    /// Returns the released integers, lattice units, one per component.
     pub fn integers(&self) -> &[i64] {
         self.released.as_slice()
     }
