@@ -42,9 +42,9 @@ impl Default for Members {
 /// Error: a job is not its analyst's.
 #[derive(Debug)]
 pub(crate) enum NotAdmitted {
-    /// It is not signed, or its signature does not count here.
+    /// The job is not signed, or its signature does not count here.
     Unsigned(Fault),
-    /// Its signer has been revoked since.
+    /// The job's signer has been revoked since.
     Revoked(Fault),
 }
 

@@ -94,7 +94,7 @@ impl Noise {
         Ok(Self { generator, units_generator, shared, thread })
     }
 
-    /// Without thread and stock, and no secret to whoever knows the seed: for tests on made-up records alone.
+    /// Makes a source without thread and stock, predictable to anyone who knows the seed: for tests on made-up records only.
     #[cfg(any(test, feature = "test-util"))]
     pub fn seeded(seed: u64) -> Self {
         let shared = Arc::new(Shared { stocks: Mutex::default(), wanted: Condvar::new() });

@@ -242,7 +242,7 @@ mod tests {
         super::number(text, b'.').ok_or(Flaw::NotNumeric).and_then(finite)
     }
 
-    /// As the standard library reads it.
+    /// Reads a number by the standard library.
     fn parsed(text: &[u8]) -> Result<u64, Flaw> {
         let parsed = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(Flaw::NotNumeric);
         parsed.and_then(finite).map(f64::to_bits)

@@ -62,7 +62,7 @@ pub enum DataError {
     },
     /// A bad value in a needed column, where the owner asked to stop.
     #[error(
-        "{}, {place}, column {column:?}: the value {flaw}; mend the file, or write bad_rows = \"drop\" under [data] to \
+        "{}, {place}, column {column:?}: the value {flaw}; repair the file, or write bad_rows = \"drop\" under [data] to \
          let such rows count and add nothing{more}", .file.display()
     )]
     BadValue {

@@ -21,7 +21,7 @@ pub(super) struct Stream {
     stamp: Stamp,
     file: Arc<File>,
     footer: Arc<ParquetMetaData>,
-    /// How the shard's columns are read.
+    /// Readings of the shard's columns.
     readings: Vec<ColumnReading>,
     blocks: Vec<Span>,
     records: u64,

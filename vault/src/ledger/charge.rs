@@ -88,7 +88,7 @@ pub enum Refusal {
     #[error("the job's answers are not asked as its roster says")]
     Roster,
     /// A subsampled query names no possible block, or another kind of query names one.
-    #[error("the job's releases over samples are not those of a block that can be opened")]
+    #[error("the job's subsampled releases are not those of a block that can be opened")]
     Block,
     /// The job has opened a block of another kind or under other noise.
     #[error("all of a job's blocks are of the kind and under the noise of its first one")]
@@ -100,7 +100,7 @@ pub enum Refusal {
     #[error("the job is not open")]
     UnknownJob,
     /// The ledger is older than a checkpoint it has already published.
-    #[error("the ledger is behind a head that it gave away")]
+    #[error("the ledger is older than a checkpoint it has already published (possible rollback)")]
     Behind,
 }
 

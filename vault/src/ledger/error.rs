@@ -91,7 +91,7 @@ pub enum LedgerError {
     },
     /// The party has published a checkpoint that the ledger does not hold.
     #[error(
-        "{}: the ledger ends at entry {last} and this party has given away the head of entry {lost}, which it does not hold: it \
+        "{}: the ledger ends at entry {last} and this party has published the head of entry {lost}, which it does not hold: it \
          was restored from an older copy, or its end is torn. Nothing is answered from it. Stop the party and put the newest \
          ledger back; only if that is lost, `conclave-party unlock --reason \"...\"`", .file.display()
     )]
@@ -104,7 +104,7 @@ pub enum LedgerError {
         last: u64,
     },
     /// `unlock` where nothing is locked.
-    #[error("the ledger holds every head that this party is known to have given away; there is nothing to unlock")]
+    #[error("the ledger holds every head that this party is known to have published; there is nothing to unlock")]
     NotBehind,
     /// An act of the owner's without a reason.
     #[error("--reason is empty: say why in a few words; it is entered in the ledger for good")]
@@ -113,7 +113,7 @@ pub enum LedgerError {
     #[error(
         "the data have changed (columns {0}): no job is answered from them. Put the data back as they were, or, if they were \
          refreshed on purpose, stop the party and say so with `conclave-party refresh --reason \"...\"`; jobs that are open then \
-         have to be submitted anew"
+         have to be submitted again"
     )]
     Data(String),
     /// Writes go into another file than the one at the ledger's path.

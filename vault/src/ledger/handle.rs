@@ -34,7 +34,7 @@ pub enum DataStanding {
 pub struct Ledger {
     pub(super) path: PathBuf,
     pub(super) connection: Connection,
-    /// Whether commits are synced at present.
+    /// True while commits are synced.
     pub(super) syncing: bool,
     /// Commits since the log was last copied into the database.
     pub(super) uncopied: u32,

@@ -59,9 +59,9 @@ impl Default for Ids {
 /// The result of inserting an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inserted {
-    /// It is new, and inserted.
+    /// The id is new, and inserted.
     New,
-    /// It is there already.
+    /// The id is there already.
     Twice,
     /// Greater ones were there before: only the ledger's file shows whether it is new.
     Late,

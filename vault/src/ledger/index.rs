@@ -119,7 +119,7 @@ impl Index {
     }
 }
 
-/// A database of late ids that only this process can open: it has no name, and nothing of it remains when the process ends. So it need not
+/// A database of late ids that only this process can open: it has no name, and none of it remains when the process ends. So it need not
 /// survive a crash.
 fn spill_file(path: &Path) -> Result<Connection, LedgerError> {
     let failed = |e: std::io::Error| LedgerError::io(path, &e);

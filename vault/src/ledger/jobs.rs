@@ -43,9 +43,7 @@ impl Ledger {
             return if known.open || known.idle < MOST_REOPENINGS {
                 Ok(())
             } else {
-                Err(LedgerError::Job(format!(
-                    "job {job} was opened {MOST_REOPENINGS} times without a question; submit a new job"
-                )))
+                Err(LedgerError::Job(format!("job {job} was opened {MOST_REOPENINGS} times without a query; submit a new job")))
             };
         }
         let theirs = self.state.jobs().iter().filter(|known| known.analyst == analyst);
@@ -55,7 +53,7 @@ impl Ledger {
         });
         if idle >= MOST_IDLE + asked {
             return Err(LedgerError::Job(format!(
-                "analyst {analyst} has {idle} jobs in this party's ledger that never asked anything: go on with one of those"
+                "analyst {analyst} has {idle} jobs in this party's ledger that never asked a query: continue one of those"
             )));
         }
         Ok(())

@@ -106,7 +106,7 @@ impl QueryContent<'_> {
 pub struct QueryKey {
     /// Chain within the round.
     pub chain: u32,
-    /// Number of times that the coordinator has been told of a possible loss of the answer; 0 the first time.
+    /// Number of possible losses of the answer that the coordinator was notified of; 0 the first time.
     pub attempt: u32,
     /// Digest of the query's content.
     pub digest: Digest,
@@ -210,15 +210,15 @@ mod tests {
         std::array::from_fn(|i| first + i as u8)
     }
 
-    /// What masks of a message of this one query belong to. A field that is new has to be placed here.
+    /// Returns the digest that masks of a message of this one query belong to. A new field has to be placed here.
     fn message(content: &QueryContent<'_>) -> [u8; 32] {
-        // The roster has the job and its text; another unit of privacy is no other question.
+        // The roster has the job and its text; another unit of privacy makes no other query.
         let QueryContent { job: _, spec_digest: _, iteration, chain, from, to, kind, k_t: _, s, masked } = *content;
         let query = Query { chain, from: from.to_vec(), to: to.to_vec(), noise: s, kind };
         message_digest(&masked.unwrap().roster, iteration, &[query])
     }
 
-    /// Whatever tells two queries apart tells their masks apart: an answer that the ledger charges anew never leaves under masks that were used.
+    /// Queries that differ have different masks: an answer under a new charge never leaves under masks that were used.
     #[test]
     fn masks_belong_to_everything_that_the_ledger_tells_apart() {
         let masked = Masked { roster: [1; 32], round: [2; 32], honest: Honest::new(2).unwrap() };

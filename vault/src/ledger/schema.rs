@@ -255,7 +255,7 @@ pub(super) fn checkpoint(connection: &Connection) -> Result<(), LedgerError> {
     Ok(())
 }
 
-/// Copies as much as possible of the log into the database and syncs both, so that the log restarts and does not grow for ever.
+/// Copies the largest possible part of the log into the database and syncs both, so that the log restarts and does not grow for ever.
 pub(super) fn copy_log(connection: &Connection) -> Result<(), LedgerError> {
     Ok(connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?)
 }

@@ -138,13 +138,13 @@ impl LedgerSettings {
         let (_, written_delta, written_reserve) = of(&self.budget);
         if found.reserve_units > 0 {
             return format!(
-                "this ledger promises epsilon = {epsilon}, delta = {delta}, of which {set_aside} is set aside for releases over samples; write \
+                "this ledger promises epsilon = {epsilon}, delta = {delta}, of which {set_aside} is set aside for subsampled releases; write \
                  these into [budget], the last as delta_reserve"
             );
         }
         format!(
-            "this ledger was made for epsilon = {epsilon}, delta = {delta} and sets nothing of it aside, and [budget] says delta = {written_delta}, \
-             delta_reserve = {written_reserve}; what a ledger was made for is not divided anew. Write delta = {delta} and no delta_reserve; then, \
+            "this ledger was made for epsilon = {epsilon}, delta = {delta} and sets no part of it aside, and [budget] says delta = {written_delta}, \
+             delta_reserve = {written_reserve}; the budget of a ledger is not divided again. Write delta = {delta} and no delta_reserve; then, \
              if you mean to promise delta = {} from now on, run `conclave-party budget --add-reserve {written_reserve} --reason \"...\"`, which \
              says what to write",
             written(delta + written_reserve)

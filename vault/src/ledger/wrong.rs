@@ -41,7 +41,7 @@ pub enum Wrong {
     #[error("counts on another number of honest parties than its job's roster")]
     Honest,
     /// Masked releases have a separate limit.
-    #[error("comes to {units} units of mu² if all other parties work together, beyond the {limit} that the owner allows then")]
+    #[error("costs {units} units of mu² if all other parties collude, beyond the {limit} that the owner allows then")]
     AllCollude {
         /// Sum spent, as if each answer were opened by itself.
         units: u64,
@@ -55,7 +55,7 @@ pub enum Wrong {
     #[error("gives job {0} a roster without a key, or a second one")]
     SecondRoster(String),
     /// A roster's digest, members and number of honest parties must agree.
-    #[error("has a roster that is none: {0}")]
+    #[error("has an invalid roster: {0}")]
     Roster(String),
     /// A masked job's key is deleted with its end.
     #[error("opens job {0} again, whose answers were masked")]

@@ -74,16 +74,16 @@ impl SecureSettings {
         let concerns = [
             (
                 self.peers == Peers::Ca,
-                "peers is \"ca\": whoever keeps the consortium's CA can make up the other parties, and is limited by \
+                "peers is \"ca\": the keeper of the consortium's CA can make up the other parties, and is limited by \
                  max_epsilon_if_all_collude alone",
             ),
             (
                 self.peers == Peers::Pinned && self.pins.is_empty(),
-                "peers is \"pinned\" and nobody is pinned: no secure job can open; `conclave-party pin` tells what pins the others",
+                "peers is \"pinned\" and nobody is pinned: no secure job can open; `conclave-party pin` prints how to pin the others",
             ),
             (
                 self.max_epsilon_if_all_collude.is_none(),
-                "sets no max_epsilon_if_all_collude: what your data lose if all the others work together is not limited",
+                "sets no max_epsilon_if_all_collude: the loss of your data if all the others collude is not limited",
             ),
         ];
         concerns.into_iter().filter_map(|(holds, concern)| (self.allow && holds).then_some(concern)).collect()
