@@ -1,7 +1,7 @@
 //! The party's wall clock, as its ledger stores the time and as people read it. No decision stands on it.
 //!
 //! What the ledger stores is hashed, and the hash leaves with a reply. So nothing that is written for a message may hold a time that depends on
-//! how long its answer, or another's, took to compute: whoever knows all but the time finds it by trying values. On the answering thread the clock
+//! how long its answer, or another's, took to compute: anyone who knows all but the time finds it by trying values. On the answering thread the clock
 //! therefore stands, from the first look at a message to the last, at the moment at which the message arrived.
 
 use std::cell::Cell;

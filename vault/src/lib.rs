@@ -1,6 +1,6 @@
-//! What runs beside the records: data loading, the ledger, consent and policy decisions, secure jobs, noise and answers.
+//! Runs beside the records: data loading, the ledger, consent and policy decisions, secure jobs, noise and answers.
 //!
-//! What leaves this crate about a record is the noised integers that answer a query. The [`ledger`] charges each query durably,
+//! About a record, only the noised integers that answer a query leave this crate. The [`ledger`] charges each query durably,
 //! [`noise`] draws its exact noise, the records are summed, and the noised sum is recorded durably before it is sent; [`answer`]
 //! holds the order. Together with `conclave-privacy` this crate is the whole trusted base. It imports no sampler, no web server
 //! and no TLS.

@@ -1,7 +1,7 @@
-//! Whose jobs this party opens: those that an analyst of its own consortium has signed, and has not been revoked.
+//! Decides whose jobs this party opens: those that an analyst of its own consortium has signed who is not revoked.
 //!
-//! The coordinator's word for who asks is worth nothing here. What the policy limits by analyst, and what the ledger sums by analyst, is
-//! limited and summed by the name in a certificate that this party's own CA has signed.
+//! The coordinator's claim about the analyst is not trusted. The policy's limits and the ledger's totals by analyst go by the name in a
+//! certificate that this party's own CA has signed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use conclave_proto::{submission, v1};
 #[derive(Debug, Clone)]
 pub struct Members(Arc<dyn Admission>);
 
-/// Says whose jobs are opened.
+/// Decides whose jobs are opened.
 trait Admission: std::fmt::Debug + Send + Sync {
-    /// As [`Members::admit`].
+    /// See [`Members::admit`].
     fn admit(&self, request: &v1::OpenJob, entered: bool) -> Result<(), NotAdmitted>;
 }
 
-/// No CA: nobody's jobs are opened.
+/// No CA: no job is opened.
 #[derive(Debug)]
 struct Nobody;
 
-/// The CA's file, and that of revoked certificates.
+/// The files of the CA and of revoked certificates.
 #[derive(Debug)]
 struct Consortium {
     ca: PathBuf,
@@ -33,29 +33,29 @@ struct Consortium {
 }
 
 impl Default for Members {
-    /// Nobody.
+    /// Admits no one.
     fn default() -> Self {
         Self(Arc::new(Nobody))
     }
 }
 
-/// Why a job is not its analyst's.
+/// Error: a job is not its analyst's.
 #[derive(Debug)]
 pub(crate) enum NotAdmitted {
-    /// It isn't signed, or not so that it counts here.
+    /// The job is not signed, or its signature does not count here.
     Unsigned(Fault),
-    /// It is signed by someone who is revoked by now.
+    /// The job's signer has been revoked since.
     Revoked(Fault),
 }
 
 impl Members {
-    /// Those whose certificates the CA in the identity folder has signed, but for the revoked.
+    /// Admits analysts whose certificates the CA in the identity folder has signed, except the revoked.
     pub fn of(identity: &Path, revoked: Option<&Path>) -> Self {
         Self(Arc::new(Consortium { ca: identity.join("ca.pem"), revoked: revoked.map(RevokedFile::at) }))
     }
 
-    /// Checks that the job is signed by the analyst whose it is said to be, under the id that follows from the signature. A job that is
-    /// `entered` in the ledger was signed while its certificate was valid: that it has run out since ends no job.
+    /// Checks that the named analyst signed the job, under the id that follows from the signature. A job that is `entered` in the ledger
+    /// was signed while its certificate was valid: a later expiry ends no job.
     pub(crate) fn admit(&self, request: &v1::OpenJob, entered: bool) -> Result<(), NotAdmitted> {
         self.0.admit(request, entered)
     }
@@ -81,10 +81,10 @@ impl Admission for Consortium {
         if let Some(revoked) = revoked {
             revoked.read().and_then(|list| list.check_pem(&signed.certificate)).map_err(|fault| {
                 tracing::warn!(job = %id, "{fault}");
-                // A file that can't be read is the owner's to mend, and nobody else's to know.
+                // Only the owner can repair an unreadable file, and only the owner may know of it.
                 let fault = match fault.code {
                     ErrorCode::Unauthenticated => fault,
-                    _ => Fault::new(ErrorCode::Unreachable, "its owner has to mend its list of revoked certificates"),
+                    _ => Fault::new(ErrorCode::Unreachable, "its owner has to repair its list of revoked certificates"),
                 };
                 NotAdmitted::Revoked(fault)
             })?;
@@ -118,7 +118,7 @@ mod testing {
     }
 
     impl Members {
-        /// Admits anybody's jobs, signed or not.
+        /// Admits every job, signed or not.
         pub fn anyone() -> Self {
             Self(Arc::new(Anyone))
         }

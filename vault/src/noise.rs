@@ -1,18 +1,17 @@
-//! The noise of releases, sampled ahead of the request, from a cryptographic generator that the operating system seeds; and the hidden samples
+//! Draws the noise of releases ahead of the request, from a cryptographic generator that the operating system seeds; and the hidden samples
 //! of units, from another.
 //!
-//! There is no way to give it a seed: whoever knew it could subtract the noise. How long a sample takes depends on
-//! what it is, so a thread of its own keeps a bounded stock per noise scale that an open job names, and the answering thread only
-//! takes from it. A scale without a stock (the search for the mode has one per question) is sampled on demand. Either way a
-//! sample is had before the records are read, is used once, and its memory is overwritten. Samples are kept in memory alone:
-//! a party that starts again begins afresh. Which units a release adds up is drawn on demand, for one release and once its charge is on
-//! disk, and told to nobody: no log, ledger or reply has it.
+//! No seed can be set: anyone who knew it could subtract the noise. The time to draw a sample depends on its value, so a separate thread
+//! keeps a bounded stock for each noise scale of an open job, and the answering thread only takes from it. A scale without a stock (the
+//! search for the mode has one per query) is sampled on demand. Either way a sample is drawn before the records are read, is used once, and
+//! its memory is overwritten. Samples are kept in memory only: a restarted party draws new ones. The units of a subsampled release are
+//! drawn on demand, for one release and once its charge is on disk, and never published: no log, ledger or reply has them.
 //!
-//! A virtual machine that is copied or set back while it runs has its generators copied too, and two copies would give the same noise
-//! to different questions: their difference is free of noise. So each generator is keyed anew, from its old state and 256 fresh bits of
-//! the operating system, before every batch for a stock and before every sample on demand; and what is in stock is thrown away
-//! whenever a job is opened ([`Noise::renew`]), as every coordinator asks for after every break of the connection, which no copy of a
-//! machine outlives. A copy that answers all the same meets the ledger: its head is behind.
+//! A virtual machine that is copied or set back while it runs has its generators copied too. Two copies would give the same noise to
+//! different queries, whose difference is free of noise. So each generator is keyed again, from its old state and 256 fresh bits of the
+//! operating system, before every batch for a stock and before every sample on demand. The stock is discarded whenever a job is opened
+//! ([`Noise::renew`]), which every coordinator requests after every break of the connection, and no copy of a machine outlives its
+//! connection. A copy that answers nevertheless meets the ledger: its head is older.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -28,22 +27,22 @@ use zeroize::Zeroizing;
 
 /// Samples kept per scale: two messages of the largest size, and not a millisecond of work.
 const STOCK: usize = 512;
-/// Scales that are kept in stock; jobs beyond are sampled for on demand.
+/// Scales that are kept in stock; further jobs are sampled for on demand.
 const SCALES: usize = 16;
-/// Samples made between two looks at what is wanted.
+/// Samples drawn between two looks at the wanted scales.
 const BATCH: usize = 32;
 
-/// Gives out discrete Gaussian noise.
+/// A source of discrete Gaussian noise.
 pub struct Noise {
     /// For scales that have no stock, or an empty one.
     generator: KeyedGenerator,
     /// For samples of units.
-    of_units: KeyedGenerator,
+    units_generator: KeyedGenerator,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A generator that is keyed anew before whatever is asked of it.
+/// A generator that is keyed again before each use.
 struct KeyedGenerator {
     rng: ChaCha20Rng,
     keying: fn(&mut ChaCha20Rng),
@@ -73,7 +72,7 @@ struct Shared {
 #[derive(Default)]
 struct Stocks {
     by_scale: HashMap<NoiseScale, NoiseStock>,
-    /// Rises with every renewal: what was sampled in an earlier one is put into no stock.
+    /// Grows with every renewal: samples of an earlier epoch are put into no stock.
     epoch: u64,
     stop: bool,
 }
@@ -82,9 +81,9 @@ impl Noise {
     /// Seeds three generators with 256 bits each from the operating system, one for the thread that samples ahead.
     ///
     /// # Errors
-    /// Where the operating system gives no entropy; a party doesn't start then.
+    /// The operating system gives no entropy; a party does not start then.
     pub fn from_os() -> Result<Self, SysError> {
-        let (generator, of_units) = (KeyedGenerator::from_os()?, KeyedGenerator::from_os()?);
+        let (generator, units_generator) = (KeyedGenerator::from_os()?, KeyedGenerator::from_os()?);
         let mut ahead = ChaCha20Rng::try_from_rng(&mut SysRng)?;
         let shared = Arc::new(Shared { stocks: Mutex::default(), wanted: Condvar::new() });
         let thread = {
@@ -92,23 +91,23 @@ impl Noise {
             // Without the thread everything is sampled on demand.
             std::thread::Builder::new().name("noise".into()).spawn(move || shared.keep_filled(&mut ahead)).ok()
         };
-        Ok(Self { generator, of_units, shared, thread })
+        Ok(Self { generator, units_generator, shared, thread })
     }
 
-    /// Without thread and stock, and no secret to whoever knows the seed: for tests on made-up records alone.
+    /// Makes a source without thread and stock, predictable to anyone who knows the seed: for tests on made-up records only.
     #[cfg(any(test, feature = "test-util"))]
     pub fn seeded(seed: u64) -> Self {
         let shared = Arc::new(Shared { stocks: Mutex::default(), wanted: Condvar::new() });
-        Self { generator: KeyedGenerator::seeded(seed), of_units: KeyedGenerator::seeded(!seed), shared, thread: None }
+        Self { generator: KeyedGenerator::seeded(seed), units_generator: KeyedGenerator::seeded(!seed), shared, thread: None }
     }
 
-    /// What follows from here on follows from another seed.
+    /// Continues from another seed.
     #[cfg(feature = "test-util")]
     pub fn reseed(&mut self, seed: u64) {
-        (self.generator, self.of_units) = (KeyedGenerator::seeded(seed), KeyedGenerator::seeded(!seed));
+        (self.generator, self.units_generator) = (KeyedGenerator::seeded(seed), KeyedGenerator::seeded(!seed));
     }
 
-    /// Keeps exactly these scales in stock; what was sampled for another is overwritten.
+    /// Keeps exactly these scales in stock; samples of any other are overwritten.
     pub fn keep(&mut self, scales: impl IntoIterator<Item = NoiseScale>) {
         let scales: Vec<NoiseScale> = scales.into_iter().take(SCALES).collect();
         let mut stocks = self.shared.lock();
@@ -120,19 +119,21 @@ impl Noise {
         self.shared.wanted.notify_one();
     }
 
-    /// A sample of scale `s`, one integer for each of so many components, never given out before and never again. To be called
-    /// before the records are read.
+    /// Draws a sample of scale `s`, one integer per component, which is given out once. To be called before the records are read.
+    ///
+    /// Theorem, noise law: each integer has exactly the discrete Gaussian distribution of scale `s`. Proof: docs/explanation/design.md,
+    /// section 3.
     pub fn sample(&mut self, s: NoiseScale, components: usize) -> NoiseSample {
         NoiseSample::gathered(components, || self.one(s))
     }
 
-    /// The units that one release adds up, drawn for it alone. To be called when its charge is on disk, and before the records are read.
-    pub fn sample_of_units(&mut self, sampling: &PoissonSampling) -> HiddenSample {
-        sampling.sample(self.of_units.keyed())
+    /// Draws the units of one subsampled release, for it alone. To be called when its charge is on disk, and before the records are read.
+    pub fn sample_units_generator(&mut self, sampling: &PoissonSampling) -> HiddenSample {
+        sampling.sample(self.units_generator.keyed())
     }
 
-    /// A generator of its own for one draw that is no sum's noise, keyed anew from this one's state and the operating system. To be called
-    /// before the records are read.
+    /// Returns a separate generator for one draw that is not a sum's noise, keyed from this one's state and the operating system. To be
+    /// called before the records are read.
     pub fn generator(&mut self) -> ChaCha20Rng {
         let mut seed = Zeroizing::new([0; 32]);
         self.generator.keyed().fill_bytes(seed.as_mut_slice());
@@ -152,10 +153,10 @@ impl Noise {
         sample.unwrap_or_else(|| self.sample_on_demand(s))
     }
 
-    /// Throws away what is in stock and keys the generators anew: nothing that was sampled before is given out after.
+    /// Discards the stock and keys the generators again: no sample drawn before is given out after.
     pub fn renew(&mut self) {
         self.generator.keyed();
-        self.of_units.keyed();
+        self.units_generator.keyed();
         let mut stocks = self.shared.lock();
         stocks.epoch += 1;
         for stock in stocks.by_scale.values_mut() {
@@ -172,23 +173,23 @@ impl Noise {
     /// Keys the generator of samples in another way, for tests that plant a fault.
     #[cfg(any(test, feature = "test-util"))]
     pub(crate) fn key_samples_by(&mut self, keying: fn(&mut ChaCha20Rng)) {
-        self.of_units.keying = keying;
+        self.units_generator.keying = keying;
     }
 
-    /// Samples ready at scale `s`.
+    /// Returns the number of samples ready at scale `s`.
     #[cfg(test)]
     pub(crate) fn ready(&self, s: NoiseScale) -> usize {
         self.shared.lock().by_scale.get(&s).map_or(0, |stock| STOCK - stock.room())
     }
 }
 
-/// Keys a generator anew: SHA-256 over 256 bits of its own and 256 of the operating system's. Either alone would do against whoever knows
-/// the other.
+/// Keys a generator again: SHA-256 over 256 bits of its own and 256 of the operating system's. Either alone is enough against an adversary
+/// who knows the other.
 fn rekey(generator: &mut ChaCha20Rng) {
     let (mut own, mut fresh) = (Zeroizing::new([0; 32]), Zeroizing::new([0; 32]));
     generator.fill_bytes(own.as_mut_slice());
     if let Err(e) = SysRng.try_fill_bytes(fresh.as_mut_slice()) {
-        // It gave entropy at the start; the generator is as good as ever but for a copied machine.
+        // It gave entropy at the start; the generator is as good as ever, except on a copied machine.
         tracing::error!("the operating system gives no random numbers: {e}");
     }
     let hash = Sha256::new().chain_update(b"conclave noise 1").chain_update(own.as_slice()).chain_update(fresh.as_slice());
@@ -197,7 +198,7 @@ fn rekey(generator: &mut ChaCha20Rng) {
 }
 
 impl Shared {
-    /// A thread that panicked while it held the lock left nothing half done: stocks change by one sample at a time.
+    /// A thread that panicked while it held the lock left the stocks consistent: they change by one sample at a time.
     fn lock(&self) -> MutexGuard<'_, Stocks> {
         self.stocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -213,7 +214,7 @@ impl Shared {
             let epoch = stocks.epoch;
             drop(stocks);
             rekey(generator);
-            // Sampled outside the lock, so that the answering thread never waits for a sample in the making.
+            // Sampled outside the lock, so that the answering thread never waits for a draw.
             let mut batch = NoiseStock::new(BATCH);
             while batch.room() > 0 {
                 batch.put(NoiseSample::of_scale(scale, generator));
@@ -237,13 +238,13 @@ impl Drop for Noise {
         self.shared.lock().stop = true;
         self.shared.wanted.notify_one();
         if let Some(thread) = self.thread.take() {
-            // It ends after the batch in hand.
+            // It ends after the current batch.
             let _ = thread.join();
         }
     }
 }
 
-/// Shows nothing of the generator's state.
+/// Hides the generator's state.
 impl std::fmt::Debug for Noise {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Noise")
@@ -268,7 +269,7 @@ mod tests {
         holds(noise, s, STOCK)
     }
 
-    /// Whether there are soon so many in stock.
+    /// Returns true where the stock soon has at least `least` samples.
     fn holds(noise: &Noise, s: NoiseScale, least: usize) -> bool {
         let start = Instant::now();
         while noise.ready(s) < least && start.elapsed() < Duration::from_secs(20) {
@@ -301,7 +302,7 @@ mod tests {
         let mut noise = Noise::from_os().unwrap();
         noise.keep([s]);
         assert!(filled(&noise, s));
-        // However fast the thread is: what the stock lacks is drawn on demand.
+        // However fast the thread is, the rest is drawn on demand.
         let draws: HashSet<i64> = (0..3 * STOCK).map(|_| open(noise.sample(s, 1))).collect();
         assert_eq!(draws.len(), 3 * STOCK);
         // It is filled again once half of it is gone.

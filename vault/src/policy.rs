@@ -1,28 +1,62 @@
-//! The owner's limits, applied to a job before anything is entered for it.
+//! Applies the owner's limits to a job before anything is entered for it.
 //!
-//! Each refusal names the limit and the value that is beyond it. None depends on a record.
+//! Each refusal names the limit and the value that exceeds it. None depends on a record.
 
 use conclave_common::job::JobSpec;
 use conclave_common::spelling::nearest;
-use conclave_privacy::accounting::{Budget, Honest, gaussian_dp};
+use conclave_privacy::accounting::{Budget, Honest, PrivacyUnit, gaussian_dp};
 use conclave_proto::error::{ErrorCode, Fault};
 
 use crate::config::Policy;
-use crate::data::Shard;
+use crate::data::{Memory, Shard};
 use crate::secure::{Peers, SecureSettings};
 
-/// Admits a job or says which limit it is beyond. `trusted` parties' noise protects what it opens, as the owner sees it.
+/// A job that is to be opened.
+pub(crate) struct Applicant<'a> {
+    pub(crate) analyst: &'a str,
+    pub(crate) spec: &'a JobSpec,
+    /// Number of parties whose noise protects the job's answers, as the owner sees it.
+    pub(crate) trusted: Honest,
+}
+
+/// Facts about a shard that do not depend on any record's values. Only `units` counts records, and under add-remove adjacency no refusal
+/// uses it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ShardFacts<'a> {
+    /// Columns of the file.
+    pub(crate) header: &'a [String],
+    /// Columns that are read.
+    pub(crate) names: &'a [String],
+    pub(crate) person_column: Option<&'a str>,
+    /// Rows that cannot be used count and contribute zero.
+    pub(crate) may_be_inert: bool,
+    pub(crate) memory: Memory,
+    pub(crate) unit: PrivacyUnit,
+    /// Number of units of privacy.
+    pub(crate) units: u64,
+}
+
+impl<'a> From<&'a Shard> for ShardFacts<'a> {
+    fn from(shard: &'a Shard) -> Self {
+        Self {
+            header: shard.header(),
+            names: shard.names(),
+            person_column: shard.person_column(),
+            may_be_inert: shard.may_be_inert(),
+            memory: shard.memory(),
+            unit: shard.metadata().unit(),
+            units: shard.units(),
+        }
+    }
+}
+
+/// Admits a job, or names the limit that it exceeds.
 ///
 /// # Errors
-/// [`ErrorCode::Policy`] for a limit of the owner's, a column that `policy.columns` does not list among them; [`ErrorCode::InvalidInput`]
-/// for a column that the data don't have, where the owner lists none.
-pub(crate) fn admit(
-    policy: &Policy,
-    budget: &Budget,
-    shard: &Shard,
-    analyst: &str,
-    (spec, trusted): (&JobSpec, Honest),
-) -> Result<(), Fault> {
+/// [`ErrorCode::Policy`] for a limit of the owner's, such as a column outside `policy.columns`; [`ErrorCode::InvalidInput`] for a column
+/// that the data do not have, where the owner lists none.
+pub(crate) fn admit(policy: &Policy, budget: &Budget, shard: &ShardFacts<'_>, applicant: &Applicant<'_>) -> Result<(), Fault> {
+    let Applicant { analyst, spec, trusted } = *applicant;
     if let Some(analysts) = &policy.analysts
         && !analysts.iter().any(|a| a == analyst)
     {
@@ -65,23 +99,23 @@ pub(crate) fn admit(
     admit_noise(policy, spec, trusted)
 }
 
-/// The least noise, of ratios and of what is dearer.
+/// Checks the least noise, of ratios and of vectors.
 fn admit_noise(policy: &Policy, spec: &JobSpec, trusted: Honest) -> Result<(), Fault> {
-    // Of what is opened as a sum alone, the noise of all who do not work together protects.
+    // In a release that is opened only as a sum, the noise of all parties that do not collude protects.
     let sd = spec.privacy.noise.sd() * f64::from(trusted.get()).sqrt();
-    // Gradients have noise of their own, which the budget sets.
+    // Gradients have a separate noise scale, which the budget sets.
     let ratios = spec.algorithm.proposes() && !spec.algorithm.follows_gradients() || spec.runs_dp_hmc() || spec.is_polished();
     if sd < policy.min_noise_sd && ratios {
-        return refuse(format!("privacy.noise_sd comes to {sd}, below the owner's min_noise_sd of {}", policy.min_noise_sd));
+        return refuse(format!("privacy.noise_sd gives {sd}, below the owner's min_noise_sd of {}", policy.min_noise_sd));
     }
-    // The job reckons with as many as its file says.
+    // The job counts on the number of honest parties in its file.
     let fewer = (f64::from(trusted.get()) / f64::from(spec.honest().get())).sqrt();
     let asked = spec.privacy.noise_multiplier * fewer;
     let vectors = spec.releases().iter().any(|release| !Policy::RELEASES_OF_OLD.contains(release));
     if vectors && asked < policy.min_noise_multiplier {
         let least = policy.min_noise_multiplier / fewer;
         return refuse(format!(
-            "privacy.noise_multiplier comes to {asked}, below the owner's min_noise_multiplier of {}: write noise_multiplier = {least} under \
+            "privacy.noise_multiplier gives {asked}, below the owner's min_noise_multiplier of {}: write noise_multiplier = {least} under \
              [privacy]",
             policy.min_noise_multiplier
         ));
@@ -89,8 +123,8 @@ fn admit_noise(policy: &Policy, spec: &JobSpec, trusted: Honest) -> Result<(), F
     Ok(())
 }
 
-/// Admits a job whose answers leave masked, or says why the owner's `[secure]` does not; whether every other member's identity key is pinned. A
-/// job whose answers are opened one by one passes.
+/// Admits a masked job by the owner's `[secure]` settings, and returns true where every other member's identity key is pinned. A job whose
+/// releases are opened one by one passes.
 ///
 /// # Errors
 /// [`ErrorCode::Policy`]. None repeats a pin.
@@ -118,26 +152,27 @@ pub(crate) fn admit_masked(settings: &SecureSettings, own: &str, spec: &JobSpec)
     Ok(pinned)
 }
 
-/// Admits a job at a party whose rows may be inert: one under which such a row adds exactly nothing. Whether any is plays no part.
+/// Admits a job at a party whose rows may be inert if such a row contributes exactly zero under it. Whether any row is inert has no
+/// influence.
 ///
 /// # Errors
 /// [`ErrorCode::InvalidInput`], with the remedy.
-pub(crate) fn admit_inert(shard: &Shard, spec: &JobSpec) -> Result<(), Fault> {
-    if !shard.may_be_inert() || spec.spares_inert_rows() {
+pub(crate) fn admit_inert(shard: &ShardFacts<'_>, spec: &JobSpec) -> Result<(), Fault> {
+    if !shard.may_be_inert || spec.spares_inert_rows() {
         return Ok(());
     }
     let kind = spec.model.kind();
     let message = format!(
         "rows that can't be used count at this party and add nothing (its bad_rows is \"drop\"), which a {kind} model under algorithm = \
-         \"{}\" leaves no room for unless told to: write incomplete_rows = true under [model]",
+         \"{}\" leaves no room for: write incomplete_rows = true under [model]",
         spec.algorithm.as_str()
     );
     Err(Fault::new(ErrorCode::InvalidInput, message))
 }
 
-fn admit_columns(policy: &Policy, shard: &Shard, spec: &JobSpec) -> Result<(), Fault> {
+fn admit_columns(policy: &Policy, shard: &ShardFacts<'_>, spec: &JobSpec) -> Result<(), Fault> {
     for column in spec.model.columns() {
-        // First, and in the same words whether or not the data have it: what the owner does not list, nobody hears of.
+        // First, and in the same words whether or not the data have it: a column outside the owner's list is never confirmed.
         if let Some(columns) = &policy.columns
             && !columns.iter().any(|c| c == column)
         {
@@ -145,12 +180,12 @@ fn admit_columns(policy: &Policy, shard: &Shard, spec: &JobSpec) -> Result<(), F
             let hint = near.map(|n| format!(" (did you mean {n:?}?)")).unwrap_or_default();
             return refuse(format!("the owner's policy does not admit column {column:?}{hint}"));
         }
-        if shard.person_column() == Some(column) {
+        if shard.person_column == Some(column) {
             return refuse(format!("column {column:?} names persons at this party and is never a column of a model"));
         }
-        if !shard.header().iter().any(|h| h == column) {
+        if !shard.header.iter().any(|h| h == column) {
             // Only names that the policy shows anyway are suggested.
-            let near = nearest(column, shard.names().iter().map(String::as_str));
+            let near = nearest(column, shard.names.iter().map(String::as_str));
             let hint = near.map(|n| format!(" (did you mean {n:?}?)")).unwrap_or_default();
             return Err(Fault::new(ErrorCode::InvalidInput, format!("the data have no column {column:?}{hint}")));
         }
@@ -158,8 +193,8 @@ fn admit_columns(policy: &Policy, shard: &Shard, spec: &JobSpec) -> Result<(), F
     Ok(())
 }
 
-/// A job's cap is a cap on mu²: a smaller epsilon at a larger delta may be more. So the limit, which the owner sets at the
-/// data's delta, is compared as mu too.
+/// Checks a job's cap as a cap on mu²: a smaller epsilon at a larger delta may be more. So the limit, which the owner sets at the data's
+/// delta, is compared as mu too.
 fn admit_cap(limit: f64, budget: &Budget, cap: &Budget) -> Result<(), Fault> {
     if cap.epsilon > limit {
         return refuse(format!("privacy.epsilon is {}, above the owner's max_epsilon_per_job of {limit}", cap.epsilon));
@@ -189,6 +224,11 @@ mod tests {
     use crate::data::{BadRows, DataConfig};
     use crate::testing::{budget, data, open_policy, write};
 
+    fn asked(policy: &Policy, shard: &Shard, spec: &JobSpec, trusted: u32) -> Result<(), Fault> {
+        let applicant = Applicant { analyst: "alice", spec, trusted: Honest::new(trusted).unwrap() };
+        admit(policy, &budget(), &shard.into(), &applicant)
+    }
+
     #[test]
     fn an_interactions_and_an_offsets_own_columns_must_be_admitted() {
         let folder = tempfile::tempdir().unwrap();
@@ -204,7 +244,7 @@ mod tests {
         let all = ["y", "age", "ward", "days"].map(str::to_owned).to_vec();
         let admit_with = |columns: Vec<String>| {
             let policy = Policy { columns: Some(columns), ..open_policy() };
-            admit(&policy, &budget(), &shard, "alice", (&spec, Honest::ALONE))
+            asked(&policy, &shard, &spec, 1)
         };
         admit_with(all.clone()).unwrap();
         for missing in &all {
@@ -212,7 +252,7 @@ mod tests {
             assert!(fault.to_string().contains(&format!("does not admit column {missing:?}")), "{fault}");
         }
         let without = Shard::load(&texts(write(folder.path(), "b.csv", "y,age,ward\n1,30,a\n")), None).unwrap();
-        let fault = admit(&open_policy(), &budget(), &without, "alice", (&spec, Honest::ALONE)).unwrap_err();
+        let fault = asked(&open_policy(), &without, &spec, 1).unwrap_err();
         assert!(fault.to_string().contains("no column \"days\""), "{fault}");
     }
 
@@ -237,11 +277,12 @@ mod tests {
         let (logistic, linear) = (spec("logistic", "binary = true"), spec("linear", "min = 0, max = 9"));
         let admit_with = |releases: Option<&[&str]>, spec: &JobSpec| {
             let releases = releases.map(|named| named.iter().map(|name| (*name).to_owned()).collect());
-            // Neither limit is of vectors: a job that releases once makes a few rounds, whatever it draws, and its budget sets its noise.
+            // Neither limit applies to vectors: a job that releases once makes a few rounds, whatever it draws, and its budget sets its
+            // noise.
             let policy = Policy { releases, max_iterations_per_job: Some(1), min_noise_sd: 1e6, ..open_policy() };
-            admit(&policy, &budget(), &shard, "alice", (spec, Honest::ALONE)).map_err(|fault| fault.to_string())
+            asked(&policy, &shard, spec, 1).map_err(|fault| fault.to_string())
         };
-        // As an automatic policy without the key has it.
+        // The default of an automatic policy.
         let of_old: &[&str] = &["ratio", "statistic"];
         for (spec, first) in [(&logistic, "\"score\""), (&linear, "\"moments\"")] {
             let refused = admit_with(Some(of_old), spec).unwrap_err();
@@ -252,27 +293,24 @@ mod tests {
             admit_with(Some(&["moments", "score"]), spec).unwrap();
         }
         admit_with(Some(&["score"]), &logistic).unwrap();
-        // Chains that end in penalty sweeps ask for ratios, a round each and under their own noise: said before anything is spent.
+        // Chains that end in penalty sweeps ask for ratios, a round each and under separate noise: refused before any charge.
         let polished = JobSpec::parse(
             "name = \"i\"\nparties = [\"hospital-a\"]\nalgorithm = \"sgld\"\n[model]\nkind = \"logistic\"\noutcome = \"y\"\n\
              predictors = [\"age\"]\n[columns]\ny = { binary = true }\nage = { min = 20, max = 80 }\n[sampler]\npolish = 30\n\
              [privacy]\nepsilon = 1.0\ndelta = 1e-6\n",
         )
         .unwrap();
-        let limited = |policy: Policy| {
-            admit(&policy, &budget(), &shard, "alice", (&polished, Honest::ALONE)).map_err(|fault| fault.to_string())
-        };
+        let limited = |policy: Policy| asked(&policy, &shard, &polished, 1).map_err(|fault| fault.to_string());
         limited(open_policy()).unwrap();
         assert!(limited(Policy { min_noise_sd: 2.0, ..open_policy() }).unwrap_err().contains("min_noise_sd"));
         let refused = limited(Policy { max_iterations_per_job: Some(59), ..open_policy() }).unwrap_err();
         assert!(refused.contains("60 draws of a chain") && refused.contains("max_iterations_per_job of 59"), "{refused}");
         let releases = Some(vec!["score".to_owned()]);
         assert!(limited(Policy { releases, ..open_policy() }).unwrap_err().contains("\"ratio\""));
-        // A chain of ratios that asks for gradients to begin with asks for both.
+        // A chain of ratios that starts with gradients asks for both.
         let any_length = |releases: &[&str]| {
             let releases = Some(releases.iter().map(|name| (*name).to_owned()).collect());
-            admit(&Policy { releases, ..open_policy() }, &budget(), &shard, "alice", (&searching, Honest::ALONE))
-                .map_err(|fault| fault.to_string())
+            asked(&Policy { releases, ..open_policy() }, &shard, &searching, 1).map_err(|fault| fault.to_string())
         };
         let refused = any_length(of_old).unwrap_err();
         assert!(refused.contains("\"score\"") && refused.contains("locate = \"ratios\""), "{refused}");
@@ -281,8 +319,8 @@ mod tests {
         assert!(admit_with(Some(&["moments"]), &linear).unwrap_err().contains("\"score\""));
     }
 
-    /// The least noise of vectors is the job's to ask for: a job that does not is refused with what to write, and one whose parties the owner does not
-    /// know counts as fewer.
+    /// A job asks for the least noise of vectors itself: without that it is refused with the remedy, and one whose parties the owner does
+    /// not know counts fewer honest parties.
     #[test]
     fn vectors_with_too_little_noise_are_refused_with_the_remedy() {
         let folder = tempfile::tempdir().unwrap();
@@ -296,10 +334,7 @@ mod tests {
             .unwrap()
         };
         let policy = Policy { min_noise_multiplier: 4.0, ..open_policy() };
-        let admitted = |spec: &JobSpec, trusted: u32| {
-            let trusted = Honest::new(trusted).unwrap();
-            admit(&policy, &budget(), &shard, "alice", (spec, trusted)).map_err(|fault| fault.to_string())
-        };
+        let admitted = |spec: &JobSpec, trusted: u32| asked(&policy, &shard, spec, trusted).map_err(|fault| fault.to_string());
         let masked = "[aggregation]\nmode = \"secure\"\ncolluders = 1\n";
         for algorithm in ["hmc", "sghmc", "noisy-statistics"] {
             let refused = admitted(&spec(algorithm, ""), 1).unwrap_err();
@@ -313,13 +348,13 @@ mod tests {
             let secure = spec(algorithm, &format!("noise_multiplier = 4.0\n{masked}"));
             admitted(&secure, 4).unwrap();
             let refused = admitted(&secure, 1).unwrap_err();
-            assert!(refused.contains("comes to 2") && refused.contains("noise_multiplier = 8 under"), "{refused}");
+            assert!(refused.contains("gives 2") && refused.contains("noise_multiplier = 8 under"), "{refused}");
         }
-        // Ratios have a least noise of their own, and by the same count.
+        // Ratios have a separate least noise, by the same count.
         admitted(&spec("penalty", ""), 1).unwrap();
         let policy = Policy { min_noise_sd: 1.0, ..open_policy() };
         let ratios = spec("penalty", &format!("noise_sd = 0.6\n{masked}"));
-        let admitted = |trusted| admit(&policy, &budget(), &shard, "alice", (&ratios, Honest::new(trusted).unwrap()));
+        let admitted = |trusted| asked(&policy, &shard, &ratios, trusted);
         admitted(4).unwrap();
         assert!(admitted(1).unwrap_err().to_string().contains("min_noise_sd of 1"));
     }

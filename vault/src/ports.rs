@@ -1,4 +1,4 @@
-//! What the vault asks of the program around it: a signature on a mask key, and somewhere to report its state.
+//! Interfaces to the program around the vault: a signature on a mask key, and an observer of its state.
 
 use conclave_privacy::secagg::MaskPublic;
 use conclave_proto::error::Fault;

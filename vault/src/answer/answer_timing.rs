@@ -1,7 +1,7 @@
-//! An answer's timing says what its time was made up of, for its owner's own page and nothing else.
+//! Splits an answer's time into parts, for its owner's own page only.
 //!
-//! How long a computation takes may depend on records. So this stays in the process: in no metric, no log, no file. Clocks are read at
-//! the same moments of every answer, and what they said is noted after the reply has left.
+//! The time of a computation may depend on records. So it stays in the process: in no metric, no log, no file. Clocks are read at the same
+//! moments of every answer, and noted after the reply has left.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,14 +10,14 @@ use conclave_ops::{RecentDurations, Summary};
 
 use super::delay::{Counter, ReplyCounts};
 
-/// What the answering thread does for an answer; every moment of its service belongs to one.
+/// The parts of an answer's service; every moment belongs to one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// Checks, sums over records, and what else is computed.
+    /// Checks, sums over records, and other computation.
     Computing,
-    /// Taking the noise that was drawn ahead, or drawing it.
+    /// Taking noise from the stock, or drawing it.
     Noise,
-    /// Charge and answer written to the ledger, with the syncs that its owner asks for.
+    /// Charge and answer written to the ledger, with the syncs that its owner requires.
     Ledger,
     /// Held back until the reply delay has passed.
     Held,
@@ -36,17 +36,17 @@ pub struct OwnTimes {
 }
 
 impl OwnTimes {
-    /// An answer with numbers has left.
+    /// Notes an answer with numbers that has left.
     pub fn note(&self, parts: [Duration; 4]) {
         self.latest.record(parts);
     }
 
-    /// Of the latest answers that left with numbers, by [`Part`]; `None` before the first.
+    /// Returns the split of the latest answers that left with numbers, by [`Part`]; `None` before the first.
     pub fn summary(&self) -> Option<Summary<4>> {
         self.latest.summary()
     }
 
-    /// Replies held, and those that were late, since the party started.
+    /// Returns the numbers of held and of late replies since the party started.
     pub fn counts(&self) -> ReplyCounts {
         self.counter.counts()
     }
@@ -69,19 +69,19 @@ impl AnswerTiming {
         &self.times
     }
 
-    /// An answer's service begins.
+    /// Starts an answer's service.
     pub(super) fn begin(&mut self) {
         (self.last, self.parts) = (Instant::now(), [Duration::ZERO; 4]);
     }
 
-    /// What went before, back to the last of these calls, was `part`.
+    /// Attributes the time since the last call to `part`.
     pub(super) fn was(&mut self, part: Part) {
         let now = Instant::now();
         self.parts[part as usize] += now - self.last;
         self.last = now;
     }
 
-    /// The answer has left, with numbers: what went before was [`Part::Held`].
+    /// Notes that the answer has left, with numbers: the time since the last call is [`Part::Held`].
     pub(super) fn left(&mut self) {
         self.was(Part::Held);
         self.times.note(self.parts);

@@ -1,24 +1,19 @@
-//! The answerer holds the records, the ledger, the noise and the open jobs, in one place and on one thread.
+//! Holds the records, the ledger, the noise and the open jobs, in one place and on one thread.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use conclave_common::job::{Algorithm, JobSpec};
-use conclave_common::model::Model;
-use conclave_privacy::accounting::{Budget, Honest, PrivacyUnit};
-use conclave_privacy::pass::SumCache;
-use conclave_privacy::pass::{KeptWeights, PoissonSampling, Threads};
+use conclave_privacy::accounting::Budget;
+use conclave_privacy::pass::Threads;
 use conclave_proto::PROTOCOL;
 
+use super::active_job::ActiveJob;
 use super::answer_timing::AnswerTiming;
 use super::asked::Asked;
 use super::consent_state::ConsentState;
-use super::delay::{JobDelay, Pacer, ReplyCounts};
-use super::masking::Masking;
-use super::records::Records;
+use super::delay::{Pacer, ReplyCounts};
 use super::secrecy::AtWork;
-use super::sums::{NoSum, fixed_sums};
 use crate::config::Policy;
 use crate::data::Precision;
 use crate::data::Shard;
@@ -28,10 +23,10 @@ use crate::noise::Noise;
 use crate::ports::{Observer, Unobserved};
 use crate::text::clip;
 
-/// Characters of another's text that are logged or kept.
+/// Longest text of another party that is logged or kept, in characters.
 pub(super) const LONGEST_WORD: usize = 300;
 
-/// Everything that answers: the records, the ledger, the noise, and the jobs that are open.
+/// The parts of an answering party: the records, the ledger, the noise, and the open jobs.
 pub struct Answerer {
     pub(super) party: String,
     pub(super) policy: Policy,
@@ -45,72 +40,20 @@ pub struct Answerer {
     pub(super) precision: Precision,
     pub(super) pacer: Pacer,
     pub(super) timing: AnswerTiming,
-    /// When the shard began to be read for the job that is being opened, and how long that may take.
+    /// Start of reading the shard for the job that is being opened, and the time that it may take.
     pub(super) reading: Option<(Instant, Duration)>,
     pub(super) consent: ConsentState,
     pub(super) observer: Box<dyn Observer>,
     /// The protocol that is spoken with the coordinator.
     pub(super) spoken: u32,
-    /// What the coordinator has asked for on the newest stream.
+    /// Jobs that the coordinator has asked for on the newest stream.
     pub(super) asked: Asked,
-    /// For jobs whose answers leave masked.
+    /// The parts for jobs whose answers leave masked.
     pub(super) secrecy: Option<AtWork>,
 }
 
-/// A job that is open: its public constants, and the shard as its model reads it.
-pub(super) struct ActiveJob {
-    pub(super) spec: JobSpec,
-    pub(super) digest: [u8; 32],
-    pub(super) model: Box<dyn Model>,
-    pub(super) records: Records,
-    /// The un-noised sums that are asked of no point, as Algorithm 3's are, and released under fresh noise again and again: computed
-    /// once, when the job opens, so that an answer's cost does not grow with the shard.
-    pub(super) fixed_sums: SumCache,
-    /// What the job's last gradients left for the remainders of the same steps.
-    pub(super) kept_weights: KeptWeights,
-    /// The law of the samples that its releases add up; `None` where they add up all records.
-    pub(super) sampling: Option<PoissonSampling>,
-    /// How long after its service began a reply leaves; `None` for at once.
-    pub(super) delay: Option<JobDelay>,
-    /// How its answers leave.
-    pub(super) masking: Masking,
-    /// How many parties' noise protects an answer by the owner's limits on noise; see [`crate::secure::SecureSettings::trusted`].
-    pub(super) trusted: Honest,
-    /// When it was opened, or answered something new, last; and how long before it had been opened it had answered nothing new.
-    pub(super) used: (Instant, Duration),
-    /// The most rounds in which it may ask, each kind once, where it releases once; see [`JobSpec::most_rounds`].
-    pub(super) most_rounds: Option<u64>,
-}
-
-impl ActiveJob {
-    /// A job as it opens at a party that protects `unit`.
-    pub(super) fn new(
-        spec: JobSpec,
-        digest: [u8; 32],
-        records: Records,
-        (unit, threads): (PrivacyUnit, &Threads),
-        (delay, masking, idle): (Option<JobDelay>, Masking, Duration),
-    ) -> Result<Self, NoSum> {
-        let model = spec.build_model();
-        let fixed_sums = fixed_sums(model.as_ref(), &spec, unit, records.blocks(), threads)?;
-        let most_rounds = spec.most_rounds();
-        let gradients = if spec.algorithm == Algorithm::Hmc { spec.sampler.chains as usize } else { 0 };
-        let kept_weights = KeptWeights::new((records.blocks().records(), records.blocks().count()), gradients);
-        let sampling = spec.privacy.blocks.map(|_| PoissonSampling::new(records.blocks().units(), spec.sampler.batch));
-        let used = (Instant::now(), idle);
-        // Whom the owner trusts is for whoever opens the job to say.
-        let trusted = Honest::ALONE;
-        Ok(Self { spec, digest, model, records, fixed_sums, kept_weights, sampling, delay, masking, trusted, used, most_rounds })
-    }
-
-    /// How long it has answered nothing new.
-    pub(super) fn idle(&self, now: Instant) -> Duration {
-        now.duration_since(self.used.0).saturating_add(self.used.1)
-    }
-}
-
 impl Answerer {
-    /// Brings together what answers. No job is open yet.
+    /// Makes a party without open jobs.
     pub fn new(party: String, policy: Policy, budget: Budget, shard: Shard, ledger: Ledger, noise: Noise) -> Self {
         let pacer = Pacer::default();
         Self {
@@ -135,14 +78,14 @@ impl Answerer {
         }
     }
 
-    /// Says whose jobs are opened; without it, nobody's.
+    /// Sets the consortium whose jobs are opened; without it, no job is.
     #[must_use]
     pub fn with_members(mut self, members: Members) -> Self {
         self.members = members;
         self
     }
 
-    /// Makes passes over the records on these threads; without it, on the one that answers.
+    /// Makes passes over the records on these threads; without it, on the answering thread.
     #[must_use]
     pub fn with_threads(mut self, threads: Threads) -> Self {
         self.threads = Arc::new(threads);
@@ -156,30 +99,30 @@ impl Answerer {
         self
     }
 
-    /// Number of records; public where rows are protected against replacement.
+    /// Returns the number of records; public where rows are protected against replacement.
     pub fn records(&self) -> u64 {
         self.shard.records()
     }
 
-    /// The ledger, to read its totals.
+    /// Returns the ledger, to read its totals.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// How often replies have left late; for the owner alone.
+    /// Returns how often replies have left late, for the owner alone.
     pub fn reply_counts(&self) -> ReplyCounts {
         self.pacer.counter().counts()
     }
 
-    /// Ends the answering: the ledger is settled, synced and closed.
+    /// Settles, syncs and closes the ledger.
     pub fn end(self) {
         if let Err(e) = self.ledger.close() {
             tracing::error!("the ledger did not end well: {e}");
         }
     }
 
-    /// Lets a job go that may be asked for again: of a masked one the key stays, and its end is not entered, since it could not be opened after
-    /// that. Any other is closed.
+    /// Releases a job that may be asked for again. A masked job keeps its key, and its end is not entered, since it could not be opened
+    /// after that. Any other job is closed.
     ///
     /// # Errors
     /// [`LedgerError::Halted`] where the ledger can't be written.
@@ -195,7 +138,7 @@ impl Answerer {
         Ok(())
     }
 
-    /// Ends a job at the coordinator's word; a job that isn't open is no error.
+    /// Ends a job at the coordinator's request; a job that is not open is no error.
     ///
     /// # Errors
     /// [`LedgerError::Halted`] where the ledger can't be written.
@@ -209,7 +152,7 @@ impl Answerer {
         self.forget_consent(job);
         let masked = self.ledger.is_masked(job);
         self.ledger.close_job(job, reason)?;
-        // After its end is entered: a key that is there still when the party starts is deleted then.
+        // After its end is entered: a key that is still there when the party starts is deleted then.
         if masked {
             self.forget_key(job);
         }

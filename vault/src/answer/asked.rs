@@ -1,12 +1,12 @@
-//! What the coordinator has asked for, by which what it has forgotten is known.
+//! Records the jobs that the coordinator has asked for, which shows those that it has forgotten.
 
 use std::collections::HashSet;
 use std::time::Instant;
 
-/// What the coordinator has asked for on the newest stream.
+/// Jobs that the coordinator has asked for on the newest stream.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
-    /// When the stream began; `None` once what it forgot is closed.
+    /// Start of the stream; `None` once forgotten jobs are closed.
     pub(super) since: Option<Instant>,
     pub(super) jobs: HashSet<String>,
 }

@@ -1,4 +1,4 @@
-//! The owner's word, on the answering thread: jobs that wait for it, and jobs that lose it while they run.
+//! Applies the owner's decisions on the answering thread: to jobs that wait for one, and to running jobs that lose their consent.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -11,17 +11,17 @@ use conclave_proto::v1::{self, party_frame::Body};
 use super::answerer::Answerer;
 use super::open::Opening;
 use super::reply::{ReplySender, reply};
-use crate::config::{Approve, Policy};
+use crate::config::Policy;
 use crate::consent::{ConsentError, ConsentStore, Decider, Standing};
 use crate::ledger::{DataStanding, LedgerError, Masks};
 use crate::ports::Observer;
 use crate::text::clip;
 
-/// Jobs that are opened by themselves once there is room; the coordinator asks for others again.
+/// Jobs that are opened by themselves once there is room; the coordinator has to ask for others again.
 const MOST_CROWDED: usize = 256;
 
 impl Answerer {
-    /// Lets the owner's decisions count. Without them only `approve = "automatic"` admits a job.
+    /// Uses the owner's decisions. Without them only `approve = "automatic"` admits a job.
     #[must_use]
     pub fn with_consent(mut self, store: ConsentStore) -> Self {
         self.consent.store = Some(store);
@@ -63,12 +63,9 @@ impl Answerer {
         self.ledger.enter_act(act, Some(job), &particulars)
     }
 
-    /// Where the job stands with its owner, whom the policy may speak for; enters it where it is new.
-    ///
-    /// The policy speaks for no masked job with a member whom the owner does not know: whoever makes up members is paid for numbers that hide
-    /// nobody.
-    pub(super) fn consented(&mut self, request: &v1::OpenJob, digest: &[u8; 32], known: bool) -> Result<Standing, Fault> {
-        let automatic = self.policy.approve == Approve::Automatic && known;
+    /// Returns the owner's decision on a job, and enters the request where it is new. Where the policy consents in the owner's place, the
+    /// consent is entered as the policy's.
+    pub(super) fn consented(&mut self, request: &v1::OpenJob, digest: &[u8; 32], automatic: bool) -> Result<Standing, Fault> {
         let Some(store) = &mut self.consent.store else {
             return if automatic { Ok(Standing::Approved) } else { Ok(Standing::Awaiting) };
         };
@@ -80,7 +77,7 @@ impl Answerer {
         Ok(standing)
     }
 
-    /// Opens a job, or notes who waits for the owner's word on it, and replies.
+    /// Opens a job, or notes who waits for the owner's decision on it, and replies.
     pub(super) fn open_or_wait(&mut self, request: v1::OpenJob, received: Instant, outbox: ReplySender) {
         let job = request.job.clone();
         self.consent.forget(&job);
@@ -106,7 +103,7 @@ impl Answerer {
                 }
                 Body::JobPending(v1::JobPending { job: job.clone(), reason, full: true })
             }
-            // Not for good: the owner can mend it.
+            // Not final: the owner can repair it.
             Err(fault) if fault.code == ErrorCode::Unreachable => {
                 Body::JobPending(v1::JobPending { job: job.clone(), reason: fault.message, full: false })
             }
@@ -115,12 +112,12 @@ impl Answerer {
         let opened = matches!(body, Body::JobOpened(_));
         reply(&outbox, body);
         if opened {
-            // Begun and ended after the reply has left: how long it took to open the job is nobody's business.
+            // Begun and ended after the reply has left: the time to open the job is not observable.
             drop(tracing::info_span!(target: EXPORTED, "job opened", %job));
         }
     }
 
-    /// Acts on what the owner has decided: opens what is approved, refuses what is rejected, and stops what is revoked.
+    /// Carries out the owner's decisions: opens approved jobs, refuses rejected ones, and stops revoked ones.
     pub fn consent_changed(&mut self) {
         let waiting = std::mem::take(&mut self.consent.waiting);
         for (job, (request, outbox)) in waiting {
@@ -129,7 +126,7 @@ impl Answerer {
                 _ => self.open_or_wait(request, Instant::now(), outbox),
             }
         }
-        // The key of a masked job lies there whether or not the job has been opened since the start.
+        // The key of a masked job exists whether or not the job has been opened since the start.
         let entered =
             self.ledger.state().jobs().iter().filter(|job| job.open && job.masks != Masks::None).map(|job| job.id.clone());
         let open: BTreeSet<String> = entered.chain(self.jobs.keys().cloned()).collect();
@@ -137,13 +134,13 @@ impl Answerer {
             match self.stands(&job) {
                 Ok(Standing::Approved) => {}
                 Ok(_) => self.withdraw(&job),
-                // Whether there is consent can't be told, so there is none.
+                // Without readable decisions there is no consent.
                 Err(_) => self.withdraw(&job),
             }
         }
     }
 
-    /// Takes up other limits: they hold for every question from now on, and for jobs as they are opened. Those that wait are looked at again.
+    /// Replaces the owner's limits, for every query and every opening from now on. Waiting jobs are decided on again.
     pub(super) fn policy_changed(&mut self, policy: Policy) {
         self.policy = policy;
         for (request, outbox) in std::mem::take(&mut self.consent.waiting).into_values() {
@@ -152,7 +149,7 @@ impl Answerer {
         self.make_room();
     }
 
-    /// Whether a query of a job that isn't open is refused by its owner's word.
+    /// Returns true where the owner's decision refuses queries of a job that is not open.
     pub(super) fn is_withdrawn(&self, job: &str) -> bool {
         matches!(self.stands(job), Ok(Standing::Revoked | Standing::Rejected) | Err(_))
     }
@@ -163,7 +160,7 @@ impl Answerer {
         self.consent.outboxes.remove(job);
     }
 
-    /// Opens jobs that waited for room, in the order in which they came, as far as there is some.
+    /// Opens jobs that waited for room, in the order of their arrival, while there is room.
     pub(super) fn make_room(&mut self) {
         for (request, outbox) in std::mem::take(&mut self.consent.crowded) {
             self.open_or_wait(request, Instant::now(), outbox);
@@ -193,14 +190,14 @@ impl Answerer {
         }
     }
 
-    /// The owner's reason as the rest of a sentence; empty where none was given.
+    /// Returns the owner's reason as the rest of a sentence; empty where none was given.
     fn reason(&self, job: &str) -> String {
         let request = self.consent.store.as_ref().and_then(|store| store.request(job).ok());
         let decided = request.and_then(|request| request.decided);
         decided.map(|d| d.reason).filter(|r| !r.is_empty()).map(|r| format!(": {r}")).unwrap_or_default()
     }
 
-    /// The refusal of a job that its owner has decided against.
+    /// Returns the refusal of a job that its owner decided against.
     pub(super) fn decided_against(&self, job: &str, standing: Standing) -> Fault {
         let reason = self.reason(job);
         match standing {
@@ -223,7 +220,7 @@ fn fault(error: ConsentError) -> Fault {
         ConsentError::Changed(_) => Fault::new(ErrorCode::Conflict, error.to_string()),
         ConsentError::Crowded(_) | ConsentError::CrowdedBy(..) => Fault::new(ErrorCode::Policy, error.to_string()),
         ConsentError::TooLong => Fault::new(ErrorCode::InvalidInput, error.to_string()),
-        // What failed is the owner's to know; the log has it.
+        // Only the owner may know what failed; the log has it.
         _ => {
             tracing::error!("your decisions can't be read: {error}");
             Fault::new(ErrorCode::Internal, "the party can't read its owner's decisions")

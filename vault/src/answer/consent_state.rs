@@ -1,4 +1,4 @@
-//! The state of consent holds the owner's decisions, and who waits for them.
+//! Holds the owner's decisions, and the requests that wait for them.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,21 @@ use conclave_proto::v1;
 use super::reply::ReplySender;
 use crate::consent::ConsentStore;
 
-/// The owner's decisions, and who waits for them.
+/// The owner's decisions, and the requests that wait for them.
 #[derive(Default)]
 pub(super) struct ConsentState {
     pub(super) store: Option<ConsentStore>,
     /// Jobs without a decision, as asked on the newest stream.
     pub(super) waiting: HashMap<String, (v1::OpenJob, ReplySender)>,
-    /// Jobs for which there is no room, in the order in which they came.
+    /// Jobs for which there is no room, in the order of their arrival.
     pub(super) crowded: Vec<(v1::OpenJob, ReplySender)>,
-    /// Where the word about an open job goes.
+    /// Channel for notices about each open job.
     pub(super) outboxes: HashMap<String, ReplySender>,
     pub(super) problem: Option<String>,
 }
 
 impl ConsentState {
-    /// Nobody waits for this job any more.
+    /// Removes a job from those that wait.
     pub(super) fn forget(&mut self, job: &str) {
         self.waiting.remove(job);
         self.crowded.retain(|(request, _)| request.job != job);

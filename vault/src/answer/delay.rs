@@ -1,9 +1,9 @@
-//! When a reply leaves: a public delay after its service began, whatever the records are.
+//! Holds each reply to a public delay after its service began, independently of the records.
 //!
-//! Messages are served one after the other. The service of one begins when it has arrived and the reply before it has left,
-//! and its own reply leaves one delay later. Both moments are public, so a message sent close behind another can't probe how
-//! long that one took. A delay counted from the arrival alone could be probed so, and so could a grid on the clock. A message
-//! that takes longer than the delay leaves at the next multiple; the count of those is for the owner.
+//! Messages are served one after the other. The service of a message begins when it has arrived and the reply before it has left, and its
+//! own reply leaves one delay later. Both moments are public, so a message sent close behind another cannot probe how long that one took. A
+//! delay from the arrival alone could be probed in this way, and so could a grid on the clock. A message that takes longer than the delay
+//! leaves at the next multiple; the number of those is for the owner.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use conclave_proto::delay::AnswerDelay;
 use serde::{Deserialize, Serialize};
 
-/// The operating system wakes a sleeping thread late, by up to about this much; the rest of a wait is spun away.
+/// Largest lateness with which the operating system wakes a sleeping thread; the rest of a wait is a spin.
 const SPIN: Duration = Duration::from_micros(250);
 
-/// How often replies have left late, for the owner alone.
+/// Counts of late replies, for the owner alone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplyCounts {
     /// Replies that were held to a delay.
@@ -24,24 +24,24 @@ pub struct ReplyCounts {
     pub overruns: u64,
 }
 
-/// The delays of one job's replies. Public.
+/// The reply delays of one job. Public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct JobDelay {
-    /// Of an answer, least where it is to no more proposals than the job's chains ask in a round.
+    /// Delay of an answer, least where it answers at most the number of proposals that the job's chains ask in a round.
     pub(crate) answer: AnswerDelay,
-    /// Of opening the job, counted from when the shard begins to be read for it.
+    /// Delay of opening the job, from the start of reading the shard for it.
     pub(crate) open: Duration,
 }
 
-/// Keeps the moments at which replies leave.
+/// Times the replies.
 #[derive(Debug, Default)]
 pub(crate) struct Pacer {
-    /// When the reply before this one left.
+    /// Departure of the previous reply.
     free: Option<Instant>,
     counter: Counter,
 }
 
-/// The counts, to be read while replies leave.
+/// The counts, readable while replies leave.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counter(Arc<[AtomicU64; 2]>);
 
@@ -58,7 +58,7 @@ impl Counter {
 }
 
 impl Pacer {
-    /// The moment at which the service of a message began that arrived at `received`.
+    /// Returns the moment at which the service of a message that arrived at `received` began.
     pub(crate) fn begin(&self, received: Instant) -> Instant {
         self.free.map_or(received, |free| free.max(received))
     }
@@ -72,8 +72,8 @@ impl Pacer {
         self.free = Some(due.0);
     }
 
-    /// Something that reads no record has been done, and service may begin now: counted from its arrival, a message that
-    /// waited for it would leave at the next multiple or not by how long its own answer took.
+    /// Marks that work without a record has been done, and that service may begin now. Were service counted from its arrival, a message
+    /// that waited for this work would leave at the next multiple or not, depending on its own answer's time.
     pub(crate) fn passed(&mut self) {
         self.free = Some(Instant::now());
     }
@@ -83,7 +83,7 @@ impl Pacer {
     }
 }
 
-/// The first multiple of `delay` after `began` that is not past, and which one it is.
+/// Returns the first multiple of `delay` after `began` that is not past, and its number.
 fn due(began: Instant, delay: Duration, now: Instant) -> (Instant, u32) {
     let taken = now.saturating_duration_since(began);
     let multiple = u32::try_from(taken.as_nanos().div_ceil(delay.as_nanos())).unwrap_or(u32::MAX).max(1);
@@ -138,7 +138,7 @@ mod tests {
         assert!(late[2] < Duration::from_micros(20), "{late:?}");
     }
 
-    /// What a message close behind another could otherwise probe.
+    /// A message close behind another cannot probe its time.
     #[test]
     fn service_begins_when_the_reply_before_has_left() {
         // Longer than a busy machine keeps a thread waiting.

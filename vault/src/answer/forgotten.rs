@@ -1,9 +1,9 @@
-//! Jobs that the coordinator has forgotten are closed: one that lost its store, or was set back, never says that they have ended, and
-//! they would keep the places of others.
+//! Closes jobs that the coordinator has forgotten: one that lost its store, or was set back, never reports their end, and they would take
+//! the place of others.
 //!
-//! A coordinator asks for every job that it runs on every new stream. What it has not asked for a while after is nobody's. Closing costs
-//! nothing: a job that is asked for after all is opened again. One that could not be, since its answers leave masked, is only let go of,
-//! and closed once its key has lain unused for as long as its owner says.
+//! A coordinator asks for every job that it runs on every new stream. A job that it has not asked for within the grace period is forgotten.
+//! Closing is free: a job that is asked for later is opened again. A masked job could not be; it is only released, and closed once its key
+//! has been idle for the time that its owner sets.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use super::answerer::Answerer;
 use super::asked::Asked;
 
-/// How long after a stream began every job of it has been asked for.
+/// Time after the start of a stream in which every job of it has been asked for.
 const GRACE: Duration = Duration::from_secs(300);
 
 impl Answerer {
-    /// A stream begins: jobs are asked for anew.
+    /// Starts a stream, on which the coordinator asks for its jobs again.
     pub(super) fn begin_stream(&mut self, now: Instant) {
         self.asked = Asked { since: Some(now), jobs: HashSet::new() };
     }

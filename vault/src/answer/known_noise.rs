@@ -1,7 +1,7 @@
-//! Releases under noise that is known, of a sandbox's made-up records: for the audit, which takes it off again.
+//! Releases under known noise over a sandbox's made-up records, for the audit, which subtracts the noise again.
 //!
-//! What is summed is what an answer sums: the job's model, the query's terms, the kernels and the way into the sample. Only the noise is another, and
-//! nothing of it can stand before a record that is real: a sandbox has none.
+//! The sums are an answer's own: the job's model, the query's terms, the kernels and the sampling. Only the noise differs, and it never
+//! meets a real record: a sandbox has none.
 
 use conclave_common::query::Query;
 use conclave_common::query::QueryTerms;
@@ -13,13 +13,14 @@ use rand_chacha::ChaCha20Rng;
 
 use super::records::Records;
 use super::sandbox::Sandbox;
-use super::sums::sampled_sums;
+use super::sums::{Pass, SumQuery, sampled_sums};
 
 impl Sandbox {
-    /// The release of a query over samples of which these records all are, under the same noise every time; and what the query is charged by.
+    /// Returns the release of a subsampled query whose sample is all of these records, under the same noise every time, and the charged
+    /// sensitivity.
     ///
     /// # Errors
-    /// A sentence: the job is not on, or has no such query.
+    /// A sentence: the job is not open, or has no such query.
     pub fn released_under_known_noise(
         &mut self,
         job: &str,
@@ -35,11 +36,12 @@ impl Sandbox {
         let summand = terms.summand(points.0, points.1, charged).map_err(|e| text(&e))?;
         let generator = || ChaCha20Rng::seed_from_u64(0);
         let everybody = PoissonSampling::new(records.blocks().units(), SamplingProbability::ONE).sample(&mut generator());
-        let asked = [(query.kind, summand, &everybody)];
-        let sums = sampled_sums(model, records.blocks(), &self.answerer.threads, &asked).map_err(|e| text(&e))?;
+        let asked = [SumQuery { key: query.chain, kind: query.kind, summand, sample: Some(&everybody) }];
+        let pass = Pass { model, blocks: records.blocks(), threads: &self.answerer.threads };
+        let sums = sampled_sums(&pass, &asked).map_err(|e| text(&e))?;
         let mut generator = generator();
         let noise = NoiseSample::gathered(query.kind.length(), || NoiseSample::of_scale(query.noise, &mut generator));
-        let sum = sums.into_iter().next().ok_or("a query without a sum")?;
+        let sum = sums.into_values().next().ok_or("a query without a sum")?;
         Ok((sum.add_noise(noise).as_slice().to_vec(), charged))
     }
 }

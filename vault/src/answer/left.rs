@@ -1,12 +1,13 @@
-//! What is left for an analyst: told where the owner lets it be told, and what a job may not go beyond.
+//! Computes an analyst's remaining budget: published where the owner allows it, and a limit to new jobs.
 //!
-//! All of it follows from the policy and from the ledger's totals, which what was asked and granted makes: no record has a part in it.
+//! It follows from the policy and from the ledger's totals, which grants alone determine; no record enters it.
 
 use conclave_common::job::JobSpec;
-use conclave_privacy::accounting::{Budget, PrivacyFilter, gaussian_dp, mu_squared};
+use conclave_privacy::accounting::{Budget, PrivacyFilter, PrivacyUnit, gaussian_dp, mu_squared};
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1;
 
+use super::admission::Later;
 use super::answerer::Answerer;
 use super::open::ledger_fault;
 use crate::ledger::LedgerError;
@@ -14,37 +15,46 @@ use crate::ledger::LedgerError;
 /// Thousandths of an epsilon that are tried.
 const STEPS: u32 = 4;
 
-impl Answerer {
-    /// A job that may ask for more than is left for its analyst would end before its time, with that spent: it is refused before it begins,
-    /// unless its analyst wants it all the same.
-    pub(super) fn admit_left(&self, analyst: &str, spec: &JobSpec) -> Result<(), Fault> {
-        if spec.sampler.force {
-            return Ok(());
-        }
-        let cap = spec.privacy.budget;
-        let asks = PrivacyFilter::new(&cap.of(self.budget.unit)).map_err(|e| ledger_fault(e.into()))?.limit_units();
-        let left = self.ledger.left_for(analyst).map_err(ledger_fault)?;
-        if asks <= left {
-            return Ok(());
-        }
-        let Budget { epsilon, delta, .. } = cap;
-        let told = askable(left, &cap.of(self.budget.unit));
-        let (what, remedy) = match self.policy.tell_budget {
-            true if told > 0.0 => (
-                format!("epsilon {told:.3} is left there for {analyst} at that delta"),
-                format!("lower privacy.epsilon to {told:.3}"),
-            ),
-            true => (format!("nothing is left there for {analyst}"), "leave the party out".to_owned()),
-            false => (format!("less is left there for {analyst}"), "lower privacy.epsilon".to_owned()),
-        };
-        let message = format!(
-            "the job may spend epsilon {epsilon} at delta {delta}, and {what}: {remedy}, or ask the owner for more. Nothing was asked; to have the \
-             job end where the budget does, write force = true under [sampler]"
-        );
-        Err(Fault::new(ErrorCode::Budget, message))
+/// Refuses a job that may spend more than its analyst's remaining budget, unless the analyst forces it: such a job would end before its
+/// time, with the remaining budget spent.
+///
+/// # Errors
+/// [`ErrorCode::Budget`], with the remedy; as [`ledger_fault`] where the remaining budget cannot be computed.
+pub(super) fn admit_left(
+    analyst: &str,
+    spec: &JobSpec,
+    unit: PrivacyUnit,
+    tell_budget: bool,
+    left: Later<'_, Result<u64, LedgerError>>,
+) -> Result<(), Fault> {
+    if spec.sampler.force {
+        return Ok(());
     }
+    let cap = spec.privacy.budget;
+    let cost = PrivacyFilter::new(&cap.of(unit)).map_err(|e| ledger_fault(e.into()))?.limit_units();
+    let left = left().map_err(ledger_fault)?;
+    if cost <= left {
+        return Ok(());
+    }
+    let Budget { epsilon, delta, .. } = cap;
+    let askable = askable(left, &cap.of(unit));
+    let (what, remedy) = match tell_budget {
+        true if askable > 0.0 => (
+            format!("epsilon {askable:.3} is left there for {analyst} at that delta"),
+            format!("lower privacy.epsilon to {askable:.3}"),
+        ),
+        true => (format!("nothing is left there for {analyst}"), "leave the party out".to_owned()),
+        false => (format!("less is left there for {analyst}"), "lower privacy.epsilon".to_owned()),
+    };
+    let message = format!(
+        "the job may spend epsilon {epsilon} at delta {delta}, and {what}: {remedy}, or ask the owner for more. Nothing was asked; to have the \
+         job end where the budget does, write force = true under [sampler]"
+    );
+    Err(Fault::new(ErrorCode::Budget, message))
+}
 
-    /// What an analyst is told of the budget. One whom the policy does not admit is told nothing.
+impl Answerer {
+    /// Answers an analyst's request for the budget. An analyst whom the policy does not admit learns nothing.
     pub(super) fn budget_told(&self, request: &v1::AskBudget) -> v1::BudgetTold {
         let untold = v1::BudgetTold { number: request.number, ..v1::BudgetTold::default() };
         let admitted = self.policy.analysts.as_ref().is_none_or(|analysts| analysts.contains(&request.analyst));
@@ -70,13 +80,13 @@ impl Answerer {
     }
 }
 
-/// The epsilon of so much mu², in units of 2^-48.
+/// Returns the epsilon of `units` of mu², each 2^-48.
 fn epsilon_of(units: u64, delta: f64) -> f64 {
     if units == 0 { 0.0 } else { gaussian_dp::epsilon(mu_squared(units).sqrt(), delta) }
 }
 
-/// The largest epsilon, in thousandths, whose budget at this one's delta holds no more than so many units of 2^-48 of mu²: it can be asked
-/// for. 0 where there is none.
+/// Returns the largest epsilon, in thousandths, whose budget at this one's delta holds at most `units` of 2^-48 of mu², so that it can be
+/// requested; 0 where there is none.
 fn askable(units: u64, budget: &Budget) -> f64 {
     let holds = |thousandths: f64| {
         let budget = Budget { epsilon: thousandths / 1e3, ..*budget };

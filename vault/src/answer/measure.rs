@@ -1,8 +1,8 @@
-//! How long an answer takes at worst: measured on made-up records, before a job's first query.
+//! Measures the longest time of an answer, on made-up records, before a job's first query.
 //!
-//! The delay of replies is public, so nothing about the records may enter it. What is measured is the whole answer path with
-//! a ledger of its own in the same folder (the disk's syncs are most of it) on made-up records of the shard's shape, at
-//! parameter values that are ordinary and at ones that are at the ends of what arithmetic can do. Samples of units are as large as they ever are.
+//! The delay of replies is public, so nothing about the records may enter it. The whole answer path is measured, with a ledger of its own
+//! in the same folder (the disk's syncs take most of the time), on made-up records of the shard's shape, at ordinary parameter values and
+//! at the limits of arithmetic. Samples of units have their largest size.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 use conclave_proto::convert::{AnswerStatus, reply_length};
 use conclave_proto::delay::AnswerDelay;
 
-use super::rehearsal::{JOB, PASSES, Rehearsal, Unmeasured, budget, too_dear};
+use super::rehearsal::{JOB, PASSES, Rehearsal, Unmeasured, budget, too_expensive};
 use crate::answer::delay::JobDelay;
 use crate::answer::sandbox::Sandbox;
-use crate::answer::sums::fixed_sums;
+use crate::answer::sums::{Pass, fixed_sums};
 
-/// After this long the least number of passes will do.
+/// After this time the least number of passes is enough.
 const LONG_ENOUGH: Duration = Duration::from_millis(400);
-/// On top of what nearly every pass takes: a quarter, and this.
+/// Margin on top of a quarter more than nearly every pass takes.
 const MARGIN: Duration = Duration::from_micros(200);
 
-/// A delay above `worst`: a quarter more and a margin, rounded up to a step of 0.25 ms or, beyond 10 ms, about 5%.
+/// Returns a delay above `worst`: a quarter more and a margin, rounded up to a step of 0.25 ms or, beyond 10 ms, about 5%.
 pub(super) fn above(worst: Duration) -> Duration {
     let millis = (worst.mul_f64(1.25) + MARGIN).as_secs_f64() * 1e3;
     let mut step = 0.25;
@@ -33,21 +33,22 @@ pub(super) fn above(worst: Duration) -> Duration {
     Duration::from_secs_f64((millis / step).ceil() * step * 1e-3)
 }
 
-/// Measures a job on made-up records of a public number. `folder` is the ledger's.
+/// Measures a job on a public number of made-up records. `folder` is the ledger's.
 ///
 /// # Errors
 /// [`Unmeasured`].
 pub(super) fn measure(job: &Rehearsal<'_>, folder: &Path) -> Result<JobDelay, Unmeasured> {
-    let questions = job.questions()?;
+    let queries = job.queries()?;
     let scratch = Scratch::new(folder).map_err(|e| format!("cannot make {SCRATCH} in {}: {e}", folder.display()))?;
     let began = Instant::now();
     let records = job.made_up()?;
-    // What is asked of no point is summed while the job opens.
+    // Sums that depend on no point are made while the job opens.
     let blocks = records.blocks();
-    let summed = fixed_sums(job.spec.build_model().as_ref(), job.spec, job.unit, blocks, job.threads);
+    let model = job.spec.build_model();
+    let summed = fixed_sums(&Pass { model: model.as_ref(), blocks, threads: job.threads }, job.spec, job.unit);
     drop(summed.map_err(|why| why.to_string())?);
     let binding = began.elapsed();
-    // No noise is kept in stock: every sample is made on demand, as the slowest answer's are.
+    // No noise is kept in stock: every sample is drawn on demand, as the slowest answer's are.
     let budget = budget(job.unit)?;
     let mut sandbox = Sandbox::new(&scratch.0, budget)?;
     sandbox.answerer.threads = Arc::clone(job.threads);
@@ -59,22 +60,22 @@ pub(super) fn measure(job: &Rehearsal<'_>, folder: &Path) -> Result<JobDelay, Un
         if pass >= *PASSES.start() && began.elapsed() > LONG_ENOUGH {
             break;
         }
-        let request = job.request(pass, &questions);
+        let request = job.request(pass, &queries);
         let asked = Instant::now();
         let answer = sandbox.answerer.answer(request);
         times.push(asked.elapsed());
         match answer.status.and_then(AnswerStatus::from_wire) {
             Some(AnswerStatus::Released) => {}
-            Some(AnswerStatus::Budget) => return Err(too_dear()),
+            Some(AnswerStatus::Budget) => return Err(too_expensive()),
             _ => return Err(format!("a made-up query was refused with status {:?}", answer.status).into()),
         }
     }
     times.sort();
-    // What takes longer than nearly all passes was held up by the disk or the system, whatever the records are: such a reply
-    // leaves at the next multiple, and one in twenty of those at a job's opening need not slow every reply down.
+    // A pass that takes longer than nearly all others was held up by the disk or the system, whatever the records are. Such a reply leaves
+    // at the next multiple; one in twenty at a job's opening need not delay every reply.
     let worst = times[times.len() - 1 - times.len() / 20];
     tracing::debug!("made-up answers took {:?} in the median, {worst:?} nearly always", times[times.len() / 2]);
-    let longest = (0..2).map(|pass| reply_length(&job.request(pass, &questions))).max().unwrap_or(1);
+    let longest = (0..2).map(|pass| reply_length(&job.request(pass, &queries))).max().unwrap_or(1);
     let proposals = u32::try_from(longest).unwrap_or(u32::MAX);
     Ok(JobDelay { answer: AnswerDelay { least: above(worst), proposals }, open: above(binding) })
 }
@@ -88,7 +89,7 @@ impl Scratch {
     fn new(folder: &Path) -> std::io::Result<Self> {
         let path = folder.join(SCRATCH);
         if path.exists() {
-            // Left by a party that was killed while it measured; the ledger's lock says that it is nobody else's.
+            // Left by a party that was killed while it measured; the ledger's lock excludes any other party.
             std::fs::remove_dir_all(&path)?;
         }
         std::fs::create_dir(&path)?;

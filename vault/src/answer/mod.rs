@@ -1,14 +1,34 @@
-//! The answer path, in this order and no other: request, policy, charge, noise, records, ledger, reply.
+//! The answer path: a query becomes recorded, noised integers in a fixed order of effects.
 //!
-//! Everything runs on one thread, one message at a time: the ledger, the records and the noise have one owner, and two
-//! messages can't race. Neither a refusal nor an answer's length depends on a record.
+//! The order is: request checks, policy, durable charge, noise, records, durable record, reply. Each step is a type, made only from the
+//! one before it, so an answer that skips a step does not compile:
 //!
-//! A message's way: [`thread`] takes it in and holds its reply to the delay, [`query`] answers it, [`sums`] adds up the
-//! records. [`open`] and [`consent`] open jobs, [`measure`] finds their reply delay by a [`rehearsal`] in a [`sandbox`].
+//! | stage | file | what holds |
+//! |---|---|---|
+//! | (socket) | [`thread`] | A message arrives; its reply leaves after a public delay ([`delay`]). |
+//! | `answer_query` | [`query`] | The job is open; the stages below run in this order. |
+//! | [`received::Received`] | [`received`] | The message is well formed; the masks of its answer are made. |
+//! | [`priced::Priced`] | [`priced`] | Each query lies in the job's box, has a bound and a price, and meets the owner's policy. |
+//! | [`charged::Charged`] | [`charged`] | The ledger holds every charge durably, or the earlier release. |
+//! | [`noised::Noised`] | [`noised`] | The charged noise and the samples of units are drawn. |
+//! | [`summed::Summed`] | [`summed`] | The records were read ([`sums`], [`choice`]); each sum has its noise and its masks. |
+//! | [`recorded::Recorded`] | [`recorded`] | Every release is durable and can be sent. |
+//!
+//! Each stage carries the open job ([`active_job`]). Within a message the chain is the key of a query; the ledger's receipts and records
+//! bear the digest of the whole query (job, iteration, chain, kind with its component, points, sensitivity, scale).
+//!
+//! One thread runs all of it, one message at a time: the ledger, the records and the noise have one owner, and two messages cannot race.
+//! Neither a refusal nor the length of an answer depends on a record.
+//!
+//! [`open`] opens jobs as the pure function [`admission::admit`] decides, with the owner's consent ([`consent`]). [`measure`] finds their
+//! reply delay by a [`rehearsal`] in a [`sandbox`].
 
+mod active_job;
+mod admission;
 pub mod answer_timing;
 mod answerer;
 mod asked;
+mod charged;
 mod choice;
 mod consent;
 mod consent_state;
@@ -18,8 +38,12 @@ mod known_noise;
 mod left;
 mod masking;
 mod measure;
+mod noised;
 mod open;
+mod priced;
 mod query;
+mod received;
+mod recorded;
 mod records;
 mod rehearsal;
 mod reply;
@@ -28,6 +52,7 @@ mod secrecy;
 mod secure;
 #[cfg(feature = "test-util")]
 pub mod simulated;
+mod summed;
 mod sums;
 pub mod thread;
 mod worst_case_step;

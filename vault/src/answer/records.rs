@@ -1,21 +1,21 @@
-//! An open job's records, on its model's scale.
+//! Holds an open job's records, on its model's scale.
 
 use conclave_privacy::pass::{Blocks, ModelData};
 
 use crate::data::Precision;
 
-/// A job's records as its model reads them, however they are held.
+/// A job's records as its model reads them.
 pub(crate) enum Records {
     /// In memory, scaled once.
     Held(ModelData),
-    /// As that, in single precision.
+    /// In memory, in single precision.
     Single(ModelData<f32>),
     /// Read or scaled block by block, in every pass.
     Streamed(Box<dyn Blocks + Send>),
 }
 
 impl Records {
-    /// These records, held in this precision.
+    /// Holds these records in this precision.
     pub(crate) fn new(data: ModelData, precision: Precision) -> Self {
         match precision {
             Precision::Double => Self::Held(data),
@@ -23,7 +23,7 @@ impl Records {
         }
     }
 
-    /// The records as passes read them.
+    /// Returns the records as passes read them.
     pub(crate) fn blocks(&self) -> &dyn Blocks {
         match self {
             Self::Held(data) => data,
@@ -32,7 +32,7 @@ impl Records {
         }
     }
 
-    /// The records that were put on a sandbox in double precision.
+    /// Returns the records of a sandbox, where they are held in double precision.
     pub(crate) fn into_held(self) -> Option<ModelData> {
         match self {
             Self::Held(data) => Some(data),

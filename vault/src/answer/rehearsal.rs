@@ -1,7 +1,7 @@
-//! A rehearsal: made-up records of a job, and the questions whose answers take longest.
+//! Rehearses a job: made-up records, and the queries whose answers take longest.
 //!
-//! What its questions cost is nobody's: its ledger is its own, and its budget need not be the job's. So a job is rehearsed
-//! however little it may spend; one whose questions have no price is refused for what they are.
+//! A rehearsal's queries cost no one: it has its own ledger, and its budget need not be the job's. So a job is rehearsed however small its
+//! budget; a job with a query that has no price is refused for that query.
 
 use std::sync::Arc;
 
@@ -19,29 +19,29 @@ use super::worst_case_step::{ORDINARY, WorstCaseStep, cheap};
 use crate::answer::records::Records;
 use crate::data::Precision;
 
-/// Passes that are measured, at least and at most.
+/// Passes that are measured, from the least number to the greatest.
 pub(super) const PASSES: std::ops::RangeInclusive<u64> = 24..=200;
-/// Passes of which one is a choice: a rehearsal's budget holds few.
+/// Passes among which one is a choice: a rehearsal's budget holds few.
 const EVERY_CHOICE: u64 = 8;
-/// How far, in lattice units, all candidates but one are made to lie behind it.
+/// Distance, in lattice units, of every candidate but one behind the best.
 const BEHIND: f64 = 1_099_511_627_776.0;
-/// How often a choice's step is halved until the budget holds it.
+/// Halvings of a choice's step until the budget holds it.
 const HALVINGS: u32 = 64;
-/// The id that a rehearsed job goes by.
+/// The id of a rehearsed job.
 pub(super) const JOB: &str = "rehearsal";
-/// The mu of a rehearsal's budget, about as much as can be accounted for: what a job itself may spend need not hold a rehearsal.
+/// The mu of a rehearsal's budget, about the largest that can be accounted for: a job's own budget need not hold a rehearsal.
 const MU: f64 = 30.0;
 const DELTA: f64 = 1e-6;
-/// What its blocks may take of delta beside that, half of it in all: more than any do.
+/// Reserve of delta for its blocks, half of delta in all: more than any job's blocks take.
 const RESERVE_UNITS: u64 = 1 << (RESERVE_LOG2 - 1);
 
-/// Why a job can't be rehearsed.
+/// Error: a job cannot be rehearsed.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(super) enum Unmeasured {
-    /// The job's own questions are to blame; a sentence of what is public.
+    /// The job's own queries are the cause; a sentence about public figures.
     #[error("{0}")]
     Job(String),
-    /// The party can't, as on a full disk.
+    /// The party is the cause, as on a full disk.
     #[error("{0}")]
     Party(String),
 }
@@ -52,14 +52,14 @@ impl From<String> for Unmeasured {
     }
 }
 
-/// What a rehearsal may spend.
+/// Returns the budget of a rehearsal.
 pub(super) fn budget(unit: PrivacyUnit) -> Result<Budget, String> {
     let budget = Budget::new(gaussian_dp::epsilon(MU, DELTA), DELTA).map_err(|e| e.to_string())?;
     Ok(budget.of(unit).reserving(RESERVE_UNITS))
 }
 
-pub(super) fn too_dear() -> Unmeasured {
-    Unmeasured::Job("one of its questions costs more than can be accounted for, however noisy its answer: declare narrower bounds, or set a clip".into())
+pub(super) fn too_expensive() -> Unmeasured {
+    Unmeasured::Job("one of its queries costs more than can be accounted for, however noisy its answer: declare narrower bounds, or set a clip".into())
 }
 
 /// A job with made-up records.
@@ -68,20 +68,20 @@ pub(super) struct Rehearsal<'a> {
     pub(super) unit: PrivacyUnit,
     /// Records, or persons where persons are protected.
     pub(super) units: u64,
-    /// What the job's own passes run on, and how its copies are held.
+    /// Threads and precision of the job's own passes.
     pub(super) threads: &'a Arc<Threads>,
     pub(super) precision: Precision,
 }
 
 impl Rehearsal<'_> {
-    /// As many proposals as the job's chains ask in a round: one each, or one for every component of the statistic.
+    /// Returns the number of proposals that the job's chains ask in a round: one each, or one for every component of the statistic.
     fn chains(&self) -> usize {
         // A search for the mode by ratios asks two at a time.
         let at_once = if self.spec.algorithm == Algorithm::Ops { 2 } else { self.spec.sampler.chains as usize };
         at_once * self.components().max(1)
     }
 
-    /// Components of the statistic that the job asks for; 0 where it asks for none.
+    /// Returns the number of components of the statistic that the job asks for; 0 where it asks for none.
     fn components(&self) -> usize {
         let of_vectors = match self.spec.algorithm {
             Algorithm::PenaltyExpFamily => false,
@@ -100,7 +100,7 @@ impl Rehearsal<'_> {
         !proposes || self.spec.algorithm.follows_gradients()
     }
 
-    /// Cells of the tables that the job asks for, where it does.
+    /// Returns the number of cells of the tables that the job asks for, where it does.
     fn cells(&self) -> Option<u32> {
         let model = self.spec.build_model();
         let cells = match self.spec.algorithm {
@@ -111,16 +111,16 @@ impl Rehearsal<'_> {
         cells.map(|cells| cells as u32)
     }
 
-    /// The vectors that the job asks for in a message, each under noise by which it costs next to nothing: gradient and curvature at a
-    /// point, and in every second pass the second moments, where it asks for them. Of a job that is driven by gradients in every second
-    /// pass as many gradients as it has chains, over samples where its chains ask them so, or as many of what tests their steps, of a step of
-    /// no length. Of a chain of ratios that finds the mode by gradients in every second eight passes, where it asks no step.
-    fn vectors(&self, pass: u64, theta: &[f64], over_samples: Option<NoiseScale>) -> Vec<v1::Proposal> {
+    /// Returns the vectors that the job asks for in a message, each under noise at a negligible cost. They are the gradient and the
+    /// curvature at a point and, in every second pass, the second moments where the job asks them. A gradient-driven job asks, in every
+    /// second pass, one gradient per chain (subsampled where its chains subsample) or one test of a step of length zero per chain. A chain
+    /// of ratios that finds the mode by gradients asks them in every second eight passes, where it asks no step.
+    fn vectors(&self, pass: u64, theta: &[f64], subsampled: Option<NoiseScale>) -> Vec<v1::Proposal> {
         let proposal = |(chain, (kind, from, to)): (usize, (QueryKind, Vec<f64>, Vec<f64>))| v1::Proposal {
             chain: chain as u32,
             from,
             to,
-            noise_scale: over_samples.filter(|_| kind.is_sampled()).map_or(NoiseScale::MAX_UNITS, NoiseScale::units),
+            noise_scale: subsampled.filter(|_| kind.is_sampled()).map_or(NoiseScale::MAX_UNITS, NoiseScale::units),
             kind: kind.code(),
         };
         if let Some(cells) = self.cells() {
@@ -133,11 +133,11 @@ impl Rehearsal<'_> {
         let Some(scores) = scores else { return Vec::new() };
         let (order, parameters) = (theta.len(), theta.len() as u32);
         let numbers = Frame::length(order);
-        // A frame without a zero and of full rank, whose every product is made.
+        // A frame of full rank without a zero, so that every product is computed.
         let entry = |at: usize| if at / order == at % order { 0.2 } else { 0.01 };
         let frame: Vec<f64> = (0..numbers).map(|at| if at < order * order { entry(at) } else { 0.001 }).collect();
         if driven && pass % 2 == 1 {
-            let kind = match over_samples {
+            let kind = match subsampled {
                 Some(_) => QueryKind::SampledGradient { parameters },
                 None => QueryKind::Gradient { parameters },
             };
@@ -167,14 +167,14 @@ impl Rehearsal<'_> {
         kinds.into_iter().enumerate().map(proposal).collect()
     }
 
-    /// Records all over the columns' bounds, held as the job's own are.
+    /// Makes records across the columns' bounds, held in the job's own precision.
     pub(super) fn made_up(&self) -> Result<Records, String> {
         let limit = self.unit.records_per_person().unwrap_or(1) as usize;
         let persons = usize::try_from(self.units).unwrap_or(usize::MAX);
         let records = persons.saturating_mul(limit);
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut uniform = || {
-            // Marsaglia's xorshift: these are no secrets.
+            // Marsaglia's xorshift: these numbers are not secret.
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
@@ -197,8 +197,11 @@ impl Rehearsal<'_> {
         made.map(|data| Records::new(data, self.precision))
     }
 
-    /// What is asked, each question of which has a price: one that has none is refused for what it is.
-    pub(super) fn questions(&self) -> Result<Questions, Unmeasured> {
+    /// Returns the queries, each with noise under which it has a price.
+    ///
+    /// # Errors
+    /// [`Unmeasured::Job`] for a query without a price.
+    pub(super) fn queries(&self) -> Result<RehearsedQueries, Unmeasured> {
         let most = PrivacyFilter::new(&budget(self.unit)?).map_err(|e| e.to_string())?.limit_units();
         let asked = (*PASSES.end()).saturating_mul(self.chains().max(2) as u64);
         let limit = most / asked / 2;
@@ -207,20 +210,20 @@ impl Rehearsal<'_> {
             QueryTerms::new(model.as_ref(), self.spec, self.unit, kind, points).map_err(|why| Unmeasured::Job(why.to_string()))
         };
         let noise = |kind, points| {
-            cheap(&terms(kind, points)?, self.unit, self.spec.protected(self.spec.privacy.noise), limit).ok_or_else(too_dear)
+            cheap(&terms(kind, points)?, self.unit, self.spec.privacy.noise, self.spec.honest(), limit).ok_or_else(too_expensive)
         };
         let component = |component| noise(QueryKind::Statistic { component }, (&[][..], &[][..]));
         let statistics = (0..self.components() as u32).map(component).collect::<Result<Vec<_>, _>>()?;
         let asks_steps = statistics.is_empty() && !self.asks_vectors();
         let step = asks_steps.then(|| WorstCaseStep::new(model.as_ref(), self.spec, self.unit, self.units, limit)).flatten();
-        // A clip by slope leaves a step of no length no price: then every pass asks for the one that takes longest.
+        // Under a clip by slope a step of length zero has no price: then every pass asks the step that takes longest.
         let sloped = matches!(self.spec.privacy.clip, Some(ClipRule::Slope(_)));
         let theta: Vec<f64> = self.spec.support.iter().map(|box_| ORDINARY.clamp(box_.min, box_.max)).collect();
         let still = (asks_steps && !(sloped && step.is_some())).then(|| noise(QueryKind::Ratio, (&theta, &theta))).transpose()?;
-        let over_samples = self.spec.privacy.blocks.map(|_| self.noise_over_samples(&theta, most, asked)).transpose()?;
+        let subsampled = self.spec.privacy.blocks.map(|_| self.noise_of_subsampled(&theta, most, asked)).transpose()?;
         let choice = (self.spec.algorithm == Algorithm::Ops).then(|| self.choice(most)).transpose()?;
-        let questions = Questions { step, still, statistics, over_samples, choice };
-        for vector in (0..16).flat_map(|pass| self.request(pass, &questions).proposals) {
+        let queries = RehearsedQueries { step, still, statistics, subsampled, choice };
+        for vector in (0..16).flat_map(|pass| self.request(pass, &queries).proposals) {
             let kind = QueryKind::from_code(vector.kind).ok_or_else(|| format!("a made-up query of kind {}", vector.kind))?;
             let noise = NoiseScale::from_units(vector.noise_scale).map_err(|e| e.to_string())?;
             let cost = self.unit.charge_of_kind(
@@ -229,15 +232,15 @@ impl Rehearsal<'_> {
                 self.spec.protected(noise),
             );
             if cost.ok().is_none_or(|cost| cost > 2 * limit) {
-                return Err(too_dear());
+                return Err(too_expensive());
             }
         }
-        Ok(questions)
+        Ok(queries)
     }
 
-    /// Noise under which blocks that hold as many releases over samples as are asked, and one block at least, cost no more than half of
+    /// Returns noise under which the blocks that hold the subsampled releases of a rehearsal, at least one block, cost at most half of
     /// `most` units of mu².
-    fn noise_over_samples(&self, theta: &[f64], most: u64, asked: u64) -> Result<NoiseScale, Unmeasured> {
+    fn noise_of_subsampled(&self, theta: &[f64], most: u64, asked: u64) -> Result<NoiseScale, Unmeasured> {
         let model = self.spec.build_model();
         let frame = vec![0.1; Frame::length(theta.len())];
         let (kind, to) = match self.spec.algorithm.follows_gradients() {
@@ -249,11 +252,11 @@ impl Rehearsal<'_> {
         let noise = self.spec.privacy.noise;
         let block = self.spec.block_terms(kind, self.unit, (terms.sensitivity(), noise)).map_or(0, |block| block.releases);
         let limit = most / asked.saturating_add(block) / 2;
-        cheap(&terms, self.unit, (noise, Honest::ALONE), limit).ok_or_else(too_dear)
+        cheap(&terms, self.unit, noise, Honest::ALONE, limit).ok_or_else(too_expensive)
     }
 
-    /// A choice among as many candidates as the job's, all of them at the step that takes longest of those that a rehearsal's budget holds, one
-    /// far above the others: the trials of a choice take longest where nearly all of them fail.
+    /// Returns a choice with the job's number of candidates, all at the longest step that a rehearsal's budget holds, one far above the
+    /// others: the trials of a choice take longest where nearly all of them fail.
     fn choice(&self, most: u64) -> Result<v1::Proposal, Unmeasured> {
         let (count, model) = (self.spec.sampler.ops.candidates, self.spec.build_model());
         let limit = most / 4 / (*PASSES.end() / EVERY_CHOICE + 1);
@@ -273,43 +276,43 @@ impl Rehearsal<'_> {
             }
             far.iter_mut().zip(&from).for_each(|(to, from)| *to = 0.5 * (*to + from));
         }
-        Err(too_dear())
+        Err(too_expensive())
     }
 
-    /// In every eighth pass the choice, of a job that asks for one. In every second pass the step that takes longest, to and fro, over samples
-    /// where the job's chains ask it so. In the others, every parameter at an ordinary value, at the least one that may be asked, and at either
-    /// end of its box, in a step of no length.
-    pub(super) fn request(&self, pass: u64, questions: &Questions) -> v1::Query {
+    /// Returns the message of a pass. Every eighth pass asks the choice, of a job that asks one. Every second pass asks the step that takes
+    /// longest, forwards and back, subsampled where the job's chains subsample. The others ask a step of length zero with every parameter
+    /// at an ordinary value, at the least magnitude that may be asked, or at either end of its box.
+    pub(super) fn request(&self, pass: u64, queries: &RehearsedQueries) -> v1::Query {
         let theta = |box_: &Interval| match pass / 2 % 4 {
             0 => ORDINARY.clamp(box_.min, box_.max),
             1 => LEAST_MAGNITUDE.clamp(box_.min, box_.max),
             2 => box_.max,
             _ => box_.min,
         };
-        if let Some(choice) = questions.choice.as_ref().filter(|_| pass % EVERY_CHOICE == EVERY_CHOICE - 1) {
+        if let Some(choice) = queries.choice.as_ref().filter(|_| pass % EVERY_CHOICE == EVERY_CHOICE - 1) {
             return v1::Query { job: JOB.into(), iteration: pass, proposals: vec![choice.clone()], attempt: 0 };
         }
         let theta: Vec<f64> = self.spec.support.iter().map(theta).collect();
-        let vectors = self.vectors(pass, &theta, questions.over_samples);
+        let vectors = self.vectors(pass, &theta, queries.subsampled);
         if !vectors.is_empty() {
             return v1::Query { job: JOB.into(), iteration: pass, proposals: vectors, attempt: 0 };
         }
-        let step = questions.step.as_ref().filter(|_| pass % 2 == 1 || questions.still.is_none());
+        let step = queries.step.as_ref().filter(|_| pass % 2 == 1 || queries.still.is_none());
         let (from, to, noise) = match step {
             Some(step) => {
                 let (from, to) = step.turned(pass / 2 % 2 == 1);
                 (from, to, step.noise)
             }
-            None => (theta.as_slice(), theta.as_slice(), questions.still.unwrap_or(self.spec.privacy.noise)),
+            None => (theta.as_slice(), theta.as_slice(), queries.still.unwrap_or(self.spec.privacy.noise)),
         };
-        let (kind, noise) = match questions.over_samples.filter(|_| pass % 2 == 1) {
+        let (kind, noise) = match queries.subsampled.filter(|_| pass % 2 == 1) {
             Some(noise) => (QueryKind::SampledRatio.code(), noise),
             None => (QueryKind::Ratio.code(), noise),
         };
         let proposals = (0..self.chains() as u32)
             .map(|chain| {
-                let component = chain % questions.statistics.len().max(1) as u32;
-                match questions.statistics.get(component as usize) {
+                let component = chain % queries.statistics.len().max(1) as u32;
+                match queries.statistics.get(component as usize) {
                     None => v1::Proposal { chain, from: from.to_vec(), to: to.to_vec(), noise_scale: noise.units(), kind },
                     Some(noise) => {
                         let kind = QueryKind::Statistic { component }.code();
@@ -322,16 +325,16 @@ impl Rehearsal<'_> {
     }
 }
 
-/// What a rehearsal asks beside vectors, under noise by which it costs next to nothing.
-pub(super) struct Questions {
+/// The queries of a rehearsal besides vectors, under noise at a negligible cost.
+pub(super) struct RehearsedQueries {
     /// The step that takes longest; none for Algorithm 3, which asks no steps.
     step: Option<WorstCaseStep>,
-    /// The noise of a step of no length, where it has a price.
+    /// Noise of a step of length zero, where it has a price.
     still: Option<NoiseScale>,
-    /// That of each component of the statistic.
+    /// Noise of each component of the statistic.
     statistics: Vec<NoiseScale>,
-    /// That of a release over a sample, where the job's chains ask those.
-    over_samples: Option<NoiseScale>,
+    /// Noise of a subsampled release, where the job's chains ask those.
+    subsampled: Option<NoiseScale>,
     /// A job's choice.
     choice: Option<v1::Proposal>,
 }

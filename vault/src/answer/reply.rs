@@ -1,12 +1,12 @@
-//! A reply goes to the session that asked.
+//! Sends a reply to the session that asked.
 
 use conclave_proto::v1::{self, party_frame::Body};
 use tokio::sync::mpsc::{self, error::TrySendError};
 
-/// Where a session's replies go.
+/// Channel for a session's replies.
 pub type ReplySender = mpsc::Sender<v1::PartyFrame>;
 
-/// A reply that can't go is dropped: it is in the ledger, and the coordinator asks again.
+/// Sends a reply, or drops one that the channel cannot take: it is in the ledger, and the coordinator asks again.
 pub(super) fn reply(outbox: &ReplySender, body: Body) {
     if let Err(TrySendError::Full(_)) = outbox.try_send(v1::PartyFrame { body: Some(body) }) {
         tracing::warn!("the coordinator does not take replies; one was dropped and can be asked for again");

@@ -1,6 +1,6 @@
-//! The sandbox runs the answer path over made-up records, with a ledger of its own: what the reply delay is measured on, and the audit.
+//! Runs the answer path over made-up records, with a ledger of its own, to measure the reply delay and for the audit.
 //!
-//! Charge, records, noise, release and reply are the daemon's, line for line. What differs is where the records come from.
+//! Charge, records, noise, release and reply are the daemon's, line for line. Only the source of the records differs.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,8 @@ use conclave_proto::echo::Echo;
 use conclave_proto::v1;
 use sha2::{Digest, Sha256};
 
-use super::answerer::{ActiveJob, Answerer};
+use super::active_job::{ActiveJob, NewJob};
+use super::answerer::Answerer;
 use super::masking::{Masking, RosterMasks};
 use super::records::Records;
 use super::sums::NoSum;
@@ -25,10 +26,10 @@ use crate::noise::Noise;
 
 /// The party and analyst of a sandbox.
 pub const NOBODY: &str = "rehearsal";
-/// How a message is answered: by [`Answerer::answer`], unless a test of the audit has put a faulty way in its place.
+/// The function that answers a message: [`Answerer::answer`], unless a test of the audit plants a fault.
 pub(crate) type Respond = Box<dyn FnMut(&mut Answerer, v1::Query) -> v1::Answer>;
 
-/// The sum of the noise of a masked job's other parties, for as many integers as it is asked for.
+/// Returns the summed noise of a masked job's other parties, for a number of integers.
 pub type NoiseOfOthers = Box<dyn FnMut(usize) -> Vec<i64>>;
 
 /// An answerer in a folder of its own.
@@ -39,19 +40,19 @@ pub struct Sandbox {
     pub budget: Budget,
     /// Answers a message.
     pub respond: Respond,
-    /// What is added to a masked answer when it is opened.
+    /// Noise that is added to a masked answer when it is opened.
     pub others: NoiseOfOthers,
 }
 
 impl Sandbox {
-    /// Makes the ledger in `folder`, which must be there.
+    /// Makes the ledger in `folder`, which must exist.
     ///
     /// # Errors
-    /// A sentence: what the folder, the budget or the operating system did not allow.
+    /// A sentence: the folder, the budget or the operating system did not allow it.
     pub fn new(folder: &Path, budget: Budget) -> Result<Self, String> {
         let text = |e: &dyn std::fmt::Display| e.to_string();
         let rows = folder.join("rows.csv");
-        // The jobs bring their own records; the answerer wants a shard nevertheless.
+        // The jobs bring their own records; the answerer needs a shard nevertheless.
         std::fs::write(&rows, "who,none\nnobody,0\n").map_err(|e| text(&e))?;
         let config = DataConfig {
             path: rows,
@@ -77,8 +78,8 @@ impl Sandbox {
         (self.respond)(&mut self.answerer, request)
     }
 
-    /// What is opened of an answer: of a masked one its sum with the other parties' answers, who hold no records here and add noise alone. Their
-    /// masks come to this party's own, the other way round.
+    /// Opens an answer. A masked one is summed with the other parties' answers, who hold no records here and add noise only; their masks
+    /// are the negation of this party's.
     pub fn opened(&mut self, job: &str, answer: &v1::Answer) -> Vec<i64> {
         let masking = self.answerer.jobs.get(job).map(|job| &job.masking);
         let (Some(Masking::Under(masks)), Ok(Some(echo))) = (masking, Echo::read(answer)) else {
@@ -93,15 +94,15 @@ impl Sandbox {
     /// Opens a job over made-up records, which are on the model's scale.
     ///
     /// # Errors
-    /// A sentence: the ledger does not take the job.
+    /// A sentence: the ledger refuses the job.
     pub fn put_on(&mut self, job: &str, spec: &JobSpec, data: ModelData) -> Result<(), String> {
         self.put_records_on(job, spec, Records::new(data, self.answerer.precision), spec.privacy.budget)
     }
 
-    /// As [`Sandbox::put_on`], however the records are held, under a cap of its own.
+    /// Opens a job over these records under a separate cap.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Sandbox::put_on`].
     pub(super) fn put_records_on(&mut self, job: &str, spec: &JobSpec, records: Records, cap: Budget) -> Result<(), String> {
         let cap = cap.of(self.answerer.budget.unit);
         // No one sent this job: its name stands for its text.
@@ -117,15 +118,16 @@ impl Sandbox {
         self.answerer.ledger.open_job(&entry).map_err(|e| e.to_string())?;
         let masking = self.masking(job, spec, digest)?;
         let unread = |e: NoSum| e.to_string();
-        let on = (self.budget.unit, &*self.answerer.threads);
-        let active = ActiveJob::new(spec.clone(), digest, records, on, (None, masking, Duration::ZERO)).map_err(unread)?;
-        // A rehearsal asks as often as it takes.
-        let active = ActiveJob { most_rounds: None, trusted: spec.honest(), ..active };
+        let (spec, trusted) = (spec.clone(), spec.honest());
+        let parts = NewJob { spec, digest, records, delay: None, masking, trusted, idle: Duration::ZERO };
+        let active = ActiveJob::new(parts, self.budget.unit, &self.answerer.threads).map_err(unread)?;
+        // A rehearsal asks any number of rounds.
+        let active = ActiveJob { most_rounds: None, ..active };
         self.answerer.jobs.insert(job.to_owned(), active);
         Ok(())
     }
 
-    /// The masks of a roster of as many members as the job has parties, all of whose others are made up.
+    /// Makes the masks of a roster with one member per party of the job, all others made up.
     fn masking(&mut self, job: &str, spec: &JobSpec, digest: [u8; 32]) -> Result<Masking, String> {
         let Some(secure) = spec.aggregation.secure() else { return Ok(Masking::Local) };
         let secret = |place: usize| {
@@ -147,7 +149,7 @@ impl Sandbox {
         Ok(Masking::Under(Box::new(masks)))
     }
 
-    /// Has the job's releases add up samples as large as they ever are.
+    /// Gives the job's subsampled releases samples of the largest size.
     pub(super) fn sample_at_largest(&mut self, job: &str) {
         if let Some(active) = self.answerer.jobs.get_mut(job) {
             active.sampling = active.sampling.take().map(|sampling| sampling.at_its_largest());
@@ -159,7 +161,7 @@ impl Sandbox {
         self.answerer.noise.keep([spec.privacy.noise]);
     }
 
-    /// Takes a job off and gives its records back.
+    /// Closes a job and returns its records.
     pub fn take_off(&mut self, job: &str) -> Option<ModelData> {
         self.answerer.jobs.remove(job).and_then(|job| job.records.into_held())
     }

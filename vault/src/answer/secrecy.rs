@@ -1,4 +1,4 @@
-//! What a party has for jobs whose answers leave masked, besides the ledger.
+//! Holds the parts of a party, besides the ledger, that masked jobs need.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use conclave_proto::roster::Assembly;
 use crate::ports::MaskKeySigner;
 use crate::secure::{MaskKeys, SecureSettings};
 
-/// What a party has for jobs whose answers leave masked.
+/// The parts of a party, besides the ledger, that masked jobs need.
 pub struct Secrecy {
     /// The owner's settings.
     pub settings: SecureSettings,
@@ -19,21 +19,21 @@ pub struct Secrecy {
     pub signer: Arc<dyn MaskKeySigner>,
     /// The certificates of the CAs that this party trusts, a PEM file.
     pub ca: PathBuf,
-    /// Certificates that count for nothing here.
+    /// Revoked certificates.
     pub revoked: Option<PathBuf>,
 }
 
-/// The same, at work.
+/// These parts with their working state.
 pub(super) struct AtWork {
     pub(super) parts: Secrecy,
-    /// A roster on its way.
+    /// Pieces of a roster that has not fully arrived.
     pub(super) assembly: Assembly,
-    /// When keys were last looked at that nobody uses.
+    /// Time of the last search for unused keys.
     pub(super) looked: Option<Instant>,
-    /// When the list of revoked certificates was last read.
+    /// Time at which the list of revoked certificates was last read.
     pub(super) revoked: Option<Instant>,
 }
 
-/// What a party says that admits no masked jobs.
+/// Refusal of a masked job at a party that admits none.
 pub(super) const NOT_ADMITTED: &str = "the owner admits no job whose answers leave masked: ask the owner for [secure] allow = true, or use mode = \
      \"local\" under [aggregation]";

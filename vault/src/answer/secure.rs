@@ -1,7 +1,7 @@
-//! Jobs whose answers leave masked: their key as they open, the roster of everybody's keys, and the key's end.
+//! Manages jobs whose answers leave masked: the party's key as they open, the roster of all keys, and the key's end.
 //!
-//! A key is on the disk and in the ledger before its public half leaves; a roster is in the ledger before it is confirmed; and nothing of a job
-//! is answered before. When a job ends, the end is entered and then its key is gone.
+//! A key is on disk and in the ledger before its public half leaves; a roster is in the ledger before it is confirmed; and no query of a
+//! job is answered before that. When a job ends, its end is entered and then its key is deleted.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -22,25 +22,25 @@ use crate::ledger::{Masks, RosterMember};
 use crate::ports::MaskKeySigner;
 use crate::secure::{JobKey, MaskKeyError, MaskKeys, Pins, RosterCheck, SecureSettings};
 
-/// How often keys are looked at that nobody has used for long.
+/// Interval between searches for unused keys.
 const LOOK: Duration = Duration::from_secs(3600);
-/// How often the list of revoked certificates is looked at while a masked job is asked.
+/// Interval between readings of the list of revoked certificates while a masked job is asked.
 const REVOKED: Duration = Duration::from_secs(1);
-/// How often a list that can't be read is tried, and how long after each time.
+/// Attempts to read an unreadable list, and the wait after each.
 const READ: u32 = 5;
 const WRITTEN: Duration = Duration::from_millis(100);
 
 impl Answerer {
-    /// Lets jobs be opened whose answers leave masked, as far as the owner's settings admit them; without it none is. Keys of jobs that the ledger
-    /// has closed, or never knew, are deleted.
+    /// Admits masked jobs as the owner's settings allow; without it none is admitted. Keys of jobs that the ledger has closed, or never
+    /// knew, are deleted.
     ///
     /// # Errors
-    /// A folder of keys that can't be read or written.
+    /// A folder of keys that cannot be read or written.
     pub fn with_secrecy(mut self, parts: Secrecy) -> Result<Self, MaskKeyError> {
         let (state, set_back) = (self.ledger.state(), self.ledger.behind().is_some());
         let no_head = self.ledger.had_no_head();
         let is_open = |job: &str| state.job(job).is_some_and(|job| job.open && job.masks != Masks::None);
-        // A ledger that is behind knows nothing of the jobs that came after; one without a head can't tell that it is.
+        // An older ledger lacks the jobs that came later; one without a head cannot show that it is older.
         let kept = |job: &str| set_back || (!no_head && is_open(job));
         for job in parts.keys.sweep(kept)? {
             let why = if no_head { "the note of the ledger's head was not there" } else { "the job is not open" };
@@ -50,16 +50,16 @@ impl Answerer {
         Ok(self)
     }
 
-    /// The owner's settings for masked jobs.
+    /// Returns the owner's settings for masked jobs.
     pub(super) fn secure_settings(&self) -> Option<&SecureSettings> {
         self.secrecy.as_ref().map(|at_work| &at_work.parts.settings)
     }
 
-    /// How the answers of a job leave that the ledger has entered, with the party's key for its masks, as it is sent at every opening.
+    /// Returns the masking of a job that the ledger has entered, with the party's key for its masks, which is sent at every opening.
     ///
     /// # Errors
-    /// [`ErrorCode::Conflict`] where the key is gone that the ledger has entered: the job can't go on here, and gets no second one.
-    /// [`ErrorCode::Unreachable`] where its owner has to mend something.
+    /// [`ErrorCode::Conflict`] where the key that the ledger has entered is gone: the job cannot continue here, and gets no second key.
+    /// [`ErrorCode::Unreachable`] where its owner has to repair something.
     pub(super) fn masking_of(
         &mut self,
         job: &str,
@@ -87,18 +87,18 @@ impl Answerer {
         Ok((masking, Some(signed)))
     }
 
-    /// The key of a job that has none: on the disk, then in the ledger, and only then on the wire.
+    /// Makes the key of a job that has none: on disk, then in the ledger, and only then on the wire.
     fn first_key(&mut self, job: &str, digest: [u8; 32]) -> Result<JobKey, Fault> {
         let (keys, signer) = self.key_parts()?;
-        // Nothing of a key without its entry has left: a crash came between.
+        // A key without an entry has never left: a crash came between.
         keys.delete(job).map_err(|e| unkept(job, &e))?;
         let key = keys.make(&*signer, job, digest, self.ledger.head()).map_err(|e| unkept(job, &e))?;
         self.ledger.enter_mask_key(job, &key.public()).map_err(super::open::ledger_fault)?;
-        // The ledger holds the entry by now that the file is older than.
+        // Now the file is newer than the ledger's entry.
         keys.rewrite(key, self.ledger.head(), Duration::ZERO, SystemTime::now()).map_err(|e| unkept(job, &e))
     }
 
-    /// The key of a job that has one, if it is the one that the ledger has entered and the ledger is the one that it was used with.
+    /// Loads the key of a job that has one, if it is the key that the ledger has entered and this is the ledger it was used with.
     fn known_key(&mut self, job: &str, digest: [u8; 32], is_own: impl Fn(&JobKey) -> bool) -> Result<JobKey, Fault> {
         let (keys, _) = self.key_parts()?;
         let loaded = match keys.load(job, &digest) {
@@ -115,12 +115,12 @@ impl Answerer {
             let message = "its ledger is behind what it has answered: its owner has to restore or unlock it";
             return Err(Fault::new(ErrorCode::Unreachable, message));
         }
-        // Being opened is no use.
+        // An opening does not count as a use.
         let idle = keys.idle(job, SystemTime::now()).map_err(|e| unkept(job, &e))?;
         keys.rewrite(key, self.ledger.head(), idle, SystemTime::now()).map_err(|e| unkept(job, &e))
     }
 
-    /// How long a masked job's key had not been used when the job was opened.
+    /// Returns how long a masked job's key had been unused when the job was opened.
     pub(super) fn idle_before(&self, job: &str) -> Duration {
         let Some(at_work) = &self.secrecy else { return Duration::ZERO };
         at_work.parts.keys.idle(job, SystemTime::now()).unwrap_or_default()
@@ -131,7 +131,7 @@ impl Answerer {
         Ok((at_work.parts.keys.clone(), Arc::clone(&at_work.parts.signer)))
     }
 
-    /// Takes in a piece of the roster of keys that a job's answers will be masked under; enters and confirms it once it is whole.
+    /// Takes a piece of the roster of keys under which a job's answers will be masked; enters and confirms the whole roster.
     pub(super) fn take_roster(&mut self, piece: v1::Roster, outbox: &ReplySender) {
         let job = piece.job.clone();
         let Some(at_work) = &mut self.secrecy else { return };
@@ -142,7 +142,7 @@ impl Answerer {
         };
         match self.enter_roster(&job, &entries) {
             Ok(Some(accepted)) => reply(outbox, Body::RosterAccepted(accepted)),
-            // Of a job that is not open here, or has no masks.
+            // The job is not open here, or is not masked.
             Ok(None) => tracing::warn!("a roster of a job that is not open here, or whose answers are not masked"),
             Err(fault) => {
                 tracing::warn!(%job, "roster refused: {fault}");
@@ -158,7 +158,7 @@ impl Answerer {
         let agreed = match (&active.masking, self.ledger.masks(job)) {
             (Masking::Under(masks), _) => {
                 if !masks.has_seen(entries) {
-                    same_roster(&masks.roster(), (job, &digest), secure.colluders, entries)?;
+                    same_roster(&masks.roster(), job, &digest, secure.colluders, entries)?;
                 }
                 None
             }
@@ -194,14 +194,14 @@ impl Answerer {
         };
         let Masking::Keyed(secret) = &active.masking else { return Err(Fault::new(ErrorCode::Policy, NOT_ADMITTED)) };
         let parts = &at_work.parts;
-        let mend = |what: &str, why: &dyn std::fmt::Display| {
+        let repair = |what: &str, why: &dyn std::fmt::Display| {
             tracing::error!("{what}: {why}");
-            Fault::new(ErrorCode::Unreachable, format!("its owner has to mend {what}"))
+            Fault::new(ErrorCode::Unreachable, format!("its owner has to repair {what}"))
         };
         let path = parts.ca.clone();
-        let ca_pem = std::fs::read_to_string(&path).map_err(|e| mend("its copy of the CA's certificate", &e))?;
+        let ca_pem = std::fs::read_to_string(&path).map_err(|e| repair("its copy of the CA's certificate", &e))?;
         let revoked = parts.revoked.as_deref().map(|path| RevokedFile::at(path).read()).transpose();
-        let revoked = revoked.map_err(|fault| mend("its list of revoked certificates", &fault))?;
+        let revoked = revoked.map_err(|fault| repair("its list of revoked certificates", &fault))?;
         let check = RosterCheck {
             job,
             spec_digest: &active.digest,
@@ -217,13 +217,13 @@ impl Answerer {
         check.check(entries).map_err(|refused| Fault::new(ErrorCode::Policy, refused.to_string()))
     }
 
-    /// Closes masked jobs of whose rosters a member has been revoked since they were entered, by name or by the serial number that it showed. The
-    /// list is read once a second while masked jobs are asked, and not when the coordinator chooses; whether or not it looks as it did then: a
-    /// job may have been opened since.
+    /// Closes masked jobs with a roster member that was revoked since the roster was entered, by name or by the serial number of its
+    /// certificate. The list is read once a second while masked jobs are asked, at no time that the coordinator chooses, and even if it has
+    /// not changed: a job may have been opened since.
     ///
     /// # Errors
-    /// [`AnswerStatus::Halted`] while the list can't be read: everybody may be on it, so nothing is answered; and perhaps nobody is, so nothing is
-    /// closed, which would be for ever.
+    /// [`AnswerStatus::Halted`] while the list cannot be read: any member may be on it, so no query is answered; and perhaps none is, so no
+    /// job is closed, which would be final.
     pub(super) fn close_revoked(&mut self, now: Instant) -> Result<(), AnswerStatus> {
         let Some(at_work) = &mut self.secrecy else { return Ok(()) };
         let Some(path) = &at_work.parts.revoked else { return Ok(()) };
@@ -231,7 +231,7 @@ impl Answerer {
             return Ok(());
         }
         let list = patiently_read(&RevokedFile::at(path)).map_err(|fault| {
-            tracing::error!("masked jobs are not answered until this is mended: {fault}");
+            tracing::error!("masked jobs are not answered until this is repaired: {fault}");
             AnswerStatus::Halted
         })?;
         at_work.revoked = Some(now);
@@ -247,7 +247,7 @@ impl Answerer {
         Ok(())
     }
 
-    /// Deletes the key of a job that has ended. A failure is the owner's to see: what is left is deleted at the next start.
+    /// Deletes the key of a job that has ended. After a failure, which is logged for the owner, the next start deletes it.
     pub(super) fn forget_key(&mut self, job: &str) {
         let Some(at_work) = &self.secrecy else { return };
         if let Err(e) = at_work.parts.keys.delete(job) {
@@ -255,7 +255,8 @@ impl Answerer {
         }
     }
 
-    /// Closes masked jobs whose keys nobody has used for as long as the owner lets them lie: a coordinator need never say that a job has ended.
+    /// Closes masked jobs whose keys have been unused for the time that the owner sets: a coordinator need never report that a job has
+    /// ended.
     pub(super) fn close_unused(&mut self, now: Instant) {
         let Some(at_work) = &mut self.secrecy else { return };
         if at_work.looked.is_some_and(|looked| now.duration_since(looked) < LOOK) {
@@ -281,8 +282,8 @@ impl Answerer {
         }
     }
 
-    /// Notes at a key's file how long ago it was used, after a restart nothing else tells; and in it how far the ledger has come, so that no copy
-    /// of the ledger that is older than this is used with it.
+    /// Writes into a key's file how long ago it was used, which no other file keeps over a restart, and the ledger's head, so that the key
+    /// is never used with an older copy of the ledger.
     fn note_use(&self, job: &str, age: Duration) {
         let (Some(at_work), Some(active)) = (&self.secrecy, self.jobs.get(job)) else { return };
         let keys = &at_work.parts.keys;
@@ -296,7 +297,7 @@ impl Answerer {
     }
 }
 
-/// A list that is being written while it is read is whole soon after.
+/// Reads a list; one that is being written while it is read is complete soon after.
 fn patiently_read(file: &RevokedFile) -> Result<RevokedList, Fault> {
     for _ in 1..READ {
         if let Ok(list) = file.read() {
@@ -307,28 +308,29 @@ fn patiently_read(file: &RevokedFile) -> Result<RevokedList, Fault> {
     file.read()
 }
 
-/// Holds entries to be the roster that has been entered: certificates may have run out or been renewed since, and don't count any more.
+/// Checks that entries are the roster that was entered. Certificates may have expired or been renewed since, and do not count any more.
 fn same_roster(
     entered: &[u8; 32],
-    (job, digest): (&str, &[u8; 32]),
+    job: &str,
+    digest: &[u8; 32],
     colluders: u32,
     entries: &[v1::RosterEntry],
 ) -> Result<(), Fault> {
     match roster::read(entries, job, digest, colluders) {
         Ok(roster) if roster.digest() == *entered => Ok(()),
-        _ => Err(Fault::new(ErrorCode::Conflict, "the job has another roster here, and gets no second one: submit it anew")),
+        _ => Err(Fault::new(ErrorCode::Conflict, "the job has another roster here, and gets no second one: submit it again")),
     }
 }
 
-/// The job can't go on here.
+/// The fault of a job that cannot continue here.
 fn dead(job: &str, why: &str) -> Fault {
     tracing::error!(%job, "the key of the job's masks can't be used: {why}");
-    let message = "the key of the job's masks is not there any more, and no second one is made: submit the job anew";
+    let message = "the key of the job's masks is not there any more, and no second one is made: submit the job again";
     Fault::new(ErrorCode::Conflict, message)
 }
 
-/// Its owner has to mend something.
+/// The fault of a key that its owner has to repair.
 fn unkept(job: &str, why: &dyn std::fmt::Display) -> Fault {
     tracing::error!(%job, "the key of the job's masks can't be kept: {why}");
-    Fault::new(ErrorCode::Unreachable, "it can't keep the key of the job's masks: its owner has to mend that")
+    Fault::new(ErrorCode::Unreachable, "it can't keep the key of the job's masks: its owner has to repair that")
 }

@@ -1,7 +1,7 @@
-//! A party without its sockets and threads, for tests that lay faults between it and the coordinator.
+//! Runs a party without its sockets and threads, for tests that plant faults between it and the coordinator.
 //!
-//! Ledger, consent, members, shard and answers are the daemon's own. The noise is a function of a seed that the test gives; its records
-//! must be made up.
+//! Ledger, consent, members, shard and answers are the daemon's own. The noise is a function of a seed that the test sets; its records must
+//! be made up.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -26,22 +26,22 @@ pub fn set_clock_skew_ms(skew: i64) {
     Clock::Party.set_skew_ms(skew);
 }
 
-/// What an answer path that stands alone says to a piece of a roster of keys, if anything.
+/// Returns the reply of a stand-alone answer path to a piece of a roster of keys, if any.
 pub fn enter_roster(answerer: &mut Answerer, piece: v1::Roster) -> Option<party_frame::Body> {
     let (outbox, mut said) = mpsc::channel(1);
     answerer.take_roster(piece, &outbox);
     said.try_recv().ok()?.body
 }
 
-/// A party between two starts. Dropped without [`SimulatedParty::stop`], it ends as a killed one, but for what its operating system
-/// has yet to write.
+/// A party between two starts. Dropped without [`SimulatedParty::stop`], it ends like a killed process, except for unwritten data of the
+/// operating system.
 pub struct SimulatedParty(Answerer);
 
 impl SimulatedParty {
     /// Starts the party as the daemon does. `identity` is the folder with the CA's certificate.
     ///
     /// # Errors
-    /// A sentence: what of its files it can't be started on.
+    /// A sentence: one of its files does not allow a start.
     pub fn start(keeping: &LedgerSettings, data: &DataConfig, policy: Policy, identity: &Path) -> Result<Self, String> {
         let text = |e: &dyn std::fmt::Display| e.to_string();
         let shard = Shard::load(data, policy.columns.as_deref()).map_err(|e| text(&e))?;
@@ -53,32 +53,32 @@ impl SimulatedParty {
         Ok(Self(answerer.with_consent(consent).with_members(members)))
     }
 
-    /// Lets it open jobs whose answers leave masked.
+    /// Admits masked jobs.
     ///
     /// # Errors
-    /// A sentence: a folder of keys that can't be read or written.
+    /// A sentence: a folder of keys cannot be read or written.
     pub fn with_secrecy(self, parts: Secrecy) -> Result<Self, String> {
         self.0.with_secrecy(parts).map(Self).map_err(|e| e.to_string())
     }
 
-    /// Takes up what the owner has decided.
+    /// Carries out the owner's decisions.
     pub fn consent_changed(&mut self) {
         self.0.take(now_ms(), Command::Consent);
     }
 
-    /// Does what is due once so much time has passed in which nothing was said.
+    /// Does what is due after `time` without a message.
     pub fn pass(&mut self, time: Duration) {
         let now = Instant::now() + time;
         self.0.close_forgotten(now);
         self.0.close_unused(now);
     }
 
-    /// Sets what the next draws of noise follow from.
+    /// Seeds the next draws of noise.
     pub fn seed_noise(&mut self, seed: u64) {
         self.0.noise.reseed(seed);
     }
 
-    /// Takes a frame in hand; replies go into `outbox`.
+    /// Handles a frame; replies go into `outbox`.
     pub fn take(&mut self, frame: CoordinatorFrame, outbox: &mpsc::Sender<PartyFrame>) {
         let command = match frame.body {
             Some(Body::Welcome(welcome)) => Command::Welcome(welcome.protocol, welcome.head),

@@ -1,12 +1,17 @@
-//! The sums over the shard: a query that is charged gets a number, whatever a record holds.
+//! Sums over the shard: a charged query gets a number, whatever a record holds.
 //!
-//! Kernels are written not to panic on any numbers. Should one panic all the same, an error or an empty sum would tell of the one
-//! record that did it, and would move the sum by more than the sensitivity that was charged. So the block is halved until
-//! the unit of privacy that does it stands alone, and that unit contributes the admissible value nearest 0 ([`Summand::nearest_zero`]): within
-//! its sensitivity, like any clamped value. How long that takes can be told by an overrun of the reply delay, which is the owner's to see and a defect to report.
+//! Kernels are written not to panic on any numbers. Should one panic nevertheless, an error or an empty sum would reveal the one record
+//! that caused it, and would move the sum by more than the charged sensitivity. So the block is halved until the unit of privacy that
+//! causes it stands alone, and that unit contributes the admissible value nearest 0 ([`Summand::nearest_zero`]): within its sensitivity, like
+//! any clamped value. The time that this takes may show as an overrun of the reply delay, which the owner sees and which is a defect to report.
 //!
-//! Records that can't be read are another matter: no sum is made without them, and nothing is answered any more, as where the ledger fails.
+//! Theorem, sensitivity: replacing one unit moves a sum by at most the charged sensitivity, also where a kernel fails on it.
+//! Proof: docs/explanation/design.md, section 2.
+//!
+//! Records that cannot be read are another matter: no sum is made without them, and no query is answered any more, as after a failure of
+//! the ledger.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use conclave_common::job::JobSpec;
@@ -15,9 +20,11 @@ use conclave_common::query::QueryTerms;
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::mechanism::QueryKind;
 use conclave_privacy::pass::{LatticeSum, SumCache};
-use conclave_privacy::pass::{Block, BlockError, Blocks, HiddenSample, Threads};
+use conclave_privacy::pass::{Block, BlockError, Blocks, HiddenSample, Keeping, Threads};
 
-/// Why there is no sum. Neither has to do with what a record holds.
+use super::active_job::ActiveJob;
+
+/// Error: there is no sum. None of the reasons depends on a record's values.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(super) enum NoSum {
     /// A block can't be read.
@@ -31,115 +38,151 @@ pub(super) enum NoSum {
     Sample,
 }
 
-/// One sum per query, over all units of privacy but those on which the kernel panics: a kept one where there is one, and the others in
-/// one pass over the records.
-pub(super) fn sums(
-    model: &dyn Model,
-    blocks: &dyn Blocks,
-    threads: &Threads,
-    fixed: &SumCache,
-    asked: &[(QueryKind, Summand<'_>)],
-) -> Result<Vec<LatticeSum>, NoSum> {
-    let kept: Vec<Option<LatticeSum>> = asked.iter().map(|(kind, _)| fixed.sum(*kind)).collect();
-    let others: Vec<(QueryKind, Summand<'_>)> =
-        asked.iter().zip(&kept).filter(|(_, kept)| kept.is_none()).map(|(asked, _)| *asked).collect();
-    let mut made = summed(model, blocks, threads, &others)?.into_iter();
-    // One sum per summand.
-    kept.into_iter().map(|kept| kept.or_else(|| made.next()).ok_or(NoSum::Kernel)).collect()
+/// A model, the records that it reads, and the threads of a pass over them.
+#[derive(Clone, Copy)]
+pub(super) struct Pass<'a> {
+    pub(super) model: &'a dyn Model,
+    pub(super) blocks: &'a dyn Blocks,
+    pub(super) threads: &'a Threads,
 }
 
-/// One sum per query, each over its own sample's units, in one pass over the records. A unit on which the kernel panics contributes as it
-/// does to a sum over all.
-pub(super) fn sampled_sums(
-    model: &dyn Model,
-    blocks: &dyn Blocks,
-    threads: &Threads,
-    asked: &[(QueryKind, Summand<'_>, &HiddenSample)],
-) -> Result<Vec<LatticeSum>, NoSum> {
-    if asked.is_empty() {
-        return Ok(Vec::new());
-    }
-    if asked.iter().any(|(.., sample)| sample.units() != blocks.units()) {
-        return Err(NoSum::Sample);
-    }
-    let one = |block: &Block<'_>, (kind, summand, sample): &(QueryKind, Summand<'_>, &HiddenSample)| {
-        let failed = || vec![summand.nearest_zero(kind.length())];
-        halved(&block.sampled(sample), (&[kind.length()], &failed), &|block| block_sums(model, block, &[*summand]))?.pop()
-    };
-    threads.sum(blocks, asked.len(), |block| {
-        asked.iter().map(|asked| one(block, asked)).collect::<Option<Vec<_>>>().ok_or(NoSum::Kernel)
-    })
+/// A sum to be made.
+#[derive(Clone, Copy)]
+pub(super) struct SumQuery<'a> {
+    /// The key of the sum among those that are asked together, such as a message's chain.
+    pub(super) key: u32,
+    pub(super) kind: QueryKind,
+    pub(super) summand: Summand<'a>,
+    /// Units of a subsampled release; `None` for a sum over all units.
+    pub(super) sample: Option<&'a HiddenSample>,
 }
 
-/// The sums that a job asks of no point, as Algorithm 3 does; none for another algorithm or where they would not be released. A unit of
-/// privacy on which a kernel panics contributes the end of the range that is nearest 0, or 0 within it.
+/// Sums by their queries' keys.
+pub(super) type Sums = BTreeMap<u32, LatticeSum>;
+
+/// Sums each query over an open job's records: over all units in one pass, over samples in another.
 ///
 /// # Errors
-/// As [`guarded`].
-pub(super) fn fixed_sums(
-    model: &dyn Model,
-    spec: &JobSpec,
-    unit: PrivacyUnit,
-    blocks: &dyn Blocks,
-    threads: &Threads,
-) -> Result<SumCache, NoSum> {
-    let summand = |component: u32| {
-        let kind = QueryKind::Statistic { component };
-        let terms = QueryTerms::new(model, spec, unit, kind, (&[], &[])).ok().filter(|terms| terms.sum_fits(blocks.units()))?;
-        Some((kind, terms.summand(&[], &[], terms.sensitivity()).ok()?))
-    };
-    let components = model.exponential_family().map_or(0, |family| family.ranges().len());
-    let components = u32::try_from(components).unwrap_or(u32::MAX).min(QueryKind::MAX_COMPONENTS);
-    // One that does not fit is refused whenever it is asked; those after it may fit all the same.
-    let asked: Vec<(QueryKind, Summand<'_>)> = (0..components).filter_map(summand).collect();
-    let sums = summed(model, blocks, threads, &asked)?;
-    Ok(SumCache::new(asked.into_iter().map(|(kind, _)| kind).zip(sums)))
+/// [`NoSum`].
+pub(super) fn job_sums(job: &ActiveJob, threads: &Threads, asked: &[SumQuery<'_>]) -> Result<Sums, NoSum> {
+    let (sampled, whole): (Vec<_>, Vec<_>) = asked.iter().copied().partition(|query| query.sample.is_some());
+    let (model, records) = (job.model.as_ref(), job.records.blocks());
+    // Weights of a gradient are kept for passes over all records, not for samples.
+    let keeping = Keeping::new(records, &job.kept_weights);
+    let mut all = sums(&Pass { model, blocks: &keeping, threads }, &job.fixed_sums, &whole)?;
+    all.extend(sampled_sums(&Pass { model, blocks: records, threads }, &sampled)?);
+    Ok(all)
 }
 
-/// One sum per summand, in one guarded pass.
-fn summed(
-    model: &dyn Model,
-    blocks: &dyn Blocks,
-    threads: &Threads,
-    asked: &[(QueryKind, Summand<'_>)],
-) -> Result<Vec<LatticeSum>, NoSum> {
+/// Sums each query over all units of privacy. A fixed sum is taken from the cache; the others are made in one pass over the records.
+pub(super) fn sums(pass: &Pass<'_>, fixed: &SumCache, asked: &[SumQuery<'_>]) -> Result<Sums, NoSum> {
+    let cached = |query: &SumQuery<'_>| Some((query.key, fixed.sum(query.kind)?));
+    let mut all: Sums = asked.iter().filter_map(cached).collect();
+    let others: Vec<SumQuery<'_>> = asked.iter().filter(|query| !all.contains_key(&query.key)).copied().collect();
+    all.extend(summed(pass, &others)?);
+    Ok(all)
+}
+
+/// Sums each query over the units of its own sample, in one pass over the records. A unit on which the kernel panics contributes the same
+/// as to a sum over all units.
+pub(super) fn sampled_sums(pass: &Pass<'_>, asked: &[SumQuery<'_>]) -> Result<Sums, NoSum> {
     if asked.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Sums::new());
     }
-    let (kinds, summands): (Vec<QueryKind>, Vec<Summand<'_>>) = asked.iter().copied().unzip();
-    let lengths: Vec<usize> = kinds.into_iter().map(QueryKind::length).collect();
-    let failed = || summands.iter().zip(&lengths).map(|(summand, length)| summand.nearest_zero(*length)).collect();
-    guarded(blocks, threads, (&lengths, &failed), &|block: &Block<'_>| block_sums(model, block, &summands))
+    let units = pass.blocks.units();
+    let samples = asked.iter().map(|query| query.sample.filter(|sample| sample.units() == units));
+    let samples = samples.collect::<Option<Vec<_>>>().ok_or(NoSum::Sample)?;
+    let one = |block: &Block<'_>, query: &SumQuery<'_>, sample: &HiddenSample| {
+        let SumQuery { kind, summand, .. } = *query;
+        let expected = Expected { lengths: &[kind.length()], fallback: &|| vec![summand.nearest_zero(kind.length())] };
+        halved(&block.sampled(sample), &expected, &|block| block_sums(pass.model, block, &[summand]))?.pop()
+    };
+    let sums = pass.threads.sum(pass.blocks, asked.len(), |block| {
+        asked
+            .iter()
+            .zip(&samples)
+            .map(|(query, sample)| one(block, query, sample))
+            .collect::<Option<Vec<_>>>()
+            .ok_or(NoSum::Kernel)
+    })?;
+    by_key(asked, sums)
 }
 
-/// The lengths of the sums, and what a unit adds on which they can't be made.
-type Asked<'a> = (&'a [usize], &'a (dyn Fn() -> Vec<LatticeSum> + Sync));
+/// Computes the sums that depend on no point, as Algorithm 3's do; none for another algorithm or where they would not be released. A unit
+/// of privacy on which a kernel panics contributes 0, or the end of the range nearest 0 where 0 lies outside.
+///
+/// # Errors
+/// [`NoSum`].
+pub(super) fn fixed_sums(pass: &Pass<'_>, spec: &JobSpec, unit: PrivacyUnit) -> Result<SumCache, NoSum> {
+    let query = |component: u32| {
+        let kind = QueryKind::Statistic { component };
+        let terms = QueryTerms::new(pass.model, spec, unit, kind, (&[], &[])).ok();
+        let terms = terms.filter(|terms| terms.sum_fits(pass.blocks.units()))?;
+        let summand = terms.summand(&[], &[], terms.sensitivity()).ok()?;
+        Some(SumQuery { key: component, kind, summand, sample: None })
+    };
+    let components = pass.model.exponential_family().map_or(0, |family| family.ranges().len());
+    let components = u32::try_from(components).unwrap_or(u32::MAX).min(QueryKind::MAX_COMPONENTS);
+    // A component that does not fit is refused whenever it is asked; those after it may fit all the same.
+    let asked: Vec<SumQuery<'_>> = (0..components).filter_map(query).collect();
+    let sums = summed(pass, &asked)?;
+    Ok(SumCache::new(sums.into_iter().map(|(component, sum)| (QueryKind::Statistic { component }, sum))))
+}
 
-/// What `sums` gives, sums of the lengths asked for every block, with what was asked for in the place of units on which it fails.
+/// Sums each query in one guarded pass over all units.
+fn summed(pass: &Pass<'_>, asked: &[SumQuery<'_>]) -> Result<Sums, NoSum> {
+    if asked.is_empty() {
+        return Ok(Sums::new());
+    }
+    let summands: Vec<Summand<'_>> = asked.iter().map(|query| query.summand).collect();
+    let lengths: Vec<usize> = asked.iter().map(|query| query.kind.length()).collect();
+    let fallback = || asked.iter().map(|query| query.summand.nearest_zero(query.kind.length())).collect();
+    let expected = Expected { lengths: &lengths, fallback: &fallback };
+    let sums = guarded(pass, &expected, &|block: &Block<'_>| block_sums(pass.model, block, &summands))?;
+    by_key(asked, sums)
+}
+
+/// Puts the sums of one pass, which a kernel makes in the order of its summands, under their queries' keys.
+///
+/// # Errors
+/// [`NoSum::Kernel`] unless there is exactly one sum for each query.
+fn by_key(asked: &[SumQuery<'_>], sums: Vec<LatticeSum>) -> Result<Sums, NoSum> {
+    let made = sums.len();
+    let sums: Sums = asked.iter().map(|query| query.key).zip(sums).collect();
+    if made == asked.len() && sums.len() == made { Ok(sums) } else { Err(NoSum::Kernel) }
+}
+
+/// The sums that a kernel has to make of a block.
+struct Expected<'a> {
+    /// Their lengths.
+    lengths: &'a [usize],
+    /// Makes the contribution of a unit on which the kernel fails.
+    fallback: &'a (dyn Fn() -> Vec<LatticeSum> + Sync),
+}
+
+/// Adds up `sums` over every block, with the fallback contribution for each unit on which it fails.
 fn guarded(
-    blocks: &dyn Blocks,
-    threads: &Threads,
-    asked: Asked<'_>,
+    pass: &Pass<'_>,
+    expected: &Expected<'_>,
     sums: &(impl Fn(&Block<'_>) -> Vec<LatticeSum> + Sync),
 ) -> Result<Vec<LatticeSum>, NoSum> {
-    threads.sum(blocks, asked.0.len(), |block| halved(block, asked, sums).ok_or(NoSum::Kernel))
+    pass.threads.sum(pass.blocks, expected.lengths.len(), |block| halved(block, expected, sums).ok_or(NoSum::Kernel))
 }
 
-/// None where `sums` fails without a record: it panics, or gives other sums than of the lengths asked. Nothing is added to such a sum.
-fn halved(block: &Block<'_>, asked: Asked<'_>, sums: &impl Fn(&Block<'_>) -> Vec<LatticeSum>) -> Option<Vec<LatticeSum>> {
-    let (lengths, failed) = asked;
-    let fit = |sums: &Vec<LatticeSum>| sums.iter().map(LatticeSum::length).eq(lengths.iter().copied());
+/// Returns `None` where `sums` fails without a record: it panics, or its sums are not of the expected lengths. Nothing is added to such a sum.
+fn halved(block: &Block<'_>, expected: &Expected<'_>, sums: &impl Fn(&Block<'_>) -> Vec<LatticeSum>) -> Option<Vec<LatticeSum>> {
+    let fit = |sums: &Vec<LatticeSum>| sums.iter().map(LatticeSum::length).eq(expected.lengths.iter().copied());
     let attempt = |block: &Block<'_>| catch_unwind(AssertUnwindSafe(|| sums(block))).ok().filter(fit);
     if let Some(sums) = attempt(block) {
         return Some(sums);
     }
     let units = block.units() as usize;
     if units < 2 {
-        let of_none = attempt(&block.emptied())?;
-        return Some(if units == 0 { of_none } else { failed() });
+        let without_records = attempt(&block.emptied())?;
+        return Some(if units == 0 { without_records } else { (expected.fallback)() });
     }
-    let lower = halved(&block.part(0..units / 2), asked, sums)?;
-    let upper = halved(&block.part(units / 2..units), asked, sums)?;
+    let lower = halved(&block.part(0..units / 2), expected, sums)?;
+    let upper = halved(&block.part(units / 2..units), expected, sums)?;
     Some(lower.into_iter().zip(upper).map(|(a, b)| a.merge(b)).collect())
 }
 
@@ -167,9 +210,11 @@ mod tests {
     type Opened = Result<Vec<i64>, NoSum>;
 
     fn open(blocks: &dyn Blocks, sums: &(impl Fn(&Block<'_>) -> Vec<LatticeSum> + Sync)) -> Opened {
+        let model = JobSpec::parse(MEAN_TOML).unwrap().build_model();
         let on = |threads: &Threads| -> Opened {
-            let nothing = || vec![LatticeSum::from_units_for_test(0)];
-            Ok(guarded(blocks, threads, (&[1], &nothing), sums)?.into_iter().map(LatticeSum::open_for_test).collect())
+            let pass = Pass { model: model.as_ref(), blocks, threads };
+            let expected = Expected { lengths: &[1], fallback: &|| vec![LatticeSum::from_units_for_test(0)] };
+            Ok(guarded(&pass, &expected, sums)?.into_iter().map(LatticeSum::open_for_test).collect())
         };
         let alone = on(&Threads::one());
         assert_eq!(alone, on(&Threads::new(NonZeroUsize::new(3).unwrap()).unwrap()));
@@ -225,7 +270,8 @@ mod tests {
         );
         let sum = |model: &dyn Model, outcome: &[f64]| -> i64 {
             let data = ModelData { outcome: outcome.to_vec(), ..ModelData::default() };
-            let cache = fixed_sums(model, &spec, PrivacyUnit::default(), &data, &Threads::one()).unwrap();
+            let pass = Pass { model, blocks: &data, threads: &Threads::one() };
+            let cache = fixed_sums(&pass, &spec, PrivacyUnit::default()).unwrap();
             cache.sum(QueryKind::Statistic { component: 0 }).unwrap().open_for_test()
         };
         let (sound, panics) = (spec.build_model(), Panics(spec.build_model(), 0.5));
@@ -259,7 +305,8 @@ mod tests {
         let spec = JobSpec::parse(&MEAN_TOML.replace("\"penalty\"", "\"penalty-exp-family\"")).unwrap();
         let data = |outcome: &[f64]| ModelData { outcome: outcome.to_vec(), ..ModelData::default() };
         let sums = |model: &dyn Model, data: &ModelData| -> Vec<i64> {
-            let cache = fixed_sums(model, &spec, PrivacyUnit::default(), data, &Threads::one()).unwrap();
+            let pass = Pass { model, blocks: data, threads: &Threads::one() };
+            let cache = fixed_sums(&pass, &spec, PrivacyUnit::default()).unwrap();
             (0..).map_while(|component| cache.sum(QueryKind::Statistic { component })).map(LatticeSum::open_for_test).collect()
         };
         let (whole, without) = (data(&[170.0, 181.5, 164.0]), data(&[170.0, 164.0]));

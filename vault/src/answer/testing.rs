@@ -1,4 +1,4 @@
-//! Faults that tests plant in the answer path, to see that the audit finds them. None of this is in a shipped build.
+//! Plants faults in the answer path, to see that the audit finds them. None of this is in a shipped build.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::answer::query::Outcome;
 /// A fault in how a message is answered.
 #[derive(Clone)]
 pub enum Fault {
-    /// Another question under an answered id is answered, with the noise of the first.
+    /// A different query under an answered id is answered, with the noise of the first.
     ReusedNoise(HashMap<(String, u64), (v1::Query, Vec<i64>)>),
     /// The sum in log-likelihood units, noise and all, as a float's bits.
     FloatOnTheWire,
@@ -29,7 +29,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The reply to a message, with this fault in it.
+    /// Replies to a message with this fault.
     pub fn answer(&mut self, answerer: &mut Answerer, request: v1::Query) -> v1::Answer {
         answerer.reply_to(request, |answerer, request| self.outcome(answerer, request))
     }
@@ -90,7 +90,7 @@ impl Answerer {
         queries.iter().map(|q| one(&q.from, &q.to)).collect()
     }
 
-    /// Keys the generator of samples in another way.
+    /// Sets another keying of the generator of samples.
     pub fn key_samples_by(&mut self, keying: fn(&mut ChaCha20Rng)) {
         self.noise.key_samples_by(keying);
     }
@@ -110,7 +110,7 @@ impl Answerer {
         self.jobs.keys().cloned().collect()
     }
 
-    /// Puts a faulty model in the place of a job's own.
+    /// Replaces a job's model by a faulty one.
     pub fn plant_model(&mut self, job: &str, plant: impl FnOnce(Box<dyn Model>, &JobSpec) -> Box<dyn Model>) {
         let mut active = self.jobs.remove(job).expect("an open job");
         active.model = plant(active.model, &active.spec);
@@ -121,13 +121,13 @@ impl Answerer {
 /// A model that charges a sensitivity too small by a factor and clamps at the full one.
 pub struct TooSmall(pub Box<dyn Model>, pub f64);
 
-/// A model that does not clamp what is not a number: it comes out of the rounding as some integer.
+/// A model that does not clamp NaN: the rounding turns it into some integer.
 pub struct NanNotClamped(pub Box<dyn Model>);
 
 /// A model that reports to a test when it reads the records.
 pub struct Watched(pub Box<dyn Model>, pub Box<dyn Fn() + Send + Sync>);
 
-/// A model whose kernel panics on the outcome it is told.
+/// A model whose kernel panics on a given outcome.
 pub struct Panics(pub Box<dyn Model>, pub f64);
 
 macro_rules! as_inner {

@@ -1,6 +1,6 @@
-//! The answering thread, and the channel by which the link reaches it.
+//! Runs the answering thread and the channel by which the link reaches it.
 //!
-//! The thread ends when every [`AnswerHandle`] is dropped and what was in the channel is answered.
+//! The thread ends when every [`AnswerHandle`] is dropped and every message in the channel is answered.
 
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use crate::clock::{now_ms, stand_at};
 use crate::config::{Policy, ReplyDelay};
 use conclave_proto::convert::reply_length;
 
-/// Messages that may wait for the one in hand; beyond, the link stops reading and the coordinator feels it.
+/// Messages that may wait for the current one; beyond, the link stops reading and the coordinator has to wait.
 const WAITING: usize = 64;
 
 /// Delay of a refusal while no job is open.
@@ -33,23 +33,22 @@ pub(super) enum Command {
     Roster(v1::Roster, ReplySender),
     AskBudget(v1::AskBudget, ReplySender),
     Consent,
-    /// The owner's limits as they are from now on.
+    /// The owner's new limits.
     Policy(Box<Policy>),
-    /// The coordinator's welcome: the protocol to speak with it, and the head of the ledger that it shows.
+    /// The coordinator's welcome: the protocol to speak with it, and the ledger head that it shows.
     Welcome(u32, Vec<u8>),
-    /// Time to see how large the ledger has become. Between two messages: while one is answered its growth would tell how far
-    /// the answer is.
+    /// Time to measure the size of the ledger. Only between two messages: growth during an answer would reveal its progress.
     Sizes,
     Flush(oneshot::Sender<()>),
 }
 
-/// A command with the wall clock's time at which it arrived.
+/// A command with the wall-clock time of its arrival.
 struct Arrived {
     ms: i64,
     command: Command,
 }
 
-/// Takes messages in for the answering thread.
+/// Sends messages to the answering thread.
 #[derive(Clone)]
 pub struct AnswerHandle {
     commands: mpsc::Sender<Arrived>,
@@ -59,7 +58,7 @@ pub struct AnswerHandle {
 /// Starts the answering thread.
 ///
 /// # Errors
-/// Where the operating system gives no thread.
+/// A failure of the operating system to start a thread.
 pub fn start(mut answerer: Answerer) -> std::io::Result<(AnswerHandle, JoinHandle<()>)> {
     let (commands, mut inbox) = mpsc::channel(WAITING);
     let times = answerer.timing.times().clone();
@@ -75,7 +74,7 @@ pub fn start(mut answerer: Answerer) -> std::io::Result<(AnswerHandle, JoinHandl
     Ok((AnswerHandle { commands, times }, thread))
 }
 
-/// The answering thread has ended; nothing will be answered any more.
+/// Error: the answering thread has ended, and no message will be answered any more.
 #[derive(Debug)]
 pub struct Gone;
 
@@ -90,7 +89,7 @@ impl AnswerHandle {
         self.send(Command::Query(request, received, outbox.clone())).await
     }
 
-    /// What is left for an analyst, as far as the owner tells. Answered in its turn, which begins when the reply before it has left.
+    /// Asks for an analyst's remaining budget, which the owner may publish. It is answered in turn, after the reply before it has left.
     pub async fn ask_budget(&self, request: v1::AskBudget, outbox: &ReplySender) -> Result<(), Gone> {
         self.send(Command::AskBudget(request, outbox.clone())).await
     }
@@ -105,32 +104,32 @@ impl AnswerHandle {
         self.send(Command::Roster(piece, outbox.clone())).await
     }
 
-    /// The coordinator says which protocol is spoken with it, and shows the newest head that it has.
+    /// Hands in the protocol that is spoken with the coordinator, and the newest head that it shows.
     pub async fn welcome(&self, protocol: u32, head: Vec<u8>) -> Result<(), Gone> {
         self.send(Command::Welcome(protocol, head)).await
     }
 
-    /// The owner has decided something.
+    /// Announces that the owner has made a decision.
     pub async fn consent_changed(&self) -> Result<(), Gone> {
         self.send(Command::Consent).await
     }
 
-    /// The owner has set other limits: for jobs that are opened, and for questions that are asked, from now on.
+    /// Replaces the owner's limits, for jobs that are opened and queries that are asked from now on.
     pub async fn policy_changed(&self, policy: Policy) -> Result<(), Gone> {
         self.send(Command::Policy(Box::new(policy))).await
     }
 
-    /// Has the sizes noted that the page of metrics tells.
+    /// Requests that the sizes on the metrics page be measured.
     pub async fn note_sizes(&self) -> Result<(), Gone> {
         self.send(Command::Sizes).await
     }
 
-    /// How many replies have left, and how many of them late.
+    /// Returns the number of replies, and of late ones.
     pub fn reply_counts(&self) -> ReplyCounts {
         self.times.counts()
     }
 
-    /// What the latest answers' times were made up of; for the owner's own page and nothing else.
+    /// Returns the parts of the latest answers' times, for the owner's own page only.
     pub fn times(&self) -> &OwnTimes {
         &self.times
     }
@@ -150,8 +149,8 @@ impl AnswerHandle {
 }
 
 impl Answerer {
-    /// Handles a command that arrived at this time of the wall clock, which is the time of all that is written for it: nothing that leaves
-    /// may tell when a computation was done, its own or that of a message before it.
+    /// Handles a command under the wall-clock time of its arrival, which is the time of every entry written for it. No time that leaves may
+    /// depend on when a computation ended, this one or an earlier one.
     pub(super) fn take(&mut self, arrived_ms: i64, command: Command) {
         stand_at(Some(arrived_ms));
         self.handle(command);
@@ -199,7 +198,7 @@ impl Answerer {
 }
 
 impl Answerer {
-    /// Lets the ledger do what it puts off until a reply has left. Nothing of it depends on a record.
+    /// Lets the ledger do the work that it defers until a reply has left. None of it depends on a record.
     pub fn catch_up(&mut self) {
         // A failure has been logged, and the ledger answers no more.
         if self.ledger.catch_up().unwrap_or(true) {
@@ -207,7 +206,7 @@ impl Answerer {
         }
     }
 
-    /// Answers, and gives the answer back at the moment at which it is to leave. Nothing but sending follows.
+    /// Answers, and returns the answer at the moment at which it has to leave. Only sending follows.
     pub(super) fn answer_held(&mut self, request: v1::Query, received: Instant) -> v1::Answer {
         let began = self.pacer.begin(received);
         self.timing.begin();
@@ -220,18 +219,18 @@ impl Answerer {
 
     pub(super) fn open_held(&mut self, request: &v1::OpenJob, received: Instant) -> Result<Opening, Fault> {
         let opened = self.open(request);
-        // What was not opened, or was open already, has read no record.
+        // A job that was not opened, or was open already, has read no record.
         let (began, delay) = self.reading.take().map_or((received, None), |(began, delay)| (began, Some(delay)));
         self.pacer.hold(began, delay);
         opened
     }
 
-    /// Public: it depends on the job and on the message's length.
+    /// Returns the delay of a message's reply, which is public: it depends on the job and on the message's length.
     fn delay_of(&self, request: &v1::Query) -> Option<Duration> {
         if let Some(job) = self.jobs.get(&request.job) {
             return job.delay.map(|delay| delay.answer.for_length(reply_length(request)));
         }
-        // A job that is not open: the slowest open one's.
+        // For a job that is not open, the delay of the slowest open one.
         match self.policy.reply_delay {
             ReplyDelay::Off => None,
             ReplyDelay::Fixed(delay) => Some(delay),
@@ -239,7 +238,7 @@ impl Answerer {
         }
     }
 
-    /// Tells the owner, at the end, how often the delay was too short.
+    /// Logs at the end how often the delay was too short.
     fn log_counts(&self) {
         let ReplyCounts { held, overruns } = self.reply_counts();
         if held > 0 {

@@ -1,4 +1,4 @@
-//! The worst-case step, which takes a kernel longest: every parameter moves, by more than the short cuts for small steps take.
+//! Finds the step that takes a kernel longest: every parameter moves, by more than the short cuts for small steps take.
 
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
@@ -6,12 +6,12 @@ use conclave_common::query::QueryTerms;
 use conclave_privacy::accounting::{Honest, PrivacyUnit};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
-/// How far every parameter moves, where its box is that wide.
+/// Distance by which every parameter moves, where its box is wide enough.
 const FAR: f64 = 0.125;
 /// An ordinary value of a parameter.
 pub(super) const ORDINARY: f64 = 0.3;
 
-/// A step, and noise under which it costs next to nothing.
+/// A step, and noise at a negligible cost.
 #[derive(Debug, Clone)]
 pub(super) struct WorstCaseStep {
     pub(super) from: Vec<f64>,
@@ -20,9 +20,9 @@ pub(super) struct WorstCaseStep {
 }
 
 impl WorstCaseStep {
-    /// The step of a job at a party that protects `units` units like `unit`, asked for at most so many units of mu² each time.
+    /// Returns the step of a job at a party that protects `units` units like `unit`, at a cost of at most `limit` units of mu².
     ///
-    /// None where there is no such step: where the model gives no bound and the job no clip, or where the bound is beyond all noise.
+    /// `None` where there is no such step: the model gives no bound and the job no clip, or no noise covers the bound.
     pub(super) fn new(model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit, units: u64, limit: u64) -> Option<Self> {
         let (from, to) = Self::ends(spec);
         if !(spec.in_support(&from) && spec.in_support(&to)) {
@@ -32,10 +32,10 @@ impl WorstCaseStep {
         if !terms.sum_fits(units) {
             return None;
         }
-        Some(Self { from, to, noise: cheap(&terms, unit, spec.protected(spec.privacy.noise), limit)? })
+        Some(Self { from, to, noise: cheap(&terms, unit, spec.privacy.noise, spec.honest(), limit)? })
     }
 
-    /// Its two ends.
+    /// Returns its two end points.
     pub(super) fn ends(spec: &JobSpec) -> (Vec<f64>, Vec<f64>) {
         let ends = spec.support.iter().map(|box_| {
             let from = ORDINARY.clamp(box_.min, box_.max);
@@ -45,18 +45,19 @@ impl WorstCaseStep {
         ends.unzip()
     }
 
-    /// The step, or the one back.
+    /// Returns the step, or its reverse.
     pub(super) fn turned(&self, back: bool) -> (&[f64], &[f64]) {
         if back { (&self.to, &self.from) } else { (&self.from, &self.to) }
     }
 }
 
-/// Noise at least as wide as `noise` under which a query costs no more than so many units of mu²; how wide it is plays no part in how
-/// long an answer takes. None where no noise is wide enough.
+/// Widens `noise` until a query costs at most `limit` units of mu²; the scale has no influence on the time of an answer. `None` where no
+/// noise is wide enough.
 pub(super) fn cheap(
     terms: &QueryTerms,
     unit: PrivacyUnit,
-    (mut noise, honest): (NoiseScale, Honest),
+    mut noise: NoiseScale,
+    honest: Honest,
     limit: u64,
 ) -> Option<NoiseScale> {
     while unit.charge_of_kind(terms.kind(), terms.sensitivity(), (noise, honest)).ok().is_none_or(|charge| charge > limit) {

@@ -1,23 +1,23 @@
-//! The owner's policy: the limits that every job must keep within.
+//! Defines the owner's policy: the limits of every job.
 
 use conclave_privacy::mechanism::QueryKind;
 
 /// The owner's limits. A limit that is not set does not limit.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Policy {
-    /// Who admits a job that keeps within the limits.
+    /// The decider on a job within the limits.
     pub approve: Approve,
     /// Analysts whose jobs are admitted; `None` admits every analyst whom the consortium's CA signed.
     pub analysts: Option<Vec<String>>,
     /// Kinds of models admitted; `None` admits all.
     pub models: Option<Vec<String>>,
-    /// The largest epsilon that a job may ask for, at the delta of the data's budget.
+    /// Largest epsilon of a job, at the delta of the data's budget.
     pub max_epsilon_per_job: Option<f64>,
-    /// The most that all jobs of one analyst may spend together: an epsilon at the delta of the data's budget, kept as mu².
+    /// Limit on all jobs of one analyst together: an epsilon at the delta of the data's budget, kept as mu².
     pub max_epsilon_per_analyst: Option<f64>,
     /// The least noise standard deviation of a release, in log-likelihood units; 0.01 when not set.
     pub min_noise_sd: f64,
-    /// The least noise of a vector or a remainder, over how far one unit of privacy moves it; 0 when not set, as the budget limits them.
+    /// The least noise of a vector or a remainder, relative to its sensitivity; 0 when not set, as the budget limits them.
     pub min_noise_multiplier: f64,
     /// Kinds of release that jobs may ask for, by the words of [`QueryKind::release`]; `None` admits all, as the owner decides
     /// on each job.
@@ -28,24 +28,23 @@ pub struct Policy {
     pub max_iterations_per_job: Option<u64>,
     /// Mebibytes that the open jobs' scaled copies of the data may take together; 4096 when not set.
     pub max_memory_mib: Option<u64>,
-    /// When replies leave.
+    /// The delay of replies.
     pub reply_delay: ReplyDelay,
-    /// Whether an analyst whose job asks for more than is left is told how much that is.
+    /// Reports the remaining budget to an analyst whose job asks for more.
     pub tell_budget: bool,
 }
 
 impl Policy {
-    /// What jobs may ask for where they are admitted by the limits alone and those name no kinds of release: what there was before
-    /// there were others. A kind that came later needs the owner's word.
+    /// Kinds of release that an automatic policy without `releases` admits: the original ones. A later kind needs the owner's decision.
     pub const RELEASES_OF_OLD: [&'static str; 2] = ["ratio", "statistic"];
 
-    /// Whether a release of this kind is among those that the owner admits.
+    /// Returns true where the owner admits a release of this kind.
     #[must_use]
     pub fn admits(&self, kind: QueryKind) -> bool {
         self.releases.as_ref().is_none_or(|releases| releases.iter().any(|release| release == kind.release()))
     }
 
-    /// The limits that an owner is warned of not having set.
+    /// Returns the limits whose absence an owner is warned of.
     pub fn unlimited(&self) -> Vec<&'static str> {
         [
             ("analysts", self.analysts.is_some()),
@@ -59,7 +58,7 @@ impl Policy {
     }
 }
 
-/// Who admits a job that keeps within the owner's limits.
+/// The decider on a job within the owner's limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Approve {
     /// The owner, job by job.
@@ -69,14 +68,14 @@ pub enum Approve {
     Automatic,
 }
 
-/// How long after a message's service began its reply leaves. Public, and no matter of the records.
+/// The delay from the start of a message's service to its reply. Public, and independent of the records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReplyDelay {
     /// Measured per job, before its first query, on made-up records of the shard's shape.
     #[default]
     Auto,
-    /// The owner's own.
+    /// The owner's own delay.
     Fixed(std::time::Duration),
-    /// At once: how long an answer took can be told from outside.
+    /// No delay: the time of an answer can be observed from outside.
     Off,
 }

@@ -1,10 +1,10 @@
-//! The errors of the owner's decisions.
+//! Errors of the owner's decisions.
 
 use std::path::{Path, PathBuf};
 
 use super::standing::Standing;
 
-/// A decision that can't be read, entered or acted on.
+/// A decision that cannot be read, entered or carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum ConsentError {
     /// The file is of another kind.
@@ -15,7 +15,7 @@ pub enum ConsentError {
     Failed {
         /// The file.
         file: PathBuf,
-        /// What failed.
+        /// The cause.
         reason: String,
     },
     /// The id stands for another job.
@@ -35,17 +35,17 @@ pub enum ConsentError {
     /// No such job.
     #[error("no job {0} was asked of this party; `conclave-party jobs` lists those that were")]
     Unknown(String),
-    /// Several jobs begin so.
+    /// The text begins several job ids.
     #[error("{0} is the beginning of several job ids; write more of it")]
     Ambiguous(String),
-    /// The decision doesn't fit where the job stands.
+    /// The decision does not fit the job's standing.
     #[error("job {job} is {} and can't be {}{}", .standing.as_str(), .decision.as_str(), hint(*.standing, *.decision))]
     Stands {
         /// The job.
         job: String,
-        /// Where it stands.
+        /// The job's standing.
         standing: Standing,
-        /// What was to be decided.
+        /// The intended decision.
         decision: Standing,
     },
 }
@@ -55,7 +55,7 @@ impl ConsentError {
         Self::Failed { file: file.to_owned(), reason: error.to_string() }
     }
 
-    /// Whether the owner's input is wrong, and not the machine.
+    /// Returns true where the owner's input is wrong, and not the machine.
     pub fn is_input(&self) -> bool {
         !matches!(self, Self::Failed { .. })
     }
@@ -65,7 +65,7 @@ fn hint(standing: Standing, decision: Standing) -> &'static str {
     match (standing, decision) {
         (Standing::Approved, Standing::Rejected) => "; `conclave-party revoke` withdraws a consent",
         (Standing::Awaiting, Standing::Revoked) => "; `conclave-party reject` refuses what was never approved",
-        (Standing::Rejected | Standing::Revoked, Standing::Approved) => "; the analyst can submit it anew",
+        (Standing::Rejected | Standing::Revoked, Standing::Approved) => "; the analyst can submit it again",
         _ => "",
     }
 }

@@ -1,4 +1,4 @@
-//! The owner's commands read requests and decisions.
+//! Reads requests and decisions for the owner's commands.
 
 use rusqlite::Row;
 
@@ -6,18 +6,18 @@ use super::error::ConsentError;
 use super::standing::Standing;
 use super::store::ConsentStore;
 
-/// A job as it was asked for, with the last decision on it.
+/// A job as it was requested, with the last decision on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// Job id.
     pub job: String,
-    /// Who asks, by the coordinator's word.
+    /// The analyst, as the coordinator names them.
     pub analyst: String,
     /// SHA-256 of the text.
     pub digest: [u8; 32],
     /// The job as the analyst wrote it.
     pub spec_toml: String,
-    /// When it was first asked for, UTC.
+    /// First time of the request, UTC.
     pub asked: String,
     /// The last decision.
     pub decided: Option<Decided>,
@@ -26,23 +26,23 @@ pub struct Request {
 /// A decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decided {
-    /// What was decided.
+    /// The decision.
     pub standing: Standing,
-    /// When, UTC.
+    /// Its time, UTC.
     pub time: String,
     /// `owner` or `policy`.
     pub decider: String,
-    /// Why; empty where nothing was said.
+    /// Reason; empty where none was given.
     pub reason: String,
 }
 
 impl Request {
-    /// Where the job stands.
+    /// Returns the job's standing.
     pub fn standing(&self) -> Standing {
         self.decided.as_ref().map_or(Standing::Awaiting, |d| d.standing)
     }
 
-    /// The digest in hexadecimal.
+    /// Returns the digest in hexadecimal.
     pub fn digest_hex(&self) -> String {
         self.digest.iter().map(|b| format!("{b:02x}")).collect()
     }
@@ -53,7 +53,7 @@ SELECT r.job, r.analyst, r.spec_digest, r.spec_toml, r.asked, d.decision, d.time
 FROM requests r LEFT JOIN decisions d ON d.number = (SELECT max(number) FROM decisions WHERE job = r.job)";
 
 impl ConsentStore {
-    /// Every job that was asked for, in the order of asking.
+    /// Returns every requested job, in the order of the requests.
     ///
     /// # Errors
     /// A failure of the database.
@@ -61,7 +61,7 @@ impl ConsentStore {
         self.select(&format!("{SELECT} ORDER BY r.rowid"), [])
     }
 
-    /// The job of this id, or the only one whose id begins so.
+    /// Returns the job of this id, or the only one whose id begins with it.
     ///
     /// # Errors
     /// [`ConsentError::Unknown`], [`ConsentError::Ambiguous`]; a failure of the database.

@@ -1,20 +1,20 @@
-//! A job's standing with its owner, and who decided on it.
+//! A job's standing with its owner, and the decider.
 
-/// Where a job stands with the owner.
+/// A job's standing with the owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Nobody has decided.
+    /// The owner has yet to decide.
     Awaiting,
     /// It may run.
     Approved,
-    /// It never ran, and won't.
+    /// It never ran, and will not.
     Rejected,
-    /// It could run, and must not any more.
+    /// It could run, and may not any more.
     Revoked,
 }
 
 impl Standing {
-    /// The name in the file and in lists.
+    /// Returns the name in the file and in lists.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Awaiting => "awaiting",
@@ -29,7 +29,7 @@ impl Standing {
     }
 }
 
-/// Who decides.
+/// The decider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decider {
     /// The owner, by a command.
@@ -39,7 +39,7 @@ pub enum Decider {
 }
 
 impl Decider {
-    /// The name in the file and in lists.
+    /// Returns the name in the file and in lists.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Owner => "owner",

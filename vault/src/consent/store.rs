@@ -1,4 +1,4 @@
-//! The store of requests and decisions, one SQLite file.
+//! Stores requests and decisions in one SQLite file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,9 +17,9 @@ const FORMAT: i32 = 1;
 const APPLICATION: i32 = 0x434c_434f;
 /// Jobs that may wait for a decision at one time; beyond, a job is refused.
 pub(super) const MOST_AWAITING: u64 = 256;
-/// Of one analyst, so that others' jobs have room too.
+/// Limit for one analyst, so that others' jobs have room too.
 pub(super) const MOST_AWAITING_OF_ONE: u64 = 64;
-/// Bytes of a job's text; more is no job that a person could judge.
+/// Limit on the bytes of a job's text: no person could judge a longer one.
 pub(super) const LONGEST_JOB: usize = 1 << 18;
 
 const TABLES: &str = "
@@ -49,9 +49,9 @@ pub struct ConsentStore {
 }
 
 impl ConsentStore {
-    /// The file that belongs to a ledger.
+    /// Returns the path of a ledger's file of decisions.
     pub fn path_of(ledger: &Path) -> PathBuf {
-        // The ledger's own file, whatever name it goes by here.
+        // The ledger's own file, under any of its names.
         let ledger = ledger.canonicalize().unwrap_or_else(|_| ledger.to_owned());
         with_suffix(&ledger, ".consent")
     }
@@ -87,11 +87,11 @@ impl ConsentStore {
         close_to_others(&path).map_err(|e| ConsentError::Failed { file: path.clone(), reason: e.to_string() })
     }
 
-    /// Enters a job that the coordinator asks for, unless it is there, and says where it stands.
+    /// Enters a job that the coordinator requests, unless it is there, and returns its standing.
     ///
     /// # Errors
-    /// [`ConsentError::Changed`] where the id stands for another text or analyst, [`ConsentError::Crowded`] where too many
-    /// jobs wait, [`ConsentError::TooLong`] for a text that nobody could judge; a failure of the database.
+    /// [`ConsentError::Changed`] where the id stands for another text or analyst, [`ConsentError::Crowded`] where too many jobs wait,
+    /// [`ConsentError::TooLong`] for a text that no person could judge; a failure of the database.
     pub fn ask(&mut self, request: &v1::OpenJob, digest: &[u8; 32]) -> Result<Standing, ConsentError> {
         if request.spec_toml.len() > LONGEST_JOB {
             return Err(ConsentError::TooLong);
@@ -137,7 +137,7 @@ impl ConsentStore {
         Ok(Standing::Awaiting)
     }
 
-    /// Where a job stands; `None` for one that was never asked for.
+    /// Returns a job's standing; `None` for one that was never requested.
     ///
     /// # Errors
     /// A failure of the database.
@@ -150,11 +150,11 @@ impl ConsentStore {
         if known { standing(&self.connection, job).map(Some).map_err(failed) } else { Ok(None) }
     }
 
-    /// Enters a decision: approves or rejects what awaits one, revokes what is approved.
+    /// Enters a decision: approves or rejects a waiting job, revokes an approved one.
     ///
     /// # Errors
-    /// [`ConsentError::Unknown`] for a job that was never asked for, [`ConsentError::Stands`] where the job is not at the
-    /// point of that decision; a failure of the database.
+    /// [`ConsentError::Unknown`] for a job that was never requested, [`ConsentError::Stands`] where the job's standing does not allow the
+    /// decision; a failure of the database.
     pub fn decide(&mut self, job: &str, decision: Standing, decider: Decider, reason: &str) -> Result<(), ConsentError> {
         let from = if decision == Standing::Revoked { Standing::Approved } else { Standing::Awaiting };
         let path = self.path.clone();
@@ -179,7 +179,7 @@ impl ConsentStore {
         transaction.commit().map_err(failed)
     }
 
-    /// A number that changes when another process or connection has changed the file.
+    /// Returns a number that changes when another process or connection has changed the file.
     ///
     /// # Errors
     /// A failure of the database.
@@ -198,7 +198,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// The last decision; one of a later version, which this one can't read, is no approval.
+/// Reads the last decision; one of a later version, which this one cannot read, is no approval.
 fn standing(connection: &Connection, job: &str) -> rusqlite::Result<Standing> {
     let last: Option<String> = connection
         .query_row("SELECT decision FROM decisions WHERE job = ?1 ORDER BY number DESC LIMIT 1", [job], |row| row.get(0))

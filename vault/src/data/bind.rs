@@ -1,5 +1,5 @@
-//! A binding clamps a shard's columns to a job's public bounds and scales them, once as the job opens or
-//! block by block in every pass.
+//! Binds a shard's columns to a job: clamps them to the job's public bounds and scales them, once as the job opens or block by block in
+//! every pass.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use conclave_privacy::pass::{ModelData, Persons};
 use super::error::DataError;
 use super::shard::{Kind, Shard};
 
-/// A job that this shard's columns can't serve. It depends on which columns there are and of what kind, never on a record.
+/// Error: this shard's columns cannot serve a job. It depends on the existing columns and their kinds, never on a record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BindError {
-    /// A column isn't there.
+    /// A column is missing.
     #[error("has no column {0:?}")]
     Missing(String),
     /// A column of texts that the job takes for numbers.
@@ -22,18 +22,18 @@ pub enum BindError {
     Texts(String),
 }
 
-/// Clamps and scales the job's columns of `shard` and makes what its model reads of them: one value per record.
+/// Clamps and scales the job's columns of `shard` and assembles the model's inputs: one value per record.
 ///
-/// What a record holds never decides whether a job is answered: a value that is no level of its column becomes not a number, and its record
-/// adds exactly 0 to every sum. In a column that is declared numeric or binary every value is a number, but for those of inert rows.
+/// A record's values never decide whether a job is answered: a value that is no level of its column becomes NaN, and its record contributes
+/// exactly 0 to every sum. In a column that is declared numeric or binary every value is a number, except those of inert rows.
 ///
 /// # Errors
-/// The first column that the shard doesn't have, or has in another kind. A shard that is streamed has no columns in memory.
+/// The first column that the shard lacks, or has in another kind. A streamed shard has no columns in memory.
 pub fn bind(shard: &Shard, spec: &JobSpec) -> Result<ModelData, BindError> {
     Binding::new(shard, spec)?.records(|name| shard.column(name).map(|column| column.values()), shard.persons().cloned())
 }
 
-/// A job's way from a shard's columns to its model's scale. What depends on the job and on the different texts alone is made once.
+/// The map from a shard's columns to a job's model scale. Parts that depend on the job and on the distinct texts alone are computed once.
 pub struct Binding {
     spec: JobSpec,
     scales: BTreeMap<String, Scale>,
@@ -41,7 +41,7 @@ pub struct Binding {
 
 impl Binding {
     /// # Errors
-    /// As [`bind`].
+    /// Same as [`bind`].
     pub fn new(shard: &Shard, spec: &JobSpec) -> Result<Self, BindError> {
         let texts = |name: &&str| matches!(shard.kind(name), Some(Kind::Texts(_))) && !is_levels(spec, name);
         if let Some(name) = spec.model.columns().into_iter().find(texts) {
@@ -52,12 +52,12 @@ impl Binding {
         Ok(Self { spec: spec.clone(), scales: scales.collect::<Result<_, _>>()? })
     }
 
-    /// Whether the job's model has this column.
+    /// Returns true where the job's model has this column.
     pub(super) fn reads(&self, name: &str) -> bool {
         self.scales.contains_key(name)
     }
 
-    /// Records on the model's scale, from the shard's values of each column; `persons` says whose they are.
+    /// Returns records on the model's scale, from the shard's values of each column; `persons` assigns them to persons.
     ///
     /// # Errors
     /// The first column that has no values.
@@ -75,11 +75,11 @@ fn is_levels(spec: &JobSpec, name: &str) -> bool {
     matches!(spec.columns.get(name), Some(ColumnSpec::Levels(_)))
 }
 
-/// How many of the shard's usable records add nothing to a job, since they hold a value that is no level of its column, by column. For the
-/// owner's eyes alone.
+/// Counts, by column, the shard's usable records that are inert in a job since they hold a value that is no level of the column. For the
+/// owner alone.
 ///
 /// # Errors
-/// Where the shard is streamed and can't be read.
+/// A streamed shard that cannot be read.
 pub fn unlisted(shard: &Shard, spec: &JobSpec) -> Result<Vec<(String, u64)>, DataError> {
     let mut found = Vec::new();
     for name in spec.model.columns() {
@@ -94,14 +94,14 @@ pub fn unlisted(shard: &Shard, spec: &JobSpec) -> Result<Vec<(String, u64)>, Dat
     Ok(found)
 }
 
-/// A column's way to the scale of a model. Its steps are the same for every value.
+/// The map from a column to a model's scale. Its steps are the same for every value.
 ///
-/// A value stands for its text, however it is held: whether other records of the column are numbers makes no difference.
+/// A value stands for its text, in whatever form it is held: whether other records of the column are numbers makes no difference.
 enum Scale {
     Numbers(ColumnSpec),
-    /// Of a column of numbers that is declared by its levels, the level's numbers; NaN where a level is none.
+    /// For a column of numbers that is declared by its levels, the level's numbers; NaN where a level is none.
     Levels(Vec<f64>),
-    /// Of each word.
+    /// For each word, its number.
     Texts(Vec<f64>),
 }
 
@@ -118,7 +118,7 @@ impl Scale {
         values.iter().map(move |value| match self {
             Self::Numbers(bounds) => bounds.scale(*value),
             Self::Levels(levels) => level_at(levels, *value),
-            // An inert row's is no number.
+            // An inert row's value is NaN.
             Self::Texts(_) if value.is_nan() => f64::NAN,
             Self::Texts(words) => words.get(*value as usize).copied().unwrap_or(f64::NAN),
         })

@@ -1,4 +1,4 @@
-//! The chosen columns of a file, by the names in its header.
+//! Chooses the columns of a file by the names in its header.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::path::Path;
 use super::error::DataError;
 use super::settings::DataConfig;
 
-/// The most columns of a file. Far more than any job names; a header of many more would keep the party busy, and its memory, before a row is read.
+/// Largest number of columns of a file, far more than any job names: a header of many more would cost time and memory before a row is read.
 pub(super) const MAX_COLUMNS: usize = 1 << 16;
 
-/// What is read of a file.
+/// The columns of a file that are read.
 pub(super) struct Chosen {
     /// Names and places of the columns of values.
     pub(super) columns: Vec<(String, usize)>,
@@ -17,7 +17,7 @@ pub(super) struct Chosen {
     pub(super) person: Option<usize>,
 }
 
-/// The needed columns' places in the file's header: all of it where `needed` is `None`, but the one that names persons.
+/// Returns the places of the needed columns in the file's header: every one where `needed` is `None`, except the one that names persons.
 pub(super) fn select(config: &DataConfig, header: &[String], needed: Option<&[String]>) -> Result<Chosen, DataError> {
     let person = config.person.as_ref().map(std::slice::from_ref);
     let person = person.map(|person| places(&config.path, header, Some(person))).transpose()?;
@@ -26,7 +26,7 @@ pub(super) fn select(config: &DataConfig, header: &[String], needed: Option<&[St
     Ok(Chosen { columns, person: person.and_then(|found| found.first().map(|(_, at)| *at)) })
 }
 
-/// The places of the needed columns in the header.
+/// Returns the places of the needed columns in the header.
 pub(super) fn places(file: &Path, header: &[String], needed: Option<&[String]>) -> Result<Vec<(String, usize)>, DataError> {
     if header.len() > MAX_COLUMNS {
         let reason = format!("has {} columns; at most {MAX_COLUMNS} are read: keep those that jobs are to use", header.len());
@@ -55,7 +55,7 @@ pub(super) fn places(file: &Path, header: &[String], needed: Option<&[String]>) 
         .collect()
 }
 
-/// The names that an error tells: of very many the first, and how many there are.
+/// Formats the names in an error: of very many the first, and their number.
 fn some_of(header: &[String]) -> Vec<String> {
     const MOST: usize = 100;
     let more = header.len().checked_sub(MOST).filter(|more| *more > 0).map(|more| format!("and {more} more"));

@@ -1,5 +1,4 @@
-//! The CSV reader: a header line, then values; a byte order mark is tolerated, blanks around values are not
-//! counted.
+//! Reads CSV: a header line, then values; a byte order mark is tolerated, blanks around values are not counted.
 
 use std::fs::File;
 use std::io::Read;
@@ -16,7 +15,7 @@ use super::rows::Rows;
 use super::settings::DataConfig;
 use super::shard::Shard;
 
-/// Rows of a batch, and bytes after which a batch of longer rows ends: what is in the second-level cache is parsed at once.
+/// Rows of a batch, and bytes after which a batch of longer rows ends: the content of the second-level cache is parsed at once.
 const BATCH: usize = 2048;
 const BATCH_BYTES: u64 = 1 << 20;
 
@@ -44,7 +43,7 @@ pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Sha
     let chosen = select(config, &header, needed).map_err(|e| with_delimiter(e, &header))?;
     places(path, &header, Some(&config.text))?;
     places(path, &header, Some(&config.format.dates.keys().cloned().collect::<Vec<_>>()))?;
-    // The owner says which: were it read off the values, one record could decide it.
+    // The owner declares them: were they inferred from the values, one record could decide it.
     let texts: Vec<bool> = chosen.columns.iter().map(|(name, _)| config.text.contains(name)).collect();
     let mut rows = Rows::new(config, header.clone(), &chosen, &texts);
     let missing = config.format.missing();
@@ -63,7 +62,7 @@ pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Sha
         std::mem::swap(&mut batch, &mut next);
         let read = reader.position().byte();
         let expected = expected(rows.kept(), batch.filled, read, reader.get_ref().source.length());
-        // The rest of the file may be quite another thing: room for it is a convenience, room for what is here is not.
+        // The rest of the file may differ: room for it is a convenience, room for the rows at hand is not.
         rows.reserve(expected).or_else(|_| rows.reserve(batch.filled))?;
         // The next rows are split into fields while these become numbers.
         let (filled, taken) = rayon::join(
@@ -87,24 +86,25 @@ pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Sha
     Ok(rows.finish())
 }
 
-/// How many more rows to make room for: those at hand and, where it is not known yet, what the rest of the file holds at this rate.
+/// Returns the number of rows to make room for: those at hand and, where it is not known yet, the rest of the file at this rate.
 fn expected(kept: usize, at_hand: usize, read: u64, length: u64) -> usize {
     let rest = (kept + at_hand) as f64 * (length.saturating_sub(read) as f64 / read.max(1) as f64);
-    // A hundredth more, lest the last rows take one more step. What is not used is never touched, and given back.
+    // A hundredth more, so that the last rows need no further step. Unused room is never touched, and returned.
     at_hand + (1.01 * rest) as usize
 }
 
-/// The most bytes of one line: a file without line breaks, or with a quotation mark that nothing closes, would else be read into memory whole.
+/// Largest number of bytes of one line: a file without line breaks, or with an unclosed quotation mark, would otherwise be read into memory
+/// whole.
 const MAX_LINE: u64 = 16 << 20;
 
-/// A file of which no more is read, or unpacked, than has been allowed.
+/// A file of which at most the allowed amount is read or unpacked.
 struct Bounded {
     source: Source,
     left: u64,
 }
 
 impl Bounded {
-    /// Allows one line, and what a buffer reads beyond it.
+    /// Allows one line, and the reader's buffer beyond it.
     fn new(source: Source) -> Self {
         Self { source, left: MAX_LINE + BATCH_BYTES }
     }
@@ -127,7 +127,7 @@ impl Read for Bounded {
     }
 }
 
-/// Rows that follow one another.
+/// Consecutive rows.
 #[derive(Default)]
 struct Batch {
     records: Vec<ByteRecord>,
@@ -169,12 +169,12 @@ impl Batch {
 struct Field<'a> {
     at: usize,
     kind: FieldKind,
-    /// Fields that a row has at most.
+    /// Largest number of fields of a row.
     most: usize,
     missing: &'a Missing,
 }
 
-/// What a column's texts stand for.
+/// The meaning of a column's texts.
 #[derive(Clone, Copy)]
 enum FieldKind {
     Number { decimal: u8 },
@@ -188,7 +188,7 @@ impl Field<'_> {
         for (row, record) in records.iter().enumerate() {
             let field = record.get(self.at).map(<[u8]>::trim_ascii);
             let value = match field {
-                // A row that is too long is torn: which of its fields is which can't be known.
+                // A row that is too long is torn: its fields cannot be assigned.
                 _ if record.len() > self.most => Err(Flaw::NotNumeric),
                 None | Some(b"") => Err(Flaw::Missing),
                 Some(bytes) if self.missing.text(bytes) => Err(Flaw::Missing),
@@ -211,7 +211,7 @@ impl Field<'_> {
     }
 }
 
-/// A header of one column that holds another file's delimiters gets the remedy told.
+/// Adds the remedy for a header of one column that holds another file's delimiters.
 fn with_delimiter(error: DataError, header: &[String]) -> DataError {
     let DataError::UnknownColumn { file, column, hint: near, known } = error else { return error };
     let inside =
@@ -242,7 +242,7 @@ mod tests {
         super::number(text, b'.').ok_or(Flaw::NotNumeric).and_then(finite)
     }
 
-    /// As the standard library reads it.
+    /// Reads a number by the standard library.
     fn parsed(text: &[u8]) -> Result<u64, Flaw> {
         let parsed = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(Flaw::NotNumeric);
         parsed.and_then(finite).map(f64::to_bits)

@@ -1,4 +1,4 @@
-//! Dates become numbers: how many of a unit of time they lie after an origin, both of which the owner declares.
+//! Converts dates to numbers: the distance from an origin in a unit of time, both of which the owner declares.
 
 use time::{Date, Month, UtcOffset};
 
@@ -15,7 +15,7 @@ const UNITS: [(&str, i64); 6] = [
     ("years", 365 * DAY + DAY / 4),
 ];
 
-/// The number that a date becomes, as `"days since 2020-01-01"` says it; without an origin, since 1970-01-01.
+/// The scale of dates, as in `"days since 2020-01-01"`; without an origin, since 1970-01-01.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DateScale {
     /// Nanoseconds of the unit.
@@ -25,10 +25,10 @@ pub struct DateScale {
 }
 
 impl DateScale {
-    /// A scale as it is written.
+    /// Parses a scale.
     ///
     /// # Errors
-    /// What there is to write.
+    /// The accepted forms.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (unit, origin) = text.split_once(" since ").map_or((text, None), |(unit, origin)| (unit, Some(origin)));
         let unit = UNITS.iter().find(|(name, _)| *name == unit.trim()).map(|(_, nanoseconds)| *nanoseconds);
@@ -39,15 +39,14 @@ impl DateScale {
         })
     }
 
-    /// The number of a time: nanoseconds since 1970-01-01, 0:00 UTC.
+    /// Returns the number of a time: nanoseconds since 1970-01-01, 0:00 UTC.
     pub(super) fn of_nanoseconds(self, nanoseconds: i128) -> f64 {
         let (since, unit) = (nanoseconds - self.origin, i128::from(self.unit));
-        // Whole units are exact, however many nanoseconds they are.
+        // Whole units are exact for any number of nanoseconds.
         since.div_euclid(unit) as f64 + since.rem_euclid(unit) as f64 / self.unit as f64
     }
 
-    /// The number of a date as it is written, by ISO 8601: `2026-03-01`, `2026-03-01T14:30`, `2026-03-01 14:30:05.25+01:00`. Without an
-    /// offset it is taken as UTC.
+    /// Parses a date by ISO 8601: `2026-03-01`, `2026-03-01T14:30`, `2026-03-01 14:30:05.25+01:00`. Without an offset it is UTC.
     pub(super) fn of_text(self, text: &[u8]) -> Option<f64> {
         nanoseconds_of(text).map(|nanoseconds| self.of_nanoseconds(nanoseconds))
     }
@@ -82,7 +81,7 @@ fn nanoseconds_of(text: &[u8]) -> Option<i128> {
     Some(midnight + i128::from(seconds) * i128::from(SECOND) + i128::from(fraction))
 }
 
-/// What of a text has not been read.
+/// The unread rest of a text.
 struct Cursor<'a>(&'a [u8]);
 
 impl Cursor<'_> {
@@ -93,13 +92,13 @@ impl Cursor<'_> {
         Some(number)
     }
 
-    /// One of these bytes.
+    /// Takes one of these bytes.
     fn expect(&mut self, any: &[u8]) -> Option<()> {
         let (first, rest) = self.0.split_first()?;
         any.contains(first).then(|| self.0 = rest)
     }
 
-    /// Nanoseconds of a fraction of a second; what is finer is cut off.
+    /// Takes the nanoseconds of a fraction of a second; finer digits are cut off.
     fn fraction(&mut self) -> Option<i64> {
         let count = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (digits, rest) = self.0.split_at_checked(count).filter(|_| count > 0)?;
@@ -107,7 +106,7 @@ impl Cursor<'_> {
         Some((0..9).fold(0, |number, at| 10 * number + digits.get(at).and_then(|d| value_of(*d)).map_or(0, i64::from)))
     }
 
-    /// Seconds east of UTC; 0 where none are named.
+    /// Takes an offset in seconds east of UTC; 0 where there is none.
     fn offset(&mut self) -> Option<i64> {
         let sign = match self.0.first() {
             None => return Some(0),

@@ -1,11 +1,11 @@
-//! Why a file of records can't be used. Nothing here holds a value.
+//! Errors of a file of records. None holds a value.
 
 use std::path::PathBuf;
 
-/// Why a value can't be used.
+/// The defect of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
-    /// Empty, null or not there.
+    /// Empty, null or missing.
     Missing,
     /// Not a number.
     NotNumeric,
@@ -29,23 +29,23 @@ impl std::fmt::Display for Flaw {
     }
 }
 
-/// A data file that can't be used. Names file, place and column, never a value.
+/// Error: a data file cannot be used. It names file, place and column, never a value.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
-    /// The file can't be opened, or isn't what its name says.
+    /// The file cannot be opened, or its content does not match its name.
     #[error("{}: {reason}", .file.display())]
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What is wrong, with the remedy.
+        /// The defect, with the remedy.
         reason: String,
     },
-    /// A needed column isn't there.
+    /// A needed column is missing.
     #[error("{}: has no column {column:?}{hint}; its columns are {}", .file.display(), .known.join(", "))]
     UnknownColumn {
         /// The file.
         file: PathBuf,
-        /// The column asked for.
+        /// The needed column.
         column: String,
         /// A near name, as a half sentence; empty where none is near.
         hint: String,
@@ -62,7 +62,7 @@ pub enum DataError {
     },
     /// A bad value in a needed column, where the owner asked to stop.
     #[error(
-        "{}, {place}, column {column:?}: the value {flaw}; mend the file, or write bad_rows = \"drop\" under [data] to \
+        "{}, {place}, column {column:?}: the value {flaw}; repair the file, or write bad_rows = \"drop\" under [data] to \
          let such rows count and add nothing{more}", .file.display()
     )]
     BadValue {
@@ -72,17 +72,17 @@ pub enum DataError {
         place: String,
         /// The column.
         column: String,
-        /// What is wrong with the value.
+        /// The defect of the value.
         flaw: Flaw,
         /// A further remedy, as a half sentence, where `policy.columns` isn't set.
         more: &'static str,
     },
-    /// No record to speak of.
+    /// There is no record.
     #[error("{}: {reason}", .file.display())]
     Empty {
         /// The file.
         file: PathBuf,
-        /// What was found instead.
+        /// The content that was found.
         reason: String,
     },
 }

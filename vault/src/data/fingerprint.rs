@@ -1,5 +1,5 @@
-//! What the data are, in a keyed hash per column: another value in any record shows, and nobody without the key learns
-//! anything. A file without a bad row has the fingerprints that it has always had.
+//! Fingerprints the data with a keyed hash per column: a changed value in any record shows, and the hash reveals nothing without the key. A
+//! file without a bad row has the fingerprints of every earlier version.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use crate::ledger::{Pieces, Secret};
 
 const DOMAIN: &str = "conclave column 1";
 const TEXTS: &str = "conclave text column 1";
-/// Stands for whose the records are; no column of a file can have this name unquoted, and none of a job.
+/// Name of the assignment to persons; no column of a file can have this name unquoted, and none of a job.
 const PERSONS: &str = "(persons)";
 
 /// Numbers that are hashed at once.
 const CHUNK: usize = 1024;
 
 impl Shard {
-    /// The keyed hash of every column that was read: its name and its values' exact bits or texts, in the order of records.
+    /// Returns the keyed hash of every column that was read: its name and its values' exact bits or texts, in the order of records.
     ///
     /// # Errors
-    /// Where the shard is streamed and can't be read.
+    /// A streamed shard that cannot be read.
     pub fn fingerprints(&self, secret: &Secret) -> Result<BTreeMap<String, [u8; 32]>, DataError> {
         let column = |name: &String| Ok((name.clone(), self.fingerprint(secret, name)?));
         let mut hashes = self.names().par_iter().map(column).collect::<Result<BTreeMap<_, _>, _>>()?;
@@ -41,7 +41,7 @@ impl Shard {
                 // Each text with its length before it: no two columns give the same bytes.
                 let spelt = |word: &String| [&(word.len() as u64).to_le_bytes(), word.as_bytes()].concat();
                 let spelt: Vec<Vec<u8>> = words.iter().map(spelt).collect();
-                // Of an inert row a length that no text has.
+                // For an inert row a length that no text has.
                 let none = u64::MAX.to_le_bytes();
                 let text = |code: &f64| if code.is_nan() { none.as_slice() } else { spelt[*code as usize].as_slice() };
                 let mut length = 0;

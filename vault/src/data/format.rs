@@ -1,20 +1,20 @@
-//! The format of a file of records: how what is written there becomes values.
+//! Defines the format of a file of records: the conversion of its texts to values.
 
 use std::collections::BTreeMap;
 
 use super::dates::DateScale;
 
-/// How what is written in a file becomes values, as the owner says. What the party has read is fingerprinted after all of this, so a
-/// setting under which another value is read makes other data of the same file.
+/// The conversion of a file's texts to values, as the owner declares it. The values are fingerprinted after all of this, so a setting under
+/// which another value is read makes other data of the same file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Format {
-    /// What stands between the fields of a CSV file.
+    /// Delimiter of a CSV file's fields.
     pub delimiter: u8,
-    /// What stands before the decimals of a CSV file's numbers, `.` or `,`.
+    /// Decimal mark of a CSV file's numbers, `.` or `,`.
     pub decimal: u8,
-    /// What stands for a missing value in every column: a text, or any spelling of a number.
+    /// Markers of a missing value in every column: a text, or any spelling of a number.
     pub missing: Vec<String>,
-    /// Columns that hold dates, and the numbers that those become.
+    /// Columns that hold dates, and their scales.
     pub dates: BTreeMap<String, DateScale>,
 }
 
@@ -34,7 +34,7 @@ impl Format {
     }
 }
 
-/// What stands for a missing value, ready to be compared with.
+/// The markers of a missing value, ready for comparison.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Missing {
     texts: Vec<Vec<u8>>,
@@ -42,19 +42,19 @@ pub(super) struct Missing {
 }
 
 impl Missing {
-    /// Whether a text without the blanks around it stands for a missing value.
+    /// Returns true for a text, without the blanks around it, that marks a missing value.
     pub(super) fn text(&self, text: &[u8]) -> bool {
         self.texts.iter().any(|missing| missing == text)
     }
 
-    /// Whether a number does.
+    /// Returns true for a number that marks one.
     pub(super) fn number(&self, value: f64) -> bool {
         self.numbers.contains(&value)
     }
 }
 
-/// What `str::parse` reads, bit for bit, in fewer steps, with `decimal` in place of the point. A point beside a decimal comma would part
-/// thousands, and is no number here: which of the two it is can't be told from `1.234`.
+/// Parses a number as `str::parse` does, bit for bit, in fewer steps, with `decimal` in place of the point. A point beside a decimal comma
+/// would separate thousands, and makes the text no number: `1.234` is ambiguous.
 pub(super) fn number(text: &[u8], decimal: u8) -> Option<f64> {
     if decimal == b'.' {
         return fast_float2::parse(text).ok();

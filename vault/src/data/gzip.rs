@@ -1,4 +1,4 @@
-//! A CSV file's bytes, unpacked where its name ends in `.gz`.
+//! Reads a CSV file's bytes, unpacked where its name ends in `.gz`.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -14,7 +14,7 @@ pub(super) enum Source {
     Gzip { unpacked: Box<MultiGzDecoder<BufReader<Counted>>>, packed: Arc<AtomicU64>, length: u64, given: u64 },
 }
 
-/// A file that says how much of it has been read.
+/// A file that counts the bytes read.
 pub(super) struct Counted {
     file: File,
     read: Arc<AtomicU64>,
@@ -36,11 +36,11 @@ impl Source {
         }
         let packed = Arc::new(AtomicU64::new(0));
         let counted = Counted { file, read: Arc::clone(&packed) };
-        // Files that were appended to one another are one file, as `gzip` takes them.
+        // Concatenated files are one file, as `gzip` reads them.
         Self::Gzip { unpacked: Box::new(MultiGzDecoder::new(BufReader::new(counted))), packed, length, given: 0 }
     }
 
-    /// Bytes of the whole file; of a packed one what they come to at the rate so far.
+    /// Returns the bytes of the whole file; for a packed one, the estimate at the rate so far.
     pub(super) fn length(&self) -> u64 {
         match self {
             Self::Plain { length, .. } => *length,
@@ -65,7 +65,7 @@ impl Read for Source {
     }
 }
 
-/// Whether a file's name says that it is packed.
+/// Returns true where a file's name ends in `.gz`.
 pub(super) fn is_packed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
 }

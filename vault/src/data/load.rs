@@ -1,4 +1,4 @@
-//! A party's shard is loaded from the file that its configuration names.
+//! Loads a party's shard from the file that its configuration names.
 
 use conclave_ops::files::check_regular;
 use conclave_privacy::accounting::Adjacency;
@@ -8,7 +8,7 @@ use super::settings::{DataConfig, Memory, NOT_STREAMED};
 use super::shard::Shard;
 use super::{csv, parquet};
 
-/// The most units of privacy of a shard whose number of units is not public: what is refused must not depend on the number.
+/// Largest number of units of privacy of a shard whose number of units is secret: a refusal must not depend on the number.
 pub(crate) const MAX_UNPUBLISHED_UNITS: u64 = 1 << 24;
 
 impl Shard {

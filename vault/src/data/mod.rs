@@ -1,7 +1,7 @@
-//! The shard: the owner's records, read once at start into columns of numbers and of texts, or checked then and read in every pass.
+//! Holds the shard: the owner's records, read once at start into columns of numbers and of texts, or checked then and read in every pass.
 //!
-//! Only needed columns are read: those that `policy.columns` names, or all. What this module says (counts of dropped
-//! rows, places of bad values) goes to the owner's own log and nowhere else, and never holds a value.
+//! Only needed columns are read: those that `policy.columns` names, or all. The messages of this module (counts of dropped rows, places of
+//! bad values) go to the owner's own log only, and never hold a value.
 
 mod bind;
 mod chosen;

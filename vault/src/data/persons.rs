@@ -1,18 +1,16 @@
-//! Rows are gathered by person while they are read; a person's rows beyond the limit are left out, in the
-//! order of the file.
+//! Gathers rows by person while they are read; a person's rows beyond the limit are left out, in the order of the file.
 //!
-//! The number of persons is public, so it may not tell of a value that can't be used: a person all of whose rows are bad is there
-//! with one inert row, and a row that names nobody is a person of its own, who is inert. Beside a usable row an inert one is not
-//! needed, and takes nobody's place.
+//! The number of persons is public, so it must not depend on an unusable value: a person all of whose rows are bad is present with one
+//! inert row, and a row without a person is a separate, inert person. Beside a usable row an inert one is not needed, and takes no place.
 
 use std::collections::HashMap;
 
 use conclave_privacy::pass::Persons;
 
-/// Whose each kept row is.
+/// The person of each kept row.
 pub(super) struct Gathering {
     limit: u32,
-    /// Persons by name as it is written, numbered in the order in which they appear.
+    /// Persons by name as written, numbered in the order of their appearance.
     numbers: HashMap<Box<[u8]>, u32>,
     /// Rows kept of each person.
     counts: Vec<Count>,
@@ -24,12 +22,12 @@ pub(super) struct Gathering {
 #[derive(Default)]
 struct Count {
     usable: u32,
-    /// Where among the kept rows the person's inert one is.
+    /// Place of the person's inert row among the kept rows.
     inert: Option<usize>,
 }
 
 impl Count {
-    /// Rows that stay in the end.
+    /// Counts the rows that stay in the end.
     fn staying(&self) -> usize {
         (self.usable as usize).max(usize::from(self.inert.is_some()))
     }
@@ -40,7 +38,7 @@ impl Gathering {
         Self { limit, numbers: HashMap::new(), counts: Vec::new(), of_row: Vec::new() }
     }
 
-    /// Takes a usable row of a person's in; false where the person has as many already.
+    /// Adds a usable row of a person; returns false where the person is at its limit.
     pub(super) fn keep(&mut self, person: &[u8]) -> bool {
         let number = self.number(Some(person));
         let count = &mut self.counts[number as usize];
@@ -52,7 +50,7 @@ impl Gathering {
         true
     }
 
-    /// Takes an inert row in, of a person's or of nobody's; false where the person is there already.
+    /// Adds an inert row, with or without a person; returns false where the person is present already.
     pub(super) fn keep_inert(&mut self, person: Option<&[u8]>) -> bool {
         let number = self.number(person);
         let count = &mut self.counts[number as usize];
@@ -64,12 +62,12 @@ impl Gathering {
         true
     }
 
-    /// The number of a person; a new one where nobody is named.
+    /// Returns the number of a person; a new one where no person is named.
     fn number(&mut self, person: Option<&[u8]>) -> u32 {
         if let Some(number) = person.and_then(|person| self.numbers.get(person)) {
             return *number;
         }
-        // More persons than that don't fit into memory.
+        // More persons than that do not fit into memory.
         let number = self.counts.len() as u32;
         if let Some(person) = person {
             self.numbers.insert(person.into(), number);

@@ -1,4 +1,4 @@
-//! Rows become columns here, batch by batch, and bad rows stop the start or become inert; the same rule for every file format.
+//! Collects rows into columns, batch by batch; bad rows stop the start or become inert, by the same rule for every file format.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,28 +14,28 @@ use super::shard::Shard;
 use super::stream::Stream;
 use super::words::Words;
 
-/// Collects a shard. A batch is read column by column to the columns' ends; then bad rows are made inert, and those beyond a
-/// person's limit taken out again, so that no value is held twice.
+/// Collects a shard. A batch is read column by column to the columns' ends; then bad rows are made inert, and those beyond a person's limit
+/// removed again, so that no value is held twice.
 pub(super) struct Rows {
     shard: Shard,
     persons: Option<Gathering>,
     more: &'static str,
 }
 
-/// What becomes of the rows of a batch, each ascending; the others are usable.
+/// The special rows of a batch, each list ascending; the others are usable.
 #[derive(Default)]
 struct Fate {
-    /// They stay, as rows that add nothing.
+    /// Inert rows, which stay and contribute zero.
     inert: Vec<usize>,
-    /// They go.
+    /// Rows that are removed.
     out: Vec<usize>,
 }
 
-/// A row of a batch with the first of its columns that can't be used.
+/// A row of a batch with the first of its columns that cannot be used.
 type Bad = (usize, usize, Flaw);
 
 impl Rows {
-    /// `chosen` is what is read of a file with this header, and `texts` which of the chosen columns hold texts.
+    /// `chosen` lists the columns that are read of a file with this header, and `texts` those of them that hold texts.
     pub(super) fn new(config: &DataConfig, header: Vec<String>, chosen: &Chosen, texts: &[bool]) -> Self {
         let names: Vec<String> = chosen.columns.iter().map(|(name, _)| name.clone()).collect();
         let columns = names.iter().map(|_| Vec::new()).collect();
@@ -62,12 +62,12 @@ impl Rows {
         Self { shard, persons, more }
     }
 
-    /// Notes columns that the file says to hold dates or times, and that are read as the whole numbers in which it stores them.
+    /// Notes columns that the file declares as dates or times, and that are read as the stored whole numbers.
     pub(super) fn holds_undeclared_dates(&mut self, names: impl Iterator<Item = String>) {
         self.shard.undeclared_dates.extend(names);
     }
 
-    /// The rows that have been kept.
+    /// Returns the number of kept rows.
     pub(super) fn kept(&self) -> usize {
         self.shard.columns.first().map_or(0, Vec::len)
     }
@@ -75,7 +75,7 @@ impl Rows {
     /// Makes room for `more` rows where there is less, and no more than that.
     ///
     /// # Errors
-    /// Where there is no such memory.
+    /// Out of memory.
     pub(super) fn reserve(&mut self, more: usize) -> Result<(), DataError> {
         self.shard.columns.iter_mut().try_for_each(|column| column.try_reserve_exact(more)).map_err(|_| DataError::Unreadable {
             file: self.shard.file.clone(),
@@ -83,11 +83,10 @@ impl Rows {
         })
     }
 
-    /// Takes a batch of `count` rows, and gives those of them that are inert, ascending.
+    /// Adds a batch of `count` rows, and returns those of them that are inert, ascending.
     ///
-    /// `read` puts the values of each column to the end of what it is given, one for every row, with one reader for each column; columns
-    /// are read side by side. `person` gives whose a row of the batch is, where a column says so, and `place` tells where it stands,
-    /// should it be bad.
+    /// `read` appends the values of each column, one for every row, with one reader for each column; columns are read side by side.
+    /// `person` returns the person of a row of the batch, where a column names persons, and `place` the position of a bad row.
     pub(super) fn batch<'p, R: Send>(
         &mut self,
         count: usize,
@@ -113,27 +112,27 @@ impl Rows {
             make_inert(column, start, inert.iter().copied());
             leave_out(column, start, out.iter().copied());
             if let Some(words) = words {
-                // A word of a row that can't be used is not taken in.
+                // The word of an unusable row is not added.
                 words.renumber(&piece.words, &mut column[start..]);
             }
         }
         Ok(inert)
     }
 
-    /// Keeps no values of the rows so far.
+    /// Drops the values of the rows so far.
     pub(super) fn forget(&mut self) {
         self.shard.columns.iter_mut().for_each(Vec::clear);
     }
 
-    /// The shard, whose rows stay in the file.
+    /// Returns the shard, whose rows stay in the file.
     pub(super) fn finish_streamed(mut self, stream: Stream) -> Shard {
         self.shard.columns = Vec::new();
         self.shard.stream = Some(Arc::new(stream));
         self.shard
     }
 
-    /// What becomes of the rows of a batch. A bad row stays, inert; of a person with usable rows it need not, since what is public
-    /// counts persons.
+    /// Decides on the rows of a batch. A bad row stays, inert; it need not for a person with usable rows, since the public number counts
+    /// persons.
     fn fate<'p>(
         &mut self,
         count: usize,

@@ -1,4 +1,4 @@
-//! A job's records of a shard in memory, scaled block by block in every pass: no second copy of the columns.
+//! Scales a job's records of a shard in memory, block by block in every pass: no second copy of the columns.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use conclave_privacy::pass::{Block, BlockError, Blocks, Persons};
 use super::bind::Binding;
 use super::shard::Shard;
 
-/// Records of a block, or a little less where persons stay together: as many as fit the second-level cache with what is made of them.
+/// Records of a block, or slightly fewer where persons stay together: as large as fits the second-level cache with its results.
 const RECORDS: usize = 1 << 13;
 
-/// A job's records, on its model's scale while a pass looks at them.
+/// A job's records, on its model's scale during a pass.
 pub(crate) struct Scaled {
     shard: Arc<Shard>,
     binding: Binding,

@@ -1,4 +1,4 @@
-//! A shard holds the records of one party, by column.
+//! Holds the records of one party, by column.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,12 +17,11 @@ pub struct Shard {
     pub(super) file: PathBuf,
     pub(super) header: Vec<String>,
     pub(super) names: Vec<String>,
-    /// Values; of a column of texts, the numbers of its words; not a number in every column where a row is inert. Empty where they are
-    /// streamed.
+    /// Values; for a column of texts, the numbers of its words; NaN in every column where a row is inert. Empty where they are streamed.
     pub(super) columns: Vec<Vec<f64>>,
     pub(super) stream: Option<Arc<Stream>>,
     pub(super) memory: Memory,
-    /// Of each column of texts, its words.
+    /// For each column of texts, its words.
     pub(super) words: Vec<Option<Words>>,
     pub(super) bad_rows: BadRows,
     pub(super) inert: u64,
@@ -31,91 +30,91 @@ pub struct Shard {
     pub(super) unit: PrivacyUnit,
     pub(super) person: Option<String>,
     pub(super) persons: Option<Persons>,
-    /// Rows left out because their person has as many already.
+    /// Rows left out because their person is at its limit.
     pub(super) beyond_limit: u64,
     pub(super) undeclared_dates: Vec<String>,
 }
 
 impl Shard {
-    /// Number of units of privacy: persons, or records.
+    /// Returns the number of units of privacy: persons, or records.
     pub fn units(&self) -> u64 {
         self.persons.as_ref().map_or(self.records(), Persons::count)
     }
 
-    /// What is public about the shard.
+    /// Returns the public facts about the shard.
     pub fn metadata(&self) -> PartyMetadata {
         PartyMetadata::new(self.unit, self.units())
     }
 
-    /// Whose the records are, where a person is the unit of privacy.
+    /// Returns the assignment of records, where a person is the unit of privacy.
     pub fn persons(&self) -> Option<&Persons> {
         self.persons.as_ref()
     }
 
-    /// The column that names persons, where a person is the unit of privacy.
+    /// Returns the column that names persons, where a person is the unit of privacy.
     pub fn person_column(&self) -> Option<&str> {
         self.person.as_deref()
     }
 
-    /// Number of rows left out because their person has as many as it may; for the owner alone.
+    /// Returns the number of rows left out because their person is at its limit; for the owner alone.
     pub fn beyond_limit(&self) -> u64 {
         self.beyond_limit
     }
 
-    /// Number of records, inert ones included: the file's rows, but for those beyond a person's limit. Public where rows are protected
-    /// against replacement.
+    /// Returns the number of records, inert ones included: the file's rows, except those beyond a person's limit. Public where rows are
+    /// protected against replacement.
     pub fn records(&self) -> u64 {
         let held = || self.columns.first().map_or(0, |c| c.len() as u64);
         self.stream.as_ref().map_or_else(held, |stream| stream.records())
     }
 
-    /// Number of the file's rows; for the owner alone where it is not public.
+    /// Returns the number of the file's rows; for the owner alone where it is secret.
     pub fn file_rows(&self) -> u64 {
         self.usable + self.inert + self.beyond_limit
     }
 
-    /// What of the records is kept in memory, as the owner wrote it.
+    /// Returns the part of the records that the owner keeps in memory.
     pub(crate) fn memory(&self) -> Memory {
         self.memory
     }
 
-    /// Number of the file's rows that hold a bad value, and add nothing to any answer; for the owner alone.
+    /// Returns the number of the file's rows that hold a bad value and contribute zero to any answer; for the owner alone.
     pub fn inert(&self) -> u64 {
         self.inert
     }
 
-    /// Whether a row may be inert, since the owner lets bad rows stay so; whether any is plays no part.
+    /// Returns true where rows may be inert, since the owner keeps bad rows so; whether any is has no influence.
     pub fn may_be_inert(&self) -> bool {
         self.bad_rows == BadRows::Drop
     }
 
-    /// The file the records came from.
+    /// Returns the file of the records.
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Names of all of the file's columns.
+    /// Returns the names of all of the file's columns.
     pub fn header(&self) -> &[String] {
         &self.header
     }
 
-    /// Columns that the file says to hold dates or times, and that are read as the whole numbers in which it stores them.
+    /// Returns columns that the file declares as dates or times, and that are read as the stored whole numbers.
     pub fn undeclared_dates(&self) -> &[String] {
         &self.undeclared_dates
     }
 
-    /// Names of the columns that were read.
+    /// Returns the names of the columns that were read.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// What a column holds, whether it is in memory or not.
+    /// Returns the kind of a column, in memory or not.
     pub fn kind(&self, name: &str) -> Option<Kind<'_>> {
         let words = self.words.get(self.names.iter().position(|n| n == name)?)?;
         Some(words.as_ref().map_or(Kind::Numbers, |words| Kind::Texts(words.list())))
     }
 
-    /// A column, one value per record. None where the shard is streamed.
+    /// Returns a column, one value per record. `None` where the shard is streamed.
     pub fn column(&self, name: &str) -> Option<Column<'_>> {
         if self.stream.is_some() {
             return None;
@@ -129,10 +128,10 @@ impl Shard {
     }
 }
 
-/// What the values of a column are.
+/// The kind of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind<'a> {
-    /// Numbers, all finite but those of inert rows, which are none.
+    /// Numbers, all finite except those of inert rows, which are NaN.
     Numbers,
     /// The numbers of these words.
     Texts(&'a [String]),
@@ -141,12 +140,12 @@ pub enum Kind<'a> {
 /// The values of a column, one per record.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Column<'a> {
-    /// Numbers, all finite but those of inert rows, which are none.
+    /// Numbers, all finite except those of inert rows, which are NaN.
     Numbers(&'a [f64]),
-    /// Texts: `words[code]` for each record's `code`, a whole number, or none of an inert row. Each word is there once, in the order in
-    /// which they appear.
+    /// Texts: `words[code]` for each record's `code`, a whole number, or NaN for an inert row. Each word occurs once, in the order of
+    /// appearance.
     Texts {
-        /// One whole number per record, not a number of an inert row.
+        /// One whole number per record, NaN for an inert row.
         codes: &'a [f64],
         /// The different texts.
         words: &'a [String],
@@ -154,7 +153,7 @@ pub enum Column<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// The numbers, or the words' numbers.
+    /// Returns the numbers, or the words' numbers.
     pub(crate) fn values(&self) -> &'a [f64] {
         match self {
             Column::Numbers(values) | Column::Texts { codes: values, .. } => values,

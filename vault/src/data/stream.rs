@@ -1,8 +1,7 @@
-//! A stream reads a Parquet file that is larger than memory: it keeps which rows are inert, and every
-//! pass reads the file again.
+//! Streams a Parquet file that is larger than memory: it keeps the places of inert rows, and every pass reads the file again.
 //!
-//! A pass must see the records that were counted and fingerprinted when the party started. So length, time of change and identity of the file
-//! are looked at before the first block of a pass is read and after the last, and what does not look the same any more has no sum.
+//! A pass must see the records that were counted and fingerprinted when the party started. So the length, modification time and identity of
+//! the file are checked before the first block of a pass is read and after the last, and a changed file has no sum.
 
 use std::fs::{File, Metadata};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,13 +15,13 @@ use super::parquet::{Column, ColumnReading};
 use super::piece::make_inert;
 use super::words::Words;
 
-/// An open file, what is read of it, and in which blocks.
+/// An open file, its columns to read, and its blocks.
 pub(super) struct Stream {
     path: PathBuf,
     stamp: Stamp,
     file: Arc<File>,
     footer: Arc<ParquetMetaData>,
-    /// How the shard's columns are read.
+    /// Readings of the shard's columns.
     readings: Vec<ColumnReading>,
     blocks: Vec<Span>,
     records: u64,
@@ -31,22 +30,22 @@ pub(super) struct Stream {
 /// Rows of the file that make one block.
 struct Span {
     group: usize,
-    /// Whether it is the first of its row group.
+    /// True for the first of its row group.
     first: bool,
     /// Rows in the blocks before it.
     begins: u64,
     rows: usize,
-    /// Those that are inert, ascending.
+    /// Inert rows, ascending.
     inert: Vec<u32>,
 }
 
-/// What tells that a file is another than it was.
+/// The facts that reveal a changed file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stamp {
     length: u64,
     modified: Option<SystemTime>,
     identity: (u64, u64),
-    /// When anything about the file was changed last, which no program sets: seconds, and their billionths.
+    /// Time of the last change of the file's metadata, which no program sets: seconds, and their billionths.
     changed: (i64, i64),
 }
 
@@ -64,7 +63,7 @@ impl Stamp {
     }
 }
 
-/// How far a reading of some columns has come.
+/// Progress of reading some columns.
 pub(super) struct StreamCursor {
     /// Numbers of the columns in the shard.
     columns: Vec<usize>,
@@ -112,7 +111,7 @@ impl Stream {
         self.blocks.get(at).map_or(self.records, |span| span.begins)
     }
 
-    /// Whether the file is the one that was opened, and as it was.
+    /// Checks that the file is the one that was opened, unchanged.
     pub(super) fn unchanged(&self) -> Result<(), String> {
         let about = std::fs::metadata(&self.path).map_err(|e| format!("{} can't be looked at: {e}", self.path.display()))?;
         if Stamp::of(&about) == self.stamp {
@@ -121,9 +120,9 @@ impl Stream {
         Err(format!("{} has changed since the party started: start it again", self.path.display()))
     }
 
-    /// The values of the next block, by column.
+    /// Returns the values of the next block, by column.
     pub(super) fn next(&self, reading: &mut StreamCursor, words: &[Option<Words>]) -> Result<Vec<Vec<f64>>, String> {
-        // The reader asserts what a damaged file may break.
+        // The reader asserts conditions that a damaged file may break.
         catch_unwind(AssertUnwindSafe(|| self.decode(reading, words)))
             .unwrap_or_else(|_| Err(format!("{} is damaged", self.path.display())))
     }
@@ -152,7 +151,7 @@ impl Stream {
             }
             Ok(values)
         };
-        // One column after another: the threads of a pass that wait here may not take up other work, which could wait for the same block.
+        // One column after another: threads of a pass that wait here must not take other work, which could wait for the same block.
         let values = reading.open.iter_mut().zip(&reading.columns).map(read).collect::<Result<Vec<_>, String>>()?;
         reading.next += 1;
         if reading.next == self.blocks.len() {

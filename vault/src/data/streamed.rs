@@ -1,4 +1,4 @@
-//! A streamed shard reads its file for every look at a column and every pass of a job.
+//! Reads the file of a streamed shard for every look at a column and every pass of a job.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,11 +11,11 @@ use super::shard::Shard;
 use super::stream::{Stream, StreamCursor};
 
 impl Shard {
-    /// Gives `look` the values of a column, as [`super::Column::values`], all at once or one block after another; nothing where there is no such
+    /// Passes the values of a column to `look`, as [`super::Column::values`], all at once or block by block; none where there is no such
     /// column.
     ///
     /// # Errors
-    /// Where the shard is streamed and can't be read.
+    /// A streamed shard that cannot be read.
     pub fn look(&self, name: &str, mut look: impl FnMut(&[f64])) -> Result<(), DataError> {
         match (&self.stream, self.names.iter().position(|n| n == name)) {
             (Some(stream), Some(at)) => return self.look_at_stream(stream, at, look),
@@ -24,7 +24,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Gives `look` what a job's model reads of the records, block by block; whose they are is left out.
+    /// Passes a job's model inputs to `look`, block by block, without their persons.
     ///
     /// # Errors
     /// As [`Shard::look`].
@@ -51,7 +51,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Gives `look` a column's values block by block; the shard is streamed and has this column.
+    /// Passes a column's values to `look` block by block; the shard is streamed and has this column.
     fn look_at_stream(&self, stream: &Stream, at: usize, mut look: impl FnMut(&[f64])) -> Result<(), DataError> {
         let mut reading = StreamCursor::new(vec![at]);
         for _ in 0..stream.count() {
@@ -75,12 +75,12 @@ pub(crate) struct Streamed {
 
 struct Pass {
     reading: StreamCursor,
-    /// Blocks that were read on the way to the one asked for, until their own turn.
+    /// Blocks that were read before their own turn.
     ahead: BTreeMap<usize, Vec<Vec<f64>>>,
 }
 
 impl Streamed {
-    /// None where the shard is not streamed.
+    /// Returns `None` where the shard is not streamed.
     pub(crate) fn new(shard: Arc<Shard>, binding: Binding) -> Option<Self> {
         let stream = shard.stream.clone()?;
         let names: Vec<String> = shard.names().iter().filter(|name| binding.reads(name)).cloned().collect();
@@ -89,7 +89,7 @@ impl Streamed {
         Some(Self { shard, stream, binding, names, pass })
     }
 
-    /// The values of a block, by column.
+    /// Returns the values of a block, by column.
     fn values(&self, at: usize) -> Result<Vec<Vec<f64>>, String> {
         let mut pass = self.pass.lock().unwrap_or_else(PoisonError::into_inner);
         let Pass { reading, ahead } = &mut *pass;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// A column's words, numbered in the order in which they appear.
+/// A column's words, numbered in the order of appearance.
 #[derive(Clone, Default, PartialEq)]
 pub(super) struct Words {
     list: Vec<String>,
@@ -10,20 +10,19 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// The number of a text, which is taken in where it is new.
+    /// Returns the number of a text, which is added where it is new.
     pub(super) fn number(&mut self, text: &str) -> f64 {
         if let Some(number) = self.numbers.get(text) {
             return f64::from(*number);
         }
-        // More words than that don't fit into memory.
+        // More words than that do not fit into memory.
         let number = self.list.len() as u32;
         self.list.push(text.to_owned());
         self.numbers.insert(text.to_owned(), number);
         f64::from(number)
     }
 
-    /// Turns numbers of another list's words into numbers of these; words that no number stands for are not taken in, and
-    /// what is no number stays so.
+    /// Maps numbers of another list's words to numbers of these; unused words are not added, and NaN stays NaN.
     pub(super) fn renumber(&mut self, others: &Words, numbers: &mut [f64]) {
         let mut known = vec![None; others.list.len()];
         for number in numbers.iter_mut().filter(|number| !number.is_nan()) {
@@ -32,7 +31,7 @@ impl Words {
         }
     }
 
-    /// As [`Words::renumber`] where every word is known; none where one is not.
+    /// Maps as [`Words::renumber`] does where every word is known; `None` where one is not.
     pub(super) fn look_up(&self, others: &Words, numbers: &mut [f64]) -> Option<()> {
         let known: Vec<Option<u32>> = others.list.iter().map(|word| self.numbers.get(word).copied()).collect();
         numbers.iter_mut().filter(|number| !number.is_nan()).try_for_each(|number| {
@@ -41,7 +40,7 @@ impl Words {
         })
     }
 
-    /// The words, by number.
+    /// Returns the words, by number.
     pub(super) fn list(&self) -> &[String] {
         &self.list
     }

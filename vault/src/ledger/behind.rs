@@ -1,5 +1,4 @@
-//! A ledger that lacks a head that its party gave away is behind: it answers nothing until its owner
-//! unlocks it.
+//! Locks a ledger that lacks a checkpoint its party has published: it answers no query until its owner unlocks it.
 
 use rusqlite::Connection;
 
@@ -10,20 +9,20 @@ use super::state::LedgerState;
 use super::verify;
 
 impl Ledger {
-    /// Called after every synced commit: the last entry is the head now.
+    /// Notes a synced commit: its last entry is the head now.
     pub(super) fn move_head(&mut self) -> Result<(), LedgerError> {
         self.head = Head::new(&self.secret, &self.party, self.state.seq(), self.state.hash());
         self.head_file.write(self.head)
     }
 
-    /// Why the ledger answers nothing until its owner unlocks it, if it doesn't.
+    /// Returns why the ledger answers no query until its owner unlocks it, if it does not.
     pub fn behind(&self) -> Option<LedgerError> {
         let lost = self.lost?;
         Some(LedgerError::Behind { file: self.path.clone(), lost: lost.seq, last: self.state.seq() })
     }
 
-    /// Takes in a head that the coordinator shows. One that this party did not make is ignored; a genuine one that the ledger
-    /// does not hold locks it, and is kept in the head file for the owner to unlock.
+    /// Compares the ledger with a head that the coordinator shows. One that this party did not make is ignored; a genuine one that the
+    /// ledger does not hold locks it, and is kept in the head file for the owner to unlock.
     ///
     /// # Errors
     /// [`LedgerError::Halted`] where ledger or head file fail.
@@ -56,13 +55,13 @@ impl Ledger {
         }
     }
 
-    /// Whether a genuine head is of this chain, or of one that its owner has given up for lost.
+    /// Returns true for a genuine head of this chain, or of one that its owner has given up for lost.
     pub(super) fn holds(&self, head: &Head) -> Result<bool, LedgerError> {
         holds(&self.connection, &self.state, head)
     }
 }
 
-/// As [`Ledger::holds`], for a ledger that is only read.
+/// Same as [`Ledger::holds`], for a ledger that is only read.
 pub fn holds(connection: &Connection, state: &LedgerState, head: &Head) -> Result<bool, LedgerError> {
     if head.seq <= state.given_up() {
         return Ok(true);

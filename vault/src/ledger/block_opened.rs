@@ -7,25 +7,25 @@ use serde::{Deserialize, Serialize};
 use super::events::event;
 use super::wrong::Wrong;
 
-/// A block of subsampled releases is opened and charged, for good: nothing of it is ever given back.
+/// Event: a block of subsampled releases is opened and charged in full, and never refunded.
 ///
-/// Who is protected is the first entry's to say, and each release is opened by itself: with both, these are all of the block's terms.
+/// The first entry states the unit of privacy, and each release is opened by itself: with both, these are all of the block's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlockOpened {
-    /// What its releases are, as [`QueryKind::code`] gives it.
+    /// Kind of its releases, a [`QueryKind::code`].
     pub(super) kind: u32,
-    /// The probability with which a unit is in the sample of a release, in parts of 2^-20.
+    /// Probability with which a unit is in the sample of a release, in parts of 2^-20.
     pub(super) probability: u32,
-    /// The most that one unit adds to any of its releases, in L2; lattice units.
+    /// Bound on one unit's contribution to any of its releases, in L2; lattice units.
     pub(super) k: u64,
     /// Noise scale, lattice units.
     pub(super) s: u64,
     /// Integers in an answer.
     pub(super) components: u32,
-    /// Its places.
+    /// Number of places.
     pub(super) releases: u64,
-    /// What it costs: units of 2^-48 of mu².
+    /// Cost: units of 2^-48 of mu².
     pub units: u64,
     /// Units of 2^-80 of the allowance for discrete noise, of all its releases.
     pub(super) slack: u64,
@@ -37,7 +37,7 @@ pub struct BlockOpened {
 event!(BlockOpened, "block");
 
 impl BlockOpened {
-    /// The event that opens a block of this kind and these terms at this cost.
+    /// Makes the event that opens a block of this kind and these terms at this cost.
     pub(super) fn of(kind: QueryKind, terms: &BlockTerms, cost: Spent) -> Self {
         Self {
             kind: kind.code(),
@@ -53,7 +53,7 @@ impl BlockOpened {
         }
     }
 
-    /// Its kind and its terms, in a ledger that protects this.
+    /// Returns its kind and its terms, in a ledger that protects `unit`.
     pub(super) fn terms(&self, unit: PrivacyUnit) -> Result<(QueryKind, BlockTerms), Wrong> {
         let kind = QueryKind::from_code(self.kind).filter(|kind| kind.is_sampled()).ok_or(Wrong::Kind)?;
         let (k, s) = (Sensitivity::from_units(self.k), NoiseScale::from_units(self.s));
@@ -69,7 +69,7 @@ impl BlockOpened {
         Ok((kind, BlockTerms { release, releases: self.releases, reserve_units: self.reserve }))
     }
 
-    /// What it says that it costs.
+    /// Returns the cost that it states.
     pub(super) fn cost(&self) -> Spent {
         Spent { units: self.units, slack_units: self.slack, draws: self.draws, reserve_units: self.reserve }
     }

@@ -1,4 +1,4 @@
-//! Charging a message's queries, all or none, and recording their answers.
+//! Charges a message's queries, all or none, and records their answers.
 
 use std::collections::HashSet;
 
@@ -11,17 +11,17 @@ use super::entry::{AnswerEntry, ChargeEntry, Entry};
 use super::error::LedgerError;
 use super::events::Settle;
 use super::handle::Ledger;
-use super::query::QueryKey;
+use super::query::{Digest, QueryKey};
 use super::receipt::{ChargeReceipt, ChargeRow, Recorded};
 use super::release::Release;
 use super::settings::Durability;
 use super::unwritten::Pending;
 use super::writer::EntryWriter;
 
-/// Different terms of blocks that a job may ask under before its first one is opened; an honest one asks under one.
+/// Different terms of blocks that a job may ask under before its first one is opened; a regular job asks under one.
 pub(super) const MOST_PRICED: usize = 8;
 
-/// What the ledger says to a message.
+/// The ledger's reply to a message.
 #[derive(Debug)]
 pub enum ChargeOutcome {
     /// Every query is either charged now or was answered before; in the order asked.
@@ -39,16 +39,26 @@ pub enum Grant {
     Answered(Recorded),
 }
 
-/// Why a message was refused. Nothing is charged by a refusal, and none depends on a record.
+impl Grant {
+    /// Digest of the query that may be answered.
+    pub fn digest(&self) -> Digest {
+        match self {
+            Self::Charged(receipt) => receipt.digest(),
+            Self::Answered(recorded) => recorded.digest(),
+        }
+    }
+}
+
+/// The reason for a refusal. A refusal charges nothing, and none depends on a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The data's budget doesn't hold the charge.
     #[error("the data's budget: {0}")]
     DataBudget(FilterRefusal),
-    /// What the owner allows one analyst doesn't hold it.
+    /// The owner's limit for one analyst doesn't hold it.
     #[error("the owner's max_epsilon_per_analyst: {0}")]
     AnalystBudget(FilterRefusal),
-    /// What the data may spend if all other parties work together doesn't hold it.
+    /// The owner's limit in case all other parties collude doesn't hold it.
     #[error("the owner's secure.max_epsilon_if_all_collude: {0}")]
     CollusionBudget(FilterRefusal),
     /// The job's own cap doesn't hold it.
@@ -66,7 +76,7 @@ pub enum Refusal {
         /// The chain.
         chain: u32,
     },
-    /// A crash may have lost the answer: it is answered afresh, under a new charge, when it is asked as the next attempt.
+    /// A crash may have lost the answer: the query is answered again, under a new charge, when it is asked as the next attempt.
     #[error("chain {chain} of this iteration may have been answered before a crash; ask it as attempt {least}")]
     Attempt {
         /// The chain.
@@ -74,27 +84,27 @@ pub enum Refusal {
         /// The least attempt under which it is answered.
         least: u32,
     },
-    /// The job's answers leave masked, and its roster is not entered; or it has no roster, and they do not.
+    /// The job is masked and its roster is not entered; or the message's masks do not match the job's.
     #[error("the job's answers are not asked as its roster says")]
     Roster,
-    /// A query over a sample names no block that there can be for it, or another names one.
-    #[error("the job's releases over samples are not those of a block that can be opened")]
+    /// A subsampled query names no possible block, or another kind of query names one.
+    #[error("the job's subsampled releases are not those of a block that can be opened")]
     Block,
     /// The job has opened a block of another kind or under other noise.
     #[error("all of a job's blocks are of the kind and under the noise of its first one")]
     OtherBlock,
-    /// The job has had prices computed of too many blocks, and opened none.
+    /// The job has had too many blocks priced, and opened none.
     #[error("the job asked under {MOST_PRICED} different terms and opened no block under any of them")]
     Priced,
     /// No such job is open.
     #[error("the job is not open")]
     UnknownJob,
-    /// The ledger is behind a head that it gave away.
-    #[error("the ledger is behind a head that it gave away")]
+    /// The ledger is older than a checkpoint it has already published.
+    #[error("the ledger is older than a checkpoint it has already published (possible rollback)")]
     Behind,
 }
 
-/// How a query stands before the message is charged.
+/// The state of a query before the message is charged.
 enum Standing {
     Fresh,
     Answered(Components),
@@ -105,14 +115,14 @@ enum Standing {
 #[derive(Debug, Clone)]
 pub(super) struct Filters {
     pub(super) data: PrivacyFilter,
-    /// As if all other parties worked together, where the owner limits that.
+    /// The filter for the case that all other parties collude, where the owner limits that.
     pub(super) alone: Option<PrivacyFilter>,
     pub(super) analyst: Option<PrivacyFilter>,
     pub(super) job: PrivacyFilter,
 }
 
 impl Filters {
-    /// Charges all of them or none and gives the cost.
+    /// Charges all filters or none, and returns the cost.
     pub(super) fn try_charge(&mut self, releases: &[Priced]) -> Result<Spent, Refusal> {
         let mut after = self.clone();
         after.data.try_charge(releases).map_err(Refusal::DataBudget)?;
@@ -131,12 +141,12 @@ impl Filters {
 }
 
 impl Filters {
-    /// Charges what opens a block, in all of them or in none.
+    /// Charges the cost of a block to all filters or to none.
     pub(super) fn try_spend(&mut self, cost: Spent) -> Result<(), Refusal> {
         let mut after = self.clone();
         after.data.try_spend(cost).map_err(Refusal::DataBudget)?;
         if let Some(alone) = &mut after.alone {
-            // Each of its releases is opened by itself.
+            // Each release of a block is opened by itself.
             alone.try_spend(cost).map_err(Refusal::CollusionBudget)?;
         }
         if let Some(analyst) = &mut after.analyst {
@@ -151,8 +161,13 @@ impl Filters {
 impl Ledger {
     /// Charges all queries of a message or none, durably, before any record is read.
     ///
-    /// A query with the same id and digest as a recorded one gets its recorded answer at no charge; one that was charged
-    /// and not answered when this process opened the ledger gets a receipt under its old charge.
+    /// Theorem, spend then look: a receipt exists only for a durable charge, each receipt yields one release, and the charges of all time
+    /// are within the budget; so everything that ever leaves costs at most the budget, whenever the process or the machine fails. Proof:
+    /// docs/explanation/design.md, sections 4 and 5.
+    ///
+    /// Theorem, replay: a query with the same key (job, iteration, chain) and digest as a recorded one gets its recorded answer at no
+    /// charge; one with another digest is refused. A query that was charged and not answered when this process opened the ledger gets a
+    /// receipt under its old charge: nothing had left. Proof: section 6.
     ///
     /// # Errors
     /// [`LedgerError::Halted`] after any failure of the database, and where its file is no longer the one at its path: final for this process.
@@ -194,7 +209,8 @@ impl Ledger {
         let paid = match self.durability {
             _ if fresh.is_empty() => Ok(Vec::new()),
             Durability::Strict => self.charge_now(job, iteration, &fresh)?,
-            // A block's charges and answers are synced later than they leave, and a second answer under the same masks would tell of the noise.
+            // A block's charges and answers are synced after they leave, and a second answer under the same masks would reveal differences
+            // of noise.
             Durability::Reserve { .. }
                 if fresh.iter().any(|key| is_vector(key) || key.block.is_some() || key.priced.honest() != Honest::ALONE) =>
             {
@@ -206,10 +222,10 @@ impl Ledger {
             Ok(rows) => rows.into_iter(),
             Err(refusal) => return Ok(ChargeOutcome::Refused(refusal)),
         };
-        // From here on what was charged is durable.
+        // From here on the charges are durable.
         let grants = queries.iter().zip(standings).map(|(query, standing)| {
             let row = match standing {
-                Standing::Answered(released) => return Ok(Grant::Answered(Recorded::new(released))),
+                Standing::Answered(released) => return Ok(Grant::Answered(Recorded::new(query.digest, released))),
                 Standing::Recoverable(seq) => {
                     self.recoverable.remove(&seq);
                     ChargeRow::Written(seq)
@@ -218,13 +234,13 @@ impl Ledger {
                     paid.next().ok_or_else(|| LedgerError::Wrong("fewer queries are charged than were asked".into()))?
                 }
             };
-            Ok(Grant::Charged(ChargeReceipt::mint((row, self.session), query.priced, self.budget.unit)))
+            Ok(Grant::Charged(ChargeReceipt::mint(row, self.session, query, self.budget.unit)))
         });
         Ok(ChargeOutcome::Granted(grants.collect::<Result<_, LedgerError>>()?))
     }
 
-    /// Holds a message to how the job's answers leave. Where they are masked, one digest is over all of it, and one value at most may ever
-    /// stand under each mask: so all of it is fresh, or was charged before a crash and answered by nothing, or is answered.
+    /// Checks that a message matches the job's masking. One digest covers a whole masked message, and at most one value may ever stand
+    /// under each mask: so its queries are all fresh, all charged before a crash and unanswered, or all answered.
     fn check_masked(&self, job: &str, queries: &[QueryKey], standings: &[Standing]) -> Result<(), Refusal> {
         let state = self.state.job(job).ok_or(Refusal::UnknownJob)?;
         let honest = state.honest().ok_or(Refusal::Roster)?;
@@ -254,8 +270,8 @@ impl Ledger {
         }
     }
 
-    /// Charges fresh queries one by one, in one synced transaction. What the job's block has left goes back in the same one: a message is
-    /// refused when what is spent and it come to more than the budget, however earlier charges were written.
+    /// Charges fresh queries one by one, in one synced transaction, which also returns the remainder of the job's block: a message is
+    /// refused when its cost and the sum spent exceed the budget, however earlier charges were written.
     fn charge_now(
         &mut self,
         job: &str,
@@ -309,7 +325,7 @@ impl Ledger {
         rows
     }
 
-    /// Makes answers durable; only then may they be sent. In the order given. In reserve mode what a block has paid for is
+    /// Makes answers durable, in the order given; only then may they be sent. In reserve mode the charges that a block has paid for are
     /// written here, charge and answer in one, and synced with the next block.
     ///
     /// # Errors
@@ -324,7 +340,7 @@ impl Ledger {
     fn try_record(&mut self, releases: Vec<Release>) -> Result<Vec<Recorded>, LedgerError> {
         let mut rows = Vec::with_capacity(releases.len());
         for release in releases {
-            let ((row, session), released) = release.into_parts();
+            let (digest, (row, session), released) = release.into_parts();
             if session != self.session {
                 return Err(LedgerError::NotCharged);
             }
@@ -334,13 +350,13 @@ impl Ledger {
                     Charge::Unwritten(Box::new(self.pending.remove(&number).ok_or(LedgerError::NotCharged)?))
                 }
             };
-            rows.push((charge, released));
+            rows.push((charge, digest, released));
         }
-        // Whose charge has a row of its own must have its answer on disk before it leaves: after a crash it would be answered
-        // afresh under the same charge.
-        let sync = rows.iter().any(|(charge, _)| matches!(charge, Charge::Written(_)));
+        // A charge with a row of its own must have its answer on disk before it leaves: after a crash the query would be answered again
+        // under the same charge.
+        let sync = rows.iter().any(|(charge, ..)| matches!(charge, Charge::Written(_)));
         self.write(sync, |writer| {
-            for (charge, released) in &rows {
+            for (charge, _, released) in &rows {
                 let charge = match charge {
                     Charge::Written(seq) => *seq,
                     Charge::Unwritten(pending) => write_charge(writer, pending)?,
@@ -349,7 +365,7 @@ impl Ledger {
             }
             Ok(())
         })?;
-        Ok(rows.into_iter().map(|(_, released)| Recorded::new(released)).collect())
+        Ok(rows.into_iter().map(|(_, digest, released)| Recorded::new(digest, released)).collect())
     }
 
     fn standing(&self, job: &str, iteration: u64, query: &QueryKey) -> Result<Result<Standing, Refusal>, LedgerError> {
@@ -379,9 +395,9 @@ impl Ledger {
     }
 }
 
-/// Whether no block pays for the query: a vector, which is asked once or a few times at a large part of a budget each. A block of several
-/// would keep what nobody asks for from other jobs, and a crash would forfeit the job's whole budget; nor do a block's integers say then
-/// how many queries it pays for.
+/// Returns true for a vector, which no block pays for: it is asked once or a few times at a large part of a budget each. A block of several
+/// vectors would withhold budget from other jobs for queries that may never come, and a crash would forfeit the job's whole budget; nor
+/// would a block's integers determine how many queries it pays for.
 fn is_vector(key: &QueryKey) -> bool {
     !key.priced.kind().has_least_noise() || key.priced.components() > 1
 }
@@ -394,7 +410,7 @@ enum Charge {
 
 type Content = ([u8; 32], u64, u64);
 
-/// A charge's content and its answer, of so many components.
+/// Reads a charge's content and its answer of `components` integers.
 fn read_row(connection: &Connection, seq: u64, components: u32) -> Result<(Content, Option<Components>), LedgerError> {
     let mut select = connection.prepare_cached(
         "SELECT c.digest, c.k_t, c.s, a.released FROM charges c LEFT JOIN answers a ON a.charge = c.seq WHERE c.seq = ?1",
@@ -405,7 +421,7 @@ fn read_row(connection: &Connection, seq: u64, components: u32) -> Result<(Conte
     Ok((content, first.map(whole).transpose()?))
 }
 
-/// Writes a charge and gives its number.
+/// Writes a charge and returns its number.
 fn write_charge(writer: &mut EntryWriter<'_>, paid: &Pending) -> Result<u64, LedgerError> {
     let (seq, key) = (writer.next(), &paid.key);
     let alone = match key.priced.honest() {

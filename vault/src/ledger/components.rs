@@ -1,9 +1,8 @@
-//! Answers of several integers, and charges of what leaves masked: tables and columns that a ledger has from the first of them on, and a view
-//! that shows them.
+//! Stores answers of several integers and charges of masked releases: tables and columns that a ledger has from the first of them on, and a
+//! view that shows them.
 //!
-//! Nearly every answer is one integer and has all of it in `answers`. Of a longer one the first integer stands there and the
-//! others here, with the charge's number of components: a ledger without such answers has neither table, and is read by
-//! software that knows of none.
+//! Nearly every answer is one integer and is stored whole in `answers`. A longer one has its first integer there and the others here, with
+//! the charge's number of components. A ledger without such answers has neither table, and is read by software that does not know them.
 
 use conclave_privacy::mechanism::Components;
 use rusqlite::Connection;
@@ -22,15 +21,15 @@ CREATE TABLE IF NOT EXISTS answer_components (
 ) STRICT;
 ";
 
-/// What a charge for what leaves masked has more: how many parties' noise protects it, and what it would cost alone. Others have neither. In the
-/// row itself, as a second table is a second page of the log at every answer.
+/// Columns of a charge of a masked release: the number of parties whose noise protects it, and its cost alone. Other charges have neither.
+/// They are in the row itself, as a second table is a second page of the log at every answer.
 pub(super) const MASKED: &str = "
 ALTER TABLE charges ADD COLUMN honest INTEGER;
 ALTER TABLE charges ADD COLUMN alone INTEGER;
 ";
 
-/// The view of releases in a ledger that has the tables, in place of the one that knows of single integers alone: the kinds in the words of
-/// [`QueryKind`], the noise in the kind's own unit.
+/// The view of releases in a ledger that has the tables, in place of the one for single integers: the kinds in the words of [`QueryKind`],
+/// the noise in the kind's own unit.
 ///
 /// [`QueryKind`]: conclave_privacy::mechanism::QueryKind
 pub(super) const VIEW: &str = "
@@ -53,7 +52,7 @@ CREATE VIEW releases AS
   LEFT JOIN charge_components n ON n.charge = c.seq;
 ";
 
-/// The same in a ledger with charges of what leaves masked, whose `released` is what left.
+/// The view in a ledger with charges of masked releases, whose `released` is the masked integer.
 pub(super) const MASKED_VIEW: &str = "
 DROP VIEW releases;
 CREATE VIEW releases AS
@@ -81,13 +80,13 @@ pub(super) const CHARGES: &str = "SELECT charge, components FROM charge_componen
 /// The integers of answers after their first, in the order of their charges.
 pub(super) const ANSWERS: &str = "SELECT charge, released FROM answer_components ORDER BY charge, component";
 
-/// Whether the ledger has the tables of several integers.
+/// Returns true where the ledger has the tables of several integers.
 pub fn are_stored(connection: &Connection) -> rusqlite::Result<bool> {
-    // Asked with every charge of several integers.
+    // Looked up with every charge of several integers.
     connection.prepare_cached("SELECT 1 FROM sqlite_schema WHERE name = 'charge_components'")?.exists([])
 }
 
-/// Whether the ledger has the columns of what leaves masked.
+/// Returns true where the ledger has the columns of masked releases.
 pub fn are_masked(connection: &Connection) -> rusqlite::Result<bool> {
     connection.prepare_cached("SELECT 1 FROM pragma_table_info('charges') WHERE name = 'honest'")?.exists([])
 }
@@ -109,7 +108,7 @@ pub(super) fn insert_answer(connection: &Connection, charge: u64, others: &[i64]
     (1_u64..).zip(others).try_for_each(|(component, released)| insert.execute((charge, component, released)).map(drop))
 }
 
-/// All integers of an answer whose first one is known, in a ledger that has the tables.
+/// Reads all integers of an answer whose first one is known, in a ledger that has the tables.
 pub fn of_answer(connection: &Connection, charge: u64, first: i64) -> rusqlite::Result<Components> {
     let mut select = connection.prepare_cached("SELECT released FROM answer_components WHERE charge = ?1 ORDER BY component")?;
     let mut integers = vec![first];

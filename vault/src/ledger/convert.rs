@@ -1,9 +1,9 @@
-//! A conversion brings a ledger of the format before this one to this one, once, when the party starts.
+//! Converts a ledger of the previous format to this one, once, when the party starts.
 //!
-//! The entries, their encoding and their hashes are the same in both: what differs is how much of them is stored. The new file is written
-//! beside the old one, read back, compared with it by sums and head, synced, and only then takes the old one's name. Whenever the process
-//! dies or the power fails, one whole ledger has that name, the old or the new; both hold the same entries, but for the one that says
-//! that the ledger was converted, and nothing is answered before the new name is durable. The lock is held throughout.
+//! The entries, their encoding and their hashes are the same in both; the formats differ in how much of them is stored. The new file is
+//! written beside the old one, read back, compared with it by sums and head, synced, and only then takes the old one's name. Whenever the
+//! process dies or the power fails, one whole ledger has that name, the old or the new; both hold the same entries, except the one that
+//! states the conversion, and no query is answered before the new name is durable. The lock is held throughout.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -26,14 +26,14 @@ use crate::private_files::with_suffix;
 /// The event that a conversion enters.
 const KIND: &str = "convert";
 
-/// Opens the ledger at `path`, which is locked, for writing; first it is converted if it is of the format before.
+/// Opens the locked ledger at `path` for writing, after converting one of the previous format.
 ///
 /// # Errors
-/// Those of [`super::Ledger::open_kept`], and where the disk does not hold a second copy: the ledger is as it was then.
+/// The errors of [`super::Ledger::open_kept`], and a disk without room for a second copy: the ledger is then unchanged.
 pub(super) fn connect(settings: &LedgerSettings, path: &Path, lock: &mut LedgerLock) -> Result<Connection, LedgerError> {
     let found = schema::open(path)?;
     if schema::format_of(&found, path)? != FORMER {
-        // A conversion may have been killed after it gave the new file its name: that name is to be durable before the file has a log.
+        // A conversion may have been killed after the new file took its name: that name has to be durable before the file has a log.
         sync_folder(path)?;
         return schema::connect(found, path);
     }
@@ -44,14 +44,14 @@ pub(super) fn connect(settings: &LedgerSettings, path: &Path, lock: &mut LedgerL
 /// The lock goes over to the new file.
 fn convert(former: Connection, settings: &LedgerSettings, path: &Path, lock: &mut LedgerLock) -> Result<(), LedgerError> {
     let state = verify::read(&former, path, &Layout::FORMER, |_, _| Ok(()))?;
-    // Another party's, or another data set's, is left as it is.
+    // Another party's, or another data set's, stays as it is.
     settings.check_genesis(path, state.genesis())?;
     settings.check(path, &state, &Secret::load(&settings.secret)?)?;
     put_log_away(&former, path)?;
     let bytes = |path: &Path| path.metadata().map_or(0, |file| file.len());
     let before = bytes(path);
     replace(former, path, &state, lock).inspect_err(|_| {
-        // The draft may take the room that the old version needs, should its owner go back to it.
+        // The draft may take the room that the old version needs, should its owner return to it.
         let _ = std::fs::remove_file(schema::draft_of(path));
     })?;
     sync_folder(path)?;
@@ -64,7 +64,7 @@ fn convert(former: Connection, settings: &LedgerSettings, path: &Path, lock: &mu
     Ok(())
 }
 
-/// Puts the converted ledger in the old one's place.
+/// Replaces the old ledger by the converted one.
 fn replace(former: Connection, path: &Path, state: &LedgerState, lock: &mut LedgerLock) -> Result<(), LedgerError> {
     let draft = write(&former, path)?;
     compare(&draft, state)?;
@@ -75,7 +75,7 @@ fn replace(former: Connection, path: &Path, state: &LedgerState, lock: &mut Ledg
     std::fs::rename(&draft, path).map_err(|e| LedgerError::io(path, &e))
 }
 
-/// SQLite plays whatever log lies beside a database into it: that of the old file must be gone, durably, before the new one has its name.
+/// SQLite replays any log beside a database into it: that of the old file must be gone, durably, before the new one has its name.
 fn put_log_away(former: &Connection, path: &Path) -> Result<(), LedgerError> {
     let in_use = || LedgerError::Foreign {
         file: path.to_owned(),
@@ -101,7 +101,7 @@ fn put_log_away(former: &Connection, path: &Path) -> Result<(), LedgerError> {
     sync_folder(path)
 }
 
-/// Writes all entries, and one that says what was done, under another name.
+/// Writes all entries, and one that states the conversion, under another name.
 fn write(former: &Connection, path: &Path) -> Result<PathBuf, LedgerError> {
     make_draft(path, &TABLES, FORMAT, |new| {
         let mut state = verify::read(former, path, &Layout::FORMER, |entry, hash| Ok(insert(new, entry, hash)?))?;
@@ -115,8 +115,8 @@ fn write(former: &Connection, path: &Path) -> Result<PathBuf, LedgerError> {
     })
 }
 
-/// The new file is read like any ledger, from its first entry on, and holds every entry of the old one: its chain goes through the old
-/// one's head.
+/// Reads the new file like any ledger, from its first entry on, and checks that it holds every entry of the old one: its chain passes
+/// through the old one's head.
 fn compare(draft: &Path, former: &LedgerState) -> Result<(), LedgerError> {
     let new = connect_read_only(draft)?;
     let sound: String = new.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
@@ -138,7 +138,7 @@ fn compare(draft: &Path, former: &LedgerState) -> Result<(), LedgerError> {
     Ok(())
 }
 
-/// Whoever might use the old file may use the new one.
+/// Gives the new file the permissions of the old one.
 #[cfg(unix)]
 fn keep_readers(path: &Path, draft: &Path) -> Result<(), LedgerError> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};

@@ -1,7 +1,7 @@
-//! The reserve of delta that blocks of subsampled releases take: set aside when the ledger is made, or promised on top by its owner later.
+//! Manages the reserve of delta that blocks of subsampled releases take: set aside when the ledger is made, or added by its owner later.
 //!
-//! What a ledger was made for is never divided anew: charges were granted up to its `mu²`, which goes with its delta. So a reserve that comes later
-//! comes on top, and the promise is weaker by it from then on, for all that has left and all that will.
+//! The budget of a ledger is never divided again: charges were granted up to its `mu²`, which belongs to its delta. So a later reserve is
+//! added on top, and the guarantee is weaker by it from then on, for all earlier and later releases.
 
 use conclave_privacy::accounting::RESERVE_LOG2;
 use rusqlite::Connection;
@@ -11,37 +11,37 @@ use super::error::LedgerError;
 use super::events::{Genesis, event};
 use super::wrong::Wrong;
 
-/// The owner promises a larger delta, for blocks of subsampled releases.
+/// Event: the owner promises a larger delta, for blocks of subsampled releases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DeltaReserve {
-    /// How much is added to the reserve, units of 2^-60.
+    /// Addition to the reserve, units of 2^-60.
     pub(super) added: u64,
-    /// Why, in the owner's words.
+    /// Reason, in the owner's words.
     pub(super) reason: String,
 }
 event!(DeltaReserve, "delta-reserve");
 
-/// A part of delta in units of 2^-60, rounded down; `None` of what is no part of 1, or less than a unit.
+/// Converts a part of delta to units of 2^-60, rounded down; `None` outside (0, 1) or below a unit.
 pub fn reserve_units(delta: f64) -> Option<u64> {
     let units = delta * (1_u64 << RESERVE_LOG2) as f64;
     (1.0..(1_u64 << RESERVE_LOG2) as f64).contains(&units).then_some(units as u64)
 }
 
-/// A delta as it is written and read: without the last digits that adding its parts up leaves.
+/// Rounds a delta as it is written and read: without the last digits that adding up its parts leaves.
 pub fn written(delta: f64) -> f64 {
     format!("{delta:.9e}").parse().unwrap_or(delta)
 }
 
-/// A reserve as it is written.
+/// Converts a reserve to the delta that is written.
 pub fn reserve(units: u64) -> f64 {
-    // Whole units: of 1e-7 there are eleven digits of them.
+    // Whole units: 1e-7 has eleven digits of them.
     let delta = units as f64 / (1_u64 << RESERVE_LOG2) as f64;
     format!("{delta:.8e}").parse().unwrap_or(delta)
 }
 
 impl Genesis {
-    /// Takes in what the owner has promised on top.
+    /// Adds the owner's later promise.
     pub(super) fn add_reserve(&mut self, more: &DeltaReserve) -> Result<(), Wrong> {
         let reserve = self.reserve.checked_add(more.added).filter(|_| more.added > 0).ok_or(Wrong::Reserve)?;
         let budget = self.budget()?.reserving(reserve);
@@ -53,7 +53,7 @@ impl Genesis {
     }
 }
 
-/// The same from the table of events, for who reads no more of a ledger.
+/// Adds the promises in the table of events, for readers of no more of a ledger.
 pub(super) fn added(connection: &Connection, genesis: &mut Genesis) -> Result<(), LedgerError> {
     let mut select = connection.prepare("SELECT body FROM events WHERE kind = ?1 ORDER BY seq")?;
     let mut events = select.query([DeltaReserve::KIND])?;

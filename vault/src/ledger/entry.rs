@@ -1,9 +1,8 @@
-//! The entries of a ledger and their hash chain: pure functions of their fields, shared by the ledger and by whoever
-//! checks an export.
+//! Defines the entries of a ledger and their hash chain: pure functions of their fields, shared by the ledger and by auditors of an export.
 //!
-//! Every entry has the next sequence number and `hash = SHA-256(DOMAIN ‖ hash of the entry before ‖ encoding)`. The
-//! encoding is the kind's byte, then the fields in the order of the structs below: integers little endian at their
-//! width, byte strings and texts of varying length preceded by their length in 64 bits.
+//! Every entry has the next sequence number and `hash = SHA-256(DOMAIN ‖ hash of the entry before ‖ encoding)`. The encoding is the kind's
+//! byte, then the fields in the order of the structs below: integers little endian at their width, byte strings and texts of varying length
+//! preceded by their length in 64 bits.
 
 use sha2::{Digest as _, Sha256};
 
@@ -15,12 +14,12 @@ pub(super) const NO_HASH: [u8; 32] = [0; 32];
 /// A hash of the chain.
 pub type Hash = [u8; 32];
 
-/// A query was paid for: all integers of its answer.
+/// The charge of a query, which pays for all integers of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChargeEntry {
     /// Place in the ledger.
     pub seq: u64,
-    /// Unix time in milliseconds; nothing is decided on it.
+    /// Unix time in milliseconds; no decision depends on it.
     pub time_ms: i64,
     /// `seq` of the job's entry.
     pub job: u64,
@@ -28,7 +27,7 @@ pub struct ChargeEntry {
     pub iteration: u64,
     /// Chain within the round.
     pub chain: u32,
-    /// 0, or how often the answer had been lost with a crash in reserve mode before.
+    /// Number of earlier losses of the answer by a crash in reserve mode; 0 at first.
     pub attempt: u32,
     /// `seq` of the block that paid; 0 where the charge was written before the answer was computed.
     pub block: u64,
@@ -38,36 +37,36 @@ pub struct ChargeEntry {
     pub theta: [u8; 16],
     /// First half of the SHA-256 of theta'.
     pub theta_next: [u8; 16],
-    /// What is released, as [`QueryKind::code`] gives it.
+    /// Kind of the release, a [`QueryKind::code`].
     ///
     /// [`QueryKind::code`]: conclave_privacy::mechanism::QueryKind::code
     pub kind: u32,
-    /// Of a ratio the most that one unit of privacy contributes, of other kinds the most that the sum moves; lattice units.
+    /// Charged sensitivity: bound of one unit's contribution to a ratio, or of the movement of the sum for other kinds; lattice units.
     pub k_t: u64,
     /// Noise scale, lattice units.
     pub s: u64,
     /// The cost, in units of 2^-48 of mu².
     pub charge: u64,
-    /// Everything spent up to and with this entry, forfeits included.
+    /// Total of all charges up to and with this entry, forfeits included.
     pub running_total: u64,
     /// Part of the allowance for discrete noise, in units of 2^-80.
     pub slack: u64,
     /// Integers in the answer, each with noise of its own; 1 of most kinds.
     pub components: u32,
-    /// How many parties' noise protects what is opened of the answer: 1 where it is opened by itself.
+    /// Number of parties whose noise protects the opened answer: 1 where it is opened by itself.
     pub honest: u32,
-    /// The cost were it protected by its own noise alone, in units of 2^-48 of mu²: the charge, where `honest` is 1.
+    /// The cost under its own noise alone, in units of 2^-48 of mu²: the charge, where `honest` is 1.
     pub alone: u64,
 }
 
-/// Integers that may leave.
+/// The integers of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerEntry<'a> {
     /// Place in the ledger.
     pub seq: u64,
     /// `seq` of its charge.
     pub charge: u64,
-    /// The noised integers, lattice units: as many as were charged.
+    /// The noised integers, lattice units, in the charged number.
     pub released: &'a [i64],
 }
 
@@ -80,15 +79,15 @@ pub struct JobEntered<'a> {
     pub time_ms: i64,
     /// The job's id.
     pub job: &'a str,
-    /// Who asked.
+    /// The analyst.
     pub analyst: &'a str,
     /// SHA-256 of `spec_toml`.
     pub spec_digest: &'a Hash,
     /// The job's text.
     pub spec_toml: &'a str,
-    /// The most that it may spend: epsilon, as text that reads back to the same bits.
+    /// The cap's epsilon, as text that reads back to the same bits.
     pub cap_epsilon: &'a str,
-    /// And delta.
+    /// The cap's delta, likewise.
     pub cap_delta: &'a str,
     /// Number of units of privacy that is public; 0 where none is.
     pub records: u64,
@@ -96,14 +95,14 @@ pub struct JobEntered<'a> {
     pub fingerprint: &'a [u8],
 }
 
-/// Anything else: openings and closings of jobs, blocks, starts, and what the owner did.
+/// Any other event: openings and closings of jobs, blocks, starts, and the owner's acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventEntry<'a> {
     /// Place in the ledger.
     pub seq: u64,
     /// Unix time in milliseconds.
     pub time_ms: i64,
-    /// What happened, one word; see `ledger-schema.md`.
+    /// The event, one word; see `ledger-schema.md`.
     pub kind: &'a str,
     /// `seq` of the job's entry, or 0.
     pub job: u64,
@@ -135,7 +134,7 @@ impl Entry<'_> {
         }
     }
 
-    /// The entry's hash, after the one before it.
+    /// Returns the entry's hash, after the one before it.
     pub fn hash(&self, before: &Hash) -> Hash {
         match self {
             Entry::Charge(e) => e.hash(before),
@@ -161,7 +160,7 @@ impl<const N: usize> Fixed<N> {
         fixed
     }
 
-    /// `N` below is the sum of all fields, which a debug assertion holds to.
+    /// `N` below is the sum of all fields, which a debug assertion checks.
     fn put(&mut self, field: &[u8]) {
         let end = self.filled + field.len();
         if let Some(room) = self.bytes.get_mut(self.filled..end) {
@@ -182,9 +181,8 @@ const START: usize = DOMAIN.len() + 32 + 1;
 const CHARGE: usize = 4 * 8 + 2 * 4 + 8 + 32 + 2 * 16 + 4 + 5 * 8;
 
 impl ChargeEntry {
-    /// Of a single integer as it has always been; the number of several is a last field of a kind of its own.
-    /// What leaves masked has a kind of its own too, with its number of integers, of honest parties, what it would cost alone, and room for the
-    /// part of delta that it would take alone, 0 of all there is.
+    /// A single integer has the original kind; several have a second kind with their number as the last field. A masked release has a
+    /// third, with its numbers of integers and of honest parties, its cost alone, and room for its part of delta alone, which is 0 so far.
     fn hash(&self, before: &Hash) -> Hash {
         if self.honest != 1 {
             let mut fixed = self.filled(Fixed::<{ START + CHARGE + 4 + 4 + 8 + 8 }>::new(before, 7));
@@ -222,7 +220,7 @@ impl ChargeEntry {
 }
 
 impl AnswerEntry<'_> {
-    /// Of a single integer as it has always been; several are of a kind of their own, with their number before them.
+    /// A single integer has the original kind; several have a second kind, with their number before them.
     fn hash(&self, before: &Hash) -> Hash {
         if let [released] = self.released {
             let mut fixed = Fixed::<{ START + 3 * 8 }>::new(before, 2);

@@ -1,16 +1,16 @@
-//! The errors of a ledger.
+//! Errors of a ledger.
 
 use std::path::{Path, PathBuf};
 
 use conclave_privacy::accounting::AccountingError;
 
-/// A ledger that can't be made, opened or used.
+/// A ledger that cannot be made, opened or used.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// `init` where a ledger is.
     #[error("{}: a ledger is here already; it holds what the data has spent and is never replaced", .0.display())]
     Exists(PathBuf),
-    /// No ledger where the configuration says there is one.
+    /// There is no ledger where the configuration names one.
     #[error(
         "{}: there is no ledger here. If it has been moved, restore it; only if this data has never answered a job, \
          make one with `conclave-party init --config …`", .0.display()
@@ -24,10 +24,10 @@ pub enum LedgerError {
     Foreign {
         /// The file.
         file: PathBuf,
-        /// What it is instead.
+        /// The reason.
         reason: String,
     },
-    /// Of the format before, which the party converts when it starts.
+    /// The ledger has the previous format, which the party converts when it starts.
     #[error(
         "{}: is a ledger of format {former}, which the party converts when it starts: start it once with this version",
         .0.display(), former = super::format::FORMER
@@ -60,15 +60,15 @@ pub enum LedgerError {
         /// The configuration's.
         expected: (String, String),
     },
-    /// Another part of delta is set aside than the configuration says.
+    /// The reserve of delta differs from the configuration's.
     #[error("{}: {reason}", .file.display())]
     Reserve {
         /// The file.
         file: PathBuf,
-        /// What the ledger and the configuration say, with the remedy.
+        /// The two reserves, with the remedy.
         reason: String,
     },
-    /// Made to protect something else.
+    /// Made to protect another unit of privacy.
     #[error(
         "{}: this ledger was made to protect one {found}, and [data] says one {expected}; charges of the one are no charges of \
          the other: put [data] back, or begin a ledger for new data", .file.display()
@@ -81,42 +81,42 @@ pub enum LedgerError {
         /// The configuration's.
         expected: String,
     },
-    /// Its secret key is missing, or another's.
+    /// Its secret key is missing, or another ledger's.
     #[error("{}: the ledger's secret key {reason}", .file.display())]
     Secret {
         /// The key's file.
         file: PathBuf,
-        /// What is wrong, with the remedy.
+        /// The problem, with the remedy.
         reason: String,
     },
-    /// The party gave away a head that the ledger does not hold.
+    /// The party has published a checkpoint that the ledger does not hold.
     #[error(
-        "{}: the ledger ends at entry {last} and this party has given away the head of entry {lost}, which it does not hold: it \
+        "{}: the ledger ends at entry {last} and this party has published the head of entry {lost}, which it does not hold: it \
          was restored from an older copy, or its end is torn. Nothing is answered from it. Stop the party and put the newest \
          ledger back; only if that is lost, `conclave-party unlock --reason \"...\"`", .file.display()
     )]
     Behind {
         /// The file.
         file: PathBuf,
-        /// Number of the head given away.
+        /// Number of the published checkpoint.
         lost: u64,
         /// Number of the ledger's last entry.
         last: u64,
     },
     /// `unlock` where nothing is locked.
-    #[error("the ledger holds every head that this party is known to have given away; there is nothing to unlock")]
+    #[error("the ledger holds every head that this party is known to have published; there is nothing to unlock")]
     NotBehind,
-    /// An act of the owner's without a word.
+    /// An act of the owner's without a reason.
     #[error("--reason is empty: say why in a few words; it is entered in the ledger for good")]
     NoReason,
-    /// The data are not those that the ledger has met.
+    /// The data differ from those that the ledger has met.
     #[error(
         "the data have changed (columns {0}): no job is answered from them. Put the data back as they were, or, if they were \
          refreshed on purpose, stop the party and say so with `conclave-party refresh --reason \"...\"`; jobs that are open then \
-         have to be submitted anew"
+         have to be submitted again"
     )]
     Data(String),
-    /// What is written goes into another file than the one that lies at the ledger's path.
+    /// Writes go into another file than the one at the ledger's path.
     #[error(
         "{}: the ledger's file {how} while the party was writing to it, so that what is answered would be recorded nowhere: nothing is answered \
          any more. Before you stop the party, copy what it has written out of it (docs/how-to/operator/back-up-and-restore.md, Recover a deleted ledger)",
@@ -125,7 +125,7 @@ pub enum LedgerError {
     Moved {
         /// The file.
         file: PathBuf,
-        /// What became of it.
+        /// The state of that file.
         how: String,
     },
     /// `init` where an earlier ledger has left something.
@@ -135,31 +135,31 @@ pub enum LedgerError {
         .file.display()
     )]
     Earlier {
-        /// What lies there.
+        /// Path of the remains.
         file: PathBuf,
-        /// What it is.
+        /// Description of the remains.
         what: &'static str,
-        /// What the owner must do on purpose.
+        /// Act that the owner has to choose.
         remedy: &'static str,
     },
-    /// Something that does not follow from the entries before it.
+    /// An entry does not follow from those before it.
     #[error("{0}")]
     Wrong(String),
-    /// Its sums don't hold.
+    /// Its sums do not hold.
     #[error("{}: the ledger is damaged: {reason}; restore it from a copy that is not older than it", .file.display())]
     Corrupt {
         /// The file.
         file: PathBuf,
-        /// What doesn't hold.
+        /// The violated sum.
         reason: String,
     },
-    /// A job id that stands for something else.
+    /// A job id that stands for another job.
     #[error("{0}")]
     Job(String),
     /// A release of another ledger, or of an earlier opening.
     #[error("a release that this ledger has not charged")]
     NotCharged,
-    /// The budget is none that can be accounted for.
+    /// The budget cannot be accounted for.
     #[error("{0}")]
     Accounting(#[from] AccountingError),
     /// The database failed.
@@ -170,7 +170,7 @@ pub enum LedgerError {
     Io {
         /// The file.
         file: PathBuf,
-        /// What failed.
+        /// The cause.
         reason: String,
     },
     /// An earlier failure was final.
@@ -179,7 +179,7 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
-    /// Names the file that the operating system failed on.
+    /// Names the file on which the operating system failed.
     pub fn io(file: &Path, error: &std::io::Error) -> Self {
         Self::Io { file: file.to_owned(), reason: error.to_string() }
     }

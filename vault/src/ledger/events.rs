@@ -1,4 +1,4 @@
-//! The particulars of the events that the ledger's state depends on, as they stand in `events.body`.
+//! Defines the bodies of the events that the ledger's state depends on, as stored in `events.body`.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use super::wrong::Wrong;
 
-/// Text of a float that reads back as the same bits.
+/// Formats a float as text that reads back as the same bits.
 pub(super) fn exact(value: f64) -> String {
     format!("{value:?}")
 }
 
-/// Lower-case hexadecimal.
+/// Formats bytes as lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes.iter().flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]).map(char::from).collect()
 }
 
-/// The bytes of lower-case hexadecimal of exactly `2 N` digits.
+/// Parses lower-case hexadecimal of exactly `2 N` digits.
 pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digit = |b: u8| match b {
         b'0'..=b'9' => Some(b - b'0'),
@@ -51,7 +51,7 @@ macro_rules! event {
 
             /// The event's body.
             pub fn body(&self) -> String {
-                // Strings and integers alone, under names: this can't fail.
+                // Strings and integers alone, under names: this cannot fail.
                 serde_json::to_string(self).unwrap_or_default()
             }
         }
@@ -60,7 +60,7 @@ macro_rules! event {
 
 pub(super) use event;
 
-/// The first entry: whose ledger, for which budget, protecting what.
+/// The first entry: the party, the budget, the unit of privacy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Genesis {
@@ -72,23 +72,23 @@ pub struct Genesis {
     pub epsilon: String,
     /// The delta of what is charged by mu², likewise.
     pub delta: String,
-    /// What blocks of subsampled releases may take of delta beside that, units of 2^-60: the promise is at both together. Nothing of a ledger
-    /// that was made without.
+    /// Reserve of delta for blocks of subsampled releases, in addition to that, units of 2^-60: the guarantee holds at both together.
+    /// Absent in a ledger that was made without.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reserve: u64,
     /// `replace` or `add-remove`.
     pub adjacency: String,
     /// The most records of one person; 0 where rows are protected.
     pub records_per_person: u32,
-    /// What the secret key says to a fixed text: another key shows.
+    /// MAC of a fixed text under the secret key: it reveals another key.
     pub key_check: String,
-    /// 256 random bits, so that hashes of the chain can't be guessed from small ledgers.
+    /// 256 random bits, so that hashes of the chain cannot be guessed from small ledgers.
     pub nonce: String,
 }
 event!(Genesis, "init");
 
 impl Genesis {
-    /// What the ledger protects.
+    /// Returns the unit of privacy that the ledger protects.
     pub fn unit(&self) -> Result<PrivacyUnit, Wrong> {
         let adjacency = [Adjacency::Replace, Adjacency::AddRemove].into_iter().find(|a| a.as_str() == self.adjacency);
         let unit = adjacency.and_then(|adjacency| match self.records_per_person {
@@ -98,7 +98,7 @@ impl Genesis {
         unit.ok_or(Wrong::Unit)
     }
 
-    /// The budget, with its unit.
+    /// Returns the budget, with its unit.
     pub fn budget(&self) -> Result<Budget, Wrong> {
         let budget = Budget::new(number(&self.epsilon)?, number(&self.delta)?)?;
         Ok(budget.reserving(self.reserve).of(self.unit()?))
@@ -109,7 +109,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A job may take so much of the reserve of delta: right after the job's entry, of a job that asks over samples.
+/// Event: the part of the reserve of delta that a job may take, right after the job's entry, for a job that subsamples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobReserve {
@@ -118,7 +118,7 @@ pub struct JobReserve {
 }
 event!(JobReserve, "job-reserve");
 
-/// A block of charge is written ahead.
+/// Event: a block of charge is written ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reserve {
@@ -128,12 +128,12 @@ pub struct Reserve {
     pub units: u64,
     /// Units of 2^-80 of the allowance for discrete noise.
     pub slack: u64,
-    /// The most integers that it may pay for, each of them a query of its own, and so the most rounds.
+    /// The most integers that it may pay for, each of them a separate query, and so the most rounds.
     pub draws: u64,
 }
 event!(Reserve, "reserve");
 
-/// A block is done with; what of it is lost for good.
+/// Event: a block is settled; its forfeits are lost for good.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settle {
@@ -145,15 +145,15 @@ pub struct Settle {
     pub slack: u64,
     /// Forfeited integers.
     pub draws: u64,
-    /// `crash` where all that was not recorded is forfeited; else `full`, `closed` or `stopped`.
+    /// `crash` where all unrecorded charge is forfeited; else `full`, `closed` or `stopped`.
     pub why: String,
 }
 event!(Settle, "settle");
 
 impl Settle {
-    /// After a crash all that is left is forfeited.
+    /// After a crash the whole remainder is forfeited.
     pub const CRASH: &'static str = "crash";
-    /// What was not taken goes back, and another charge follows.
+    /// Unused charge is returned, and another charge follows.
     pub(super) const FULL: &'static str = "full";
 
     pub(super) fn spent(&self) -> Spent {
@@ -171,20 +171,20 @@ pub struct ChainPosition {
     pub hash: String,
 }
 
-/// The owner goes on with a ledger that is behind a head it has acknowledged.
+/// Event: the owner continues with a ledger that is behind a head it has acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unlock {
-    /// The owner's words.
+    /// Reason, in the owner's words.
     pub reason: String,
     /// The head that the ledger does not reach.
     pub lost: ChainPosition,
-    /// Where the ledger went on from.
+    /// Last entry before the continuation.
     pub from: ChainPosition,
 }
 event!(Unlock, "unlock");
 
-/// The owner limits what the data may spend if all other parties of masked jobs work together.
+/// Event: the owner limits the budget in case all other parties of masked jobs collude.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AllCollude {
@@ -196,7 +196,7 @@ pub struct AllCollude {
 event!(AllCollude, "all-collude");
 
 impl AllCollude {
-    /// The limit as a budget.
+    /// Returns the limit as a budget.
     pub fn budget(&self, unit: PrivacyUnit) -> Result<Budget, Wrong> {
         Ok(Budget::new(number(&self.epsilon)?, number(&self.delta)?)?.of(unit))
     }
@@ -206,7 +206,7 @@ fn number(text: &str) -> Result<f64, Wrong> {
     text.parse().map_err(|_| Wrong::Number(text.to_owned()))
 }
 
-/// The party has made the key that a job's answers will be masked with.
+/// Event: the party has made the key with which a job's answers will be masked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MaskKey {
@@ -216,7 +216,7 @@ pub struct MaskKey {
 event!(MaskKey, "mask-key");
 
 impl MaskKey {
-    /// The key's bytes.
+    /// Returns the key's bytes.
     pub fn key(&self) -> Result<[u8; 32], Wrong> {
         unhex(&self.public).ok_or_else(|| Wrong::Roster("a key is 64 hexadecimal digits".to_owned()))
     }
@@ -232,21 +232,21 @@ pub struct RosterMember {
     pub identity: String,
     /// Its key for this job's masks (X25519), in hexadecimal.
     pub public: String,
-    /// Whether its identity key was the one that the owner had pinned; the party itself is.
+    /// True where its identity key was the one that the owner had pinned, and for the party itself.
     pub pinned: bool,
-    /// Serial number of the certificate that it showed, in hexadecimal, by which it may be revoked.
+    /// Serial number of its certificate, in hexadecimal, by which it may be revoked.
     pub serial: String,
 }
 
-/// The parties under whose masks a job's answers leave, from now on and for ever.
+/// Event: the parties under whose masks a job's answers leave, for good.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RosterEntered {
     /// Digest of the roster, in hexadecimal.
     pub digest: String,
-    /// How many of the other members are taken to work together.
+    /// Number of other members that are assumed to collude.
     pub colluders: u32,
-    /// How many parties' noise protects this one then.
+    /// Number of parties whose noise protects this one then.
     pub honest: u32,
     /// In the job's order.
     pub members: Vec<RosterMember>,
@@ -254,7 +254,7 @@ pub struct RosterEntered {
 event!(RosterEntered, "roster");
 
 impl RosterEntered {
-    /// The roster's entry, with whether each member was pinned and the serial number that it showed.
+    /// Makes the roster's entry, with each member's pin and serial number.
     pub fn of(roster: &Roster, known: &[(bool, String)]) -> Self {
         let member = |(member, (pinned, serial)): (&Member, &(bool, String))| RosterMember {
             pinned: *pinned,
@@ -271,7 +271,7 @@ impl RosterEntered {
         }
     }
 
-    /// The roster of a job of this id and text.
+    /// Returns the roster of a job of this id and text.
     pub fn roster(&self, job: &str, spec_digest: &[u8; 32]) -> Result<Roster, Wrong> {
         let wrong = |why: &str| Wrong::Roster(why.to_owned());
         let member = |member: &RosterMember| {
@@ -290,13 +290,13 @@ impl RosterEntered {
         Ok(roster)
     }
 
-    /// Whether a member has this key.
+    /// Returns true where a member has this key.
     pub fn has(&self, public: &MaskPublic) -> bool {
         let public = hex(public.bytes());
         self.members.iter().any(|member| member.public == public)
     }
 
-    /// Holds the roster to be that of a job whose party has this key.
+    /// Checks that the roster is that of a job whose party has this key.
     pub(super) fn check(&self, job: &str, spec_digest: &[u8; 32], own: &[u8; 32]) -> Result<(), Wrong> {
         let roster = self.roster(job, spec_digest)?;
         if roster.members().iter().any(|member| member.public.bytes() == own) {
@@ -306,7 +306,7 @@ impl RosterEntered {
     }
 }
 
-/// Columns whose data the ledger has not met since the last refresh, by keyed hash.
+/// Event: columns whose data the ledger has not met since the last refresh, by keyed hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Data {

@@ -1,5 +1,4 @@
-//! A feed gives a table's rows, one after the other: read where they are wanted, or by a thread of their
-//! own.
+//! Feeds a table's rows one after the other, read by the caller or by a separate thread.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -12,15 +11,15 @@ const BATCH: usize = 1024;
 /// Batches that may wait.
 const WAITING: usize = 16;
 
-/// What a reading thread hands over.
+/// A batch from a reading thread.
 type Batch<T> = rusqlite::Result<Vec<T>>;
 
-/// How a row is read.
+/// Reads a row.
 pub(super) type Read<T> = fn(&Row<'_>) -> rusqlite::Result<T>;
 
-/// Where a table's rows come from.
+/// The source of a table's rows.
 pub(super) enum Feed<'s, T> {
-    /// A table that there is not.
+    /// A missing table.
     None,
     Rows(Rows<'s>, Read<T>),
     Thread {
@@ -30,7 +29,7 @@ pub(super) enum Feed<'s, T> {
 }
 
 impl<T> Feed<'_, T> {
-    /// Lets a thread and connection of their own read a table.
+    /// Lets a separate thread with its own connection read a table.
     pub(super) fn thread<'t>(scope: &'t Scope<'t, '_>, path: &'t Path, sql: &'t str, read: Read<T>) -> Self
     where
         T: Send + 't,
@@ -40,7 +39,7 @@ impl<T> Feed<'_, T> {
         Self::Thread { waiting, batch: Vec::new().into_iter() }
     }
 
-    /// The next row.
+    /// Returns the next row.
     pub(super) fn pull(&mut self) -> rusqlite::Result<Option<T>> {
         match self {
             Self::None => Ok(None),
@@ -61,7 +60,7 @@ impl<T> Feed<'_, T> {
 /// Reads a table; its end, good or bad, is the channel's.
 fn hand_over<T>(path: &Path, sql: &str, read: Read<T>, to: &SyncSender<Batch<T>>) {
     if let Err(e) = try_hand_over(path, sql, read, to) {
-        // Where nobody listens any more, something else is wrong already.
+        // Where the receiver is gone, another failure has come before.
         let _ = to.send(Err(e));
     }
 }
@@ -78,7 +77,7 @@ fn try_hand_over<T>(path: &Path, sql: &str, read: Read<T>, to: &SyncSender<Batch
                 Ok(Some(row)) => batch.push(read(row)?),
                 Ok(None) => break,
                 Err(e) => {
-                    // What was read before may be wrong already.
+                    // Earlier rows may be wrong already.
                     let _ = to.send(Ok(batch));
                     return Err(e);
                 }

@@ -1,4 +1,4 @@
-//! An open ledger: what a running party holds of it in memory, and how it stops.
+//! An open ledger: its state in the memory of a running party, and its halt.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,15 +17,15 @@ use super::settings::Durability;
 use super::state::LedgerState;
 use super::unwritten::{Ahead, OpenJob, Pending};
 
-/// Whether the data are those that the ledger has met.
+/// The data's standing against those that the ledger has met.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum DataStanding {
-    /// Not shown to the ledger.
+    /// Not shown to the ledger yet.
     #[default]
     Unknown,
-    /// The same as ever since the last refresh, or new columns beside those.
+    /// Unchanged since the last refresh, or new columns beside those.
     Same,
-    /// These columns hold other values than they did.
+    /// These columns hold other values than before.
     Changed(String),
 }
 
@@ -34,7 +34,7 @@ pub enum DataStanding {
 pub struct Ledger {
     pub(super) path: PathBuf,
     pub(super) connection: Connection,
-    /// Whether commits are synced at present.
+    /// True while commits are synced.
     pub(super) syncing: bool,
     /// Commits since the log was last copied into the database.
     pub(super) uncopied: u32,
@@ -53,7 +53,7 @@ pub struct Ledger {
     pub(super) lost: Option<Head>,
     pub(super) data: DataStanding,
     pub(super) filter: PrivacyFilter,
-    /// The same as if all other parties worked together, where the owner limits that.
+    /// The filter for the case that all other parties collude, where the owner limits that.
     pub(super) alone: Option<PrivacyFilter>,
     /// The budget's filter with nothing spent: it prices queries.
     pub(super) meter: PrivacyFilter,
@@ -65,8 +65,8 @@ pub struct Ledger {
     pub(super) jobs: HashMap<String, OpenJob>,
     /// Terms of blocks that were priced for jobs that have opened none; kept when a job is closed.
     pub(super) priced: HashMap<String, Vec<BlockTerms>>,
-    /// Charged rows that had no answer when this process opened the ledger: nothing of them had left, so they may be
-    /// answered under their old charge. Every other unanswered row is in flight.
+    /// Charged rows that had no answer when this process opened the ledger: nothing of them had left, so they may be answered under their
+    /// old charge. Every other unanswered row is in flight.
     pub(super) recoverable: Seqs,
     /// The next block is due.
     pub(super) ahead: Option<Ahead>,
@@ -74,7 +74,7 @@ pub struct Ledger {
     pub(super) pending: HashMap<u64, Pending>,
     pub(super) last_pending: u64,
     pub(super) session: u64,
-    /// For the owner's eyes: nothing is decided on it.
+    /// For the owner to read: no decision depends on it.
     pub(super) clock: fn() -> i64,
     pub(super) halted: Option<String>,
     pub(super) place: Place,
@@ -82,32 +82,32 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// What the data has spent, blocks that are open included, and may spend: charge units of 2^-48 mu².
+    /// Returns the data's spent and total charge, open blocks included: units of 2^-48 mu².
     pub fn units(&self) -> (u64, u64) {
         (self.filter.spent().units, self.filter.limit_units())
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What its entries add up to.
+    /// Returns the sums of its entries.
     pub fn state(&self) -> &LedgerState {
         &self.state
     }
 
-    /// Its last synced entry, for a reply.
+    /// Returns its last synced entry, for a reply.
     pub fn head(&self) -> Head {
         self.head
     }
 
-    /// The party's keyed hash function.
+    /// Returns the party's keyed hash function.
     pub fn secret(&self) -> &Secret {
         &self.secret
     }
 
-    /// Why the ledger answers no more, if it doesn't.
+    /// Returns why the ledger answers no more, if it does not.
     pub fn halted(&self) -> Option<&str> {
         self.halted.as_deref()
     }
@@ -119,13 +119,13 @@ impl Ledger {
         }
     }
 
-    /// Stops granting charges. For failures outside the ledger, after a charge.
+    /// Stops granting charges after a failure outside the ledger that followed a charge.
     pub(crate) fn halt(&mut self, why: &str) {
         tracing::error!("{why}: this party answers no more");
         self.halted = Some(why.to_owned());
     }
 
-    /// Any failure while the ledger is in use is final.
+    /// Makes any failure while the ledger is in use final.
     pub(super) fn fail_stop<T>(&mut self, result: Result<T, LedgerError>) -> Result<T, LedgerError> {
         result.map_err(|e| {
             let why = e.to_string();

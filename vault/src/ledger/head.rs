@@ -1,9 +1,9 @@
-//! Heads: what a party knows its own ledger by when others show it.
+//! Heads: the checkpoints by which a party recognises its own ledger when others show it.
 //!
-//! A head is the last synced entry's number and hash under the party's MAC. It goes with every reply, the coordinator
-//! keeps the newest and shows it when the party attaches; and one is kept in a file outside the ledger's folder. A genuine
-//! head that the ledger does not hold means that the ledger is older than what has left: restored from a copy, or torn.
-//! It is then locked until its owner unlocks it. A coordinator that withholds heads is not caught by this.
+//! A head is the last synced entry's number and hash under the party's MAC. It goes with every reply; the coordinator keeps the newest and
+//! shows it when the party attaches; and one is kept in a file outside the ledger's folder. A genuine head that the ledger does not hold
+//! shows that the ledger is older than its releases: restored from a copy, or torn. It is then locked until its owner unlocks it. A
+//! coordinator that withholds heads is not detected by this.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -35,12 +35,12 @@ impl Head {
         Self { seq, hash, mac }
     }
 
-    /// The wire's form, [`HEAD_BYTES`] long.
+    /// Returns the wire form, [`HEAD_BYTES`] long.
     pub fn to_bytes(&self) -> Vec<u8> {
         [self.seq.to_le_bytes().as_slice(), &self.hash, &self.mac].concat()
     }
 
-    /// Reads the wire's form; `None` for anything that is not [`HEAD_BYTES`] long.
+    /// Reads the wire form; `None` for anything that is not [`HEAD_BYTES`] long.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; HEAD_BYTES] = bytes.try_into().ok()?;
         let (seq, rest) = bytes.split_first_chunk::<8>()?;
@@ -49,7 +49,7 @@ impl Head {
         Some(Self { seq: u64::from_le_bytes(*seq), hash: *hash, mac })
     }
 
-    /// Whether this party made it.
+    /// Returns true where this party made it.
     pub(super) fn is_genuine(&self, secret: &Secret, party: &str) -> bool {
         secret.verifies(DOMAIN, &[party.as_bytes(), &self.seq.to_le_bytes(), &self.hash], &self.mac)
     }
@@ -70,7 +70,7 @@ const LINE: u64 = 20 + 1 + 64 + 1 + 64 + 1;
 
 /// The head kept outside the ledger's folder: two lines, written in turn, so that a torn line leaves the other.
 ///
-/// Written after every synced entry and synced at start and stop alone: it may lag behind the ledger and never leads.
+/// Written after every synced entry and synced only at start and stop: it may lag behind the ledger and never leads.
 #[derive(Debug)]
 pub(super) struct HeadFile {
     path: PathBuf,
@@ -79,8 +79,8 @@ pub(super) struct HeadFile {
 }
 
 impl HeadFile {
-    /// Opens the file, making it where there is none, and gives the genuine heads in it. One of them may
-    /// be a head that the coordinator has shown and the ledger does not hold.
+    /// Opens the file, creating it where there is none, and returns the genuine heads in it. One of them may be a head that the coordinator
+    /// has shown and the ledger does not hold.
     pub(super) fn open(path: &Path, secret: &Secret, party: &str) -> Result<(Self, Vec<Head>), LedgerError> {
         let io = |e: std::io::Error| LedgerError::io(path, &e);
         if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
@@ -104,7 +104,7 @@ impl HeadFile {
     }
 }
 
-/// The genuine heads in the file, which need not be there; it is not made.
+/// Returns the genuine heads in the file, which need not exist; it is not created.
 pub fn read(path: &Path, secret: &Secret, party: &str) -> Result<Vec<Head>, LedgerError> {
     match check_regular(path).and_then(|()| std::fs::read(path)) {
         Ok(bytes) => Ok(parse(path, &bytes, secret, party).into_iter().map(|(_, head)| head).collect()),
@@ -113,7 +113,7 @@ pub fn read(path: &Path, secret: &Secret, party: &str) -> Result<Vec<Head>, Ledg
     }
 }
 
-/// The genuine heads, each with the number of its line.
+/// Returns the genuine heads, each with the number of its line.
 fn parse(path: &Path, bytes: &[u8], secret: &Secret, party: &str) -> Vec<(u64, Head)> {
     let mut heads = Vec::new();
     for (at, line) in (0..).zip(String::from_utf8_lossy(bytes).lines()) {

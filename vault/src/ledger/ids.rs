@@ -1,11 +1,11 @@
-//! The charged queries of a job: whole, as an auditor's desk has them, or by fences, as a running party does. And sets of sequence numbers.
+//! Holds the charged queries of a job: all of them, for an audit, or by fences, for a running party; and sets of sequence numbers.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::RangeInclusive;
 
-/// A set of sequence numbers. The party gives them out itself, one after the other: nobody can choose them to collide, and a start
-/// puts each charge's in and takes it out again.
+/// A set of sequence numbers. The party assigns them itself, one after the other: no one can choose them to collide, and a start inserts
+/// each charge's number and removes it again.
 pub(super) type Seqs = HashSet<u64, BuildHasherDefault<Spread>>;
 
 /// Spreads neighbouring numbers over all bits (Fibonacci hashing, Knuth, The Art of Computer Programming 3, section 6.4).
@@ -46,7 +46,7 @@ impl Id {
 pub(super) enum Ids {
     /// All of them, sorted.
     Whole(Vec<Id>),
-    /// Where in the ledger's file those stand that came in order; the others are kept by an [`Index`](super::index::Index).
+    /// Positions in the ledger's file of those that came in order; the others are kept by an [`Index`](super::index::Index).
     Fenced(Fences),
 }
 
@@ -56,19 +56,19 @@ impl Default for Ids {
     }
 }
 
-/// What became of an id.
+/// The result of inserting an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inserted {
-    /// It is new, and in.
+    /// The id is new, and inserted.
     New,
-    /// It is there already.
+    /// The id is there already.
     Twice,
-    /// Greater ones were there before: whether it is new is known to the ledger's file alone.
+    /// Greater ones were there before: only the ledger's file shows whether it is new.
     Late,
 }
 
 impl Ids {
-    /// Takes the id in.
+    /// Inserts the id.
     pub(super) fn insert(&mut self, id: Id) -> Inserted {
         let all = match self {
             Self::Whole(all) => all,
@@ -88,14 +88,14 @@ impl Ids {
     }
 }
 
-/// Charges of a job between two fences, at first: what a look into the file reads at most, beside other jobs' charges.
+/// Charges of a job between two fences, at first: the most that one look into the file reads, beside other jobs' charges.
 const EVERY: u32 = 256;
-/// How many times as many entries of any kind stand between two fences at most.
+/// Greatest ratio of entries of any kind between two fences to that number.
 const SPAN: u64 = 64;
-/// Fences of a job. With one more every second goes, and twice as many charges stand between two.
+/// Most fences of a job. At one more, every second is removed, and the charges between two double.
 const MOST: usize = 4096;
 
-/// Ids that came in order, each greater than all before, so that their charges are in order, too: every so many of them.
+/// Ids that came in order, each greater than all before, so that their charges are in order, too: a fence at regular distances.
 #[derive(Debug, Clone)]
 pub(super) struct Fences {
     starts: Vec<Fence>,
@@ -124,12 +124,12 @@ impl Fences {
         Self { starts: Vec::new(), last: None, behind_last: 0, every, most }
     }
 
-    /// Whether an id is greater than every one that is in.
+    /// Returns true for an id greater than every inserted one.
     pub(super) fn is_next(&self, key: (u64, u32)) -> bool {
         self.last.is_none_or(|last| last.key() < key)
     }
 
-    /// Takes an id in that is greater than all that are; false for any other, which is not taken.
+    /// Inserts an id that is greater than all inserted ones; returns false for any other.
     fn push(&mut self, id: Id) -> bool {
         if !self.is_next(id.key()) {
             return false;
@@ -152,9 +152,9 @@ impl Fences {
         true
     }
 
-    /// Makes one fence of two.
+    /// Merges each two fences into one.
     fn thin(&mut self) {
-        // Of an odd number the last one has no other to go with.
+        // The last one of an odd number stays.
         if self.starts.len().is_multiple_of(2) {
             self.behind_last = self.behind_last.saturating_add(self.every);
         }
@@ -163,7 +163,7 @@ impl Fences {
         self.every = self.every.saturating_mul(2);
     }
 
-    /// Numbers of the charges among which an id's stands, if it came in order; none where it did not come, or not so.
+    /// Returns numbers of the charges among which an id's lies, if it came in order; `None` where it did not.
     pub(super) fn between(&self, key: (u64, u32)) -> Option<RangeInclusive<u64>> {
         let after = self.starts.partition_point(|fence| fence.first.key() <= key);
         let fence = self.starts.get(after.checked_sub(1)?)?;

@@ -1,9 +1,9 @@
-//! A running party's index over its charged queries: it knows every id that was ever charged, and keeps few in memory.
+//! Indexes a running party's charged queries: it finds every id that was ever charged, and keeps few in memory.
 //!
-//! Ids come in order, nearly always: those are found by their job's fences, between which the ledger's own table of charges is read. An id that is
-//! greater than all of its job was never charged, which is what is asked of a new query and needs no look at the file. Ids that come late, after
-//! greater ones, as where a crash has lost answers or a coordinator asks in no order, are kept by themselves: in memory as long as they are
-//! few, and else in a file that is made anew at every start from the verified ledger, and has no name once it is open.
+//! Ids nearly always come in order: those are found by their job's fences, between which the ledger's own table of charges is read. An id
+//! that is greater than all of its job was never charged; a new query is such an id and needs no look at the file. Ids that come late,
+//! after greater ones, as after a crash or from a coordinator that asks out of order, are kept separately: in memory while they are few,
+//! and otherwise in a file that is rebuilt at every start from the verified ledger, and has no name once it is open.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::private_files::with_suffix;
 /// Late ids that are kept in memory: a few megabytes.
 const IN_MEMORY: usize = 1 << 16;
 
-/// What the fences of jobs don't know.
+/// The ids outside the fences of jobs.
 #[derive(Debug)]
 pub(super) struct Index {
     file: PathBuf,
@@ -32,7 +32,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Of a ledger without an entry.
+    /// Makes the index of a ledger without an entry.
     pub(super) fn new(ledger: &Path) -> Self {
         Self::keeping(ledger, IN_MEMORY)
     }
@@ -41,10 +41,10 @@ impl Index {
         Self { file: with_suffix(ledger, ".late"), most, late: BTreeMap::new(), spilled: None }
     }
 
-    /// The charge of a job's query; none where it was never charged. `job` is the number of the job's entry.
+    /// Returns the charge of a job's query; `None` where it was never charged. `job` is the number of the job's entry.
     ///
     /// # Errors
-    /// Where a database fails.
+    /// A failure of a database.
     pub(super) fn find(&self, connection: &Connection, job: u64, ids: &Ids, key: (u64, u32)) -> Result<Option<u64>, LedgerError> {
         let fences = match ids {
             Ids::Whole(all) => return Ok(all.binary_search_by_key(&key, Id::key).ok().map(|place| all[place].charge)),
@@ -71,10 +71,10 @@ impl Index {
         Ok(select.query_row((job, iteration, chain), |row| row.get(0)).optional()?)
     }
 
-    /// Takes the next entry into the state, and its id in here where that came late.
+    /// Appends the next entry to the state, and its id here where that came late.
     ///
     /// # Errors
-    /// Where a database fails; within, what is wrong with the entry.
+    /// A failure of a database; within, the reason why the entry is wrong.
     pub(super) fn append(
         &mut self,
         connection: &Connection,
@@ -119,8 +119,8 @@ impl Index {
     }
 }
 
-/// A database of late ids, this process's alone: nobody else finds it, and nothing is left of it when the process ends, however it does. So it
-/// need not outlast a crash either.
+/// A database of late ids that only this process can open: it has no name, and none of it remains when the process ends. So it need not
+/// survive a crash.
 fn spill_file(path: &Path) -> Result<Connection, LedgerError> {
     let failed = |e: std::io::Error| LedgerError::io(path, &e);
     if path.try_exists().map_err(failed)? {
@@ -128,7 +128,7 @@ fn spill_file(path: &Path) -> Result<Connection, LedgerError> {
     }
     drop(open_private(path).map_err(failed)?);
     let connection = Connection::open(path)?;
-    // What is cached of it is bounded, as SQLite does by itself: 2000 KiB.
+    // Its cache is bounded by SQLite's default: 2000 KiB.
     connection.execute_batch(
         "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -2000;
          CREATE TABLE late (job INTEGER, iteration INTEGER, chain INTEGER, charge INTEGER NOT NULL, PRIMARY KEY (job, iteration, chain))

@@ -1,4 +1,4 @@
-//! Entries, totals and the tail are stored as rows of the tables.
+//! Stores entries, totals and the tail as rows of the tables.
 
 use rusqlite::{CachedStatement, Connection};
 
@@ -7,7 +7,7 @@ use super::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered
 use super::releases_view;
 use super::state::{JobState, LedgerState};
 
-/// What these jobs' entries add up to.
+/// The sums of these jobs' entries.
 pub(super) fn write_totals<'a>(connection: &Connection, jobs: impl IntoIterator<Item = &'a JobState>) -> rusqlite::Result<()> {
     let mut upsert = connection.prepare_cached("INSERT OR REPLACE INTO totals VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
     for job in jobs {
@@ -38,7 +38,7 @@ pub(super) fn insert(connection: &Connection, entry: &Entry<'_>, hash: &Hash) ->
 }
 
 fn insert_answer(connection: &Connection, e: &AnswerEntry<'_>) -> rusqlite::Result<()> {
-    // The ledger's state takes in no answer without an integer.
+    // The ledger's state accepts no answer without an integer.
     let [first, others @ ..] = e.released else { return Ok(()) };
     let mut insert = connection.prepare_cached("INSERT INTO answers (charge, seq, released) VALUES (?1, ?2, ?3)")?;
     insert.execute((e.charge, e.seq, first))?;
@@ -77,9 +77,9 @@ fn insert_charge(connection: &Connection, e: &ChargeEntry, hash: &Hash) -> rusql
     }
 }
 
-/// Prepares a statement that writes the columns of what leaves masked; at the first such charge they are made.
+/// Prepares a statement that writes the columns of masked releases; at the first such charge they are made.
 fn prepare_masked<'c>(connection: &'c Connection, sql: &str) -> rusqlite::Result<CachedStatement<'c>> {
-    // Where it can be prepared they are there: to ask before every charge would take as long as the charge.
+    // Where it can be prepared they exist: a look-up before every charge would take as long as the charge.
     if let Ok(prepared) = connection.prepare_cached(sql) {
         return Ok(prepared);
     }
@@ -99,7 +99,7 @@ const CHARGE: &str = "
 INSERT INTO charges (seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s, charge, running_total, hash)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
 
-/// Of what leaves masked.
+/// For masked releases.
 const MASKED_CHARGE: &str = "
 INSERT INTO charges (seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s, charge, running_total, hash,
                      honest, alone)

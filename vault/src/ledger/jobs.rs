@@ -1,4 +1,4 @@
-//! The ledger's jobs are entered, opened and closed: who asked for what, under which cap.
+//! Enters, opens and closes the ledger's jobs: the analyst, the text and the cap of each.
 
 use conclave_privacy::accounting::{Budget, PrivacyFilter, Spent};
 
@@ -15,37 +15,35 @@ use super::unwritten::OpenJob;
 pub struct JobEntry<'a> {
     /// Job id.
     pub job: &'a str,
-    /// Who asked.
+    /// The analyst.
     pub analyst: &'a str,
     /// SHA-256 of the job's text.
     pub spec_digest: &'a [u8; 32],
     /// The job's text.
     pub spec_toml: &'a str,
-    /// The most that this job may spend.
+    /// The job's cap.
     pub cap: Budget,
     /// Number of units of privacy in the shard where it is public, else 0.
     pub records: u64,
 }
 
-/// Jobs of one analyst that may stand in a ledger without ever having asked anything, beyond as many as have.
+/// Jobs of one analyst in a ledger that never asked a query may exceed those that did by at most this number.
 const MOST_IDLE: usize = 256;
-/// Times that a job may be opened again without asking anything in between.
+/// Times that a job may be opened again without a query in between.
 const MOST_REOPENINGS: u32 = 64;
 
 impl Ledger {
-    /// Entries are paid for: a job that is opened, closed and opened again, or one of many that never ask anything, may not make the ledger
-    /// grow without end. Looks before anything is entered anywhere.
+    /// Limits free entries: a job that is opened, closed and opened again, or one of many that never ask a query, may not make the ledger
+    /// grow without end. Nothing is entered.
     ///
     /// # Errors
-    /// [`LedgerError::Job`] where the job, or the analyst's jobs together, have been opened for nothing too often.
+    /// [`LedgerError::Job`] where the job, or the analyst's jobs together, have been opened without a query too often.
     pub fn admit_idle(&self, job: &str, analyst: &str) -> Result<(), LedgerError> {
         if let Some(known) = self.state.job(job) {
             return if known.open || known.idle < MOST_REOPENINGS {
                 Ok(())
             } else {
-                Err(LedgerError::Job(format!(
-                    "job {job} was opened {MOST_REOPENINGS} times without a question; submit a new job"
-                )))
+                Err(LedgerError::Job(format!("job {job} was opened {MOST_REOPENINGS} times without a query; submit a new job")))
             };
         }
         let theirs = self.state.jobs().iter().filter(|known| known.analyst == analyst);
@@ -55,26 +53,25 @@ impl Ledger {
         });
         if idle >= MOST_IDLE + asked {
             return Err(LedgerError::Job(format!(
-                "analyst {analyst} has {idle} jobs in this party's ledger that never asked anything: go on with one of those"
+                "analyst {analyst} has {idle} jobs in this party's ledger that never asked a query: continue one of those"
             )));
         }
         Ok(())
     }
 
-    /// Opens a job for charging, or opens it again: after a restart, a reconnection or a close. What it spent before
-    /// stays spent.
+    /// Opens a job for charging, or opens it again: after a restart, a reconnection or a close. Its earlier charges stay.
     ///
     /// # Errors
-    /// [`LedgerError::Behind`] while the ledger is behind a head. [`LedgerError::Data`] where the data have changed and the
-    /// owner has not said so. [`LedgerError::Job`] where the id stands for another job, or the data have changed since
-    /// the job first opened; the ledger stays in use. [`LedgerError::Halted`] after any failure of the database.
+    /// [`LedgerError::Behind`] while the ledger is behind a head. [`LedgerError::Data`] where the data have changed without the owner's
+    /// confirmation. [`LedgerError::Job`] where the id stands for another job, or the data have changed since the job first opened; the
+    /// ledger stays in use. [`LedgerError::Halted`] after any failure of the database.
     pub fn open_job(&mut self, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
         self.alive()?;
         if let Some(behind) = self.behind() {
             return Err(behind);
         }
         match self.try_open(entry) {
-            // These are about the job and leave the ledger sound.
+            // These concern the job and leave the ledger sound.
             Err(e @ (LedgerError::Job(_) | LedgerError::Accounting(_) | LedgerError::Data(_))) => Err(e),
             result => self.fail_stop(result),
         }
@@ -82,14 +79,14 @@ impl Ledger {
 
     fn try_open(&mut self, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
         let cap = entry.cap.of(self.budget.unit);
-        // A cap that can't be accounted for is refused before it is entered.
+        // A cap that cannot be accounted for is refused before it is entered.
         let filter = PrivacyFilter::new(&cap)?;
         if let DataStanding::Changed(columns) = &self.data {
             return Err(LedgerError::Data(columns.clone()));
         }
         match self.state.job(entry.job) {
             None => {
-                self.admit_reserve(&entry.cap).map_err(LedgerError::Job)?;
+                self.reserve_left().admit(&entry.cap).map_err(LedgerError::Job)?;
                 self.enter(entry)?;
             }
             Some(job) => {
@@ -124,24 +121,10 @@ impl Ledger {
         Ok(())
     }
 
-    /// A job that asks over samples is entered where the owner has set aside as much of delta as its blocks take, and so much is left of it.
-    ///
-    /// # Errors
-    /// A sentence that names the key and the remedy.
-    pub fn admit_reserve(&self, cap: &Budget) -> Result<(), String> {
+    /// Returns the reserve of delta for blocks of subsampled releases.
+    pub fn reserve_left(&self) -> ReserveLeft {
         let left = self.filter.limit().minus(self.filter.spent()).reserve_units;
-        if cap.grantable_reserve_units() <= left {
-            return Ok(());
-        }
-        let stands = match self.budget.reserve_units {
-            0 => "has set none aside",
-            _ => "has less left of what was set aside",
-        };
-        Err(format!(
-            "the job asks over samples (sampler.batch is below 1), which takes {} of delta, and the owner {stands} for that ([budget] \
-             delta_reserve in the party's configuration): ask all records, with batch = 1, or for a smaller privacy.delta_reserve. Nothing was asked",
-            reserve(cap.reserve_units)
-        ))
+        ReserveLeft { set_aside: self.budget.reserve_units, left }
     }
 
     fn enter(&mut self, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
@@ -170,8 +153,8 @@ impl Ledger {
         })
     }
 
-    /// What is left for the next job of an analyst, mu² in units of 2^-48: of the data's budget, and of what the owner allows the analyst. A
-    /// function of what was asked and granted, whatever the records are.
+    /// Returns the remaining budget of an analyst's next job, mu² in units of 2^-48: the lesser of the data's and the analyst's. It is a
+    /// function of queries and grants, whatever the records are.
     ///
     /// # Errors
     /// [`LedgerError::Accounting`].
@@ -184,18 +167,18 @@ impl Ledger {
         Ok(self.filter.remaining_units().min(own))
     }
 
-    /// What all jobs of an analyst have spent.
+    /// Returns the charges of all jobs of an analyst.
     pub fn spent_by(&self, analyst: &str) -> Spent {
         let theirs = self.state.jobs().iter().filter(|job| job.analyst == analyst);
         theirs.map(JobState::committed).fold(Spent::default(), |a, b| a.plus(b).unwrap_or(a))
     }
 
-    /// The most that all jobs of an analyst may spend together, where the owner says so.
+    /// Returns the limit on all jobs of an analyst together, where the owner sets one.
     pub fn analyst_cap(&self) -> Option<&Budget> {
         self.analyst_cap.as_ref()
     }
 
-    /// The filter of an analyst's cap, from what all of the analyst's jobs have spent.
+    /// Makes the filter of an analyst's cap from the charges of all of the analyst's jobs.
     fn resume_analyst(&mut self, analyst: &str) -> Result<(), LedgerError> {
         let Some(cap) = &self.analyst_cap else { return Ok(()) };
         if !self.analysts.contains_key(analyst) {
@@ -205,7 +188,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Closes a job: it can't be charged until it is opened again. Closing a job that is not open does nothing.
+    /// Closes a job: it cannot be charged until it is opened again. Closing a job that is not open does nothing.
     ///
     /// # Errors
     /// [`LedgerError::Halted`] after any failure of the database.
@@ -219,8 +202,8 @@ impl Ledger {
         let settle = self.settle(job, "closed");
         let seq = match (self.jobs.remove(job), self.state.job(job)) {
             (Some(open), _) => open.seq,
-            // Opened before this process began, and not since: it has ended while the party was away. A ledger that is behind
-            // may say otherwise in its newer part.
+            // Opened before this process began, and not since: it ended while the party was away. A ledger that is behind may differ in its
+            // newer part.
             (None, Some(known)) if known.open && known.block.is_none() && self.lost.is_none() => known.seq,
             (None, _) => return Ok(()),
         };
@@ -231,6 +214,36 @@ impl Ledger {
             }
             writer.event("close", seq, &body)
         })
+    }
+}
+
+/// The owner's reserve of delta for blocks of subsampled releases, in units of 2^-60.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReserveLeft {
+    /// Units that the owner set aside.
+    pub set_aside: u64,
+    /// Units that no block has taken.
+    pub left: u64,
+}
+
+impl ReserveLeft {
+    /// Checks that the remaining reserve holds the part of delta that a job's blocks take.
+    ///
+    /// # Errors
+    /// A sentence that names the key and the remedy.
+    pub fn admit(self, cap: &Budget) -> Result<(), String> {
+        if cap.grantable_reserve_units() <= self.left {
+            return Ok(());
+        }
+        let stands = match self.set_aside {
+            0 => "has set none aside",
+            _ => "has less left of what was set aside",
+        };
+        Err(format!(
+            "the job asks over samples (sampler.batch is below 1), which takes {} of delta, and the owner {stands} for that ([budget] \
+             delta_reserve in the party's configuration): ask all records, with batch = 1, or for a smaller privacy.delta_reserve. Nothing was asked",
+            reserve(cap.reserve_units)
+        ))
     }
 }
 

@@ -1,11 +1,11 @@
-//! One process per ledger: an exclusive lock of the operating system on `<ledger>.lock`.
+//! Locks a ledger for one process: an exclusive lock of the operating system on `<ledger>.lock`.
 //!
-//! The lock lies beside the database and not in it (SQLite's exclusive mode) so that an auditor can read the ledger
-//! with `sqlite3` while the party runs. It ends with the process, however that ends.
+//! The lock lies beside the database and not in it (SQLite's exclusive mode) so that an auditor can read the ledger with `sqlite3` while
+//! the party runs. It ends with the process, however that ends.
 //!
-//! A lock on a name keeps nobody out who comes by another name. So the ledger itself is locked too (`flock`, which neither SQLite nor its readers
-//! take), whatever path leads to it, a bind mount's included; and a ledger with a second hard link is refused: SQLite names its
-//! write-ahead log after the database, and the same ledger under two names would have two logs.
+//! A lock on one name does not exclude a process that uses another name. So the ledger itself is locked too (`flock`, which neither SQLite
+//! nor its readers take), on any path that leads to it, a bind mount's included; and a ledger with a second hard link is refused: SQLite
+//! names its write-ahead log after the database, and the same ledger under two names would have two logs.
 
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
@@ -24,10 +24,10 @@ pub(super) struct LedgerLock {
 }
 
 impl LedgerLock {
-    /// `path` must be canonical, lest a second name of the ledger get a second lock.
+    /// `path` must be canonical: otherwise a second name of the ledger gets a second lock.
     pub(super) fn for_existing(path: &Path) -> Result<Self, LedgerError> {
         let beside = with_suffix(path, ".lock");
-        // Nobody else may open it: a lock can be taken by whoever reads the file, and kept.
+        // No other user may open it: anyone who can read the file could take the lock and keep it.
         let file = open_private(&beside).map_err(|e| LedgerError::io(&beside, &e))?;
         take(&file, path)?;
         let ledger = match path.try_exists().map_err(|e| LedgerError::io(path, &e))? {
@@ -37,17 +37,17 @@ impl LedgerLock {
         Ok(Self { _file: file, ledger })
     }
 
-    /// What the system says of the ledger that is locked, whatever lies at its path.
+    /// Returns the system's metadata of the locked ledger, whatever file is at its path.
     pub(super) fn ledger(&self) -> std::io::Result<Metadata> {
         self.ledger.as_ref().ok_or(std::io::ErrorKind::NotFound)?.metadata()
     }
 
-    /// Locks the file that is about to take the ledger's name, and gives the old one's lock, to be held until it has.
+    /// Locks the file that is about to take the ledger's name, and returns the old one's lock, to be held until it has.
     pub(super) fn move_to(&mut self, draft: &Path) -> Result<Option<File>, LedgerError> {
         Ok(self.ledger.replace(lock_ledger(draft)?))
     }
 
-    /// The lock of a ledger that is not there yet; its folder must be.
+    /// Takes the lock of a ledger that does not exist yet; its folder must exist.
     pub(super) fn for_new(path: &Path) -> Result<Self, LedgerError> {
         Self::for_existing(&canonical_new(path)?)
     }
@@ -61,7 +61,7 @@ fn take(file: &File, path: &Path) -> Result<(), LedgerError> {
     }
 }
 
-/// Locks the ledger under whatever name it goes by. Called before SQLite opens it.
+/// Locks the ledger under any of its names. Called before SQLite opens it.
 fn lock_ledger(path: &Path) -> Result<File, LedgerError> {
     check_regular(path).map_err(|e| LedgerError::io(path, &e))?;
     let file = OpenOptions::new().read(true).write(true).open(path).map_err(|e| LedgerError::io(path, &e))?;

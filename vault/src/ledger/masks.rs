@@ -1,4 +1,4 @@
-//! How a job's answers come to leave masked: its key and its roster are entered, once each and for ever.
+//! Enters a masked job's key and its roster, once each and for good.
 
 use conclave_privacy::secagg::{MaskPublic, Roster};
 
@@ -9,7 +9,7 @@ use super::head::Head;
 use super::state::Masks;
 
 impl Ledger {
-    /// Whether a genuine head is of this ledger: one that is not shows that the ledger has been set back.
+    /// Returns true for a genuine head of this ledger: a genuine head of another shows that the ledger has been set back.
     ///
     /// # Errors
     /// [`LedgerError::Halted`] after any failure of the database.
@@ -19,36 +19,35 @@ impl Ledger {
         self.fail_stop(held)
     }
 
-    /// Whether a head is of entries that the owner has given up for lost, or older: no key that was last used then is used again. Those of the time
-    /// were deleted before the ledger was unlocked; one that is there all the same has been put back.
+    /// Returns true for a head of entries that the owner has given up for lost, or older: no key that was last used then is used again.
+    /// Such keys were deleted before the ledger was unlocked; one that exists nevertheless has been put back.
     pub fn gave_up(&self, head: &Head) -> bool {
         head.seq <= self.state.given_up()
     }
 
-    /// Whether the file of the newest head was not there when the ledger was opened: then nothing tells whether the ledger was set back, and no key
-    /// of masks is kept.
+    /// Returns true where the file of the newest head was missing when the ledger was opened: then a set-back ledger cannot be detected,
+    /// and no key of masks is kept.
     pub fn had_no_head(&self) -> bool {
         self.had_no_head
     }
 
-    /// What is lost of a ledger that is behind may hold another key or roster of the job.
+    /// The lost part of a ledger that is behind may hold another key or roster of the job.
     fn alive_and_whole(&self) -> Result<(), LedgerError> {
         self.alive()?;
         self.behind().map_or(Ok(()), Err)
     }
 
-    /// How an entered job's answers leave; `None` for a job that is not entered.
+    /// Returns the masking of an entered job; `None` for a job that is not entered.
     pub fn masks(&self, job: &str) -> Option<&Masks> {
         self.state.job(job).map(|job| &job.masks)
     }
 
-    /// Whether an entered job's answers leave masked, now or once there is a roster.
+    /// Returns true for an entered job whose answers leave masked, now or once there is a roster.
     pub fn is_masked(&self, job: &str) -> bool {
         self.masks(job).is_some_and(|masks| *masks != Masks::None)
     }
 
-    /// Enters the public half of the key that a job's answers will be masked with, durably: from here on nothing of it is charged without a
-    /// roster.
+    /// Enters the public half of a job's mask key, durably: from here on the job is charged only under a roster.
     ///
     /// # Errors
     /// [`LedgerError::Behind`] while the ledger is behind a head; [`LedgerError::Job`] where the job is not open, has another key or was charged
@@ -69,8 +68,11 @@ impl Ledger {
         self.fail_stop(written)
     }
 
-    /// Enters the roster under whose masks a job's answers leave, durably, with whether each member was pinned and the serial number of its
-    /// certificate. The same one again is no error.
+    /// Enters the roster under whose masks a job's answers leave, durably, with each member's pin and certificate serial number. The same
+    /// one again is no error.
+    ///
+    /// Theorem, masks: a job has one roster and one key for good, and a message under them has one digest; so each mask covers one value at
+    /// most. Proof: docs/explanation/design.md, section 7.
     ///
     /// # Errors
     /// [`LedgerError::Behind`] while the ledger is behind a head; [`LedgerError::Job`] where the job is not open, has another roster already, or

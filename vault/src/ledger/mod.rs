@@ -1,10 +1,10 @@
-//! The ledger: what has left the building, and what may still leave.
+//! Keeps the ledger: every release of a data set, and the remaining budget.
 //!
-//! One ledger per data set, held by one process under an exclusive lock of the operating system. It does three things and
-//! everything in this crate leans on them:
+//! One ledger per data set, held by one process under an exclusive lock of the operating system. It guarantees three properties on which
+//! everything in this crate rests:
 //!
-//! * **Spend, then look.** [`Ledger::charge`] makes a charge durable before any record is read, and hands out the
-//!   [`ChargeReceipt`] without which [`sample_noise`] can't be called. No receipt can be had elsewhere:
+//! * **Spend, then look.** [`Ledger::charge`] makes a charge durable before any record is read, and returns the
+//!   [`ChargeReceipt`] that [`sample_noise`] requires. No other function makes a receipt:
 //!
 //! ```compile_fail
 //! # use {conclave_privacy::accounting::Priced, conclave_vault::ledger::ChargeReceipt};
@@ -21,13 +21,13 @@
 //! }
 //! ```
 //!
-//! * **Same question, same bytes.** A query is known by (job, iteration, chain) and by the SHA-256 of everything that
+//! * **Same query, same bytes.** A query is identified by (job, iteration, chain) and by the SHA-256 of everything that
 //!   determines its answer. [`Ledger::record`] makes an answer durable before it may be sent: only a
-//!   [`Recorded`] value goes into a reply. Asked again, the same query gets the same integers at no charge; another
+//!   [`Recorded`] value goes into a reply. A repeated query gets the same integers at no charge; another
 //!   query under the same id is refused.
-//! * **Nothing is forgotten.** Every entry carries the hash of the one before it ([`entry`]); a start reads and hashes them
-//!   all. The last synced entry's hash, under a key of the party's own, goes with every reply ([`Head`]): a ledger that does
-//!   not reach a head that the party once gave away is locked until its owner unlocks it.
+//! * **Nothing is forgotten.** Every entry carries the hash of the one before it ([`entry`]); a start reads and hashes
+//!   all entries. The last synced entry's hash, under the party's MAC key, goes with every reply ([`Head`]): a ledger that does
+//!   not reach a head that the party has published is locked until its owner unlocks it.
 //!
 //! The budget is a Gaussian-DP filter in integer units (Smith & Thakurta 2022), see
 //! [`conclave_privacy::accounting::PrivacyFilter`]; an analyst's cap and a job's own lie inside the data's budget. There are
@@ -37,8 +37,8 @@
 //! [`Durability::Reserve`] syncs a block of charge ahead and its answers later: after a crash the block counts as spent to
 //! its last unit.
 //!
-//! A failed write or sync is final: the ledger is [halted](LedgerError::Halted) for the rest of the process, because
-//! after a failed sync nobody can know what the disk holds. The tables are described in `docs/reference/ledger-schema.md`.
+//! A failed write or sync is final: the ledger is [halted](LedgerError::Halted) for the rest of the process, because after a failed sync
+//! the contents of the disk are unknown. The tables are described in `docs/reference/ledger-schema.md`.
 
 pub mod behind;
 pub mod block_opened;
@@ -85,7 +85,7 @@ pub use error::LedgerError;
 pub use events::RosterMember;
 pub use handle::{DataStanding, Ledger};
 pub use head::Head;
-pub use jobs::JobEntry;
+pub use jobs::{JobEntry, ReserveLeft};
 pub use query::{Digest, Masked, QueryContent, QueryKey};
 pub use receipt::{ChargeReceipt, Recorded};
 #[cfg(any(test, feature = "test-util"))]

@@ -1,4 +1,4 @@
-//! A ledger is made, opened, unlocked and closed.
+//! Makes, opens, unlocks and closes a ledger.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ use super::settings::{KEY_CHECK, LedgerSettings};
 use super::{convert, verify};
 use crate::clock::now_ms;
 
-/// Receipts of one opening of a ledger are worthless at another.
+/// Numbers the openings of a ledger: receipts of one are void at another.
 static SESSIONS: AtomicU64 = AtomicU64::new(1);
 
 impl LedgerSettings {
@@ -27,9 +27,9 @@ impl LedgerSettings {
     ///
     /// # Errors
     /// [`LedgerError::Exists`] where there is a ledger already: it is never replaced. [`LedgerError::Earlier`] where the head file of an
-    /// earlier one lies. [`LedgerError::Locked`] or an input or output error.
+    /// earlier one exists. [`LedgerError::Locked`] or an input or output error.
     pub fn init(&self) -> Result<(), LedgerError> {
-        // A budget that the filter can't hold is found before the file exists.
+        // A budget that the filter cannot hold is found before the file exists.
         PrivacyFilter::new(&self.budget)?;
         let _lock = LedgerLock::for_new(&self.ledger)?;
         if self.head_file.try_exists().map_err(|e| LedgerError::io(&self.head_file, &e))? {
@@ -51,7 +51,7 @@ impl LedgerSettings {
 }
 
 impl Ledger {
-    /// [`LedgerSettings::init`] with key and head beside the ledger, for ledgers that are not meant to last.
+    /// Calls [`LedgerSettings::init`] with key and head beside the ledger, for temporary ledgers.
     ///
     /// # Errors
     /// As [`LedgerSettings::init`].
@@ -59,7 +59,7 @@ impl Ledger {
         LedgerSettings::beside(path, party, budget).init()
     }
 
-    /// [`Ledger::open_kept`] with key and head beside the ledger, for ledgers that are not meant to last.
+    /// Calls [`Ledger::open_kept`] with key and head beside the ledger, for temporary ledgers.
     ///
     /// # Errors
     /// As [`Ledger::open_kept`].
@@ -69,8 +69,7 @@ impl Ledger {
 
     /// Opens the ledger and verifies every entry in it.
     ///
-    /// A ledger that does not reach a head that the party gave away is opened too, but answers nothing:
-    /// see [`Ledger::behind`].
+    /// A ledger that does not reach a head that the party has published is opened too, but answers no query: see [`Ledger::behind`].
     ///
     /// # Errors
     /// [`LedgerError::Missing`] where there is none: a missing ledger is not an empty one. [`LedgerError::Locked`] where
@@ -81,7 +80,7 @@ impl Ledger {
         Self::open_as(settings, &verify::Layout::PRESENT)
     }
 
-    /// As [`Ledger::open_kept`], of a layout.
+    /// Opens the ledger as [`Ledger::open_kept`] does, with a given layout.
     pub(super) fn open_as(settings: &LedgerSettings, layout: &verify::Layout) -> Result<Self, LedgerError> {
         let mut ledger = Self::read(settings, layout)?;
         if ledger.lost.is_none() {
@@ -90,13 +89,13 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// The owner's word that the ledger may go on although it is behind a head that it gave away. The act is entered with
-    /// its reason; sequence numbers go on above the lost head's, so that no head of the lost entries counts any more.
+    /// Unlocks a ledger that is behind a published head, at the owner's request. The act is entered with its reason; sequence numbers
+    /// continue above the lost head's, so that no head of the lost entries counts any more.
     ///
     /// # Errors
     /// As [`Ledger::open_kept`]; [`LedgerError::NotBehind`] where there is nothing to unlock.
     ///
-    /// `forget` deletes what must not outlive the entries that are lost, the keys of masks: before the act is entered, so that no ledger is
+    /// `forget` deletes the keys of masks, which must not outlive the lost entries: before the act is entered, so that no ledger is
     /// unlocked beside them.
     pub fn unlock<E: From<LedgerError>>(
         settings: &LedgerSettings,
@@ -133,7 +132,7 @@ impl Ledger {
         let secret = Secret::load(&settings.secret)?;
         settings.check(&path, &state, &secret)?;
         let (head_file, heads) = HeadFile::open(&settings.head_file, &secret, &party)?;
-        // A limit that the ledger has entered stands until another is: what is missing in a configuration takes nothing back.
+        // A limit that the ledger has entered holds until another is entered: a key missing in a configuration revokes nothing.
         let entered = state.all_collude().map(|limit| limit.budget(budget.unit)).transpose();
         let entered = entered.map_err(|wrong| LedgerError::corrupt(&path, wrong.to_string()))?;
         let all_collude = settings.all_collude.or(entered);
@@ -184,11 +183,11 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Makes everything that was read at this start durable, before anything is answered from it, and takes blocks that a
-    /// crash left open for spent.
+    /// Makes everything that was read at this start durable, before any query is answered from it, and counts blocks that a crash left open
+    /// as spent.
     ///
-    /// A process that was killed between a write and its sync leaves rows that are read back from the system's cache and may
-    /// not be on the disk: an answer sent from such a row could be forgotten by a power cut, and answered afresh.
+    /// A process that was killed between a write and its sync leaves rows that are read back from the system's cache and may not be on
+    /// disk: an answer sent from such a row could be forgotten by a power cut, and the query answered again.
     fn begin(&mut self) -> Result<(), LedgerError> {
         checkpoint(&self.connection)?;
         let open: Vec<_> = self.state.jobs().iter().filter_map(|job| Some((job.seq, job.block?))).collect();
@@ -207,21 +206,21 @@ impl Ledger {
                 None => Ok(()),
             }
         })?;
-        // The log's own name, too: SQLite syncs the folder once, and does not look whether it succeeds.
+        // The log's own name, too: SQLite syncs the folder once, and does not check the result.
         sync_folder(&self.path)?;
         self.place.with_log()?;
         self.head_file.sync()
     }
 
-    /// What the owner lets everything come to if all others work together, where that is other than what the ledger says.
+    /// Enters the owner's limit in case all others collude, where it differs from the ledger's.
     fn changed_all_collude(&self) -> Option<AllCollude> {
         let Budget { epsilon, delta, .. } = self.all_collude?;
         let limit = AllCollude { epsilon: exact(epsilon), delta: exact(delta) };
         (self.state.all_collude() != Some(&limit)).then_some(limit)
     }
 
-    /// Ends an open ledger: blocks are settled, the log is copied in, the head file synced. Nothing is refunded that could
-    /// have paid for an answer: what is given back was never taken, and all that was is recorded and synced by then.
+    /// Ends an open ledger: blocks are settled, the log is copied in, the head file synced. No refund covers a charge that may have paid
+    /// for an answer: only charge that was never taken is returned, and every taken one is recorded and synced by then.
     ///
     /// # Errors
     /// [`LedgerError::Halted`] where any of it fails; the next start treats it as a crash.

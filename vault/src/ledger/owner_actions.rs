@@ -1,4 +1,4 @@
-//! The owner's actions, and the fingerprints of the data, are entries of their own kinds.
+//! Enters the owner's actions and the fingerprints of the data.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,8 @@ use super::handle::{DataStanding, Ledger};
 use super::settings::LedgerSettings;
 
 impl Ledger {
-    /// Shows the ledger the data that the party is about to answer from: per column, its name and keyed hash. Columns that
-    /// the ledger has not met are entered; others must be as they were, until the owner says otherwise
-    /// ([`Ledger::refresh`]).
+    /// Compares the party's data with the ledger's: per column, its name and keyed hash. New columns are entered; others must be unchanged
+    /// until the owner confirms a refresh ([`Ledger::refresh`]).
     ///
     /// # Errors
     /// [`LedgerError::Halted`] after any failure of the database.
@@ -35,12 +34,12 @@ impl Ledger {
         Ok(&self.data)
     }
 
-    /// How the data stood when they were last shown.
+    /// Returns the standing of the data when they were last shown.
     pub fn data(&self) -> &DataStanding {
         &self.data
     }
 
-    /// One keyed hash over all columns that the ledger knows; empty where it knows none.
+    /// Returns one keyed hash over all columns that the ledger knows; empty where it knows none.
     pub(super) fn data_fingerprint(&self) -> Vec<u8> {
         let columns: BTreeMap<_, _> = self.state.columns().iter().collect();
         if columns.is_empty() {
@@ -50,8 +49,8 @@ impl Ledger {
         self.secret.mac("conclave data 1", parts).to_vec()
     }
 
-    /// The owner's word that the data have been refreshed: jobs that were opened before stay refused from here on, new ones
-    /// go on under the same budget.
+    /// Confirms, for the owner, that the data have been refreshed: earlier jobs stay refused from here on, new ones continue under the same
+    /// budget.
     ///
     /// # Errors
     /// As [`Ledger::open_kept`].
@@ -64,7 +63,7 @@ impl Ledger {
         ledger.close()
     }
 
-    /// Enters something that the owner did: one word, the job that it is about, and the particulars as a JSON object.
+    /// Enters an act of the owner: one word, the job that it concerns, and the particulars as a JSON object.
     ///
     /// # Errors
     /// [`LedgerError::Behind`] while the ledger is behind a head; [`LedgerError::Halted`] after any failure of the database.

@@ -1,7 +1,7 @@
-//! A ledger's place: the files that are open must be those that its path leads to.
+//! Checks a ledger's place: the open files must be those at its path.
 //!
-//! A file that is deleted or replaced under a running party goes on taking what is written, and is gone with the process: what was answered in the
-//! meantime would be recorded nowhere. So the place is looked at before a charge and after every commit; an answer leaves only after that.
+//! A file that is deleted or replaced under a running party still takes writes, and is gone with the process: answers in the meantime would
+//! be recorded nowhere. So the place is checked before a charge and after every commit; an answer leaves only after that.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::error::LedgerError;
 use super::lock::LedgerLock;
 use crate::private_files::with_suffix;
 
-/// What tells a file from every other that has its name: device, inode and number of names. An open file's inode is not given to another.
+/// The identity of a file among all of its name: device, inode and number of names. An open file's inode is not given to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     device: u64,
@@ -26,7 +26,7 @@ impl From<&Metadata> for Identity {
     }
 }
 
-/// Elsewhere a file that is open can't be deleted, and all that is looked at is that it is there.
+/// On other systems an open file cannot be deleted, and only its presence is checked.
 #[cfg(not(unix))]
 impl From<&Metadata> for Identity {
     fn from(_: &Metadata) -> Self {
@@ -41,10 +41,10 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The place of the ledger that is locked, once SQLite has opened what lies at its path.
+    /// Notes the place of the locked ledger, once SQLite has opened the file at its path.
     ///
     /// # Errors
-    /// [`LedgerError::Moved`] where something else has come to lie there meanwhile.
+    /// [`LedgerError::Moved`] where another file has taken its path meanwhile.
     pub(super) fn of(path: &Path, lock: &LedgerLock) -> Result<Self, LedgerError> {
         let locked = lock.ledger().map_err(|e| LedgerError::io(path, &e))?;
         let place = Self { files: vec![(path.to_owned(), Identity::from(&locked))] };
@@ -52,7 +52,7 @@ impl Place {
         Ok(place)
     }
 
-    /// Looks at the log from here on, too: SQLite has made it by the first commit, and keeps it as long as it is open.
+    /// Checks the log from here on, too: SQLite has made it by the first commit, and keeps it as long as it is open.
     pub(super) fn with_log(&mut self) -> Result<(), LedgerError> {
         let log = with_suffix(&self.files[0].0, "-wal");
         let found = log.metadata().map_err(|e| LedgerError::io(&log, &e))?;
@@ -61,7 +61,7 @@ impl Place {
         Ok(())
     }
 
-    /// Whether every file is still where it was. Two looks at names that the system has at hand: some microseconds.
+    /// Checks that every file is still in its place. Two look-ups of cached names: some microseconds.
     pub(super) fn check(&self) -> Result<(), LedgerError> {
         self.files.iter().try_for_each(|(path, opened)| {
             let moved = |how: String| Err(LedgerError::Moved { file: path.clone(), how });

@@ -1,11 +1,11 @@
-//! A query as the ledger knows it again: by the SHA-256 over everything that determines the distribution of its answer.
+//! Identifies a query by the SHA-256 over everything that determines the distribution of its answer.
 
 use conclave_privacy::accounting::{BlockTerms, Honest, Priced};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP, Sensitivity};
 use sha2::{Digest as _, Sha256};
 
 const DOMAIN: &[u8] = b"conclave query 2";
-/// Of a query whose answer leaves masked.
+/// Domain of a query whose answer leaves masked.
 const MASKED_DOMAIN: &[u8] = b"conclave query 3";
 
 /// SHA-256 of a query's content.
@@ -18,14 +18,14 @@ impl std::fmt::Debug for Digest {
     }
 }
 
-/// What the masks of an answer are bound to, and what they let it be charged at.
+/// The binding of an answer to its masks, and the honest parties that its charge counts on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Masked {
     /// Digest of the job's roster.
     pub roster: [u8; 32],
-    /// Digest of the whole message that the query is of.
+    /// Digest of the whole message of the query.
     pub round: [u8; 32],
-    /// How many parties' noise protects what is opened.
+    /// Number of parties whose noise protects the opened sum.
     pub honest: Honest,
 }
 
@@ -47,21 +47,21 @@ pub struct QueryContent<'a> {
     pub from: &'a [f64],
     /// theta'.
     pub to: &'a [f64],
-    /// What is asked.
+    /// Kind of the query.
     pub kind: QueryKind,
-    /// What it is charged by, see [`QueryKey::priced`].
+    /// Charged sensitivity, see [`QueryKey::priced`].
     pub k_t: Sensitivity,
     /// Noise scale, lattice units.
     pub s: NoiseScale,
-    /// Of a job whose answers leave masked; `None` where each is opened by itself.
+    /// Masks of a masked job; `None` where each release is opened by itself.
     pub masked: Option<Masked>,
 }
 
 impl QueryContent<'_> {
-    /// The digest: each field with its length before it, floats by their exact bits, all numbers little endian.
+    /// Returns the digest: each field with its length before it, floats by their exact bits, all numbers little endian.
     pub fn digest(&self) -> Digest {
-        // Whoever adds a field hears of it here, and adds it to what masks belong to as well: `secagg::Question` has all of these but the
-        // sensitivity, and but for what the roster and the message say of the job and the round.
+        // A new field fails to compile here. Add it to the digest of masks as well: `secagg::Question` has all of these but the
+        // sensitivity, and but for the roster's and the message's parts of job and round.
         let Self { job, spec_digest, iteration, chain, from, to, kind, k_t, s, masked } = self;
         let mut hash = Sha256::new();
         let mut field = |bytes: &[u8]| {
@@ -86,7 +86,8 @@ impl QueryContent<'_> {
         Digest(hash.finalize().into())
     }
 
-    /// What the ledger charges the query by, asked for the `attempt`-th time after the first. Of a query over a sample the block is to be added.
+    /// Returns the key under which the ledger charges the query's `attempt`-th repetition. The block of a subsampled query is added by the
+    /// caller.
     pub fn key(&self, attempt: u32) -> QueryKey {
         QueryKey {
             chain: self.chain,
@@ -105,7 +106,7 @@ impl QueryContent<'_> {
 pub struct QueryKey {
     /// Chain within the round.
     pub chain: u32,
-    /// How often the coordinator has heard that the answer may be lost; 0 the first time.
+    /// Number of possible losses of the answer that the coordinator was notified of; 0 the first time.
     pub attempt: u32,
     /// Digest of the query's content.
     pub digest: Digest,
@@ -113,14 +114,13 @@ pub struct QueryKey {
     pub theta: [u8; 16],
     /// Digest of theta'.
     pub theta_next: [u8; 16],
-    /// What it pays for. Public: its sensitivity is of a ratio the most that one unit contributes, of other kinds the most that the sum
-    /// moves.
+    /// Price. Public: its sensitivity bounds one unit's contribution to a ratio, and the movement of the sum for other kinds.
     pub priced: Priced,
-    /// The block of which it takes a place: of a kind that is asked over a sample ([`QueryKind::is_sampled`]), and of no other.
+    /// Block of a subsampled query ([`QueryKind::is_sampled`]); `None` for other kinds.
     pub block: Option<BlockTerms>,
 }
 
-/// First half of the SHA-256 of a point's exact bits, little endian: enough to tell points apart in a table.
+/// Returns the first half of the SHA-256 of a point's exact bits, little endian: enough to distinguish points in a table.
 pub(super) fn point_digest(point: &[f64]) -> [u8; 16] {
     let hash: [u8; 32] = Sha256::digest(bits(point)).into();
     let mut half = [0; 16];
@@ -210,15 +210,15 @@ mod tests {
         std::array::from_fn(|i| first + i as u8)
     }
 
-    /// What masks of a message of this one query belong to. A field that is new has to be placed here.
+    /// Returns the digest that masks of a message of this one query belong to. A new field has to be placed here.
     fn message(content: &QueryContent<'_>) -> [u8; 32] {
-        // The roster has the job and its text; another unit of privacy is no other question.
+        // The roster has the job and its text; another unit of privacy makes no other query.
         let QueryContent { job: _, spec_digest: _, iteration, chain, from, to, kind, k_t: _, s, masked } = *content;
         let query = Query { chain, from: from.to_vec(), to: to.to_vec(), noise: s, kind };
         message_digest(&masked.unwrap().roster, iteration, &[query])
     }
 
-    /// Whatever tells two queries apart tells their masks apart: an answer that the ledger charges anew never leaves under masks that were used.
+    /// Queries that differ have different masks: an answer under a new charge never leaves under masks that were used.
     #[test]
     fn masks_belong_to_everything_that_the_ledger_tells_apart() {
         let masked = Masked { roster: [1; 32], round: [2; 32], honest: Honest::new(2).unwrap() };

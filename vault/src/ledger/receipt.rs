@@ -1,39 +1,47 @@
-//! The proof that a query has been charged, and the proof that its answer is on disk.
+//! Proves that a query has been charged, and that its answer is on disk.
 
 use conclave_privacy::accounting::{Honest, PrivacyUnit, Priced};
 use conclave_privacy::mechanism::{Components, NoiseScale, QueryKind, Sensitivity};
 use conclave_privacy::pass::LatticeSum;
 
+use super::query::{Digest, QueryKey};
+
 /// One durable charge that has not been answered: the right to release one vector of integers, once.
 ///
-/// It can be had from [`super::Ledger::charge`] alone and is used up by [`super::sample_noise`] or
-/// [`super::prepare_choice`]. It carries what was
-/// paid for, so that a release can't use another noise than the charged one.
+/// Only [`super::Ledger::charge`] makes one; [`super::sample_noise`] or [`super::prepare_choice`] consumes it. It carries the charged
+/// price, so that a release cannot use another noise than the charged one.
 #[derive(Debug)]
 #[must_use = "a charge that is never answered is spent for nothing"]
 pub struct ChargeReceipt {
     row: ChargeRow,
     session: u64,
+    digest: Digest,
     priced: Priced,
     /// What the ledger protects.
     unit: PrivacyUnit,
 }
 
-/// Where a charge stands until it is answered.
+/// The place of a charge until it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChargeRow {
     /// In the ledger, under this number.
     Written(u64),
-    /// Paid from a block and still to be written, under this number among those that are.
+    /// Paid from a block and still to be written, under this number among the pending.
     Pending(u64),
 }
 
 impl ChargeReceipt {
-    pub(super) fn mint((row, session): (ChargeRow, u64), priced: Priced, unit: PrivacyUnit) -> Self {
-        Self { row, session, priced, unit }
+    /// Makes the receipt of a query that `row` has charged in the ledger opening `session`, where `unit` is protected.
+    pub(super) fn mint(row: ChargeRow, session: u64, key: &QueryKey, unit: PrivacyUnit) -> Self {
+        Self { row, session, digest: key.digest, priced: key.priced, unit }
     }
 
-    /// The charged sensitivity, lattice units: of a ratio the bound of one unit's part in the sum.
+    /// Returns the digest of the query that was charged.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Returns the charged sensitivity, lattice units: for a ratio, the bound of one unit's contribution.
     pub fn sensitivity(&self) -> Sensitivity {
         self.priced.sensitivity()
     }
@@ -44,22 +52,22 @@ impl ChargeReceipt {
         sum.between(adjacency) <= self.priced.kind().moves(adjacency.factor()).saturating_mul(self.sensitivity().units())
     }
 
-    /// The charged noise scale, lattice units.
+    /// Returns the charged noise scale, lattice units.
     pub fn noise_scale(&self) -> NoiseScale {
         self.priced.noise()
     }
 
-    /// Integers that were paid for, each with noise of its own.
+    /// Returns the number of charged integers, each with noise of its own.
     pub fn components(&self) -> usize {
         self.priced.components() as usize
     }
 
-    /// Whether the noise of others protects what is opened: then no answer may leave but masked.
+    /// Returns true where the charge counts on the noise of others: then an answer may leave only under masks.
     pub fn is_masked(&self) -> bool {
         self.priced.honest() != Honest::ALONE
     }
 
-    /// How many candidates were paid for to choose among; `None` of a charge for a noised sum.
+    /// Returns the number of charged candidates of a choice; `None` for a noised sum.
     pub fn candidates(&self) -> Option<u32> {
         match self.priced.kind() {
             QueryKind::Choice { candidates } => Some(candidates),
@@ -67,30 +75,36 @@ impl ChargeReceipt {
         }
     }
 
-    /// Row of the charge, and the opening of the ledger that it belongs to.
+    /// Returns the row of the charge, and the opening of the ledger that it belongs to.
     pub(super) fn row(&self) -> (ChargeRow, u64) {
         (self.row, self.session)
     }
 }
 
-/// Released integers that the ledger holds durably: what a reply is made of.
+/// Released integers that the ledger holds durably: the content of a reply.
 ///
 /// ```compile_fail
 /// # use conclave_privacy::mechanism::Components;
 /// // A number that is not in the ledger can't be put into a reply.
-/// let recorded = conclave_vault::ledger::Recorded { released: Components::One(7) };
+/// let recorded = conclave_vault::ledger::Recorded { digest: conclave_vault::ledger::Digest([0; 32]), released: Components::One(7) };
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
+    digest: Digest,
     released: Components,
 }
 
 impl Recorded {
-    pub(super) fn new(released: Components) -> Self {
-        Self { released }
+    pub(super) fn new(digest: Digest, released: Components) -> Self {
+        Self { digest, released }
     }
 
-    /// The released integers, lattice units, one per component.
+    /// Returns the digest of the query that these integers answer.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Returns the released integers, lattice units, one per component.
     pub fn integers(&self) -> &[i64] {
         self.released.as_slice()
     }

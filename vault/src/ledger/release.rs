@@ -1,8 +1,8 @@
-//! The release: an un-noised sum and paid noise go in, integers that the ledger will record come out.
+//! Turns an un-noised sum and charged noise into integers that the ledger will record.
 //!
-//! This is the only way from a [`LatticeSum`] to something that can be recorded, and what is recorded is the only thing
-//! that can be sent ([`super::Recorded`]). Noise is had for the receipt of a durable charge, which it takes by value, and so
-//! before there is a sum: what remains to be done once the records have been read is one addition.
+//! This is the only path from a [`LatticeSum`] to a recordable value, and only a recorded value can be sent ([`super::Recorded`]). Noise
+//! requires the receipt of a durable charge, which it takes by value, and so precedes the sum: after the records have been read, only an
+//! addition remains.
 //!
 //! ```compile_fail
 //! # use conclave_privacy::pass::LatticeSum;
@@ -35,32 +35,36 @@ use conclave_privacy::secagg::cover;
 use rand_chacha::ChaCha20Rng;
 use zeroize::Zeroizing;
 
+use super::query::Digest;
 use super::receipt::{ChargeReceipt, ChargeRow};
 use crate::noise::Noise;
 
 /// Why nothing is released of a sum that its charge does not cover.
 const UNCOVERED: &str = "one unit of privacy can move this sum further than was charged";
 
-/// A receipt with the noise that it paid for.
+/// A receipt and the noise that it paid for.
 #[must_use = "a charge that is never answered is spent for nothing"]
 pub struct ChargedNoise {
     receipt: ChargeReceipt,
     sample: NoiseSample,
 }
 
-/// Samples discrete Gaussian noise of the *charged* scale (Canonne, Kamath & Steinke 2020), as many integers as were
-/// charged, before any record is read.
+/// Samples discrete Gaussian noise of the *charged* scale (Canonne, Kamath & Steinke 2020), one integer per charged component, before any
+/// record is read.
+///
+/// Theorem, noise scale: the noise of a release has exactly the scale that its charge was priced at, since both come from the same receipt.
+/// Proof: docs/explanation/design.md, sections 3 and 4.
 pub fn sample_noise(receipt: ChargeReceipt, noise: &mut Noise) -> ChargedNoise {
     let sample = noise.sample(receipt.noise_scale(), receipt.components());
     ChargedNoise { receipt, sample }
 }
 
 impl ChargedNoise {
-    /// Adds the noise to a sum and uses the receipt up (Yıldırım, Algorithm 2, step of party i).
+    /// Adds the noise to a sum and consumes the receipt (Yıldırım, Algorithm 2, step of party i).
     ///
     /// # Panics
-    /// When one unit can move the sum further than was charged, the sum has another number of components than were charged, the charge is for a choice, or it counts on the noise of others, so that nothing may leave
-    /// but under a mask: nothing is released then.
+    /// When one unit can move the sum further than was charged, the sum has another number of components than were charged, the charge is for a choice, or it counts on the noise of others, so
+    /// that only a masked release may leave: nothing is released then.
     pub fn release(self, sum: LatticeSum) -> Release {
         assert!(self.receipt.candidates().is_none(), "what was charged for a choice is no sum's");
         assert!(!self.receipt.is_masked(), "what was charged for a sum of several parties leaves under a mask alone");
@@ -68,7 +72,7 @@ impl ChargedNoise {
         Release { receipt: self.receipt, released: sum.add_noise(self.sample) }
     }
 
-    /// The same under a mask: what others' noise protects. The noised sum itself is kept nowhere.
+    /// Adds the noise and then the masks, for a charge that counts on the noise of others. The noised sum itself is not kept.
     ///
     /// # Panics
     /// As [`ChargedNoise::release`]; where the charge does not count on the noise of others, or there is not one mask for each integer.
@@ -78,12 +82,12 @@ impl ChargedNoise {
         let noised = Zeroizing::new(sum.add_noise(self.sample));
         assert_eq!(noised.as_slice().len(), masks.len(), "every integer has a mask of its own");
         let masked: Vec<i64> = noised.as_slice().iter().zip(masks).map(|(x, mask)| cover(*x, *mask)).collect();
-        // As many as there were, one at least.
+        // The same number, at least one.
         Release { receipt: self.receipt, released: Components::new(&masked).unwrap_or(Components::One(0)) }
     }
 }
 
-/// A receipt for a choice with the generator that it is made with.
+/// A receipt for a choice with the generator for it.
 ///
 /// ```compile_fail
 /// # use conclave_privacy::mechanism::LogWeights;
@@ -121,10 +125,11 @@ pub fn prepare_choice(receipt: ChargeReceipt, noise: &mut Noise) -> Option<Charg
 }
 
 impl ChargedChoice {
-    /// Chooses, and uses the receipt up.
+    /// Chooses, and consumes the receipt.
     ///
     /// # Panics
-    /// When there are not as many weights as candidates were charged, or the charge counts on the noise of others: nothing is released then.
+    /// When the number of weights is not that of the charged candidates, or the charge counts on the noise of others: nothing is released
+    /// then.
     pub fn release(mut self, weights: LogWeights) -> Release {
         assert!(!self.receipt.is_masked(), "a choice is opened by itself");
         let candidates = u32::try_from(weights.candidates()).ok();
@@ -135,7 +140,7 @@ impl ChargedChoice {
     }
 }
 
-/// Noised integers, or a choice, that have been paid for and are not yet recorded.
+/// Noised integers, or a choice, that are charged and not yet recorded.
 ///
 /// ```compile_fail
 /// # use conclave_privacy::mechanism::Components;
@@ -152,9 +157,9 @@ pub struct Release {
 }
 
 impl Release {
-    /// The charge's row and ledger opening, and the integers: for the ledger to record.
-    pub(super) fn into_parts(self) -> ((ChargeRow, u64), Components) {
-        (self.receipt.row(), self.released)
+    /// Returns the query's digest, the charge's row and ledger opening, and the integers, for the ledger to record.
+    pub(super) fn into_parts(self) -> (Digest, (ChargeRow, u64), Components) {
+        (self.receipt.digest(), self.receipt.row(), self.released)
     }
 }
 

@@ -1,8 +1,7 @@
-//! The view of releases with every kind in words, and with the places that releases over samples take.
+//! The view of releases with every kind in words, and with the places of subsampled releases.
 //!
-//! A ledger has it from the first release on of a kind that its tables did not begin with: remainders, choices, second
-//! moments of ratios, ratios and gradients over samples.
-//! One without is read by software that knows of none of these.
+//! A ledger has it from the first release on of a kind that its tables did not begin with: remainders, choices, second moments of ratios,
+//! subsampled ratios and gradients. A ledger without it is read by software that does not know these kinds.
 
 use conclave_privacy::mechanism::QueryKind;
 use rusqlite::Connection;
@@ -48,23 +47,23 @@ CREATE VIEW releases AS
 
 /// The view.
 const VIEW: &str = view!("c.charge,");
-/// The same in a ledger with charges of what leaves masked.
+/// The view in a ledger with charges of masked releases.
 const MASKED_VIEW: &str = view!("coalesce(c.honest, 1) AS honest, c.charge, coalesce(c.alone, c.charge) AS alone,");
 
-/// Whether the ledger's view is this one.
+/// Returns true where the ledger's view is this one.
 pub(super) fn is_there(connection: &Connection) -> rusqlite::Result<bool> {
-    // Asked with every charge of such a kind.
+    // Looked up with every charge of such a kind.
     let mut select =
         connection.prepare_cached("SELECT 1 FROM sqlite_schema WHERE name = 'releases' AND instr(sql, 'AS place') > 0")?;
     select.exists([])
 }
 
-/// Puts the view in the place of the one that is there; it is of a ledger that has the tables of several integers.
+/// Replaces the ledger's view by this one; the ledger has the tables of several integers.
 pub(super) fn put(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(if components::are_masked(connection)? { MASKED_VIEW } else { VIEW })
 }
 
-/// Sees to it that the view is there where a charge of this kind is in the ledger.
+/// Makes the view where a charge of this kind is in the ledger.
 pub(super) fn see_to(connection: &Connection, kind: u32) -> rusqlite::Result<()> {
     let newer = matches!(
         QueryKind::from_code(kind),

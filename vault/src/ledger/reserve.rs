@@ -1,13 +1,13 @@
 //! Reserve mode charges ahead, in blocks.
 //!
-//! A block is for one job. It is synced before the first answer that it pays for is computed; charges and answers that it
-//! paid for are written without a sync and become durable with the next block, with the job's close, or when the party
-//! stops. A crash forfeits all of a block that is not recorded. What a settled block has left goes back: it was never taken
-//! on, and everything that was is in the same or an earlier synced commit.
+//! A block is for one job. It is synced before the first answer that it pays for is computed; its charges and answers are written without a
+//! sync and become durable with the next block, with the job's close, or when the party stops. A crash forfeits the unrecorded part of a
+//! block. Settling returns the remainder of a block: that charge was never taken, and every taken one is in the same or an earlier synced
+//! commit.
 //!
-//! A block pays for queries that are answered by one integer, as chains ask them round after round: as many integers as it holds, so many
-//! queries it pays for, and at most so many rounds. A vector is asked once or a few times at a part of a budget each: it is charged by
-//! itself, as in strict mode, and its answer is on disk before it leaves. A crash forfeits none.
+//! A block pays for queries that are answered by one integer, as chains ask them round after round: it holds a number of integers, and pays
+//! for that number of queries in at most that number of rounds. A vector is asked once or a few times at a part of a budget each: it is
+//! charged by itself, as in strict mode, and its answer is on disk before it leaves. A crash forfeits none.
 //!
 //! Once a block holds no more than one more message, it is settled and the next is written in its place when the reply has left
 //! ([`Ledger::catch_up`]), so that a query seldom waits for a sync.
@@ -63,11 +63,11 @@ impl Ledger {
         Ok(Ok(self.keep_pending(seq, paying.seq, iteration, &paid)))
     }
 
-    /// Writes the next block ahead, where the last message has nearly used up its job's; says whether it tried. Not while an answer to what
-    /// a block has paid for is still to be recorded: settling would forfeit it.
+    /// Writes the next block ahead, where the last message has nearly used up its job's; returns true where it tried. Not while an answer
+    /// that a block has paid for is still to be recorded: settling would forfeit it.
     ///
-    /// Only a whole block: near the end of a budget the old one may hold more than what is left beside it, and nothing that nobody has
-    /// asked for is to be kept from other jobs. And none of a single query, which could pay for no round after the last.
+    /// Only a whole block: near the end of a budget the old one may hold more than the remaining budget, and charge without a query is not
+    /// to be withheld from other jobs. And none of a single query, which could pay for no round after the last.
     pub(super) fn reserve_ahead(&mut self) -> Result<bool, LedgerError> {
         let Some(Ahead { job, iteration, releases }) = self.ahead.take() else { return Ok(false) };
         let Durability::Reserve { block: queries } = self.durability else { return Ok(false) };
@@ -78,12 +78,13 @@ impl Ledger {
         if open.taken != block.used || whole * releases.len() < 2 {
             return Ok(false);
         }
-        // Refused, the job hears of it when it asks for more than its block still holds. Pricing a block takes time in any case.
+        // Where it is refused, the job learns of it when it asks for more than its block still holds. Pricing a block takes time in any
+        // case.
         let _ = self.next_block(&job, iteration, &releases, whole, whole)?;
         Ok(true)
     }
 
-    /// What each query costs, whatever is left.
+    /// Returns the cost of each query, whatever the remaining budget.
     fn price(&self, fresh: &[QueryKey]) -> Result<Vec<Spent>, Refusal> {
         let mut meter = self.meter.clone();
         let mut costs = Vec::with_capacity(fresh.len());
@@ -95,7 +96,7 @@ impl Ledger {
         Ok(costs)
     }
 
-    /// Whether the job's block pays for this too. A block covers the rounds from its first on, as many as it has integers:
+    /// Returns true where the job's block pays for this too. A block covers the rounds from its first on, one per integer that it holds:
     /// after a crash these are the rounds whose answers may be lost.
     fn block_holds(&self, job: &str, iteration: u64, need: Spent) -> bool {
         let (Some(open), Some(state)) = (self.jobs.get(job), self.state.job(job)) else { return false };
@@ -141,7 +142,7 @@ impl Ledger {
         Ok(Ok(()))
     }
 
-    /// The filters as they will be once the job's block has given back what was never taken.
+    /// Returns the filters after the job's block has returned its unused charge.
     pub(super) fn filters_after_settling(&self, job: &str) -> Option<Filters> {
         let (filters, open) = (self.filters(job)?, self.jobs.get(job)?);
         let Some(block) = self.state.job(job).and_then(|job| job.block) else { return Some(filters) };
@@ -152,39 +153,39 @@ impl Ledger {
         };
         Some(Filters {
             data: less(filters.data),
-            // What a block pays for is opened by itself: it costs the same there.
+            // A block's releases are opened by themselves: they cost the same there.
             alone: filters.alone.map(less),
             analyst: filters.analyst.map(less),
             job: less(filters.job),
         })
     }
 
-    /// The entry that settles the job's block, if it has one; the filters are brought in line. What was taken and never
-    /// recorded is forfeited: it may have been computed.
+    /// Makes the entry that settles the job's block, if it has one, and updates the filters. Taken and unrecorded charge is forfeited: its
+    /// answer may have been computed.
     pub(super) fn settle(&mut self, job: &str, why: &str) -> Option<Settle> {
         let block = self.state.job(job)?.block?;
         let (Some(filters), Some(open)) = (self.filters_after_settling(job), self.jobs.get(job)) else { return None };
         let settle = settled(&block, open.taken, why);
-        // Their receipts are worth nothing from here on.
+        // Their receipts are void from here on.
         self.pending.retain(|_, pending| pending.block != block.seq);
         self.keep_filters(job, filters);
         Some(settle)
     }
 
-    /// The entries that settle every open block.
+    /// Makes the entries that settle every open block.
     pub(super) fn settle_all(&mut self, why: &str) -> Vec<(u64, Settle)> {
         let jobs: Vec<(String, u64)> = self.jobs.iter().map(|(id, open)| (id.clone(), open.seq)).collect();
         jobs.into_iter().filter_map(|(job, seq)| Some((seq, self.settle(&job, why)?))).collect()
     }
 }
 
-/// What a message may cost that follows one of this cost: prices of proposals vary by about so much.
+/// Bounds the cost of the message after one of this cost: prices of proposals vary by about this factor.
 fn and_half(need: Spent) -> Spent {
     let more = |n: u64| n.saturating_add(n.div_ceil(2));
     Spent { units: more(need.units), slack_units: more(need.slack_units), draws: more(need.draws), ..need }
 }
 
-/// How many messages of this length make a block of so many queries.
+/// Returns the number of messages of this length that make a block of `queries` queries.
 fn times(queries: u32, message: usize) -> usize {
     (queries as usize / message.max(1)).max(1)
 }

@@ -1,4 +1,4 @@
-//! The owner's act that promises a larger delta, for blocks of subsampled releases.
+//! Enters the owner's promise of a larger delta, for blocks of subsampled releases.
 
 use conclave_privacy::accounting::Budget;
 
@@ -8,11 +8,10 @@ use super::handle::Ledger;
 use super::settings::LedgerSettings;
 
 impl Ledger {
-    /// The owner's word that the ledger promises a larger delta from here on, all of it for blocks of subsampled releases. Gives the budget as it
-    /// is then.
+    /// Enters the owner's promise of a larger delta from here on, all of it for blocks of subsampled releases. Returns the new budget.
     ///
     /// # Errors
-    /// As [`Ledger::open_kept`]; [`LedgerError::Wrong`] where there can be no such delta.
+    /// As [`Ledger::open_kept`]; [`LedgerError::Wrong`] where no such delta is possible.
     pub fn add_reserve(settings: &LedgerSettings, added: u64, reason: &str) -> Result<Budget, LedgerError> {
         let mut ledger = Self::open_kept(settings)?;
         if let Some(behind) = ledger.behind() {

@@ -1,25 +1,26 @@
-//! Queries over hidden samples take places of blocks that are charged ahead.
+//! Charges blocks of subsampled releases ahead, and gives queries places in them.
 //!
 //! **Theorem A.** A *block* is a number `T_b` of Poisson-subsampled releases with the same public sampling probability, noise, sensitivity, length
 //! and unit of privacy. Opening it takes `mu_b²` of the budget and `δ'_b` of the reserve of delta, such that all its releases together are covered,
 //! at every ε and in both orders of the neighbours, by an event of probability `δ'_b` and one Gaussian release of `mu_b`. Where a ledger grants
-//! only while `Σ mu² ≤ M` and `Σ δ' ≤ D`, whatever it ever releases is `(ε, D + δ(ε; √M))` differentially private for every ε, however queries are
-//! chosen and blocks interleaved. It rests on these, which the ledger keeps:
+//! only while `Σ mu² ≤ M` and `Σ δ' ≤ D`, all its releases together are `(ε, D + δ(ε; √M))` differentially private for every ε, however
+//! queries are chosen and blocks interleaved. Proof: docs/explanation/design.md, section 4. It rests on these, which the ledger keeps:
 //!
-//! * `M` and `D` are two limits, each fixed before the first charge that counts on it. One limit on the sum `δ(ε; √Σmu²) + Σδ'` would not do:
-//!   whoever asks may spend `δ'` where a likelihood ratio makes Gaussian noise worthless, and `mu²` elsewhere.
-//! * A block's terms are fixed when it is opened, and it is never made longer: charging `mu²(2T) − mu²(T)` for as many more is not covered. The
-//!   next block is a block of its own.
-//! * A release takes one place, once, durably, before any record is read. Its sample and noise are drawn for it alone, and under a place there is
-//!   one answer for ever: asked again the same bytes leave; only what a crash left unanswered, of which nothing had left, is answered afresh.
-//! * Nothing is refunded. Places that nobody takes stay paid for.
+//! * `M` and `D` are two limits, each fixed before the first charge that counts on it. One limit on the sum `δ(ε; √Σmu²) + Σδ'` would not
+//!   do: a coordinator may spend `δ'` where a likelihood ratio makes Gaussian noise worthless, and `mu²` elsewhere.
+//! * A block's terms are fixed when it is opened, and it is never made longer: charging `mu²(2T) − mu²(T)` to double it is not covered. The
+//!   next block is a separate one.
+//! * A release takes one place, once, durably, before any record is read. Its sample and noise are drawn for it alone, and each place has
+//!   one answer for ever: a repeated query gets the same bytes; only a query that a crash left unanswered, of which nothing had left, is
+//! answered again.
+//! * Nothing is refunded. Unused places stay paid for.
 //!
-//! A price takes up to a second to compute, and a job that opens no block pays for none. So a job has few of them computed: all of its blocks are of
-//! one kind and under one noise scale, which no honest chain changes, and before the first of them so many different terms are priced as
-//! [`MOST_PRICED`] says. The price is public, and so is every refusal: what is spared is the time of the thread that answers all jobs.
+//! A price takes up to a second to compute, and a job that opens no block pays for none. So few are computed per job: all of its blocks are
+//! of one kind and under one noise scale, which no regular chain changes, and before the first of them at most [`MOST_PRICED`] different
+//! terms are priced. The price is public, and so is every refusal: this spares the time of the thread that answers all jobs.
 //!
-//! Places are taken one by one in the synced way, in reserve mode too ([`super::Durability::Reserve`]): a place that was taken and not written down
-//! would be taken again after a crash, by a second answer with a sample of its own. So a crash loses no place either.
+//! Places are taken one by one in synced commits, in reserve mode too ([`super::Durability::Reserve`]): a place that was taken and not
+//! recorded would be taken again after a crash, by a second answer with another sample. So a crash loses no place either.
 
 use std::collections::HashMap;
 
@@ -36,13 +37,13 @@ use super::query::QueryKey;
 use super::state::fits;
 use super::writer::EntryWriter;
 
-/// Free places of a job's blocks while a message is priced: of blocks that are open, and of those that the message would open.
+/// Free places of a job's blocks while a message is priced: in open blocks, and in those that the message would open.
 pub(super) struct Places {
     free: Vec<(QueryKind, BlockTerms, u64)>,
 }
 
 impl Ledger {
-    /// Holds queries to be over samples where they name a block, and the block to be one for them.
+    /// Checks that queries that name a block are subsampled, and that the block is one for them.
     pub(super) fn check_blocks(&self, queries: &[QueryKey]) -> Result<(), Refusal> {
         let fit = |key: &QueryKey| match &key.block {
             None => !key.priced.kind().is_sampled(),
@@ -56,7 +57,7 @@ impl Ledger {
         Places { free: blocks.iter().map(|block| (block.kind, block.terms, block.terms.releases - block.taken)).collect() }
     }
 
-    /// Takes a place for a query over a sample, or charges the block that it opens.
+    /// Takes a place for a subsampled query, or charges the block that it opens.
     pub(super) fn charge_place(
         &mut self,
         job: &str,
@@ -82,7 +83,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Whether a job without a block may have another one's price computed.
+    /// Returns true where a job without a block may have another one's price computed.
     fn admit_pricing(&mut self, job: &str, terms: &BlockTerms) -> Result<(), Refusal> {
         let priced = self.priced.entry(job.to_owned()).or_default();
         if !priced.contains(terms) {
@@ -103,7 +104,7 @@ impl Places {
 }
 
 impl EntryWriter<'_> {
-    /// The block in which a query over a sample takes its place: one that is open, or a new one, which is written here.
+    /// Returns the block in which a subsampled query takes its place: an open one, or a new one, which is written here.
     pub(super) fn block_of(&mut self, job: u64, kind: QueryKind, terms: &BlockTerms) -> Result<u64, LedgerError> {
         if let Some(block) = self.state().job_at(job).and_then(|job| job.free_block(kind, terms)) {
             return Ok(block.seq);
@@ -115,7 +116,8 @@ impl EntryWriter<'_> {
     }
 }
 
-/// What all blocks of a ledger have taken of its reserve of delta, units of 2^-60. The table of totals has no column for it: its events have it.
+/// Returns the reserve of delta that all blocks of a ledger have taken, units of 2^-60. The table of totals has no column for it: its
+/// events have it.
 pub fn reserve_spent(connection: &Connection) -> Result<u64, LedgerError> {
     let mut select = connection.prepare("SELECT body FROM events WHERE kind = ?1")?;
     let mut events = select.query([BlockOpened::KIND])?;
@@ -126,7 +128,7 @@ pub fn reserve_spent(connection: &Connection) -> Result<u64, LedgerError> {
     Ok(spent)
 }
 
-/// What a place costs in each block of a job, units of 2^-48 of mu², by the block's number.
+/// Returns the cost of a place in each block of a job, units of 2^-48 of mu², by the block's number.
 pub fn price_of_places(connection: &Connection, job: u64) -> Result<HashMap<u64, f64>, LedgerError> {
     let mut select = connection.prepare_cached("SELECT seq, body FROM events WHERE job = ?1 AND kind = ?2")?;
     let mut events = select.query((job, BlockOpened::KIND))?;

@@ -1,5 +1,4 @@
-//! The schema of the tables, how they are made and how they are opened. See `docs/reference/ledger-schema.md`
-//! for the reader's side.
+//! Defines the tables, and makes and opens databases with them. See `docs/reference/ledger-schema.md` for the reader's side.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -45,8 +44,8 @@ CREATE TABLE jobs (
 ) STRICT;
 ";
 
-/// What grows with every release. A charge's slack is not stored, it follows from `s`; an answer's hash is not, either: the hash of the next
-/// charge, job or event is over it, and `tail` has the last entry's.
+/// Tables that grow with every release. A charge's slack is not stored, as it follows from `s`; nor is an answer's hash: the hash of the
+/// next charge, job or event covers it, and `tail` has the last entry's.
 const CHARGES_AND_ANSWERS: &str = "
 CREATE TABLE charges (
   seq           INTEGER PRIMARY KEY,
@@ -78,7 +77,7 @@ CREATE TABLE tail (
 ) STRICT;
 ";
 
-/// The same in the format before: every entry with its hash.
+/// These tables in the previous format: every entry with its hash.
 const FORMER_CHARGES_AND_ANSWERS: &str = "
 CREATE TABLE charges (
   seq           INTEGER PRIMARY KEY,
@@ -128,14 +127,14 @@ CREATE VIEW releases AS
 
 /// This version's tables.
 pub(super) const TABLES: [&str; 3] = [EVENTS_AND_JOBS, CHARGES_AND_ANSWERS, TOTALS_AND_VIEW];
-/// Those of the format before.
+/// The previous format's tables.
 pub(super) const FORMER_TABLES: [&str; 3] = [EVENTS_AND_JOBS, FORMER_CHARGES_AND_ANSWERS, TOTALS_AND_VIEW];
 
 /// Builds the whole ledger under another name, makes it durable, and only then gives it its own: a crash in between
 /// leaves no half-made ledger. The caller holds the lock.
 pub(super) fn create(path: &Path, genesis: &Genesis) -> Result<(), LedgerError> {
     let log = with_suffix(path, "-wal");
-    // An empty one is what a clean stop leaves.
+    // A clean stop leaves an empty one.
     if log.metadata().is_ok_and(|log| log.len() > 0) {
         return Err(LedgerError::Foreign {
             file: log,
@@ -157,7 +156,7 @@ pub(super) fn create(path: &Path, genesis: &Genesis) -> Result<(), LedgerError> 
     sync_folder(path)
 }
 
-/// A ledger's file under another name, with what `fill` writes into it, durable: one that lacks nothing but its own name.
+/// Makes a ledger's file under another name, with the contents that `fill` writes, durably: it lacks only its own name.
 pub(super) fn make_draft(
     path: &Path,
     tables: &[&str],
@@ -183,7 +182,7 @@ pub(super) fn make_draft(
     Ok(draft)
 }
 
-/// Where a ledger is made until it is whole.
+/// Returns the path of a ledger that is being made.
 pub(super) fn draft_of(path: &Path) -> PathBuf {
     with_suffix(path, ".new")
 }
@@ -209,14 +208,14 @@ pub(super) fn connect(connection: Connection, path: &Path) -> Result<Connection,
     Ok(connection)
 }
 
-/// As [`connect`], for a ledger of the format before that is to be converted: its journal stays as it is.
+/// Prepares as [`connect`] does a ledger of the previous format that is to be converted: its journal stays as it is.
 pub(super) fn connect_former(connection: Connection, path: &Path) -> Result<Connection, LedgerError> {
     sync_commits(&connection)?;
     check_schema(&connection, path, &FORMER_TABLES)?;
     Ok(connection)
 }
 
-/// Opens a database that is there, and changes nothing yet.
+/// Opens an existing database, and changes nothing yet.
 pub(super) fn open(path: &Path) -> Result<Connection, LedgerError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -236,8 +235,8 @@ fn sync_commits(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "checkpoint_fullfsync", true)
 }
 
-/// Changes the mode of the journal and gives what it is then. The change is committed at the statement's end, after its row: only there
-/// does a failure show.
+/// Changes the mode of the journal and returns the new one. The change is committed at the statement's end, after its row: a failure shows
+/// only there.
 pub(super) fn journal_mode(connection: &Connection, mode: &str) -> rusqlite::Result<String> {
     let mut select = connection.prepare(&format!("PRAGMA journal_mode = {mode}"))?;
     let mut rows = select.query([])?;
@@ -246,8 +245,8 @@ pub(super) fn journal_mode(connection: &Connection, mode: &str) -> rusqlite::Res
     Ok(mode)
 }
 
-/// Copies the log into the database and syncs both, unless a reader is in the way; the sync of the next commit covers
-/// what the log still holds then.
+/// Copies the log into the database and syncs both, unless a reader is in the way; the sync of the next commit then covers the rest of the
+/// log.
 pub(super) fn checkpoint(connection: &Connection) -> Result<(), LedgerError> {
     let busy: bool = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     if busy {
@@ -256,7 +255,7 @@ pub(super) fn checkpoint(connection: &Connection) -> Result<(), LedgerError> {
     Ok(())
 }
 
-/// Copies what it can of the log into the database and syncs both, so that the log is begun anew and does not grow for ever.
+/// Copies the largest possible part of the log into the database and syncs both, so that the log restarts and does not grow for ever.
 pub(super) fn copy_log(connection: &Connection) -> Result<(), LedgerError> {
     Ok(connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?)
 }
@@ -286,7 +285,7 @@ fn check_application(connection: &Connection, path: &Path) -> Result<(), LedgerE
     }
 }
 
-/// The format of a ledger, whichever it is.
+/// Returns the format of a ledger, this version's or another.
 pub(super) fn format_of(connection: &Connection, path: &Path) -> Result<i32, LedgerError> {
     let foreign = |reason: String| LedgerError::Foreign { file: path.to_owned(), reason };
     let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
@@ -298,7 +297,7 @@ pub(super) fn format_of(connection: &Connection, path: &Path) -> Result<i32, Led
     Ok(pragma("user_version")?)
 }
 
-/// Tables, columns, views: exactly those of this version. A trigger, say, could rewrite what is written.
+/// Checks that tables, columns and views are exactly this version's. A trigger, say, could rewrite entries.
 fn check_schema(connection: &Connection, path: &Path, tables: &[&str]) -> Result<(), LedgerError> {
     type Part = (String, String, Option<String>);
     let parts = |connection: &Connection| -> rusqlite::Result<Vec<Part>> {
@@ -327,7 +326,7 @@ fn check_schema(connection: &Connection, path: &Path, tables: &[&str]) -> Result
     Ok(())
 }
 
-/// When a ledger was made, and its first entry, with what the owner has added to its reserve since.
+/// Returns the time at which a ledger was made, and its first entry with the owner's later additions to its reserve.
 pub fn genesis(connection: &Connection, path: &Path) -> Result<(i64, Genesis), LedgerError> {
     let (time, body): (i64, String) =
         connection.query_row("SELECT time_ms, body FROM events WHERE seq = 1", [], |row| Ok((row.get(0)?, row.get(1)?)))?;

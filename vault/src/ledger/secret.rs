@@ -1,7 +1,7 @@
-//! The ledger's secret key: 256 bits that never leave the owner's machine and are not in the ledger's file.
+//! Holds the ledger's secret key: 256 bits that never leave the owner's machine and are not in the ledger's file.
 //!
-//! With it the party knows its own heads again when others show them, and fingerprints its data so that the hashes tell
-//! nobody anything. It lies in the identity folder, so that whoever restores an old ledger does not restore it too.
+//! With it the party recognises its own heads when others show them, and fingerprints its data so that the hashes reveal nothing. It lies
+//! in the identity folder, so that restoring an old ledger does not restore it too.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub struct Secret {
     key: hmac::Key,
 }
 
-/// Shows nothing of the key.
+/// Hides the key.
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secret")
@@ -34,7 +34,7 @@ impl Secret {
     /// Reads the key's file.
     ///
     /// # Errors
-    /// [`LedgerError::Secret`] where it is not there or no key.
+    /// [`LedgerError::Secret`] where it is missing or no key.
     pub fn load(path: &Path) -> Result<Self, LedgerError> {
         let bad = |reason: String| LedgerError::Secret { file: path.to_owned(), reason };
         let text = Zeroizing::new(check_regular(path).and_then(|()| std::fs::read_to_string(path)).map_err(|e| {
@@ -57,25 +57,25 @@ impl Secret {
             let text = Zeroizing::new(hex(bytes.as_slice()) + "\n");
             write_private(path, text.as_bytes()).map_err(|e| LedgerError::io(path, &e))?;
         } else {
-            // Who made it may have been killed before its name was on the disk.
+            // A process that made it may have been killed before its name was on disk.
             private_files::sync_folder(private_files::folder_of(path)).map_err(|e| LedgerError::io(path, &e))?;
         }
         Self::load(path)
     }
 
-    /// HMAC-SHA256 of the parts, each preceded by its length, under a domain of its own.
+    /// Returns the HMAC-SHA256 of the parts, each preceded by its length, under this key's domain.
     pub fn mac<'a>(&self, domain: &'a str, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {
         Pieces(self.context(domain, parts)).finish()
     }
 
-    /// As [`Secret::mac`] of a name and a part of `length` bytes that comes in pieces.
+    /// Returns the [`Secret::mac`] of a name and a part of `length` bytes that comes in pieces.
     pub(crate) fn mac_in_pieces(&self, domain: &str, name: &[u8], length: u64) -> Pieces {
         let mut context = self.context(domain, [name]);
         context.update(&length.to_le_bytes());
         Pieces(context)
     }
 
-    /// Whether `mac` is that of the parts; takes the same time for all that are not.
+    /// Returns true where `mac` is that of the parts; takes the same time for every other value.
     pub(crate) fn verifies(&self, domain: &str, parts: &[&[u8]], mac: &[u8; 32]) -> bool {
         let expected = self.mac(domain, parts.iter().copied());
         expected.iter().zip(mac).fold(0, |odd, (a, b)| odd | (a ^ b)) == 0
@@ -91,7 +91,7 @@ impl Secret {
     }
 }
 
-/// A hash that is under way.
+/// A hash in progress.
 pub struct Pieces(hmac::Context);
 
 impl Pieces {
@@ -106,7 +106,7 @@ impl Pieces {
     }
 }
 
-/// Writes a file that nobody else may read, under another name until it is whole and synced, and syncs its folder.
+/// Writes a file that only its owner may read, under another name until it is whole and synced, and syncs its folder.
 fn write_private(path: &Path, text: &[u8]) -> std::io::Result<()> {
     let folder = private_files::folder_of(path);
     std::fs::create_dir_all(folder)?;

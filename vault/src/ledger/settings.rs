@@ -1,4 +1,4 @@
-//! The settings of a ledger: where it is kept, and under which limits.
+//! Defines the settings of a ledger: its place and its limits.
 
 use std::path::{Path, PathBuf};
 
@@ -12,12 +12,12 @@ use super::secret::Secret;
 use super::state::LedgerState;
 use crate::private_files::with_suffix;
 
-/// What must be on the disk before a number leaves.
+/// The writes that must be on disk before a number leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// The charge before the answer is computed, the answer before it is sent.
     Strict,
-    /// A block of charge, for about so many queries, before the first of them is computed. After a crash the whole block
+    /// A block of charge, for `block` queries of the first one's price, before the first of them is computed. After a crash the whole block
     /// counts as spent.
     Reserve {
         /// Queries that a block pays for, at the price of the first.
@@ -25,10 +25,10 @@ pub enum Durability {
     },
 }
 
-/// Queries that a block pays for unless the owner says otherwise: a crash forfeits at most their charge.
+/// Queries that a block pays for unless the owner sets another number: a crash forfeits at most their charge.
 pub const RESERVE_BLOCK: u32 = 64;
 
-/// Where a ledger is kept, and under which limits.
+/// The place of a ledger and its limits.
 #[derive(Debug, Clone)]
 pub struct LedgerSettings {
     /// The ledger's file.
@@ -39,18 +39,18 @@ pub struct LedgerSettings {
     pub head_file: PathBuf,
     /// The party.
     pub party: String,
-    /// The data's budget and what it protects.
+    /// The data's budget and unit of privacy.
     pub budget: Budget,
-    /// What is synced when.
+    /// The writes that are synced, and when.
     pub durability: Durability,
-    /// The most that all jobs of one analyst may spend together.
+    /// Limit on all jobs of one analyst together.
     pub analyst_cap: Option<Budget>,
-    /// The most that all jobs may spend together if all other parties of those whose answers leave masked work together.
+    /// Limit on all jobs together, priced as if all other parties of masked jobs colluded.
     pub all_collude: Option<Budget>,
 }
 
 impl LedgerSettings {
-    /// Strict, with key and head beside the ledger: for ledgers that are not meant to last.
+    /// Makes strict settings with key and head beside the ledger, for temporary ledgers.
     pub fn beside(path: &Path, party: &str, budget: &Budget) -> Self {
         Self {
             ledger: path.to_owned(),
@@ -64,7 +64,7 @@ impl LedgerSettings {
         }
     }
 
-    /// What the first entry says of party and budget.
+    /// Makes the first entry's statement of party and budget.
     pub(super) fn genesis(&self) -> Genesis {
         Genesis {
             format: FORMAT,
@@ -79,7 +79,7 @@ impl LedgerSettings {
         }
     }
 
-    /// The ledger must be this party's, made for this very budget, and know this key.
+    /// Checks that the ledger is this party's, made for this very budget, and has this key.
     pub fn check(&self, path: &Path, state: &LedgerState, secret: &Secret) -> Result<(), LedgerError> {
         self.check_genesis(path, state.genesis())?;
         let found = state.genesis().map(|g| (g.nonce.as_str(), g.key_check.as_str())).unwrap_or_default();
@@ -91,7 +91,7 @@ impl LedgerSettings {
         Ok(())
     }
 
-    /// Checks that a ledger's first entry is of these settings.
+    /// Checks that a ledger's first entry agrees with these settings.
     ///
     /// # Errors
     /// As [`LedgerSettings::agreed`].
@@ -99,8 +99,8 @@ impl LedgerSettings {
         self.agreed(path, genesis).map(drop)
     }
 
-    /// The ledger's budget, where it is that of these settings. Its own figures count: what is written under `[budget]` after a reserve was added
-    /// differs from them by how it is rounded.
+    /// Returns the ledger's budget, where it agrees with these settings. Its own figures count: the values under `[budget]` after a reserve
+    /// was added differ from them by rounding.
     pub fn agreed(&self, path: &Path, genesis: Option<&Genesis>) -> Result<Budget, LedgerError> {
         let (expected, file) = (self.genesis(), path.to_owned());
         let found = genesis.ok_or_else(|| LedgerError::corrupt(path, "it has no first entry"))?;
@@ -123,7 +123,7 @@ impl LedgerSettings {
         Ok(budget)
     }
 
-    /// Whether both parts of a ledger's delta are those of the settings: to the bit without a reserve, else to a billionth.
+    /// Returns true where both parts of a ledger's delta are those of the settings: to the bit without a reserve, else to a billionth.
     fn is_delta(&self, found: &Budget) -> bool {
         let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.max(b);
         match (self.budget.reserve_units, found.reserve_units) {
@@ -138,13 +138,13 @@ impl LedgerSettings {
         let (_, written_delta, written_reserve) = of(&self.budget);
         if found.reserve_units > 0 {
             return format!(
-                "this ledger promises epsilon = {epsilon}, delta = {delta}, of which {set_aside} is set aside for releases over samples; write \
+                "this ledger promises epsilon = {epsilon}, delta = {delta}, of which {set_aside} is set aside for subsampled releases; write \
                  these into [budget], the last as delta_reserve"
             );
         }
         format!(
-            "this ledger was made for epsilon = {epsilon}, delta = {delta} and sets nothing of it aside, and [budget] says delta = {written_delta}, \
-             delta_reserve = {written_reserve}; what a ledger was made for is not divided anew. Write delta = {delta} and no delta_reserve; then, \
+            "this ledger was made for epsilon = {epsilon}, delta = {delta} and sets no part of it aside, and [budget] says delta = {written_delta}, \
+             delta_reserve = {written_reserve}; the budget of a ledger is not divided again. Write delta = {delta} and no delta_reserve; then, \
              if you mean to promise delta = {} from now on, run `conclave-party budget --add-reserve {written_reserve} --reason \"...\"`, which \
              says what to write",
             written(delta + written_reserve)
@@ -152,5 +152,5 @@ impl LedgerSettings {
     }
 }
 
-/// The text whose keyed hash is in the first entry.
+/// Fixed text whose keyed hash is in the first entry.
 pub(super) const KEY_CHECK: &str = "conclave ledger key check";

@@ -1,4 +1,4 @@
-//! A running party keeps, beside the entries, its open jobs and the charges that are still to be written.
+//! Holds a running party's open jobs and unwritten charges, beside the entries.
 
 use conclave_privacy::accounting::{Priced, PrivacyFilter, Spent};
 
@@ -10,14 +10,14 @@ pub(super) struct OpenJob {
     pub(super) seq: u64,
     pub(super) analyst: String,
     pub(super) filter: PrivacyFilter,
-    /// What has been taken from the open block, whether or not it is recorded yet.
+    /// Charge that was taken from the open block, recorded or not.
     pub(super) taken: Spent,
 }
 
-/// Paid from a block and not yet written.
+/// A charge that was paid from a block and not yet written.
 #[derive(Debug)]
 pub(super) struct Pending {
-    /// When it was charged: before the answer was computed, and so never after it.
+    /// Time of the charge: before the answer was computed.
     pub(super) time_ms: i64,
     pub(super) job: u64,
     pub(super) block: u64,

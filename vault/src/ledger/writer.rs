@@ -1,4 +1,4 @@
-//! A writer adds each entry to the ledger's state first, which refuses what does not follow, and stores it with its hash.
+//! Writes entries: each is added to the ledger's state first, which refuses one that does not follow, and then stored with its hash.
 
 use conclave_privacy::accounting::{BlockTerms, Spent, SubsampledError};
 use rusqlite::{Transaction, TransactionBehavior};
@@ -13,10 +13,10 @@ use super::state::LedgerState;
 
 /// Commits after which the log is copied into the database, once a reply has left: a few megabytes of log.
 const COMMITS_IN_LOG: u32 = 200;
-/// Commits after which it is copied at once, where nobody says that a reply has left.
+/// Commits after which it is copied at once, where no reply has been reported.
 const MOST_IN_LOG: u32 = 4 * COMMITS_IN_LOG;
 
-/// One transaction's worth of entries.
+/// The entries of one transaction.
 pub(super) struct EntryWriter<'a> {
     transaction: &'a Transaction<'a>,
     state: &'a mut LedgerState,
@@ -26,7 +26,7 @@ pub(super) struct EntryWriter<'a> {
 }
 
 impl EntryWriter<'_> {
-    /// The number of the next entry.
+    /// Returns the number of the next entry.
     pub(super) fn next(&self) -> u64 {
         self.state.seq() + 1
     }
@@ -35,7 +35,7 @@ impl EntryWriter<'_> {
         self.state
     }
 
-    /// What a block of these terms costs.
+    /// Returns the cost of a block of these terms.
     pub(super) fn block_cost(&mut self, terms: &BlockTerms) -> Result<Spent, SubsampledError> {
         self.state.block_cost(terms)
     }
@@ -44,7 +44,7 @@ impl EntryWriter<'_> {
         self.time_ms
     }
 
-    /// Writes an entry; the transaction's failure is the ledger's end, so the state needs no way back.
+    /// Writes an entry; a failure of the transaction ends the ledger, so the state needs no roll-back.
     pub(super) fn write(&mut self, entry: &Entry<'_>) -> Result<(), LedgerError> {
         let hash = self.index.append(self.transaction, self.state, entry)?;
         let hash = hash.map_err(|why| LedgerError::Wrong(format!("the entry to be written {why}")))?;
@@ -57,12 +57,12 @@ impl EntryWriter<'_> {
         Ok(insert(self.transaction, entry, &hash)?)
     }
 
-    /// Writes an event that is about the job of that number, or about none.
+    /// Writes an event that concerns the job of that number, or none.
     pub(super) fn event(&mut self, kind: &str, job: u64, body: &str) -> Result<(), LedgerError> {
         self.event_at(self.next(), kind, job, body)
     }
 
-    /// As [`EntryWriter::event`], under a number that need not be the next: an unlock's.
+    /// Writes an event as [`EntryWriter::event`] does, under a number that need not be the next: an unlock's.
     pub(super) fn event_at(&mut self, seq: u64, kind: &str, job: u64, body: &str) -> Result<(), LedgerError> {
         self.write(&Entry::Event(EventEntry { seq, time_ms: self.time_ms, kind, job, body }))
     }
@@ -73,7 +73,7 @@ impl EntryWriter<'_> {
         }
     }
 
-    /// Brings the table of totals and the tail in line.
+    /// Updates the table of totals and the tail.
     fn finish(self) -> Result<(), LedgerError> {
         write_totals(self.transaction, self.touched.iter().filter_map(|seq| self.state.job_at(*seq)))?;
         Ok(write_tail(self.transaction, self.state)?)
@@ -119,7 +119,7 @@ impl Ledger {
     }
 
     /// Does the background work after a reply: reserves the next block of a job whose block is nearly used up, and checkpoints the
-    /// write-ahead log. Says whether any of it took time.
+    /// write-ahead log. Returns true where any of it took time.
     ///
     /// # Errors
     /// [`LedgerError::Halted`] after any failure of the database: final for this process.

@@ -1,8 +1,8 @@
-//! Why an entry does not follow from those before it, or a ledger is not whole.
+//! Reasons why an entry does not follow from those before it, or a ledger is not whole.
 
 use conclave_privacy::accounting::AccountingError;
 
-/// What is wrong with an entry: the rest of a sentence that begins with the entry. Or, of the last five, what is wrong with a ledger.
+/// The defect of an entry, as the rest of a sentence that begins with the entry; the last five are defects of a ledger.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Wrong {
     /// The first entry and no other makes a ledger.
@@ -23,10 +23,10 @@ pub enum Wrong {
     /// The code stands for no kind of query.
     #[error("is of a kind that there is not")]
     Kind,
-    /// A release is of one integer at least.
+    /// A release has at least one integer.
     #[error("pays for no integer")]
     NoInteger,
-    /// The kind of a query says how many integers answer it: one price pays for them all, and no release is longer.
+    /// A query's kind determines the number of integers in its answer: one price pays for all, and no release is longer.
     #[error("pays for {paid} integers, and its kind is answered by {length}")]
     Components {
         /// Integers paid for.
@@ -37,15 +37,15 @@ pub enum Wrong {
     /// The price follows from the query.
     #[error("has a charge that its kind, sensitivity and noise don't give")]
     Charge,
-    /// The job's roster says how many parties' noise protects it.
+    /// The job's roster determines the number of parties whose noise protects it.
     #[error("counts on another number of honest parties than its job's roster")]
     Honest,
-    /// What leaves masked is held to a limit of its own.
-    #[error("comes to {units} units of mu² if all other parties work together, beyond the {limit} that the owner allows then")]
+    /// Masked releases have a separate limit.
+    #[error("costs {units} units of mu² if all other parties collude, beyond the {limit} that the owner allows then")]
     AllCollude {
-        /// Spent, as if each answer were opened by itself.
+        /// Sum spent, as if each answer were opened by itself.
         units: u64,
-        /// The most of it.
+        /// The limit.
         limit: u64,
     },
     /// A job has one key for masks, before its first charge.
@@ -54,28 +54,28 @@ pub enum Wrong {
     /// A job has one roster for ever, and a key before it.
     #[error("gives job {0} a roster without a key, or a second one")]
     SecondRoster(String),
-    /// A roster's digest, members and number of honest parties go together.
-    #[error("has a roster that is none: {0}")]
+    /// A roster's digest, members and number of honest parties must agree.
+    #[error("has an invalid roster: {0}")]
     Roster(String),
-    /// With its end a masked job's key is gone.
+    /// A masked job's key is deleted with its end.
     #[error("opens job {0} again, whose answers were masked")]
     Reopened(String),
     /// The slack follows from the noise.
     #[error("has a slack that its noise doesn't give")]
     Slack,
-    /// What is asked over a sample is paid for by a block that was opened for it.
+    /// A block that was opened for it pays for a subsampled query.
     #[error("is over a sample, and takes no free place of a block of its job that was opened for such releases")]
     SampledPlace,
-    /// A block's terms are usable, and its job's answers leave one by one.
+    /// A block's terms are usable, and its job is not masked.
     #[error("opens a block of releases that there can't be")]
     BlockTerms,
-    /// What a block costs follows from its terms.
+    /// A block's cost follows from its terms.
     #[error("opens a block at another charge than its terms give")]
     BlockCharge,
     /// A block is opened when there is no free place in one of the same terms.
     #[error("opens a block while another of the same terms has free places")]
     EarlyBlock,
-    /// What a job may take of the reserve stands right after its entry.
+    /// The limit on a job's part of the reserve comes right after its entry.
     #[error("sets aside a reserve of delta for job {0}, and does not follow its entry, or sets aside none")]
     JobReserve(String),
     /// Blocks take no more of delta than is set aside for them.
@@ -83,7 +83,7 @@ pub enum Wrong {
     OverReserved {
         /// Units taken with it.
         units: u64,
-        /// The most.
+        /// The limit.
         limit: u64,
     },
     /// 64 bits do not hold the sum.
@@ -114,7 +114,7 @@ pub enum Wrong {
     /// A charge has one answer.
     #[error("answers entry {0}, which is no charge or is answered already")]
     Answered(u64),
-    /// An answer has as many integers as its charge pays for.
+    /// An answer has the number of integers that its charge pays for.
     #[error("answers entry {charge}, which pays for {paid} integers, with {given}")]
     Length {
         /// Number of the charge.
@@ -136,7 +136,7 @@ pub enum Wrong {
     /// Only an open block is settled.
     #[error("settles a block that is not open")]
     SettledBlock,
-    /// What a block forfeits was taken from it.
+    /// A block's forfeits were taken from it.
     #[error("forfeits another amount than its block has left")]
     Forfeit,
     /// An event's particulars are of another shape.
@@ -144,10 +144,10 @@ pub enum Wrong {
     Body {
         /// The event's kind.
         kind: &'static str,
-        /// What is wrong with them.
+        /// The defect.
         reason: String,
     },
-    /// The first entry says what is protected.
+    /// The first entry states the unit of privacy.
     #[error("names no unit of privacy that this version knows")]
     Unit,
     /// A number is written so that it reads back to the same bits.
@@ -156,16 +156,16 @@ pub enum Wrong {
     /// A reserve is a part of delta.
     #[error("promises no delta below 1, or adds nothing to it")]
     Reserve,
-    /// The budget is none that can be accounted for.
+    /// The budget cannot be accounted for.
     #[error(transparent)]
     Budget(#[from] AccountingError),
     /// Nothing is entered.
     #[error("the ledger has no first entry")]
     Empty,
-    /// 64 bits do not hold what is spent.
+    /// 64 bits do not hold the sum spent.
     #[error("the total is too large")]
     Total,
-    /// Charges go beyond the budget.
+    /// Charges exceed the budget.
     #[error("more is spent than the budget holds: {units} units of {limit}")]
     Overspent {
         /// Units spent.
@@ -173,7 +173,7 @@ pub enum Wrong {
         /// Units that the budget holds.
         limit: u64,
     },
-    /// Noise samples go beyond the budget.
+    /// Noise samples exceed the budget.
     #[error("more noise is drawn than the budget holds: {draws} draws of {limit}")]
     Overdrawn {
         /// Noise samples spent.

@@ -1,7 +1,7 @@
-//! What is in the file of a job's mask key.
+//! Encodes the file of a job's mask key.
 //!
-//! Fields, each with its length in 64 bits before it, little endian; the last is HMAC-SHA256 of all before it, under the ledger's secret key. A
-//! file of another party, or one that was changed, is none.
+//! Fields, each with its length in 64 bits before it, little endian; the last is HMAC-SHA256 of all before it, under the ledger's secret
+//! key. A file of another party, or a modified one, is invalid.
 
 use conclave_privacy::secagg::{MaskPublic, MaskSecret};
 use conclave_proto::v1;
@@ -11,7 +11,7 @@ use crate::ledger::{Head, Secret};
 
 const FORMAT: &str = "conclave mask key file 1";
 
-/// A party's mask key for a job, and what it was sent with.
+/// A party's mask key for a job, with its signature.
 pub struct JobKey {
     /// The job.
     pub job: String,
@@ -26,12 +26,12 @@ pub struct JobKey {
 }
 
 impl JobKey {
-    /// The public half.
+    /// Returns the public half.
     pub fn public(&self) -> MaskPublic {
         self.secret.public()
     }
 
-    /// The file's bytes.
+    /// Returns the file's bytes.
     pub(super) fn encode(&self, ledger_secret: &Secret) -> Zeroizing<Vec<u8>> {
         let head = self.head.to_bytes();
         let fields: [&[u8]; 8] = [
@@ -56,7 +56,7 @@ impl JobKey {
         bytes
     }
 
-    /// Reads what [`JobKey::encode`] wrote under the same secret; `None` for anything else.
+    /// Reads the bytes of [`JobKey::encode`] under the same secret; `None` for anything else.
     pub(super) fn decode(bytes: &[u8], ledger_secret: &Secret) -> Option<Self> {
         let (body, mac) = bytes.split_last_chunk::<32>()?;
         if !ledger_secret.verifies(FORMAT, &[body], mac) {
@@ -80,14 +80,14 @@ impl JobKey {
     }
 }
 
-/// Shows nothing of the key.
+/// Hides the key.
 impl std::fmt::Debug for JobKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "JobKey of {}", self.job)
     }
 }
 
-/// Fields that are left to read.
+/// Fields that are still to be read.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {

@@ -1,9 +1,9 @@
-//! The folder of the mask keys, one file for each secure job that is open.
+//! Keeps the folder of the mask keys, one file for each secure job that is open.
 //!
-//! It lies beside the ledger's secret key and not beside the ledger, so that whoever restores an old ledger does not restore old keys with it:
-//! an answer under a mask that has left before would give away what is under both. A key is durable before its public half leaves, and there
-//! is never a second one for a job that has a roster. What is deleted is overwritten first; solid-state disks, copy-on-write file systems and
-//! snapshots may keep it all the same.
+//! It lies beside the ledger's secret key and not beside the ledger, so that restoring an old ledger does not restore old keys with it: a
+//! second answer under one mask would reveal the difference of the two. A key is durable before its public half leaves, and a job with a
+//! roster never gets a second one. A deleted file is overwritten first; solid-state disks, copy-on-write file systems and snapshots may
+//! keep it nevertheless.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -25,24 +25,24 @@ use crate::private_files::{self, with_suffix};
 
 /// Name of the folder, beside the ledger's secret key.
 const FOLDER: &str = "mask-keys";
-/// A clock that was set back by no more than this was set right.
+/// A clock that was set back by at most this much was corrected.
 const DAY: Duration = Duration::from_secs(86_400);
-/// What a file is called until it is whole. No job's id has a dot.
+/// Suffix of a file that is not yet whole. No job's id has a dot.
 const DRAFT: &str = ".new";
 const DERIVATION: &str = "conclave mask key secret 1";
 
-/// Why there is no mask key.
+/// Error: there is no mask key.
 #[derive(Debug, thiserror::Error)]
 pub enum MaskKeyError {
-    /// The disk.
+    /// The disk failed.
     #[error("{}: {reason}", .file.display())]
     Io {
         /// The file or folder.
         file: PathBuf,
-        /// What the operating system says.
+        /// Message of the operating system.
         reason: String,
     },
-    /// The file is not as this party wrote it.
+    /// The file differs from what this party wrote.
     #[error("{}: is not a mask key as this party wrote it: restore it, or revoke its job", .0.display())]
     Damaged(PathBuf),
     /// The key is for another text under the same job.
@@ -54,10 +54,10 @@ pub enum MaskKeyError {
     /// The job's id can't name a file.
     #[error("a job id is 1 to 64 letters, digits and -")]
     NoJob,
-    /// The system gives no random numbers.
+    /// The system returns no random numbers.
     #[error("the system gives no random numbers")]
     NoRandomness,
-    /// The identity key can't sign.
+    /// The identity key cannot sign.
     #[error(transparent)]
     Unsigned(#[from] Fault),
 }
@@ -70,21 +70,21 @@ pub struct MaskKeys {
 }
 
 impl MaskKeys {
-    /// The keys beside the ledger's secret key, whose file is `secret_file`. The folder need not be there.
+    /// Returns the keys beside the ledger's secret key, whose file is `secret_file`. The folder need not exist.
     pub fn beside(secret_file: &Path, ledger_secret: Secret) -> Self {
         Self { folder: Self::folder_beside(secret_file), ledger_secret }
     }
 
-    /// The folder of the keys.
+    /// Returns the folder of the keys.
     pub fn folder_beside(secret_file: &Path) -> PathBuf {
         secret_file.with_file_name(FOLDER)
     }
 
-    /// Makes a job's key, signed and on disk. Its secret comes of 256 bits of the system's and of the ledger's secret key and head: a copied
-    /// machine with copied generators has another head, once it has answered anything.
+    /// Makes a job's key, signed and on disk. Its secret is derived from 256 bits of the system's and from the ledger's secret key and
+    /// head: a copied machine with copied generators has another head, once it has answered a query.
     ///
     /// # Errors
-    /// [`MaskKeyError`] where there is one already, it can't be signed, or not be written.
+    /// [`MaskKeyError`] where there is one already, or it cannot be signed or written.
     pub fn make(&self, signer: &dyn MaskKeySigner, job: &str, spec_digest: [u8; 32], head: Head) -> Result<JobKey, MaskKeyError> {
         let file = self.file_of(job)?;
         if file.symlink_metadata().is_ok() {
@@ -97,10 +97,10 @@ impl MaskKeys {
         Ok(key)
     }
 
-    /// A job's key; `None` where there is none. Whether the ledger holds its head, and its event this public key, is for the caller to see.
+    /// Loads a job's key; `None` where there is none. The caller checks that the ledger holds its head, and its event this public key.
     ///
     /// # Errors
-    /// [`MaskKeyError`] where it can't be read, is not as this party wrote it, or is of another text than `spec_digest`'s.
+    /// [`MaskKeyError`] where it cannot be read, differs from what this party wrote, or is for another text than `spec_digest`'s.
     pub fn load(&self, job: &str, spec_digest: &[u8; 32]) -> Result<Option<JobKey>, MaskKeyError> {
         let file = self.file_of(job)?;
         if file.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
@@ -115,8 +115,8 @@ impl MaskKeys {
         Ok(Some(key))
     }
 
-    /// Writes a key anew with the present head, noting for how long it has not been used at `now`. At every moment one of the two files is whole,
-    /// and tells how old its use is.
+    /// Rewrites a key with the present head and its idle time at `now`. At every moment one of the two files is whole, and holds its last
+    /// use.
     ///
     /// # Errors
     /// [`MaskKeyError::Io`].
@@ -126,7 +126,7 @@ impl MaskKeys {
         Ok(key)
     }
 
-    /// Deletes a job's key, also one that is half written; none is none.
+    /// Deletes a job's key, also a half-written one; a missing one is no error.
     ///
     /// # Errors
     /// [`MaskKeyError::Io`]: it may be there still.
@@ -145,7 +145,7 @@ impl MaskKeys {
         self.sweep(|_| false).map(drop)
     }
 
-    /// For how long a job's key has not been used, to the hour; for ever, by a clock that was set back by more than a day since.
+    /// Returns how long a job's key has not been used, to the hour; for ever, if the clock was set back by more than a day since.
     ///
     /// # Errors
     /// [`MaskKeyError::Io`].
@@ -155,7 +155,7 @@ impl MaskKeys {
         Ok(now.duration_since(used).unwrap_or_else(|ahead| if ahead.duration() > DAY { Duration::MAX } else { Duration::ZERO }))
     }
 
-    /// The jobs that have a key.
+    /// Lists the jobs that have a key.
     ///
     /// # Errors
     /// [`MaskKeyError::Io`].
@@ -163,7 +163,7 @@ impl MaskKeys {
         Ok(self.files()?.into_iter().filter_map(|(_, job)| job).collect())
     }
 
-    /// Deletes the keys of jobs that are not to be kept, and whatever else is in the folder; gives the jobs.
+    /// Deletes the keys of jobs that are not to be kept, and every other file in the folder; returns the jobs.
     ///
     /// # Errors
     /// [`MaskKeyError::Io`]: some may be there still.
@@ -180,7 +180,7 @@ impl MaskKeys {
         Ok(swept)
     }
 
-    /// Every file of the folder in order, with the job whose key it is; none of half-written ones.
+    /// Lists every file of the folder in order, with the job of its key; `None` for half-written ones.
     fn files(&self) -> Result<Vec<(PathBuf, Option<String>)>, MaskKeyError> {
         let fail = |e: &std::io::Error| io(&self.folder, e);
         let entries = match std::fs::read_dir(&self.folder) {
@@ -207,12 +207,12 @@ impl MaskKeys {
         Ok(MaskSecret::from_bytes(secret))
     }
 
-    /// Under another name until it is whole and synced; its time is that of the key's last use.
+    /// Writes under another name until it is whole and synced; its time is that of the key's last use.
     fn write(&self, key: &JobKey, used: SystemTime) -> Result<(), MaskKeyError> {
         let file = self.file_of(&key.job)?;
         let draft = with_suffix(&file, DRAFT);
         create_private_folder(&self.folder).map_err(|e| io(&self.folder, &e))?;
-        // With a job's first file, whether or not the folder was there: who made it may have been killed before its name was on the disk.
+        // With a job's first file, even if the folder existed: the process that made it may have been killed before its name was on disk.
         if file.symlink_metadata().is_err() {
             let above = private_files::folder_of(&self.folder);
             private_files::sync_folder(above).map_err(|e| io(above, &e))?;
@@ -222,7 +222,7 @@ impl MaskKeys {
         private_files::create(&draft, &key.encode(&self.ledger_secret)).map_err(|e| io(&draft, &e))?;
         let noted = |open: File| open.set_modified(used).and_then(|()| open.sync_all());
         OpenOptions::new().write(true).open(&draft).and_then(noted).map_err(|e| io(&draft, &e))?;
-        // What has the name now holds the same secret, and is overwritten once it has lost the name.
+        // The file that has the name now holds the same secret, and is overwritten once it has lost the name.
         let before = match OpenOptions::new().write(true).open(&file) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
             before => Some(before.map_err(|e| io(&file, &e))?),
@@ -244,18 +244,18 @@ impl MaskKeys {
     }
 }
 
-/// Whether a word is a job's id, and nothing that leads out of the folder.
+/// Returns true for a job's id, which leads to no path outside the folder.
 fn is_id(word: &str) -> bool {
     (1..=64).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }
 
-/// Overwrites a file and takes its name away.
+/// Overwrites a file and removes its name.
 fn erase(file: &Path) -> Result<(), MaskKeyError> {
     let found = match file.symlink_metadata() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         found => found.map_err(|e| io(file, &e))?,
     };
-    // What is behind a link, and what is no file, is not ours to overwrite.
+    // The target of a link, and anything but a file, is not this party's to overwrite.
     if found.is_file() {
         OpenOptions::new().write(true).open(file).and_then(|mut open| overwrite(&mut open)).map_err(|e| io(file, &e))?;
     }

@@ -1,8 +1,8 @@
-//! A list of a study's parties and their fingerprints, which all owners compare in one call.
+//! Reads a list of a study's parties and their fingerprints, which all owners compare in one call.
 //!
-//! One party a line: its name and the fingerprint of its identity key, as `conclave-party fingerprint` prints both; `#` begins a comment. The
-//! list's own SHA-256 is over its lines in order of name and fingerprint, without comments and blanks, so that it does not matter who has
-//! put it together in which order.
+//! One party a line: its name and the fingerprint of its identity key, as `conclave-party fingerprint` prints both; `#` begins a comment.
+//! The list's own SHA-256 is over its lines in order of name and fingerprint, without comments and blanks, so that it does not depend on
+//! its author or order.
 
 use conclave_proto::identity::valid_name;
 use sha2::{Digest as _, Sha256};
@@ -47,7 +47,7 @@ impl MemberList {
         Ok(Self(pins))
     }
 
-    /// The list's SHA-256, in lower-case hexadecimal: what owners read to each other.
+    /// Returns the list's SHA-256, in lower-case hexadecimal, which owners read to each other.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         for (name, fingerprints) in self.0.iter() {
@@ -60,12 +60,12 @@ impl MemberList {
         crate::ledger::events::hex(&hash.finalize())
     }
 
-    /// The fingerprints in it.
+    /// Returns the fingerprints in it.
     pub fn pins(&self) -> &Pins {
         &self.0
     }
 
-    /// The table `[secure.pinned]` of a party's configuration, with all parties but `own`.
+    /// Returns the table `[secure.pinned]` of a party's configuration, with all parties but `own`.
     pub fn to_toml(&self, own: &str) -> String {
         let mut text = "[secure.pinned]\n".to_owned();
         for (name, fingerprints) in self.0.iter().filter(|(name, _)| *name != own) {

@@ -1,5 +1,4 @@
-//! What a party needs for secure jobs, whose sums leave it under masks: the owner's settings, the mask keys' files, and the checks of a
-//! roster.
+//! Supports secure jobs, whose sums leave a party under masks: the owner's settings, the mask keys' files, and the checks of a roster.
 
 mod mask_key_file;
 mod mask_keys;

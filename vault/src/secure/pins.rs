@@ -1,10 +1,10 @@
-//! Fingerprints of other parties' identity keys, as their owners told them.
+//! Holds the fingerprints of other parties' identity keys, as their owners stated them.
 
 use std::collections::BTreeMap;
 
 pub use conclave_common::job::KeyFingerprint as Fingerprint;
 
-/// Fingerprints by party: several of one party while one key takes another's place.
+/// Fingerprints by party: several for one party while one key replaces another.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pins(BTreeMap<String, Vec<Fingerprint>>);
 
@@ -24,25 +24,25 @@ impl Pins {
         }
     }
 
-    /// The fingerprints of a party; `None` where it is not pinned.
+    /// Returns the fingerprints of a party; `None` where it is not pinned.
     #[must_use]
     pub fn of(&self, name: &str) -> Option<&[Fingerprint]> {
         self.0.get(name).map(Vec::as_slice)
     }
 
-    /// Whether nobody is pinned.
+    /// Returns true where no party is pinned.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The pins that a job file names.
+    /// Makes the pins that a job file names.
     #[must_use]
     pub fn of_members(members: &BTreeMap<String, Fingerprint>) -> Self {
         Self(members.iter().map(|(name, fingerprint)| (name.clone(), vec![*fingerprint])).collect())
     }
 
-    /// Parties with their fingerprints, by name.
+    /// Returns parties with their fingerprints, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[Fingerprint])> {
         self.0.iter().map(|(name, pinned)| (name.as_str(), pinned.as_slice()))
     }

@@ -1,4 +1,4 @@
-//! A roster that the coordinator sends is checked once, before it is entered in the ledger; what is entered is what counts from then on.
+//! Checks a roster that the coordinator sends, once, before it is entered in the ledger; from then on the entered one counts.
 
 use std::time::SystemTime;
 
@@ -9,7 +9,7 @@ use conclave_proto::{ca, mask_key, v1};
 use super::pins::{Fingerprint, Pins};
 use super::settings::{Peers, SecureSettings};
 
-/// What a roster is held to. Nothing here depends on a record.
+/// The facts that a roster is checked against. None depends on a record.
 pub struct RosterCheck<'a> {
     /// The job.
     pub job: &'a str,
@@ -17,7 +17,7 @@ pub struct RosterCheck<'a> {
     pub spec_digest: &'a [u8; 32],
     /// Its parties, in its order.
     pub parties: &'a [String],
-    /// How many of them may work with the coordinator.
+    /// Number of them that may collude with the coordinator.
     pub colluders: u32,
     /// The fingerprints that the job file names.
     pub members: &'a Pins,
@@ -25,7 +25,7 @@ pub struct RosterCheck<'a> {
     pub own: (&'a str, MaskPublic),
     /// The party's own copy of the consortium's CA, PEM.
     pub ca_pem: &'a str,
-    /// Certificates that count for nothing here.
+    /// Revoked certificates.
     pub revoked: Option<&'a RevokedList>,
     /// The owner's settings.
     pub settings: &'a SecureSettings,
@@ -33,25 +33,25 @@ pub struct RosterCheck<'a> {
     pub moment: SystemTime,
 }
 
-/// A roster that has passed.
+/// A roster that passed the check.
 #[derive(Debug)]
 pub struct CheckedRoster {
     /// The roster.
     pub roster: Roster,
-    /// What else the ledger keeps of each member, in the roster's order.
+    /// The other facts that the ledger keeps of each member, in the roster's order.
     pub standing: Vec<MemberStanding>,
 }
 
-/// How a member is known.
+/// The evidence for a member's identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberStanding {
-    /// Whether the owner has pinned its identity key. This party itself counts as pinned.
+    /// True where the owner has pinned its identity key, and for this party itself.
     pub pinned: bool,
     /// The serial number of its certificate, in hexadecimal, by which it may be revoked later.
     pub serial: String,
 }
 
-/// Why a roster is refused: one fixed sentence each, which repeats neither pins nor what else the owner has.
+/// The reason for refusing a roster: one fixed sentence each, which repeats neither pins nor any other setting of the owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RosterRefusal {
     /// Other members, or in another order.
@@ -75,7 +75,7 @@ pub enum RosterRefusal {
     /// Another mask key at this party's own place.
     #[error("the roster does not have this party's own mask key")]
     NotOwn,
-    /// Members who are one, or numbers that no roster has.
+    /// Two members that are one, or numbers that no roster has.
     #[error("the roster has too few or too many members or colluders, or two members with one key")]
     NoRoster,
 }
@@ -90,7 +90,7 @@ impl RosterCheck<'_> {
     /// Checks the entries of a roster.
     ///
     /// # Errors
-    /// [`RosterRefusal`]: the first thing that is wrong with the first member with which anything is.
+    /// [`RosterRefusal`]: the first defect of the first member with one.
     pub fn check(&self, entries: &[v1::RosterEntry]) -> Result<CheckedRoster, RosterRefusal> {
         let names = entries.iter().map(|entry| &entry.name);
         if !names.eq(self.parties) || !self.parties.iter().any(|party| party == self.own.0) {

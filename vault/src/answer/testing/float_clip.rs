@@ -21,7 +21,7 @@ impl Model for FloatClipped {
     }
 }
 
-/// What a vector is made smaller by, so that the model's own kernel does not shorten it.
+/// Factor by which a vector is made smaller, so that the model's own kernel does not shorten it.
 const SMALLER: f64 = 64.0;
 
 impl Scores<'_> {

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::answer::records::Records;
-use crate::answer::sums::NoSum;
+use crate::answer::sums::{self, NoSum, Pass, SumQuery};
 use crate::data::tests::row_by_row::{Row, config, csv_file, parquet_file, rows};
 use crate::data::{BadRows, DataConfig, Memory};
 use crate::ledger::Secret;
@@ -43,8 +43,11 @@ pub(super) const NEEDED: [&str; 3] = ["a", "ward", "n"];
 
 /// One sum per step.
 fn step_sums(job: &ActiveJob, threads: &Threads, steps: &[Step<'_>]) -> Result<Vec<LatticeSum>, NoSum> {
-    let asked: Vec<_> = steps.iter().map(|step| (QueryKind::Ratio, Summand::Step(*step))).collect();
-    crate::answer::sums::sums(job.model.as_ref(), job.records.blocks(), threads, &job.fixed_sums, &asked)
+    let summands = (0..).zip(steps.iter().map(|step| Summand::Step(*step)));
+    let asked: Vec<SumQuery<'_>> =
+        summands.map(|(key, summand)| SumQuery { key, kind: QueryKind::Ratio, summand, sample: None }).collect();
+    let pass = Pass { model: job.model.as_ref(), blocks: job.records.blocks(), threads };
+    Ok(sums::sums(&pass, &job.fixed_sums, &asked)?.into_values().collect())
 }
 
 /// The records of a file as passes read them, and the party that holds them.

@@ -7,7 +7,8 @@ use conclave_common::job::JobSpec;
 use conclave_privacy::accounting::Budget;
 use conclave_privacy::pass::Threads;
 
-use super::answerer::{ActiveJob, Answerer};
+use super::active_job::{ActiveJob, NewJob};
+use super::answerer::Answerer;
 use super::open::Opening;
 use crate::config::Policy;
 use crate::data::Shard;

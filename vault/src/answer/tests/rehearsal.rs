@@ -105,9 +105,9 @@ fn jobs_over_samples_are_rehearsed() {
         spec.privacy.budget = spec.privacy.budget.reserving(reserve_units);
         for unit in [PrivacyUnit::default(), PrivacyUnit::person(Adjacency::Replace, 3).unwrap()] {
             let rehearsal = Rehearsal { spec: &spec, unit, units: 2500, threads: &threads, precision: Precision::Double };
-            let questions = rehearsal.questions().unwrap();
+            let queries = rehearsal.queries().unwrap();
             let kinds = |pass| -> Vec<_> {
-                let asked = rehearsal.request(pass, &questions).proposals;
+                let asked = rehearsal.request(pass, &queries).proposals;
                 asked.into_iter().map(|proposal| QueryKind::from_code(proposal.kind).unwrap().is_sampled()).collect()
             };
             assert_eq!((kinds(0).contains(&true), kinds(1)), (false, vec![true; spec.sampler.chains as usize]), "{algorithm:?}");

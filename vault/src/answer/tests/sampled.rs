@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use conclave_common::job::Algorithm;
-use conclave_privacy::accounting::{Adjacency, PrivacyUnit, SamplingProbability};
+use conclave_privacy::accounting::{Adjacency, Honest, PrivacyUnit, SamplingProbability};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 use conclave_privacy::pass::{Block, BlockError, Blocks, ModelData, Persons};
 use conclave_proto::convert::AnswerStatus;
@@ -81,9 +81,16 @@ impl Party {
         ledger.open_job(&entry(JOB, spec.privacy.budget.of(self.budget.unit))).map_err(|e| e.to_string())?;
         let mut answerer =
             Answerer::new("hospital-a".into(), open_policy(), self.budget, shard, ledger, Noise::from_os().unwrap());
-        let on = (self.budget.unit, &Threads::one());
-        let opened = (None, Masking::Local, Duration::ZERO);
-        let active = ActiveJob::new(spec.clone(), [1; 32], held, on, opened).map_err(|e| e.to_string())?;
+        let parts = NewJob {
+            spec: spec.clone(),
+            digest: [1; 32],
+            records: held,
+            delay: None,
+            masking: Masking::Local,
+            trusted: Honest::ALONE,
+            idle: Duration::ZERO,
+        };
+        let active = ActiveJob::new(parts, self.budget.unit, &Threads::one()).map_err(|e| e.to_string())?;
         answerer.jobs.insert(JOB.into(), active);
         Ok(answerer)
     }

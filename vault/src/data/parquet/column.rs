@@ -1,4 +1,4 @@
-//! The reader of one column of a row group, some rows at a time, to the end of the shard's own column.
+//! Reads one column of a row group, some rows at a time, to the end of the shard's own column.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -19,12 +19,12 @@ use crate::data::piece::Piece;
 /// A column of a row group, of which some rows have been read.
 pub(in crate::data) struct Column {
     reader: ColumnReader,
-    /// The definition level of a value that is there.
+    /// The definition level of a present value.
     present: i16,
-    /// What its values stand for.
+    /// Meaning of its values.
     kind: Kind,
     missing: Arc<Missing>,
-    /// The batch's definition levels; empty where every value is there.
+    /// The batch's definition levels; empty where every value is present.
     levels: Vec<i16>,
 }
 
@@ -46,7 +46,7 @@ impl std::ops::Deref for Name {
 }
 
 impl Column {
-    /// The column of a row group that `reading` says.
+    /// Opens the column of a row group that `reading` names.
     pub(in crate::data) fn open(
         file: &Arc<File>,
         group: &RowGroupMetaData,
@@ -66,7 +66,7 @@ impl Column {
         })
     }
 
-    /// Puts the next `count` rows' values to the end of `column`.
+    /// Appends the next `count` rows' values to `column`.
     pub(in crate::data) fn read(&mut self, count: usize, column: &mut Vec<f64>) -> Result<Piece, ParquetError> {
         let Self { reader, present, kind, missing, levels } = self;
         let (start, kind) = (column.len(), *kind);
@@ -74,7 +74,7 @@ impl Column {
             ColumnReader::ByteArrayColumnReader(reader) if !kind.is_decimal() => {
                 return texts(reader, levels, *present, count, column, (kind, missing));
             }
-            // Straight to where they stay.
+            // Straight to their final place.
             ColumnReader::DoubleColumnReader(reader) => next(reader, levels, count, column)?,
             ColumnReader::FloatColumnReader(reader) => convert(reader, levels, count, column, |v| f64::from(*v))?,
             ColumnReader::BoolColumnReader(reader) => convert(reader, levels, count, column, |v| f64::from(u8::from(*v)))?,
@@ -99,7 +99,7 @@ impl Column {
         Ok(piece)
     }
 
-    /// The names of the next `count` rows' persons; `None` for a null.
+    /// Returns the names of the next `count` rows' persons; `None` for a null.
     pub(in crate::data) fn names(&mut self, count: usize) -> Result<Vec<Option<Name>>, ParquetError> {
         let Self { reader, present, levels, missing, .. } = self;
         let whole = |value: i64| Name::Whole(value.to_le_bytes());
@@ -118,7 +118,7 @@ impl Column {
     }
 }
 
-/// Puts the values of the next `count` rows that are there to the end of `values`.
+/// Appends the present values of the next `count` rows to `values`.
 fn next<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     levels: &mut Vec<i16>,
@@ -150,7 +150,7 @@ fn convert<T: DataType>(
     Ok(())
 }
 
-/// Moves the values from `start` on apart, so that each stands in its row, with NaN where there is none.
+/// Spreads the values from `start` on, so that each is in its row, with NaN in the others.
 fn spread(column: &mut Vec<f64>, start: usize, levels: &[i16], present: i16, count: usize) -> Result<(), ParquetError> {
     let values = column.len() - start;
     check(levels, present, count, values)?;
@@ -170,7 +170,7 @@ fn spread(column: &mut Vec<f64>, start: usize, levels: &[i16], present: i16, cou
     Ok(())
 }
 
-/// Every row has a level, and every level of a value that is there has one.
+/// Checks that every row has a level, and every level of a present value has a value.
 fn check(levels: &[i16], present: i16, count: usize, values: usize) -> Result<(), ParquetError> {
     let there = if present == 0 { count } else { levels.iter().filter(|level| **level == present).count() };
     if (present > 0 && levels.len() != count) || there != values {
@@ -179,7 +179,7 @@ fn check(levels: &[i16], present: i16, count: usize, values: usize) -> Result<()
     Ok(())
 }
 
-/// The next `count` rows' values; `None` for a null.
+/// Returns the next `count` rows' values; `None` for a null.
 fn rows_of<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     levels: &mut Vec<i16>,
@@ -217,7 +217,7 @@ fn texts<T: DataType<T = ByteArray>>(
     Ok(piece)
 }
 
-/// A text without the blanks around it, as in a CSV file.
+/// Trims the blanks around a text, as in a CSV file.
 fn trimmed(bytes: &[u8]) -> Result<&str, Flaw> {
     match std::str::from_utf8(bytes).map_err(|_| Flaw::NotText)?.trim() {
         "" => Err(Flaw::Missing),
@@ -235,10 +235,10 @@ fn named<T: DataType>(
     Ok(rows_of(reader, levels, present, count)?.map(|value| value.map(&name)).collect())
 }
 
-/// Room that is made for a page before it is read; more where there is more.
+/// Room that is made for a page before it is read; more is made as needed.
 const MOST_AT_ONCE: usize = 1 << 24;
 
-/// A file that several threads read at places of their own.
+/// A file that several threads read at separate places.
 struct Shared(Arc<File>);
 
 /// A place in such a file.
@@ -262,7 +262,7 @@ impl ChunkReader for Shared {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
-        // A damaged file may say anything.
+        // A damaged file may hold anything.
         let mut bytes = Vec::with_capacity(length.min(MOST_AT_ONCE));
         let read = Place { file: Arc::clone(&self.0), offset: start }.take(length as u64).read_to_end(&mut bytes)?;
         if read != length {

@@ -1,4 +1,4 @@
-//! The kind of a Parquet column: what its stored values stand for, by the file's schema and the owner's settings.
+//! Determines the kind of a Parquet column: the meaning of its stored values, by the file's schema and the owner's settings.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use parquet::schema::types::ColumnDescriptor;
 use crate::data::dates::{DateScale, of_day};
 use crate::data::format::{Missing, number};
 
-/// How a column of a file is read.
+/// The reading of a column of a file.
 #[derive(Clone)]
 pub(in crate::data) struct ColumnReading {
     /// Its place among the file's columns.
@@ -18,7 +18,7 @@ pub(in crate::data) struct ColumnReading {
     pub(in crate::data) missing: Arc<Missing>,
 }
 
-/// What the values of a column stand for.
+/// The meaning of a column's values.
 #[derive(Clone, Copy)]
 pub(in crate::data) enum Kind {
     /// Themselves, be they numbers or texts.
@@ -27,11 +27,11 @@ pub(in crate::data) enum Kind {
     Unsigned,
     /// Whole numbers of `10^-places`, and `10^places`.
     Decimal { places: i32, divisor: f64 },
-    /// Dates: texts, days, or so many nanoseconds a step.
+    /// Dates: texts, days, or a number of nanoseconds per step.
     Date { scale: DateScale, step: i64 },
 }
 
-/// Whole numbers up to here, and powers of ten up to this one, are exact in a double, and their quotient is rounded once.
+/// Whole numbers and powers of ten up to these are exact in a double, and their quotient is rounded once.
 const EXACT: u64 = 1 << 53;
 const EXACT_PLACES: i32 = 22;
 
@@ -39,10 +39,10 @@ const EXACT_PLACES: i32 = 22;
 const JULIAN_1970: i64 = 2_440_588;
 
 impl Kind {
-    /// The kind of a column that is to be read as numbers or texts, or by `dates` where the owner declares it a column of dates.
+    /// Determines the kind of a column that is to be read as numbers or texts, or by `dates` where the owner declares it a column of dates.
     ///
     /// # Errors
-    /// Half a sentence: what the column is instead, and what to do.
+    /// Half a sentence: the column's actual kind, and the remedy.
     pub(super) fn of(column: &ColumnDescriptor, dates: Option<DateScale>) -> Result<Self, String> {
         if column.path().parts().len() > 1 || column.max_rep_level() > 0 {
             return Err("is nested; only flat columns can be used: name others in [policy] columns".into());
@@ -97,26 +97,26 @@ impl Kind {
         }
     }
 
-    /// A time as an old kind of file holds it: the nanoseconds of a day and the Julian day, the lowest word first.
+    /// Converts a time of an old kind of file: the nanoseconds of a day and the Julian day, the lowest word first.
     pub(super) fn of_int96(self, words: &[u32]) -> f64 {
         let (Self::Date { scale, .. }, [low, high, day]) = (self, words) else { return f64::NAN };
         let nanoseconds = i128::from(u64::from(*high) << 32 | u64::from(*low));
         scale.of_nanoseconds(of_day(i64::from(*day) - JULIAN_1970) + nanoseconds)
     }
 
-    /// A decimal of any length, rounded once.
+    /// Converts a decimal of any length, rounded once.
     pub(super) fn of_big_endian(self, bytes: &[u8]) -> f64 {
         let Self::Decimal { places, divisor } = self else { return f64::NAN };
         let whole = BigInt::from_signed_bytes_be(bytes);
         match i64::try_from(&whole) {
             Ok(whole) if whole.unsigned_abs() <= EXACT && (0..=EXACT_PLACES).contains(&places) => whole as f64 / divisor,
-            // What the text of a decimal reads as.
+            // The number that the text of a decimal reads as.
             _ => number(format!("{whole}e{}", -i64::from(places)).as_bytes(), b'.').unwrap_or(f64::NAN),
         }
     }
 }
 
-/// Nanoseconds of one step of a column of dates or times; none of any other column.
+/// Returns the nanoseconds of one step of a column of dates or times; `None` for any other column.
 fn date_step(column: &ColumnDescriptor) -> Option<i64> {
     const DAY: i64 = 86_400_000_000_000;
     let of_unit = |unit: &TimeUnit| match unit {
@@ -133,7 +133,7 @@ fn date_step(column: &ColumnDescriptor) -> Option<i64> {
     }
 }
 
-/// Whether the file says that a column holds dates or times as whole numbers.
+/// Returns true where the file declares whole numbers as dates or times.
 pub(super) fn holds_dates(column: &ColumnDescriptor) -> bool {
     date_step(column).is_some()
 }

@@ -1,5 +1,4 @@
-//! The Parquet reader: every flat column of numbers, decimals or texts, and of dates where the owner declares them; nulls are missing
-//! values.
+//! Reads Parquet: every flat column of numbers, decimals or texts, and of dates where the owner declares them; nulls are missing values.
 
 mod column;
 mod kind;

@@ -1,4 +1,4 @@
-//! A Parquet file is read into a shard, or what a streamed shard reads of it is found out.
+//! Reads a Parquet file into a shard, or prepares a streamed shard.
 
 use std::fs::File;
 use std::panic::catch_unwind;
@@ -18,11 +18,11 @@ use crate::data::settings::{DataConfig, Memory};
 use crate::data::shard::Shard;
 use crate::data::stream::{Stamp, Stream};
 
-/// Rows that are decoded at once: few enough for little memory, enough for two threads to be worth their while.
+/// Rows that are decoded at once: few enough for little memory, enough for two threads to pay off.
 const BATCH: usize = 1 << 16;
 
 pub(in crate::data) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataError> {
-    // The reader asserts what a damaged file may break.
+    // The reader asserts conditions that a damaged file may break.
     catch_unwind(|| decode(config, needed)).unwrap_or_else(|_| {
         let reason = "cannot be read as Parquet: the file is damaged".into();
         Err(DataError::Unreadable { file: config.path.clone(), reason })

@@ -1,4 +1,4 @@
-//! The fold over all entries: checks each against those before it, and adds it up.
+//! Folds all entries: checks each against those before it, and adds it up.
 
 use std::collections::HashMap;
 
@@ -32,16 +32,16 @@ impl Default for Lengths {
 #[derive(Debug, Clone, Default)]
 pub struct LedgerState {
     lengths: Lengths,
-    /// Whether jobs know their ids by fences, and the others are an index's to know.
+    /// True where jobs know their ids by fences, and an index knows the others.
     fenced: bool,
     seq: u64,
     hash: Hash,
     genesis: Option<Genesis>,
     unit: PrivacyUnit,
     spent: Spent,
-    /// As if each answer had been opened by itself.
+    /// Charges as if each answer had been opened by itself.
     alone: Spent,
-    /// The most of that, where the owner limits it.
+    /// Limit on them, where the owner sets one.
     all_collude: Option<(AllCollude, u64)>,
     answers: u64,
     jobs: Vec<JobState>,
@@ -56,90 +56,91 @@ pub struct LedgerState {
     era: u64,
     /// The largest sequence number of a head that an unlock has given up for lost.
     given_up: u64,
-    /// What blocks cost whose terms have been met.
+    /// Costs of blocks whose terms have been met.
     block_costs: BlockCosts,
     /// The slack of the scale and the number of honest parties seen last.
     slack: ((u64, Honest), u64),
 }
 
 impl LedgerState {
-    /// The state before the first entry, of a ledger whose answers have these lengths: [`QueryKind::length`] wherever charges are real.
+    /// Makes the state before the first entry, of a ledger whose answers have these lengths: [`QueryKind::length`] wherever charges are
+    /// real.
     pub(in crate::ledger) fn of_lengths(lengths: fn(QueryKind) -> usize) -> Self {
         Self { lengths: Lengths(lengths), ..Self::default() }
     }
 
-    /// The same state, that keeps few ids of charges: whoever appends to it knows the others.
+    /// Makes the same state, which keeps few ids of charges: the caller that appends to it knows the others.
     pub(in crate::ledger) fn fenced(self) -> Self {
         Self { fenced: true, ..self }
     }
 
-    /// The last entry's sequence number; 0 before the first.
+    /// Returns the last entry's sequence number; 0 before the first.
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// The last entry's hash.
+    /// Returns the last entry's hash.
     pub fn hash(&self) -> Hash {
         if self.seq == 0 { NO_HASH } else { self.hash }
     }
 
-    /// The first entry, once it is there; its reserve is with all that the owner has added since.
+    /// Returns the first entry, if any; its reserve includes the owner's later additions.
     pub fn genesis(&self) -> Option<&Genesis> {
         self.genesis.as_ref()
     }
 
-    /// Charges and forfeits of all jobs.
+    /// Returns charges and forfeits of all jobs.
     pub fn spent(&self) -> Spent {
         self.spent
     }
 
-    /// What charges and forfeits of all jobs come to if all other parties work together: what leaves masked is then as good as opened by itself.
+    /// Returns charges and forfeits of all jobs if all other parties collude: a masked release then counts as opened by itself.
     pub fn alone(&self) -> Spent {
         self.alone
     }
 
-    /// What the owner lets that be at most.
+    /// Returns the owner's limit on that.
     pub fn all_collude(&self) -> Option<&AllCollude> {
         self.all_collude.as_ref().map(|(limit, _)| limit)
     }
 
-    /// What a release costs here.
+    /// Returns the cost of a release.
     pub(in crate::ledger) fn cost(&self, priced: Priced) -> Result<Spent, AccountingError> {
         priced.cost(self.unit)
     }
 
-    /// What a block of these terms costs.
+    /// Returns the cost of a block of these terms.
     pub(in crate::ledger) fn block_cost(&mut self, terms: &BlockTerms) -> Result<Spent, SubsampledError> {
         self.block_costs.of(terms)
     }
 
-    /// What blocks of subsampled releases may take of the reserve of delta, all jobs together.
+    /// Returns the limit on the reserve of delta that all jobs' blocks may take together.
     fn reserve_limit(&self) -> u64 {
         self.budget().map_or(0, |budget| budget.grantable_reserve_units())
     }
 
-    /// What blocks that are open hold beyond what their charges have used.
+    /// Returns the unused charge of open blocks.
     pub fn held(&self) -> Spent {
         let rests = self.jobs.iter().filter_map(|job| job.block.as_ref().map(Block::rest));
         rests.fold(Spent::default(), |a, b| a.plus(b).unwrap_or(a))
     }
 
-    /// Jobs in the order in which they were entered.
+    /// Returns the jobs in the order of their entries.
     pub fn jobs(&self) -> &[JobState] {
         &self.jobs
     }
 
-    /// Queries whose answers are recorded.
+    /// Returns the number of recorded queries.
     pub fn answers(&self) -> u64 {
         self.answers
     }
 
-    /// The job of that id.
+    /// Returns the job of that id.
     pub fn job(&self, id: &str) -> Option<&JobState> {
         self.jobs.get(*self.places.get(id)?)
     }
 
-    /// The job whose entry has that number.
+    /// Returns the job whose entry has that number.
     pub fn job_at(&self, seq: u64) -> Option<&JobState> {
         self.jobs.get(self.place_of(seq)?)
     }
@@ -148,7 +149,7 @@ impl LedgerState {
         &self.unanswered
     }
 
-    /// Integers in the answer to a charge.
+    /// Returns the number of integers in the answer to a charge.
     pub(in crate::ledger) fn components(&self, charge: u64) -> u32 {
         self.components.get(&charge).copied().unwrap_or(1)
     }
@@ -157,23 +158,23 @@ impl LedgerState {
         &self.columns
     }
 
-    /// `seq` of the last refresh; 0 before the first.
+    /// Returns the `seq` of the last refresh; 0 before the first.
     pub fn era(&self) -> u64 {
         self.era
     }
 
-    /// Heads up to this number count no more: their owner has given them up.
+    /// Returns the number up to which heads count no more: their owner has given them up.
     pub(in crate::ledger) fn given_up(&self) -> u64 {
         self.given_up
     }
 
-    /// Takes the next entry in and gives its hash.
+    /// Appends the next entry and returns its hash.
     pub fn append(&mut self, entry: &Entry<'_>) -> Result<Hash, Wrong> {
         self.append_knowing(entry, None)
     }
 
-    /// As [`LedgerState::append`] of a state with fences; `charged` says of an id that comes late whether it was charged before. Without
-    /// that word a late id is refused.
+    /// Appends the next entry to a state with fences; `charged` states of an id that comes late whether it was charged before. Without it a
+    /// late id is refused.
     pub(in crate::ledger) fn append_knowing(&mut self, entry: &Entry<'_>, charged: Option<bool>) -> Result<Hash, Wrong> {
         self.follow(entry)?;
         match entry {
@@ -187,7 +188,7 @@ impl LedgerState {
         Ok(self.hash)
     }
 
-    /// Takes the next entry in if its hash is the one that was stored with it.
+    /// Appends the next entry if its hash is the stored one.
     pub fn check(&mut self, entry: &Entry<'_>, stored: &[u8]) -> Result<(), Wrong> {
         let hash = self.append(entry)?;
         if hash != stored {
@@ -287,7 +288,7 @@ impl LedgerState {
         Ok(())
     }
 
-    /// What a release that pays for itself costs.
+    /// Returns the cost of a release that pays for itself.
     fn price(
         &mut self,
         e: &ChargeEntry,
@@ -304,7 +305,7 @@ impl LedgerState {
         Ok(Spent { units, slack_units, draws: u64::from(e.components), reserve_units: 0 })
     }
 
-    /// What leaves masked is held to what the owner allows if all others work together, too.
+    /// Checks a masked release against the owner's limit in case all others collude, too.
     fn charge_alone(&mut self, e: &ChargeEntry, (s, honest): (NoiseScale, Honest), cost: Spent) -> Result<(), Wrong> {
         if honest == Honest::ALONE {
             self.alone = self.alone.plus(cost).ok_or(Wrong::Overflow)?;
@@ -417,7 +418,7 @@ impl LedgerState {
         Ok(())
     }
 
-    /// A block of subsampled releases is charged by its terms, once and for all.
+    /// Charges a block of subsampled releases by its terms, in full.
     fn open_block(&mut self, seq: u64, place: usize, opened: &BlockOpened) -> Result<(), Wrong> {
         let (kind, terms) = opened.terms(self.unit)?;
         if terms.release.probability == SamplingProbability::ONE || opened.components as usize != (self.lengths.0)(kind) {
@@ -438,7 +439,7 @@ impl LedgerState {
         Ok(())
     }
 
-    /// What is checked once all entries are in.
+    /// Checks the state once all entries are appended.
     pub fn finish(&self) -> Result<(), Wrong> {
         let genesis = self.genesis.as_ref().ok_or(Wrong::Empty)?;
         let filter = PrivacyFilter::new(&genesis.budget()?)?;
@@ -453,7 +454,7 @@ impl LedgerState {
         Ok(())
     }
 
-    /// The budget and unit of privacy that the first entry names, with what the owner has added to its reserve since.
+    /// Returns the budget and unit of privacy that the first entry names, with the owner's later additions to its reserve.
     pub fn budget(&self) -> Option<Budget> {
         self.genesis.as_ref()?.budget().ok()
     }

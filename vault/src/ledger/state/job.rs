@@ -1,4 +1,4 @@
-//! One job's part of a ledger's state: what it has spent, and the block that pays ahead for its answers.
+//! Holds one job's part of a ledger's state: its charges, and the block that pays ahead for its answers.
 
 use conclave_privacy::accounting::{BlockTerms, Honest, Priced, PrivacyUnit, Spent, grantable_reserve_units};
 use conclave_privacy::mechanism::QueryKind;
@@ -16,7 +16,7 @@ pub struct JobState {
     pub seq: u64,
     /// Its id.
     pub id: String,
-    /// Who asked.
+    /// The analyst.
     pub analyst: String,
     /// SHA-256 of its text.
     pub spec_digest: Hash,
@@ -28,9 +28,9 @@ pub struct JobState {
     pub fingerprint: Vec<u8>,
     /// `seq` of the last refresh before it was entered.
     pub era: u64,
-    /// Whether it is open.
+    /// True while it is open.
     pub open: bool,
-    /// How often it was opened again since its last charge.
+    /// Openings since its last charge.
     pub idle: u32,
     /// Charges and forfeits.
     pub spent: Spent,
@@ -44,14 +44,14 @@ pub struct JobState {
     pub reserve_cap: u64,
     /// Its blocks of subsampled releases, in the order in which they were opened.
     pub sampled: Vec<SampledBlock>,
-    /// How its answers leave.
+    /// Its masking.
     pub masks: Masks,
     /// Rounds whose answers may have been lost with a crash in reserve mode: first, and the one after the last.
     pub lost: Vec<(u64, u64)>,
     pub(in crate::ledger) ids: Ids,
 }
 
-/// How a job's answers leave.
+/// The form in which a job's answers leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Masks {
     /// Each is opened by itself.
@@ -63,7 +63,7 @@ pub enum Masks {
 }
 
 impl Masks {
-    /// The roster, once it is entered.
+    /// Returns the roster, once it is entered.
     pub fn roster(&self) -> Option<&RosterEntered> {
         match self {
             Self::Under(roster) => Some(roster),
@@ -79,14 +79,14 @@ pub struct Block {
     pub seq: u64,
     /// The first round that it may pay for.
     pub iteration: u64,
-    /// What it holds.
+    /// Total charge.
     pub held: Spent,
-    /// What its charges have used.
+    /// Charge that was used.
     pub used: Spent,
 }
 
 impl Block {
-    /// What no charge has used.
+    /// Returns the charge that no query has used.
     pub fn rest(&self) -> Spent {
         self.held.minus(self.used)
     }
@@ -114,20 +114,19 @@ impl JobState {
             return Err(Wrong::Forfeit);
         }
         if whole {
-            // A round has one query at least, and a query that a block pays for one integer.
+            // A round has at least one query, and a query that a block pays for has one integer.
             self.lost.push((block.iteration, block.iteration.saturating_add(block.held.draws)));
         }
         self.spent = self.spent.plus(forfeit).ok_or(Wrong::Overflow)?;
         Ok(())
     }
 
-    /// The least attempt under which an id that is not recorded may be answered: one more for every crash that may have
-    /// lost its answer.
+    /// Returns the least attempt under which an unrecorded id may be answered: one more for every crash that may have lost its answer.
     pub fn least_attempt(&self, iteration: u64) -> u32 {
         self.lost.iter().filter(|(first, end)| (*first..*end).contains(&iteration)).count() as u32
     }
 
-    /// Its block with a free place for a release of this kind under these terms.
+    /// Returns its block with a free place for a release of this kind under these terms.
     pub fn free_block(&self, kind: QueryKind, terms: &BlockTerms) -> Option<&SampledBlock> {
         self.sampled.iter().rev().find(|block| block.has_place(kind, terms))
     }
@@ -138,7 +137,7 @@ impl JobState {
         self.sampled[at].take(priced, unit)
     }
 
-    /// Takes in a block that has been opened.
+    /// Adds a block that has been opened.
     pub(super) fn open_block(&mut self, block: SampledBlock) -> Result<(), Wrong> {
         if !self.open {
             return Err(Wrong::Closed(self.id.clone()));
@@ -159,7 +158,7 @@ impl JobState {
         Ok(())
     }
 
-    /// Takes in what its blocks may take of the reserve of delta: once, right after its entry, before anything else is known of it.
+    /// Sets the limit on its blocks' reserve of delta: once, right after its entry, before any other event.
     pub(super) fn reserve_for_blocks(&mut self, seq: u64, reserve: JobReserve) -> Result<(), Wrong> {
         if seq != self.seq + 1 || reserve.reserve == 0 {
             return Err(Wrong::JobReserve(self.id.clone()));
@@ -183,7 +182,8 @@ impl JobState {
         Ok(())
     }
 
-    /// How many parties' noise protects what is opened of its answers; `None` while it has a key and no roster, and nothing may be charged.
+    /// Returns the number of parties whose noise protects its opened answers; `None` while it has a key and no roster, and may not be
+    /// charged.
     pub fn honest(&self) -> Option<Honest> {
         match &self.masks {
             Masks::None => Some(Honest::ALONE),
@@ -192,12 +192,12 @@ impl JobState {
         }
     }
 
-    /// The roster that its answers are masked under.
+    /// Returns the roster under which its answers are masked.
     pub fn roster(&self) -> Option<&RosterEntered> {
         self.masks.roster()
     }
 
-    /// Charges and forfeits, and what its open block holds beyond.
+    /// Returns charges and forfeits, and the unused charge of its open block.
     pub fn committed(&self) -> Spent {
         let rest = self.block.as_ref().map(Block::rest).unwrap_or_default();
         self.spent.plus(rest).unwrap_or(self.spent)

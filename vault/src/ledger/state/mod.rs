@@ -1,7 +1,7 @@
-//! The state of a ledger is what its entries add up to, checked entry by entry.
+//! Computes the state of a ledger: the sums of its entries, checked entry by entry.
 //!
-//! The same code adds up a ledger at start, an export on an auditor's desk, and every entry that the party is about to
-//! write: an entry that does not follow from those before it is refused in all three places.
+//! The same code adds up a ledger at start, an export in an audit, and every entry that the party is about to write: an entry that does not
+//! follow from those before it is refused in all three places.
 
 mod chain;
 mod job;

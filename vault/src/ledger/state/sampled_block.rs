@@ -1,27 +1,27 @@
-//! A block of subsampled releases in a ledger's state, and the places in it.
+//! Holds a block of subsampled releases in a ledger's state, and its places.
 
 use conclave_privacy::accounting::{BlockTerms, Honest, Priced, PrivacyUnit, SamplingProbability, Spent};
 use conclave_privacy::mechanism::QueryKind;
 
 use crate::ledger::wrong::Wrong;
 
-/// A block that a job has opened. What it costs is spent with its opening, whether or not its places are ever taken.
+/// A block that a job has opened. Its cost is spent with its opening, whether or not its places are ever taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampledBlock {
     /// `seq` of its event.
     pub seq: u64,
-    /// What its releases are.
+    /// Kind of its releases.
     pub kind: QueryKind,
-    /// What it was opened for.
+    /// Terms that it was opened for.
     pub terms: BlockTerms,
-    /// What it costs.
+    /// Its cost.
     pub cost: Spent,
-    /// Places that are taken: a charge's is the number of those of its block before it.
+    /// Number of taken places: a charge's place is the number of charges of its block before it.
     pub taken: u64,
 }
 
 impl SampledBlock {
-    /// Whether a release of this kind under these terms may take a place of it.
+    /// Returns true where a release of this kind under these terms may take a place.
     pub fn has_place(&self, kind: QueryKind, terms: &BlockTerms) -> bool {
         self.taken < self.terms.releases && self.kind == kind && self.terms == *terms
     }
@@ -36,8 +36,8 @@ impl SampledBlock {
     }
 }
 
-/// Whether a release is one of those that a block of these terms is charged for, in a ledger that protects `unit`: of as many components, under
-/// noise of the same scale, of which a unit adds no more than the block's `K`, over a sample, and opened by itself.
+/// Returns true for a release that a block of these terms pays for, in a ledger that protects `unit`: it has the same number of components
+/// and the same noise scale, a unit contributes at most the block's `K`, and it is subsampled and opened by itself.
 pub(in crate::ledger) fn fits(priced: &Priced, terms: &BlockTerms, unit: PrivacyUnit) -> bool {
     let release = &terms.release;
     priced.kind().is_sampled()

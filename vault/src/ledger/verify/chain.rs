@@ -1,5 +1,4 @@
-//! The verification adds up a ledger from its first entry to its last, and compares what it comes to with
-//! every hash that is stored.
+//! Adds up a ledger from its first entry to its last, and compares the result with every stored hash.
 
 use std::path::Path;
 
@@ -14,7 +13,7 @@ use crate::ledger::index::Index;
 use crate::ledger::state::LedgerState;
 use crate::ledger::wrong::Wrong;
 
-/// Reads every entry in order, adds it to the state and gives it to `each`.
+/// Reads every entry in order, appends it to the state and passes it to `each`.
 ///
 /// # Errors
 /// [`LedgerError::Corrupt`] at the first entry that is missing, damaged or does not follow.
@@ -31,8 +30,8 @@ pub fn read(
     merge(connection, path, layout, (charges, answers), (state, &mut Index::new(path)), each)
 }
 
-/// As [`read`], with a thread and connection of their own for charges and for answers, which are nearly all there is: what a start
-/// waits for. Nobody else may be writing. The state keeps few ids of charges, and the index knows the others.
+/// Reads as [`read`] does, with a separate thread and connection for charges and for answers, which are nearly all entries: a start waits
+/// for them. No other process may be writing. The state keeps few ids of charges, and the index knows the others.
 ///
 /// # Errors
 /// As [`read`].
@@ -51,8 +50,8 @@ pub(in crate::ledger) fn add_up(
     })
 }
 
-/// The hash of the entry of that number, in a ledger that has been verified; `None` where there is no such entry. Of an answer it is computed
-/// from the nearest one before that is stored: none but answers stand between.
+/// Returns the hash of the entry of that number, in a verified ledger; `None` where there is no such entry. The hash of an answer is
+/// computed from the nearest stored one before it: only answers lie between.
 pub fn hash_at(connection: &Connection, seq: u64) -> rusqlite::Result<Option<Hash>> {
     let mut nearest: Option<(u64, Hash)> = None;
     for table in ["charges", "jobs", "events"] {
@@ -91,7 +90,7 @@ fn merge(
         let entry = found.entry();
         let hash = index.append(connection, &mut state, &entry)?;
         let checked = match found.hash() {
-            // An answer has no hash of its own: a damaged one shows at the next entry that has.
+            // An answer has no stored hash: a damaged one shows at the next entry that has.
             Some(stored) => {
                 let same = hash.and_then(|hash| if hash == *stored { Ok(()) } else { Err(Wrong::Hash) });
                 same.map_err(|why| format!("{why}, or an answer before it is damaged"))
@@ -108,7 +107,7 @@ fn merge(
     Ok(state)
 }
 
-/// One row, of the last entry: an answer that nothing follows is damaged, or entries at the end are missing, where it is of another.
+/// Reads the row of the last entry: where it differs, an answer without a successor is damaged, or entries at the end are missing.
 fn check_tail(connection: &Connection, state: &LedgerState) -> rusqlite::Result<Result<(), String>> {
     let mut select = connection.prepare("SELECT id, seq, hash FROM tail")?;
     let tails: Vec<(u64, u64, Hash)> =
@@ -120,12 +119,12 @@ fn check_tail(connection: &Connection, state: &LedgerState) -> rusqlite::Result<
     })
 }
 
-/// A database that can't be read is a damaged one.
+/// Treats an unreadable database as damaged.
 fn unread(path: &Path, error: &rusqlite::Error) -> LedgerError {
     LedgerError::corrupt(path, format!("it can't be read whole ({error})"))
 }
 
-/// What is checked once every entry is in.
+/// Checks the state once every entry is appended.
 fn finish(connection: &Connection, path: &Path, state: &LedgerState, more: bool) -> Result<(), LedgerError> {
     if more {
         return Err(LedgerError::corrupt(path, format!("entry {} is missing", state.seq() + 1)));
@@ -134,7 +133,7 @@ fn finish(connection: &Connection, path: &Path, state: &LedgerState, more: bool)
     check_totals(connection, state).map_err(|e| unread(path, &e))?.map_err(|why| LedgerError::corrupt(path, why))
 }
 
-/// The table of totals is there for quick answers; the entries decide.
+/// The table of totals exists for quick answers; the entries decide.
 fn check_totals(connection: &Connection, state: &LedgerState) -> rusqlite::Result<Result<(), String>> {
     let mut select =
         connection.prepare("SELECT job, queries, charge, reserved, last_charge, slack, draws FROM totals ORDER BY job")?;

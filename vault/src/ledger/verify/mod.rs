@@ -1,8 +1,8 @@
-//! Reading a ledger from its first entry to its last: done at every start, and for every export.
+//! Reads a ledger from its first entry to its last, at every start and for every export.
 //!
-//! One pass over each table in the order of its rows, merged by sequence number; a million charges are hashed and added
-//! up again in about a second, so nothing here allocates per row. A hash that is not stored is computed, and the next one that is
-//! stored, at the latest the tail's, is compared with what they lead to.
+//! One pass over each table in the order of its rows, merged by sequence number; a million charges are hashed and added up in about a
+//! second, so nothing here allocates per row. A hash that is not stored is computed and compared at the next one that is, at the latest the
+//! tail's.
 
 mod chain;
 mod tables;

@@ -1,4 +1,4 @@
-//! The reader of all tables gives their rows as entries, in the order of their numbers.
+//! Reads the rows of all tables as entries, in the order of their numbers.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,21 @@ use crate::ledger::components;
 use crate::ledger::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
 use crate::ledger::feed::{Feed, Read};
 
-/// What a format stores of the two long tables.
+/// The parts of the two long tables that a format stores.
 #[derive(Clone, Copy)]
 pub struct Layout {
     pub(super) charges: &'static str,
     pub(super) charge: Read<(ChargeEntry, Hash)>,
     pub(super) answers: &'static str,
     pub(super) answer: Read<Answer>,
-    /// Whether the last entry's number and hash have a table.
+    /// True where the last entry's number and hash have a table.
     pub(super) tail: bool,
     /// Integers in an answer to a query of each kind.
     pub(super) lengths: fn(QueryKind) -> usize,
 }
 
 impl Layout {
-    /// This version's.
+    /// This version's layout.
     pub const PRESENT: Self = Self {
         charges: "SELECT seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s, charge,
                          running_total, hash FROM charges ORDER BY seq",
@@ -36,7 +36,7 @@ impl Layout {
         lengths: QueryKind::length,
     };
 
-    /// The one before.
+    /// The previous version's layout.
     pub(in crate::ledger) const FORMER: Self = Self {
         charges: "SELECT seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s, charge,
                          running_total, hash, slack FROM charges ORDER BY seq",
@@ -47,7 +47,7 @@ impl Layout {
         lengths: QueryKind::length,
     };
 
-    /// The same in this ledger, whose charges may have the columns of what leaves masked.
+    /// Adapts the layout to this ledger, whose charges may have the columns of masked releases.
     pub(super) fn of(self, connection: &Connection) -> rusqlite::Result<Self> {
         Ok(if components::are_masked(connection)? {
             Self { charges: MASKED_CHARGES, charge: masked_charge, ..self }
@@ -56,7 +56,7 @@ impl Layout {
         })
     }
 
-    /// The same with vectors for answers, which no kind has yet.
+    /// Sets vectors as answers, which no kind has yet.
     #[cfg(any(test, feature = "test-util"))]
     pub(in crate::ledger) fn of_lengths(self, lengths: fn(QueryKind) -> usize) -> Self {
         Self { lengths, ..self }
@@ -224,7 +224,7 @@ impl<'s, T> Table<'s, T> {
         Self { feed, ahead: None }
     }
 
-    /// Gives the row ahead and reads the next.
+    /// Returns the row ahead and reads the next.
     fn step(&mut self) -> rusqlite::Result<Option<T>> {
         let next = self.feed.pull()?;
         Ok(std::mem::replace(&mut self.ahead, next))
@@ -233,19 +233,19 @@ impl<'s, T> Table<'s, T> {
 
 pub(super) struct Tables<'s> {
     charges: Table<'s, (ChargeEntry, Hash)>,
-    /// By charge: how many components it pays for, where there are several.
+    /// Components of each charge that pays for several.
     charge_components: Table<'s, (u64, u32)>,
     answers: Table<'s, Answer>,
-    /// By charge: the integers of its answer after the first.
+    /// Integers of each charge's answer after the first.
     answer_components: Table<'s, (u64, i64)>,
     jobs: Table<'s, JobRow>,
     events: Table<'s, EventRow>,
-    /// Answers stand in the order of their charges; those given after a restart come later in the ledger.
+    /// Answers are in the order of their charges; those made after a restart come later in the ledger.
     later: BTreeMap<u64, Answer>,
 }
 
 impl Tables<'_> {
-    /// The entry of number `seq`; or the next event, should `seq` be left out by an unlock. `None` where there is neither.
+    /// Returns the entry of number `seq`, or the next event, should an unlock leave `seq` out. `None` where there is neither.
     pub(super) fn next(&mut self, seq: u64) -> rusqlite::Result<Option<Found>> {
         if self.charges.ahead.as_ref().is_some_and(|(e, _)| e.seq == seq) {
             return Ok(self.charge()?.map(|(entry, hash)| Found::Charge(entry, hash)));
@@ -268,23 +268,23 @@ impl Tables<'_> {
         if let Some((row, hash)) = self.later.remove(&seq) {
             return Ok(Some(Found::Answer(row, hash)));
         }
-        // The state says whether an entry with another number may stand here.
+        // The state decides whether an entry with another number may come here.
         Ok(self.events.step()?.map(|row| Found::Event(Box::new(row))))
     }
 
-    /// The next charge, with the number of its components and the slack of all of them.
+    /// Returns the next charge, with its number of components and their slack.
     fn charge(&mut self) -> rusqlite::Result<Option<(ChargeEntry, Hash)>> {
         let Some((mut entry, hash)) = self.charges.step()? else { return Ok(None) };
         if self.charge_components.ahead.as_ref().is_some_and(|(charge, _)| *charge == entry.seq)
             && let Some((_, components)) = self.charge_components.step()?
         {
-            // The state refuses a product that is too large, as any other that does not follow.
+            // The state refuses a product that is too large, as it does any that does not follow.
             entry = ChargeEntry { components, slack: entry.slack.saturating_mul(u64::from(components)), ..entry };
         }
         Ok(Some((entry, hash)))
     }
 
-    /// The next answer, with all of its integers.
+    /// Returns the next answer, with all of its integers.
     fn answer(&mut self) -> rusqlite::Result<Option<Answer>> {
         let Some((row, hash)) = self.answers.step()? else { return Ok(None) };
         let here = |ahead: &Option<(u64, i64)>| ahead.as_ref().is_some_and(|(charge, _)| *charge == row.charge);
@@ -313,7 +313,7 @@ impl Tables<'_> {
 }
 
 fn charge(row: &Row<'_>) -> rusqlite::Result<(ChargeEntry, Hash)> {
-    // The state refuses a kind and a scale that is none. What takes a place of a block has its slack there.
+    // The state refuses an unknown kind and scale. A charge of a block has its slack there.
     let slack = match QueryKind::from_code(row.get(10)?) {
         Some(kind) if kind.is_sampled() => 0,
         _ => slack(row.get(12)?, Honest::ALONE).unwrap_or_default(),
@@ -325,7 +325,7 @@ const MASKED_CHARGES: &str =
     "SELECT seq, time_ms, job, iteration, chain, attempt, block, digest, theta, theta_next, kind, k_t, s, charge,
                                      running_total, hash, honest, alone FROM charges ORDER BY seq";
 
-/// Of a ledger in which some leave masked: those, and no others, have both columns.
+/// Reads both columns of masked releases: masked charges, and no others, have them.
 fn masked_charge(row: &Row<'_>) -> rusqlite::Result<(ChargeEntry, Hash)> {
     let (honest, alone) = match (row.get(16)?, row.get(17)?) {
         (None, None) => return charge(row),
@@ -333,7 +333,7 @@ fn masked_charge(row: &Row<'_>) -> rusqlite::Result<(ChargeEntry, Hash)> {
         (_, None) => return Err(rusqlite::Error::IntegralValueOutOfRange(17, 0)),
         (Some(honest), Some(alone)) => (honest, alone),
     };
-    // The state refuses scales and numbers that are none.
+    // The state refuses invalid scales and numbers.
     let slack = Honest::new(honest).and_then(|honest| slack(row.get(12).ok()?, honest)).unwrap_or_default();
     let (entry, hash) = charge_with(row, slack)?;
     Ok((ChargeEntry { honest, alone, ..entry }, hash))

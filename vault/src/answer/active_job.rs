@@ -1,0 +1,72 @@
+//! An open job: its public constants, and the shard as its model reads it.
+
+use std::time::{Duration, Instant};
+
+use conclave_common::job::{Algorithm, JobSpec};
+use conclave_common::model::Model;
+use conclave_privacy::accounting::{Honest, PrivacyUnit};
+use conclave_privacy::mechanism::SumCache;
+use conclave_privacy::pass::{KeptWeights, PoissonSampling, Threads};
+
+use super::delay::JobDelay;
+use super::masking::Masking;
+use super::records::Records;
+use super::sums::{NoSum, Pass, fixed_sums};
+
+/// An open job: its public constants, and the shard as its model reads it.
+pub(super) struct ActiveJob {
+    pub(super) spec: JobSpec,
+    pub(super) digest: [u8; 32],
+    pub(super) model: Box<dyn Model>,
+    pub(super) records: Records,
+    /// The un-noised sums that depend on no point, as Algorithm 3's do. They are computed once, when the job opens, and released
+    /// under fresh noise each time, so that the time of an answer does not grow with the shard.
+    pub(super) fixed_sums: SumCache,
+    /// Weights of the job's last gradients, kept for the remainders of the same steps.
+    pub(super) kept_weights: KeptWeights,
+    /// The sampling law of its subsampled releases; `None` where every release sums over all records.
+    pub(super) sampling: Option<PoissonSampling>,
+    /// Delay from the start of a message's service to its reply; `None` for no delay.
+    pub(super) delay: Option<JobDelay>,
+    /// The form in which its answers leave, masked or not.
+    pub(super) masking: Masking,
+    /// Number of parties whose noise protects an answer, by the owner's limits on noise; see [`crate::secure::SecureSettings::trusted`].
+    pub(super) trusted: Honest,
+    /// When it was opened or last released something new, and how long it had been idle before it was opened.
+    pub(super) used: (Instant, Duration),
+    /// The most rounds of a job that releases once, in each of which it may ask each kind once; see [`JobSpec::most_rounds`].
+    pub(super) most_rounds: Option<u64>,
+}
+
+/// The parts of a job that is being opened.
+pub(super) struct NewJob {
+    pub(super) spec: JobSpec,
+    pub(super) digest: [u8; 32],
+    pub(super) records: Records,
+    pub(super) delay: Option<JobDelay>,
+    pub(super) masking: Masking,
+    pub(super) trusted: Honest,
+    /// Time without a new release before the job was opened.
+    pub(super) idle: Duration,
+}
+
+impl ActiveJob {
+    /// Opens a job at a party that protects `unit`, and computes its fixed sums.
+    pub(super) fn new(parts: NewJob, unit: PrivacyUnit, threads: &Threads) -> Result<Self, NoSum> {
+        let NewJob { spec, digest, records, delay, masking, trusted, idle } = parts;
+        let model = spec.build_model();
+        let pass = Pass { model: model.as_ref(), blocks: records.blocks(), threads };
+        let fixed_sums = fixed_sums(&pass, &spec, unit)?;
+        let most_rounds = spec.most_rounds();
+        let gradients = if spec.algorithm == Algorithm::Hmc { spec.sampler.chains as usize } else { 0 };
+        let kept_weights = KeptWeights::new((records.blocks().records(), records.blocks().count()), gradients);
+        let sampling = spec.privacy.blocks.map(|_| PoissonSampling::new(records.blocks().units(), spec.sampler.batch));
+        let used = (Instant::now(), idle);
+        Ok(Self { spec, digest, model, records, fixed_sums, kept_weights, sampling, delay, masking, trusted, used, most_rounds })
+    }
+
+    /// Returns how long the job has released nothing new.
+    pub(super) fn idle(&self, now: Instant) -> Duration {
+        now.duration_since(self.used.0).saturating_add(self.used.1)
+    }
+}

@@ -1,0 +1,77 @@
+//! Stage 3, charged: the ledger holds the charge of every query durably, or the release that already answered it.
+
+use std::collections::HashMap;
+
+use conclave_proto::convert::AnswerStatus;
+
+use super::answer_timing::Part;
+use super::priced::{Priced, PricedQuery};
+use super::received::{Message, Resources};
+use crate::ledger::{ChargeOutcome, Digest, Grant, LedgerError, QueryKey, Refusal};
+
+/// A query and the ledger's grant for it.
+pub(super) struct ChargedQuery {
+    pub(super) priced: PricedQuery,
+    pub(super) grant: Grant,
+}
+
+/// A message whose queries are all charged, or were answered before.
+pub(super) struct Charged<'j> {
+    message: Message<'j>,
+    queries: Vec<ChargedQuery>,
+}
+
+impl<'j> Priced<'j> {
+    /// Charges all queries of the message durably, or none. No record has been read so far.
+    ///
+    /// Theorem, spend then look: a record is read only for a query whose charge is durable, so the releases of all time cost at
+    /// most the budget, whenever the party crashes. Proof: docs/explanation/design.md, section 5.
+    ///
+    /// # Errors
+    /// The status of the ledger's refusal; [`AnswerStatus::Halted`] once the ledger has failed.
+    pub(super) fn charge(self, resources: &mut Resources<'_>) -> Result<Charged<'j>, AnswerStatus> {
+        let (message, queries) = self.into_parts();
+        let keys: Vec<QueryKey> = queries.iter().map(|priced| *priced.key()).collect();
+        resources.timing.was(Part::Computing);
+        let outcome = resources.ledger.charge(&message.id, message.iteration, &keys);
+        resources.timing.was(Part::Ledger);
+        let grants = match outcome.map_err(halted)? {
+            ChargeOutcome::Granted(grants) => grants,
+            ChargeOutcome::Refused(refusal) => return Err(refused(&message, refusal)),
+        };
+        let mut grants: HashMap<Digest, Grant> = grants.into_iter().map(|grant| (grant.digest(), grant)).collect();
+        let own = |priced: PricedQuery| {
+            let grant = grants.remove(&priced.key().digest).ok_or(AnswerStatus::Halted)?;
+            Ok(ChargedQuery { priced, grant })
+        };
+        let queries = queries.into_iter().map(own).collect::<Result<_, _>>()?;
+        Ok(Charged { message, queries })
+    }
+}
+
+impl<'j> Charged<'j> {
+    pub(super) fn into_parts(self) -> (Message<'j>, Vec<ChargedQuery>) {
+        (self.message, self.queries)
+    }
+}
+
+fn refused(message: &Message<'_>, refusal: Refusal) -> AnswerStatus {
+    tracing::warn!(job = %message.id, iteration = message.iteration, "{refusal}");
+    match refusal {
+        Refusal::DataBudget(_) | Refusal::AnalystBudget(_) | Refusal::JobBudget(_) | Refusal::CollusionBudget(_) => {
+            AnswerStatus::Budget
+        }
+        Refusal::Roster | Refusal::Block | Refusal::OtherBlock | Refusal::Priced => AnswerStatus::Policy,
+        Refusal::Attempt { .. } => AnswerStatus::Attempt,
+        Refusal::Behind => AnswerStatus::Behind,
+        Refusal::Conflict { .. } => AnswerStatus::Conflict,
+        Refusal::UnknownJob => AnswerStatus::UnknownJob,
+        // Messages are answered one at a time, so a receipt was lost: stop rather than guess.
+        Refusal::InFlight { .. } => AnswerStatus::Halted,
+    }
+}
+
+/// The status of any failure of the ledger.
+pub(super) fn halted(_: LedgerError) -> AnswerStatus {
+    AnswerStatus::Halted
+}

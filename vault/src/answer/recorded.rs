@@ -1,0 +1,54 @@
+//! Stage 6, recorded: every release is durable, and only then can it be sent.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use conclave_proto::convert::AnswerStatus;
+use conclave_proto::echo::Echo;
+
+use super::answer_timing::Part;
+use super::charged::halted;
+use super::masking::RoundMasks;
+use super::query::Answered;
+use super::received::Resources;
+use super::summed::{Releases, Summed};
+use crate::ledger::{Digest, Recorded as RecordedRelease};
+
+/// A message all of whose releases are in the ledger.
+pub(super) struct Recorded {
+    releases: Vec<RecordedRelease>,
+    echo: Option<Echo>,
+}
+
+impl Summed<'_> {
+    /// Makes the fresh releases durable and puts all releases in the order in which the message asks them.
+    ///
+    /// Theorem, replay: a query that is repeated under its key and digest gets the recorded bytes at no charge, and another query under
+    /// its key is refused. Proof: docs/explanation/design.md, section 6.
+    ///
+    /// # Errors
+    /// [`AnswerStatus::Halted`] once the ledger has failed: nothing unrecorded takes a release's place.
+    pub(super) fn record(self, resources: &mut Resources<'_>) -> Result<Recorded, AnswerStatus> {
+        let (message, Releases { asked, fresh, earlier }) = self.into_parts();
+        let mut recorded: HashMap<Digest, RecordedRelease> =
+            earlier.into_iter().map(|release| (release.digest(), release)).collect();
+        if !fresh.is_empty() {
+            resources.timing.was(Part::Computing);
+            let now = resources.ledger.record(fresh);
+            resources.timing.was(Part::Ledger);
+            recorded.extend(now.map_err(halted)?.into_iter().map(|release| (release.digest(), release)));
+            // Refusals and repeated answers do not keep a key of masks alive.
+            message.job.used = (Instant::now(), Duration::ZERO);
+        }
+        let in_order = asked.iter().map(|digest| recorded.remove(digest).ok_or(AnswerStatus::Halted));
+        Ok(Recorded { releases: in_order.collect::<Result<_, _>>()?, echo: message.masks.as_ref().map(RoundMasks::echo) })
+    }
+}
+
+impl Recorded {
+    /// Returns the integers to send.
+    pub(super) fn into_answered(self) -> Answered {
+        let integers = self.releases.iter().flat_map(RecordedRelease::integers).copied().collect();
+        Answered { integers, echo: self.echo }
+    }
+}

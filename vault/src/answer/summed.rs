@@ -1,0 +1,92 @@
+//! Stage 5, summed: the records are read, each sum has its charged noise and, where the job is masked, its masks.
+
+use conclave_common::query::Query;
+use conclave_privacy::mechanism::LatticeSum;
+use conclave_proto::convert::AnswerStatus;
+
+use super::active_job::ActiveJob;
+use super::choice::log_weights;
+use super::masking::RoundMasks;
+use super::noised::{Means, Noised, NoisedQuery};
+use super::received::{Message, Resources};
+use super::sums::{NoSum, SumQuery, Sums, job_sums};
+use crate::ledger::{ChargedNoise, Digest, Ledger, Recorded, Release};
+
+/// A message whose releases are made and not yet recorded.
+pub(super) struct Summed<'j> {
+    message: Message<'j>,
+    releases: Releases,
+}
+
+/// The releases of a message, by the digests of its queries.
+pub(super) struct Releases {
+    /// Digests of the queries in the order in which the message asks them.
+    pub(super) asked: Vec<Digest>,
+    /// Releases that are to be recorded.
+    pub(super) fresh: Vec<Release>,
+    /// Releases that were recorded before.
+    pub(super) earlier: Vec<Recorded>,
+}
+
+impl<'j> Noised<'j> {
+    /// Sums over the records and adds the charged noise to each sum.
+    ///
+    /// # Errors
+    /// [`AnswerStatus::Halted`] where there is no sum. The charge stays.
+    pub(super) fn sum(self, resources: &mut Resources<'_>) -> Result<Summed<'j>, AnswerStatus> {
+        let (message, queries) = self.into_parts();
+        let mut sums = sums_of(message.job, &queries, resources)?;
+        let mut releases = Releases { asked: Vec::with_capacity(queries.len()), fresh: Vec::new(), earlier: Vec::new() };
+        for NoisedQuery { priced, means } in queries {
+            let chain = priced.query().chain;
+            releases.asked.push(priced.key().digest);
+            match means {
+                Means::Answered(recorded) => releases.earlier.push(recorded),
+                Means::Sum { noise, .. } => {
+                    let sum = sums.remove(&chain).ok_or(AnswerStatus::Halted)?;
+                    releases.fresh.push(release(noise, sum, message.masks.as_ref(), chain)?);
+                }
+                Means::Choice { clamp, choice } => {
+                    let weights = log_weights(message.job, priced.query(), clamp, resources)?;
+                    releases.fresh.push(choice.release(weights));
+                }
+            }
+        }
+        Ok(Summed { message, releases })
+    }
+}
+
+impl<'j> Summed<'j> {
+    pub(super) fn into_parts(self) -> (Message<'j>, Releases) {
+        (self.message, self.releases)
+    }
+}
+
+/// Adds the charged noise to a chain's sum, and the chain's masks where the message has any.
+fn release(noise: ChargedNoise, sum: LatticeSum, masks: Option<&RoundMasks>, chain: u32) -> Result<Release, AnswerStatus> {
+    let Some(masks) = masks else { return Ok(noise.release(sum)) };
+    Ok(noise.release_masked(sum, masks.of_chain(chain).ok_or(AnswerStatus::Halted)?))
+}
+
+/// Sums the charged queries of a message over the records, each under its chain.
+fn sums_of(job: &ActiveJob, queries: &[NoisedQuery], resources: &mut Resources<'_>) -> Result<Sums, AnswerStatus> {
+    let mut asked = Vec::with_capacity(queries.len());
+    for NoisedQuery { priced, means } in queries {
+        if let Means::Sum { clamp, sample, .. } = means {
+            let Query { chain, kind, .. } = *priced.query();
+            // The charged sensitivity clamps each unit's contribution.
+            asked.push(SumQuery { key: chain, kind, summand: priced.summand(*clamp)?, sample: sample.as_ref() });
+        }
+    }
+    job_sums(job, resources.threads, &asked).map_err(|why| unsummed(resources.ledger, &why))
+}
+
+/// Returns the status of a charged query that has no sum. Where records cannot be read, nothing is answered from here on, as after a
+/// failure of the ledger: otherwise a later answer to the same query could differ from one now.
+pub(super) fn unsummed(ledger: &mut Ledger, why: &NoSum) -> AnswerStatus {
+    match why {
+        NoSum::Unread(unread) => ledger.halt(&unread.to_string()),
+        NoSum::Kernel | NoSum::Sample => tracing::error!("{why}"),
+    }
+    AnswerStatus::Halted
+}
