@@ -298,19 +298,20 @@ impl RunResult {
         if let Some(surrogate) = &self.surrogate {
             text += &format!("{}\n", self.surrogate(surrogate, truth));
         }
-        let told = gradients::told(&json!({ "gradients": self.gradients, "stochastic_gradients": self.stochastic_gradients }));
+        let told =
+            gradients::diagnostics(&json!({ "gradients": self.gradients, "stochastic_gradients": self.stochastic_gradients }));
         if !told.is_empty() {
             let lines: String = told.iter().map(|(what, words)| format!("  {what}: {words}\n")).collect();
             text += &format!("How gradients drove the chains:\n{lines}\n");
         }
-        if let Some(words) = barker::told(&json!({ "barker": self.barker })) {
+        if let Some(words) = barker::summary(&json!({ "barker": self.barker })) {
             text += &format!("{words}\n");
         }
         text += &match &self.refit_of {
             Some(job) => format!("No party was asked and nothing was charged: all that was spent is what job {job} has spent.\n"),
             None => format!("Privacy spent on this job:\n{}", self.spending_table()),
         };
-        if let Some(words) = aggregation::told(&json!({ "aggregation": self.aggregation })) {
+        if let Some(words) = aggregation::summary(&json!({ "aggregation": self.aggregation })) {
             text += &format!("\n{words}\n");
         }
         if let Some(job) = &self.extends {

@@ -60,7 +60,7 @@ Both infer the posterior given one release, so both are as wide as the noise mak
 
 
 def cells(text):
-    """`(ours, theirs, z)` of every cell of the coverage tables."""
+    """Returns `(ours, theirs, z)` for every cell of the coverage tables."""
     found = re.findall(r"([\d.]+) \(([\d.]+)\) ([+-][\d.]+)", text)
     return [tuple(float(x) for x in cell) for cell in found]
 
@@ -93,7 +93,7 @@ def make(program, out, _data):
         tasks = [(JOB.format(algorithm=name, sampler=sampler, epsilon=float(epsilon)), [file], seed) for epsilon, name, sampler in keys for seed in range(SEEDS)]
         results = program.all(tasks)
     rows = [[f"{e}", f"`{name}`", *Score(results[SEEDS * i : SEEDS * (i + 1)], exact).cells()] for i, (e, name, _) in enumerate(keys)]
-    told = TEXT.format(
+    page = TEXT.format(
         coverage=coverage, verdict=verdict, records=RECORDS, seeds=SEEDS, table=table(["epsilon", "algorithm", *HEADINGS], rows), legend=LEGEND
     )
-    pathlib.Path(out / "ju.md").write_text(told, encoding="utf-8")
+    pathlib.Path(out / "ju.md").write_text(page, encoding="utf-8")

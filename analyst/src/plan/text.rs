@@ -41,7 +41,7 @@ pub(super) fn algorithms(spec: &JobSpec, rows: &[AlgorithmPlan]) -> String {
 
 /// What masked answers buy, beside answers that are opened one by one; nothing of another job.
 pub(super) fn masked(spec: &JobSpec) -> Option<String> {
-    let row = AggregationRow::of(spec)?;
+    let row = AggregationRow::from_spec(spec)?;
     let honest = row.honest;
     let gain = match spec.algorithm.proposes() {
         true => format!(

@@ -28,7 +28,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         draws.sampling.theta[..drawn].iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
     html! {
         @if !released::is_adequate(material.result) {
-            (notice(Tone::Beware, "These draws are no answer", &html! { p { "They are shown for who looks for what went wrong: see above why they cannot be relied on." } }, false))
+            (notice(Tone::Warning, "These draws are no answer", &html! { p { "They are shown for who looks for what went wrong: see above why they cannot be relied on." } }, false))
         }
         p { "On the scale of the priors, after the warm-up. Each chain has its colour and its dashes." }
         @if draws.parameters.len() > MOST { p { "The first " (MOST) " of " (draws.parameters.len()) " parameters are drawn." } }
@@ -45,7 +45,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
 
 /// Trace and density of one parameter.
 fn parameter(material: &Material<'_>, draws: &Draws, index: usize, resolution: usize, chains: &[&[f64]]) -> Markup {
-    let traces: Vec<Trace> = chains.iter().map(|chain| Trace::of(chain, resolution)).collect();
+    let traces: Vec<Trace> = chains.iter().map(|chain| Trace::from_draws(chain, resolution)).collect();
     let parameter = &draws.parameters[index];
     let support =
         material.spec.support.get(index).map_or((f64::NEG_INFINITY, f64::INFINITY), |Interval { min, max }| (*min, *max));

@@ -83,7 +83,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
             format!("until split R-hat was below {rhat}, at most {} sweeps; not among the draws", thousands(max))
         }
     };
-    let told = gradients::told(result);
+    let told = gradients::diagnostics(result);
     let driven: Vec<(&str, Markup)> = told.iter().map(|(what, words)| (*what, html! { (words) })).collect();
     html! {
         (facts(&[
@@ -99,7 +99,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
             ("warm-up", html! { (warmup) }),
             ("clip", clip(material)),
         ]))
-        @if let Some(words) = barker::told(result) { h3 { "How steps were decided" } p { (words) } }
+        @if let Some(words) = barker::summary(result) { h3 { "How steps were decided" } p { (words) } }
         @if !driven.is_empty() { h3 { "How gradients drove the chains" } (facts(&driven)) }
     }
 }

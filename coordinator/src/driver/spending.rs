@@ -43,10 +43,10 @@ impl Spending {
     /// Adds the charges of an absorbed round.
     ///
     /// # Errors
-    /// As [`Spent::of_round`].
+    /// As [`Spent::for_round`].
     pub(super) fn add(&mut self, round: &Round, model: &dyn Model, spec: &JobSpec) -> Result<(), String> {
         for Account { unit, spent, blocks } in &mut self.accounts {
-            let cost = Spent::of_round(round, (model, spec), *unit, blocks)?;
+            let cost = Spent::for_round(round, (model, spec), *unit, blocks)?;
             self.dearest = self.dearest.max(cost.units);
             *spent = spent.plus(cost);
         }
@@ -62,10 +62,10 @@ impl Spending {
     /// What a round that is not absorbed yet costs a party.
     ///
     /// # Errors
-    /// As [`Spent::of_round`].
+    /// As [`Spent::for_round`].
     pub(super) fn cost(&self, party: usize, round: &Round, model: &dyn Model, spec: &JobSpec) -> Result<Spent, String> {
         let Account { unit, blocks, .. } = &self.accounts[self.of_party[party]];
-        Spent::of_round(round, (model, spec), *unit, &mut blocks.clone())
+        Spent::for_round(round, (model, spec), *unit, &mut blocks.clone())
     }
 
     /// What the dearest round cost whom it cost most.

@@ -88,16 +88,16 @@ fn state(status: &Status) -> Markup {
     let phase = status.phase.map(|phase| format!(", {}", phase_name(phase))).unwrap_or_default();
     html! {
         @if !status.waiting_for.is_empty() {
-            (notice(Tone::Beware, &format!("Paused: waits for {} since {}", plain(&status.waiting_for.join(", "), SENTENCE), utc(status.waiting_since_ms)), &html! {
+            (notice(Tone::Warning, &format!("Paused: waits for {} since {}", plain(&status.waiting_for.join(", "), SENTENCE), utc(status.waiting_since_ms)), &html! {
                 p { (plain(&status.waiting_reason, SENTENCE)) }
                 @if !status.awaiting_consent.is_empty() { p { "Its owner has yet to decide: " (plain(&status.awaiting_consent.join(", "), SENTENCE)) } }
                 p.note { "No chain goes on without every party: that would change the posterior. Nothing is lost, and nothing is charged twice." }
             }, false))
         }
         @if let Some(fault) = &status.fault {
-            (notice(Tone::Beware, "It could not go on", &html! { p { (plain(&fault.to_string(), SENTENCE)) } }, false))
+            (notice(Tone::Warning, "It could not go on", &html! { p { (plain(&fault.to_string(), SENTENCE)) } }, false))
         }
-        @for warning in &status.warnings { (notice(Tone::Beware, "Beware", &html! { p { (plain(warning, SENTENCE)) } }, false)) }
+        @for warning in &status.warnings { (notice(Tone::Warning, "Beware", &html! { p { (plain(warning, SENTENCE)) } }, false)) }
         p { "State: " b { (status.state.as_str()) (phase) } }
     }
 }
@@ -146,7 +146,7 @@ fn budgets(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Markup {
 
 /// Whose noise protects whom, of a job whose answers leave masked.
 fn protection(spec: &JobSpec) -> Option<String> {
-    let row = AggregationRow::of(spec)?;
+    let row = AggregationRow::from_spec(spec)?;
     Some(format!(
         "Answers leave masked, and their sum over the {} parties alone is opened: each is charged by the noise of {}, which holds while at most {} of \
          the others work with the coordinator",
