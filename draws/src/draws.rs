@@ -41,7 +41,8 @@ pub struct Draws {
     pub warmup: PhaseDraws,
     /// The kept draws.
     pub sampling: PhaseDraws,
-    /// The kept draws in the data's own units, `[parameter][chain][draw]`; `None` for an unfinished run or one of an earlier version.
+    /// The kept draws in the data's own units, `[parameter][chain][draw]`; `None` for an unfinished run or one of an earlier
+    /// version.
     pub original: Option<Vec<Vec<Vec<f64>>>>,
 }
 

@@ -1,6 +1,6 @@
 //! A run's result and its draws, written by the coordinator while chains run and read by analysts afterwards.
 //!
-//! - [`zarr`]: a Zarr v3 store of draws, written incrementally, and reading of its arrays. [`attributes`]: the store's attributes.
+//! - [`zarr`]: writing and reading of a Zarr v3 store of draws. [`attributes`]: the store's attributes.
 //! - [`spent`]: the privacy cost of a job at a party. [`result`]: the JSON object of a finished run.
 //! - [`Draws`]: a whole store in memory. [`export`]: export to CmdStan files and to a Parquet table.
 #![forbid(unsafe_code)]

@@ -51,8 +51,8 @@ impl Pace {
         Self { moments: VecDeque::new(), window, phase: String::new() }
     }
 
-    /// Adds a run's progress in this phase, or in none while it is paused. A change of phase and a pause reset the pace, since each
-    /// phase has its own.
+    /// Adds a run's progress in this phase, or in none while it is paused. A change of phase and a pause reset the pace, since
+    /// each phase has its own.
     pub fn observe(&mut self, phase: Option<&str>, moment: ProgressPoint) {
         if phase != Some(&*self.phase) {
             self.moments.clear();

@@ -1,19 +1,20 @@
 //! Pages and plots for the report, the dashboard and a party's page: HTML that is escaped by construction, and SVG.
 //!
-//! The functions are pure: they use no file, socket, clock or task. The caller supplies the content, and serves or saves the page.
+//! The functions are pure: they use no file, socket, clock or task. The caller supplies the content, and serves or saves the
+//! page.
 //!
 //! - [`page::document`] builds a whole page, with an embedded stylesheet (a self-contained file) or a linked one.
 //! - [`site::render`] builds a page of a daemon's server: navigation, forms, and parts that a small script updates.
 //! - [`plot`] draws: [`plot::trace`], [`plot::density`], [`plot::pairs`], [`plot::intervals`], [`plot::budget`], [`plot::spark`],
-//!   [`plot::stack`], [`plot::noisy_intervals`], [`plot::stages`]. Each returns markup with a title, a description and its numbers.
+//!   [`plot::stack`], [`plot::noisy_intervals`], [`plot::stages`]. Each returns markup with title, description and numbers.
 //! - [`plot::Trace`] and [`plot::Sample`] take draws one at a time in bounded memory, for live pages.
 //! - [`released`] shows the share of noise in a run that infers from few releases, or the reasons why it has no answer.
 //! - [`text`] formats numbers and sanitises names from outside; [`forecast`] predicts the end and the cost of a run.
 //!
 //! All parts are markup of [`maud`], whose `html!` builds the rest of a page.
 //!
-//! No page needs `unsafe-inline`: there is no `style` attribute, no event handler, and no script except one file. Plots are styled by
-//! classes of the stylesheet and by SVG attributes.
+//! No page needs `unsafe-inline`: there is no `style` attribute, no event handler, and no script except one file. Plots are
+//! styled by classes of the stylesheet and by SVG attributes.
 #![forbid(unsafe_code)]
 
 pub mod aggregation;

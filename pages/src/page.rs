@@ -11,7 +11,8 @@ pub const STYLE: &str = include_str!("style.css");
 /// The location of a page's stylesheet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style<'a> {
-    /// Embedded in the page, which is then a self-contained file. Its policy admits this stylesheet by its hash, and nothing else.
+    /// Embedded in the page, which is then a self-contained file. Its policy admits this stylesheet by its hash, and nothing
+    /// else.
     Embedded,
     /// At this address of the page's own server, whose headers set the policy.
     At(&'a str),

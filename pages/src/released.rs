@@ -1,5 +1,5 @@
-//! Results of runs that infer from few releases, and of a surrogate fitted to released ratios: the share of noise in each interval,
-//! the estimates after each stage, or the reasons why there is no answer. All are built from the run's result object.
+//! Results of runs that infer from few releases, and of a surrogate fitted to released ratios: the share of noise in each
+//! interval, the estimates after each stage, or the reasons why there is no answer. All are built from the run's result object.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -91,7 +91,8 @@ pub fn noise_plot(result: &Value, scale: &str, limit: usize) -> Markup {
     noisy_intervals("noise", "Intervals with and without the noise", scale, &rows)
 }
 
-/// Plots the intervals of the surrogate, a quadratic fitted to released ratios, with and without the noise; nothing without a fit.
+/// Plots the intervals of the surrogate, a quadratic fitted to released ratios, with and without the noise; nothing without a
+/// fit.
 #[must_use]
 pub fn surrogate_noise_plot(result: &Value, scale: &str, limit: usize) -> Markup {
     let fitted = |row: &Value| {
@@ -114,8 +115,8 @@ pub fn surrogate_noise_plot(result: &Value, scale: &str, limit: usize) -> Markup
     noisy_intervals("fitted-noise", "Intervals of the surrogate with and without the noise", scale, &rows)
 }
 
-/// Plots the estimates after each stage of an adequate answer; nothing for another run. `logarithms` is true for a parameter whose
-/// sd is that of its logarithm.
+/// Plots the estimates after each stage of an adequate answer; nothing for another run. `logarithms` is true for a parameter
+/// whose sd is that of its logarithm.
 #[must_use]
 pub fn stage_plots(result: &Value, logarithms: &[bool], scale: &str, limit: usize) -> Markup {
     let releases = list(&result["releases"]);

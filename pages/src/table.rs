@@ -51,7 +51,8 @@ impl Cell {
     }
 }
 
-/// Builds a table with a caption; the first cell of each row is its heading. On a narrow page it scrolls sideways, also by keyboard.
+/// Builds a table with a caption; the first cell of each row is its heading. On a narrow page it scrolls sideways, also by
+/// keyboard.
 #[must_use]
 pub fn table(caption: &str, header: &[&str], rows: &[Vec<Cell>]) -> Markup {
     // A column is aligned like its first cell.

@@ -1,8 +1,8 @@
 //! Export in CmdStan's format: one CSV file per chain, warm-up first, with the `#` lines that cmdstanpy and ArviZ read.
 //!
 //! Columns that a penalty chain lacks have neutral values: `lp__` and `energy__` are NaN (the log density is unknown), a step is
-//! one leapfrog, and no draw is divergent. `accept_stat__` is `min(1, exp(log alpha))`, followed by the noisy `log_alpha__` and the
-//! decision `accepted__`. The parameters on the scale of their priors are followed by those in the data's own units
+//! one leapfrog, and no draw is divergent. `accept_stat__` is `min(1, exp(log alpha))`, followed by the noisy `log_alpha__` and
+//! the decision `accepted__`. The parameters on the scale of their priors are followed by those in the data's own units
 //! (`age_original`), like CmdStan's generated quantities; the latter are NaN in the warm-up.
 
 use std::collections::BTreeSet;
@@ -105,8 +105,8 @@ fn rows(phase: &PhaseDraws, (count, original): (usize, Option<&[Vec<Vec<f64>>]>)
 
 /// Builds unique column names that every reader of CmdStan's files accepts, one per parameter.
 ///
-/// `p[1]`, `p[2]` … become `p.1`, `p.2` …, which readers combine into an array, if the indices are integers without gaps. Any other
-/// character outside letters, digits and `_` becomes `_`.
+/// `p[1]`, `p[2]` … become `p.1`, `p.2` …, which readers combine into an array, if the indices are integers without gaps. Any
+/// other character outside letters, digits and `_` becomes `_`.
 fn columns(names: &[String]) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let mut out = Vec::new();

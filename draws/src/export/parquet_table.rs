@@ -24,7 +24,8 @@ const FIXED: [(&str, Physical); 6] = [
     ("iteration", Physical::INT64),
 ];
 
-/// Writes the table; returns 1 and its size in bytes. Warm-up and kept draws are each numbered from 0 and distinguished by `warmup`.
+/// Writes the table; returns 1 and its size in bytes. Warm-up and kept draws are each numbered from 0 and distinguished by
+/// `warmup`.
 pub fn write(draws: &Draws, path: &Path) -> Result<(u64, u64), Fault> {
     let file = File::create_new(path).map_err(|e| Fault::of_file(path, "be written", &e))?;
     let fault = |e: ParquetError| Fault::new(ErrorCode::Internal, format!("{} cannot be written: {e}", path.display()));

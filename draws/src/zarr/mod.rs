@@ -9,8 +9,8 @@
 //!   posterior_original/   in a complete store: the kept draws in the data's own units
 //! ```
 //! Each group has int64 coordinates `chain` and `draw`, and attributes that name the software. The root's attributes hold job,
-//! seed, noise and cost. There is no `lp`: the log density is unknown because of the noise. `log_alpha` is the quantity behind each
-//! decision, the noisy log acceptance ratio with penalty and prior.
+//! seed, noise and cost. There is no `lp`: the log density is unknown because of the noise. `log_alpha` is the quantity behind
+//! each decision, the noisy log acceptance ratio with penalty and prior.
 //!
 //! While chains run the store is a folder. A complete store may be a single file, see [`DrawStore::pack`].
 

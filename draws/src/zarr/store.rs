@@ -75,8 +75,8 @@ impl DrawStore {
         write_json(&self.root, &consolidated(attributes, &nodes))
     }
 
-    /// Finishes the store like [`Self::finish`], but in the single file `to`, with one chunk per chain in most arrays, and removes the
-    /// folder. The folder stays readable until the file is complete.
+    /// Finishes the store like [`Self::finish`], but in the single file `to`, with one chunk per chain in most arrays, and
+    /// removes the folder. The folder stays readable until the file is complete.
     ///
     /// # Errors
     /// The file system's.
@@ -108,7 +108,8 @@ impl DrawStore {
         [self.sampling.arrays(), self.warmup.arrays(), original.arrays()].concat()
     }
 
-    /// Returns every node below the root with its `zarr.json`, groups first. `columns` maps an array's length to its chunk length.
+    /// Returns every node below the root with its `zarr.json`, groups first. `columns` maps an array's length to its chunk
+    /// length.
     fn nodes(&self, original: &Original, columns: impl Fn(usize) -> usize) -> Vec<(String, Value)> {
         let drawn = self
             .sampling

@@ -13,8 +13,8 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Returns the axis over the range of the finite `values`, with a margin of one twentieth on either side. Around a single value
-    /// it is as wide as the value's magnitude.
+    /// Returns the axis over the range of the finite `values`, with a margin of one twentieth on either side. Around a single
+    /// value it is as wide as the value's magnitude.
     #[must_use]
     pub fn around(values: impl IntoIterator<Item = f64>) -> Self {
         let finite = values.into_iter().filter(|x| x.is_finite()).map(|x| x.clamp(-GREATEST, GREATEST));
@@ -52,8 +52,8 @@ impl Axis {
         Some(((0.5 * value - 0.5 * self.least) / half).clamp(0.0, 1.0))
     }
 
-    /// Returns about `wanted` round values within the axis, with their labels: multiples of 1, 2 or 5 times a power of ten (Heckbert
-    /// 1990, "Nice numbers for graph labels").
+    /// Returns about `wanted` round values within the axis, with their labels: multiples of 1, 2 or 5 times a power of ten
+    /// (Heckbert 1990, "Nice numbers for graph labels").
     #[must_use]
     pub fn ticks(&self, wanted: usize) -> Vec<(f64, String)> {
         let half = 0.5 * self.greatest - 0.5 * self.least;

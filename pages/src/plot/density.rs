@@ -127,8 +127,8 @@ impl Kernel {
     }
 }
 
-/// Returns the prior on the grid, scaled to a maximum of a third of the plot: it shows only the shape, since the true height would be
-/// invisible beside a posterior's.
+/// Returns the prior on the grid, scaled to a maximum of a third of the plot: it shows only the shape, since the true height
+/// would be invisible beside a posterior's.
 fn prior_curve(log: &dyn Fn(f64) -> f64, points: &[f64], highest: f64) -> Option<Vec<f64>> {
     let logs: Vec<f64> = points.iter().map(|x| log(*x)).collect();
     let top = logs.iter().copied().filter(|x| x.is_finite()).fold(f64::NEG_INFINITY, f64::max);

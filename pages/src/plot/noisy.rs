@@ -47,8 +47,8 @@ pub fn format_noise_share(share: f64) -> String {
     if share > 0.0 && share < 0.01 { "under 1%".to_owned() } else { percent(share) }
 }
 
-/// Plots the reported intervals and, inside them, the intervals without noise. Each parameter has a row with its own scale, since the
-/// two lengths are to be compared. At most 40 are drawn; the table holds all of them.
+/// Plots the reported intervals and, inside them, the intervals without noise. Each parameter has a row with its own scale, since
+/// the two lengths are to be compared. At most 40 are drawn; the table holds all of them.
 #[must_use]
 pub fn noisy_intervals(id: &str, title: &str, scale: &str, rows: &[NoisyInterval]) -> Markup {
     let drawn = &rows[..rows.len().min(MAX_PARAMETERS)];

@@ -1,7 +1,7 @@
 //! Thinned samples of draws.
 
-/// Every n-th draw of a chain, with n doubling so that their number stays bounded, for the densities and pairs plots of a live chain.
-/// Each row is a whole draw with one value per parameter.
+/// Every n-th draw of a chain, with n doubling so that their number stays bounded, for the densities and pairs plots of a live
+/// chain. Each row is a whole draw with one value per parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     rows: Vec<Vec<f64>>,

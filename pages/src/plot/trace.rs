@@ -27,8 +27,8 @@ impl Column {
     }
 }
 
-/// The draws of one parameter in one chain, summarised online: the least and greatest draw of each column, and the running mean at
-/// its end.
+/// The draws of one parameter in one chain, summarised online: the least and greatest draw of each column, and the running mean
+/// at its end.
 ///
 /// Memory is bounded for any number of draws: when all columns are in use, adjacent pairs are merged.
 #[derive(Debug, Clone, PartialEq)]
@@ -217,8 +217,8 @@ fn band(trace: &Trace, field: &Field, x: &Axis, y: &Axis) -> String {
             for (draw, column) in places() {
                 to(&mut path, field, (x, y), (draw, column.greatest));
             }
-            // With one draw per column the lower edge retraces the upper one. It is drawn nevertheless: a band is filled, and an open
-            // line would be filled up to the straight line between its ends.
+            // With one draw per column the lower edge retraces the upper one. It is drawn nevertheless: a band is filled, and an
+            // open line would be filled up to the straight line between its ends.
             for (draw, column) in places().rev() {
                 to(&mut path, field, (x, y), (draw, column.least));
             }
