@@ -108,7 +108,7 @@ impl<'a> Run<'a> {
                 Ok(Next::Ask(round)) => round,
                 Ok(Next::Done) => {
                     self.keep_draws();
-                    break (StoppedBy::itself(&self.spec, self.draws.kept() as u64, self.sampler.ended_by_budget()), None);
+                    break (StoppedBy::regular_end(&self.spec, self.draws.kept() as u64, self.sampler.ended_by_budget()), None);
                 }
                 // As in a real run: the draws are kept and marked.
                 Ok(Next::Stopped(_)) => break (StoppedBy::Clip, None),

@@ -36,7 +36,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         (protected(parties))
         p { (noise(material.spec)) }
         p {
-            @match aggregation::told(material.result) {
+            @match aggregation::summary(material.result) {
                 Some(words) => { (words) " Masks rest on X25519, HKDF and HMAC with SHA-256. Not protected are the job " }
                 None => {
                     "The coordinator, the analyst and the other owners may pool all they have: the guarantee holds against all "

@@ -115,7 +115,7 @@ impl Driver {
         match ending {
             StopReason::Finished => {
                 let by_budget = self.chain.as_ref().is_some_and(Chain::ended_by_budget);
-                plain(State::Finished, StoppedBy::itself(&self.job.spec, kept, by_budget))
+                plain(State::Finished, StoppedBy::regular_end(&self.job.spec, kept, by_budget))
             }
             StopReason::Hopeless => plain(State::Finished, StoppedBy::Hopeless),
             StopReason::Cancelled => plain(State::Cancelled, StoppedBy::Cancelled),

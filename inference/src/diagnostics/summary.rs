@@ -47,14 +47,13 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// As it is told of so many draws over all chains: with effective sample sizes no larger than that. Chains that swing around their mean
-    /// know it better than so many independent draws would, and `mcse_mean` says so, but nobody reads more draws than there are as anything
-    /// but a mistake.
+    /// Caps the effective sample sizes at the number of draws over all chains. Antithetic chains estimate their mean better than
+    /// that number of independent draws, which `mcse_mean` shows, but a larger effective sample size would look like a mistake.
     #[must_use]
-    pub fn told(mut self, draws: usize) -> Self {
+    pub fn with_ess_capped(mut self, draws: usize) -> Self {
         let most = draws as f64;
         let sizes = [&mut self.ess_bulk, &mut self.ess_tail, &mut self.ess_q5, &mut self.ess_median, &mut self.ess_q95];
-        // What is no number stays none.
+        // `NaN` stays `NaN`.
         sizes.into_iter().filter(|size| **size > most).for_each(|size| *size = most);
         self
     }

@@ -10,8 +10,8 @@ use conclave_common::query::{Candidates, QueryError, QueryTerms};
 use conclave_common::query::{PartyMetadata, Query, Round};
 use conclave_privacy::accounting::{AccountingError, Budget, FilterRefusal, PrivacyFilter, PrivacyUnit, SubsampledError};
 use conclave_privacy::mechanism::{NoiseSample, QueryKind};
-use conclave_privacy::pass::{LatticeSum, log_weights};
 use conclave_privacy::pass::{Block, ModelData};
+use conclave_privacy::pass::{LatticeSum, log_weights};
 
 /// Why a round can't be answered, the budget aside.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

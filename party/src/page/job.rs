@@ -45,11 +45,11 @@ pub(super) async fn page(State(shared): Shared, Extension(visitor): Extension<Vi
     let looking = move || look(&shared.config, &shared.warnings, &id);
     let Ok(Some(asked)) = tokio::task::spawn_blocking(looking).await else { return unknown() };
     let body = body(&asked, &visitor.csrf);
-    web::html(site::served(&Served {
+    web::html(site::render(&Served {
         title: &format!("Job {}", plain_name(asked.job.name())),
-        above: &[("/", "The party")],
-        word: (web::CSRF_FIELD, &visitor.csrf),
-        session: visitor.has_session(),
+        parents: &[("/", "The party")],
+        csrf: (web::CSRF_FIELD, &visitor.csrf),
+        has_session: visitor.has_session(),
         events: None,
         body: &body,
     }))
@@ -72,9 +72,9 @@ fn body(asked: &Asked, csrf: &str) -> Markup {
         }
         @match &asked.words {
             Ok(words) => pre { (lines(words)) },
-            Err(why) => { (notice(Tone::Beware, "This job can't be judged", &html! { p { (plain(why, REASON)) } }, false)) }
+            Err(why) => { (notice(Tone::Warning, "This job can't be judged", &html! { p { (plain(why, REASON)) } }, false)) }
         }
-        @for warning in &asked.warnings { (notice(Tone::Beware, "Beware", &html! { p { (plain(warning, REASON)) } }, false)) }
+        @for warning in &asked.warnings { (notice(Tone::Warning, "Beware", &html! { p { (plain(warning, REASON)) } }, false)) }
         @if job.state() == JobState::Awaiting {
             h2 { "Your decision" }
             p { "It is entered for good, and the running party acts on it within a second. What a job spends is never given back." }

@@ -34,11 +34,11 @@ pub(super) async fn page(State(shared): Shared, Extension(visitor): Extension<Vi
     let facts = shared.facts().await;
     let body =
         html! { @for (id, content) in parts(&shared, &facts) { (site::part(id, matches!(id, "state" | "waiting"), &content)) } };
-    web::html(site::served(&Served {
+    web::html(site::render(&Served {
         title: &format!("Party {}", shared.config.name),
-        above: &[],
-        word: (web::CSRF_FIELD, &visitor.csrf),
-        session: visitor.has_session(),
+        parents: &[],
+        csrf: (web::CSRF_FIELD, &visitor.csrf),
+        has_session: visitor.has_session(),
         events: Some("/events"),
         body: &body,
     }))
@@ -86,11 +86,11 @@ fn state(config: &PartyConfig, facts: &Facts) -> Markup {
     let problem = facts.daemon.as_ref().and_then(|daemon| daemon.ledger.as_ref()).or(facts.ledger.as_ref().err());
     html! {
         @if let Some(problem) = problem {
-            (notice(Tone::Beware, "The ledger answers nothing", &html! { p { (plain(problem, SENTENCE)) } }, false))
+            (notice(Tone::Warning, "The ledger answers nothing", &html! { p { (plain(problem, SENTENCE)) } }, false))
         }
         @match &facts.daemon {
             Some(daemon) if daemon.attached => p { "Attached to " code { (config.coordinator) } " since " (daemon.since) "." },
-            Some(daemon) => { (notice(Tone::Beware, &format!("Not attached since {}", daemon.since), &html! { p { "Jobs that need this party are paused; it dials " code { (config.coordinator) } " again by itself." } }, false)) }
+            Some(daemon) => { (notice(Tone::Warning, &format!("Not attached since {}", daemon.since), &html! { p { "Jobs that need this party are paused; it dials " code { (config.coordinator) } " again by itself." } }, false)) }
             None => p { "The daemon has not said yet how it is." },
         }
     }

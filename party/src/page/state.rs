@@ -59,5 +59,12 @@ impl PageState {
 /// A page that says one thing.
 pub(super) fn said(title: &str, what: &Markup, answer: fn(String) -> Response) -> Response {
     let body = html! { (what) p { a href="/" { "To the party's page" } } };
-    answer(site::served(&Served { title, above: &[], word: (web::CSRF_FIELD, ""), session: false, events: None, body: &body }))
+    answer(site::render(&Served {
+        title,
+        parents: &[],
+        csrf: (web::CSRF_FIELD, ""),
+        has_session: false,
+        events: None,
+        body: &body,
+    }))
 }

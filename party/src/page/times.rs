@@ -1,7 +1,7 @@
 //! What the time of an answer is made up of. It may depend on records, and so is shown to the owner here and told nowhere else.
 
 use conclave_ops::in_ms;
-use conclave_pages::plot::{Bar, Part as Piece, Stack, millis, stack};
+use conclave_pages::plot::{Bar, Part as Piece, Stack, format_millis, stack};
 use conclave_pages::table::{Cell, table};
 use conclave_pages::text::thousands;
 use maud::{Markup, html};
@@ -47,12 +47,12 @@ pub(super) fn part(durability: Durability, times: &OwnTimes) -> Markup {
 
 fn drawn(rows: &[(&str, (f64, f64))]) -> Markup {
     let kinds: Vec<&str> = rows.iter().map(|(words, _)| *words).collect();
-    let piece = |(kind, (_, seconds)): (usize, &(&str, (f64, f64)))| Piece { kind, typical: in_ms(*seconds) };
+    let piece = |(kind, (_, seconds)): (usize, &(&str, (f64, f64)))| Piece { kind, quantiles: in_ms(*seconds) };
     let bar = Bar { name: "an answer".to_owned(), parts: rows.iter().enumerate().map(piece).collect() };
     stack(&Stack {
         id: "answer-times",
         title: "Where an answer's time goes",
-        of: "the latest answers, of all jobs",
+        events: "the latest answers, of all jobs",
         kinds: &kinds,
         bars: &[bar],
     })
@@ -62,7 +62,7 @@ fn listed(rows: &[(&str, (f64, f64))], whole: (f64, f64)) -> Markup {
     let all = rows.iter().copied().chain([("an answer, from the beginning of its service", whole)]);
     let cells = all.map(|(words, seconds)| {
         let (median, high) = in_ms(seconds);
-        vec![Cell::Text(words.to_owned()), Cell::Number(millis(median)), Cell::Number(millis(high))]
+        vec![Cell::Text(words.to_owned()), Cell::Number(format_millis(median)), Cell::Number(format_millis(high))]
     });
     table("The latest answers, at most 128", &["part", "median ms", "95% within ms"], &cells.collect::<Vec<_>>())
 }

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-use super::{Block, BlockError, Blocks};
 use super::hold::LatticeSum;
+use super::{Block, BlockError, Blocks};
 
 /// A pass over fewer records than this, counted once for every sum, stays on the thread that asks: waking another takes as long.
 const SMALL: u64 = 1 << 17;

@@ -248,7 +248,7 @@ fn check_reports(cluster: &Cluster, id: &str) {
     cluster.must(&["report", id, "-o", report.to_str().expect("a plain path")]);
     let page = fs::read_to_string(report).expect("a report");
     assert!(
-        page.contains("their sum over all 3 parties alone was opened") && !page.contains("holds against all of them"),
+        page.contains("only the sum over all 3 parties was unmasked") && !page.contains("holds against all of them"),
         "{page}"
     );
     assert!(cluster.must(&["summary", id]).contains("noise of 2 parties"));

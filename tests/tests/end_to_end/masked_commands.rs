@@ -67,11 +67,11 @@ fn a_masked_job_is_rehearsed_and_planned_at_its_price() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let printed = words(&rehearsal(&masked, &[]));
     for part in [
-        "their sum over all 3 parties alone was opened",
-        "as if the noise of 2 parties protected it",
-        "while at most 1 of the other 2 (seats, not people) work with the coordinator",
-        "Should more work together",
-        "mu would be up to 1.41 times as large",
+        "only the sum over all 3 parties was unmasked",
+        "as if protected by the noise of 2 parties",
+        "while at most 1 of the other 2 (seats, not people) collude with the coordinator",
+        "If more collude",
+        "mu is up to 1.41 times as large",
         "no ledger was charged",
     ] {
         assert!(printed.contains(part), "{part} is not in {printed}");

@@ -19,8 +19,8 @@ use conclave_common::model::{Model, Summand, block_sums};
 use conclave_common::query::QueryTerms;
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::mechanism::QueryKind;
-use conclave_privacy::pass::{LatticeSum, SumCache};
 use conclave_privacy::pass::{Block, BlockError, Blocks, HiddenSample, Keeping, Threads};
+use conclave_privacy::pass::{LatticeSum, SumCache};
 
 use super::active_job::ActiveJob;
 

@@ -110,7 +110,8 @@ fn every_record_is_in_one_cell() {
     let all = counted(&records);
     assert!((0..13).all(|cell| all[cell] == one.iter().map(|counts| counts[cell]).sum::<i64>()));
     let square = |a: &[i64], b: &[i64]| a.iter().zip(b).map(|(a, b)| u128::from((a - b).unsigned_abs()).pow(2)).sum::<u128>();
-    let price = |replaced| u128::from(Moves::one_hot(1, 1).between(if replaced { Adjacency::Replace } else { Adjacency::AddRemove }));
+    let price =
+        |replaced| u128::from(Moves::one_hot(1, 1).between(if replaced { Adjacency::Replace } else { Adjacency::AddRemove }));
     let most = one.iter().flat_map(|a| one.iter().map(move |b| square(a, b))).max().unwrap();
     assert!(most <= price(true).pow(2) && most > (price(true) - 1).pow(2));
     assert!(one.iter().all(|a| square(a, &[0; 13]) <= price(false).pow(2)));

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 
 use super::super::ScoreModel;
-use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
-use conclave_privacy::pass::hold::{DIAGONAL, Moves};
 use crate::job::JobSpec;
 use crate::parameter::Constraint;
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::GRADIENT_UNITS;
+use conclave_privacy::pass::hold::{DIAGONAL, Moves};
 use conclave_privacy::pass::{Block, Frame, GRADIENT_SCALE, ModelData};
 
 /// A regression with a numeric and a binary predictor, a column of three levels and an offset.
@@ -295,6 +295,7 @@ fn the_bound_on_moments_is_attained() {
         scores.moments_sum(&Block::lent(&data)).unwrap().open_components_for_test()
     };
     let moved = distance(&sums(1.0, 1.0, 1.0), &sums(-1.0, -1.0, 1.0)) as f64;
-    let charged = Moves::trace(scores.most_squares() + 1, 1).sensitivity(PrivacyUnit::row(Adjacency::Replace)).unwrap().units() as f64;
+    let charged =
+        Moves::trace(scores.most_squares() + 1, 1).sensitivity(PrivacyUnit::row(Adjacency::Replace)).unwrap().units() as f64;
     assert!(moved.sqrt() <= charged && moved.sqrt() > 0.999 * charged, "{} of {charged}", moved.sqrt());
 }

@@ -1,6 +1,5 @@
 //! Contingency tables: counts, and how far a unit of privacy moves them.
 
-use conclave_privacy::pass::hold::Moves;
 use super::*;
 use crate::job::Algorithm;
 use crate::model::{Summand, sums};
@@ -8,6 +7,7 @@ use crate::query::{QueryError, QueryTerms};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::QueryKind;
 use conclave_privacy::pass::Persons;
+use conclave_privacy::pass::hold::Moves;
 
 const UNIT: i64 = QueryKind::COUNT_UNIT as i64;
 
@@ -32,7 +32,11 @@ fn no_record_moves_the_counts_by_more_than_the_price() {
         let square = |a: &[i64], b: &[i64]| a.iter().zip(b).map(|(a, b)| u128::from((a - b).unsigned_abs()).pow(2)).sum::<u128>();
         let none = vec![0; tables.cells()];
         for replaced in [true, false] {
-            let price = u128::from(Moves::one_hot(tables.count(), 1).between(if replaced { Adjacency::Replace } else { Adjacency::AddRemove }));
+            let price = u128::from(Moves::one_hot(tables.count(), 1).between(if replaced {
+                Adjacency::Replace
+            } else {
+                Adjacency::AddRemove
+            }));
             let pairs = counted.iter().flat_map(|a| counted.iter().map(move |b| (a, b)));
             let most =
                 if replaced { pairs.map(|(a, b)| square(a, b)).max() } else { counted.iter().map(|a| square(a, &none)).max() };

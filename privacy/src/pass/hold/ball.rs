@@ -24,7 +24,14 @@ pub trait Sloped {
 ///
 /// Each record contributes a vector that is so much shorter than [`crate::mechanism::GRADIENT_UNITS`] that the sum, rounded to
 /// integers once, moves with a record by no more than vectors of that length do. The proof is in [`crate::pass::lattice_frame`].
-pub fn ball(block: &Block<'_>, slopes: &impl Sloped, at: &[f64], frame: Frame<'_>, coefficients: usize, intercept: bool) -> LatticeSum {
+pub fn ball(
+    block: &Block<'_>,
+    slopes: &impl Sloped,
+    at: &[f64],
+    frame: Frame<'_>,
+    coefficients: usize,
+    intercept: bool,
+) -> LatticeSum {
     let vectors = HeldVectors::new(block.arch(), LatticeFrame::new(frame, coefficients), intercept);
     let own = frame.parameters() > coefficients;
     let mut kept = block.shelf().map(|_| BlockWeights::of(block.records() as usize, own));

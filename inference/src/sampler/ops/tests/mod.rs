@@ -9,8 +9,8 @@ use conclave_common::query::{Candidates, QueryTerms};
 use conclave_common::query::{Draw, PartyMetadata, Phase, Round};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
-use conclave_privacy::pass::log_weights;
 use conclave_privacy::pass::ModelData;
+use conclave_privacy::pass::log_weights;
 
 /// A Bernoulli job at one owner; its model's log ratios are exact.
 fn job(more: &str) -> JobSpec {
