@@ -1,4 +1,4 @@
-//! Faults that tests plant in the answer path, to see that the audit finds them. None of this is in a shipped build.
+//! Faults that tests plant in the answer path, to check that the audit detects them. None of them is in a shipped build.
 
 use std::collections::HashMap;
 
@@ -14,21 +14,21 @@ use rand_chacha::ChaCha20Rng;
 use crate::answer::answerer::Answerer;
 use crate::answer::query::Outcome;
 
-/// A fault in how a message is answered.
+/// A fault in answering a message.
 #[derive(Clone)]
 pub(crate) enum Fault {
-    /// Another question under an answered id is answered, with the noise of the first.
+    /// Another query under an answered id is answered with the noise of the first.
     ReusedNoise(HashMap<(String, u64), (v1::Query, Vec<i64>)>),
-    /// The sum in log-likelihood units, noise and all, as a float's bits.
+    /// The noised sum is sent in log-likelihood units, as a float's bits.
     FloatOnTheWire,
-    /// Records that are no numbers are an error, found before anything is charged.
+    /// Records that are not numbers cause an error before anything is charged.
     UnchargedError,
-    /// The message is charged when the next one comes.
+    /// A message is charged only when the next one arrives.
     ChargeAfterAnswer(Option<v1::Query>),
 }
 
 impl Fault {
-    /// The reply to a message, with this fault in it.
+    /// Returns the reply to a message, with this fault.
     pub(crate) fn answer(&mut self, answerer: &mut Answerer, request: v1::Query) -> v1::Answer {
         answerer.reply_to(request, |answerer, request| self.outcome(answerer, request))
     }
@@ -89,22 +89,22 @@ impl Answerer {
         queries.iter().map(|q| one(&q.from, &q.to)).collect()
     }
 
-    /// Keys the generator of samples in another way.
+    /// Changes the key of the generator of samples.
     pub(crate) fn key_samples_by(&mut self, keying: fn(&mut ChaCha20Rng)) {
         self.noise.key_samples_by(keying);
     }
 
-    /// Units of a job's records.
+    /// Returns the number of units in a job's records.
     pub(crate) fn units_of(&self, job: &str) -> u64 {
         self.jobs[job].records.blocks().units()
     }
 
-    /// Ids of the open jobs.
+    /// Returns the ids of open jobs.
     pub(crate) fn open_jobs(&self) -> Vec<String> {
         self.jobs.keys().cloned().collect()
     }
 
-    /// Puts a faulty model in the place of a job's own.
+    /// Replaces a job's model with a faulty one.
     pub(crate) fn plant_model(&mut self, job: &str, plant: impl FnOnce(Box<dyn Model>, &JobSpec) -> Box<dyn Model>) {
         let mut active = self.jobs.remove(job).expect("an open job");
         active.model = plant(active.model, &active.spec);
@@ -112,16 +112,16 @@ impl Answerer {
     }
 }
 
-/// A model that charges a sensitivity too small by a factor and clamps at the full one.
+/// A model that charges a sensitivity too small by a factor but clamps at the correct one.
 pub(crate) struct TooSmall(pub(crate) Box<dyn Model>, pub(crate) f64);
 
-/// A model that does not clamp what is not a number: it comes out of the rounding as some integer.
+/// A model that does not clamp values that are not numbers: rounding turns them into an arbitrary integer.
 pub(crate) struct NanNotClamped(pub(crate) Box<dyn Model>);
 
-/// A model that reports to a test when it reads the records.
+/// A model that notifies a test when it reads the records.
 pub(crate) struct Watched(pub(crate) Box<dyn Model>, pub(crate) Box<dyn Fn() + Send + Sync>);
 
-/// A model whose kernel panics on the outcome it is told.
+/// A model whose kernel panics on a given outcome.
 pub(crate) struct Panics(pub(crate) Box<dyn Model>, pub(crate) f64);
 
 macro_rules! as_inner {

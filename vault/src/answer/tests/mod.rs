@@ -1,4 +1,4 @@
-//! Tests of the answer path; and the faults that they, and those of the audit, plant in it.
+//! Tests of the answer path, and the faults that they and the audit's tests plant in it.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Ledgers of the format before: one that its own software wrote, and such as are made here.
+//! Ledgers of the previous format: one written by its own software, and others created here.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -15,8 +15,9 @@ use crate::ledger::*;
 use crate::noise::Noise;
 use crate::testing::{JOB, budget, entry, key, no_sum};
 
-/// Made with the version before: strict and reserve mode, answers given after a restart, a crash with an open block, an unlock, and at the
-/// end a kill, with a log and unanswered charges. `heads` are heads that it gave away, `export.jsonl` what its software exported.
+/// Created with the previous version: strict and reserve mode, answers after a restart, a crash with an open block, an unlock,
+/// and finally a kill, with a log and unanswered charges. `heads` are checkpoints that it published, `export.jsonl` is its
+/// software's export.
 const OLD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ledger-format-3");
 const FILES: [&str; 4] = ["ledger.sqlite", "ledger.sqlite-wal", "ledger-secret.key", "ledger-head"];
 
@@ -38,7 +39,7 @@ impl Fixture {
         fixture
     }
 
-    /// Made with this version and put back.
+    /// Creates a ledger with this version, and converts it back.
     fn made(rounds: u64) -> Self {
         let mut fixture = Self::empty();
         fixture.settings().init().unwrap();
@@ -102,7 +103,7 @@ impl Fixture {
 }
 
 #[test]
-fn a_ledger_that_the_version_before_wrote_goes_on() {
+fn a_ledger_of_the_previous_version_continues() {
     let mut fixture = Fixture::old();
     assert_eq!(fixture.format(), FORMER);
     let old: Vec<String> =
@@ -113,7 +114,7 @@ fn a_ledger_that_the_version_before_wrote_goes_on() {
     let mut ledger = fixture.open();
     assert!(ledger.behind().is_none());
     let (seq, spent) = (ledger.state().seq(), ledger.units().0);
-    // Every head that it gave away is still its own, and no other is.
+    // It still recognises every head that it published, and no other.
     for line in std::fs::read_to_string(Path::new(OLD).join("heads")).unwrap().lines() {
         let head = unhex::<HEAD_BYTES>(line).unwrap();
         ledger.meet_head(&head).unwrap();
@@ -123,7 +124,7 @@ fn a_ledger_that_the_version_before_wrote_goes_on() {
             assert_eq!(verify::hash_at(&ledger.connection, head.seq).unwrap(), Some(head.hash));
         }
     }
-    // What was answered is answered so again, at no charge; what was charged is answered under its charge.
+    // Earlier answers are repeated free of charge; charged queries are answered under their charges.
     let released = |chain: u32| -> i64 {
         let sql = "SELECT released FROM releases WHERE iteration = 20 AND chain = ?1";
         Connection::open(fixture.at("ledger.sqlite")).unwrap().query_row(sql, [chain], |row| row.get(0)).unwrap()
@@ -134,7 +135,7 @@ fn a_ledger_that_the_version_before_wrote_goes_on() {
     assert_eq!((ledger.units().0, ledger.state().unanswered().len()), (spent, 0));
     ledger.close().unwrap();
 
-    // Entry by entry what it was, and then that it was converted, once.
+    // Every entry is unchanged, followed by one entry about the conversion.
     let new = fixture.exported();
     assert_eq!(new[..old.len()], *old);
     assert!(new[old.len()].contains(r#""kind":"convert""#), "{}", new[old.len()]);
@@ -147,16 +148,16 @@ fn a_ledger_that_the_version_before_wrote_goes_on() {
     assert!(entries > seq);
 }
 
-/// What the version before exported is checked as ever.
+/// An export of the previous version is verified as before.
 #[test]
-fn an_export_of_the_version_before_is_read() {
+fn an_export_of_the_previous_version_is_read() {
     let file = std::fs::File::open(Path::new(OLD).join("export.jsonl")).unwrap();
     let checked = export::check(std::io::BufReader::new(file)).unwrap();
     assert!(checked.state.answers() > 20 && checked.state.genesis().unwrap().format == FORMER);
 }
 
 #[test]
-fn until_its_party_starts_it_is_read_by_its_own_version_alone() {
+fn until_its_party_starts_only_its_own_version_reads_it() {
     let fixture = Fixture::old();
     let error = report_kept(&fixture.settings()).unwrap_err().to_string();
     assert!(error.contains("format 3") && error.contains("start it once"), "{error}");
@@ -166,9 +167,9 @@ fn until_its_party_starts_it_is_read_by_its_own_version_alone() {
     report_kept(&fixture.settings()).unwrap();
 }
 
-/// Nothing is made of a ledger that is damaged, or that this configuration does not mean.
+/// A ledger that is damaged, or does not match the configuration, is not converted.
 #[test]
-fn what_can_t_be_opened_is_not_converted() {
+fn a_ledger_that_cannot_be_opened_is_not_converted() {
     for damage in [
         "UPDATE charges SET k_t = k_t + 1 WHERE seq = (SELECT max(seq) FROM charges)",
         "UPDATE charges SET slack = slack + 1 WHERE seq = (SELECT min(seq) FROM charges)",
@@ -210,9 +211,9 @@ fn a_log_that_a_reader_holds_open_is_not_left_beside_the_new_file() {
     assert_eq!(fixture.format(), FORMAT);
 }
 
-/// What a conversion that was cut short may leave: it is begun again.
+/// An interrupted conversion may leave a draft: the conversion starts again.
 #[test]
-fn a_draft_that_was_left_is_put_away() {
+fn a_leftover_draft_is_removed() {
     let fixture = Fixture::made(2);
     std::fs::write(fixture.at("ledger.sqlite.new"), "half of a ledger").unwrap();
     std::fs::write(fixture.at("ledger.sqlite.new-journal"), "and of its journal").unwrap();
@@ -236,7 +237,7 @@ fn the_new_file_is_locked_and_as_open_to_others_as_the_old_one() {
     fixture.open();
 }
 
-/// Restored from a copy that its own version made: older than what has left, before and after.
+/// Restored from a copy made by its own version: older than its releases, before and after the conversion.
 #[test]
 fn a_ledger_that_is_behind_stays_behind() {
     let mut fixture = Fixture::made(2);
@@ -256,7 +257,7 @@ fn a_ledger_that_is_behind_stays_behind() {
     fixture.open();
 }
 
-/// The hash of every entry, stored or computed, is the one that the chain has there.
+/// The hash of every entry, stored or computed, matches the chain.
 #[test]
 fn every_entrys_hash_is_found_again() {
     let fixture = Fixture::old();
