@@ -1,4 +1,4 @@
-//! Every job that a party can answer is rehearsed, and any other is refused for what it is.
+//! Every job that a party can answer is rehearsed, and any other is refused with the right reason.
 #![allow(clippy::unwrap_used)]
 use conclave_privacy::accounting::{Adjacency, SamplingProbability};
 
@@ -14,7 +14,7 @@ fn job(algorithm: &str, model: &str, columns: &str, more: &str) -> JobSpec {
 
 const SMALL: &str = "[sampler]\nchains = 1\ndraws = 20\nwarmup = 1\n[privacy]\nepsilon = 0.05\ndelta = 1e-6\n";
 
-/// Whatever a party protects, and however little the job may spend: a rehearsal's ledger is its own.
+/// Whatever unit a party protects, and however small the job's budget: a rehearsal uses a ledger of its own.
 #[test]
 fn every_unit_is_rehearsed_at_any_budget() {
     let folder = tempfile::tempdir().unwrap();
@@ -29,7 +29,7 @@ fn every_unit_is_rehearsed_at_any_budget() {
         };
         assert!(measured(&mean("penalty")).is_ok(), "{unit}: {:?}", measured(&mean("penalty")));
         let (statistic, is_row) = (measured(&mean("penalty-exp-family")), unit == PrivacyUnit::default());
-        // What a party that protects persons does not release is refused for that, and is no fault of the party.
+        // A release that a party cannot make for persons is refused with that reason, and is not a fault of the party.
         assert!(statistic.is_ok() == is_row, "{unit}: {statistic:?}");
         assert!(is_row || matches!(&statistic, Err(Unmeasured::Job(why)) if why.contains("protects a person")), "{statistic:?}");
     }
@@ -46,7 +46,7 @@ fn a_clip_by_slope_is_rehearsed() {
     assert!(measure(&rehearsal, folder.path()).is_ok(), "{:?}", measure(&rehearsal, folder.path()));
 }
 
-/// Levels, an interaction and an exposure are made up too, and no kind of regression refuses a value at the ends of its box.
+/// Levels, an interaction and an exposure are generated too, and no kind of regression refuses a value at the ends of its box.
 #[test]
 fn every_regression_is_rehearsed() {
     let folder = tempfile::tempdir().unwrap();
@@ -61,7 +61,7 @@ fn every_regression_is_rehearsed() {
     .into_iter()
     .flat_map(|job| ["penalty", "noisy-statistics", "hmc", "sgld"].map(|algorithm| (job, algorithm)))
     {
-        // Of a scale or dispersion that is a parameter no bound on a remainder is known.
+        // No bound on a remainder is known where the scale or dispersion is a parameter.
         if algorithm == "hmc" && !(["logistic", "poisson"].contains(&kind) || more.starts_with("sd")) {
             continue;
         }
@@ -84,8 +84,8 @@ fn every_regression_is_rehearsed() {
     }
 }
 
-/// Ratios and gradients over samples are measured over the largest samples, in as many blocks as that takes: of one place each, or of more than are
-/// ever asked.
+/// Ratios and gradients over samples are measured with the largest samples, in the necessary number of blocks: blocks of one
+/// place each, or of more places than are ever used.
 #[test]
 fn jobs_over_samples_are_rehearsed() {
     let (folder, threads) = (tempfile::tempdir().unwrap(), Arc::new(Threads::one()));
