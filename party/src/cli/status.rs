@@ -105,9 +105,9 @@ fn print_full(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
     if let Ok(report) = &ledger {
         print(&budget_line(report))?;
         if let Some(collude) = &report.if_all_collude {
-            print(&format!("collusion {}", masked::total(collude)))?;
+            print(&format!("collusion {}", masked::total_if_all_collude(collude)))?;
         }
-        report.masked_jobs.iter().filter(|job| job.open).flat_map(masked::standing).try_for_each(|line| print(&line))?;
+        report.masked_jobs.iter().filter(|job| job.open).flat_map(masked::status_lines).try_for_each(|line| print(&line))?;
     }
     let count = |state| jobs.iter().filter(|job| job.state() == state).count();
     print(&format!(
