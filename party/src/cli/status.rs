@@ -28,7 +28,8 @@ pub(super) struct StatusArgs {
     /// Show only whether the party runs and answers, without reading data or ledger: for a health check.
     #[arg(long)]
     brief: bool,
-    /// As --brief, and exit with 4 too if the party is not attached to the coordinator: for services that depend on it.
+    /// Print the --brief line, and exit with 4 too if the party is not attached to the coordinator: for services that depend on
+    /// it.
     #[arg(long)]
     attached: bool,
 }

@@ -315,7 +315,7 @@ pub fn write(settings: &LedgerSettings, to: impl Write) -> Result<(Vec<u8>, Ledg
     write_as(settings, &verify::Layout::PRESENT, to)
 }
 
-/// As [`write`], for a ledger of a given layout.
+/// Writes an export as [`write`] does, for a ledger of a given layout.
 pub(super) fn write_as(
     settings: &LedgerSettings,
     layout: &verify::Layout,
@@ -366,7 +366,7 @@ pub fn check(from: impl BufRead) -> Result<Checked, String> {
     check_onto(LedgerState::default(), from)
 }
 
-/// As [`check`], starting from a given state.
+/// Checks an export as [`check`] does, starting from a given state.
 pub(super) fn check_onto(mut state: LedgerState, from: impl BufRead) -> Result<Checked, String> {
     let mut lines = from.lines();
     let mut hash = Sha256::new();

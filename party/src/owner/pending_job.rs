@@ -95,7 +95,7 @@ pub(crate) fn unread(error: &DataError) -> String {
     format!("the data can't be read: {error}")
 }
 
-/// As [`warnings`].
+/// Returns the same warnings as [`warnings`].
 ///
 /// # Errors
 /// Fails if the data can't be read.

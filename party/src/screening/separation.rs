@@ -18,7 +18,7 @@ const RIDGE: f64 = 1e-6;
 pub(super) enum Separation {
     /// A value of one predictor separates the outcomes, except for records with exactly this value.
     One(usize),
-    /// Where an indicator is not 0, only one outcome occurs.
+    /// Only one outcome occurs where one indicator is not 0.
     Level(usize),
     /// All predictors jointly separate the outcomes.
     Joint,
