@@ -201,7 +201,7 @@ def main():
                            (folder / "hospital-a" / "identity" / "page-token").read_text(), args.out)
             operator = Looker(browser, address, (folder / "coordinator" / "dashboard-token").read_text(), args.out)
             dashboard(operator, folder, args.conclave)
-            until("releases on the party's page", lambda: owner.page.get_by_text("numbers that left").count() > 0)
+            until("releases on the party's page", lambda: owner.page.get_by_text("released numbers").count() > 0)
             owner.shots("party")
             errors = operator.errors + owner.errors
         finally:

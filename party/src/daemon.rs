@@ -133,7 +133,7 @@ pub async fn run(config: PartyConfig, shutdown: impl Future<Output = ()>) -> Res
     run_reloading(config, None, None, shutdown).await
 }
 
-/// As [`run`], and writes `ready_file` when the party is attached for the first time.
+/// Runs the party as [`run`] does, and writes `ready_file` when the party is attached for the first time.
 ///
 /// # Errors
 /// As [`run`].
@@ -145,7 +145,7 @@ pub async fn run_with(
     run_reloading(config, ready_file, None, shutdown).await
 }
 
-/// As [`run_with`], and reads the configuration again on request.
+/// Runs the party as [`run_with`] does, and reads the configuration again on request.
 ///
 /// # Errors
 /// As [`run`].

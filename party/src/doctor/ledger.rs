@@ -137,7 +137,7 @@ fn budget(report: &Report) -> Finding {
 
 fn all_collude(collude: &IfAllCollude) -> Finding {
     const CODE: &str = "all-collude";
-    let found = masked::total(collude);
+    let found = masked::total_if_all_collude(collude);
     match collude.mu_squared_limit {
         Some(limit) if collude.mu_squared_spent >= NEARLY_SPENT * limit => Finding::warn(
             CODE,

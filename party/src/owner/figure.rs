@@ -1,6 +1,6 @@
-//! Figures as owners read them.
+//! Formatting of figures for owners.
 
-/// A number for people: six significant digits at most.
+/// Formats a number with at most six significant digits.
 pub(crate) fn figure(x: f64) -> String {
     if x == 0.0 || (1e-3..1e6).contains(&x.abs()) {
         let digits = 5 - (x.abs().max(1e-3).log10().floor() as i32).clamp(-3, 5);

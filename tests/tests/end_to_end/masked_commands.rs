@@ -89,7 +89,7 @@ fn a_masked_job_is_rehearsed_and_planned_at_its_price() {
     let rounds = at(&of_masked, "/parties/0/iterations_gdp") / at(&of_local, "/parties/0/iterations_gdp");
     assert!((1.98..2.05).contains(&rounds), "{rounds}");
     for part in [
-        "their sum over 3 parties alone is opened: prices are by the noise of 2 of them, with 1 of the others working with the coordinator",
+        "only their sum over 3 parties is opened: prices use the noise of 2 of them, with 1 of the others colluding with the coordinator",
         "2 times as many rounds",
     ] {
         assert!(printed.contains(part) && !printed_local.contains(part), "{part}: {printed}");
