@@ -45,9 +45,9 @@ impl<'a> Tiles<'a> {
         Self { data, rest, most, widened: Widened::default() }
     }
 
-    /// The next records, until there are none.
+    /// Returns the next records, until there are none.
     #[inline(always)]
-    pub fn next(&mut self) -> Option<Tile<'_>> {
+    pub fn next_tile(&mut self) -> Option<Tile<'_>> {
         let first = self.rest.start;
         if self.rest.is_empty() {
             return None;
@@ -119,6 +119,12 @@ impl<'a> Tile<'a> {
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.end - self.first
+    }
+
+    /// Returns whether there are no records.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.first == self.end
     }
 
     /// The numbers of the records in the columns that the block's persons speak of.
