@@ -77,7 +77,7 @@ impl ChargeReceipt {
 /// ```compile_fail
 /// # use conclave_privacy::mechanism::Components;
 /// // A number that is not in the ledger can't be put into a reply.
-/// let recorded = conclave_vault::ledger::Recorded { digest: crate::ledger::Digest([0; 32]), released: Components::One(7) };
+/// let recorded = conclave_vault::ledger::Recorded { digest: conclave_vault::ledger::Digest([0; 32]), released: Components::One(7) };
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
