@@ -160,6 +160,7 @@ fn rows() -> Vec<Row> {
         row("Policy", "the owner has set none aside", |w| {
             w.replace("\"penalty\"", "\"barker\"");
             w.replace("draws = 10", "draws = 10\nbatch = 0.5");
+            w.replace("noise_sd = 1.0", "");
             w.replace("delta = 1e-6", "delta = 1e-6\ndelta_reserve = 1e-7\nblocks = 4\nclip = 0.5");
         }),
         row("InvalidInput", "its bad_rows is \"drop\"", |w| w.may_be_inert = true),
