@@ -6,8 +6,8 @@ use super::error::SamplerError;
 use super::matrix::Matrix;
 use super::noisy_statistics::Allotment;
 use super::noisy_statistics::gaussian::factor;
-use super::noisy_statistics::score_way::{Found, ScoreWay};
-use super::noisy_statistics::way::Way;
+use super::noisy_statistics::score_strategy::{Found, ScoreStrategy};
+use super::noisy_statistics::strategy::Strategy;
 use super::target::Target;
 use super::totals::Totals;
 use conclave_common::query::PartyMetadata;
@@ -15,7 +15,7 @@ use conclave_common::query::{Query, Round};
 
 /// A search, with its own part of the budget.
 pub(super) struct GradientSearch {
-    way: ScoreWay,
+    way: ScoreStrategy,
     part: Allotment,
 }
 
@@ -36,7 +36,7 @@ impl GradientSearch {
     /// A model without gradients; a budget out of range.
     pub(super) fn new(target: &Target, parties: &[PartyMetadata], part: Allotment) -> Result<Self, SamplerError> {
         let scores = target.model.scores().ok_or(SamplerError::NoScores)?;
-        Ok(Self { way: ScoreWay::new(target, scores.as_ref(), parties, &part)?, part })
+        Ok(Self { way: ScoreStrategy::new(target, scores.as_ref(), parties, &part)?, part })
     }
 
     /// The queries that are due.

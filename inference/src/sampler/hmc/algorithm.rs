@@ -15,7 +15,7 @@ use crate::sampler::hopeless::Forecast;
 use crate::sampler::interface::{Next, Sampler};
 use crate::sampler::messages::Messages;
 use crate::sampler::noisy_statistics::Allotment;
-use crate::sampler::noisy_statistics::score_way::Found;
+use crate::sampler::noisy_statistics::score_strategy::Found;
 use crate::sampler::quadratic_fit::FittedPosterior;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;

@@ -5,7 +5,7 @@ use crate::sampler::noisy_statistics::coding::Coding;
 use crate::sampler::noisy_statistics::frame::Frame as Shape;
 use crate::sampler::noisy_statistics::gaussian::factor;
 use crate::sampler::noisy_statistics::grouped::grouped;
-use crate::sampler::noisy_statistics::score_way::Found;
+use crate::sampler::noisy_statistics::score_strategy::Found;
 use crate::sampler::noisy_statistics::scores::{FILLED, coded_extremes, frame_numbers, longest};
 use crate::sampler::target::Target;
 use conclave_common::model::ScoreModel;

@@ -7,7 +7,7 @@ use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::Allotment;
 use crate::sampler::noisy_statistics::gaussian::factor;
-use crate::sampler::noisy_statistics::score_way::ScoreWay;
+use crate::sampler::noisy_statistics::score_strategy::ScoreStrategy;
 use crate::sampler::target::Target;
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
@@ -63,7 +63,7 @@ pub(crate) fn foresee(
     let search_share = spec.sampler.hmc.locate_share.unwrap_or(LOCATE_SHARE);
     let part = budget.split_off(search_share);
     let covariance = factor(&Matrix::from_fn(mean.len(), |i, j| precision[i][j])).inverse();
-    let found = ScoreWay::new(&target, scores.as_ref(), parties, &part)?.guessed(&target, mean, &covariance);
+    let found = ScoreStrategy::new(&target, scores.as_ref(), parties, &part)?.guessed(&target, mean, &covariance);
     let theta = target.space.theta_inside(spec, mean);
     let coordinates = Coordinates::new(&target, scores.as_ref(), found);
     let settings = Settings::new(&target, scores.as_ref(), &coordinates, &budget, parties.len())?;

@@ -12,7 +12,7 @@ use crate::sampler::hmc::Coordinates;
 use crate::sampler::interface::{Next, Sampler};
 use crate::sampler::messages::Messages;
 use crate::sampler::noisy_statistics::Allotment;
-use crate::sampler::noisy_statistics::score_way::Found;
+use crate::sampler::noisy_statistics::score_strategy::Found;
 use crate::sampler::penalty::Penalty;
 use crate::sampler::quadratic_fit::FittedPosterior;
 use crate::sampler::ratio_walk::RatioWalk;

@@ -9,7 +9,7 @@ use crate::sampler::hmc::{Foreseen, ForeseenSweeps, SEARCH};
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::Allotment;
 use crate::sampler::noisy_statistics::gaussian::factor;
-use crate::sampler::noisy_statistics::score_way::ScoreWay;
+use crate::sampler::noisy_statistics::score_strategy::ScoreStrategy;
 use crate::sampler::target::Target;
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
@@ -30,7 +30,7 @@ pub(crate) fn foresee(
     let search_share = spec.sampler.stochastic.locate_share.unwrap_or(LOCATE_SHARE);
     let part = budget.split_off(search_share);
     let covariance = factor(&Matrix::from_fn(mean.len(), |i, j| precision[i][j])).inverse();
-    let found = ScoreWay::new(&target, scores.as_ref(), parties, &part)?.guessed(&target, mean, &covariance);
+    let found = ScoreStrategy::new(&target, scores.as_ref(), parties, &part)?.guessed(&target, mean, &covariance);
     let sweeps = Sweeps::planned(&target, &Located::of(&found), &mut budget)?;
     let coordinates = coordinates(&target, scores.as_ref(), found);
     let error = Matrix::zeros(mean.len());

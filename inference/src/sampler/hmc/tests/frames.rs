@@ -6,7 +6,7 @@ use crate::sampler::hmc::coordinates::Coordinates;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::coding::Coding;
 use crate::sampler::noisy_statistics::frame::Frame as Shape;
-use crate::sampler::noisy_statistics::score_way::Found;
+use crate::sampler::noisy_statistics::score_strategy::Found;
 use crate::sampler::noisy_statistics::scores::frame_numbers;
 use crate::sampler::target::Target;
 use conclave_common::job::JobSpec;
