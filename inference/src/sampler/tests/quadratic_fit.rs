@@ -7,7 +7,7 @@ use super::answers::{Answer, QuadraticFit};
 use super::chi_square::ChiSquare;
 use super::mapping::mapped;
 use super::prior::PriorTerms;
-use super::solution::{Doubt, Estimate, Solution, solve};
+use super::solution::{Defect, Estimate, Solution, solve};
 use super::terms::Terms;
 use conclave_common::query::Phase;
 
@@ -207,7 +207,7 @@ fn what_is_no_quadratic_is_withheld() {
             let mut walk = Walk::new(log, vec![0.5, 0.0], 3_000 + seed);
             walk.search(6, 2.0, 1.0);
             walk.walk(Phase::Sampling, rounds);
-            matches!(walk.solution().estimate, Err(Doubt::Skewed | Doubt::Bent(_) | Doubt::Scattered(_)))
+            matches!(walk.solution().estimate, Err(Defect::Skewed | Defect::Bent(_) | Defect::Scattered(_)))
         };
         (0..40).filter(one).count()
     };
@@ -296,7 +296,7 @@ fn few_answers_and_unmoved_coordinates_are_named() {
     assert!(walk.fit.chosen().is_none());
     walk.walk(Phase::Sampling, 10);
     let needed = 20 * Terms { dimension: 2 }.count() as u64;
-    assert_eq!(walk.solution().estimate.err(), Some(Doubt::Few { needed }));
+    assert_eq!(walk.solution().estimate.err(), Some(Defect::TooFewAnswers { needed }));
     let mut fit = QuadraticFit::new(2);
     fit.begin(vec![0.0; 2], &[1.0, 1.0]);
     for step in 0..300 {
@@ -304,5 +304,5 @@ fn few_answers_and_unmoved_coordinates_are_named() {
         let answer = Answer { to: vec![from[0] + 0.4, 0.0], from, ratio: 0.1, variance: 1.0 };
         fit.chain_answered(Phase::Sampling, &answer);
     }
-    assert_eq!(flat(&fit).estimate.err(), Some(Doubt::Undetermined));
+    assert_eq!(flat(&fit).estimate.err(), Some(Defect::Undetermined));
 }
