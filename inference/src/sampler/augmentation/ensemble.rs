@@ -23,8 +23,8 @@ use conclave_privacy::pass::StatisticGrid;
 /// A party's residuals before any latent record, and its number of records.
 type Party = (Residuals<GaussianNoise>, Count);
 
-/// All chains; `release` has learnt the totals of these releases.
 /// Builds all chains; `release` already holds the totals of these releases.
+///
 /// # Errors
 /// Augmentation does not support the model; the releases do not fit it.
 pub(super) fn chains(

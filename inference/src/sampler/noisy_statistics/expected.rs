@@ -68,8 +68,8 @@ impl Expected {
 /// Error in posterior sds at which privacy hardly widens an answer.
 const HALF: f64 = 0.5;
 
-/// Returns the expected error of score stages whose query at the start is `gradient_query`; `covariance` is the expected one without
-/// privacy.
+/// Returns the expected error of score stages whose query at the start is `gradient_query`; `covariance` is the expected one
+/// without privacy.
 ///
 /// # Errors
 /// The query has no price.

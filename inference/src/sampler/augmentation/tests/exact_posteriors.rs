@@ -3,7 +3,6 @@
 //! Tolerances are 5 Monte Carlo standard errors of the mean, from batch means, and 12% of the sd. A correct chain passes with
 //! near certainty (the seeds are fixed). A chain that takes the release as exact, or the clamped values as the records', fails
 //! both.
-//! both.
 
 #![allow(clippy::unwrap_used)]
 
