@@ -173,7 +173,7 @@ pub enum SamplerError {
          left for it: raise epsilon, give the likelihood a lower power under [model], ask for fewer candidates, lower \
          privacy.noise_multiplier if the job names one, or use algorithm = \"hmc\""
     )]
-    ChoiceTooDear {
+    ChoiceTooExpensive {
         /// The range, in log-likelihood units.
         range: f64,
         /// What a choice costs.
@@ -219,7 +219,7 @@ impl SamplerError {
                 | Self::TooMuchPolish { .. }
                 | Self::TooManyReleases { .. }
                 | Self::TooSmallABudget { .. }
-                | Self::ChoiceTooDear { .. }
+                | Self::ChoiceTooExpensive { .. }
         )
     }
 }

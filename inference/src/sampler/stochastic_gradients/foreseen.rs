@@ -1,8 +1,8 @@
-//! What a run comes to about a guessed posterior: by the coordinates and the settings that the run itself will have.
+//! The forecast of a run for a guessed posterior, with the coordinates and settings that the run itself will have.
 
 use super::algorithm::{LOCATE_SHARE, coordinates};
 use super::polish::{ACCEPTED, Sweeps};
-use super::settings::{Means, Settings};
+use super::settings::{Settings, SettingsInput};
 use crate::sampler::error::SamplerError;
 use crate::sampler::gradient_search::Located;
 use crate::sampler::hmc::{Foreseen, ForeseenSweeps, SEARCH};
@@ -14,10 +14,10 @@ use crate::sampler::target::Target;
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 
-/// What a settled job comes to where the posterior has this mean and precision, in unconstrained values.
+/// Forecasts the run of a settled job whose posterior has this mean and precision, in unconstrained values.
 ///
 /// # Errors
-/// A model without gradients; a budget that holds no step.
+/// The model has no gradients; the budget is too small for one step.
 pub(crate) fn foresee(
     spec: &JobSpec,
     parties: &[PartyMetadata],
@@ -34,8 +34,14 @@ pub(crate) fn foresee(
     let sweeps = Sweeps::planned(&target, &Located::of(&found), &mut budget)?;
     let coordinates = coordinates(&target, scores.as_ref(), found);
     let error = Matrix::zeros(mean.len());
-    let means =
-        Means { target: &target, scores: scores.as_ref(), coordinates: &coordinates, error: &error, parties, budget: &budget };
+    let means = SettingsInput {
+        target: &target,
+        scores: scores.as_ref(),
+        coordinates: &coordinates,
+        error: &error,
+        parties,
+        budget: &budget,
+    };
     let settings = Settings::new(&means)?;
     let draws = settings.steps - settings.warmup;
     let kept = draws as f64 * f64::from(spec.sampler.chains);
