@@ -113,11 +113,11 @@ impl Barker {
 }
 
 impl Decision for Barker {
-    fn asks(&self) -> QueryKind {
+    fn ratio_kind(&self) -> QueryKind {
         if self.samples() { QueryKind::SampledRatio } else { QueryKind::Ratio }
     }
 
-    fn measured(&mut self, target: &Target, sd: &[f64], radii: &[f64]) -> Result<(), SamplerError> {
+    fn set_curvature(&mut self, target: &Target, sd: &[f64], radii: &[f64]) -> Result<(), SamplerError> {
         if self.samples() {
             let sampling = SamplingVariance::new(target, sd);
             let longest: Vec<f64> = radii.iter().map(|radius| radius * (1.0 + target.spec.sampler.jitter)).collect();
@@ -142,11 +142,11 @@ impl Decision for Barker {
         chain.settle(sum > 0.0, sum);
     }
 
-    fn asks_beside(&self, phase: Phase, step: u64, proposals: &[Query]) -> Option<Query> {
+    fn check_query(&self, phase: Phase, step: u64, proposals: &[Query]) -> Option<Query> {
         self.second_moment.as_ref().and_then(|looks| looks.ask(phase, step, proposals))
     }
 
-    fn told(&mut self, target: &Target, query: &Query, total: i128) {
+    fn absorb_check(&mut self, target: &Target, query: &Query, total: i128) {
         if let (Some(looks), Some(sampling)) = (&mut self.second_moment, &self.sampling) {
             looks.absorb(target, sampling, query, total);
         }

@@ -153,7 +153,7 @@ impl Polish {
         starts: Vec<Vec<f64>>,
         messages: Messages,
     ) -> Result<(), SamplerError> {
-        let walk = RatioWalk::going_on(&self.planned.job(target, starts), parties, Penalty, messages)?;
+        let walk = RatioWalk::continuing(&self.planned.job(target, starts), parties, Penalty, messages)?;
         self.walk = Some(Box::new(walk));
         Ok(())
     }

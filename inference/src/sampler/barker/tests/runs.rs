@@ -145,11 +145,11 @@ fn chains_over_all_records_have_the_posterior() {
 struct Forgetful(Barker);
 
 impl Decision for Forgetful {
-    fn asks(&self) -> QueryKind {
-        self.0.asks()
+    fn ratio_kind(&self) -> QueryKind {
+        self.0.ratio_kind()
     }
-    fn measured(&mut self, target: &Target, sd: &[f64], radii: &[f64]) -> Result<(), SamplerError> {
-        self.0.measured(target, sd, radii)
+    fn set_curvature(&mut self, target: &Target, sd: &[f64], radii: &[f64]) -> Result<(), SamplerError> {
+        self.0.set_curvature(target, sd, radii)
     }
     fn variance(&self, target: &Target, _: &Query) -> f64 {
         target.spec.ratio_variance()
@@ -248,7 +248,9 @@ fn a_block_beyond_the_budget_is_refused_before_anything_is_asked() {
     assert_eq!(refused(0.3, 1_000, 0.01, 3.0), None);
     let expensive = refused(0.3, 1_000, 0.4, 3.0).unwrap();
     assert!(
-        expensive.contains("raise privacy.blocks") && expensive.contains("1000 releases") && expensive.starts_with("a charges"),
+        expensive.contains("raise privacy.blocks")
+            && expensive.contains("1000 subsampled releases")
+            && expensive.starts_with("a charges"),
         "{expensive}"
     );
     // A tiny clip, and a sample of a thousandth: the price is that of the draws.

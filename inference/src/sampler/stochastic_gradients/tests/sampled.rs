@@ -130,7 +130,7 @@ fn what_does_not_fit_is_met_or_refused_by_name() {
     }
     let told = |sampler: &str, privacy: &str| run(&job("sgld", sampler, privacy), 1.0).err().unwrap().to_string();
     let expensive = told("chains = 1\nbatch = 0.25\ndraws = 400\nstep = 0.1", "epsilon = 3.0\ndelta = 1e-6");
-    assert!(expensive.contains("sampler.draws") && expensive.contains("500 releases over samples of 0.25"), "{expensive}");
+    assert!(expensive.contains("sampler.draws") && expensive.contains("500 subsampled releases of 0.25"), "{expensive}");
     let small = told("chains = 1\nbatch = 0.02\ndraws = 40\nstep = 0.1", "epsilon = 1000.0\ndelta = 1e-6");
     assert!(small.contains("raise sampler.batch"), "{small}");
 }
