@@ -349,7 +349,7 @@ fn last_states(samples: &[Vec<&[f64]>]) -> Vec<Vec<f64>> {
 impl PosteriorRow {
     fn new(name: &str, chains: &[&[f64]]) -> Self {
         let draws = chains.iter().map(|chain| chain.len()).sum();
-        let summary = diagnostics::summarise(chains).told(draws);
+        let summary = diagnostics::summarise(chains).with_ess_at_most(draws);
         Self { name: name.to_owned(), summary, noise_share: None, sd_data: None }
     }
 

@@ -106,7 +106,7 @@ fn rows(key: &str, names: &[String], samples: &[Vec<&[f64]>], result: &Value) ->
         };
         let named = differs(&format!("{key}, name"), &row["name"], &json!(name));
         // Earlier coordinators told effective sample sizes beyond the number of draws, too.
-        named.or_else(|| wrong(summary.told(draws)).filter(|_| wrong(summary).is_some()))
+        named.or_else(|| wrong(summary.with_ess_at_most(draws)).filter(|_| wrong(summary).is_some()))
     })
 }
 

@@ -129,9 +129,9 @@ fn jobs() -> Vec<(&'static str, String, u64)> {
             linear("proposal = { rotate = true }\nwarmup = { until_rhat = 1.001, max = 90 }", ""),
             0x0239_4d07_ecf8_de42,
         ),
-        ("measured anew", linear(&format!("warmup = 40\n{START}"), ""), 0x5998_c325_c47a_53b3),
+        ("measured again", linear(&format!("warmup = 40\n{START}"), ""), 0x5998_c325_c47a_53b3),
         (
-            "rotate and measured anew",
+            "rotate and measured again",
             linear(&format!("warmup = 40\nproposal = {{ rotate = true }}\n{START}"), ""),
             0x6c2b_bf58_ad14_663a,
         ),
