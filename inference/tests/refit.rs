@@ -409,7 +409,7 @@ fn what_cannot_be_refitted_says_why() {
     let odds = run(&job(ODDS, 8.0, ""), &shards, ALL);
     let drop = ["c".to_owned()];
     let why = odds.refit(Refit { drop: &drop, ..NOTHING }).unwrap_err();
-    assert!(why == RefitError::DroppedFromScores && why.to_string().contains("no score of a smaller one"), "{why}");
+    assert!(why == RefitError::DroppedFromScores && why.to_string().contains("do not apply to a smaller model"), "{why}");
     let line = run(&job(LINE, 8.0, ONE_RELEASE), &shards, ALL);
     for other in [&odds.spec, &JobSpec::parse(&job(&format!("{LINE}\nsd = 0.4"), 8.0, ONE_RELEASE)).unwrap()] {
         assert_eq!(line.stored().refit(other), Err(RefitError::OtherModel));

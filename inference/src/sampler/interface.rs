@@ -1,4 +1,4 @@
-//! The interface that every sampling algorithm has, whatever it asks and however it makes its draws.
+//! The interface of all sampling algorithms, whatever they query and however they make their draws.
 
 use super::barker::BarkerDiagnostics;
 use super::choices::ChoiceDiagnostics;
@@ -12,19 +12,19 @@ use super::stochastic_gradients::StochasticGradients;
 use super::totals::Totals;
 use conclave_common::query::{Draw, Phase, Round};
 
-/// How a run goes on.
+/// The next action of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
-    /// Every party is asked this round.
+    /// Send this round to every party.
     Ask(Round),
     /// All draws are made.
     Done,
-    /// The chains must not go on, for this reason: what they have drawn is of another posterior.
+    /// The chains must stop for this reason: their draws follow another posterior.
     Stopped(String),
 }
 
 impl Next {
-    /// The round to ask; `None` at either end of a run.
+    /// Returns the round to send; `None` at the end of a run.
     #[must_use]
     pub fn round(self) -> Option<Round> {
         match self {
@@ -33,7 +33,7 @@ impl Next {
         }
     }
 
-    /// As [`Self::round`], without taking it.
+    /// Returns a reference to the round to send, like [`Self::round`].
     #[must_use]
     pub fn as_round(&self) -> Option<&Round> {
         match self {
@@ -43,43 +43,41 @@ impl Next {
     }
 }
 
-/// A sampling algorithm as a state machine: the next round to ask, totals taken in, draws given out.
+/// A sampling algorithm as a state machine that returns rounds, absorbs totals and yields draws.
 ///
-/// It knows what the parties released and nothing of the network or of their records.
+/// It knows the parties' releases, and nothing about the network or their records.
 pub trait Sampler: Send {
-    /// How the run goes on: the round to ask now, the same one until [`Sampler::absorb`], or the run's end.
+    /// Returns the next action: the round to send, which stays the same until [`Sampler::absorb`], or the run's end.
     ///
     /// # Errors
-    /// A query whose noise scale or sensitivity can't be represented.
+    /// A query's noise scale or sensitivity can't be represented.
     fn next_round(&mut self) -> Result<Next, SamplerError>;
 
-    /// Takes the totals of the round being asked.
+    /// Processes the totals of the pending round.
     ///
     /// # Errors
-    /// No round being asked, or totals of another number of parties or of another round; nothing is changed
-    /// then.
+    /// There is no pending round, or the totals belong to another number of parties or another round; nothing changes then.
     fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError>;
 
-    /// Makes some of the draws that ask nothing of the parties, for a part of a second; whether more are left to make.
+    /// Makes some of the draws that need no query, for a fraction of a second; returns true if more remain.
     ///
-    /// Whoever shows progress, or may be told to stop, calls it until nothing is left. Otherwise [`Sampler::next_round`] makes what is
-    /// left, however long that takes. The draws are the same.
+    /// A caller that shows progress, or may have to stop, calls it until it returns false. Otherwise [`Sampler::next_round`]
+    /// makes the remaining draws, however long that takes. The draws are the same.
     ///
     /// # Errors
-    /// As [`Sampler::next_round`].
+    /// Those of [`Sampler::next_round`].
     fn work(&mut self) -> Result<bool, SamplerError> {
         Ok(false)
     }
 
-    /// Draws made since the last call, in the order made. A round may lead to none or to many.
+    /// Returns the draws since the last call, in order. A round may lead to none or to many.
     fn take_draws(&mut self) -> Vec<Draw>;
 
-    /// The phase of the present round; [`Phase::Sampling`] throughout for an algorithm that neither
-    /// searches nor warms up.
+    /// Returns the phase of the present round; always [`Phase::Sampling`] for an algorithm that neither searches nor warms up.
     fn phase(&self) -> Phase;
 
-    /// Share of proposals accepted in the present phase, 0 before the first decision; `None` where nothing
-    /// is accepted or rejected.
+    /// Returns the share of proposals accepted in the present phase, 0 before the first decision; `None` for an algorithm without
+    /// acceptance.
     fn acceptance_rate(&self) -> Option<f64> {
         None
     }
@@ -90,16 +88,16 @@ pub trait Sampler: Send {
         None
     }
 
-    /// Makes the draws that what was released so far allows, where a run ends before all is released: fewer stages than
-    /// planned give a wider posterior, and it says so. Nothing for an algorithm whose draws come one by one.
+    /// Makes the draws that the releases so far allow, if a run ends before its last release: fewer stages than planned give a
+    /// wider posterior, with a warning. Does nothing for an algorithm whose draws come one by one.
     ///
     /// # Errors
-    /// No place where the posterior is positive.
+    /// There is no place with a positive posterior density.
     fn conclude(&mut self) -> Result<(), SamplerError> {
         Ok(())
     }
 
-    /// Whether a run that came to its own end did so by the budget: it had planned for fewer draws than were asked for.
+    /// Returns true if a completed run was limited by its budget: it had planned fewer draws than the job asks for.
     fn ended_by_budget(&self) -> bool {
         false
     }
@@ -135,8 +133,8 @@ pub trait Sampler: Send {
         None
     }
 
-    /// What is to be expected of the run at the end of its budget, where that is of no use: whoever asks the parties ends the run then. A
-    /// replay finds the same at the same round, and may go on.
+    /// Returns the forecast at the end of the budget, if it is useless: the caller then ends the run. A replay finds the same at
+    /// the same round, and may continue.
     fn hopeless(&self) -> Option<&Forecast> {
         None
     }

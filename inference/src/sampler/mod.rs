@@ -1,10 +1,9 @@
-//! Samplers are state machines without input or output: each says what to ask, is told the totals over
-//! parties of what they released, and yields posterior draws.
+//! Samplers are state machines without input or output: each returns queries, receives the totals of the parties' releases, and
+//! yields posterior draws.
 //!
-//! A sampler is a deterministic function of the job, what is public of the parties' data, and the totals. A
-//! coordinator that was killed replays the logged releases through a fresh sampler and goes on with the
-//! same chains. One file stands for one algorithm, under its name in the papers, behind the [`Sampler`]
-//! interface; [`build`] picks it.
+//! A sampler is a deterministic function of the job, the parties' public metadata, and the totals. After a crash, a coordinator
+//! replays the logged releases through a fresh sampler and continues the same chains. Each algorithm has its own file, named as
+//! in the papers, behind the [`Sampler`] interface; [`build`] selects it.
 
 pub mod acceptance;
 mod augmentation;

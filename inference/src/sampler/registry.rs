@@ -16,10 +16,10 @@ use super::stochastic_gradients::{self, StochasticGradient};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::query::PartyMetadata;
 
-/// The job with the number of its chains, where that follows from what is public of its parties; the job itself where it says how many.
+/// Returns the job with its number of chains, derived from the parties' public metadata if the job does not state it.
 ///
-/// A sampler runs the settled job, and whoever keeps, shows or checks its draws has the same number of chains from the same metadata, before
-/// the first question. `parties` as in [`build`].
+/// A sampler runs the settled job. Every program that stores, shows or checks its draws derives the same number of chains from
+/// the same metadata, before the first query. `parties` as in [`build`].
 #[must_use]
 pub fn settled<'a>(spec: &'a JobSpec, parties: &[PartyMetadata]) -> Cow<'a, JobSpec> {
     if !spec.plans_chains() {
@@ -34,15 +34,13 @@ pub fn settled<'a>(spec: &'a JobSpec, parties: &[PartyMetadata]) -> Cow<'a, JobS
     Cow::Owned(settled)
 }
 
-/// The sampler of a job at its start; `parties` holds what is public of each party's data, in the job's
-/// order.
+/// Returns the sampler of a job before its first round; `parties` holds each party's public metadata, in the job's order.
 ///
-/// Counts bound the curvature that a search meets and are what a clip's cuts are a share of; units price a
-/// search's queries.
+/// Counts bound the curvature that a search meets, and a clip's effect is a share of them; units price a search's queries.
 ///
 /// # Errors
-/// Another number of parties than the job's; a count that a search needs and nobody gives; a budget or
-/// scale out of range; parties or a model that the algorithm is not for.
+/// The number of parties differs from the job's; a search needs a count of records that is neither public nor guessed; a budget
+/// or scale is out of range; the algorithm does not support the parties or the model.
 pub fn build(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sampler>, SamplerError> {
     if parties.len() != spec.parties.len() {
         return Err(SamplerError::Records { expected: spec.parties.len(), got: parties.len() });
