@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::model::Model;
 use conclave_privacy::accounting::{Honest, PrivacyUnit};
-use conclave_privacy::mechanism::SumCache;
+use conclave_privacy::pass::SumCache;
 use conclave_privacy::pass::{KeptWeights, PoissonSampling, Threads};
 
 use super::delay::JobDelay;

@@ -8,7 +8,7 @@ use conclave_privacy::accounting::{Adjacency, Budget, Honest};
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::valid_name;
 use conclave_proto::v1;
-use conclave_proto::version::suits;
+use conclave_proto::version::check_protocol;
 use sha2::{Digest, Sha256};
 
 use super::left::admit_left;
@@ -154,7 +154,7 @@ fn decide(facts: Facts<'_>) -> Result<Decision, Decision> {
     if !spec.parties.iter().any(|name| name == party) {
         return Err(invalid(format!("the job's `parties` do not name {party:?}")).into());
     }
-    suits(&spec, facts.spoken, party)?;
+    check_protocol(&spec, facts.spoken, party)?;
     if !open_jobs.has_this {
         check_memory(&spec, policy, &shard, facts.precision, open_jobs.columns)?;
         (ledger.idle)().map_err(ledger_fault)?;
