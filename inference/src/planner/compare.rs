@@ -22,7 +22,7 @@ const APPROXIMATE: &str = "no acceptance test: as without privacy, except for a 
 /// A figure in the best case and in a worse one; both are equal if it is known.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Range {
-    /// Best case: predictors are spread evenly over their bounds without correlation, and records vary as much as declared.
+    /// Best case: predictors are spread evenly over their bounds without correlation, and records have the declared variation.
     pub best: f64,
     /// Worse case: predictors fill a fifth of their bounds, and a fifth of the records have a 1, or a level other than the first.
     pub worse: f64,

@@ -41,7 +41,7 @@ pub struct Plan {
     pub acceptance_rate: f64,
     /// Expected acceptance rate in the limit of small steps, `2 Phi(-sigma / 2)`.
     pub acceptance_small_steps: f64,
-    /// Effective draws of each parameter in the forecast run: all of its draws, or as many as the budget affords.
+    /// Effective draws of each parameter in the forecast run: all of its draws, or the draws that the budget affords.
     pub ess: Vec<ParameterPlan>,
     /// Rounds of the forecast run, over all chains together, including `locate` and warm-up.
     pub iterations: u64,
