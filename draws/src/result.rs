@@ -7,9 +7,7 @@ use conclave_common::model;
 use conclave_common::query::PartyMetadata;
 use conclave_inference::diagnostics;
 use conclave_inference::diagnostics::{Summary, Verdict};
-use conclave_inference::sampler::{
-    BarkerDiagnostics, ChoiceDiagnostics, FittedPosterior, GradientDiagnostics, Inference, Stage, StochasticGradients,
-};
+use conclave_inference::sampler::{RunReport, Stage};
 use serde::Serialize;
 
 pub use crate::ratios::Ratio;
@@ -71,20 +69,8 @@ pub struct Outcome {
     pub refit_of: Option<String>,
     /// What the run has shown, beyond what the draws do.
     pub warnings: Vec<String>,
-    /// Proposal radii, one per parameter, where the moves go along the coordinates.
-    pub radii: Option<Vec<f64>>,
-    /// What a run that infers from what was released once says of it.
-    pub inference: Option<Inference>,
-    /// The posterior by a quadratic through all released log ratios, where such are released.
-    pub surrogate: Option<FittedPosterior>,
-    /// How the chains moved, where gradients drive them.
-    pub gradients: Option<GradientDiagnostics>,
-    /// What the draws were chosen among, where each is a choice.
-    pub choices: Option<ChoiceDiagnostics>,
-    /// How they moved and what is known of their bias, where no test ends their steps.
-    pub stochastic_gradients: Option<StochasticGradients>,
-    /// How exactly proposals were decided, by `barker`.
-    pub barker: Option<BarkerDiagnostics>,
+    /// What the algorithm states beside the draws.
+    pub report: RunReport,
     /// Parties in the job's order.
     pub parties: Vec<PartyOutcome>,
 }
@@ -143,22 +129,9 @@ pub struct RunResult {
     /// Odds or rate ratios per unit of each predictor, in the data's own units; none of another model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ratios: Vec<Ratio>,
-    /// The same question answered by a quadratic fitted to all released log ratios; absent where none are released. It
-    /// rests on the same releases as the draws do, so the two check each other and must not be averaged.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub surrogate: Option<FittedPosterior>,
-    /// How the chains moved, and what the gradients say of them and of the parties' noise; absent where none drive them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gradients: Option<GradientDiagnostics>,
-    /// What each draw was chosen among, and its price; absent where draws are no choices.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ops: Option<ChoiceDiagnostics>,
-    /// How the chains moved that stochastic gradients drive, without a test, and what is known of their bias; absent of any other run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stochastic_gradients: Option<StochasticGradients>,
-    /// How exactly proposals were decided; absent of another algorithm than `barker`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub barker: Option<BarkerDiagnostics>,
+    /// The sections of the algorithm's own report.
+    #[serde(flatten)]
+    pub report: RunReport,
     /// Spending.
     pub parties: Vec<PartyRow>,
     /// What a job that continues this one begins with; parameters in the order of `posterior`.
@@ -262,7 +235,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
     let names = model.parameter_names();
     let samples: Vec<Vec<&[f64]>> = (0..names.len()).map(|i| draws.samples(i)).collect();
     let rows = names.iter().zip(&samples).map(|(name, chains)| PosteriorRow::new(name, chains));
-    let posterior: Vec<PosteriorRow> = match &outcome.inference {
+    let posterior: Vec<PosteriorRow> = match &outcome.report.inference {
         Some(inference) => rows.zip(&inference.noise_share).map(|(row, share)| row.with_noise_share(*share)).collect(),
         None => rows.collect(),
     };
@@ -287,7 +260,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
     }
     // A clip that bites makes good diagnostics worthless, so it is said first.
     verdict.warnings.splice(0..0, outcome.warnings.iter().cloned());
-    if let Some(inference) = &outcome.inference {
+    if let Some(inference) = &outcome.report.inference {
         verdict.warnings.splice(0..0, inference.warnings.iter().cloned());
         verdict
             .warnings
@@ -323,18 +296,14 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         stopped_by: outcome.stopped_by,
         budget_party: outcome.budget_party.clone(),
         verdict,
-        conditional_on: outcome.inference.as_ref().map(|_| "noisy_release"),
-        adequacy: outcome.inference.as_ref().map(Adequacy::of),
-        releases: outcome.inference.iter().flat_map(|inference| inference.stages.iter().cloned()).collect(),
-        continuation: Continuation { radii: outcome.radii.clone(), states: last_states(&samples) },
+        conditional_on: outcome.report.inference.as_ref().map(|_| "noisy_release"),
+        adequacy: outcome.report.inference.as_ref().map(Adequacy::of),
+        releases: outcome.report.inference.iter().flat_map(|inference| inference.stages.iter().cloned()).collect(),
+        continuation: Continuation { radii: outcome.report.radii.clone(), states: last_states(&samples) },
         posterior,
         ratios,
         posterior_original,
-        surrogate: outcome.surrogate.clone(),
-        gradients: outcome.gradients.clone(),
-        ops: outcome.choices,
-        stochastic_gradients: outcome.stochastic_gradients.clone(),
-        barker: outcome.barker.clone(),
+        report: outcome.report.clone(),
         parties: parties.collect(),
         draws: path.map(|path| path.display().to_string()),
     }

@@ -10,10 +10,7 @@ use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;
 use conclave_inference::planner;
 use conclave_inference::sampler;
-use conclave_inference::sampler::{
-    BarkerDiagnostics, ChoiceDiagnostics, ClipWatch, FittedPosterior, GradientDiagnostics, Inference, Next, ReplayError, Sampler,
-    SamplerError, StochasticGradients, Totals,
-};
+use conclave_inference::sampler::{Next, ReplayError, RunReport, Sampler, SamplerError, Totals};
 use conclave_privacy::accounting::PrivacyFilter;
 use conclave_proto::error::{ErrorCode, Fault};
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -184,22 +181,17 @@ impl Chain {
 
     /// What the analyst must know of an explicit clip, and what the run says of itself.
     pub(super) fn warnings(&self) -> Vec<String> {
-        self.sampler.clip_watch().and_then(ClipWatch::word).into_iter().chain(self.sampler.warnings()).collect()
+        self.sampler.warnings()
+    }
+
+    /// Returns what the algorithm states beside its draws.
+    pub(super) fn report(&self) -> RunReport {
+        self.sampler.report()
     }
 
     /// Why the run has no hope, if so.
     pub(super) fn hopeless(&self) -> Option<String> {
         self.sampler.hopeless().map(|forecast| forecast.word(&self.job.spec))
-    }
-
-    /// Proposal radii as a job file gives them.
-    pub(super) fn radii(&self) -> Option<Vec<f64>> {
-        self.sampler.radii_by_parameter()
-    }
-
-    /// What the run says beside its draws, where it infers from what was released once.
-    pub(super) fn inference(&self) -> Option<Inference> {
-        self.sampler.inference().cloned()
     }
 
     /// Makes the draws that there can be of what was released, where the run ends before all of it was.
@@ -214,34 +206,9 @@ impl Chain {
         Ok(())
     }
 
-    /// The posterior by a quadratic through all released log ratios.
-    pub(super) fn fitted_posterior(&self) -> Option<FittedPosterior> {
-        self.sampler.fitted_posterior()
-    }
-
     /// Whether the chains came to their own end by the budget.
     pub(super) fn ended_by_budget(&self) -> bool {
         self.sampler.ended_by_budget()
-    }
-
-    /// What the draws were chosen among, where each is a choice.
-    pub(super) fn choice_diagnostics(&self) -> Option<ChoiceDiagnostics> {
-        self.sampler.choice_diagnostics()
-    }
-
-    /// How exactly proposals were decided, by `barker`.
-    pub(super) fn barker_diagnostics(&self) -> Option<BarkerDiagnostics> {
-        self.sampler.barker_diagnostics()
-    }
-
-    /// How the chains moved, where gradients drive them.
-    pub(super) fn gradient_diagnostics(&self) -> Option<GradientDiagnostics> {
-        self.sampler.gradient_diagnostics()
-    }
-
-    /// How the chains moved and what is known of their bias, where stochastic gradients drive them.
-    pub(super) fn stochastic_gradients(&self) -> Option<StochasticGradients> {
-        self.sampler.stochastic_gradients()
     }
 
     pub(super) fn phase(&self) -> Phase {

@@ -16,6 +16,7 @@ use super::interface::{Next, Sampler};
 use super::messages::Messages;
 use super::mode_search::Purpose;
 use super::penalty;
+use super::report::RunReport;
 use super::statistic::{ReleasedStatistic, family_of};
 use super::surrogate::Mode;
 use super::target::Target;
@@ -141,8 +142,8 @@ impl Sampler for PenaltyExpFamily {
         Some(self.ensemble.acceptance_rate())
     }
 
-    fn radii_by_parameter(&self) -> Option<Vec<f64>> {
-        self.ensemble.radii_by_parameter(&self.target)
+    fn report(&self) -> RunReport {
+        RunReport { radii: self.ensemble.radii_by_parameter(&self.target), ..RunReport::default() }
     }
 
     fn hopeless(&self) -> Option<&Forecast> {

@@ -2,9 +2,7 @@
 //! comes to.
 
 use conclave_common::job::JobSpec;
-use conclave_inference::sampler::{
-    BarkerDiagnostics, ChoiceDiagnostics, FittedPosterior, GradientDiagnostics, StochasticGradients,
-};
+use conclave_inference::sampler::RunReport;
 use conclave_proto::v1::LogHeader;
 use serde_json::Value;
 
@@ -49,16 +47,8 @@ impl Claim {
 pub(super) struct Replayed {
     pub(super) spec: JobSpec,
     pub(super) drawn: Drawn,
-    /// The posterior by a quadratic through all released log ratios, where such are released.
-    pub(super) surrogate: Option<FittedPosterior>,
-    /// How the chains moved, where gradients drive them.
-    pub(super) gradients: Option<GradientDiagnostics>,
-    /// What the draws were chosen among, where each is a choice.
-    pub(super) choices: Option<ChoiceDiagnostics>,
-    /// The same where no test ends their steps.
-    pub(super) stochastic_gradients: Option<StochasticGradients>,
-    /// How exactly proposals were decided, by `barker`.
-    pub(super) barker: Option<BarkerDiagnostics>,
+    /// What the algorithm states beside its draws; nothing where no sampler was started.
+    pub(super) report: RunReport,
     /// Whether the releases forecast a run of no use.
     pub(super) hopeless: bool,
     /// Whether it came to its own end by its budget.

@@ -49,7 +49,7 @@ fn run(scatter: f64, unit: PrivacyUnit, (width, records, draws, epsilon): (f64, 
         sampler.absorb(&Totals::of(&round, &releases).unwrap()).unwrap();
         sampler.take_draws();
     }
-    (sampler.barker_diagnostics().unwrap(), looks as f64 / limit as f64)
+    (sampler.report().barker.unwrap(), looks as f64 / limit as f64)
 }
 
 /// Where records scatter as the model says, the released squares are what is assumed, by rows and by persons, under either kind of neighbours;
