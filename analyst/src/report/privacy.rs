@@ -1,6 +1,5 @@
 //! What was spent at each party, what that guarantees, and what it does not.
 
-use conclave_common::job::{Algorithm, HmcTest, JobSpec};
 use conclave_pages::aggregation;
 use conclave_pages::plot::{Budget, budget};
 use conclave_pages::table::{Cell, table};
@@ -31,7 +30,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         @for (index, party) in parties.iter().enumerate() { (bar(index, party)) }
         (spending(parties))
         (protected(parties))
-        p { (noise(material.spec)) }
+        p { (material.spec.algorithm.noise(material.spec, &decimals(material.spec.privacy.noise.sd()))) }
         p {
             @match aggregation::told(material.result) {
                 Some(words) => { (words) " Masks rest on X25519, HKDF and HMAC with SHA-256. Not protected are the job " }
@@ -102,81 +101,4 @@ fn unit(protects: &str) -> Markup {
             _ => {}
         }
     }
-}
-
-fn noise_of_releases() -> String {
-    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, as much of it as the job’s budget asks for: all of the \
-     budget is spent in a few releases. The posterior is that of the parameters given what was released, as wide as the noise makes it."
-        .to_owned()
-}
-
-fn noise_of_gradients() -> String {
-    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient and in the test of \
-     every step, as much of it as the job’s budget asks for. The noise of the gradients drives the chains, whose friction takes it up, and the test \
-     corrects for its own (the penalty method of Ceperley & Dewing, 1999): the draws are of the posterior that all records in one place would have \
-     given."
-        .to_owned()
-}
-
-fn noise_of_stochastic_gradients() -> String {
-    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, as much of it as a step \
-     of the chains takes: it is what moves them (Wang, Fienberg & Smola, 2015). No test ends a step: the draws are approximately of the posterior that \
-     all records in one place would have given, and the run says what is known of the difference."
-        .to_owned()
-}
-
-fn noise_of_polished_chains(spec: &JobSpec) -> String {
-    format!(
-        "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient as much as a step of the \
-         chains takes, and standard deviation {} log-likelihood units in every ratio of the sweeps that end them. No test ends a step; the sweeps correct \
-         for their noise (the penalty method of Ceperley & Dewing, 1999; Yıldırım): the draws are theirs, and of the posterior that all records in one \
-         place would have given once the sweeps have mixed.",
-        decimals(spec.privacy.noise.sd())
-    )
-}
-
-fn choice_among_candidates() -> String {
-    "Noise: none is added, as each draw is random itself: the owner draws one of the public candidates in proportion to its posterior weight (the \
-     exponential mechanism), exactly, from its operating system’s generator. It is charged by the range that one record can move the odds of two \
-     candidates by. The draws are of the posterior that the records would have given, but for the error of standing on so many candidates."
-        .to_owned()
-}
-
-fn noise(spec: &JobSpec) -> String {
-    let unit = match spec.algorithm {
-        Algorithm::Penalty | Algorithm::Barker => "log-likelihood units",
-        Algorithm::Ops => return choice_among_candidates(),
-        Algorithm::PenaltyExpFamily => "widths of a component’s range",
-        Algorithm::Hmc if spec.runs_dp_hmc() => {
-            return format!(
-                "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient as much as the \
-                 job’s budget asks for, and standard deviation {} log-likelihood units in the test of every trajectory. The heat that the gradients’ noise \
-                 brings in is rejected by the test, which corrects for its own noise (the penalty method of Ceperley & Dewing, 1999; Räisä, Koskela & \
-                 Honkela, 2021): the draws are of the posterior that all records in one place would have given.",
-                decimals(spec.privacy.noise.sd())
-            );
-        }
-        Algorithm::Hmc if spec.sampler.hmc.test == HmcTest::None => {
-            return "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, as much of \
-                    it as the job’s budget asks for. It drives the chains, whose friction takes it up, and no test corrects what their steps err by: the \
-                    draws are approximately of the posterior that all records in one place would have given."
-                .to_owned();
-        }
-        Algorithm::Hmc => return noise_of_gradients(),
-        _ if spec.is_polished() => return noise_of_polished_chains(spec),
-        Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => return noise_of_stochastic_gradients(),
-        Algorithm::NoisyStatistics | Algorithm::Augmentation => return noise_of_releases(),
-    };
-    let corrected = if spec.algorithm == Algorithm::Barker {
-        "The chain’s acceptance step takes it for a part of its own randomness and corrects for what is left (Barker’s test by Heikkilä, Jälkö, Dikmen & \
-         Honkela, 2019), nearly and not exactly: the draws are close to those of the posterior that all records in one place would have given."
-    } else {
-        "The chain’s acceptance step corrects for it (the penalty method of Ceperley & Dewing, 1999; Yıldırım): the draws are of the posterior that all \
-         records in one place would have given."
-    };
-    format!(
-        "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, standard deviation {} {unit} for every answer of every owner \
-         while the chains run. {corrected}",
-        decimals(spec.privacy.noise.sd())
-    )
 }

@@ -6,8 +6,8 @@
 
 use super::penalty_error::penalty_error;
 use crate::sampler;
-use crate::sampler::{Case, Outlook, SamplerError};
-use conclave_common::job::{Algorithm, JobSpec, Radius};
+use crate::sampler::{Case, ErrorSource, Outlook, SamplerError, engine};
+use conclave_common::job::{JobSpec, Radius};
 use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::{Budget, gaussian_dp};
 
@@ -71,18 +71,18 @@ pub enum Hopeless {
 /// the job is forced but for what is paid ahead. A job that can't be run for another reason is for the sampler to refuse.
 #[must_use]
 pub fn prospect(spec: &JobSpec, parties: &[PartyMetadata]) -> Option<Hopeless> {
-    if let Err(error) = sampler::affords(spec, parties) {
+    if let Err(error) = engine(spec.algorithm).affords(spec, parties) {
         return Some(Hopeless::PaidAhead(error));
     }
     if spec.sampler.force {
         return None;
     }
     let records = PartyMetadata::most_records_of_all(parties)?;
-    match spec.algorithm {
-        Algorithm::NoisyStatistics => of_release(spec, parties, records),
-        Algorithm::Penalty | Algorithm::Barker => of_chain(spec, records),
-        Algorithm::Hmc | Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => of_gradients(spec, parties),
-        Algorithm::Augmentation | Algorithm::PenaltyExpFamily | Algorithm::Ops => None,
+    match engine(spec.algorithm).error_source() {
+        ErrorSource::Release { refusable: true, .. } => of_release(spec, parties, records),
+        ErrorSource::Ratios => of_chain(spec, records),
+        ErrorSource::Gradients { .. } => of_gradients(spec, parties),
+        ErrorSource::Release { refusable: false, .. } | ErrorSource::Choices | ErrorSource::Unknown { .. } => None,
     }
 }
 

@@ -9,6 +9,7 @@
 //! from the noise. The search for the mode costs one round: what follows it is a search on the released
 //! statistic, which costs nothing.
 
+use super::engine::{Engine, ErrorSource};
 use super::ensemble::{Ensemble, Spread};
 use super::error::SamplerError;
 use super::hopeless::Forecast;
@@ -97,6 +98,27 @@ impl PenaltyExpFamily {
             self.statistic.learn(&totals, noise);
             penalty::decide(chain, &self.target, ratio, variance);
         }
+    }
+}
+
+/// Algorithm 3 as it is planned and run.
+pub(super) struct PenaltyExpFamilyEngine;
+
+impl Engine for PenaltyExpFamilyEngine {
+    fn build(&self, spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sampler>, SamplerError> {
+        Ok(Box::new(PenaltyExpFamily::new(spec, parties)?))
+    }
+
+    fn error_source(&self) -> ErrorSource {
+        ErrorSource::Unknown { note: "noisy sums anew for every draw: what they come to, `conclave rehearse` tells" }
+    }
+
+    fn small_step_acceptance(&self, _sigma: f64) -> f64 {
+        f64::NAN
+    }
+
+    fn refit_obstacle(&self) -> Option<&'static str> {
+        Some("asks for its statistic afresh at every step of its own chains, which follow from the job's prior")
     }
 }
 

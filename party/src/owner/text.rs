@@ -1,6 +1,6 @@
 //! The owner's text says the same things in the same words wherever they are read.
 
-use conclave_common::job::{Algorithm, ClipRule, HmcTest, JobSpec, Warmup};
+use conclave_common::job::{ANY_MODEL, Algorithm, ClipRule, HmcTest, JobSpec, Warmup};
 use conclave_common::schema::ColumnSpec;
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit, gaussian_dp};
 use conclave_privacy::mechanism::QueryKind;
@@ -51,55 +51,7 @@ pub(crate) fn noise_unit(kind: QueryKind) -> &'static str {
 /// What of the data is asked for, and how often.
 fn asked_for(spec: &JobSpec) -> String {
     let Some(most) = spec.most_rounds() else {
-        if spec.algorithm == Algorithm::Hmc {
-            return format!("{TO_BEGIN_WITH}; then, {}. {ANY_MODEL}", by_gradients(spec.sampler.hmc.test));
-        }
-        if spec.algorithm == Algorithm::Ops {
-            let choice = format!(
-                "{} of the number of one of {} settings of the model that anybody may know, drawn in proportion to how well each explains the \
-                 records: one draw of the posterior, and nothing else",
-                if spec.sampler.draws == 1 { "one answer".to_owned() } else { format!("at most {} answers", spec.sampler.draws) },
-                spec.sampler.ops.candidates
-            );
-            return match spec.sampler.locate_share > 0.0 {
-                true if spec.locates_by_gradients() => format!("{TO_BEGIN_WITH}; then {choice}. {ANY_MODEL}"),
-                true => format!(
-                    "how much better one setting of the model explains the records than another, some dozens of numbers; then {choice}"
-                ),
-                false => choice,
-            };
-        }
-        if spec.algorithm.is_unadjusted() {
-            let sampled = match spec.privacy.blocks {
-                Some(_) => format!(
-                    ", each over a hidden random sample of {} of the records or persons",
-                    figure(spec.sampler.batch.get())
-                ),
-                None => String::new(),
-            };
-            let sweeps = match spec.is_polished() {
-                true => {
-                    "; then, over all of them, how much better one setting of the model explains the records than another, one number at a time"
-                }
-                false => "",
-            };
-            return format!("{TO_BEGIN_WITH}; then, {GRADIENTS_ALONE}{sampled}{sweeps}. {ANY_MODEL}");
-        }
-        let what = match spec.algorithm {
-            Algorithm::PenaltyExpFamily => "sums of the model's statistic",
-            _ => "how much better one setting of the model explains the records than another",
-        };
-        let sampled = spec.privacy.blocks.is_some() && spec.algorithm == Algorithm::Barker;
-        let sampled = if sampled {
-            "; while the chains run each number is of a fresh hidden sample of the records, and now and then one is a sum of squares over all of them"
-        } else {
-            ""
-        };
-        let ratios = format!("{what}, one number at a time, round after round{sampled}");
-        if spec.locates_by_gradients() {
-            return format!("{TO_BEGIN_WITH}; then {ratios}. {ANY_MODEL}");
-        }
-        return ratios;
+        return spec.algorithm.asked_for(spec);
     };
     let what: Vec<&str> = spec
         .releases()
@@ -122,31 +74,6 @@ fn asked_for(spec: &JobSpec) -> String {
     };
     format!("{what}; asked {times}{stages}. {ANY_MODEL}")
 }
-
-/// What a search for the mode by gradients asks for.
-const TO_BEGIN_WITH: &str = "a few scores (gradient and curvature of the log likelihood) to begin with";
-
-/// What `hmc` asks for after that, and how often.
-fn by_gradients(test: HmcTest) -> String {
-    let steps = "chain by chain and step after step, the gradient at the middle of the step, a number for each parameter";
-    match test {
-        HmcTest::Remainder => format!(
-            "{steps}, and one number more: what is left of how much better the step's end explains the records than its start once the gradient is \
-             taken off"
-        ),
-        HmcTest::Ratio { kicks } => format!(
-            "{steps}, and after every {kicks} of them one number more: how much better the place come to explains the records than the one \
-             started from"
-        ),
-        HmcTest::None => steps.to_owned(),
-    }
-}
-
-/// What chains without a test ask for after that, and how often.
-const GRADIENTS_ALONE: &str = "chain by chain and step after step, the gradient where the chain is, a number for each parameter";
-
-/// What a release of statistics means for its owner.
-pub(crate) const ANY_MODEL: &str = "Whoever holds the release may fit any model of these columns";
 
 /// What is asked of a party that protects `unit`, as lines of a name and its words.
 pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<(&'static str, String)> {

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use conclave_common::job::{Algorithm, JobSpec};
+use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_privacy::accounting::{Budget, Honest, PrivacyUnit};
-use conclave_privacy::mechanism::SumCache;
+use conclave_privacy::mechanism::{QueryKind, SumCache};
 use conclave_privacy::pass::{KeptWeights, PoissonSampling, Threads};
 use conclave_proto::PROTOCOL;
 
@@ -94,7 +94,8 @@ impl ActiveJob {
         let model = spec.build_model();
         let fixed_sums = fixed_sums(model.as_ref(), &spec, unit, records.blocks(), threads)?;
         let most_rounds = spec.most_rounds();
-        let gradients = if spec.algorithm == Algorithm::Hmc { spec.sampler.chains as usize } else { 0 };
+        let gradients =
+            if spec.algorithm.asks(QueryKind::Remainder { parameters: 0 }) { spec.sampler.chains as usize } else { 0 };
         let kept_weights = KeptWeights::new((records.blocks().records(), records.blocks().count()), gradients);
         let sampling = spec.privacy.blocks.map(|_| PoissonSampling::new(records.blocks().units(), spec.sampler.batch));
         let used = (Instant::now(), idle);

@@ -11,6 +11,7 @@
 
 mod chain;
 mod conditional;
+mod engine;
 mod ensemble;
 mod expected;
 mod law;
@@ -24,6 +25,7 @@ mod state_machine;
 mod table_law;
 mod variates;
 
+pub(super) use engine::AugmentationEngine;
 pub(super) use expected::outlook;
 pub(super) use state_machine::Augmentation;
 pub(super) use variates::normal;

@@ -8,11 +8,13 @@
 mod correction;
 mod decision;
 mod diagnostics;
+mod engine;
 mod sampling_variance;
 mod second_moment;
 
 pub(super) use decision::Barker;
 pub use diagnostics::BarkerDiagnostics;
+pub(super) use engine::BarkerEngine;
 pub use second_moment::CheckedVariance;
 
 #[cfg(test)]

@@ -8,10 +8,12 @@
 
 mod algorithm;
 mod candidates;
+mod engine;
 mod price;
 mod search;
 
 pub(super) use algorithm::Ops;
+pub(super) use engine::OpsEngine;
 pub(crate) use price::foreseen;
 
 #[cfg(test)]

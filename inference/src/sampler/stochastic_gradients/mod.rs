@@ -23,6 +23,7 @@
 
 mod algorithm;
 mod diagnostics;
+mod engine;
 mod foreseen;
 mod law;
 mod laws;
@@ -41,6 +42,7 @@ mod walker;
 
 pub(super) use algorithm::StochasticGradient;
 pub use diagnostics::{Polished, StochasticGradients};
+pub(super) use engine::StochasticEngine;
 
 pub(crate) use foreseen::foresee;
 pub(crate) use outlook::noise;

@@ -1,6 +1,6 @@
 //! The statement's content, section by section.
 
-use conclave_common::job::{Algorithm, JobSpec};
+use conclave_common::job::{ANY_MODEL, JobSpec, Summand};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit, gaussian_dp, zcdp};
 
 use super::block::Block;
@@ -9,7 +9,7 @@ use crate::ledger_views::Report;
 use crate::owner::figure::figure;
 use crate::owner::jobs::{JobView, State};
 use crate::owner::masked;
-use crate::owner::text::{ANY_MODEL, at_several_owners, describe, noise_unit, unit_of_privacy};
+use crate::owner::text::{at_several_owners, describe, noise_unit, unit_of_privacy};
 use crate::owner::totals::Releases;
 use crate::owner::worst_case::WorstCase;
 
@@ -105,28 +105,8 @@ fn left(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releases: 
     };
     facts.push(("besides".into(), format!("when the job was opened, and when each number left{count}")));
     blocks.push(Block::Facts(facts));
-    let (what, means) = match job.spec.as_ref().map(|spec| spec.algorithm) {
-        Some(Algorithm::NoisyStatistics) => ("what is named above", format!(" {ANY_MODEL}.")),
-        Some(Algorithm::Penalty) if job.spec.as_ref().is_some_and(JobSpec::locates_by_gradients) => (
-            "the slope or the curvature of the log likelihood at a setting of the model, or of how much better one setting explains a record \
-             than another",
-            format!(" {ANY_MODEL}."),
-        ),
-        Some(_) if job.spec.as_ref().is_some_and(|spec| spec.runs_dp_hmc() || spec.is_polished()) => (
-            "the slope of the log likelihood at a setting of the model, or of how much better one setting explains a record than another",
-            format!(" {ANY_MODEL}."),
-        ),
-        Some(Algorithm::Hmc) => (
-            "the slope of the log likelihood at a setting of the model, or of what slopes leave of how much better one setting explains a \
-             record than another",
-            format!(" {ANY_MODEL}."),
-        ),
-        Some(algorithm) if algorithm.is_unadjusted() => {
-            ("the slope of the log likelihood at a setting of the model", format!(" {ANY_MODEL}."))
-        }
-        Some(Algorithm::PenaltyExpFamily) => ("one component of the model's statistic", String::new()),
-        _ => ("how much better one setting of the model explains a record than another", String::new()),
-    };
+    let summand = job.spec.as_ref().map_or(Summand::RATIO, |spec| spec.algorithm.summand(spec));
+    let means = if summand.fits_any_model { format!(" {ANY_MODEL}.") } else { String::new() };
     let under = match job.is_masked() {
         true => {
             " It left under masks, and is in the ledger as it left: what is opened of it is its sum with the other owners' numbers."
@@ -134,8 +114,9 @@ fn left(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releases: 
         false => "",
     };
     blocks.push(Block::Text(format!(
-        "Each number is a sum over all records of {what}, bounded for each of them beforehand, plus fresh random noise of the \
-         stated size. No record, and no sum without noise, left. Every number, with its time and its noise, is in the ledger.{means}{under}"
+        "Each number is a sum over all records of {}, bounded for each of them beforehand, plus fresh random noise of the \
+         stated size. No record, and no sum without noise, left. Every number, with its time and its noise, is in the ledger.{means}{under}",
+        summand.what
     )));
 }
 
