@@ -21,11 +21,11 @@ SYNC_THREADS = re.compile(r"^(kworker|jbd2|loop|ksoftirqd|nvme|virtio)")
 OURS = re.compile(r"^(conclave|coordinator|tokio|answers|noise|store|kernel|rayon|party)")
 # By function; the first that fits.
 FUNCTIONS = [
-    ("noise", re.compile(r"conclave_common::mechanism::(coins|discrete_gaussian|noise_sample)|conclave_party::(noise|release)|chacha")),
-    ("kernels", re.compile(r"conclave_common::model|conclave_common::mechanism::(clamp|quantiser|sum)|pulp::|conclave_party::answer::sums")),
-    ("sampler", re.compile(r"conclave_common::(sampler|prior|transform|surrogate)|conclave_coordinator::(driver|spending|zarr)")),
+    ("noise", re.compile(r"conclave_privacy::mechanism::(coins|discrete_gaussian|noise_sample)|conclave_vault::(noise|ledger::release)|chacha")),
+    ("kernels", re.compile(r"conclave_common::model|conclave_privacy::pass|conclave_privacy::mechanism::(clamp|quantiser|sum)|pulp::|conclave_vault::answer::sums")),
+    ("sampler", re.compile(r"conclave_inference::sampler|conclave_common::parameter|conclave_coordinator::(driver|spending|zarr)")),
     ("wire", re.compile(r"h2::|hyper|tonic|prost::|rustls|ring_|ring::|tokio|http::|bytes::|conclave_proto|mio::|aes_|gcm_|hpack|tower")),
-    ("ledger", re.compile(r"sqlite|rusqlite|wal[A-Z]|pcache|btree|Btree|pager|Pager|unix[A-Z]|sha2::|conclave_party::ledger|accounting")),
+    ("ledger", re.compile(r"sqlite|rusqlite|wal[A-Z]|pcache|btree|Btree|pager|Pager|unix[A-Z]|sha2::|conclave_vault::ledger|accounting")),
 ]
 ORDER = ["kernels", "sync", "wire", "noise", "ledger", "sampler", "other of ours"]
 TITLES = {"sync": "sync: the ledgers' writes and fdatasync, in the kernel", "wire": "wire: sockets, TLS, HTTP/2, threads woken",

@@ -2,7 +2,7 @@
 
     python3 bench/ju_table.py [--replicates 500] [--threads 1] [--out FILE]
 
-Runs the tests `table_1_at_*` and `table_at_*` of `common/src/sampler/augmentation/tests/`, which are the paper's experiments on the sampler that jobs by
+Runs the tests `table_1_at_*` and `table_at_*` of `inference/src/sampler/augmentation/tests/`, which are the paper's experiments on the sampler that jobs by
 `algorithm = "augmentation"` run (Laplace noise as in the paper: jobs have discrete Gaussian noise). 500 replicates of all ten rows take about half an hour of one processor. A
 cell is `ours (theirs) z`, z the difference in standard errors of a difference of two shares of so many replicates, theirs of 100. Ends with 1 where a row is missing or a
 cell is more than 3.5 standard errors off.
@@ -78,7 +78,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--replicates", type=int, default=500)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--program", help="the test binary of conclave-common; cargo builds it where none is given")
+    parser.add_argument("--program", help="the test binary of conclave-inference; cargo builds it where none is given")
     parser.add_argument("--log", help="what such a run printed: only the tables are made")
     parser.add_argument("--out")
     given = parser.parse_args()
@@ -86,9 +86,9 @@ def main():
         text = pathlib.Path(given.log).read_text()
     else:
         tests = ["--ignored", "--nocapture", "--test-threads=1", "table_1_at", "table_at_epsilon"]
-        command = [given.program, *tests] if given.program else ["cargo", "test", "-p", "conclave-common", "--lib", "--", *tests]
+        command = [given.program, *tests] if given.program else ["cargo", "test", "-p", "conclave-inference", "--lib", "--", *tests]
         environment = {**os.environ, "CONCLAVE_JU_REPLICATES": str(given.replicates), "RAYON_NUM_THREADS": str(given.threads)}
-        text = subprocess.run(command, cwd=ROOT / "common", env=environment, capture_output=True, text=True, check=False).stdout
+        text = subprocess.run(command, cwd=ROOT / "inference", env=environment, capture_output=True, text=True, check=False).stdout
     found = measured(text)
     told, worst = tables(found)
     print(told)

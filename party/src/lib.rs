@@ -1,8 +1,8 @@
 //! The data owner's side of Conclave: a daemon beside the records, and the owner's commands.
 //!
 //! What leaves this process about a record is the noised integers that answer a query, one for most kinds. Each query is charged
-//! durably by the [`ledger`], its exact [`noise`] is made, the records are summed, and the noised sum is recorded durably before it is
-//! sent; [`answer`] holds the order.
+//! durably by the vault's ledger, its exact noise is made, the records are summed, and the noised sum is recorded durably before it is
+//! sent; [`conclave_vault::answer`] holds the order.
 #![forbid(unsafe_code)]
 
 // Noise from a seed is noise that can be foretold: a build for use must not even hold it.
@@ -19,6 +19,8 @@ mod expiry;
 pub mod ledger_views;
 mod link;
 mod meters;
+#[cfg(test)]
+mod non_interference;
 mod operations;
 mod owner;
 mod page;

@@ -176,7 +176,7 @@ mod tests {
         let seen = running(&ledger).unwrap().unwrap();
         assert_eq!((seen.pid, seen.attached), (std::process::id(), false));
         announcement.set_attached(true);
-        announcement.clone().set_ledger(Some("the disk is full".into()));
+        announcement.clone().set_problem(Some("the disk is full".into()));
         let seen = running(&ledger).unwrap().unwrap();
         assert!(seen.attached && seen.ledger.as_deref() == Some("the disk is full"));
         drop(announcement);

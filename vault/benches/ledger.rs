@@ -1,6 +1,6 @@
 //! What the ledger costs a query: its digest, its charge and the record of its answer, through the types of the answer path.
 //!
-//! `cargo bench -p conclave-party --bench ledger` prints, for the folder of temporary files (or `CONCLAVE_BENCH_DIR`) and for memory, the
+//! `cargo bench -p conclave-vault --bench ledger` prints, for the folder of temporary files (or `CONCLAVE_BENCH_DIR`) and for memory, the
 //! time of an fdatasync measured in the same minute, releases a second and the bytes that a release takes; then criterion's figures of
 //! one message. The draw of the noise is not the ledger's and is left out of every time.
 

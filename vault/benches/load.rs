@@ -1,4 +1,4 @@
-//! How fast a shard is loaded, and how much memory it takes: `cargo bench -p conclave-party --bench load -- [rows]`.
+//! How fast a shard is loaded, and how much memory it takes: `cargo bench -p conclave-vault --bench load -- [rows]`.
 //!
 //! Makes files of 10 predictors and an outcome in a temporary folder, loads each in a process of its own, on one thread and on all, and
 //! prints a line of JSON for each. Rates are in 10^6 bytes a second of the file, and of the columns, 8 bytes a value; memory is in

@@ -103,8 +103,8 @@ impl Admission for Consortium {
     }
 }
 
-#[cfg(test)]
-mod tests {
+#[cfg(any(test, feature = "test-util"))]
+mod testing {
     use super::*;
 
     /// Anybody's word is taken, for tests of what comes after.
@@ -118,10 +118,16 @@ mod tests {
     }
 
     impl Members {
-        pub(crate) fn anyone() -> Self {
+        /// Admits anybody's jobs, signed or not.
+        pub fn anyone() -> Self {
             Self(Arc::new(Anyone))
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn without_a_consortium_nobodys_jobs_are_opened() {

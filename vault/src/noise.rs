@@ -170,7 +170,7 @@ impl Noise {
     }
 
     /// Keys the generator of samples in another way, for tests that plant a fault.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "test-util"))]
     pub(crate) fn key_samples_by(&mut self, keying: fn(&mut ChaCha20Rng)) {
         self.of_units.keying = keying;
     }

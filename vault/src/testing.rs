@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Fixtures that the tests of this crate and of the crates above it share.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use crate::config::Policy;
 use crate::data::{BadRows, DataConfig, Format, Memory};
 use crate::ledger::{Digest, JobEntry, QueryKey};
 
+/// The id of the job that tests open.
 pub const JOB: &str = "6f1c1a52-6d0e-4b1e-9d55-0d8f0f2b7a01";
 
 /// A job that asks for a mean.
@@ -26,14 +27,17 @@ pub fn masked_toml(parties: usize, colluders: u32) -> String {
     format!("{mean}\n[aggregation]\nmode = \"secure\"\ncolluders = {colluders}\n")
 }
 
+/// Returns the budget that tests spend: epsilon 8 at delta 1e-6.
 pub fn budget() -> Budget {
     Budget::new(8.0, 1e-6).unwrap()
 }
 
+/// Enters a job of five records under a cap.
 pub fn entry(job: &str, cap: Budget) -> JobEntry<'_> {
     JobEntry { job, analyst: "alice", spec_digest: &[1; 32], spec_toml: "text", cap, records: 5 }
 }
 
+/// Prices a ratio of sensitivity `k_t`, in lattice units, at noise of standard deviation 1.
 pub fn key(chain: u32, content: u8, k_t: u64) -> QueryKey {
     QueryKey {
         chain,
@@ -57,12 +61,14 @@ pub fn no_sum() -> LatticeSum {
     spec.build_model().lattice_sum(&ModelData::default(), &[0.0], &[0.1], Sensitivity::from_units(5).unwrap())
 }
 
+/// Writes a file into a folder and returns its path.
 pub fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();
     path
 }
 
+/// Describes a file of records, a row each.
 pub fn data(path: PathBuf, bad_rows: BadRows) -> DataConfig {
     DataConfig {
         path,
@@ -75,10 +81,12 @@ pub fn data(path: PathBuf, bad_rows: BadRows) -> DataConfig {
     }
 }
 
+/// Returns a policy that opens every job and holds back no reply.
 pub fn open_policy() -> Policy {
     Policy { approve: crate::config::Approve::Automatic, reply_delay: crate::config::ReplyDelay::Off, ..Policy::default() }
 }
 
+/// Asks to open the job [`JOB`] of this text.
 pub fn open_request(toml: &str) -> v1::OpenJob {
     v1::OpenJob {
         job: JOB.into(),
@@ -89,6 +97,7 @@ pub fn open_request(toml: &str) -> v1::OpenJob {
     }
 }
 
+/// Asks the job [`JOB`] for a ratio per step: a chain and where it goes from and to.
 pub fn query(iteration: u64, steps: &[(u32, f64, f64)]) -> v1::Query {
     let noise_scale = NoiseScale::from_sd(1.0).unwrap().units();
     let proposals = steps

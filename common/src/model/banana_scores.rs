@@ -135,7 +135,7 @@ impl WithSimd for Present<'_> {
     fn with_simd<S: Simd>(self, _simd: S) -> i64 {
         let mut tiles = self.0.tiles(FEW);
         let mut present = 0;
-        while let Some(rows) = tiles.next() {
+        while let Some(rows) = tiles.next_tile() {
             let records = rows.outcome().iter().zip(rows.auxiliary(0));
             present += records.map(|(x, z)| i64::from(0.0 * x + 0.0 * z == 0.0)).sum::<i64>();
         }

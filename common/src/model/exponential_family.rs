@@ -44,7 +44,7 @@ pub(super) fn sum_on_lattice(
     assert!(u128::from(block.records()) * u128::from(furthest) < 1 << 62, "a statistic's sum overflows");
     let mut total = 0_i64;
     let mut tiles = block.tiles(TILE);
-    while let Some(rows) = tiles.next() {
+    while let Some(rows) = tiles.next_tile() {
         total = (0..rows.len()).fold(total, |total, i| total.wrapping_add(clamp.units(value(&rows, i) / step)));
     }
     LatticeSum::new(total)

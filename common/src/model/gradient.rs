@@ -93,7 +93,7 @@ impl<S: Sloped> WithSimd for Gradient<'_, S> {
         let Self { block, slopes, vectors, mut kept } = self;
         let (mut room, mut sums) = (vectors.room(), vectors.sums());
         let mut tiles = block.tiles(FEW);
-        while let Some(rows) = tiles.next() {
+        while let Some(rows) = tiles.next_tile() {
             hold(slopes, vectors, &rows, &mut room);
             vectors.add(&rows, &room, &mut sums, kept.as_deref_mut());
         }

@@ -66,7 +66,7 @@ impl OutcomeTable {
         let (inside, outside) = counts.split_at_mut(2 * self.rows.len());
         let mut codes = [0.0; FEW];
         let mut tiles = block.tiles(FEW);
-        while let Some(rows) = tiles.next() {
+        while let Some(rows) = tiles.next_tile() {
             let codes = &mut codes[..rows.len()];
             outside[0] += self.codes(&rows, codes);
             count(codes, inside);

@@ -86,7 +86,7 @@ impl<'a, L: Slopes> Vectors<'a, L> {
         let mut values = vec![[0.0; FEW]; order];
         let (mut root, mut last) = (Lane::ZERO, Lane::ZERO);
         let mut tiles = self.block.tiles(FEW);
-        while let Some(rows) = tiles.next() {
+        while let Some(rows) = tiles.next_tile() {
             let records = rows.len();
             self.weights(&rows, &mut root.0[..records], &mut last.0[..records]);
             let clamp = Clamp::symmetric(UNIT);

@@ -113,7 +113,7 @@ impl<L: Likelihood> Model for Regression<L> {
         let mut eta = vec![0.0; data.outcome.len()];
         let weighted = self.predictor.weighted(coefficients);
         let mut tiles = block.tiles(TILE);
-        while let Some(rows) = tiles.next() {
+        while let Some(rows) = tiles.next_tile() {
             weighted.fill(&rows, &mut eta[rows.range()]);
         }
         let densities = eta.iter().zip(&data.outcome).map(|(eta, y)| self.likelihood.log_density(*y, *eta, own));

@@ -168,7 +168,7 @@ impl<A: Along> Pass<'_, A> {
         let mut room = self.room();
         let mut total = 0_i64;
         let mut tiles = self.block.tiles(FEW);
-        while let Some(rows) = tiles.next() {
+        while let Some(rows) = tiles.next_tile() {
             self.values(&rows, &mut room);
             // No partial sum overflows: sum_fits.
             total = room.values.0[..rows.len()].iter().fold(total, |total, value| total.wrapping_add(*value));
@@ -181,7 +181,7 @@ impl<A: Along> Pass<'_, A> {
         let mut room = self.room();
         let mut sum = PersonSum::beginning(first);
         let mut tiles = self.block.tiles(FEW);
-        while let Some(rows) = tiles.next() {
+        while let Some(rows) = tiles.next_tile() {
             self.values(&rows, &mut room);
             sum.add(persons, rows.range(), &room.values.0[..rows.len()], |sum| self.clamp.sum(sum));
         }

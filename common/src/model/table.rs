@@ -75,7 +75,7 @@ impl Tables {
         let mut counts = vec![0_i64; self.cells()];
         let (mut usable, mut codes) = ([false; FEW], [0.0; FEW]);
         let mut tiles = block.tiles(FEW);
-        while let Some(rows) = tiles.next() {
+        while let Some(rows) = tiles.next_tile() {
             let usable = &mut usable[..rows.len()];
             let codes = &mut codes[..rows.len()];
             self.usable(&rows, usable);

@@ -90,7 +90,7 @@ impl Information<'_> {
     fn total(&self) -> Vec<i64> {
         let mut totals = vec![0; 3];
         let mut tiles = self.block.tiles(FEW);
-        while let Some(rows) = tiles.next() {
+        while let Some(rows) = tiles.next_tile() {
             self.add_information(&rows, self.scale, &mut totals);
         }
         totals

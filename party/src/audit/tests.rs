@@ -11,7 +11,7 @@ use conclave_privacy::mechanism::NoiseScale;
 use super::world::{Design, World};
 use super::*;
 use conclave_vault::answer::sandbox::{NoiseOfOthers, Sandbox};
-use conclave_vault::answer::tests::faults::{Fault, NanNotClamped, TooSmall, Watched};
+use conclave_vault::answer::testing::{Fault, NanNotClamped, TooSmall, Watched};
 
 /// The budget that buys `mu`.
 fn budget(mu: f64) -> Budget {

@@ -2,6 +2,8 @@
 use std::path::Path;
 
 use super::*;
+use conclave_vault::config::{Approve, ReplyDelay};
+use conclave_vault::data::{BadRows, DateScale, Format, Memory, Precision};
 use conclave_vault::ledger::Durability;
 use conclave_vault::secure::{Fingerprint, Peers, SecureSettings};
 

@@ -15,3 +15,6 @@ pub(crate) use job_history::{Charged, Entered, JobReader};
 pub(crate) use listing::{Listed, Listing, list};
 pub(crate) use report::{Report, report, report_kept};
 pub(crate) use report_masked::{IfAllCollude, MaskedJob, MaskedMember, ended_by_unlocks};
+
+#[cfg(test)]
+mod tests;

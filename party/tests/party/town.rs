@@ -21,7 +21,7 @@ use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::{Request, Response, Status, Streaming};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
-pub(crate) const SPEC: &str = include_str!("../jobs/mean.toml");
+pub(crate) const SPEC: &str = include_str!("../../../vault/tests/jobs/mean.toml");
 
 /// One attached party, as its coordinator sees it.
 pub(crate) struct Session {

@@ -21,26 +21,26 @@ pub const TRIALS_PER_CANDIDATE: u64 = 75;
 /// They cannot be printed, compared, copied or serialised: the only way out is a choice.
 ///
 /// ```compile_fail
-/// # use crate::mechanism::LogWeights;
+/// # use conclave_privacy::mechanism::LogWeights;
 /// fn shown(weights: LogWeights) -> String {
 ///     format!("{weights:?}")
 /// }
 /// ```
 /// ```compile_fail
-/// # use crate::mechanism::LogWeights;
+/// # use conclave_privacy::mechanism::LogWeights;
 /// fn read(weights: LogWeights) -> i64 {
 ///     weights.0[0]
 /// }
 /// ```
 /// ```compile_fail
-/// # use {crate::mechanism::LogWeights, rand::Rng};
+/// # use {conclave_privacy::mechanism::LogWeights, rand::Rng};
 /// // One set of weights, one choice.
 /// fn twice(weights: LogWeights, rng: &mut impl Rng) -> (u32, u32) {
 ///     (weights.choose(rng), weights.choose(rng))
 /// }
 /// ```
 /// ```
-/// # use {crate::mechanism::LogWeights, rand::Rng};
+/// # use {conclave_privacy::mechanism::LogWeights, rand::Rng};
 /// fn once(weights: LogWeights, rng: &mut impl Rng) -> u32 {
 ///     weights.choose(rng)
 /// }

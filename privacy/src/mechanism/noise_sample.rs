@@ -13,7 +13,7 @@ use super::{Components, DiscreteGaussian, NoiseScale};
 /// overwritten when it goes.
 ///
 /// ```compile_fail
-/// # use crate::mechanism::NoiseSample;
+/// # use conclave_privacy::mechanism::NoiseSample;
 /// fn twice(sample: NoiseSample) -> (NoiseSample, NoiseSample) {
 ///     (sample.clone(), sample)
 /// }

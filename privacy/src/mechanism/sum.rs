@@ -8,7 +8,7 @@ use super::{Components, NoiseSample, QueryKind};
 /// ([`super::LogWeights`]).
 ///
 /// ```compile_fail
-/// # use crate::mechanism::LatticeSum;
+/// # use conclave_privacy::mechanism::LatticeSum;
 /// fn twice(sum: LatticeSum) -> (LatticeSum, LatticeSum) {
 ///     (sum.clone(), sum)
 /// }

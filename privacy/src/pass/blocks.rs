@@ -33,12 +33,15 @@ pub fn vectorises() -> bool {
 pub struct Lane(pub [f64; TILE]);
 
 impl Lane {
+    /// A lane of zeros.
     pub const ZERO: Self = Self([0.0; TILE]);
 }
 
 /// Room for what a kernel computes of a tile on the way.
 pub struct Scratch {
+    /// The first lane.
     pub one: Lane,
+    /// The second lane.
     pub other: Lane,
 }
 
@@ -154,7 +157,7 @@ impl<'a, K: Kernel> Sums<'a, K> {
         let mut totals = vec![0_i64; self.steps.len()];
         let mut scratch = Scratch { one: Lane::ZERO, other: Lane::ZERO };
         let mut tiles = self.block.tiles(self.tile());
-        while let Some(rows) = tiles.next() {
+        while let Some(rows) = tiles.next_tile() {
             let rows = &rows;
             for (prepared, total) in self.steps.iter().zip(&mut totals) {
                 // No partial sum overflows: sum_fits.
@@ -179,7 +182,7 @@ impl<'a, K: Kernel> Sums<'a, K> {
         let mut scratch = Scratch { one: Lane::ZERO, other: Lane::ZERO };
         let (mut ratios, mut values) = (Ratios::default(), [0_i64; TILE]);
         let mut tiles = self.block.tiles(self.tile());
-        while let Some(rows) = tiles.next() {
+        while let Some(rows) = tiles.next_tile() {
             let rows = &rows;
             for (prepared, sum) in self.steps.iter().zip(&mut sums) {
                 self.kernel.log_ratios(rows, &prepared.constants, &mut scratch, &mut ratios);

@@ -53,6 +53,7 @@ impl Room {
 }
 
 impl HeldVectors {
+    /// Prepares the vectors of a frame; the first coefficient is an intercept where `intercept` says so.
     pub fn new(arch: Arch, frame: LatticeFrame, intercept: bool) -> Self {
         let first = usize::from(intercept);
         let (lengths, crossed) = frame.rows();
@@ -61,6 +62,7 @@ impl HeldVectors {
         Self { arch, intercept, lengths, crossed, frame }
     }
 
+    /// Makes room for the weights of a tile.
     pub fn room(&self) -> Room {
         Room::new(self.frame.whole.coefficients() - usize::from(self.intercept))
     }
@@ -70,6 +72,7 @@ impl HeldVectors {
         self.arch.dispatch(Hold { vectors: self, rows, room });
     }
 
+    /// Makes sums of no vectors.
     pub fn sums(&self) -> Sums {
         Sums::of(self.frame.whole.coefficients())
     }
@@ -80,6 +83,7 @@ impl HeldVectors {
         self.arch.dispatch(Add { rows, weights: &room.slopes, intercept: self.intercept, own, sums, kept });
     }
 
+    /// Returns the sum of all vectors that were added, component by component.
     pub fn total(&self, sums: &Sums) -> Vec<i128> {
         self.frame.whole.total(sums.records, &sums.of_predictors, sums.of_own)
     }

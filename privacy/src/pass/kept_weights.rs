@@ -106,6 +106,7 @@ impl<'a> Shelf<'a> {
         self.kept.put(asked, self.block, weights);
     }
 
+    /// Returns the weights of the block, where they are kept for this point.
     pub fn get(self, asked: [&[f64]; 3]) -> Option<Arc<BlockWeights>> {
         self.kept.get(asked, self.block)
     }

@@ -228,8 +228,11 @@ impl LatticeFrame {
 
 /// See [`WholeFrame::along`].
 pub struct Along {
+    /// The product with the predictors.
     pub predictors: Vec<f64>,
+    /// The product with the own parameter's part.
     pub own: f64,
+    /// The product with the shift.
     pub shift: f64,
 }
 

@@ -106,6 +106,7 @@ impl PersonSum {
         }
     }
 
+    /// Returns the sum over all persons who are complete.
     pub fn total(&self) -> i64 {
         self.total
     }

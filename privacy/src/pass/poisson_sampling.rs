@@ -105,7 +105,7 @@ fn below<R: CryptoRng + ?Sized>(size: u32, rng: &mut R) -> u32 {
 /// Whoever sees it knows what the release's price takes to be hidden. So it can't be copied, compared, printed or serialised.
 ///
 /// ```compile_fail
-/// # use crate::pass::HiddenSample;
+/// # use conclave_privacy::pass::HiddenSample;
 /// fn twice(sample: HiddenSample) -> (HiddenSample, HiddenSample) {
 ///     (sample.clone(), sample)
 /// }

@@ -119,6 +119,7 @@ impl<'a> Block<'a> {
         Self { shelf: Some(shelf), ..self }
     }
 
+    /// Returns the place where weights of its gradients are kept, if there is one.
     pub fn shelf(&self) -> Option<Shelf<'a>> {
         self.shelf
     }

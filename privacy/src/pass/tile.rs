@@ -8,7 +8,9 @@ use super::data::ModelData;
 
 /// The columns of a shard, in double or in single precision.
 pub enum Storage<'a> {
+    /// Double precision.
     Double(Cow<'a, ModelData>),
+    /// Single precision, widened tile by tile.
     Single(&'a ModelData<f32>),
 }
 
@@ -23,7 +25,9 @@ fn place(values: &[f64]) -> usize {
 /// A column beside the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnRef {
+    /// A predictor, by its number.
     Predictor(usize),
+    /// An auxiliary column, by its number.
     Auxiliary(usize),
 }
 
@@ -41,9 +45,9 @@ impl<'a> Tiles<'a> {
         Self { data, rest, most, widened: Widened::default() }
     }
 
-    /// The next records, until there are none.
+    /// Returns the next records, until there are none.
     #[inline(always)]
-    pub fn next(&mut self) -> Option<Tile<'_>> {
+    pub fn next_tile(&mut self) -> Option<Tile<'_>> {
         let first = self.rest.start;
         if self.rest.is_empty() {
             return None;
@@ -111,9 +115,16 @@ impl Widened {
 }
 
 impl<'a> Tile<'a> {
+    /// Returns the number of records.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.end - self.first
+    }
+
+    /// Returns whether there are no records.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.first == self.end
     }
 
     /// The numbers of the records in the columns that the block's persons speak of.
@@ -122,6 +133,7 @@ impl<'a> Tile<'a> {
         self.first..self.end
     }
 
+    /// Returns the outcomes.
     #[inline(always)]
     pub fn outcome(&self) -> &'a [f64] {
         match self.columns {
@@ -130,6 +142,7 @@ impl<'a> Tile<'a> {
         }
     }
 
+    /// Returns the values of a column beside the outcome.
     #[inline(always)]
     pub fn column(&self, of: ColumnRef) -> &'a [f64] {
         match of {
@@ -138,6 +151,7 @@ impl<'a> Tile<'a> {
         }
     }
 
+    /// Returns the values of predictor `j`.
     #[inline(always)]
     pub fn predictor(&self, j: usize) -> &'a [f64] {
         match self.columns {
@@ -146,6 +160,7 @@ impl<'a> Tile<'a> {
         }
     }
 
+    /// Returns the values of auxiliary column `j`.
     #[inline(always)]
     pub fn auxiliary(&self, j: usize) -> &'a [f64] {
         match self.columns {

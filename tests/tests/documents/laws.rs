@@ -59,7 +59,8 @@ fn each_law_stands_once_and_where_the_readme_says() {
         assert!(laws.iter().any(|(at, _)| at.ends_with(file)), "the README has no word on {file}");
     }
     let mut files = Vec::new();
-    ["common/src", "party/src"].iter().for_each(|folder| sources(&Path::new(ROOT).join(folder), &mut files));
+    let crates = ["privacy/src", "common/src", "vault/src", "inference/src", "party/src"];
+    crates.iter().for_each(|folder| sources(&Path::new(ROOT).join(folder), &mut files));
     for (file, law) in laws {
         let source = fs::read_to_string(format!("{ROOT}/{file}")).unwrap_or_else(|e| panic!("{file}: {e}"));
         assert!(holds(&source, &law), "{file} has no {law}");

@@ -24,6 +24,7 @@ pub enum Part {
 }
 
 impl Part {
+    /// All parts, in the order of their numbers.
     pub const ALL: [Self; 4] = [Self::Computing, Self::Noise, Self::Ledger, Self::Held];
 }
 

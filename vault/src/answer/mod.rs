@@ -39,5 +39,7 @@ pub use open::Opening;
 pub use reply::ReplySender;
 pub use secrecy::Secrecy;
 
+#[cfg(any(test, feature = "test-util"))]
+pub mod testing;
 #[cfg(test)]
-pub mod tests;
+mod tests;

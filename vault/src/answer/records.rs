@@ -41,7 +41,7 @@ impl Records {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "test-util"))]
 impl Records {
     pub(crate) fn held(&self) -> &ModelData {
         match self {

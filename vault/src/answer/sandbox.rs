@@ -33,8 +33,11 @@ pub type NoiseOfOthers = Box<dyn FnMut(usize) -> Vec<i64>>;
 
 /// An answerer in a folder of its own.
 pub struct Sandbox {
+    /// The answerer.
     pub answerer: Answerer,
+    /// The budget of its ledger.
     pub budget: Budget,
+    /// Answers a message.
     pub respond: Respond,
     /// What is added to a masked answer when it is opened.
     pub others: NoiseOfOthers,

@@ -151,7 +151,7 @@ mod tests {
     use conclave_privacy::pass::{ModelData, Persons, StatisticGrid};
 
     use super::*;
-    use crate::answer::tests::faults::Panics;
+    use crate::answer::testing::Panics;
     use crate::testing::MEAN_TOML;
 
     fn data(persons: Option<Persons>) -> ModelData {

@@ -95,6 +95,7 @@ impl AnswerHandle {
         self.send(Command::AskBudget(request, outbox.clone())).await
     }
 
+    /// Hands in the end of a job.
     pub async fn close(&self, request: v1::CloseJob) -> Result<(), Gone> {
         self.send(Command::Close(request)).await
     }

@@ -76,7 +76,7 @@ impl Rows {
     ///
     /// # Errors
     /// Where there is no such memory.
-    pub fn reserve(&mut self, more: usize) -> Result<(), DataError> {
+    pub(super) fn reserve(&mut self, more: usize) -> Result<(), DataError> {
         self.shard.columns.iter_mut().try_for_each(|column| column.try_reserve_exact(more)).map_err(|_| DataError::Unreadable {
             file: self.shard.file.clone(),
             reason: format!("there is no memory for {more} more rows of {} columns", self.shard.names.len()),

@@ -51,6 +51,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
+    /// Reads the stamp of a file off its metadata.
     pub fn of(about: &Metadata) -> Self {
         #[cfg(unix)]
         let (identity, changed) = {

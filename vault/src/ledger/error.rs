@@ -179,10 +179,12 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
+    /// Names the file that the operating system failed on.
     pub fn io(file: &Path, error: &std::io::Error) -> Self {
         Self::Io { file: file.to_owned(), reason: error.to_string() }
     }
 
+    /// Names a damaged file, with the damage.
     pub fn corrupt(file: &Path, reason: impl Into<String>) -> Self {
         Self::Corrupt { file: file.to_owned(), reason: reason.into() }
     }

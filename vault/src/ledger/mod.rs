@@ -7,14 +7,14 @@
 //!   [`ChargeReceipt`] without which [`sample_noise`] can't be called. No receipt can be had elsewhere:
 //!
 //! ```compile_fail
-//! # use {conclave_privacy::accounting::Priced, crate::ledger::ChargeReceipt};
+//! # use {conclave_privacy::accounting::Priced, conclave_vault::ledger::ChargeReceipt};
 //! // A receipt can't be built: its fields are private.
 //! fn forge(of_another: ChargeReceipt, priced: Priced) -> ChargeReceipt {
 //!     ChargeReceipt { priced, ..of_another }
 //! }
 //! ```
 //! ```compile_fail
-//! # use crate::ledger::ChargeReceipt;
+//! # use conclave_vault::ledger::ChargeReceipt;
 //! // Nor copied, to be used twice.
 //! fn twice(receipt: ChargeReceipt) -> (ChargeReceipt, ChargeReceipt) {
 //!     (receipt.clone(), receipt)
@@ -88,6 +88,8 @@ pub use head::Head;
 pub use jobs::JobEntry;
 pub use query::{Digest, Masked, QueryContent, QueryKey};
 pub use receipt::{ChargeReceipt, Recorded};
+#[cfg(any(test, feature = "test-util"))]
+pub use release::release;
 pub use release::{ChargedChoice, ChargedNoise, Release, prepare_choice, sample_noise};
 pub use secret::Pieces;
 pub use secret::SECRET_FILE;
@@ -98,4 +100,4 @@ pub use state::Masks;
 #[cfg(any(test, feature = "test-util"))]
 mod tests;
 #[cfg(any(test, feature = "test-util"))]
-pub use tests::to_former;
+pub use tests::{lengths, to_former, write_a_million_releases};

@@ -69,7 +69,7 @@ impl ChargeReceipt {
 /// ```compile_fail
 /// # use conclave_privacy::mechanism::Components;
 /// // A number that is not in the ledger can't be put into a reply.
-/// let recorded = crate::ledger::Recorded { released: Components::One(7) };
+/// let recorded = conclave_vault::ledger::Recorded { released: Components::One(7) };
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {

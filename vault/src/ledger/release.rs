@@ -6,7 +6,7 @@
 //!
 //! ```compile_fail
 //! # use conclave_privacy::mechanism::LatticeSum;
-//! # use conclave_party::{ledger::{Release, sample_noise}, noise::Noise};
+//! # use conclave_vault::{ledger::{Release, sample_noise}, noise::Noise};
 //! // No receipt, no release.
 //! fn uncharged(sum: LatticeSum, noise: &mut Noise) -> Release {
 //!     sample_noise(noise).release(sum)
@@ -14,7 +14,7 @@
 //! ```
 //! ```compile_fail
 //! # use conclave_privacy::mechanism::LatticeSum;
-//! # use conclave_party::{ledger::{ChargeReceipt, Release, sample_noise}, noise::Noise};
+//! # use conclave_vault::{ledger::{ChargeReceipt, Release, sample_noise}, noise::Noise};
 //! // One receipt, one sample of noise, one release.
 //! fn twice(receipt: ChargeReceipt, a: LatticeSum, b: LatticeSum, noise: &mut Noise) -> (Release, Release) {
 //!     let charged = sample_noise(receipt, noise);
@@ -23,7 +23,7 @@
 //! ```
 //! ```
 //! # use conclave_privacy::mechanism::LatticeSum;
-//! # use conclave_party::{ledger::{ChargeReceipt, Release, sample_noise}, noise::Noise};
+//! # use conclave_vault::{ledger::{ChargeReceipt, Release, sample_noise}, noise::Noise};
 //! fn once(receipt: ChargeReceipt, sum: LatticeSum, noise: &mut Noise) -> Release {
 //!     sample_noise(receipt, noise).release(sum)
 //! }
@@ -81,7 +81,7 @@ impl ChargedNoise {
 ///
 /// ```compile_fail
 /// # use conclave_privacy::mechanism::LogWeights;
-/// # use conclave_party::{ledger::{Release, prepare_choice}, noise::Noise};
+/// # use conclave_vault::{ledger::{Release, prepare_choice}, noise::Noise};
 /// // No receipt, no choice.
 /// fn uncharged(weights: LogWeights, noise: &mut Noise) -> Release {
 ///     prepare_choice(noise).unwrap().release(weights)
@@ -89,7 +89,7 @@ impl ChargedNoise {
 /// ```
 /// ```compile_fail
 /// # use conclave_privacy::mechanism::LogWeights;
-/// # use conclave_party::{ledger::{ChargeReceipt, Release, prepare_choice}, noise::Noise};
+/// # use conclave_vault::{ledger::{ChargeReceipt, Release, prepare_choice}, noise::Noise};
 /// // One receipt, one choice.
 /// fn twice(receipt: ChargeReceipt, a: LogWeights, b: LogWeights, noise: &mut Noise) -> (Release, Release) {
 ///     let charged = prepare_choice(receipt, noise).unwrap();
@@ -98,7 +98,7 @@ impl ChargedNoise {
 /// ```
 /// ```
 /// # use conclave_privacy::mechanism::LogWeights;
-/// # use conclave_party::{ledger::{ChargeReceipt, Release, prepare_choice}, noise::Noise};
+/// # use conclave_vault::{ledger::{ChargeReceipt, Release, prepare_choice}, noise::Noise};
 /// fn once(receipt: ChargeReceipt, weights: LogWeights, noise: &mut Noise) -> Option<Release> {
 ///     Some(prepare_choice(receipt, noise)?.release(weights))
 /// }
@@ -132,7 +132,7 @@ impl ChargedChoice {
 ///
 /// ```compile_fail
 /// # use conclave_privacy::mechanism::Components;
-/// # use crate::ledger::{ChargeReceipt, Release};
+/// # use conclave_vault::ledger::{ChargeReceipt, Release};
 /// // A release can't be built without the noise.
 /// fn raw(receipt: ChargeReceipt) -> Release {
 ///     Release { receipt, released: Components::One(0) }
@@ -152,7 +152,7 @@ impl Release {
 }
 
 /// Samples the noise and releases at once.
-#[cfg(test)]
-pub(crate) fn release(receipt: ChargeReceipt, sum: LatticeSum, noise: &mut Noise) -> Release {
+#[cfg(any(test, feature = "test-util"))]
+pub fn release(receipt: ChargeReceipt, sum: LatticeSum, noise: &mut Noise) -> Release {
     sample_noise(receipt, noise).release(sum)
 }

@@ -91,6 +91,10 @@ impl LedgerSettings {
         Ok(())
     }
 
+    /// Checks that a ledger's first entry is of these settings.
+    ///
+    /// # Errors
+    /// As [`LedgerSettings::agreed`].
     pub fn check_genesis(&self, path: &Path, genesis: Option<&Genesis>) -> Result<(), LedgerError> {
         self.agreed(path, genesis).map(drop)
     }

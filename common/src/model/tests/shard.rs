@@ -51,7 +51,7 @@ fn parts_keep_records_and_persons_together() {
     assert_eq!((part.outcome().to_vec(), part.units()), (vec![3.0, 4.0, 5.0, 6.0], 4));
     let (mut outcome, mut predictor) = (Vec::new(), Vec::new());
     let mut tiles = part.tiles(2);
-    while let Some(rows) = tiles.next() {
+    while let Some(rows) = tiles.next_tile() {
         assert!(rows.len() <= 8 && !rows.range().is_empty());
         outcome.extend_from_slice(rows.outcome());
         predictor.extend_from_slice(rows.predictor(0));

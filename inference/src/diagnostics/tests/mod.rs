@@ -95,7 +95,7 @@ fn degenerate_chains() {
     assert_eq!(unequal.mean, 2.5);
 }
 
-/// How long it takes is measured by `cargo bench -p conclave-common --bench sampler`.
+/// How long it takes is measured by `cargo bench -p conclave-inference --bench sampler`.
 #[test]
 fn long_chains_that_do_not_mix_are_summarised() {
     let case = serde_json::json!({"seed": 3, "chains": 4, "draws": 20_000, "rho": 0.9999, "spread": 0.0, "shift": 0.0, "grid": 0.0,

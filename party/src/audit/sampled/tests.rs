@@ -15,7 +15,7 @@ use crate::audit::run::Folder;
 use crate::audit::tests::plant;
 use conclave_vault::answer::Answerer;
 use conclave_vault::answer::sandbox::Sandbox;
-use conclave_vault::answer::tests::faults::{FloatClipped, NanNotClamped};
+use conclave_vault::answer::testing::{FloatClipped, NanNotClamped};
 
 const BOTH: [Asked; 2] = [Asked::Ratios, Asked::Gradients];
 

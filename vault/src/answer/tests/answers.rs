@@ -13,7 +13,6 @@ use crate::answer::{answer_timing, thread};
 use crate::data::BadRows;
 use crate::members::Members;
 use crate::testing::{JOB, MEAN_TOML, budget, data, open_policy, open_request, query, write};
-use conclave_party::ledger_views::report;
 
 pub(crate) struct House {
     folder: TempDir,
@@ -47,7 +46,7 @@ impl House {
     }
 
     pub(super) fn queries(&self) -> u64 {
-        report(&self.ledger(), "hospital-a", &self.budget).unwrap().queries
+        queries_of(&self.ledger())
     }
 }
 

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use crate::answer::answerer::Answerer;
 use crate::answer::open::Opening;
 use crate::answer::reply::ReplySender;
+use crate::answer::tests::{queries_of, state_of};
 use crate::config::{Approve, Policy, ReplyDelay};
 use crate::consent::{ConsentStore, Decider, Standing};
 use crate::data::Shard;
@@ -21,7 +22,6 @@ use crate::ledger::Ledger;
 use crate::members::Members;
 use crate::noise::Noise;
 use crate::testing::{JOB, MEAN_TOML, budget, data, open_policy, open_request, query, write};
-use conclave_party::ledger_views::report;
 
 struct House {
     folder: TempDir,
@@ -68,11 +68,11 @@ impl House {
     }
 
     fn queries(&self) -> u64 {
-        report(&self.ledger(), "hospital-a", &self.budget).unwrap().queries
+        queries_of(&self.ledger())
     }
 
     fn mu_squared(&self) -> f64 {
-        report(&self.ledger(), "hospital-a", &self.budget).unwrap().mu_squared_spent
+        state_of(&self.ledger()).spent().mu_squared()
     }
 }
 
@@ -147,7 +147,7 @@ fn a_rejected_job_is_refused_with_the_reason_and_never_entered() {
     answerer.consent_changed();
     let (code, reason) = refused(said(&mut inbox));
     assert!(code == "policy" && reason.contains("too many columns"), "{reason}");
-    assert_eq!(report(&house.ledger(), "hospital-a", &house.budget).unwrap().jobs, 0);
+    assert_eq!(state_of(&house.ledger()).jobs().len(), 0);
 }
 
 #[test]

@@ -19,7 +19,6 @@ use crate::data::{BadRows, DataConfig, Memory};
 use crate::ledger::Secret;
 use crate::members::Members;
 use crate::testing::{JOB, budget, open_policy, open_request, query};
-use conclave_party::ledger_views::report;
 
 const LINEAR: &str = r#"
 name = "memory"
@@ -150,7 +149,7 @@ fn a_real_job_is_answered_however_its_records_are_held() {
     assert!(seen[0].0[0].iter().all(|sum| *sum != 0));
 }
 
-/// `cargo test --release -p conclave-party --lib passes_take -- --ignored --nocapture` prints a line for each way.
+/// `cargo test --release -p conclave-vault --lib passes_take -- --ignored --nocapture` prints a line for each way.
 #[test]
 #[ignore = "a measurement"]
 fn passes_take_their_time() {
@@ -261,7 +260,7 @@ fn a_streamed_file_that_changes_silences_the_party() {
         }
         drop(answerer);
         let ledger = folder.path().join("Stream.sqlite");
-        assert_eq!(report(&ledger, "hospital-a", &budget()).unwrap().queries, 2, "the first that failed is charged");
+        assert_eq!(queries_of(&ledger), 2, "the first that failed is charged");
         // A start afresh reads it as it is now.
         assert!(Shard::load(&data, Some(&NEEDED.map(str::to_owned))).is_ok() || !replaced);
     }

@@ -1,5 +1,6 @@
-//! Tests of the answer path; and the faults that they, and those of the audit, plant in it.
+//! Tests of the answer path.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use conclave_common::job::JobSpec;
@@ -10,15 +11,14 @@ use super::answerer::{ActiveJob, Answerer};
 use super::open::Opening;
 use crate::config::Policy;
 use crate::data::Shard;
-use crate::ledger::Ledger;
+use crate::ledger::state::LedgerState;
+use crate::ledger::{Ledger, schema, verify};
 use crate::noise::Noise;
-use conclave_party::meters::Meters;
 
 pub(crate) mod answers;
 mod choice;
 mod concurrency;
 mod consent;
-pub(crate) mod faults;
 mod hostile;
 mod memory;
 mod moments;
@@ -27,3 +27,14 @@ mod random_operations;
 mod sampled;
 mod sampled_records;
 mod timing;
+
+/// Adds up the entries of a ledger that a party may hold.
+fn state_of(ledger: &Path) -> LedgerState {
+    let connection = schema::connect_read_only(ledger).expect("a ledger");
+    verify::read(&connection, ledger, &verify::Layout::PRESENT, |_, _| Ok(())).expect("entries that follow from one another")
+}
+
+/// Counts the queries that a ledger has charged.
+fn queries_of(ledger: &Path) -> u64 {
+    state_of(ledger).jobs().iter().map(|job| job.queries).sum()
+}

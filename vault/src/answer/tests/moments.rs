@@ -8,8 +8,8 @@ use conclave_proto::v1;
 use prost::Message;
 use tokio::sync::mpsc;
 
-use super::faults::Watched;
 use super::*;
+use crate::answer::testing::Watched;
 use crate::answer::thread::{self, Command};
 use crate::clock::{now_ms, stand_at};
 use crate::data::BadRows;

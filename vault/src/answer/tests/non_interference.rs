@@ -17,7 +17,6 @@ use crate::config::ReplyDelay;
 use crate::data::BadRows;
 use crate::members::Members;
 use crate::testing::{JOB, MEAN_TOML, budget, data, open_policy, open_request, query, write};
-use conclave_party::meters::PartyPage;
 
 thread_local! {
     /// What this thread has logged; answers are logged on the thread that makes them.
@@ -62,8 +61,6 @@ struct Seen {
     replies: Vec<(Option<u32>, usize)>,
     spent: (u64, u64),
     overruns: u64,
-    /// The page of metrics after every reply.
-    pages: Vec<String>,
 }
 
 fn logistic_toml() -> String {
@@ -82,7 +79,6 @@ fn live(rows: &str, toml: &str, change: impl Fn(&mut ModelData)) -> Seen {
     listen();
     LOG.take();
     let mut replies = Vec::new();
-    let mut pages = Vec::new();
     let opened;
     let (spent, overruns) = {
         let shard = Shard::load(&data(path, BadRows::Stop), None).unwrap();
@@ -95,14 +91,9 @@ fn live(rows: &str, toml: &str, change: impl Fn(&mut ModelData)) -> Seen {
         // An opening may be late on a busy machine.
         let late = answerer.reply_counts().overruns;
         change(answerer.jobs.get_mut(JOB).unwrap().records.held_mut());
-        let page = page(&answerer.meters, folder.path());
         for request in requests(answerer.jobs[JOB].spec.dimension()) {
             let answer = answerer.answer(request);
             replies.push((answer.status, answer.encoded_len()));
-            answerer.meters.replied(answer.status);
-            answerer.meters.note(&answerer.ledger, answerer.jobs.len());
-            answerer.meters.note_sizes(&answerer.ledger);
-            pages.push(conclave_ops::page::render(&page).unwrap());
         }
         answerer.close(JOB, "done").unwrap();
         replies.push((answerer.answer(query(9, &[(0, 0.0, 1e-4)])).status, 0));
@@ -113,10 +104,7 @@ fn live(rows: &str, toml: &str, change: impl Fn(&mut ModelData)) -> Seen {
     let log = log.replace(&*folder.path().to_string_lossy(), "");
     let log: Vec<&str> = log.lines().filter(|line| !line.contains(" ms") && !line.contains("answer::measure")).collect();
     let log = log.join("\n");
-    // What else is on the machine's disk is no matter of the party's.
-    let steady =
-        |page: String| page.lines().filter(|line| !line.starts_with("conclave_party_disk_free")).collect::<Vec<_>>().join("\n");
-    Seen { log, opened, replies, spent, overruns, pages: pages.into_iter().map(steady).collect() }
+    Seen { log, opened, replies, spent, overruns }
 }
 
 /// Opens the job as for the coordinator; gives what the coordinator hears.
@@ -128,12 +116,6 @@ fn open(answerer: &mut Answerer, toml: &str) -> (v1::JobOpened, usize) {
     let Some(v1::party_frame::Body::JobOpened(opened)) = frame.body else { panic!("{frame:?}") };
     // The head is signed with a key of the ledger's own.
     (v1::JobOpened { head: Vec::new(), ..opened }, length)
-}
-
-/// The party's page, begun at one moment in all runs.
-fn page(meters: &Meters, folder: &std::path::Path) -> std::sync::Arc<dyn conclave_ops::Source> {
-    let (budget, certificate, started) = (budget(), folder.join("none.pem"), std::time::SystemTime::UNIX_EPOCH);
-    std::sync::Arc::new(PartyPage { meters: meters.clone(), budget, certificate, started })
 }
 
 fn requests(dimension: usize) -> Vec<v1::Query> {
@@ -171,8 +153,6 @@ fn records_leave_no_trace_but_in_the_released_integers() {
         let ordinary = live(&rows("150,1"), &toml, |_| {});
         assert!(ordinary.log.contains("is open") && ordinary.log.contains("closed"), "{}", ordinary.log);
         assert!(ordinary.opened.0.reply_delay_us == 1_000_000, "{:?}", ordinary.opened);
-        let last = ordinary.pages.last().unwrap();
-        assert!(last.contains("replies_total{status=\"released\"} ") && !last.contains("releases 0.0"), "{last}");
         assert!(ordinary.replies.iter().any(|(s, _)| *s == Some(1)) && ordinary.replies.iter().any(|(s, _)| *s == Some(0)));
         for last in ["1e300,1", "-1e300,0", "1e-310,1", "100,1", "200,0"] {
             assert_eq!(live(&rows(last), &toml, |_| {}), ordinary, "{last}");

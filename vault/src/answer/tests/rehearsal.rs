@@ -3,7 +3,7 @@
 use conclave_privacy::accounting::{Adjacency, SamplingProbability};
 
 use super::*;
-use crate::reply_delay::measure::measure;
+use crate::answer::measure::measure;
 
 fn job(algorithm: &str, model: &str, columns: &str, more: &str) -> JobSpec {
     JobSpec::parse(&format!(

@@ -15,10 +15,10 @@ use conclave_proto::v1;
 use rand::RngExt;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::faults::Watched;
 use super::*;
 use crate::answer::delay::JobDelay;
 use crate::answer::sandbox::Sandbox;
+use crate::answer::testing::Watched;
 use crate::testing::{MEAN_TOML, budget, masked_toml};
 
 /// Replies to each of two jobs.

@@ -145,21 +145,12 @@ fn what_the_reserve_does_not_hold_is_refused_and_charges_nothing() {
     world.answer(&mut ledger, 2, &[key(1, 2, 5)]);
 }
 
-/// All totals of a ledger, and what an export of it adds up to, which must be the same.
-fn checked(world: &World) -> Result<Spent, String> {
-    let mut out = Vec::new();
-    export::write(&world.settings(), &mut out).map_err(|e| e.to_string())?;
-    let seal = export::Seal { signature: String::new(), scheme: String::new(), certificate: String::new() };
-    export::write_line(&mut out, &seal).unwrap();
-    Ok(export::check(&*out).map_err(|e| e.to_string())?.state.spent())
-}
-
 fn sql(world: &World, statement: &str) {
     rusqlite::Connection::open(world.path()).unwrap().execute_batch(statement).unwrap();
 }
 
 #[test]
-fn an_export_verifies_and_what_is_altered_in_a_block_is_found() {
+fn what_is_altered_in_a_block_is_found_at_the_next_start() {
     let (mut world, mut ledger) = World::new(Durability::Strict);
     let terms = terms(4, 1 << 30);
     for round in 0..3 {
@@ -167,8 +158,6 @@ fn an_export_verifies_and_what_is_altered_in_a_block_is_found() {
     }
     let spent = ledger.state().spent();
     ledger.close().unwrap();
-    assert_eq!(checked(&world), Ok(spent));
-    assert_eq!(report_kept(&world.settings()).unwrap().delta_reserve_spent, reserve(1 << 30));
     let whole = std::fs::read(world.path()).unwrap();
     for alter in [
         "UPDATE events SET body = replace(body, '\"releases\":4', '\"releases\":5') WHERE kind = 'block'",
@@ -180,10 +169,10 @@ fn an_export_verifies_and_what_is_altered_in_a_block_is_found() {
         "UPDATE charges SET block = block + 1 WHERE charge = 0",
     ] {
         sql(&world, alter);
-        assert!(Ledger::open_kept(&world.settings()).is_err() && checked(&world).is_err(), "{alter}");
+        assert!(Ledger::open_kept(&world.settings()).is_err(), "{alter}");
         std::fs::write(world.path(), &whole).unwrap();
     }
-    assert_eq!(checked(&world), Ok(spent));
+    assert_eq!(world.reopen().state().spent(), spent);
 }
 
 /// A party that lies about its ledger can write hashes that fit: then it is the sums and the rules that find it out.
@@ -334,8 +323,6 @@ fn a_reserve_on_top_weakens_the_promise_by_an_act_and_leaves_what_mu_squared_may
     let mut ledger = Ledger::open_kept(&LedgerSettings { budget: rounded, ..old.clone() }).unwrap();
     assert_eq!(ledger.units().1, limit);
     ledger.open_job(&entry(JOB, reserving())).unwrap();
-    let report = report_kept(&named).unwrap();
-    assert_eq!((report.delta_promised, report.delta_reserve, report.delta), (1.1e-6, 1e-7, 1e-6));
 }
 
 fn under(terms: &BlockTerms, noise: f64) -> BlockTerms {

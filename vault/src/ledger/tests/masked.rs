@@ -123,8 +123,8 @@ fn price(honest: u32) -> Spent {
     masked(0, 0, honest).priced.cost(budget().unit).unwrap()
 }
 
-/// Charged by the noise of all who do not work together, counted beside that as if each answer had been opened by itself; and a start, a
-/// checker and an export find the same.
+/// Charged by the noise of all who do not work together, counted beside that as if each answer had been opened by itself; and a start
+/// finds the same.
 #[test]
 fn a_masked_charge_is_its_part_and_is_counted_whole_beside() {
     let mut fixture = Fixture::new();
@@ -147,23 +147,6 @@ fn a_masked_charge_is_its_part_and_is_counted_whole_beside() {
     let ledger = fixture.open();
     check(ledger.state().spent(), ledger.state().alone());
     assert!(ledger.head().seq > head.seq);
-    let mut lines = Vec::new();
-    let (signed, state) = export::write(&fixture.settings(), &mut lines).unwrap();
-    check(state.spent(), state.alone());
-    export::write_line(&mut lines, &export::Seal { signature: String::new(), scheme: String::new(), certificate: String::new() })
-        .unwrap();
-    let checked = export::check(lines.as_slice()).unwrap();
-    assert_eq!(checked.signed, signed);
-    check(checked.state.spent(), checked.state.alone());
-    let text = String::from_utf8(lines).unwrap();
-    assert!(text.contains("\"honest\":9") && text.contains(&format!("\"alone\":{}", whole.units)));
-    // An altered number of honest parties, or an altered price, is found: on an auditor's desk and at a start.
-    for (from, to) in [
-        ("\"honest\":9", "\"honest\":8".to_owned()),
-        (&*format!("\"alone\":{}", whole.units), format!("\"alone\":{}", whole.units - 1)),
-    ] {
-        assert!(export::check(text.replacen(from, &to, 1).as_bytes()).is_err(), "{to}");
-    }
     drop(ledger);
     let price = format!("honest = 9, alone = {}", whole.units);
     for (change, back) in [
@@ -180,76 +163,6 @@ fn a_masked_charge_is_its_part_and_is_counted_whole_beside() {
         fixture.sql(&format!("UPDATE charges SET {back} WHERE seq = (SELECT max(seq) FROM charges)"));
     }
     fixture.open();
-}
-
-/// What the owner reads comes from the tables, and is what the fold over the entries has; so with a job beside that is not masked.
-#[test]
-fn the_report_tells_what_is_spent_if_all_collude() {
-    let fixture = Fixture { all_collude: Some(Budget { epsilon: 20.0, ..budget() }), ..Fixture::new() };
-    let mut ledger = fixture.open();
-    const OTHER: &str = "22222222-2222-4222-8222-222222222222";
-    ledger.open_job(&JobEntry { spec_digest: &digest(), ..entry(OTHER, budget()) }).unwrap();
-    let read = || report_kept(&fixture.settings()).unwrap();
-    let none = read();
-    let limit = none.if_all_collude.unwrap();
-    assert_eq!((limit.epsilon_spent, limit.epsilon_limit, none.masked_jobs), (0.0, Some(20.0), Vec::new()));
-    drop(ledger.charge(OTHER, 0, &[key(0, 1, K)]).unwrap());
-    ledger.enter_mask_key(JOB, &public(0)).unwrap();
-    enter(&mut ledger, &roster(10, 1)).unwrap();
-    for round in 0..3 {
-        Fixture::charge(&mut ledger, round, &[masked(0, 1, 9)]);
-    }
-    let report = read();
-    let (spent, alone) = (ledger.state().spent(), ledger.state().alone());
-    let told = report.if_all_collude.unwrap();
-    assert!(alone.units > 2 * spent.units, "{alone:?} {spent:?}");
-    assert!((told.mu_squared_spent / alone.mu_squared() - 1.0).abs() < 1e-12, "{told:?} {alone:?}");
-    assert!((told.epsilon_spent / alone.epsilon(budget().delta) - 1.0).abs() < 1e-9);
-    let job = &report.masked_jobs[0];
-    assert_eq!((job.job.as_str(), job.open, job.honest, job.colluders, job.key_age_days), (JOB, true, Some(9), Some(1), Some(0)));
-    assert_eq!((job.members.len(), job.members[3].name.as_str(), job.members[3].pinned), (10, "p3", true));
-    assert_eq!(job.members[3].fingerprint, conclave_common::job::KeyFingerprint([3; 32]).to_string());
-    ledger.close_job(JOB, "done").unwrap();
-    let closed = read().masked_jobs.remove(0);
-    assert_eq!((closed.open, closed.key_age_days), (false, None));
-}
-
-/// An unlock deletes the keys of all masked jobs: those that had one are over, and are shown so; a job that is not masked, or comes after, is not.
-#[test]
-fn masked_jobs_that_an_unlock_has_ended_are_shown_as_closed() {
-    const LOCAL: &str = "22222222-2222-4222-8222-222222222222";
-    const LATER: &str = "33333333-3333-4333-8333-333333333333";
-    let fixture = Fixture::new();
-    let mut ledger = fixture.masked(3, 1);
-    ledger.open_job(&JobEntry { spec_digest: &digest(), ..entry(LOCAL, budget()) }).unwrap();
-    ledger.close().unwrap();
-    let old = std::fs::read(fixture.path()).unwrap();
-    let mut ledger = fixture.open();
-    Fixture::charge(&mut ledger, 0, &[masked(0, 1, 2)]);
-    ledger.close().unwrap();
-    for suffix in ["-wal", "-shm"] {
-        drop(std::fs::remove_file(fixture.folder.path().join(format!("ledger.sqlite{suffix}"))));
-    }
-    std::fs::write(fixture.path(), old).unwrap();
-    let shown = || {
-        let report = report_kept(&fixture.settings()).unwrap();
-        let open: Vec<String> = report.open_jobs.into_iter().map(|job| job.job).collect();
-        let masked: Vec<_> = report.masked_jobs.into_iter().map(|job| (job.job, job.open, job.key_age_days)).collect();
-        let jobs = conclave_party::owner::jobs(&fixture.path()).unwrap();
-        let closed: Vec<String> =
-            jobs.into_iter().filter(|job| job.totals.as_ref().unwrap().closed.is_some()).map(|job| job.request.job).collect();
-        (open, masked, closed)
-    };
-    let all = |jobs: &[&str]| jobs.iter().map(|job| (*job).to_owned()).collect::<Vec<_>>();
-    // Locked, and not ended: the newest ledger may be put back.
-    assert_eq!(shown(), (all(&[JOB, LOCAL]), vec![(JOB.to_owned(), true, Some(0))], Vec::new()));
-    Ledger::unlock(&fixture.settings(), "restored", |_| Ok::<_, LedgerError>(())).unwrap();
-    assert_eq!(shown(), (all(&[LOCAL]), vec![(JOB.to_owned(), false, None)], all(&[JOB])));
-    let mut ledger = Ledger::open_kept(&fixture.settings()).unwrap();
-    ledger.open_job(&JobEntry { spec_digest: &digest(), ..entry(LATER, budget()) }).unwrap();
-    ledger.enter_mask_key(LATER, &public(5)).unwrap();
-    let masked = vec![(JOB.to_owned(), false, None), (LATER.to_owned(), true, Some(0))];
-    assert_eq!(shown(), (all(&[LOCAL, LATER]), masked, all(&[JOB])));
 }
 
 /// Nothing is charged before there is a roster, nor at another number of honest parties than its; there is one key and one roster for ever.

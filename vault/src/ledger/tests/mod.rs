@@ -12,6 +12,8 @@ mod charging;
 mod conversion;
 #[cfg(test)]
 mod index;
+pub mod lengths;
+mod many_releases;
 #[cfg(test)]
 mod masked;
 #[cfg(test)]
@@ -32,4 +34,5 @@ mod times;
 #[cfg(test)]
 mod vectors;
 
+pub use many_releases::write_a_million_releases;
 pub use previous_format::to_former;

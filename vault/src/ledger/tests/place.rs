@@ -7,7 +7,7 @@ use super::open_job::{charged, opened};
 use crate::ledger::release::release;
 use crate::ledger::*;
 use crate::noise::Noise;
-use crate::testing::{JOB, budget, key, no_sum};
+use crate::testing::{JOB, key, no_sum};
 
 /// A file that is deleted, replaced or named twice under a running party goes on taking what is written: nothing is charged to it, and no answer
 /// leaves, whether it happens between two messages or while an answer is computed.
@@ -45,20 +45,4 @@ fn what_would_be_recorded_nowhere_does_not_leave() {
             }
         }
     }
-}
-
-/// An auditor's reader, a backup and the ledger's own copying of its log leave it where it is.
-#[test]
-fn a_ledger_that_is_read_stays_in_its_place() {
-    let (folder, mut ledger) = opened(Durability::Strict);
-    let mut noise = Noise::from_os().unwrap();
-    for round in 0..300 {
-        let receipt = charged(&mut ledger, round);
-        ledger.record(vec![release(receipt, no_sum(), &mut noise)]).unwrap();
-        if round % 100 == 0 {
-            report(&folder.path().join("ledger.sqlite"), "hospital-a", &budget()).unwrap();
-            ledger.catch_up().unwrap();
-        }
-    }
-    assert_eq!(ledger.halted(), None);
 }

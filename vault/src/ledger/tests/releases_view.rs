@@ -1,4 +1,4 @@
-//! The view of releases and the listing, of kinds that the first ledgers did not know: in words, with the places that releases over samples take.
+//! The view of releases, of kinds that the first ledgers did not know: in words, with the places that releases over samples take.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -64,16 +64,6 @@ fn viewed(folder: &Path) -> Vec<Shown> {
     rows.map(Result::unwrap).collect()
 }
 
-fn listed(folder: &Path, last: Option<u64>) -> Vec<Shown> {
-    let mut listed = Vec::new();
-    list(&settings(folder), &Listing { job: None, last }, |row| {
-        listed.push((row.kind, row.sigma, row.block, row.place));
-        Ok::<_, LedgerError>(())
-    })
-    .unwrap();
-    listed
-}
-
 /// The number of the entry that opened each block.
 fn blocks(ledger: &Ledger) -> Vec<u64> {
     ledger.state().job(JOB).unwrap().sampled.iter().map(|block| block.seq).collect()
@@ -109,9 +99,6 @@ fn a_release_over_a_sample_is_shown_with_its_block_and_its_place() {
             remainder,
         ];
         assert_eq!(viewed(folder.path()), all);
-        for last in 0..=all.len() {
-            assert_eq!(listed(folder.path(), Some(last as u64)), all[all.len() - last..], "the last {last}");
-        }
         open(folder.path()).close().unwrap();
     }
 }
@@ -126,7 +113,6 @@ fn second_moments_are_named() {
     ledger.close().unwrap();
     let sd = QueryKind::SecondMoment.noise_sd(NoiseScale::from_units(1 << 33).unwrap());
     assert_eq!(viewed(folder.path()), [("second moment of ratios".to_owned(), sd, None, None)]);
-    assert_eq!(listed(folder.path(), None), viewed(folder.path()));
     open(folder.path()).close().unwrap();
 }
 

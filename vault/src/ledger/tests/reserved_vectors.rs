@@ -115,7 +115,6 @@ fn a_vector_is_charged_by_itself_and_outlives_a_power_cut() {
         assert_eq!(party.answer(&mut ledger, 0, &asked), answers, "on the disk before it left");
         assert_eq!(ledger.state().job(JOB).unwrap().least_attempt(1), 0, "no round is lost");
         ledger.close().unwrap();
-        export::write(&party.settings(), &mut Vec::new()).unwrap();
     }
 }
 
@@ -146,8 +145,6 @@ fn rounds_that_may_be_lost_are_those_of_the_block() {
     let lost = |iteration| ledger.state().job(JOB).unwrap().least_attempt(iteration);
     let end = 1 + u64::from(BLOCK);
     assert_eq!([0, 1, end - 1, end, end + 50].map(lost), [0, 1, 1, 0, 0]);
-    let reader = JobReader::open(&party.settings(), JOB).unwrap();
-    assert_eq!(reader.entered().unwrap().lost, [(1, end)]);
 }
 
 /// What a block has left is no reason to refuse a vector: it goes back with the vector's charge.
@@ -180,56 +177,4 @@ fn a_vector_settles_the_jobs_block() {
     assert_eq!(rounds, (limit - before.units) / each, "as many as the budget holds");
     ledger.close().unwrap();
     party.open();
-}
-
-/// The listing, the view and the owner's totals say the same of every kind.
-#[test]
-fn releases_are_shown_by_kind_with_their_number_and_their_noise() {
-    let (mut party, mut ledger) = Party::new(BLOCK);
-    let of = |chain: u32, kind: QueryKind| {
-        let (key, s) = (key(chain, 1 + chain as u8, 1 << 28), NoiseScale::from_units(1 << 40).unwrap());
-        QueryKey { priced: Priced::new(kind, key.priced.sensitivity(), s, Honest::ALONE), ..key }
-    };
-    let kinds = [
-        QueryKind::Ratio,
-        QueryKind::ClipCount,
-        QueryKind::Statistic { component: 3 },
-        QueryKind::Moments { order: 3 },
-        QueryKind::Gradient { parameters: 5 },
-        QueryKind::Curvature { parameters: 2 },
-        QueryKind::Table { cells: 7 },
-    ];
-    let keys: Vec<QueryKey> = (0..).zip(kinds).map(|(chain, kind)| of(chain, kind)).collect();
-    // In a ledger of single integers alone the view is as it has always been.
-    party.answer(&mut ledger, 0, &keys[..1]);
-    let answers = party.answer(&mut ledger, 1, &keys);
-    ledger.close().unwrap();
-    party.open().close().unwrap();
-    let expected: Vec<(String, u64, f64)> = kinds
-        .iter()
-        .map(|kind| (kind.to_string(), kind.length() as u64, kind.noise_sd(NoiseScale::from_units(1 << 40).unwrap())))
-        .collect();
-    let mut listed = Vec::new();
-    list(&party.settings(), &Listing::default(), |row| {
-        listed.push((row.shown(), (row.kind, row.integers as u64, row.sigma)));
-        Ok::<_, LedgerError>(())
-    })
-    .unwrap();
-    let (shown, listed): (Vec<String>, Vec<_>) = listed.into_iter().skip(1).unzip();
-    assert_eq!(listed, expected);
-    let gradient = &answers[4];
-    assert_eq!(shown[4], format!("{}, {}, {} and 2 more", gradient[0], gradient[1], gradient[2]));
-    assert_eq!(shown[0], answers[0][0].to_string());
-    let connection = rusqlite::Connection::open(&party.files()[0]).unwrap();
-    let mut select =
-        connection.prepare("SELECT kind, integers, noise_sd FROM releases WHERE iteration = 1 ORDER BY seq").unwrap();
-    let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
-    let viewed: Vec<(String, u64, f64)> = rows.map(Result::unwrap).collect();
-    assert_eq!(viewed, expected);
-    let totals = conclave_party::owner::job_totals(&party.files()[0]).unwrap().remove(0);
-    assert_eq!((totals.queries, totals.spent.draws), (8, 1 + expected.iter().map(|row| row.1).sum::<u64>()));
-    let released = conclave_party::owner::releases(&party.files()[0], JOB).unwrap().unwrap();
-    let mut by_kind: Vec<(u64, u64)> = released.kinds.iter().map(|kind| (kind.queries, kind.integers)).collect();
-    by_kind.sort_unstable();
-    assert_eq!(by_kind, [(1, 1), (1, 1), (1, 3), (1, 5), (1, 6), (1, 7), (2, 2)]);
 }

@@ -36,7 +36,11 @@ pub fn read(
 ///
 /// # Errors
 /// As [`read`].
-pub fn add_up(connection: &Connection, path: &Path, layout: &Layout) -> Result<(LedgerState, Index), LedgerError> {
+pub(in crate::ledger) fn add_up(
+    connection: &Connection,
+    path: &Path,
+    layout: &Layout,
+) -> Result<(LedgerState, Index), LedgerError> {
     let layout = &layout.of(connection).map_err(|e| unread(path, &e))?;
     let (state, mut index) = (LedgerState::of_lengths(layout.lengths).fenced(), Index::new(path));
     std::thread::scope(|scope| {

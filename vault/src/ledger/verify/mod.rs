@@ -7,5 +7,6 @@
 mod chain;
 mod tables;
 
-pub use chain::{add_up, hash_at, read};
+pub(super) use chain::add_up;
+pub use chain::{hash_at, read};
 pub use tables::Layout;

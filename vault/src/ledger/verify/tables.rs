@@ -57,7 +57,7 @@ impl Layout {
     }
 
     /// The same with vectors for answers, which no kind has yet.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "test-util"))]
     pub(in crate::ledger) fn of_lengths(self, lengths: fn(QueryKind) -> usize) -> Self {
         Self { lengths, ..self }
     }

@@ -5,9 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use conclave_proto::identity::Role;
 use conclave_proto::mask_key;
-use conclave_proto::tls::IdentityDir;
 
-use super::town::{authority, identity};
+use super::town::{Signer, authority, identity};
 use crate::ledger::{Head, Secret};
 use crate::secure::{MaskKeyError, MaskKeys};
 
@@ -16,14 +15,14 @@ const SPEC: [u8; 32] = [5; 32];
 
 struct Room {
     folder: tempfile::TempDir,
-    identity: IdentityDir,
+    identity: Signer,
     keys: MaskKeys,
 }
 
 impl Room {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let identity = identity(&authority("town"), folder.path(), Role::Party, "a");
+        let identity = Signer(identity(&authority("town"), folder.path(), Role::Party, "a"));
         let secret_file = folder.path().join("ledger-secret.key");
         let keys = MaskKeys::beside(&secret_file, Secret::load_or_make(&secret_file).unwrap());
         Self { folder, identity, keys }
@@ -126,7 +125,7 @@ fn no_job_leads_out_of_the_folder() {
     }
     // Another role's identity signs none, and nothing is left of it.
     let folder = tempfile::tempdir().unwrap();
-    let analyst = identity(&authority("town"), folder.path(), Role::Analyst, "a");
+    let analyst = Signer(identity(&authority("town"), folder.path(), Role::Analyst, "a"));
     assert!(matches!(room.keys.make(&analyst, JOB, SPEC, head(1)), Err(MaskKeyError::Unsigned(_))));
     assert!(room.names().is_empty());
 }

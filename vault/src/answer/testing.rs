@@ -16,7 +16,7 @@ use crate::answer::query::Outcome;
 
 /// A fault in how a message is answered.
 #[derive(Clone)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// Another question under an answered id is answered, with the noise of the first.
     ReusedNoise(HashMap<(String, u64), (v1::Query, Vec<i64>)>),
     /// The sum in log-likelihood units, noise and all, as a float's bits.
@@ -29,7 +29,7 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// The reply to a message, with this fault in it.
-    pub(crate) fn answer(&mut self, answerer: &mut Answerer, request: v1::Query) -> v1::Answer {
+    pub fn answer(&mut self, answerer: &mut Answerer, request: v1::Query) -> v1::Answer {
         answerer.reply_to(request, |answerer, request| self.outcome(answerer, request))
     }
 
@@ -90,22 +90,27 @@ impl Answerer {
     }
 
     /// Keys the generator of samples in another way.
-    pub(crate) fn key_samples_by(&mut self, keying: fn(&mut ChaCha20Rng)) {
+    pub fn key_samples_by(&mut self, keying: fn(&mut ChaCha20Rng)) {
         self.noise.key_samples_by(keying);
     }
 
     /// Units of a job's records.
-    pub(crate) fn units_of(&self, job: &str) -> u64 {
+    pub fn units_of(&self, job: &str) -> u64 {
         self.jobs[job].records.blocks().units()
     }
 
+    /// Changes the records of an open job, which it holds in memory.
+    pub fn change_records(&mut self, job: &str, change: impl FnOnce(&mut ModelData)) {
+        change(self.jobs.get_mut(job).expect("an open job").records.held_mut());
+    }
+
     /// Ids of the open jobs.
-    pub(crate) fn open_jobs(&self) -> Vec<String> {
+    pub fn open_jobs(&self) -> Vec<String> {
         self.jobs.keys().cloned().collect()
     }
 
     /// Puts a faulty model in the place of a job's own.
-    pub(crate) fn plant_model(&mut self, job: &str, plant: impl FnOnce(Box<dyn Model>, &JobSpec) -> Box<dyn Model>) {
+    pub fn plant_model(&mut self, job: &str, plant: impl FnOnce(Box<dyn Model>, &JobSpec) -> Box<dyn Model>) {
         let mut active = self.jobs.remove(job).expect("an open job");
         active.model = plant(active.model, &active.spec);
         self.jobs.insert(job.to_owned(), active);
@@ -113,16 +118,16 @@ impl Answerer {
 }
 
 /// A model that charges a sensitivity too small by a factor and clamps at the full one.
-pub(crate) struct TooSmall(pub(crate) Box<dyn Model>, pub(crate) f64);
+pub struct TooSmall(pub Box<dyn Model>, pub f64);
 
 /// A model that does not clamp what is not a number: it comes out of the rounding as some integer.
-pub(crate) struct NanNotClamped(pub(crate) Box<dyn Model>);
+pub struct NanNotClamped(pub Box<dyn Model>);
 
 /// A model that reports to a test when it reads the records.
-pub(crate) struct Watched(pub(crate) Box<dyn Model>, pub(crate) Box<dyn Fn() + Send + Sync>);
+pub struct Watched(pub Box<dyn Model>, pub Box<dyn Fn() + Send + Sync>);
 
 /// A model whose kernel panics on the outcome it is told.
-pub(crate) struct Panics(pub(crate) Box<dyn Model>, pub(crate) f64);
+pub struct Panics(pub Box<dyn Model>, pub f64);
 
 macro_rules! as_inner {
     () => {
@@ -148,7 +153,7 @@ macro_rules! as_inner {
 }
 
 mod float_clip;
-pub(crate) use float_clip::FloatClipped;
+pub use float_clip::FloatClipped;
 
 impl Model for TooSmall {
     as_inner!();

@@ -6,7 +6,7 @@ use conclave_privacy::pass::{Block, Frame, ModelData, Step};
 
 /// A model that shortens each unit's vector to `K` as a float and rounds its components to the nearest integers, without a look at what these come
 /// to: half of all vectors that are shortened are longer than `K` then, by a lattice unit or less.
-pub(crate) struct FloatClipped(pub(crate) Box<dyn Model>);
+pub struct FloatClipped(pub Box<dyn Model>);
 
 struct Scores<'a>(Box<dyn ScoreModel + 'a>);
 
