@@ -121,7 +121,7 @@ pub fn least_protocol(spec: &JobSpec) -> u32 {
         _ if spec.privacy.clip.is_some() => 2,
         _ => OLDEST_PROTOCOL,
     };
-    spec.algorithm.protocol(spec).max(of_opening).max(of_model)
+    spec.algorithm_protocol().max(of_opening).max(of_model)
 }
 
 /// Checks that a coordinator and a party that speak `spoken` with each other reckon this job alike.

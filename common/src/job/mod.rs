@@ -23,7 +23,7 @@ mod tests;
 mod wanted;
 
 pub use aggregation::{Aggregation, KeyFingerprint, NoFingerprint, Secure};
-pub use algorithms::{ANY_MODEL, Algorithm, Declaration, Summand, UsualLength};
+pub use algorithms::{ANY_MODEL, Algorithm, Summand};
 pub use error::JobError;
 pub use extension::{Continuation, Extension};
 pub use limits::{

@@ -183,7 +183,7 @@ impl JobSpec {
     /// The kinds of release that the job asks its parties for, by the words of [`QueryKind::release`].
     #[must_use]
     pub fn releases(&self) -> Vec<&'static str> {
-        self.algorithm.releases(self)
+        (self.algorithm.declaration().releases)(self)
     }
 
     /// Whether the job asks parties for queries of this kind.
@@ -211,7 +211,7 @@ impl JobSpec {
     /// The most rounds in which a job that releases once asks its parties; `None` for jobs that ask round after round.
     #[must_use]
     pub fn most_rounds(&self) -> Option<u64> {
-        self.algorithm.most_rounds(self)
+        (self.algorithm.declaration().most_rounds)(self)
     }
 
     /// Whether `theta` lies inside the parameter box.

@@ -91,7 +91,7 @@ pub fn compare(spec: &JobSpec, records: &[u64], plans: &[(Algorithm, Plan)]) -> 
     for algorithm in ALL.into_iter().chain(own) {
         let Ok(spec) = spec.by(algorithm) else { continue };
         let plan = plans.iter().find(|(of, _)| *of == algorithm).map(|(_, plan)| plan);
-        rows.push(match engine(algorithm).error_source() {
+        rows.push(match engine(algorithm).error_source {
             ErrorSource::Release { note, .. } => released(&spec, records, note),
             ErrorSource::Choices => chosen(&spec, records),
             ErrorSource::Ratios => of_chain(&spec, records, plan),

@@ -61,7 +61,7 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
         parties,
         chains: spec.sampler.chains,
         acceptance_rate: costs.acceptance(),
-        acceptance_small_steps: engine(spec.algorithm).small_step_acceptance(sigma2.sqrt()),
+        acceptance_small_steps: (engine(spec.algorithm).small_step_acceptance)(sigma2.sqrt()),
         ess: ess.collect(),
         iterations,
         draws,
@@ -101,5 +101,5 @@ pub fn expect(spec: &JobSpec, records: &[u64]) -> Result<Option<Expected>, PlanE
     if records.len() != spec.parties.len() {
         return Err(PlanError::Guess(format!("{} record counts for {} parties", records.len(), spec.parties.len())));
     }
-    Ok(engine(spec.algorithm).expectation(spec, &PartyMetadata::of_rows(records))?)
+    Ok((engine(spec.algorithm).expectation)(spec, &PartyMetadata::of_rows(records))?)
 }

@@ -71,14 +71,14 @@ pub enum Hopeless {
 /// the job is forced but for what is paid ahead. A job that can't be run for another reason is for the sampler to refuse.
 #[must_use]
 pub fn prospect(spec: &JobSpec, parties: &[PartyMetadata]) -> Option<Hopeless> {
-    if let Err(error) = engine(spec.algorithm).affords(spec, parties) {
+    if let Err(error) = (engine(spec.algorithm).affords)(spec, parties) {
         return Some(Hopeless::PaidAhead(error));
     }
     if spec.sampler.force {
         return None;
     }
     let records = PartyMetadata::most_records_of_all(parties)?;
-    match engine(spec.algorithm).error_source() {
+    match engine(spec.algorithm).error_source {
         ErrorSource::Release { refusable: true, .. } => of_release(spec, parties, records),
         ErrorSource::Ratios => of_chain(spec, records),
         ErrorSource::Gradients { .. } => of_gradients(spec, parties),

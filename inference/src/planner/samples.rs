@@ -29,7 +29,7 @@ pub(super) fn advice(spec: &JobSpec) -> Option<String> {
     if spec.aggregation.is_secure() {
         return None;
     }
-    let (noise, power, q) = (engine(spec.algorithm).noise_over_samples(spec)?, spec.power, spec.sampler.batch.get());
+    let (noise, power, q) = ((engine(spec.algorithm).noise_over_samples)(spec)?, spec.power, spec.sampler.batch.get());
     let reads = |q: f64| if spec.algorithm == Algorithm::Sgnht { q / kappa(power, noise, q) } else { q };
     let beside = "before what is lost with the public centre, and by blocks, whose releases all have one bound";
     if q < 1.0 {

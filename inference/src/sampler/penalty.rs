@@ -9,11 +9,9 @@ use super::acceptance::log_alpha;
 use super::chain::Chain;
 use super::engine::Engine;
 use super::error::SamplerError;
-use super::interface::Sampler;
 use super::ratio_walk::{Decision, RatioWalk};
 use super::target::Target;
-use conclave_common::job::JobSpec;
-use conclave_common::query::{PartyMetadata, Query};
+use conclave_common::query::Query;
 use conclave_privacy::mechanism::QueryKind;
 
 /// Accepts or rejects a chain's pending proposal (Algorithm 2, step 2; Algorithm 3 alike): `log_ratio` is
@@ -26,14 +24,11 @@ pub(super) fn decide(chain: &mut Chain, target: &Target, log_ratio: f64, total_v
     chain.settle(accepted, log_alpha);
 }
 
-/// Algorithm 2, and its way with a proposal.
+/// Algorithm 2's way with a proposal.
 pub(super) struct Penalty;
 
-impl Engine for Penalty {
-    fn build(&self, spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sampler>, SamplerError> {
-        Ok(Box::new(RatioWalk::new(spec, parties, Penalty)?))
-    }
-}
+/// The algorithm as it is planned and run.
+pub(super) const ENGINE: Engine = Engine::of_ratios(|spec, parties| Ok(Box::new(RatioWalk::new(spec, parties, Penalty)?)));
 
 impl Decision for Penalty {
     fn asks(&self) -> QueryKind {

@@ -101,26 +101,13 @@ impl PenaltyExpFamily {
     }
 }
 
-/// Algorithm 3 as it is planned and run.
-pub(super) struct PenaltyExpFamilyEngine;
-
-impl Engine for PenaltyExpFamilyEngine {
-    fn build(&self, spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sampler>, SamplerError> {
-        Ok(Box::new(PenaltyExpFamily::new(spec, parties)?))
-    }
-
-    fn error_source(&self) -> ErrorSource {
-        ErrorSource::Unknown { note: "noisy sums anew for every draw: what they come to, `conclave rehearse` tells" }
-    }
-
-    fn small_step_acceptance(&self, _sigma: f64) -> f64 {
-        f64::NAN
-    }
-
-    fn refit_obstacle(&self) -> Option<&'static str> {
-        Some("asks for its statistic afresh at every step of its own chains, which follow from the job's prior")
-    }
-}
+/// The algorithm as it is planned and run.
+pub(super) const ENGINE: Engine = Engine {
+    error_source: ErrorSource::Unknown { note: "noisy sums anew for every draw: what they come to, `conclave rehearse` tells" },
+    small_step_acceptance: |_| f64::NAN,
+    refit_obstacle: Some("asks for its statistic afresh at every step of its own chains, which follow from the job's prior"),
+    ..Engine::of_ratios(|spec, parties| Ok(Box::new(PenaltyExpFamily::new(spec, parties)?)))
+};
 
 impl Sampler for PenaltyExpFamily {
     fn next_round(&mut self) -> Result<Next, SamplerError> {

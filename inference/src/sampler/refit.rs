@@ -13,7 +13,7 @@ use conclave_common::query::PartyMetadata;
 /// # Errors
 /// [`RefitError::Algorithm`], with what stands in the way.
 pub fn refittable(spec: &JobSpec) -> Result<(), RefitError> {
-    match engine(spec.algorithm).refit_obstacle() {
+    match engine(spec.algorithm).refit_obstacle {
         Some(why) => Err(RefitError::Algorithm { algorithm: spec.algorithm.as_str(), why }),
         None => Ok(()),
     }

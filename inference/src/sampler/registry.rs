@@ -2,17 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::augmentation::AugmentationEngine;
-use super::barker::BarkerEngine;
 use super::engine::Engine;
 use super::error::SamplerError;
-use super::hmc::{self, HmcEngine};
 use super::interface::Sampler;
-use super::noisy_statistics::{NoisyStatisticsEngine, Outlook};
-use super::ops::OpsEngine;
-use super::penalty::Penalty;
-use super::penalty_exp_family::PenaltyExpFamilyEngine;
-use super::stochastic_gradients::StochasticEngine;
+use super::noisy_statistics::Outlook;
+use super::{augmentation, barker, hmc, noisy_statistics, ops, penalty, penalty_exp_family, stochastic_gradients};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::query::PartyMetadata;
 
@@ -48,24 +42,24 @@ pub fn build(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sample
         return Err(SamplerError::Records { expected: spec.parties.len(), got: parties.len() });
     }
     let spec = &*settled(spec, parties);
-    engine(spec.algorithm).build(spec, parties)
+    (engine(spec.algorithm).build)(spec, parties)
 }
 
 /// The registry: the engine of each algorithm.
-pub(crate) fn engine(algorithm: Algorithm) -> &'static dyn Engine {
+pub(crate) fn engine(algorithm: Algorithm) -> Engine {
     match algorithm {
-        Algorithm::Penalty => &Penalty,
-        Algorithm::PenaltyExpFamily => &PenaltyExpFamilyEngine,
-        Algorithm::NoisyStatistics => &NoisyStatisticsEngine,
-        Algorithm::Augmentation => &AugmentationEngine,
-        Algorithm::Hmc => &HmcEngine,
-        Algorithm::Barker => &BarkerEngine,
-        Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => &StochasticEngine,
-        Algorithm::Ops => &OpsEngine,
+        Algorithm::Penalty => penalty::ENGINE,
+        Algorithm::PenaltyExpFamily => penalty_exp_family::ENGINE,
+        Algorithm::NoisyStatistics => noisy_statistics::ENGINE,
+        Algorithm::Augmentation => augmentation::ENGINE,
+        Algorithm::Hmc => hmc::ENGINE,
+        Algorithm::Barker => barker::ENGINE,
+        Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => stochastic_gradients::ENGINE,
+        Algorithm::Ops => ops::ENGINE,
     }
 }
 
-/// The error that a job can expect, by [`Engine::outlook`].
+/// The error that a job can expect, by its engine's `outlook`.
 pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Option<Outlook>, SamplerError> {
-    engine(spec.algorithm).outlook(spec, parties)
+    (engine(spec.algorithm).outlook)(spec, parties)
 }

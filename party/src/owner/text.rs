@@ -51,7 +51,7 @@ pub(crate) fn noise_unit(kind: QueryKind) -> &'static str {
 /// What of the data is asked for, and how often.
 fn asked_for(spec: &JobSpec) -> String {
     let Some(most) = spec.most_rounds() else {
-        return spec.algorithm.asked_for(spec);
+        return spec.asked_for();
     };
     let what: Vec<&str> = spec
         .releases()

@@ -1,49 +1,20 @@
 //! `algorithm = "augmentation"`: whole records of the model can be drawn, and have something to release.
 
-use super::declaration::{Declaration, Parsing, noise_of_releases};
+use super::declaration::Declaration;
 use super::penalty_exp_family::counts_inert;
-use super::unused::{Unused, of_releases};
+use super::unused::of_releases;
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
-use crate::job::raw::RawJob;
 use crate::job::spec::JobSpec;
 use crate::schema::{ColumnSpec, Family, Feature, ModelSpec, Regression};
 use conclave_privacy::mechanism::QueryKind;
 
-pub(super) struct Augmentation;
-
-impl Declaration for Augmentation {
-    fn as_str(&self) -> &'static str {
-        "augmentation"
-    }
-
-    fn asks(&self, kind: QueryKind) -> bool {
-        matches!(kind, QueryKind::Statistic { .. } | QueryKind::Table { .. })
-    }
-
-    fn releases(&self, spec: &JobSpec) -> Vec<&'static str> {
-        if spec.build_model().tables().is_some() { vec!["table"] } else { vec!["statistic"] }
-    }
-
-    fn most_rounds(&self, _spec: &JobSpec) -> Option<u64> {
-        Some(1)
-    }
-
-    fn proposes(&self) -> bool {
-        false
-    }
-
-    fn protocol(&self, _spec: &JobSpec) -> u32 {
-        3
-    }
-
-    fn noise(&self, _spec: &JobSpec, _sd: &str) -> String {
-        noise_of_releases()
-    }
-}
-
-impl Parsing for Augmentation {
-    fn unused(&self, raw: &RawJob) -> Vec<Unused> {
+pub(super) const AUGMENTATION: Declaration = Declaration {
+    name: "augmentation",
+    asks: |kind| matches!(kind, QueryKind::Statistic { .. } | QueryKind::Table { .. }),
+    releases: |spec| if spec.build_model().tables().is_some() { vec!["table"] } else { vec!["statistic"] },
+    most_rounds: |_| Some(1),
+    unused: |raw| {
         let none = "records are imputed, and the parameters drawn given them: nothing is proposed to the parties";
         let own = [
             ("sampler.proposal", raw.sampler.proposal.is_some(), none),
@@ -53,12 +24,10 @@ impl Parsing for Augmentation {
             ("privacy.clip_watch_share", raw.privacy.clip_watch_share.is_some(), "nothing is clipped"),
         ];
         own.into_iter().chain(of_releases(raw)).collect()
-    }
-
-    fn check(&self, spec: &JobSpec) -> Result<(), JobError> {
-        check(spec)
-    }
-}
+    },
+    check,
+    ..Declaration::OF_RELEASES
+};
 
 /// Checks that whole records of the job's model can be drawn, and that one message asks for all that is released of them.
 ///

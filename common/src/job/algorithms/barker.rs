@@ -1,6 +1,6 @@
 //! `algorithm = "barker"`: its correction, and the noise and moves that its test has room for.
 
-use super::declaration::{Declaration, OwnSettings, Parsing, noise_of_answers};
+use super::declaration::{Declaration, OwnSettings, RATIO_BY_RATIO, noise_of_answers};
 use crate::job::error::JobError;
 use crate::job::privacy_spec::ClipRule;
 use crate::job::raw::RawSampler;
@@ -16,61 +16,31 @@ const LEAST_LEFT: f64 = 0.1;
 /// What a variance may exceed the room by for a standard deviation that was written in so many digits.
 const SLIP: f64 = 1e-4;
 
-pub(super) struct Barker;
-
-impl Declaration for Barker {
-    fn as_str(&self) -> &'static str {
-        "barker"
-    }
-
-    fn asks(&self, kind: QueryKind) -> bool {
-        matches!(kind, QueryKind::Ratio | QueryKind::SampledRatio | QueryKind::SecondMoment | QueryKind::ClipCount)
-    }
-
-    fn releases(&self, _spec: &JobSpec) -> Vec<&'static str> {
-        vec!["ratio"]
-    }
-
-    fn walks_on_ratios(&self) -> bool {
-        true
-    }
-
-    fn own_keys(&self) -> &'static [&'static str] {
-        &["correction", "batch"]
-    }
-
-    fn protocol(&self, _spec: &JobSpec) -> u32 {
-        5
-    }
-
-    fn asked_for(&self, spec: &JobSpec) -> String {
+pub(super) const BARKER: Declaration = Declaration {
+    name: "barker",
+    asks: |kind| matches!(kind, QueryKind::Ratio | QueryKind::SampledRatio | QueryKind::SecondMoment | QueryKind::ClipCount),
+    releases: |_| vec!["ratio"],
+    walks_on_ratios: true,
+    own_keys: &["correction", "batch"],
+    protocol: |_| 5,
+    asked_for: |spec| {
         let sampled = match spec.privacy.blocks {
             Some(_) => {
                 "; while the chains run each number is of a fresh hidden sample of the records, and now and then one is a sum of squares over all of them"
             }
             None => "",
         };
-        format!(
-            "how much better one setting of the model explains the records than another, one number at a time, round after round{sampled}"
-        )
-    }
-
-    fn noise(&self, _spec: &JobSpec, sd: &str) -> String {
+        format!("{RATIO_BY_RATIO}{sampled}")
+    },
+    noise: |_, sd| {
         let corrected = "The chain’s acceptance step takes it for a part of its own randomness and corrects for what is left (Barker’s test by Heikkilä, Jälkö, Dikmen & \
-             Honkela, 2019), nearly and not exactly: the draws are close to those of the posterior that all records in one place would have given.";
+     Honkela, 2019), nearly and not exactly: the draws are close to those of the posterior that all records in one place would have given.";
         noise_of_answers(sd, "log-likelihood units", corrected)
-    }
-}
-
-impl Parsing for Barker {
-    fn settings(&self, raw: &RawSampler) -> Result<OwnSettings, JobError> {
-        Ok(OwnSettings { barker: settings(raw)?, ..OwnSettings::default() })
-    }
-
-    fn resolve(&self, spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
-        resolve(spec, auto_noise)
-    }
-}
+    },
+    settings: |raw| Ok(OwnSettings { barker: settings(raw)?, ..OwnSettings::default() }),
+    resolve,
+    ..Declaration::OF_RATIOS
+};
 
 fn settings(raw: &RawSampler) -> Result<BarkerSpec, JobError> {
     let Some(correction) = raw.correction else { return Ok(BarkerSpec::default()) };

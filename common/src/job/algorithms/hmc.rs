@@ -1,10 +1,10 @@
 //! `algorithm = "hmc"`: how its chains move, and which models it is for.
 
-use super::declaration::{ANY_MODEL, Declaration, OwnSettings, Parsing, Summand, TO_BEGIN_WITH};
-use super::unused::{Unused, of_gradients_alone};
+use super::declaration::{ANY_MODEL, Declaration, OwnSettings, Summand, TO_BEGIN_WITH};
+use super::unused::of_gradients_alone;
 use crate::job::error::JobError;
 use crate::job::privacy_spec::PrivacySpec;
-use crate::job::raw::{AutoOr, RawJob, RawPrivacy, RawSampler, RawWarmup};
+use crate::job::raw::{AutoOr, RawPrivacy, RawSampler, RawWarmup};
 use crate::job::sampler_spec::{HmcSpec, HmcTest};
 use crate::job::spec::JobSpec;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
@@ -22,97 +22,65 @@ const RATIO_SD: f64 = 1.25;
 /// Integers that a party's answer to one message holds.
 const MOST_INTEGERS: usize = 7168;
 
-pub(super) struct Hmc;
-
-impl Declaration for Hmc {
-    fn as_str(&self) -> &'static str {
-        "hmc"
-    }
-
-    fn asks(&self, kind: QueryKind) -> bool {
-        matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. } | QueryKind::Remainder { .. })
-    }
-
-    fn releases(&self, spec: &JobSpec) -> Vec<&'static str> {
-        match spec.sampler.hmc.test {
-            HmcTest::Remainder => vec!["score", "remainder"],
-            HmcTest::Ratio { .. } => vec!["score", "ratio"],
-            HmcTest::None => vec!["score"],
-        }
-    }
-
-    fn follows_gradients(&self) -> bool {
-        true
-    }
-
-    fn own_keys(&self) -> &'static [&'static str] {
-        &["step", "friction", "test", "refresh"]
-    }
-
-    fn protocol(&self, spec: &JobSpec) -> u32 {
-        if spec.sampler.hmc.test == HmcTest::Remainder { 4 } else { 5 }
-    }
-
-    fn asked_for(&self, spec: &JobSpec) -> String {
+pub(super) const HMC: Declaration = Declaration {
+    name: "hmc",
+    asks: |kind| matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. } | QueryKind::Remainder { .. }),
+    releases: |spec| match spec.sampler.hmc.test {
+        HmcTest::Remainder => vec!["score", "remainder"],
+        HmcTest::Ratio { .. } => vec!["score", "ratio"],
+        HmcTest::None => vec!["score"],
+    },
+    follows_gradients: true,
+    own_keys: &["step", "friction", "test", "refresh"],
+    protocol: |spec| if spec.sampler.hmc.test == HmcTest::Remainder { 4 } else { 5 },
+    asked_for: |spec| {
         let steps = "chain by chain and step after step, the gradient at the middle of the step, a number for each parameter";
         let step = match spec.sampler.hmc.test {
             HmcTest::Remainder => format!(
                 "{steps}, and one number more: what is left of how much better the step's end explains the records than its start once the gradient is \
-                 taken off"
+         taken off"
             ),
             HmcTest::Ratio { kicks } => format!(
                 "{steps}, and after every {kicks} of them one number more: how much better the place come to explains the records than the one \
-                 started from"
+         started from"
             ),
             HmcTest::None => steps.to_owned(),
         };
         format!("{TO_BEGIN_WITH}; then, {step}. {ANY_MODEL}")
-    }
-
-    fn summand(&self, spec: &JobSpec) -> Summand {
+    },
+    summand: |spec| {
         let what = if spec.runs_dp_hmc() {
             "the slope of the log likelihood at a setting of the model, or of how much better one setting explains a record than another"
         } else {
             "the slope of the log likelihood at a setting of the model, or of what slopes leave of how much better one setting explains a \
-             record than another"
+     record than another"
         };
         Summand { what, fits_any_model: true }
-    }
-
-    fn noise(&self, spec: &JobSpec, sd: &str) -> String {
+    },
+    noise: |spec, sd| {
         match spec.sampler.hmc.test {
-            HmcTest::Ratio { .. } => format!(
-                "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient as much as the \
-                 job’s budget asks for, and standard deviation {sd} log-likelihood units in the test of every trajectory. The heat that the gradients’ noise \
-                 brings in is rejected by the test, which corrects for its own noise (the penalty method of Ceperley & Dewing, 1999; Räisä, Koskela & \
-                 Honkela, 2021): the draws are of the posterior that all records in one place would have given."
-            ),
-            HmcTest::None => "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, as much of \
-                              it as the job’s budget asks for. It drives the chains, whose friction takes it up, and no test corrects what their steps err by: the \
-                              draws are approximately of the posterior that all records in one place would have given."
-                .to_owned(),
-            HmcTest::Remainder => "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient and in the test of \
-                                   every step, as much of it as the job’s budget asks for. The noise of the gradients drives the chains, whose friction takes it up, and the test \
-                                   corrects for its own (the penalty method of Ceperley & Dewing, 1999): the draws are of the posterior that all records in one place would have \
-                                   given."
-                .to_owned(),
-        }
-    }
+    HmcTest::Ratio { .. } => format!(
+        "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient as much as the \
+         job’s budget asks for, and standard deviation {sd} log-likelihood units in the test of every trajectory. The heat that the gradients’ noise \
+         brings in is rejected by the test, which corrects for its own noise (the penalty method of Ceperley & Dewing, 1999; Räisä, Koskela & \
+         Honkela, 2021): the draws are of the posterior that all records in one place would have given."
+    ),
+    HmcTest::None => "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, as much of \
+                      it as the job’s budget asks for. It drives the chains, whose friction takes it up, and no test corrects what their steps err by: the \
+                      draws are approximately of the posterior that all records in one place would have given."
+        .to_owned(),
+    HmcTest::Remainder => "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient and in the test of \
+                           every step, as much of it as the job’s budget asks for. The noise of the gradients drives the chains, whose friction takes it up, and the test \
+                           corrects for its own (the penalty method of Ceperley & Dewing, 1999): the draws are of the posterior that all records in one place would have \
+                           given."
+        .to_owned(),
 }
-
-impl Parsing for Hmc {
-    fn unused(&self, raw: &RawJob) -> Vec<Unused> {
-        of_gradients_alone(raw)
-    }
-
-    fn settings(&self, raw: &RawSampler) -> Result<OwnSettings, JobError> {
-        Ok(OwnSettings { hmc: settings(raw)?, ..OwnSettings::default() })
-    }
-
-    fn check(&self, spec: &JobSpec) -> Result<(), JobError> {
-        check(spec)
-    }
-}
+    },
+    unused: of_gradients_alone,
+    settings: |raw| Ok(OwnSettings { hmc: settings(raw)?, ..OwnSettings::default() }),
+    check,
+    ..Declaration::OF_RATIOS
+};
 
 fn settings(raw: &RawSampler) -> Result<HmcSpec, JobError> {
     let warmup = warmup(raw)?;

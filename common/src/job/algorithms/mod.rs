@@ -11,14 +11,16 @@ mod penalty_exp_family;
 mod stochastic;
 pub(in crate::job) mod unused;
 
-use std::ops::Deref;
+use crate::job::spec::JobSpec;
+use conclave_privacy::mechanism::QueryKind;
+use declaration::Declaration;
 
-pub use declaration::{ANY_MODEL, Declaration, Summand, UsualLength};
-pub(in crate::job) use declaration::{OwnSettings, Parsing};
+pub use declaration::{ANY_MODEL, Summand};
+pub(in crate::job) use declaration::{OwnSettings, UsualLength};
 pub(in crate::job) use hmc::noise as noise_of_tests;
 pub(in crate::job) use noisy_statistics::{MOST_PARAMETERS, release};
 
-/// The algorithm that a job runs, by its name in the papers: an index into the registry, which dereferences to the [`Declaration`].
+/// The algorithm that a job runs, by its name in the papers: an index into the registry of declarations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
     /// Algorithm 2 (Algorithm 1 is its case of one owner).
@@ -49,18 +51,18 @@ pub enum Algorithm {
 }
 
 /// The registry.
-const ALL: [(Algorithm, &dyn Parsing); 11] = [
-    (Algorithm::Penalty, &penalty::Penalty),
-    (Algorithm::PenaltyExpFamily, &penalty_exp_family::PenaltyExpFamily),
-    (Algorithm::NoisyStatistics, &noisy_statistics::NoisyStatistics),
-    (Algorithm::Augmentation, &augmentation::Augmentation),
-    (Algorithm::Hmc, &hmc::Hmc),
-    (Algorithm::Barker, &barker::Barker),
+const ALL: [(Algorithm, &Declaration); 11] = [
+    (Algorithm::Penalty, &penalty::PENALTY),
+    (Algorithm::PenaltyExpFamily, &penalty_exp_family::PENALTY_EXP_FAMILY),
+    (Algorithm::NoisyStatistics, &noisy_statistics::NOISY_STATISTICS),
+    (Algorithm::Augmentation, &augmentation::AUGMENTATION),
+    (Algorithm::Hmc, &hmc::HMC),
+    (Algorithm::Barker, &barker::BARKER),
     (Algorithm::Sgld, &stochastic::SGLD),
     (Algorithm::Sghmc, &stochastic::SGHMC),
     (Algorithm::Sgnht, &stochastic::SGNHT),
     (Algorithm::Sgfs, &stochastic::SGFS),
-    (Algorithm::Ops, &ops::Ops),
+    (Algorithm::Ops, &ops::OPS),
 ];
 
 // Every algorithm stands at its own index.
@@ -76,29 +78,83 @@ impl Algorithm {
     /// The algorithm of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        ALL.into_iter().find(|(_, declared)| declared.as_str() == name).map(|(algorithm, _)| algorithm)
+        ALL.into_iter().find(|(_, declared)| declared.name == name).map(|(algorithm, _)| algorithm)
     }
 
     /// The names of all algorithms.
-    pub fn names() -> impl ExactSizeIterator<Item = &'static str> {
-        ALL.into_iter().map(|(_, declared)| declared.as_str())
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        ALL.into_iter().map(|(_, declared)| declared.name)
     }
 
-    pub(in crate::job) fn parsing(self) -> &'static dyn Parsing {
+    pub(in crate::job) fn declaration(self) -> &'static Declaration {
         ALL[self as usize].1
+    }
+
+    /// The name in job files and results.
+    pub fn as_str(self) -> &'static str {
+        self.declaration().name
+    }
+
+    /// Whether every draw takes a question that the parties answer to.
+    #[must_use]
+    pub fn proposes(self) -> bool {
+        self.declaration().proposes
+    }
+
+    /// Whether its chains walk on noisy log likelihood ratios alone.
+    #[must_use]
+    pub fn walks_on_ratios(self) -> bool {
+        self.declaration().walks_on_ratios
+    }
+
+    /// Whether its chains are driven by released gradients.
+    #[must_use]
+    pub fn follows_gradients(self) -> bool {
+        self.declaration().follows_gradients
+    }
+
+    /// Whether its chains follow stochastic gradients without any test: their draws are of the posterior up to a bias.
+    #[must_use]
+    pub fn is_unadjusted(self) -> bool {
+        self.declaration().is_unadjusted
+    }
+
+    /// Whether the algorithm asks parties for queries of this kind.
+    #[must_use]
+    pub fn asks(self, kind: QueryKind) -> bool {
+        (self.declaration().asks)(kind)
     }
 
     /// Whether `[sampler]` may hold this key, which not every algorithm takes.
     #[must_use]
     pub fn takes(self, key: &str) -> bool {
-        self.own_keys().contains(&key)
+        self.declaration().own_keys.contains(&key)
     }
 }
 
-impl Deref for Algorithm {
-    type Target = dyn Declaration;
+/// What the declaration of a job's algorithm states of the job.
+impl JobSpec {
+    /// The oldest protocol that speaks of what the algorithm asks.
+    #[must_use]
+    pub fn algorithm_protocol(&self) -> u32 {
+        (self.algorithm.declaration().protocol)(self)
+    }
 
-    fn deref(&self) -> &Self::Target {
-        self.parsing()
+    /// The data that a job asks for round after round, and how often, as words for an owner.
+    #[must_use]
+    pub fn asked_for(&self) -> String {
+        (self.algorithm.declaration().asked_for)(self)
+    }
+
+    /// The quantity that each released number sums over the records.
+    #[must_use]
+    pub fn summand(&self) -> Summand {
+        (self.algorithm.declaration().summand)(self)
+    }
+
+    /// The noise of a job's releases and its part in the posterior, as a paragraph of the report; `sd` is the job's noise in figures.
+    #[must_use]
+    pub fn words_on_noise(&self, sd: &str) -> String {
+        (self.algorithm.declaration().noise)(self, sd)
     }
 }

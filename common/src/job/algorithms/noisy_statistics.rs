@@ -1,11 +1,11 @@
 //! `algorithm = "noisy-statistics"`: its `[release]` table, and which models it is for.
 
-use super::declaration::{Declaration, Parsing, Summand, noise_of_releases};
+use super::declaration::{Declaration, Summand};
 use super::penalty_exp_family::counts_inert;
-use super::unused::{Unused, of_releases};
+use super::unused::of_releases;
 use crate::job::error::JobError;
 use crate::job::privacy_spec::{Clamping, ReleaseSpec};
-use crate::job::raw::{AutoOr, RawJob, RawRelease, RawStages};
+use crate::job::raw::{AutoOr, RawRelease, RawStages};
 use crate::job::spec::JobSpec;
 use crate::schema::ModelSpec;
 use conclave_privacy::mechanism::QueryKind;
@@ -17,14 +17,9 @@ pub(in crate::job) const MOST_PARAMETERS: usize = 118;
 /// What the shares of stages may be off 1.
 const SLIP: f64 = 1e-9;
 
-pub(super) struct NoisyStatistics;
-
-impl Declaration for NoisyStatistics {
-    fn as_str(&self) -> &'static str {
-        "noisy-statistics"
-    }
-
-    fn asks(&self, kind: QueryKind) -> bool {
+pub(super) const NOISY_STATISTICS: Declaration = Declaration {
+    name: "noisy-statistics",
+    asks: |kind| {
         matches!(
             kind,
             QueryKind::Statistic { .. }
@@ -33,9 +28,8 @@ impl Declaration for NoisyStatistics {
                 | QueryKind::Curvature { .. }
                 | QueryKind::Table { .. }
         )
-    }
-
-    fn releases(&self, spec: &JobSpec) -> Vec<&'static str> {
+    },
+    releases: |spec| {
         let model = spec.build_model();
         match model.scores() {
             _ if spec.outcome_table(model.as_ref()).is_some() => vec!["table"],
@@ -43,9 +37,8 @@ impl Declaration for NoisyStatistics {
             Some(_) => vec!["score"],
             None => vec!["statistic"],
         }
-    }
-
-    fn most_rounds(&self, spec: &JobSpec) -> Option<u64> {
+    },
+    most_rounds: |spec| {
         let stages = || match (&spec.release.stages, spec.release.curvature_share) {
             (Some(shares), _) => shares.len() as u64,
             (None, Some(_)) => ReleaseSpec::FIXED_SHARES.len() as u64,
@@ -61,27 +54,9 @@ impl Declaration for NoisyStatistics {
             Some(_) => rounds(),
             None => 1,
         })
-    }
-
-    fn proposes(&self) -> bool {
-        false
-    }
-
-    fn protocol(&self, _spec: &JobSpec) -> u32 {
-        3
-    }
-
-    fn summand(&self, _spec: &JobSpec) -> Summand {
-        Summand { what: "what is named above", fits_any_model: true }
-    }
-
-    fn noise(&self, _spec: &JobSpec, _sd: &str) -> String {
-        noise_of_releases()
-    }
-}
-
-impl Parsing for NoisyStatistics {
-    fn unused(&self, raw: &RawJob) -> Vec<Unused> {
+    },
+    summand: |_| Summand { what: "what is named above", fits_any_model: true },
+    unused: |raw| {
         let none = "nothing is proposed to the parties: draws are made from what was released";
         let own = [
             ("sampler.proposal", raw.sampler.proposal.is_some(), none),
@@ -89,12 +64,10 @@ impl Parsing for NoisyStatistics {
             ("sampler.starts", raw.sampler.starts.is_some(), "give `sampler.start`, where the first stage asks"),
         ];
         own.into_iter().chain(of_releases(raw)).collect()
-    }
-
-    fn check(&self, spec: &JobSpec) -> Result<(), JobError> {
-        check(spec)
-    }
-}
+    },
+    check,
+    ..Declaration::OF_RELEASES
+};
 
 /// The table, checked.
 pub(in crate::job) fn release(raw: Option<RawRelease>) -> Result<ReleaseSpec, JobError> {

@@ -1,6 +1,6 @@
 //! `algorithm = "ops"`: how many candidates there are, and which jobs it is for.
 
-use super::declaration::{ANY_MODEL, Declaration, OwnSettings, Parsing, TO_BEGIN_WITH, UsualLength};
+use super::declaration::{ANY_MODEL, Declaration, OwnSettings, TO_BEGIN_WITH, UsualLength};
 use super::unused::Unused;
 use crate::job::error::JobError;
 use crate::job::raw::{RawJob, RawSampler};
@@ -11,46 +11,22 @@ use conclave_privacy::mechanism::QueryKind;
 /// The most parameters: beyond, no number of candidates that a message holds has one near enough to every draw of the posterior.
 const MOST_PARAMETERS: usize = 10;
 
-pub(super) struct Ops;
-
-impl Declaration for Ops {
-    fn as_str(&self) -> &'static str {
-        "ops"
-    }
-
-    fn asks(&self, kind: QueryKind) -> bool {
-        matches!(kind, QueryKind::Ratio | QueryKind::Choice { .. })
-    }
-
-    fn releases(&self, spec: &JobSpec) -> Vec<&'static str> {
-        match spec.sampler.locate_share > 0.0 {
-            _ if spec.locates_by_gradients() => vec!["score", "choice"],
-            true => vec!["ratio", "choice"],
-            false => vec!["choice"],
-        }
-    }
-
-    fn proposes(&self) -> bool {
-        false
-    }
-
-    fn own_keys(&self) -> &'static [&'static str] {
-        &["candidates", "locate"]
-    }
-
-    /// Each draw is a choice of its own, at its own price.
-    fn usual_length(&self) -> UsualLength {
-        UsualLength { chains: 1, draws: 1 }
-    }
-
-    fn protocol(&self, _spec: &JobSpec) -> u32 {
-        5
-    }
-
-    fn asked_for(&self, spec: &JobSpec) -> String {
+pub(super) const OPS: Declaration = Declaration {
+    name: "ops",
+    asks: |kind| matches!(kind, QueryKind::Ratio | QueryKind::Choice { .. }),
+    releases: |spec| match spec.sampler.locate_share > 0.0 {
+        _ if spec.locates_by_gradients() => vec!["score", "choice"],
+        true => vec!["ratio", "choice"],
+        false => vec!["choice"],
+    },
+    proposes: false,
+    own_keys: &["candidates", "locate"],
+    usual_length: UsualLength { chains: 1, draws: 1 },
+    protocol: |_| 5,
+    asked_for: |spec| {
         let choice = format!(
             "{} of the number of one of {} settings of the model that anybody may know, drawn in proportion to how well each explains the \
-             records: one draw of the posterior, and nothing else",
+     records: one draw of the posterior, and nothing else",
             if spec.sampler.draws == 1 { "one answer".to_owned() } else { format!("at most {} answers", spec.sampler.draws) },
             spec.sampler.ops.candidates
         );
@@ -61,29 +37,18 @@ impl Declaration for Ops {
             ),
             false => choice,
         }
-    }
-
-    fn noise(&self, _spec: &JobSpec, _sd: &str) -> String {
+    },
+    noise: |_, _| {
         "Noise: none is added, as each draw is random itself: the owner draws one of the public candidates in proportion to its posterior weight (the \
-         exponential mechanism), exactly, from its operating system’s generator. It is charged by the range that one record can move the odds of two \
-         candidates by. The draws are of the posterior that the records would have given, but for the error of standing on so many candidates."
-            .to_owned()
-    }
-}
-
-impl Parsing for Ops {
-    fn unused(&self, raw: &RawJob) -> Vec<Unused> {
-        unused(raw)
-    }
-
-    fn settings(&self, raw: &RawSampler) -> Result<OwnSettings, JobError> {
-        Ok(OwnSettings { ops: settings(raw)?, ..OwnSettings::default() })
-    }
-
-    fn check(&self, spec: &JobSpec) -> Result<(), JobError> {
-        check(spec)
-    }
-}
+ exponential mechanism), exactly, from its operating system’s generator. It is charged by the range that one record can move the odds of two \
+ candidates by. The draws are of the posterior that the records would have given, but for the error of standing on so many candidates."
+    .to_owned()
+    },
+    unused,
+    settings: |raw| Ok(OwnSettings { ops: settings(raw)?, ..OwnSettings::default() }),
+    check,
+    ..Declaration::OF_RATIOS
+};
 
 fn settings(raw: &RawSampler) -> Result<OpsSpec, JobError> {
     let Some(candidates) = raw.candidates else { return Ok(OpsSpec::default()) };

@@ -1,40 +1,22 @@
 //! `algorithm = "penalty"`: chains on noisy log likelihood ratios.
 
-use super::declaration::{Declaration, Parsing, Summand};
-use crate::job::spec::JobSpec;
-use conclave_privacy::mechanism::QueryKind;
+use super::declaration::{ANY_MODEL, Declaration, RATIO_BY_RATIO, Summand, TO_BEGIN_WITH};
 
-pub(super) struct Penalty;
+pub(super) const PENALTY: Declaration = Declaration {
+    name: "penalty",
+    releases: |spec| if spec.locates_by_gradients() { vec!["score", "ratio"] } else { vec!["ratio"] },
+    walks_on_ratios: true,
+    own_keys: &["locate"],
+    asked_for: |spec| match spec.locates_by_gradients() {
+        true => format!("{TO_BEGIN_WITH}; then {RATIO_BY_RATIO}. {ANY_MODEL}"),
+        false => RATIO_BY_RATIO.to_owned(),
+    },
+    summand: |spec| if spec.locates_by_gradients() { LOCATED } else { Summand::RATIO },
+    ..Declaration::OF_RATIOS
+};
 
-impl Declaration for Penalty {
-    fn as_str(&self) -> &'static str {
-        "penalty"
-    }
-
-    fn asks(&self, kind: QueryKind) -> bool {
-        matches!(kind, QueryKind::Ratio | QueryKind::ClipCount)
-    }
-
-    fn releases(&self, spec: &JobSpec) -> Vec<&'static str> {
-        if spec.locates_by_gradients() { vec!["score", "ratio"] } else { vec!["ratio"] }
-    }
-
-    fn walks_on_ratios(&self) -> bool {
-        true
-    }
-
-    fn own_keys(&self) -> &'static [&'static str] {
-        &["locate"]
-    }
-
-    fn summand(&self, spec: &JobSpec) -> Summand {
-        if !spec.locates_by_gradients() {
-            return Summand::RATIO;
-        }
-        let what = "the slope or the curvature of the log likelihood at a setting of the model, or of how much better one setting explains a record \
-                    than another";
-        Summand { what, fits_any_model: true }
-    }
-}
-
-impl Parsing for Penalty {}
+const LOCATED: Summand = Summand {
+    what: "the slope or the curvature of the log likelihood at a setting of the model, or of how much better one setting explains a record \
+           than another",
+    fits_any_model: true,
+};

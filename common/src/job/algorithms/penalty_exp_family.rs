@@ -1,10 +1,8 @@
 //! `algorithm = "penalty-exp-family"`: what follows from the model's statistic.
 
-use super::declaration::{Declaration, PENALTY, Parsing, Summand, noise_of_answers};
-use super::unused::Unused;
+use super::declaration::{Declaration, PENALTY, Summand, noise_of_answers};
 use crate::job::error::JobError;
 use crate::job::limits::{CALIBRATE_SHARE, MAX_CHAINS};
-use crate::job::raw::RawJob;
 use crate::job::sampler_spec::{Radius, Warmup};
 use crate::job::spec::JobSpec;
 use conclave_privacy::accounting::{LEAST_CHARGE_UNITS, PrivacyFilter, mu_squared};
@@ -14,43 +12,17 @@ use conclave_privacy::pass::StatisticGrid;
 /// What the charges of many releases may sum to beyond their exact cost, as a share: each is rounded up.
 const ROUNDING: f64 = 1e-6;
 
-pub(super) struct PenaltyExpFamily;
-
-impl Declaration for PenaltyExpFamily {
-    fn as_str(&self) -> &'static str {
-        "penalty-exp-family"
-    }
-
-    fn asks(&self, kind: QueryKind) -> bool {
-        matches!(kind, QueryKind::Statistic { .. })
-    }
-
-    fn releases(&self, _spec: &JobSpec) -> Vec<&'static str> {
-        vec!["statistic"]
-    }
-
-    fn asked_for(&self, _spec: &JobSpec) -> String {
-        "sums of the model's statistic, one number at a time, round after round".to_owned()
-    }
-
-    fn summand(&self, _spec: &JobSpec) -> Summand {
-        Summand { what: "one component of the model's statistic", fits_any_model: false }
-    }
-
-    fn noise(&self, _spec: &JobSpec, sd: &str) -> String {
-        noise_of_answers(sd, "widths of a component’s range", PENALTY)
-    }
-}
-
-impl Parsing for PenaltyExpFamily {
-    fn unused(&self, raw: &RawJob) -> Vec<Unused> {
-        vec![("sampler.force", raw.sampler.force.is_some(), "no job by it is refused for want of an answer")]
-    }
-
-    fn resolve(&self, spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
-        resolve(spec, auto_noise)
-    }
-}
+pub(super) const PENALTY_EXP_FAMILY: Declaration = Declaration {
+    name: "penalty-exp-family",
+    asks: |kind| matches!(kind, QueryKind::Statistic { .. }),
+    releases: |_| vec!["statistic"],
+    asked_for: |_| "sums of the model's statistic, one number at a time, round after round".to_owned(),
+    summand: |_| Summand { what: "one component of the model's statistic", fits_any_model: false },
+    noise: |_, sd| noise_of_answers(sd, "widths of a component’s range", PENALTY),
+    unused: |raw| vec![("sampler.force", raw.sampler.force.is_some(), "no job by it is refused for want of an answer")],
+    resolve,
+    ..Declaration::OF_RATIOS
+};
 
 /// Checks that the model has a statistic that can be released, and spreads the budget over the rounds
 /// that the job asks for, the same for every component: that is `noise_sd = "auto"`. A `noise_sd` of the

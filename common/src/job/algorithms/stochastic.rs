@@ -1,10 +1,10 @@
 //! `algorithm = "sgld"`, `"sghmc"`, `"sgnht"` and `"sgfs"`: how their chains move, and which models they are for.
 
-use super::declaration::{ANY_MODEL, Declaration, OwnSettings, Parsing, Summand, TO_BEGIN_WITH};
+use super::declaration::{ANY_MODEL, Declaration, OwnSettings, Summand, TO_BEGIN_WITH};
 use super::hmc::{MOST_FRICTION, below, sizes, warmup};
-use super::unused::{Unused, of_gradients_alone};
+use super::unused::of_gradients_alone;
 use crate::job::error::JobError;
-use crate::job::raw::{RawJob, RawSampler};
+use crate::job::raw::RawSampler;
 use crate::job::sampler_spec::StochasticSpec;
 use crate::job::spec::JobSpec;
 use crate::text::figure;
@@ -15,104 +15,83 @@ const MOST_STEP: f64 = 2.0;
 const MOST_HEAVY_STEP: f64 = 1.0;
 const MOST_SWEEPS: u64 = 1_000_000;
 
-/// One of the four algorithms.
-pub(super) struct Stochastic {
-    name: &'static str,
-    /// Whether its chains have momenta.
-    heavy: bool,
-}
-
-pub(super) const SGLD: Stochastic = Stochastic { name: "sgld", heavy: false };
-pub(super) const SGHMC: Stochastic = Stochastic { name: "sghmc", heavy: true };
-pub(super) const SGNHT: Stochastic = Stochastic { name: "sgnht", heavy: true };
-pub(super) const SGFS: Stochastic = Stochastic { name: "sgfs", heavy: false };
-
-impl Declaration for Stochastic {
-    fn as_str(&self) -> &'static str {
-        self.name
-    }
-
-    fn asks(&self, kind: QueryKind) -> bool {
-        matches!(kind, QueryKind::Gradient { .. } | QueryKind::SampledGradient { .. } | QueryKind::Curvature { .. })
-    }
-
-    fn releases(&self, spec: &JobSpec) -> Vec<&'static str> {
-        if spec.is_polished() { vec!["score", "ratio"] } else { vec!["score"] }
-    }
-
-    fn is_unadjusted(&self) -> bool {
-        true
-    }
-
-    fn own_keys(&self) -> &'static [&'static str] {
-        if self.heavy { &["step", "friction", "polish", "batch"] } else { &["step", "polish", "batch"] }
-    }
-
-    fn protocol(&self, _spec: &JobSpec) -> u32 {
-        5
-    }
-
-    fn asked_for(&self, spec: &JobSpec) -> String {
-        let sampled = match spec.privacy.blocks {
-            Some(_) => {
-                format!(", each over a hidden random sample of {} of the records or persons", figure(spec.sampler.batch.get()))
-            }
-            None => String::new(),
-        };
-        let sweeps = match spec.is_polished() {
-            true => {
-                "; then, over all of them, how much better one setting of the model explains the records than another, one number at a time"
-            }
-            false => "",
-        };
-        format!(
-            "{TO_BEGIN_WITH}; then, chain by chain and step after step, the gradient where the chain is, a number for each \
-             parameter{sampled}{sweeps}. {ANY_MODEL}"
-        )
-    }
-
-    fn summand(&self, spec: &JobSpec) -> Summand {
+/// The four in common.
+const STOCHASTIC: Declaration = Declaration {
+    asks: |kind| matches!(kind, QueryKind::Gradient { .. } | QueryKind::SampledGradient { .. } | QueryKind::Curvature { .. }),
+    releases: |spec| if spec.is_polished() { vec!["score", "ratio"] } else { vec!["score"] },
+    follows_gradients: true,
+    is_unadjusted: true,
+    own_keys: &["step", "polish", "batch"],
+    protocol: |_| 5,
+    asked_for,
+    summand: |spec| {
         let what = if spec.is_polished() {
             "the slope of the log likelihood at a setting of the model, or of how much better one setting explains a record than another"
         } else {
             "the slope of the log likelihood at a setting of the model"
         };
         Summand { what, fits_any_model: true }
-    }
+    },
+    noise,
+    unused: of_gradients_alone,
+    settings: |raw| own_settings(raw, MOST_STEP),
+    check,
+    ..Declaration::OF_RATIOS
+};
 
-    fn noise(&self, spec: &JobSpec, sd: &str) -> String {
-        if spec.is_polished() {
-            return format!(
-                "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient as much as a step of the \
+/// Those whose chains have momenta.
+const HEAVY: Declaration = Declaration {
+    own_keys: &["step", "friction", "polish", "batch"],
+    settings: |raw| own_settings(raw, MOST_HEAVY_STEP),
+    ..STOCHASTIC
+};
+
+pub(super) const SGLD: Declaration = Declaration { name: "sgld", ..STOCHASTIC };
+pub(super) const SGHMC: Declaration = Declaration { name: "sghmc", ..HEAVY };
+pub(super) const SGNHT: Declaration = Declaration { name: "sgnht", ..HEAVY };
+pub(super) const SGFS: Declaration = Declaration { name: "sgfs", ..STOCHASTIC };
+
+fn asked_for(spec: &JobSpec) -> String {
+    let sampled = match spec.privacy.blocks {
+        Some(_) => {
+            format!(", each over a hidden random sample of {} of the records or persons", figure(spec.sampler.batch.get()))
+        }
+        None => String::new(),
+    };
+    let sweeps = match spec.is_polished() {
+        true => {
+            "; then, over all of them, how much better one setting of the model explains the records than another, one number at a time"
+        }
+        false => "",
+    };
+    format!(
+        "{TO_BEGIN_WITH}; then, chain by chain and step after step, the gradient where the chain is, a number for each \
+             parameter{sampled}{sweeps}. {ANY_MODEL}"
+    )
+}
+
+fn noise(spec: &JobSpec, sd: &str) -> String {
+    if spec.is_polished() {
+        return format!(
+            "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient as much as a step of the \
                  chains takes, and standard deviation {sd} log-likelihood units in every ratio of the sweeps that end them. No test ends a step; the sweeps correct \
                  for their noise (the penalty method of Ceperley & Dewing, 1999; Yıldırım): the draws are theirs, and of the posterior that all records in one \
                  place would have given once the sweeps have mixed."
-            );
-        }
-        "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, as much of it as a step \
+        );
+    }
+    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, as much of it as a step \
          of the chains takes: it is what moves them (Wang, Fienberg & Smola, 2015). No test ends a step: the draws are approximately of the posterior that \
          all records in one place would have given, and the run says what is known of the difference."
             .to_owned()
-    }
 }
 
-impl Parsing for Stochastic {
-    fn unused(&self, raw: &RawJob) -> Vec<Unused> {
-        of_gradients_alone(raw)
-    }
-
-    fn settings(&self, raw: &RawSampler) -> Result<OwnSettings, JobError> {
-        Ok(OwnSettings { stochastic: settings(raw, self.heavy)?, ..OwnSettings::default() })
-    }
-
-    fn check(&self, spec: &JobSpec) -> Result<(), JobError> {
-        check(spec)
-    }
+fn own_settings(raw: &RawSampler, most_step: f64) -> Result<OwnSettings, JobError> {
+    Ok(OwnSettings { stochastic: settings(raw, most_step)?, ..OwnSettings::default() })
 }
 
-fn settings(raw: &RawSampler, heavy: bool) -> Result<StochasticSpec, JobError> {
+fn settings(raw: &RawSampler, most_step: f64) -> Result<StochasticSpec, JobError> {
     let spec = StochasticSpec {
-        step: below("step", raw.step, if heavy { MOST_HEAVY_STEP } else { MOST_STEP })?,
+        step: below("step", raw.step, most_step)?,
         friction: below("friction", raw.friction, MOST_FRICTION)?,
         warmup: warmup(raw)?,
         locate_share: below("locate_share", raw.locate_share, 1.0)?,

@@ -87,11 +87,11 @@ impl JobSpec {
             return Err(JobError::new("sampler.chains", message));
         }
         sampler::check(&spec)?;
-        algorithm.parsing().check(&spec)?;
+        (algorithm.declaration().check)(&spec)?;
         batch::check(&spec)?;
         let by_table = spec.chosen.is_some() && spec.outcome_table(spec.build_model().as_ref()).is_some();
         let spec = JobSpec { chosen: if by_table { Some(auto::BY_TABLE) } else { spec.chosen }, ..spec };
-        algorithm.parsing().resolve(spec, auto_noise)
+        (algorithm.declaration().resolve)(spec, auto_noise)
     }
 }
 

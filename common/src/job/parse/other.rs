@@ -26,7 +26,7 @@ impl JobSpec {
             (HmcSpec::default(), BarkerSpec::default(), StochasticSpec::default());
         batch::forget(&mut spec);
         sampler::forget_locate(&mut spec.sampler);
-        if algorithm.usual_length() != self.algorithm.usual_length() {
+        if algorithm.declaration().usual_length != self.algorithm.declaration().usual_length {
             sampler::usual_length(&mut spec.sampler, algorithm);
         }
         if !algorithm.proposes() || algorithm.follows_gradients() {
@@ -36,8 +36,8 @@ impl JobSpec {
             let sd = spec.sampler.proposal.total_noise_sd() / (spec.parties.len() as f64).sqrt();
             spec.privacy.noise = NoiseScale::from_sd(sd).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
         }
-        algorithm.parsing().check(&spec)?;
-        algorithm.parsing().resolve(spec, true)
+        (algorithm.declaration().check)(&spec)?;
+        (algorithm.declaration().resolve)(spec, true)
     }
 }
 

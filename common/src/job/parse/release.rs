@@ -31,7 +31,7 @@ pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob) -> Result<(), Jo
         raw.privacy.noise_multiplier.is_some() && ratios,
         "of ratios `privacy.noise_sd` is the noise",
     );
-    let own = algorithm.parsing().unused(raw).into_iter().chain([unmultiplied]);
+    let own = (algorithm.declaration().unused)(raw).into_iter().chain([unmultiplied]);
     let own = own.map(|(key, written, why)| (key.to_owned(), written, why));
     match own.chain(of_others).find(|(_, written, _)| *written) {
         Some((key, _, why)) => Err(JobError::new(key, format!("algorithm = \"{name}\" has no use for it ({why}): leave it out"))),

@@ -27,9 +27,9 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
             .filter(|v| (1..=max.unsigned_abs()).contains(v))
             .ok_or_else(|| JobError::new(format!("sampler.{key}"), format!("must be between 1 and {max}, not {value}")))
     };
-    let OwnSettings { hmc, barker, stochastic, ops } = algorithm.parsing().settings(&raw)?;
+    let OwnSettings { hmc, barker, stochastic, ops } = (algorithm.declaration().settings)(&raw)?;
     let of_choices = algorithm == Algorithm::Ops;
-    let usual = algorithm.usual_length();
+    let usual = algorithm.declaration().usual_length;
     let named = raw.chains.unwrap_or(usual.chains.into());
     let chains = u32::try_from(count("chains", named, i64::from(MAX_CHAINS))?).unwrap_or(MAX_CHAINS);
     let draws = count("draws", raw.draws.unwrap_or(usual.draws.into()), 100_000_000)?;
@@ -168,7 +168,7 @@ pub(super) fn forget_locate(spec: &mut SamplerSpec) {
 
 /// The number of chains and draws where a job names none.
 pub(super) fn usual_length(spec: &mut SamplerSpec, algorithm: Algorithm) {
-    let UsualLength { chains, draws } = algorithm.usual_length();
+    let UsualLength { chains, draws } = algorithm.declaration().usual_length;
     (spec.chains, spec.draws, spec.chains_named) = (chains, draws.into(), false);
     spec.ops = OpsSpec::default();
 }

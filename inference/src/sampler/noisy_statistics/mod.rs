@@ -46,7 +46,6 @@ mod beginning;
 pub(crate) mod coding;
 pub(crate) mod counts;
 mod design;
-mod engine;
 pub(crate) mod expected;
 mod expected_family;
 mod expected_moments;
@@ -78,19 +77,29 @@ pub(crate) mod walk;
 pub(crate) mod way;
 mod without_privacy;
 
+use crate::sampler::engine::{Engine, ErrorSource};
+
 pub(super) use algorithm::NoisyStatistics;
 pub(super) use allotment::Allotment;
 pub use answer::{Check, Inference, Stage};
 pub(crate) use design::Case;
 pub(super) use design::predictor_moments;
-pub(super) use engine::NoisyStatisticsEngine;
 pub use expected::Expected;
 pub(crate) use expected::Outlook;
 pub(super) use expected_family::expected_law;
-pub(crate) use outlook::{expectation, of_scores, outlook};
+pub(crate) use outlook::{of_scores, outlook};
 pub use refit::{RefitError, Refitted};
 pub(crate) use scores::as_released;
 pub(crate) use without_privacy::{Beforehand, beforehand};
+
+/// The algorithm as it is planned and run.
+pub(super) const ENGINE: Engine = Engine {
+    error_source: ErrorSource::Release { note: "as wide as the noise of one release makes it", refusable: true },
+    outlook: |spec, parties| outlook(spec, parties).map(Some),
+    expectation: |spec, parties| outlook::expectation(spec, parties).map(Some),
+    refit_obstacle: None,
+    ..Engine::of_ratios(|spec, parties| Ok(Box::new(NoisyStatistics::new(spec, parties)?)))
+};
 
 #[cfg(test)]
 mod tests;

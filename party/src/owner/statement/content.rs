@@ -105,7 +105,7 @@ fn left(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releases: 
     };
     facts.push(("besides".into(), format!("when the job was opened, and when each number left{count}")));
     blocks.push(Block::Facts(facts));
-    let summand = job.spec.as_ref().map_or(Summand::RATIO, |spec| spec.algorithm.summand(spec));
+    let summand = job.spec.as_ref().map_or(Summand::RATIO, JobSpec::summand);
     let means = if summand.fits_any_model { format!(" {ANY_MODEL}.") } else { String::new() };
     let under = match job.is_masked() {
         true => {
