@@ -7,9 +7,7 @@ use conclave_common::model;
 use conclave_common::query::PartyMetadata;
 use conclave_inference::diagnostics;
 use conclave_inference::diagnostics::{Summary, Verdict};
-use conclave_inference::sampler::{
-    BarkerDiagnostics, ChoiceDiagnostics, FittedPosterior, GradientDiagnostics, Inference, Stage, StochasticGradients,
-};
+use conclave_inference::sampler::{RunReport, Stage};
 use serde::Serialize;
 
 pub use crate::ratios::Ratio;
@@ -72,20 +70,8 @@ pub struct Outcome {
     pub refit_of: Option<String>,
     /// Warnings from the run that the draws do not show.
     pub warnings: Vec<String>,
-    /// Proposal radii, one per parameter, for moves along the coordinates.
-    pub radii: Option<Vec<f64>>,
-    /// The inference from few releases, for runs of that kind.
-    pub inference: Option<Inference>,
-    /// The posterior of a quadratic fitted to all released log ratios, if there are any.
-    pub surrogate: Option<FittedPosterior>,
-    /// Diagnostics of gradient-based chains.
-    pub gradients: Option<GradientDiagnostics>,
-    /// Diagnostics of draws that are choices among candidates (`ops`).
-    pub choices: Option<ChoiceDiagnostics>,
-    /// Diagnostics of unadjusted stochastic-gradient chains, with their bias.
-    pub stochastic_gradients: Option<StochasticGradients>,
-    /// The exactness of `barker` decisions.
-    pub barker: Option<BarkerDiagnostics>,
+    /// What the algorithm states beside the draws.
+    pub report: RunReport,
     /// Parties in the job's order.
     pub parties: Vec<PartyOutcome>,
 }
@@ -144,23 +130,10 @@ pub struct RunResult {
     /// Odds or rate ratios per unit of each predictor, in the data's own units; none for other models.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ratios: Vec<Ratio>,
-    /// The posterior of a quadratic fitted to all released log ratios; absent if none were released. It uses the same releases
-    /// as the draws, so the two check each other and must not be averaged.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub surrogate: Option<FittedPosterior>,
-    /// Diagnostics of gradient-based chains and of the parties' noise; absent for other runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gradients: Option<GradientDiagnostics>,
-    /// The candidates of each draw and its cost, for `ops`; absent for other runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ops: Option<ChoiceDiagnostics>,
-    /// Diagnostics of unadjusted stochastic-gradient chains, with their bias; absent for other runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stochastic_gradients: Option<StochasticGradients>,
-    /// The exactness of decisions by `barker`; absent for other algorithms.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub barker: Option<BarkerDiagnostics>,
-    /// The cost at each party.
+    /// The sections of the algorithm's own report.
+    #[serde(flatten)]
+    pub report: RunReport,
+    /// Spending.
     pub parties: Vec<PartyRow>,
     /// The initial state of a job that continues this one; parameters in the order of `posterior`.
     pub continuation: Continuation,
@@ -263,7 +236,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
     let names = model.parameter_names();
     let samples: Vec<Vec<&[f64]>> = (0..names.len()).map(|i| draws.samples(i)).collect();
     let rows = names.iter().zip(&samples).map(|(name, chains)| PosteriorRow::new(name, chains));
-    let posterior: Vec<PosteriorRow> = match &outcome.inference {
+    let posterior: Vec<PosteriorRow> = match &outcome.report.inference {
         Some(inference) => rows.zip(&inference.noise_share).map(|(row, share)| row.with_noise_share(*share)).collect(),
         None => rows.collect(),
     };
@@ -288,7 +261,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
     }
     // An active clip invalidates good diagnostics, so its warning comes first.
     verdict.warnings.splice(0..0, outcome.warnings.iter().cloned());
-    if let Some(inference) = &outcome.inference {
+    if let Some(inference) = &outcome.report.inference {
         verdict.warnings.splice(0..0, inference.warnings.iter().cloned());
         verdict
             .warnings
@@ -324,18 +297,14 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         stopped_by: outcome.stopped_by,
         budget_party: outcome.budget_party.clone(),
         verdict,
-        conditional_on: outcome.inference.as_ref().map(|_| "noisy_release"),
-        adequacy: outcome.inference.as_ref().map(Adequacy::of),
-        releases: outcome.inference.iter().flat_map(|inference| inference.stages.iter().cloned()).collect(),
-        continuation: Continuation { radii: outcome.radii.clone(), states: last_states(&samples) },
+        conditional_on: outcome.report.inference.as_ref().map(|_| "noisy_release"),
+        adequacy: outcome.report.inference.as_ref().map(Adequacy::of),
+        releases: outcome.report.inference.iter().flat_map(|inference| inference.stages.iter().cloned()).collect(),
+        continuation: Continuation { radii: outcome.report.radii.clone(), states: last_states(&samples) },
         posterior,
         ratios,
         posterior_original,
-        surrogate: outcome.surrogate.clone(),
-        gradients: outcome.gradients.clone(),
-        ops: outcome.choices,
-        stochastic_gradients: outcome.stochastic_gradients.clone(),
-        barker: outcome.barker.clone(),
+        report: outcome.report.clone(),
         parties: parties.collect(),
         draws: path.map(|path| path.display().to_string()),
     }

@@ -288,7 +288,7 @@ fn an_answer_that_will_be_wide_is_announced() {
         let Answer::Released(releases) = parties.answer(&round).unwrap() else { panic!("beyond the budget") };
         sampler.absorb(&Totals::of(&round, &releases).unwrap()).unwrap();
     }
-    let warnings = &sampler.inference().unwrap().warnings;
+    let warnings = sampler.report().inference.unwrap().warnings;
     assert!(warnings.iter().any(|warning| warning.contains("was expected to move each mean")), "{warnings:?}");
 }
 

@@ -131,7 +131,7 @@ fn run_with(text: &str, parties: Vec<PartyMetadata>, rounds: usize, mut answer: 
         sampler.absorb(&Totals::of(&round, &releases).unwrap()).unwrap();
         log.push((round.iteration, releases));
     }
-    let (draws, inference) = (sampler.take_draws(), sampler.inference().cloned());
+    let (draws, inference) = (sampler.take_draws(), sampler.report().inference);
     Run { spec, text: text.to_owned(), parties, log, draws, inference }
 }
 

@@ -3,7 +3,7 @@
 //! What `auto` means is a function of the job file alone and stays what it was, so that jobs of before replay as they ran: whoever submits a job
 //! writes the algorithm into it, before it is signed.
 
-use super::algorithm::Algorithm;
+use super::algorithms::Algorithm;
 use super::spec::JobSpec;
 
 /// What is said of chains or of ratios that only ratios have a use for.

@@ -1,6 +1,5 @@
 //! The blocks of a job whose releases are made over hidden random samples: both sides derive them from the job file.
 
-use super::algorithm::Algorithm;
 use super::privacy_spec::ClipRule;
 use super::sampler_spec::Warmup;
 use super::spec::JobSpec;
@@ -33,7 +32,7 @@ impl JobSpec {
     /// The block that pays for log ratios over samples at a party that protects `unit`: public, and `None` of a job that asks none.
     #[must_use]
     pub fn block_of_ratios(&self, unit: PrivacyUnit) -> Option<BlockTerms> {
-        let Some(ClipRule::PerRecord(clip)) = self.privacy.clip.filter(|_| self.algorithm == Algorithm::Barker) else {
+        let Some(ClipRule::PerRecord(clip)) = self.privacy.clip.filter(|_| self.algorithm.asks(QueryKind::SampledRatio)) else {
             return None;
         };
         let sensitivity = unit.sensitivity(sensitivity(f64::INFINITY, Some(clip)).ok()?).ok()?;

@@ -4,7 +4,7 @@ use super::outcome::{Plan, PlanError};
 use super::penalty_error::penalty_error;
 use super::prospect::prospect;
 use crate::sampler;
-use crate::sampler::Case;
+use crate::sampler::{Case, ErrorSource, engine};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::PrivacyFilter;
@@ -91,27 +91,23 @@ pub fn compare(spec: &JobSpec, records: &[u64], plans: &[(Algorithm, Plan)]) -> 
     for algorithm in ALL.into_iter().chain(own) {
         let Ok(spec) = spec.by(algorithm) else { continue };
         let plan = plans.iter().find(|(of, _)| *of == algorithm).map(|(_, plan)| plan);
-        rows.push(match algorithm {
-            Algorithm::NoisyStatistics | Algorithm::Augmentation => released(&spec, records),
-            Algorithm::Ops => chosen(&spec, records),
-            Algorithm::Penalty | Algorithm::Barker => of_chain(&spec, records, plan),
-            Algorithm::Hmc => driven(&spec, records, plan),
-            Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => {
+        rows.push(match engine(algorithm).error_source {
+            ErrorSource::Release { note, .. } => released(&spec, records, note),
+            ErrorSource::Choices => chosen(&spec, records),
+            ErrorSource::Ratios => of_chain(&spec, records, plan),
+            ErrorSource::Gradients { approximate } => {
                 let row = driven(&spec, records, plan);
-                let note = if row.refused { row.note } else { APPROXIMATE.to_owned() };
+                let note = if approximate && !row.refused { APPROXIMATE.to_owned() } else { row.note };
                 AlgorithmPlan { note, ..row }
             }
-            Algorithm::PenaltyExpFamily => {
-                let note = "noisy sums anew for every draw: what they come to, `conclave rehearse` tells";
-                AlgorithmPlan::new(algorithm, None, plan.map(|plan| plan.iterations), note)
-            }
+            ErrorSource::Unknown { note } => AlgorithmPlan::new(algorithm, None, plan.map(|plan| plan.iterations), note),
         });
     }
     Ok(rows)
 }
 
 /// Forecast for an algorithm with one release.
-fn released(spec: &JobSpec, records: &[u64]) -> AlgorithmPlan {
+fn released(spec: &JobSpec, records: &[u64], note: &str) -> AlgorithmPlan {
     let algorithm = spec.algorithm;
     let parties = PartyMetadata::of_rows(records);
     let outlook = match sampler::outlook(spec, &parties) {
@@ -119,13 +115,8 @@ fn released(spec: &JobSpec, records: &[u64]) -> AlgorithmPlan {
         Ok(None) => return AlgorithmPlan::new(algorithm, None, None, ""),
         Err(error) => return AlgorithmPlan::refused(algorithm, &error.to_string()),
     };
-    let once = algorithm == Algorithm::NoisyStatistics;
     let refused = prospect(spec, &parties).is_some();
-    let note = match (once, refused) {
-        (true, true) => "no answer can be expected, so nothing is asked",
-        (true, false) => "as wide as the noise of one release makes it",
-        (false, _) => "the same, exact in small studies; imputes every record in every sweep",
-    };
+    let note = if refused { "no answer can be expected, so nothing is asked" } else { note };
     let range = Range::of(outlook.best, outlook.worse);
     AlgorithmPlan { refused, ..AlgorithmPlan::new(algorithm, Some(range), spec.most_rounds(), note) }
 }

@@ -23,7 +23,7 @@ pub(super) fn driven(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let parties = PartyMetadata::of_rows(&guess.records);
     let spec = &*sampler::settled(spec, &parties);
     let (mean, precision) = stand_in.moments();
-    let seen = sampler::foresee(spec, &parties, mean, precision)?;
+    let seen = (sampler::engine(spec.algorithm).foresee)(spec, &parties, mean, precision)?;
     let Foreseen { search, search_share, warmup, draws, step_share, acceptance, polish, .. } = seen;
     // Steps that yield no draw are all paid before the first step that does.
     let (sweep_draws, sweep_share) = polish.map_or((0, 0.0), |polish| (polish.draws, polish.share));

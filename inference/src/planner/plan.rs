@@ -7,8 +7,7 @@ use super::outcome::{ParameterPlan, PartyPlan, Plan, PlanError};
 use super::stand_in::Guess;
 use super::theorem_1::iterations as theorem_1;
 use super::zcdp_budget::zcdp_units;
-use crate::sampler;
-use crate::sampler::{Expected, acceptance};
+use crate::sampler::{Expected, engine};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::parameter::Constraint;
 use conclave_common::query::PartyMetadata;
@@ -32,7 +31,7 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let gdp = afford(filter.limit_units());
     let zcdp = afford(zcdp_units(&budget).min(filter.limit_units()));
     let chains = u64::from(spec.sampler.chains);
-    let statistics = spec.algorithm == Algorithm::PenaltyExpFamily;
+    let statistics = spec.releases() == ["statistic"];
     // Algorithm 3 releases every component for every chain.
     let components =
         spec.build_model().exponential_family().filter(|_| statistics).map_or(1, |family| family.ranges().len() as u64);
@@ -62,12 +61,7 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
         parties,
         chains: spec.sampler.chains,
         acceptance_rate: costs.acceptance(),
-        acceptance_small_steps: match spec.algorithm {
-            // Barker's test takes every second step of no length, whatever its noise.
-            Algorithm::Barker => 0.5,
-            _ if statistics => f64::NAN,
-            _ => acceptance::expected_acceptance(0.0, sigma2.sqrt()),
-        },
+        acceptance_small_steps: (engine(spec.algorithm).small_step_acceptance)(sigma2.sqrt()),
         ess: ess.collect(),
         iterations,
         draws,
@@ -107,8 +101,5 @@ pub fn expect(spec: &JobSpec, records: &[u64]) -> Result<Option<Expected>, PlanE
     if records.len() != spec.parties.len() {
         return Err(PlanError::Guess(format!("{} record counts for {} parties", records.len(), spec.parties.len())));
     }
-    if spec.algorithm != Algorithm::NoisyStatistics {
-        return Ok(None);
-    }
-    Ok(Some(sampler::expectation(spec, &PartyMetadata::of_rows(records))?))
+    Ok((engine(spec.algorithm).expectation)(spec, &PartyMetadata::of_rows(records))?)
 }

@@ -7,8 +7,8 @@
 
 use super::penalty_error::penalty_error;
 use crate::sampler;
-use crate::sampler::{Case, Outlook, SamplerError};
-use conclave_common::job::{Algorithm, JobSpec, Radius};
+use crate::sampler::{Case, ErrorSource, Outlook, SamplerError, engine};
+use conclave_common::job::{JobSpec, Radius};
 use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::{Budget, gaussian_dp};
 
@@ -74,18 +74,18 @@ pub enum Hopeless {
 /// exceed the budget are reported even for a forced job. Other obstacles are left to the sampler, which refuses the job.
 #[must_use]
 pub fn prospect(spec: &JobSpec, parties: &[PartyMetadata]) -> Option<Hopeless> {
-    if let Err(error) = sampler::affords(spec, parties) {
+    if let Err(error) = (engine(spec.algorithm).affords)(spec, parties) {
         return Some(Hopeless::PaidAhead(error));
     }
     if spec.sampler.force {
         return None;
     }
     let records = PartyMetadata::most_records_of_all(parties)?;
-    match spec.algorithm {
-        Algorithm::NoisyStatistics => of_release(spec, parties, records),
-        Algorithm::Penalty | Algorithm::Barker => of_chain(spec, records),
-        Algorithm::Hmc | Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => of_gradients(spec, parties),
-        Algorithm::Augmentation | Algorithm::PenaltyExpFamily | Algorithm::Ops => None,
+    match engine(spec.algorithm).error_source {
+        ErrorSource::Release { refusable: true, .. } => of_release(spec, parties, records),
+        ErrorSource::Ratios => of_chain(spec, records),
+        ErrorSource::Gradients { .. } => of_gradients(spec, parties),
+        ErrorSource::Release { refusable: false, .. } | ErrorSource::Choices | ErrorSource::Unknown { .. } => None,
     }
 }
 

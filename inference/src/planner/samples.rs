@@ -11,30 +11,15 @@
 //! Without tempering, `kappa` falls to 0 quickly. For a tempered likelihood, the least `q` whose samples add at most a tenth of
 //! `v` is `tau / (tau + v/10)`.
 
-use crate::sampler::gradient_noise;
-use conclave_common::job::{Algorithm, JobSpec, ProposalKind, Radius};
+use crate::sampler::engine;
+use conclave_common::job::{Algorithm, JobSpec};
 
 /// Share of a chain's noise that samples may add.
 const ADDED: f64 = 0.1;
 /// Advice mentions samples for a power of the likelihood below this.
 const TEMPERED: f64 = 0.1;
 
-/// The variance of the noise that the job's chains walk at, per unit of a step in posterior sds; `None` of chains that take no samples.
-fn noise(spec: &JobSpec) -> Option<f64> {
-    let sampler = &spec.sampler;
-    match spec.algorithm {
-        Algorithm::Barker if sampler.radius == Radius::Auto => match sampler.proposal {
-            ProposalKind::Guided | ProposalKind::Componentwise => {
-                Some(sampler.barker.correction / (ProposalKind::ONE_COORDINATE * (1.0 + sampler.jitter)).powi(2))
-            }
-            ProposalKind::RandomWalk | ProposalKind::TruncatedWalk => None,
-        },
-        algorithm if algorithm.is_unadjusted() => Some(gradient_noise(spec).0),
-        _ => None,
-    }
-}
-
-/// Returns the least sampling rate whose samples add at most a tenth of this noise.
+/// The least part of the records whose samples add no more than a tenth of this noise.
 fn least(power: f64, noise: f64) -> f64 {
     power / (power + ADDED * noise)
 }
@@ -49,7 +34,7 @@ pub(super) fn advice(spec: &JobSpec) -> Option<String> {
     if spec.aggregation.is_secure() {
         return None;
     }
-    let (noise, power, q) = (noise(spec)?, spec.power, spec.sampler.batch.get());
+    let (noise, power, q) = ((engine(spec.algorithm).noise_over_samples)(spec)?, spec.power, spec.sampler.batch.get());
     let reads = |q: f64| if spec.algorithm == Algorithm::Sgnht { q / kappa(power, noise, q) } else { q };
     let beside = "before the loss of the public centre, and in blocks, whose releases all have one bound";
     if q < 1.0 {
@@ -78,6 +63,7 @@ pub(super) fn advice(spec: &JobSpec) -> Option<String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::sampler::gradient_noise;
 
     fn job(algorithm: &str, more: &str) -> JobSpec {
         JobSpec::parse(&format!(

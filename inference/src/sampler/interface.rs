@@ -1,14 +1,8 @@
 //! The interface of all sampling algorithms, whatever they query and however they make their draws.
 
-use super::barker::BarkerDiagnostics;
-use super::choices::ChoiceDiagnostics;
-use super::clip_watch::ClipWatch;
 use super::error::SamplerError;
-use super::hmc::GradientDiagnostics;
 use super::hopeless::Forecast;
-use super::noisy_statistics::Inference;
-use super::quadratic_fit::FittedPosterior;
-use super::stochastic_gradients::StochasticGradients;
+use super::report::RunReport;
 use super::totals::Totals;
 use conclave_common::query::{Draw, Phase, Round};
 
@@ -82,12 +76,6 @@ pub trait Sampler: Send {
         None
     }
 
-    /// Proposal radii as a job file gives them, one per parameter on the unconstrained scale; `None` before
-    /// there are any, and where moves go along no single parameter.
-    fn radii_by_parameter(&self) -> Option<Vec<f64>> {
-        None
-    }
-
     /// Makes the draws that the releases so far allow, if a run ends before its last release: fewer stages than planned give a
     /// wider posterior, with a warning. Does nothing for an algorithm whose draws come one by one.
     ///
@@ -102,51 +90,19 @@ pub trait Sampler: Send {
         false
     }
 
-    /// What is known of the noise's part in the posterior, for a run that infers from what was released once; `None` for
-    /// any other, and before its end.
-    fn inference(&self) -> Option<&Inference> {
-        None
-    }
-
-    /// What the run says of itself beside its draws, in sentences; none where there is nothing to beware of.
-    fn warnings(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// How the chains moved, for a run that gradients drive; `None` for any other, and before they do.
-    fn gradient_diagnostics(&self) -> Option<GradientDiagnostics> {
-        None
-    }
-
-    /// How exactly proposals were decided, for a run by `barker`; `None` for any other.
-    fn barker_diagnostics(&self) -> Option<BarkerDiagnostics> {
-        None
-    }
-
-    /// How the chains moved and what is known of their bias, for a run that stochastic gradients drive; `None` for any other, and before they do.
-    fn stochastic_gradients(&self) -> Option<StochasticGradients> {
-        None
-    }
-
-    /// What the draws were chosen among and what each cost, for a run whose draws are choices; `None` for any other, and before the first.
-    fn choice_diagnostics(&self) -> Option<ChoiceDiagnostics> {
-        None
-    }
-
-    /// Returns the forecast at the end of the budget, if it is useless: the caller then ends the run. A replay finds the same at
-    /// the same round, and may continue.
+    /// What is to be expected of the run at the end of its budget, where that is of no use: whoever asks the parties ends the run then. A
+    /// replay finds the same at the same round, and may go on.
     fn hopeless(&self) -> Option<&Forecast> {
         None
     }
 
-    /// The watch over an explicit clip; `None` where there is no such clip.
-    fn clip_watch(&self) -> Option<&ClipWatch> {
-        None
+    /// Returns the run's cautions so far, as sentences; unlike [`Self::report`] cheap enough to be asked for while the run goes on.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
     }
 
-    /// The posterior by the quadratic that all ratios released so far make, or why there is none; `None`
-    /// for an algorithm that does not ask log likelihood ratios. It has no part in any draw.
-    fn fitted_posterior(&self) -> Option<FittedPosterior> {
-        None
+    /// Returns what the run states so far beside its draws.
+    fn report(&self) -> RunReport {
+        RunReport::default()
     }
 }

@@ -7,8 +7,9 @@
 
 use super::acceptance::log_alpha;
 use super::chain::Chain;
+use super::engine::Engine;
 use super::error::SamplerError;
-use super::ratio_walk::Decision;
+use super::ratio_walk::{Decision, RatioWalk};
 use super::target::Target;
 use conclave_common::query::Query;
 use conclave_privacy::mechanism::QueryKind;
@@ -25,6 +26,9 @@ pub(super) fn decide(chain: &mut Chain, target: &Target, log_ratio: f64, total_v
 
 /// The decision rule of Algorithm 2.
 pub(super) struct Penalty;
+
+/// The algorithm as it is planned and run.
+pub(super) const ENGINE: Engine = Engine::of_ratios(|spec, parties| Ok(Box::new(RatioWalk::new(spec, parties, Penalty)?)));
 
 impl Decision for Penalty {
     fn ratio_kind(&self) -> QueryKind {

@@ -8,6 +8,7 @@
 //! the proposal's length follows from the noise. The search for the mode costs one round: it then continues on the released
 //! statistic, at no further charge.
 
+use super::engine::{Engine, ErrorSource};
 use super::ensemble::{Ensemble, Spread};
 use super::error::SamplerError;
 use super::hopeless::Forecast;
@@ -15,6 +16,7 @@ use super::interface::{Next, Sampler};
 use super::messages::Messages;
 use super::mode_search::Purpose;
 use super::penalty;
+use super::report::RunReport;
 use super::statistic::{ReleasedStatistic, family_of};
 use super::surrogate::Mode;
 use super::target::Target;
@@ -97,6 +99,14 @@ impl PenaltyExpFamily {
     }
 }
 
+/// The algorithm as it is planned and run.
+pub(super) const ENGINE: Engine = Engine {
+    error_source: ErrorSource::Unknown { note: "noisy sums anew for every draw: what they come to, `conclave rehearse` tells" },
+    small_step_acceptance: |_| f64::NAN,
+    refit_obstacle: Some("asks for its statistic afresh at every step of its own chains, which follow from the job's prior"),
+    ..Engine::of_ratios(|spec, parties| Ok(Box::new(PenaltyExpFamily::new(spec, parties)?)))
+};
+
 impl Sampler for PenaltyExpFamily {
     fn next_round(&mut self) -> Result<Next, SamplerError> {
         while self.messages.pending().is_none() {
@@ -139,8 +149,8 @@ impl Sampler for PenaltyExpFamily {
         Some(self.ensemble.acceptance_rate())
     }
 
-    fn radii_by_parameter(&self) -> Option<Vec<f64>> {
-        self.ensemble.radii_by_parameter(&self.target)
+    fn report(&self) -> RunReport {
+        RunReport { radii: self.ensemble.radii_by_parameter(&self.target), ..RunReport::default() }
     }
 
     fn hopeless(&self) -> Option<&Forecast> {

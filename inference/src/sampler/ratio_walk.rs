@@ -15,7 +15,8 @@ use super::messages::Messages;
 use super::mode_search::{Found, ModeSearch, Purpose, SearchPlan};
 use super::noisy_statistics::Allotment;
 use super::proposal;
-use super::quadratic_fit::{Answer, FittedPosterior, QuadraticFit};
+use super::quadratic_fit::{Answer, QuadraticFit};
+use super::report::RunReport;
 use super::target::Target;
 use super::totals::Totals;
 use conclave_common::job::JobSpec;
@@ -313,28 +314,22 @@ impl<D: Decision> Sampler for RatioWalk<D> {
         Some(self.ensemble.acceptance_rate())
     }
 
-    fn radii_by_parameter(&self) -> Option<Vec<f64>> {
-        self.ensemble.radii_by_parameter(&self.target)
-    }
-
     fn hopeless(&self) -> Option<&Forecast> {
         self.ensemble.hopeless()
     }
 
-    fn clip_watch(&self) -> Option<&ClipWatch> {
-        self.clip_watch.as_ref()
-    }
-
     fn warnings(&self) -> Vec<String> {
-        self.decision.diagnostics().map_or_else(Vec::new, |told| told.words())
+        let clip = self.clip_watch.as_ref().and_then(ClipWatch::word);
+        clip.into_iter().chain(self.decision.diagnostics().iter().flat_map(BarkerDiagnostics::words)).collect()
     }
 
-    fn barker_diagnostics(&self) -> Option<BarkerDiagnostics> {
-        self.decision.diagnostics()
-    }
-
-    fn fitted_posterior(&self) -> Option<FittedPosterior> {
+    fn report(&self) -> RunReport {
         let clipped = self.clip_watch.as_ref().and_then(ClipWatch::word).is_some();
-        Some(self.fit.posterior(&self.target, clipped))
+        RunReport {
+            surrogate: Some(self.fit.posterior(&self.target, clipped)),
+            radii: self.ensemble.radii_by_parameter(&self.target),
+            barker: self.decision.diagnostics(),
+            ..RunReport::default()
+        }
     }
 }

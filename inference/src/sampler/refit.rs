@@ -3,8 +3,9 @@
 use super::error::SamplerError;
 use super::interface::{Next, Sampler};
 use super::noisy_statistics::{NoisyStatistics, RefitError, Refitted};
+use super::registry::engine;
 use super::replay::ReplayError;
-use conclave_common::job::{Algorithm, JobSpec};
+use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 
 /// Checks that the releases of a job can be combined with another prior.
@@ -12,27 +13,10 @@ use conclave_common::query::PartyMetadata;
 /// # Errors
 /// [`RefitError::Algorithm`], with the obstacle.
 pub fn refittable(spec: &JobSpec) -> Result<(), RefitError> {
-    let why = match spec.algorithm {
-        Algorithm::NoisyStatistics => return Ok(()),
-        Algorithm::Penalty => {
-            "asks for noisy log likelihood ratios along its own chains, whose steps follow from the job's prior, and they make no \
-             likelihood for another one"
-        }
-        Algorithm::Hmc => "asks for gradients at every step, each of which is of another place: extend it instead",
-        Algorithm::PenaltyExpFamily => {
-            "asks for its statistic afresh at every step of its own chains, which follow from the job's prior"
-        }
-        Algorithm::Barker => {
-            "asks for noisy log likelihood ratios along its own chains, whose steps follow from the job's prior, and they make no \
-             likelihood for another one"
-        }
-        Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => {
-            "asks for gradients at every step, each of which is of another place"
-        }
-        Algorithm::Ops => "releases one draw of the posterior under the job's own prior",
-        Algorithm::Augmentation => "imputes the records beside the parameters, all of them under the job's own prior",
-    };
-    Err(RefitError::Algorithm { algorithm: spec.algorithm.as_str(), why })
+    match engine(spec.algorithm).refit_obstacle {
+        Some(why) => Err(RefitError::Algorithm { algorithm: spec.algorithm.as_str(), why }),
+        None => Ok(()),
+    }
 }
 
 /// A job's releases, taken round by round from its log.

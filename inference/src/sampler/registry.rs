@@ -2,17 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::augmentation::{self, Augmentation};
-use super::barker::Barker;
+use super::engine::Engine;
 use super::error::SamplerError;
-use super::hmc::{self, Hmc};
 use super::interface::Sampler;
-use super::noisy_statistics::{self, NoisyStatistics, Outlook};
-use super::ops::Ops;
-use super::penalty::Penalty;
-use super::penalty_exp_family::PenaltyExpFamily;
-use super::ratio_walk::RatioWalk;
-use super::stochastic_gradients::{self, StochasticGradient};
+use super::noisy_statistics::Outlook;
+use super::{augmentation, barker, hmc, noisy_statistics, ops, penalty, penalty_exp_family, stochastic_gradients};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::query::PartyMetadata;
 
@@ -46,59 +40,24 @@ pub fn build(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Box<dyn Sample
         return Err(SamplerError::Records { expected: spec.parties.len(), got: parties.len() });
     }
     let spec = &*settled(spec, parties);
-    Ok(match spec.algorithm {
-        Algorithm::Penalty => Box::new(RatioWalk::new(spec, parties, Penalty)?),
-        Algorithm::Augmentation => Box::new(Augmentation::new(spec, parties)?),
-        Algorithm::PenaltyExpFamily => Box::new(PenaltyExpFamily::new(spec, parties)?),
-        Algorithm::NoisyStatistics => Box::new(NoisyStatistics::new(spec, parties)?),
-        Algorithm::Hmc => Box::new(Hmc::new(spec, parties)?),
-        Algorithm::Barker => {
-            Barker::hides(spec, parties)?;
-            Box::new(RatioWalk::new(spec, parties, Barker::new(spec, parties)?)?)
-        }
-        Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => {
-            Box::new(StochasticGradient::new(spec, parties)?)
-        }
-        Algorithm::Ops => Box::new(Ops::new(spec, parties)?),
-    })
+    (engine(spec.algorithm).build)(spec, parties)
 }
 
-/// Checks that a job's budget holds what it has to pay ahead: a block of ratios over samples, which a search is asked for first.
-///
-/// # Errors
-/// [`SamplerError::BlockBeyondBudget`], with the first party where it doesn't; blocks that nobody may open.
-pub(crate) fn affords(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<(), SamplerError> {
-    if spec.algorithm == Algorithm::Barker { Barker::affords(spec, parties) } else { Ok(()) }
-}
-
-/// What a settled job whose chains gradients drive comes to where the posterior has this mean and precision, in unconstrained values.
-///
-/// # Errors
-/// A model without gradients; a budget that holds no step.
-pub(crate) fn foresee(
-    spec: &JobSpec,
-    parties: &[PartyMetadata],
-    mean: &[f64],
-    precision: &[Vec<f64>],
-) -> Result<hmc::Foreseen, SamplerError> {
-    if spec.algorithm.is_unadjusted() {
-        stochastic_gradients::foresee(spec, parties, mean, precision)
-    } else {
-        hmc::foresee(spec, parties, mean, precision)
+/// The registry: the engine of each algorithm.
+pub(crate) fn engine(algorithm: Algorithm) -> Engine {
+    match algorithm {
+        Algorithm::Penalty => penalty::ENGINE,
+        Algorithm::PenaltyExpFamily => penalty_exp_family::ENGINE,
+        Algorithm::NoisyStatistics => noisy_statistics::ENGINE,
+        Algorithm::Augmentation => augmentation::ENGINE,
+        Algorithm::Hmc => hmc::ENGINE,
+        Algorithm::Barker => barker::ENGINE,
+        Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => stochastic_gradients::ENGINE,
+        Algorithm::Ops => ops::ENGINE,
     }
 }
 
-/// The error that a job can expect, in the best case and in a worse one: of one that releases once that of the noise, of chains that
-/// gradients drive the Monte Carlo error. `None` for a job whose error its proposals make. `parties` as in [`build`].
-///
-/// # Errors
-/// As [`build`], but for an error that is too large: that is told.
+/// The error that a job can expect, by its engine's `outlook`.
 pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Option<Outlook>, SamplerError> {
-    Ok(match spec.algorithm {
-        Algorithm::NoisyStatistics => Some(noisy_statistics::outlook(spec, parties)?),
-        Algorithm::Augmentation => Some(augmentation::outlook(spec, parties)?),
-        Algorithm::Hmc => Some(hmc::outlook(spec, parties)?),
-        algorithm if algorithm.is_unadjusted() => Some(stochastic_gradients::outlook(spec, parties)?),
-        _ => None,
-    })
+    (engine(spec.algorithm).outlook)(spec, parties)
 }

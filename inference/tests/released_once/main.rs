@@ -69,7 +69,7 @@ fn run(spec: &JobSpec, records: &Records, scale: impl Fn(f64) -> f64, seed: u64)
         let limit = conclave_privacy::accounting::PrivacyFilter::new(&spec.privacy.budget).unwrap().limit_units();
         assert!(units <= limit && units as f64 > least * limit as f64, "{units} of {limit}");
     }
-    Run { mean, sd, inference: sampler.inference().unwrap().clone(), rounds }
+    Run { mean, sd, inference: sampler.report().inference.unwrap(), rounds }
 }
 
 /// Posterior mode and sds without privacy, by Newton's method. `slope` and `weight` are functions of an outcome and a linear

@@ -1,6 +1,6 @@
 //! Texts for the owner, identical wherever they are shown.
 
-use conclave_common::job::{Algorithm, ClipRule, HmcTest, JobSpec, Warmup};
+use conclave_common::job::{ANY_MODEL, Algorithm, ClipRule, HmcTest, JobSpec, Warmup};
 use conclave_common::schema::ColumnSpec;
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit, gaussian_dp};
 use conclave_privacy::mechanism::QueryKind;
@@ -49,61 +49,7 @@ pub(crate) fn noise_unit(kind: QueryKind) -> &'static str {
 /// Describes the queries and their number.
 fn queries(spec: &JobSpec) -> String {
     let Some(most) = spec.most_rounds() else {
-        if spec.algorithm == Algorithm::Hmc {
-            return format!("{TO_BEGIN_WITH}; then, {}. {ANY_MODEL}", by_gradients(spec.sampler.hmc.test));
-        }
-        if spec.algorithm == Algorithm::Ops {
-            let choice = format!(
-                "{} the index of one of {} public settings of the model, drawn in proportion to how well each explains the \
-                 records: one draw of the posterior, and nothing else",
-                if spec.sampler.draws == 1 {
-                    "one answer,".to_owned()
-                } else {
-                    format!("at most {} answers, each", spec.sampler.draws)
-                },
-                spec.sampler.ops.candidates
-            );
-            return match spec.sampler.locate_share > 0.0 {
-                true if spec.locates_by_gradients() => format!("{TO_BEGIN_WITH}; then {choice}. {ANY_MODEL}"),
-                true => format!(
-                    "how much better one setting of the model explains the records than another, a few dozen numbers; then \
-                     {choice}"
-                ),
-                false => choice,
-            };
-        }
-        if spec.algorithm.is_unadjusted() {
-            let sampled = match spec.privacy.blocks {
-                Some(_) => format!(
-                    ", each from a secret random sample of the records or persons with sampling rate {}",
-                    figure(spec.sampler.batch.get())
-                ),
-                None => String::new(),
-            };
-            let sweeps = match spec.is_polished() {
-                true => {
-                    "; then, over all of them, how much better one setting of the model explains the records than another, one number at a time"
-                }
-                false => "",
-            };
-            return format!("{TO_BEGIN_WITH}; then, {GRADIENTS_ALONE}{sampled}{sweeps}. {ANY_MODEL}");
-        }
-        let what = match spec.algorithm {
-            Algorithm::PenaltyExpFamily => "sums of the model's statistic",
-            _ => "how much better one setting of the model explains the records than another",
-        };
-        let sampled = spec.privacy.blocks.is_some() && spec.algorithm == Algorithm::Barker;
-        let sampled = if sampled {
-            "; while the chains run, each number comes from a fresh secret sample of the records, and occasionally one is a sum \
-             of squares over all of them"
-        } else {
-            ""
-        };
-        let ratios = format!("{what}, one number at a time, round after round{sampled}");
-        if spec.locates_by_gradients() {
-            return format!("{TO_BEGIN_WITH}; then {ratios}. {ANY_MODEL}");
-        }
-        return ratios;
+        return spec.asked_for();
     };
     let what: Vec<&str> = spec
         .releases()
@@ -127,33 +73,7 @@ fn queries(spec: &JobSpec) -> String {
     format!("{what}; queried {times}{stages}. {ANY_MODEL}")
 }
 
-/// Queries of a search for the mode by gradients.
-const TO_BEGIN_WITH: &str = "a few scores (gradient and curvature of the log likelihood) to begin with";
-
-/// Describes the further queries of `hmc`, and their number.
-fn by_gradients(test: HmcTest) -> String {
-    let steps = "for each chain and each step, the gradient at the middle of the step, one number per parameter";
-    match test {
-        HmcTest::Remainder => format!(
-            "{steps}, and one more number: how much better the step's end explains the records than its start, minus the part \
-             predicted by the gradient"
-        ),
-        HmcTest::Ratio { kicks } => format!(
-            "{steps}, and after every {kicks} of them one more number: how much better the trajectory's end explains the records \
-             than its start"
-        ),
-        HmcTest::None => steps.to_owned(),
-    }
-}
-
-/// Further queries of chains without a test.
-const GRADIENTS_ALONE: &str =
-    "for each chain and each step, the gradient at the chain's current position, one number per parameter";
-
-/// The consequence of a release of statistics.
-pub(crate) const ANY_MODEL: &str = "Anyone who holds the release can fit any model of these columns";
-
-/// Describes a job for a party that protects `unit`, as lines of a name and its text.
+/// What is asked of a party that protects `unit`, as lines of a name and its words.
 pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<(&'static str, String)> {
     let columns: Vec<String> = spec.model.columns().into_iter().map(|name| column(name, spec.columns.get(name))).collect();
     let warmup = match spec.sampler.warmup {

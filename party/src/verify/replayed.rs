@@ -1,9 +1,7 @@
 //! A replayed job: the results of its log after the last round, and the coordinator's claims about them.
 
 use conclave_common::job::JobSpec;
-use conclave_inference::sampler::{
-    BarkerDiagnostics, ChoiceDiagnostics, FittedPosterior, GradientDiagnostics, StochasticGradients,
-};
+use conclave_inference::sampler::RunReport;
 use conclave_proto::v1::LogHeader;
 use serde_json::Value;
 
@@ -48,17 +46,9 @@ impl Claim {
 pub(super) struct Replayed {
     pub(super) spec: JobSpec,
     pub(super) drawn: Drawn,
-    /// The posterior by a quadratic fitted to all released log ratios, if there are any.
-    pub(super) surrogate: Option<FittedPosterior>,
-    /// Diagnostics of gradient-driven chains.
-    pub(super) gradients: Option<GradientDiagnostics>,
-    /// Candidates of the draws, if each is a choice.
-    pub(super) choices: Option<ChoiceDiagnostics>,
-    /// Diagnostics of stochastic-gradient chains without an acceptance test.
-    pub(super) stochastic_gradients: Option<StochasticGradients>,
-    /// Accuracy of the decisions by `barker`.
-    pub(super) barker: Option<BarkerDiagnostics>,
-    /// True if the releases forecast futility.
+    /// What the algorithm states beside its draws; nothing where no sampler was started.
+    pub(super) report: RunReport,
+    /// Whether the releases forecast a run of no use.
     pub(super) hopeless: bool,
     /// True if it ended by its budget as planned.
     pub(super) by_budget: bool,

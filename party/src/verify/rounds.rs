@@ -129,11 +129,7 @@ impl Rounds {
         let checks = [answered].into_iter().chain(summed).chain([proposed]).collect();
         Ok(Replayed {
             whole: self.broken.is_none(),
-            surrogate: self.sampler.as_ref().and_then(|sampler| sampler.fitted_posterior()),
-            gradients: self.sampler.as_ref().and_then(|sampler| sampler.gradient_diagnostics()),
-            choices: self.sampler.as_ref().and_then(|sampler| sampler.choice_diagnostics()),
-            stochastic_gradients: self.sampler.as_ref().and_then(|sampler| sampler.stochastic_gradients()),
-            barker: self.sampler.as_ref().and_then(|sampler| sampler.barker_diagnostics()),
+            report: self.sampler.as_ref().map(|sampler| sampler.report()).unwrap_or_default(),
             by_budget: self.sampler.as_ref().is_some_and(|sampler| sampler.ended_by_budget()),
             hopeless: self.sampler.as_ref().is_some_and(|sampler| sampler.hopeless().is_some()),
             spec: self.spec,

@@ -3,7 +3,7 @@
 use conclave_common::job::{Continuation, JobSpec};
 use conclave_common::model;
 use conclave_inference::diagnostics::{Summary, summarise};
-use serde::Serialize;
+use conclave_inference::sampler::RunReport;
 use serde_json::{Value, json};
 
 use super::check::{Check, MAX_TEXT};
@@ -61,11 +61,10 @@ fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
             let same = claimed.is_some_and(|claimed| claimed.states == states);
             (!same).then(|| "continuation: the chains' last states are not those of the last draws".to_owned())
         })
-        .or_else(|| beside("surrogate", &replayed.surrogate, &result["surrogate"]))
-        .or_else(|| beside("gradients", &replayed.gradients, &result["gradients"]))
-        .or_else(|| beside("ops", &replayed.choices, &result["ops"]))
-        .or_else(|| beside("stochastic_gradients", &replayed.stochastic_gradients, &result["stochastic_gradients"]))
-        .or_else(|| beside("barker", &replayed.barker, &result["barker"]))
+        .or_else(|| {
+            let report = serde_json::to_value(&replayed.report).unwrap_or_default();
+            RunReport::SECTIONS.into_iter().find_map(|section| beside(section, &report[section], &result[section]))
+        })
 }
 
 /// Returns a result's statement on how the answers were opened; `None` if each was opened separately.
@@ -78,16 +77,15 @@ fn aggregation(spec: &JobSpec) -> Option<Value> {
 
 /// Returns the first differing figure beside the posterior: the fitted quadratic, or the diagnostics of the chains. A missing
 /// object is accepted: earlier coordinators published none.
-fn beside(what: &str, replayed: &impl Serialize, claimed: &Value) -> Option<String> {
+fn beside(what: &str, recomputed: &Value, claimed: &Value) -> Option<String> {
     if claimed.is_null() {
         return None;
     }
-    let recomputed = serde_json::to_value(replayed).unwrap_or_default();
     let keys = |value: &Value| value.as_object().map(|object| object.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
-    let mut both = keys(&recomputed);
+    let mut both = keys(recomputed);
     both.extend(keys(claimed));
     let one = |key: &String| differs(&format!("{what}, {key}"), &claimed[key], &recomputed[key]);
-    both.iter().find_map(one).or_else(|| differs(what, claimed, &recomputed))
+    both.iter().find_map(one).or_else(|| differs(what, claimed, recomputed))
 }
 
 fn rows(key: &str, names: &[String], samples: &[Vec<&[f64]>], result: &Value) -> Option<String> {

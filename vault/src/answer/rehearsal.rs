@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use conclave_common::job::{Algorithm, ClipRule, JobSpec};
+use conclave_common::job::{ClipRule, JobSpec};
 use conclave_common::model::assemble;
 use conclave_common::parameter::{Interval, LEAST_MAGNITUDE};
 use conclave_common::query::{Candidates, QueryTerms};
@@ -77,37 +77,33 @@ impl Rehearsal<'_> {
     /// Returns the number of proposals that the job's chains ask in a round: one each, or one for every component of the statistic.
     fn chains(&self) -> usize {
         // A search for the mode by ratios asks two at a time.
-        let at_once = if self.spec.algorithm == Algorithm::Ops { 2 } else { self.spec.sampler.chains as usize };
+        let at_once = if self.chooses() { 2 } else { self.spec.sampler.chains as usize };
         at_once * self.components().max(1)
     }
 
     /// Returns the number of components of the statistic that the job asks for; 0 where it asks for none.
     fn components(&self) -> usize {
-        let of_vectors = match self.spec.algorithm {
-            Algorithm::PenaltyExpFamily => false,
-            Algorithm::NoisyStatistics => self.spec.build_model().scores().is_some(),
-            Algorithm::Augmentation => self.cells().is_some(),
-            _ => true,
-        };
-        if of_vectors {
+        if !self.spec.releases().contains(&"statistic") {
             return 0;
         }
         self.spec.build_model().exponential_family().map_or(0, |family| family.ranges().len())
     }
 
+    fn chooses(&self) -> bool {
+        self.spec.releases().contains(&"choice")
+    }
+
     fn asks_vectors(&self) -> bool {
-        let proposes = self.spec.algorithm.proposes() || self.spec.algorithm == Algorithm::Ops;
-        !proposes || self.spec.algorithm.follows_gradients()
+        self.spec.most_rounds().is_some() || self.spec.algorithm.follows_gradients()
     }
 
     /// Returns the number of cells of the tables that the job asks for, where it does.
     fn cells(&self) -> Option<u32> {
         let model = self.spec.build_model();
-        let cells = match self.spec.algorithm {
-            Algorithm::Augmentation => model.tables().map(|tables| tables.cells()),
-            Algorithm::NoisyStatistics => self.spec.outcome_table(model.as_ref()).map(|table| table.cells()),
-            _ => None,
-        };
+        let asked = self.spec.releases().contains(&"table");
+        let tables = || model.tables().map(|tables| tables.cells());
+        let of_outcome = || self.spec.outcome_table(model.as_ref()).map(|table| table.cells());
+        let cells = asked.then(|| of_outcome().or_else(tables)).flatten();
         cells.map(|cells| cells as u32)
     }
 
@@ -129,7 +125,8 @@ impl Rehearsal<'_> {
         let model = self.spec.build_model();
         let driven = self.spec.algorithm.follows_gradients();
         let searching = self.spec.locates_by_gradients() && pass.is_multiple_of(2) && pass / 8 % 2 == 1;
-        let scores = model.scores().filter(|_| driven || searching || self.spec.algorithm == Algorithm::NoisyStatistics);
+        let once = self.spec.most_rounds().is_some() && self.spec.releases().contains(&"score");
+        let scores = model.scores().filter(|_| driven || searching || once);
         let Some(scores) = scores else { return Vec::new() };
         let (order, parameters) = (theta.len(), theta.len() as u32);
         let numbers = Frame::length(order);
@@ -221,7 +218,7 @@ impl Rehearsal<'_> {
         let theta: Vec<f64> = self.spec.support.iter().map(|box_| ORDINARY.clamp(box_.min, box_.max)).collect();
         let still = (asks_steps && !(sloped && step.is_some())).then(|| noise(QueryKind::Ratio, (&theta, &theta))).transpose()?;
         let subsampled = self.spec.privacy.blocks.map(|_| self.noise_of_subsampled(&theta, most, asked)).transpose()?;
-        let choice = (self.spec.algorithm == Algorithm::Ops).then(|| self.choice(most)).transpose()?;
+        let choice = self.chooses().then(|| self.choice(most)).transpose()?;
         let queries = RehearsedQueries { step, still, statistics, subsampled, choice };
         for vector in (0..16).flat_map(|pass| self.request(pass, &queries).proposals) {
             let kind = QueryKind::from_code(vector.kind).ok_or_else(|| format!("a made-up query of kind {}", vector.kind))?;

@@ -4,7 +4,7 @@
 //! made once beats a chain of ratios wherever a sufficient statistic or a local quadratic determines the posterior; whether
 //! it suffices for an answer is checked on what was released, and before that by what is public of the records.
 
-use crate::job::algorithm::Algorithm;
+use crate::job::algorithms::Algorithm;
 use crate::job::raw::RawJob;
 
 /// Why `noisy-statistics` suits a regression whose table of outcome and predictors is small.

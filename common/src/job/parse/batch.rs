@@ -1,6 +1,6 @@
 //! `batch`: releases over hidden random samples of the units, in blocks that are charged ahead.
 
-use crate::job::algorithm::Algorithm;
+use crate::job::algorithms::Algorithm;
 use crate::job::error::JobError;
 use crate::job::raw::RawPrivacy;
 use crate::job::spec::JobSpec;
@@ -19,7 +19,7 @@ pub(super) fn batch(algorithm: Algorithm, written: Option<f64>) -> Result<Sampli
     let Ok(batch) = SamplingProbability::at_least(value) else {
         return fault(format!("must be a probability from 2^-20 (about 1e-6) to 1, not {value}"));
     };
-    if batch != SamplingProbability::ONE && !takes_batches(algorithm) {
+    if batch != SamplingProbability::ONE && !algorithm.takes("batch") {
         return fault(format!(
             "below 1 is for barker, sgld, sghmc, sgnht and sgfs: \"{}\" asks all records, as what a sample leaves out has a variance that its \
              answers do not allow for",
@@ -31,7 +31,7 @@ pub(super) fn batch(algorithm: Algorithm, written: Option<f64>) -> Result<Sampli
 
 /// Takes samples and their blocks away from a job by an algorithm that asks all records: what its reserve held is delta again.
 pub(super) fn forget(spec: &mut JobSpec) {
-    if takes_batches(spec.algorithm) {
+    if spec.algorithm.takes("batch") {
         return;
     }
     if spec.privacy.blocks.take().is_some() {
@@ -39,11 +39,6 @@ pub(super) fn forget(spec: &mut JobSpec) {
         spec.privacy.budget = spec.privacy.budget.reserving(0);
     }
     spec.sampler.batch = SamplingProbability::ONE;
-}
-
-/// Whether the algorithm allows for the variance of samples.
-fn takes_batches(algorithm: Algorithm) -> bool {
-    algorithm == Algorithm::Barker || algorithm.is_unadjusted()
 }
 
 /// Into how many blocks releases are cut, and what all of these may take of delta, in units of 2^-60; `None` of a job that asks all records.

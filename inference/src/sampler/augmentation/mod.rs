@@ -24,9 +24,22 @@ mod state_machine;
 mod table_law;
 mod variates;
 
+use crate::sampler::engine::{Engine, ErrorSource};
+
 pub(super) use expected::outlook;
 pub(super) use state_machine::Augmentation;
 pub(super) use variates::normal;
+
+/// The algorithm as it is planned and run.
+pub(super) const ENGINE: Engine = Engine {
+    error_source: ErrorSource::Release {
+        note: "the same, exact in small studies; imputes every record in every sweep",
+        refusable: false,
+    },
+    outlook: |spec, parties| outlook(spec, parties).map(Some),
+    refit_obstacle: Some("imputes the records beside the parameters, all of them under the job's own prior"),
+    ..Engine::of_ratios(|spec, parties| Ok(Box::new(Augmentation::new(spec, parties)?)))
+};
 
 #[cfg(test)]
 mod tests;

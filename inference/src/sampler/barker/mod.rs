@@ -12,9 +12,38 @@ mod diagnostics;
 mod sampling_variance;
 mod second_moment;
 
-pub(super) use decision::Barker;
+use crate::sampler::engine::Engine;
+use crate::sampler::ratio_walk::RatioWalk;
+use conclave_common::job::{JobSpec, ProposalKind, Radius};
+
+use decision::Barker;
 pub use diagnostics::BarkerDiagnostics;
 pub use second_moment::CheckedVariance;
+
+/// The algorithm as it is planned and run.
+pub(super) const ENGINE: Engine = Engine {
+    // A search is asked for before the first block of ratios over samples, which the budget must hold beside it.
+    affords: Barker::affords,
+    // Barker's test takes every second step of no length, whatever its noise.
+    small_step_acceptance: |_| 0.5,
+    noise_over_samples,
+    ..Engine::of_ratios(|spec, parties| {
+        Barker::hides(spec, parties)?;
+        Ok(Box::new(RatioWalk::new(spec, parties, Barker::new(spec, parties)?)?))
+    })
+};
+
+/// The noise of steps whose radii a search measures; of others nothing is known beforehand.
+fn noise_over_samples(spec: &JobSpec) -> Option<f64> {
+    let sampler = &spec.sampler;
+    let measured = sampler.radius == Radius::Auto;
+    match sampler.proposal {
+        ProposalKind::Guided | ProposalKind::Componentwise if measured => {
+            Some(sampler.barker.correction / (ProposalKind::ONE_COORDINATE * (1.0 + sampler.jitter)).powi(2))
+        }
+        _ => None,
+    }
+}
 
 #[cfg(test)]
 mod tests;

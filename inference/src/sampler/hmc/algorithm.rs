@@ -16,7 +16,7 @@ use crate::sampler::interface::{Next, Sampler};
 use crate::sampler::messages::Messages;
 use crate::sampler::noisy_statistics::Allotment;
 use crate::sampler::noisy_statistics::score_strategy::Found;
-use crate::sampler::quadratic_fit::FittedPosterior;
+use crate::sampler::report::RunReport;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
 use conclave_common::job::{HmcTest, JobSpec};
@@ -61,6 +61,10 @@ struct Walk {
 }
 
 impl Walk {
+    fn diagnostics(&self, target: &Target) -> GradientDiagnostics {
+        self.observations.diagnostics(&self.settings, &target.spec.parties)
+    }
+
     /// Returns true once the gradients of the present step are known, and its test is due.
     fn is_kicked(&self) -> bool {
         self.kicks >= self.settings.test.kicks()
@@ -292,22 +296,22 @@ impl Sampler for Hmc {
         self.walk.as_ref().map_or(Phase::Locate, Walk::phase)
     }
 
-    fn warnings(&self) -> Vec<String> {
-        let words = |walk: &Walk| self.gradient_diagnostics().map(|told| told.words(&walk.settings));
-        self.walk.as_ref().and_then(words).unwrap_or_default()
-    }
-
     fn hopeless(&self) -> Option<&Forecast> {
         let watched = self.walk.as_ref().filter(|_| !self.target.spec.sampler.force);
         watched.and_then(|walk| walk.observations.stuck())
     }
 
-    fn fitted_posterior(&self) -> Option<FittedPosterior> {
-        self.walk.as_ref().map(|walk| walk.observations.fitted(&self.target))
+    fn warnings(&self) -> Vec<String> {
+        let words = |walk: &Walk| walk.diagnostics(&self.target).words(&walk.settings);
+        self.walk.as_ref().map(words).unwrap_or_default()
     }
 
-    fn gradient_diagnostics(&self) -> Option<GradientDiagnostics> {
-        self.walk.as_ref().map(|walk| walk.observations.diagnostics(&walk.settings, &self.target.spec.parties))
+    fn report(&self) -> RunReport {
+        RunReport {
+            surrogate: self.walk.as_ref().map(|walk| walk.observations.fitted(&self.target)),
+            gradients: self.walk.as_ref().map(|walk| walk.diagnostics(&self.target)),
+            ..RunReport::default()
+        }
     }
 
     fn ended_by_budget(&self) -> bool {

@@ -55,6 +55,8 @@ mod settings;
 mod walker;
 mod watch;
 
+use crate::sampler::engine::{Engine, ErrorSource};
+
 pub(super) use algorithm::Hmc;
 pub(super) use coordinates::{At, Coordinates};
 pub use diagnostics::GradientDiagnostics;
@@ -66,6 +68,15 @@ pub(super) use watch::Watch;
 
 pub(crate) use foreseen::{Foreseen, ForeseenSweeps, SEARCH, foresee};
 pub(super) use outlook::{chains_worth, outlook};
+
+/// The algorithm as it is planned and run.
+pub(super) const ENGINE: Engine = Engine {
+    error_source: ErrorSource::Gradients { approximate: false },
+    outlook: |spec, parties| outlook(spec, parties).map(Some),
+    foresee,
+    refit_obstacle: Some("asks for gradients at every step, each of which is of another place: extend it instead"),
+    ..Engine::of_ratios(|spec, parties| Ok(Box::new(Hmc::new(spec, parties)?)))
+};
 
 #[cfg(test)]
 mod tests;

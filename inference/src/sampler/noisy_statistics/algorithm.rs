@@ -15,6 +15,7 @@ use super::walk::{Walk, WalkSettings};
 use crate::sampler::error::SamplerError;
 use crate::sampler::interface::{Next, Sampler};
 use crate::sampler::messages::Messages;
+use crate::sampler::report::RunReport;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
 use conclave_common::job::JobSpec;
@@ -182,7 +183,7 @@ impl Sampler for NoisyStatistics {
         Ok(())
     }
 
-    fn inference(&self) -> Option<&Inference> {
-        self.inference.as_ref()
+    fn report(&self) -> RunReport {
+        RunReport { inference: self.inference.clone(), ..RunReport::default() }
     }
 }

@@ -77,6 +77,8 @@ mod table_strategy;
 pub(crate) mod walk;
 mod without_privacy;
 
+use crate::sampler::engine::{Engine, ErrorSource};
+
 pub(super) use algorithm::NoisyStatistics;
 pub(super) use allotment::Allotment;
 pub use answer::{Check, Inference, Stage};
@@ -85,10 +87,19 @@ pub(super) use design::predictor_moments;
 pub use expected::Expected;
 pub(crate) use expected::Outlook;
 pub(super) use expected_family::expected_law;
-pub(crate) use outlook::{expectation, of_scores, outlook};
+pub(crate) use outlook::{of_scores, outlook};
 pub use refit::{RefitError, Refitted};
 pub(crate) use scores::as_released;
 pub(crate) use without_privacy::{Beforehand, beforehand};
+
+/// The algorithm as it is planned and run.
+pub(super) const ENGINE: Engine = Engine {
+    error_source: ErrorSource::Release { note: "as wide as the noise of one release makes it", refusable: true },
+    outlook: |spec, parties| outlook(spec, parties).map(Some),
+    expectation: |spec, parties| outlook::expectation(spec, parties).map(Some),
+    refit_obstacle: None,
+    ..Engine::of_ratios(|spec, parties| Ok(Box::new(NoisyStatistics::new(spec, parties)?)))
+};
 
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ use crate::sampler::choices::ChoiceDiagnostics;
 use crate::sampler::error::SamplerError;
 use crate::sampler::interface::{Next, Sampler};
 use crate::sampler::messages::Messages;
+use crate::sampler::report::RunReport;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
 use conclave_common::job::JobSpec;
@@ -149,15 +150,15 @@ impl Sampler for Ops {
         self.by_budget
     }
 
-    fn choice_diagnostics(&self) -> Option<ChoiceDiagnostics> {
-        let last = self.made.last()?;
+    fn report(&self) -> RunReport {
         let greatest = |of: fn(&super::price::ChoicePrice) -> f64| self.made.iter().map(of).fold(0.0, f64::max);
-        Some(ChoiceDiagnostics {
+        let ops = self.made.last().map(|last| ChoiceDiagnostics {
             candidates: last.candidates,
             draws: self.made.len() as u64,
             range: greatest(|price| price.range),
             mu_per_draw: greatest(|price| price.mu),
-        })
+        });
+        RunReport { ops, ..RunReport::default() }
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -14,8 +14,8 @@ use crate::sampler::messages::Messages;
 use crate::sampler::noisy_statistics::Allotment;
 use crate::sampler::noisy_statistics::score_strategy::Found;
 use crate::sampler::penalty::Penalty;
-use crate::sampler::quadratic_fit::FittedPosterior;
 use crate::sampler::ratio_walk::RatioWalk;
+use crate::sampler::report::RunReport;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
 use conclave_common::job::JobSpec;
@@ -76,6 +76,12 @@ impl Walk {
 }
 
 impl StochasticGradient {
+    fn diagnostics(&self, walk: &Walk) -> StochasticGradients {
+        let polish = self.polish.as_ref().map(|polish| polish.told(walk.steps));
+        let steps = StochasticGradients::of(&self.target, &walk.settings, &walk.observations, &walk.walkers);
+        StochasticGradients { polish, ..steps }
+    }
+
     /// Returns the sampler before its first round.
     ///
     /// # Errors
@@ -242,21 +248,16 @@ impl Sampler for StochasticGradient {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let words = |walk: &Walk| self.stochastic_gradients().map(|told| told.words(&walk.settings));
-        self.walk.as_ref().and_then(words).unwrap_or_default()
+        let words = |walk: &Walk| self.diagnostics(walk).words(&walk.settings);
+        self.walk.as_ref().map(words).unwrap_or_default()
     }
 
-    fn fitted_posterior(&self) -> Option<FittedPosterior> {
-        self.walk.as_ref().map(|walk| walk.observations.fitted(&self.target))
-    }
-
-    fn stochastic_gradients(&self) -> Option<StochasticGradients> {
-        let polished = |walk: &Walk| self.polish.as_ref().map(|polish| polish.told(walk.steps));
-        let told = |walk: &Walk| {
-            let told = StochasticGradients::of(&self.target, &walk.settings, &walk.observations, &walk.walkers);
-            StochasticGradients { polish: polished(walk), ..told }
-        };
-        self.walk.as_ref().map(told)
+    fn report(&self) -> RunReport {
+        RunReport {
+            surrogate: self.walk.as_ref().map(|walk| walk.observations.fitted(&self.target)),
+            stochastic_gradients: self.walk.as_ref().map(|walk| self.diagnostics(walk)),
+            ..RunReport::default()
+        }
     }
 
     fn ended_by_budget(&self) -> bool {

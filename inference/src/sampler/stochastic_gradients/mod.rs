@@ -39,12 +39,24 @@ mod sgnht;
 mod top_up;
 mod walker;
 
+use crate::sampler::engine::{Engine, ErrorSource};
+
 pub(super) use algorithm::StochasticGradient;
 pub use diagnostics::{Polished, StochasticGradients};
 
 pub(crate) use foreseen::foresee;
 pub(crate) use outlook::noise;
 pub(super) use outlook::outlook;
+
+/// The algorithm as it is planned and run.
+pub(super) const ENGINE: Engine = Engine {
+    error_source: ErrorSource::Gradients { approximate: true },
+    outlook: |spec, parties| outlook(spec, parties).map(Some),
+    foresee,
+    noise_over_samples: |spec| Some(noise(spec).0),
+    refit_obstacle: Some("asks for gradients at every step, each of which is of another place"),
+    ..Engine::of_ratios(|spec, parties| Ok(Box::new(StochasticGradient::new(spec, parties)?)))
+};
 
 #[cfg(test)]
 mod tests;

@@ -302,12 +302,12 @@ fn chains_start_where_they_are_told() {
 #[test]
 fn radii_are_given_back_by_parameter() {
     let fixed = spec("proposal = { radius = { intercept = 0.25, x = 0.5 } }\nstart = { intercept = 0, x = 1 }");
-    assert_eq!(sampler_of(&fixed, &[5, 5]).radii_by_parameter(), Some(vec![0.25, 0.5]));
+    assert_eq!(sampler_of(&fixed, &[5, 5]).report().radii, Some(vec![0.25, 0.5]));
     let mut searching = sampler_of(&spec(""), &[5, 5]);
-    assert_eq!(searching.radii_by_parameter(), None);
+    assert_eq!(searching.report().radii, None);
     let mut steps = vec![Vec::new(); 2];
     while let Some(round) = asked(searching.as_mut()) {
-        if let Some(radii) = searching.radii_by_parameter() {
+        if let Some(radii) = searching.report().radii {
             for query in &round.queries {
                 let moved = query.from.iter().zip(&query.to).map(|(from, to)| (to - from).abs()).zip(&radii);
                 moved.zip(&mut steps).filter(|((moved, _), _)| *moved > 0.0).for_each(|((m, r), steps)| steps.push(m / r));

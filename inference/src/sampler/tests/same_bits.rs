@@ -89,7 +89,7 @@ fn run(job: &str) -> u64 {
         sampler.take_draws().iter().for_each(|draw| digest.draw(draw));
     }
     sampler.take_draws().iter().for_each(|draw| digest.draw(draw));
-    digest.values(&sampler.radii_by_parameter().unwrap_or_default());
+    digest.values(&sampler.report().radii.unwrap_or_default());
     digest.0
 }
 

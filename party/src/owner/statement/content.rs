@@ -1,6 +1,6 @@
 //! The statement's content, section by section.
 
-use conclave_common::job::{Algorithm, JobSpec};
+use conclave_common::job::{ANY_MODEL, JobSpec, Summand};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit, gaussian_dp, zcdp};
 
 use super::block::Block;
@@ -9,7 +9,7 @@ use crate::ledger_views::Report;
 use crate::owner::figure::figure;
 use crate::owner::jobs::{JobView, State};
 use crate::owner::masked;
-use crate::owner::text::{ANY_MODEL, at_several_owners, describe, noise_unit, unit_of_privacy};
+use crate::owner::text::{at_several_owners, describe, noise_unit, unit_of_privacy};
 use crate::owner::totals::Releases;
 use crate::owner::worst_case::WorstCase;
 
@@ -106,28 +106,8 @@ fn released(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releas
     };
     facts.push(("also known".into(), format!("the time when the job was opened, and the time of each release{count}")));
     blocks.push(Block::Facts(facts));
-    let (what, means) = match job.spec.as_ref().map(|spec| spec.algorithm) {
-        Some(Algorithm::NoisyStatistics) => ("the quantities named above", format!(" {ANY_MODEL}.")),
-        Some(Algorithm::Penalty) if job.spec.as_ref().is_some_and(JobSpec::locates_by_gradients) => (
-            "the slope or the curvature of the log likelihood at a setting of the model, or of how much better one setting explains a record \
-             than another",
-            format!(" {ANY_MODEL}."),
-        ),
-        Some(_) if job.spec.as_ref().is_some_and(|spec| spec.runs_dp_hmc() || spec.is_polished()) => (
-            "the slope of the log likelihood at a setting of the model, or of how much better one setting explains a record than another",
-            format!(" {ANY_MODEL}."),
-        ),
-        Some(Algorithm::Hmc) => (
-            "the slope of the log likelihood at a setting of the model, or of how much better one setting explains a record than \
-             another, minus the part predicted by slopes",
-            format!(" {ANY_MODEL}."),
-        ),
-        Some(algorithm) if algorithm.is_unadjusted() => {
-            ("the slope of the log likelihood at a setting of the model", format!(" {ANY_MODEL}."))
-        }
-        Some(Algorithm::PenaltyExpFamily) => ("one component of the model's statistic", String::new()),
-        _ => ("how much better one setting of the model explains a record than another", String::new()),
-    };
+    let summand = job.spec.as_ref().map_or(Summand::RATIO, JobSpec::summand);
+    let means = if summand.fits_any_model { format!(" {ANY_MODEL}.") } else { String::new() };
     let under = match job.is_masked() {
         true => {
             " It was released masked, and the ledger records it as released: only its sum with the other owners' numbers is \
@@ -136,9 +116,10 @@ fn released(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releas
         false => "",
     };
     blocks.push(Block::Text(format!(
-        "Each number is a sum over all records of {what}, bounded in advance for each of them, plus fresh random noise of the \
+        "Each number is a sum over all records of {}, bounded in advance for each of them, plus fresh random noise of the \
          stated size. No record, and no sum without noise, was released. Every number, with its time and its noise, is in the \
-         ledger.{means}{under}"
+         ledger.{means}{under}",
+        summand.what
     )));
 }
 

@@ -116,7 +116,7 @@ fn run(spec: &JobSpec, sampler: &mut dyn Sampler) -> Ran {
     let n = kept.len() as f64;
     let mean = kept.iter().sum::<f64>() / n;
     let variance = kept.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
-    Ran { mean, variance, acceptance: accepted / n, told: sampler.barker_diagnostics(), sampled }
+    Ran { mean, variance, acceptance: accepted / n, told: sampler.report().barker, sampled }
 }
 
 fn parties() -> Vec<PartyMetadata> {

@@ -50,7 +50,7 @@ fn run(scatter: f64, unit: PrivacyUnit, (width, records, draws, epsilon): (f64, 
         sampler.absorb(&Totals::of(&round, &releases).unwrap()).unwrap();
         sampler.take_draws();
     }
-    (sampler.barker_diagnostics().unwrap(), looks as f64 / limit as f64)
+    (sampler.report().barker.unwrap(), looks as f64 / limit as f64)
 }
 
 /// If records scatter as the model says, the released squares match the assumption, for rows and for persons, under either kind

@@ -55,7 +55,7 @@ fn is_gradient(kind: QueryKind) -> bool {
 #[test]
 fn a_right_run_says_nothing_against_itself() {
     let ran = run(&job(8.0, "[sampler]\nseed = 3\n"), 20_000, 5, |_, _| {});
-    let told = ran.sampler.gradient_diagnostics().unwrap();
+    let told = ran.sampler.report().gradients.unwrap();
     println!("{told:#?}");
     assert!(ran.sampler.ended_by_budget() && ran.sampler.warnings().is_empty(), "{:?}", ran.sampler.warnings());
     assert!(told.repeated_questions > 10 && told.repeated_answers.iter().all(|of| of.equal == 0 && of.p_value > 1e-4));
@@ -78,7 +78,7 @@ fn a_party_that_repeats_itself_is_named() {
             *releases = kept.entry(point).or_insert_with(|| releases.clone()).clone();
         }
     });
-    let told = ran.sampler.gradient_diagnostics().unwrap();
+    let told = ran.sampler.report().gradients.unwrap();
     assert!(told.repeated_answers[1].equal > 0 && told.repeated_answers[0].equal == 0, "{:?}", told.repeated_answers);
     let words = ran.sampler.warnings().join("\n");
     assert!(words.contains("b returned an identical noisy answer") && !words.contains("a returned an identical"), "{words}");
@@ -182,7 +182,7 @@ fn a_narrow_box_is_walked_in() {
     let chains: Vec<Vec<f64>> =
         (0..4).map(|chain| ran.draws.iter().filter(|d| !d.warmup && d.chain == chain).map(|d| d.theta[1]).collect()).collect();
     let ess = crate::diagnostics::ess(&chains.iter().map(Vec::as_slice).collect::<Vec<_>>());
-    let told = ran.sampler.gradient_diagnostics().unwrap();
+    let told = ran.sampler.report().gradients.unwrap();
     println!(
         "{outside:.3} of midpoints outside, {:.3} rejected without a query; {mean:.5}, {exact:.5} by quadrature; sd {sd:.5}, ess {ess:.0}",
         told.unasked
@@ -211,7 +211,7 @@ fn slopes_make_a_quadratic() {
     let (mut z2, mut count) = (0.0, 0);
     for seed in 0..5 {
         let ran = run(&job(3.0, &format!("[sampler]\nseed = {seed}\n")), 20_000, seed, |_, _| {});
-        let fitted = ran.sampler.fitted_posterior().unwrap();
+        let fitted = ran.sampler.report().surrogate.unwrap();
         assert_eq!(fitted.suppressed, None);
         for ((of, mode), sd) in fitted.parameters.iter().zip(mode).zip(sd) {
             let z = (of.mean - mode) / of.noise_sd;

@@ -57,7 +57,7 @@ pub(super) fn run(spec: &JobSpec, records: usize) -> Ran {
         rounds.push(round);
     }
     let spent = rehearsal.spent().into_iter().map(|(_, units)| units).max().unwrap();
-    Ran { rounds, draws, spent, told: sampler.stochastic_gradients().unwrap(), warnings: sampler.warnings() }
+    Ran { rounds, draws, spent, told: sampler.report().stochastic_gradients.unwrap(), warnings: sampler.warnings() }
 }
 
 /// Returns mean and covariance of the exact posterior of intercept and slope over both parties' records, under the job's priors.

@@ -63,7 +63,7 @@ fn run_seeded(spec: &JobSpec, scatter: f64, seed: u64) -> Result<Ran, SamplerErr
         draws.extend(sampler.take_draws());
         queries.extend(round.queries.into_iter().filter(|query| query.kind.is_sampled()));
     }
-    Ok(Ran { draws, told: sampler.stochastic_gradients().unwrap(), warnings: sampler.warnings(), queries })
+    Ok(Ran { draws, told: sampler.report().stochastic_gradients.unwrap(), warnings: sampler.warnings(), queries })
 }
 
 /// Asserts that the job uses all planned releases, and no more blocks than its budget holds.

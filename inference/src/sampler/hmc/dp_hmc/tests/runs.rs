@@ -67,7 +67,7 @@ fn a_run_asks_trajectories_of_gradients_and_then_a_ratio() {
             let tests = round.queries.iter().filter(|query| query.kind == QueryKind::Ratio);
             tests.for_each(|query| assert!((query.noise.sd() * 2.0_f64.sqrt() - sd).abs() < 1e-3));
         }
-        let told = ran.sampler.gradient_diagnostics().unwrap();
+        let told = ran.sampler.report().gradients.unwrap();
         println!("{sd}: {told:#?}, {} draws, spent {}", ran.draws.len(), ran.spent);
         assert_eq!((told.test, told.kicks, told.kinetic), (Some("ratio"), Some(4), None));
         let expected = super::super::law::accepted(1.6, sd * sd);
@@ -90,7 +90,7 @@ fn other_units_of_privacy_are_served() {
 fn more_noise_is_met_by_shorter_steps_or_refused() {
     let step = |sampler: &str| {
         let spec = job(&format!("chains = 1\ndraws = 3\nfriction = 0\n{sampler}"), "epsilon = 8.0\nnoise_multiplier = 300.0");
-        run(&spec, PrivacyUnit::default()).map(|ran| ran.sampler.gradient_diagnostics().unwrap().step)
+        run(&spec, PrivacyUnit::default()).map(|ran| ran.sampler.report().gradients.unwrap().step)
     };
     assert!(step("").unwrap() < 0.149);
     assert!(matches!(step("step = 0.15"), Err(SamplerError::TooMuchNoise { .. })));
@@ -104,7 +104,7 @@ fn steps_without_a_test_ask_gradients_alone_and_say_so() {
     let ran = run(&spec, PrivacyUnit::default()).unwrap();
     let kinds = ran.rounds.iter().flat_map(|round| &round.queries).map(|query| query.kind);
     assert!(kinds.clone().all(|kind| matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. })));
-    let told = ran.sampler.gradient_diagnostics().unwrap();
+    let told = ran.sampler.report().gradients.unwrap();
     assert_eq!((told.test, told.acceptance), (Some("none"), Some(1.0)));
     assert!(ran.sampler.warnings().iter().any(|word| word.contains("approximate")), "{:?}", ran.sampler.warnings());
 }
@@ -116,7 +116,7 @@ fn effective_draws_are_foreseen_before_anything_is_asked() {
     let shards = spec.parties.iter().map(|_| (data(20_000), PrivacyUnit::default())).collect();
     let metadata = Rehearsal::new(&spec, shards, ChaCha20Rng::seed_from_u64(5)).unwrap().metadata();
     let outlook = crate::sampler::outlook(&settled(&spec, &metadata), &metadata).unwrap().unwrap();
-    let planned = run(&spec, PrivacyUnit::default()).unwrap().sampler.gradient_diagnostics().unwrap().planned_ess;
+    let planned = run(&spec, PrivacyUnit::default()).unwrap().sampler.report().gradients.unwrap().planned_ess;
     println!("foreseen {:.0} to {:.0}, planned {planned:.0}", outlook.worse.powi(-2), outlook.best.powi(-2));
     assert!(planned < 2.0 * outlook.best.powi(-2) && planned > 0.5 * outlook.worse.powi(-2), "{outlook:?} {planned}");
 }
