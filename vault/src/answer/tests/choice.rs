@@ -46,14 +46,14 @@ fn a_choice_is_charged_once_and_answered_by_a_number() {
         assert_eq!(answerer.ledger().state().spent().units - before, cost);
         assert_eq!(answerer.answer(asked).releases, answer.releases);
         assert_eq!(answerer.ledger().state().spent().units - before, cost, "asked again it costs nothing");
-        // Under the same id another question is refused.
+        // Under the same id another query is refused.
         let other = question(iteration, numbers(3), 300, NoiseScale::OF_A_CHOICE.units());
         assert_eq!(status(&answerer.answer(other)), AnswerStatus::Conflict);
     }
     assert_eq!(house.queries(), 2);
 }
 
-/// What is malformed, or asked beside another question, is refused before anything is charged.
+/// What is malformed, or asked beside another query, is refused before anything is charged.
 #[test]
 fn what_is_no_choice_is_refused_unpaid() {
     let house = House::new(open_policy());
@@ -88,7 +88,7 @@ fn house_of_penalty() -> (House, Answerer) {
     (house, answerer)
 }
 
-/// A choice dearer than the owner's least noise multiplier admits is refused, and so is one where the owner has not named the word.
+/// A choice more expensive than the owner's least noise multiplier admits is refused, and so is one where the owner has not named the word.
 #[test]
 fn the_owners_limits_are_a_choices_too() {
     let wide: Vec<Vec<f64>> = (0..300).map(|m| vec![1e-3 * f64::from(m)]).collect();

@@ -137,7 +137,7 @@ fn what_no_coordinator_may_ask_is_refused_before_any_charge() {
         assert_eq!(answer.releases, vec![0; proposals], "{what}");
         assert_eq!(ledger_rows(&house, &answerer), before, "{what} left a trace in the ledger");
     }
-    // An honest question is answered as ever, and the books tell.
+    // An honest query is answered as ever, and the books tell.
     assert_eq!(status(&answerer.answer(good(1))), AnswerStatus::Released);
     assert_ne!(ledger_rows(&house, &answerer), before);
 }

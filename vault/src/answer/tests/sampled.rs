@@ -127,8 +127,8 @@ impl Blocks for Unreadable {
     }
 }
 
-/// The party ends between the charge and the answer, as its records can't be read. Asked again after its next start, the question has the place
-/// that it had, is answered, and charged no second time; another question has another place.
+/// The party ends between the charge and the answer, as its records can't be read. Asked again after its next start, the query has the place
+/// that it had, is answered, and charged no second time; another query has another place.
 #[test]
 fn a_place_that_was_charged_and_not_answered_is_answered_after_a_restart() {
     for durability in [Durability::Strict, Durability::Reserve { block: 8 }] {
@@ -143,7 +143,7 @@ fn a_place_that_was_charged_and_not_answered_is_answered_after_a_restart() {
         assert_eq!(before.values().collect::<Vec<_>>(), [&vec![(0, 0), (0, 1)]]);
         let start = || party.start_with(&spec, Records::Held(records(party.budget.unit)), durability).unwrap();
         let mut answerer = start();
-        // Another question first, under an id of its own and under theirs.
+        // Another query first, under an id of its own and under theirs.
         let other = answerer.answer(ask(7, 1, 1.0));
         assert_eq!((status(&other), spent(&answerer)), (AnswerStatus::Released, total));
         let mut altered = ask(0, 2, 1.0);

@@ -347,7 +347,7 @@ fn changed_data_wait_for_the_owner() {
         assert!(matches!(error, LedgerError::Data(_)) && error.to_string().contains("refresh"), "{error}");
     }
     drop(ledger);
-    // Put back: the job goes on.
+    // Put back: the job continues.
     let (mut ledger, _) = start(1, 1);
     ledger.open_job(&entry("before", budget())).unwrap();
     drop(ledger);

@@ -319,11 +319,11 @@ fn a_jobs_cap_lies_within_the_datas_budget_and_outlives_a_restart() {
     assert_eq!(refused(ledger.charge(SMALL, 99, &[key(0, 0, k_t)]).unwrap()), Refusal::UnknownJob);
     ledger.open_job(&entry(SMALL, cap)).unwrap();
     assert!(matches!(refused(ledger.charge(SMALL, 99, &[key(0, 0, k_t)]).unwrap()), Refusal::JobBudget(_)));
-    // Another job goes on.
+    // Another job continues.
     fixture.answer(&mut ledger, 0, &[key(0, 1, k_t)]);
 }
 
-/// The attack: messages of 256 questions at K_t = 1, next to free, until nothing is left for anybody.
+/// The attack: messages of 256 queries at K_t = 1, next to free, until nothing is left for anybody.
 #[test]
 fn the_cheapest_questions_use_up_their_own_job_and_no_ledger() {
     let (mut fixture, mut ledger) = Fixture::new();

@@ -106,7 +106,7 @@ fn a_ledger_that_the_version_before_wrote_goes_on() {
     let mut ledger = fixture.open();
     assert!(ledger.behind().is_none());
     let (seq, spent) = (ledger.state().seq(), ledger.units().0);
-    // Every head that it gave away is still its own, and no other is.
+    // Every head that it published is still its own, and no other is.
     for line in std::fs::read_to_string(Path::new(OLD).join("heads")).unwrap().lines() {
         let head = unhex::<HEAD_BYTES>(line).unwrap();
         ledger.meet_head(&head).unwrap();

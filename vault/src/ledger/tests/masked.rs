@@ -123,7 +123,7 @@ fn price(honest: u32) -> Spent {
     masked(0, 0, honest).priced.cost(budget().unit).unwrap()
 }
 
-/// Charged by the noise of all who do not work together, counted beside that as if each answer had been opened by itself; and a start
+/// Charged by the noise of all who do not collude, counted beside that as if each answer had been opened by itself; and a start
 /// finds the same.
 #[test]
 fn a_masked_charge_is_its_part_and_is_counted_whole_beside() {
@@ -143,7 +143,7 @@ fn a_masked_charge_is_its_part_and_is_counted_whole_beside() {
     check(ledger.state().spent(), ledger.state().alone());
     let head = ledger.head();
     drop(ledger);
-    // A ledger opens where it closed, and its last entry is the one it gave away.
+    // A ledger opens where it closed, and its last entry is the one it published.
     let ledger = fixture.open();
     check(ledger.state().spent(), ledger.state().alone());
     assert!(ledger.head().seq > head.seq);
@@ -266,8 +266,8 @@ fn no_masked_charge_is_released_without_a_mask() {
     assert!(caught(&mut || charged.take().unwrap().release_masked(no_sum(), &[1])));
 }
 
-/// The owner's limit on what everything comes to if all others work together ends a job that its budget still holds, counts local jobs too,
-/// stands in the ledger, and whoever raises it is seen to have done so.
+/// The owner's limit on what everything comes to if all others collude ends a job that its budget still holds, counts local jobs too,
+/// stands in the ledger, and anyone who raises it is seen to have done so.
 #[test]
 fn a_second_limit_holds_if_all_others_work_together() {
     let mu = |prices: f64| (prices * price(1).mu_squared()).sqrt();

@@ -9,7 +9,7 @@ use crate::ledger::*;
 use crate::noise::Noise;
 use crate::testing::{JOB, key, no_sum};
 
-/// A file that is deleted, replaced or named twice under a running party goes on taking what is written: nothing is charged to it, and no answer
+/// A file that is deleted, replaced or named twice under a running party continues taking what is written: nothing is charged to it, and no answer
 /// leaves, whether it happens between two messages or while an answer is computed.
 #[test]
 fn what_would_be_recorded_nowhere_does_not_leave() {

@@ -1,4 +1,4 @@
-//! The view of releases, of kinds that the first ledgers did not know: in words, with the places that releases over samples take.
+//! The view of releases, of kinds that the first ledgers did not know: in words, with the places that subsampled releases take.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;

@@ -79,7 +79,7 @@ fn the_present_head_is_written_beside_the_same_key() {
     let (public, signed) = (made.public(), made.signed.clone());
     assert_eq!(room.keys.rewrite(made, head(9), Duration::ZERO, SystemTime::now()).unwrap().head, head(9));
     let loaded = room.keys.load(JOB, &SPEC).unwrap().unwrap();
-    // Whether the ledger holds it is for whoever opens the job to see: one that was set back does not.
+    // The caller that opens the job checks whether the ledger holds it: one that was set back does not.
     assert_eq!((loaded.public(), loaded.signed, loaded.head), (public, signed, head(9)));
     assert_eq!(room.names(), [JOB]);
 }
@@ -110,7 +110,7 @@ fn what_was_changed_or_is_anothers_is_no_key() {
     let stranger = room.folder.path().join("stranger.key");
     let keys = MaskKeys::beside(&room.folder.path().join("ledger-secret.key"), Secret::load_or_make(&stranger).unwrap());
     assert!(matches!(keys.load(JOB, &SPEC), Err(MaskKeyError::Damaged(_))));
-    // A damaged key is not made anew.
+    // A damaged key is not made again.
     assert!(damaged(&bytes[1..]));
     assert!(matches!(room.keys.make(&room.identity, JOB, SPEC, head(7)), Err(MaskKeyError::Exists(_))));
 }
@@ -166,7 +166,7 @@ fn a_sweep_leaves_what_is_to_be_kept() {
     assert_eq!(room.names(), ["a", "b"]);
 }
 
-/// How long a key has lain unused is its file's to tell: what is written anew is not used, and a clock that was set back for good makes it old.
+/// How long a key has lain unused is its file's to tell: what is written again is not used, and a clock that was set back for good makes it old.
 #[test]
 fn idleness_is_noted_at_the_file() {
     let room = Room::new();
@@ -188,7 +188,7 @@ fn idleness_is_noted_at_the_file() {
     assert!(room.keys.idle("another", now).is_err());
 }
 
-/// A key that is written anew is as old as it is before it has its name: a crash between makes none young again.
+/// A key that is written again is as old as it is before it has its name: a crash between makes none young again.
 #[test]
 fn a_key_is_as_old_as_its_use_before_it_takes_its_place() {
     let room = Room::new();
@@ -221,7 +221,7 @@ fn half_written_files_are_taken_for_none() {
     let room = Room::new();
     let made = room.keys.make(&room.identity, JOB, SPEC, head(1)).unwrap();
     let whole = std::fs::read(room.file(JOB)).unwrap();
-    // Killed while it wrote the key anew: the old one counts, and the next attempt does.
+    // Killed while it wrote the key again: the old one counts, and the next attempt does.
     std::fs::write(room.file(&format!("{JOB}.new")), &whole[..40]).unwrap();
     assert_eq!(room.keys.load(JOB, &SPEC).unwrap().unwrap().public(), made.public());
     assert_eq!(room.keys.rewrite(made, head(2), Duration::ZERO, SystemTime::now()).unwrap().head, head(2));

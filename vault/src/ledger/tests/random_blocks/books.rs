@@ -176,7 +176,7 @@ impl Books {
         self.holds(job, &after).then_some((after, true))
     }
 
-    /// The job once charge written ahead has paid, that which is there or as much anew as the limits hold.
+    /// The job once charge written ahead has paid, from the existing one or from a new one as large as the limits hold.
     fn charge_ahead(&self, job: usize, iteration: u64, fresh: &[Asked], queries: u64) -> Option<(Job, bool)> {
         let need: u64 = fresh.iter().map(|asked| self.prices[asked.what].units.0).sum();
         let count = fresh.len() as u64;

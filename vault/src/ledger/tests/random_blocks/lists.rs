@@ -54,7 +54,7 @@ pub(super) enum Step {
     Add(bool),
 }
 
-/// Few ids, of each mostly one question and one content, so that much is asked again and some of it otherwise.
+/// Few ids, of each mostly one query and one content, so that much is asked again and some of it otherwise.
 pub(super) fn step() -> impl Strategy<Value = Step> {
     let altered = prop::collection::vec((prop::bool::weighted(0.08), prop::option::weighted(0.08, 0..6_usize)), 4);
     let chains = prop_oneof![
@@ -64,7 +64,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
     let job = prop_oneof![3 => Just(0_usize), 3 => Just(1), 2 => Just(2), 1 => Just(3)];
     let ask = (job, 0..6_u64, chains, altered, prop_oneof![3 => Just(9_usize), 1 => 0..3_usize]);
     let ask = ask.prop_map(|(job, round, chains, altered, answered)| {
-        // A job has blocks of one kind: its questions over samples are mostly one.
+        // A job has blocks of one kind: its queries over samples are mostly one.
         let usual = |chain: u32| match job + round as usize + chain as usize {
             even if even.is_multiple_of(2) => even / 2 % 3,
             _ => 3 + job % 3,

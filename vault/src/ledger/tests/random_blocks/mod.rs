@@ -1,4 +1,4 @@
-//! Random lists of ordinary charges, of questions over samples that open blocks or take places, of questions asked again, refusals, deaths, ends,
+//! Random lists of ordinary charges, of queries over samples that open blocks or take places, of queries asked again, refusals, deaths, ends,
 //! restarts and the owner's additions to the reserve, against a model in plain integers: after each of them the same totals, the same places in
 //! the same hands, and the same answers.
 #![allow(clippy::unwrap_used)]
