@@ -10,9 +10,9 @@ use conclave_proto::PROTOCOL;
 
 use super::active_job::ActiveJob;
 use super::answer_timing::AnswerTiming;
-use super::asked::Asked;
 use super::consent_state::ConsentState;
 use super::delay::{Pacer, ReplyCounts};
+use super::requested_jobs::RequestedJobs;
 use super::secrecy::AtWork;
 use crate::config::Policy;
 use crate::data::Precision;
@@ -47,7 +47,7 @@ pub struct Answerer {
     /// The protocol that is spoken with the coordinator.
     pub(super) spoken: u32,
     /// Jobs that the coordinator has asked for on the newest stream.
-    pub(super) asked: Asked,
+    pub(super) requested: RequestedJobs,
     /// The parts for jobs whose answers leave masked.
     pub(super) secrecy: Option<AtWork>,
 }
@@ -73,7 +73,7 @@ impl Answerer {
             consent: ConsentState::default(),
             observer: Box::new(Unobserved),
             spoken: PROTOCOL,
-            asked: Asked::default(),
+            requested: RequestedJobs::default(),
             secrecy: None,
         }
     }

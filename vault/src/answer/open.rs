@@ -117,7 +117,7 @@ impl Answerer {
                 has_job,
                 is_masked: self.ledger.is_masked(job),
                 idle: Box::new(move || self.ledger.admit_idle(job, analyst)),
-                left: Box::new(move || self.ledger.left_for(analyst)),
+                remaining: Box::new(move || self.ledger.remaining_units_for(analyst)),
                 reserve: self.ledger.reserve_left(),
             },
         }

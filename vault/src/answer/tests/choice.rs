@@ -48,8 +48,8 @@ fn a_choice_is_charged_once_and_answered_by_a_number() {
         assert_eq!(answerer.ledger().state().spent().units - before, cost);
         assert_eq!(answerer.answer(asked).releases, answer.releases);
         assert_eq!(answerer.ledger().state().spent().units - before, cost, "asked again it costs nothing");
-        // Another query under the same id is refused.
-        let other = choice(iteration, numbers(3), 300, NoiseScale::OF_A_CHOICE.units());
+        // Under the same id another query is refused.
+        let other = question(iteration, numbers(3), 300, NoiseScale::OF_A_CHOICE.units());
         assert_eq!(status(&answerer.answer(other)), AnswerStatus::Conflict);
     }
     assert_eq!(house.queries(), 2);
@@ -90,7 +90,7 @@ fn house_of_penalty() -> (House, Answerer) {
     (house, answerer)
 }
 
-/// A choice below the owner's minimal noise multiplier is refused, and so is one where the owner has not admitted choices.
+/// A choice more expensive than the owner's least noise multiplier admits is refused, and so is one where the owner has not named the word.
 #[test]
 fn the_owners_limits_apply_to_choices() {
     let wide: Vec<Vec<f64>> = (0..300).map(|m| vec![1e-3 * f64::from(m)]).collect();

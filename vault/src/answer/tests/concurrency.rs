@@ -100,7 +100,7 @@ async fn race(distinct: u64) {
             other => panic!("{other:?}"),
         }
     }
-    // All clients with the winner's query got the winner's number.
+    // Anyone who asked the winner's query got the winner's number.
     assert_eq!(won.len(), 1, "{won:?}");
     assert_eq!(lost, CLIENTS - CLIENTS / distinct);
     tokio::task::spawn_blocking(move || answering.join().unwrap()).await.unwrap();

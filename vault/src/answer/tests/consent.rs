@@ -128,7 +128,7 @@ fn a_job_waits_opens_when_approved_and_gets_no_answers_once_revoked() {
         acts.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().collect::<Result<_, _>>().unwrap();
     assert_eq!(acts.iter().map(|a| a.0.as_str()).collect::<Vec<_>>(), ["approve", "revoke"]);
     assert!(acts[0].1.contains("owner") && acts[1].1.contains("the study ended"), "{acts:?}");
-    // A restarted party remembers.
+    // A party that starts again remembers.
     drop(answerer);
     let mut answerer = house.start();
     ask(&mut answerer, &outbox);

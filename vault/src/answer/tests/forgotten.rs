@@ -15,7 +15,7 @@ fn a_job_that_is_not_requested_again_is_closed() {
     answerer.begin_stream(began);
     answerer.close_forgotten(began + GRACE / 2);
     assert_eq!(after(&answerer), (1, true), "it may still be asked for");
-    answerer.asked.hear(JOB);
+    answerer.requested.note(JOB);
     answerer.close_forgotten(began + GRACE);
     assert_eq!(after(&answerer), (1, true), "it was asked for");
     answerer.begin_stream(began);

@@ -127,8 +127,8 @@ impl Blocks for Unreadable {
     }
 }
 
-/// The party ends between charge and answer, since its records cannot be read. After the next start, the repeated query keeps its
-/// place and is answered without a second charge; another query gets another place.
+/// The party ends between the charge and the answer, as its records can't be read. Asked again after its next start, the query has the place
+/// that it had, is answered, and charged no second time; another query has another place.
 #[test]
 fn a_place_that_was_charged_and_not_answered_is_answered_after_a_restart() {
     for durability in [Durability::Strict, Durability::Reserve { block: 8 }] {

@@ -61,7 +61,7 @@ fn a_line_without_an_end_is_read_no_further() {
     assert_eq!(soon(write(folder.path(), "long.csv", &long), Some(vec!["age".into()])).unwrap().records(), 2);
 }
 
-/// Opening a pipe would block until somebody writes into it: possibly for ever.
+/// Anyone who opens a pipe waits until somebody writes into it: for ever.
 #[test]
 #[cfg(unix)]
 fn a_pipe_is_not_a_file_of_records() {

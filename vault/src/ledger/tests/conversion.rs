@@ -107,7 +107,7 @@ fn a_ledger_of_the_previous_version_continues() {
     let mut ledger = fixture.open();
     assert!(ledger.behind().is_none());
     let (seq, spent) = (ledger.state().seq(), ledger.units().0);
-    // It still recognises every head that it published, and no other.
+    // Every head that it published is still its own, and no other is.
     for line in std::fs::read_to_string(Path::new(OLD).join("heads")).unwrap().lines() {
         let head = unhex::<HEAD_BYTES>(line).unwrap();
         ledger.meet_head(&head).unwrap();

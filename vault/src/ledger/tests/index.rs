@@ -66,7 +66,7 @@ fn history() -> impl Strategy<Value = Vec<(usize, u64, u32)>> {
         let (mut at, mut asked) = ([0_i64; 2], Vec::new());
         for (job, step, chains, backwards) in messages {
             let iteration = (at[job] + step).clamp(0, 4000);
-            // One that goes back continues from its former position.
+            // One that goes back looks back, and continues from where it was.
             if step >= 0 {
                 at[job] = iteration;
             }

@@ -123,7 +123,7 @@ fn price(honest: u32) -> Spent {
     masked(0, 0, honest).priced.cost(budget().unit).unwrap()
 }
 
-/// Charged by the noise of all who do not work together, counted beside that as if each answer had been opened by itself; and a start
+/// Charged by the noise of all who do not collude, counted beside that as if each answer had been opened by itself; and a start
 /// finds the same.
 #[test]
 fn a_masked_charge_is_a_share_and_is_also_counted_whole() {
@@ -143,7 +143,7 @@ fn a_masked_charge_is_a_share_and_is_also_counted_whole() {
     check(ledger.state().spent(), ledger.state().alone());
     let head = ledger.head();
     drop(ledger);
-    // A ledger reopens where it closed, and its last entry is its published checkpoint.
+    // A ledger opens where it closed, and its last entry is the one it published.
     let ledger = fixture.open();
     check(ledger.state().spent(), ledger.state().alone());
     assert!(ledger.head().seq > head.seq);
@@ -266,8 +266,8 @@ fn no_masked_charge_is_released_without_a_mask() {
     assert!(caught(&mut || charged.take().unwrap().release_masked(no_sum(), &[1])));
 }
 
-/// The owner's limit on the total in case all others collude ends a job within its budget, counts local jobs too, and is in the
-/// ledger, which also records an increase.
+/// The owner's limit on what everything comes to if all others collude ends a job that its budget still holds, counts local jobs too,
+/// stands in the ledger, and anyone who raises it is seen to have done so.
 #[test]
 fn a_second_limit_holds_if_all_others_collude() {
     let mu = |prices: f64| (prices * price(1).mu_squared()).sqrt();

@@ -9,8 +9,8 @@ use crate::ledger::*;
 use crate::noise::Noise;
 use crate::testing::{JOB, key, no_sum};
 
-/// A file that is deleted, replaced or linked twice under a running party still accepts writes. Nothing is charged to it and no
-/// answer is sent, whether it happens between two messages or during an answer.
+/// A file that is deleted, replaced or named twice under a running party continues taking what is written: nothing is charged to it, and no answer
+/// leaves, whether it happens between two messages or while an answer is computed.
 #[test]
 fn an_answer_that_could_not_be_recorded_is_not_released() {
     type Act = fn(&Path);

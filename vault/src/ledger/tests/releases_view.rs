@@ -1,5 +1,4 @@
-//! The view of releases, for kinds unknown to the first ledgers: kinds in words, with the places of subsampled
-//! releases.
+//! The view of releases, of kinds that the first ledgers did not know: in words, with the places that subsampled releases take.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;

@@ -79,7 +79,7 @@ fn the_present_head_is_written_beside_the_same_key() {
     let (public, signed) = (made.public(), made.signed.clone());
     assert_eq!(room.keys.rewrite(made, head(9), Duration::ZERO, SystemTime::now()).unwrap().head, head(9));
     let loaded = room.keys.load(JOB, &SPEC).unwrap().unwrap();
-    // The opener of the job checks whether the ledger has that head: a rolled-back ledger does not.
+    // The caller that opens the job checks whether the ledger holds it: one that was set back does not.
     assert_eq!((loaded.public(), loaded.signed, loaded.head), (public, signed, head(9)));
     assert_eq!(room.names(), [JOB]);
 }
@@ -166,7 +166,7 @@ fn a_sweep_keeps_the_keys_of_open_jobs() {
     assert_eq!(room.names(), ["a", "b"]);
 }
 
-/// The key's file records how long it was unused: rewriting it is not a use, and a clock set back permanently makes it old.
+/// How long a key has lain unused is its file's to tell: what is written again is not used, and a clock that was set back for good makes it old.
 #[test]
 fn idleness_is_recorded_in_the_file() {
     let room = Room::new();
@@ -188,7 +188,7 @@ fn idleness_is_recorded_in_the_file() {
     assert!(room.keys.idle("another", now).is_err());
 }
 
-/// A rewritten key gets its age before its name: a crash in between makes no key younger.
+/// A key that is written again is as old as it is before it has its name: a crash between makes none young again.
 #[test]
 fn a_key_is_as_old_as_its_use_before_it_takes_its_place() {
     let room = Room::new();
@@ -221,7 +221,7 @@ fn partly_written_files_are_ignored() {
     let room = Room::new();
     let made = room.keys.make(&room.identity, JOB, SPEC, head(1)).unwrap();
     let whole = std::fs::read(room.file(JOB)).unwrap();
-    // Killed while rewriting the key: the old one counts, and the next attempt succeeds.
+    // Killed while it wrote the key again: the old one counts, and the next attempt does.
     std::fs::write(room.file(&format!("{JOB}.new")), &whole[..40]).unwrap();
     assert_eq!(room.keys.load(JOB, &SPEC).unwrap().unwrap().public(), made.public());
     assert_eq!(room.keys.rewrite(made, head(2), Duration::ZERO, SystemTime::now()).unwrap().head, head(2));

@@ -110,7 +110,7 @@ fn a_roster_passes_and_states_who_is_pinned() {
         assert_eq!(member.identity, fingerprint(town.certificate(place)).0);
     }
     assert!(standing.iter().all(|member| member.pinned && member.serial.len() > 8));
-    // If the CA alone suffices, only this party is pinned.
+    // By the CA's word alone only this party is pinned.
     let (same, standing) = Town::with(|town| {
         (town.settings.peers, town.settings.pins) = (Peers::Ca, Pins::default());
     })
@@ -188,7 +188,7 @@ fn certificates_are_of_ones_own_ca_valid_and_not_revoked() {
 
 #[test]
 fn pins_and_the_jobs_own_fingerprints_must_agree() {
-    // A party of the right CA with another key, as the CA's keeper could create it.
+    // A party of the right CA with another key: anyone who keeps the CA can make one.
     let swap = |town: &mut Town| {
         let ca = KeyedPem { pem: town.ca.pem.clone(), key_pem: town.ca.key_pem.clone() };
         town.with_another_c(&ca);

@@ -177,7 +177,7 @@ impl Books {
         self.holds(job, &after).then_some((after, true))
     }
 
-    /// Returns the job after charge written ahead has paid: existing charge, or as much new charge as the limits admit.
+    /// The job once charge written ahead has paid, from the existing one or from a new one as large as the limits hold.
     fn charge_ahead(&self, job: usize, iteration: u64, fresh: &[Asked], queries: u64) -> Option<(Job, bool)> {
         let need: u64 = fresh.iter().map(|asked| self.prices[asked.what].units.0).sum();
         let count = fresh.len() as u64;

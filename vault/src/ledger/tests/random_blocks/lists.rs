@@ -55,7 +55,7 @@ pub(super) enum Step {
     Add(bool),
 }
 
-/// Few ids, each mostly with the same query and content, so that many queries are repeated and some of those altered.
+/// Few ids, of each mostly one query and one content, so that much is asked again and some of it otherwise.
 pub(super) fn step() -> impl Strategy<Value = Step> {
     let altered = prop::collection::vec((prop::bool::weighted(0.08), prop::option::weighted(0.08, 0..6_usize)), 4);
     let chains = prop_oneof![

@@ -1,6 +1,6 @@
-//! Random lists of ordinary charges, queries over samples that open blocks or take places, repeated queries, refusals, kills,
-//! clean ends, restarts and the owner's additions to the reserve, against a model in plain integers. After each event the totals,
-//! the owners of places and the answers are the same.
+//! Random lists of ordinary charges, of queries over samples that open blocks or take places, of queries asked again, refusals, deaths, ends,
+//! restarts and the owner's additions to the reserve, against a model in plain integers: after each of them the same totals, the same places in
+//! the same hands, and the same answers.
 #![allow(clippy::unwrap_used)]
 
 mod books;
