@@ -38,7 +38,7 @@ struct Assumed {
 /// The query has no price.
 pub(crate) fn error(
     target: &Target,
-    way: &MomentsStrategy,
+    strategy: &MomentsStrategy,
     budget: &Allotment,
     records: f64,
     case: Case,
@@ -73,7 +73,7 @@ pub(crate) fn error(
 
 /// Returns the query after the first moments, if there is one. In the best case the predictors' moments are well above their
 /// noise, whatever the assumed ones are.
-fn second_stage(way: &MomentsStrategy, decided: Linear<'_>, fit: &Fit, case: Case) -> Option<SecondStage> {
+fn second_stage(strategy: &MomentsStrategy, decided: Linear<'_>, fit: &Fit, case: Case) -> Option<SecondStage> {
     if strategy.first >= 1.0 {
         return None;
     }
@@ -86,7 +86,7 @@ fn second_stage(way: &MomentsStrategy, decided: Linear<'_>, fit: &Fit, case: Cas
 }
 
 impl Assumed {
-    fn of(target: &Target, way: &MomentsStrategy, records: f64, case: Case) -> Self {
+    fn of(target: &Target, strategy: &MomentsStrategy, records: f64, case: Case) -> Self {
         let ModelSpec::Regression(regression) = &target.spec.model else {
             return Self {
                 among: Matrix::identity(strategy.units.coefficients),
@@ -114,12 +114,12 @@ impl Assumed {
     }
 
     /// Returns the fit's knowledge of sigma.
-    fn sigma_model(&self, way: &MomentsStrategy) -> Sigma {
+    fn sigma_model(&self, strategy: &MomentsStrategy) -> Sigma {
         if strategy.sigma == Sigma::Unknown { Sigma::Unknown } else { Sigma::Known(self.sigma) }
     }
 
     /// Returns the records' moments with noise of this sd.
-    fn moments(&self, way: &MomentsStrategy, sd: f64) -> Moments {
+    fn moments(&self, strategy: &MomentsStrategy, sd: f64) -> Moments {
         let p = strategy.units.coefficients;
         let with_outcome = self.among.apply(&self.beta);
         let outcome = dot(&self.beta, &with_outcome) + self.records * self.sigma * self.sigma;
@@ -152,7 +152,7 @@ impl Assumed {
 
 /// Returns the residuals' sd in the moments' units: the known one; or the largest that the outcome's bounds allow, or a fifth of
 /// it.
-fn scatter(target: &Target, way: &MomentsStrategy, case: Case) -> f64 {
+fn scatter(target: &Target, strategy: &MomentsStrategy, case: Case) -> f64 {
     if let Sigma::Known(sigma) = strategy.sigma {
         return sigma;
     }
@@ -166,7 +166,7 @@ fn scatter(target: &Target, way: &MomentsStrategy, case: Case) -> f64 {
 }
 
 /// Returns the noise sd of a second release's scores of residuals clipped at `clip`, summed over the parties.
-fn residual_sd(target: &Target, way: &MomentsStrategy, budget: &Allotment, clip: f64) -> Result<f64, SamplerError> {
+fn residual_sd(target: &Target, strategy: &MomentsStrategy, budget: &Allotment, clip: f64) -> Result<f64, SamplerError> {
     let theta = target.space.theta_inside(&target.spec, &target.space.location);
     let frame = vec![0.0; Frame::length(theta.len())];
     let whole = budget.whole_score_sd(&target.spec, target.model.as_ref(), (&theta, &frame))?;
@@ -174,7 +174,7 @@ fn residual_sd(target: &Target, way: &MomentsStrategy, budget: &Allotment, clip:
 }
 
 /// Returns the relative increase of each coefficient's variance that is due to noise, for the model's own coefficients.
-fn coefficient_excesses(way: &MomentsStrategy, fit: &Fit) -> Vec<f64> {
+fn coefficient_excesses(strategy: &MomentsStrategy, fit: &Fit) -> Vec<f64> {
     let [with, without] =
         [&fit.covariance, &fit.without_noise].map(|coded| strategy.units.coding.plain_covariance(&grown(coded, strategy)));
     let pairs = with.diagonal_entries().into_iter().zip(without.diagonal_entries());
@@ -182,7 +182,7 @@ fn coefficient_excesses(way: &MomentsStrategy, fit: &Fit) -> Vec<f64> {
 }
 
 /// Extends a covariance of the coefficients to all coordinates, as the coding expects.
-fn grown(coefficients: &Matrix, way: &MomentsStrategy) -> Matrix {
+fn grown(coefficients: &Matrix, strategy: &MomentsStrategy) -> Matrix {
     let order = strategy.units.coefficients + usize::from(strategy.sigma == Sigma::Unknown);
     let inside = |i: usize| i < coefficients.order();
     Matrix::from_fn(order, |i, j| if inside(i) && inside(j) { coefficients[(i, j)] } else { 0.0 })

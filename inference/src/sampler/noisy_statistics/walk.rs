@@ -101,7 +101,7 @@ impl Walk {
             rng.set_stream(settings.first_stream.wrapping_add(id as u64));
             Chain { at: start.clone(), rng, line: 0, proposed: 0, accepted: 0 }
         };
-        let around = Approximation::new(mean.to_vec(), covariance, factor(covariance));
+        let approximation = Approximation::new(mean.to_vec(), covariance, factor(covariance));
         let mut walk = Self { approximation, lines: 0, chains: (0..settings.chains.max(1)).map(chain).collect() };
         let warmup = if settings.warmup == 0 { WARMUP } else { settings.warmup };
         let mut gone = 0;
