@@ -2,7 +2,7 @@
 
 use crate::job::Aggregation;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
-use conclave_privacy::secagg::{Question, round_digest};
+use conclave_privacy::secagg::{SharedQuery, round_digest};
 
 /// What a round is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl Round {
 #[must_use]
 pub fn message_digest(roster: &[u8; 32], iteration: u64, queries: &[Query]) -> [u8; 32] {
     let question = |Query { chain, kind, from, to, noise }: &Query| {
-        Question { chain: *chain, from, to, kind: kind.code(), noise: noise.units() }.digest()
+        SharedQuery { chain: *chain, from, to, kind: kind.code(), noise: noise.units() }.digest()
     };
     let questions: Vec<[u8; 32]> = queries.iter().map(question).collect();
     // A masked message is asked in one attempt for ever.

@@ -40,7 +40,7 @@ fn keys(roster: &Roster) -> Vec<PairKeys> {
 }
 
 fn question(noise: u64) -> [u8; 32] {
-    Question { chain: 0, from: &[0.0], to: &[1.0], kind: 0, noise }.digest()
+    SharedQuery { chain: 0, from: &[0.0], to: &[1.0], kind: 0, noise }.digest()
 }
 
 /// The statistic of Pearson's test that the top four bits of all values are uniform, with 15 degrees of freedom: of uniform ones it is
