@@ -23,9 +23,9 @@ use super::banana_law::{BananaLaw, CORNERS, Constants, check};
 use super::banana_scores::BananaScores;
 use super::ratio_range::RatioRange;
 use super::score::ScoreModel;
-use conclave_privacy::pass::hold;
 use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
+use conclave_privacy::pass::hold;
 use conclave_privacy::pass::tile::Tile;
 use conclave_privacy::pass::{Block, ModelData, Step};
 

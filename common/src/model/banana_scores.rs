@@ -21,11 +21,11 @@ use super::score::{Remainder, ScoreModel};
 use conclave_privacy::mechanism::Sensitivity;
 use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{KernelVisitor, Scratch};
-use conclave_privacy::pass::few::Few;
 use conclave_privacy::pass::frame::Frame;
 use conclave_privacy::pass::hold::{self, Columns, Place, Sloped};
 use conclave_privacy::pass::lattice_frame::{LatticeFrame, WholeFrame};
 use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::small_tile::TileLane;
 use conclave_privacy::pass::tile::Tile;
 
 /// A gradient is of one coefficient, whose predictor is 1, and of one parameter more.
@@ -85,7 +85,7 @@ impl At {
 
 impl Sloped for At {
     #[inline(always)]
-    fn slopes(&self, rows: &Tile<'_>, [first, second]: &mut [Few<f64>; 2]) {
+    fn slopes(&self, rows: &Tile<'_>, [first, second]: &mut [TileLane<f64>; 2]) {
         let records = rows.len();
         let (x, z) = (&rows.outcome()[..records], &rows.auxiliary(0)[..records]);
         let (first, second) = (&mut first.0[..records], &mut second.0[..records]);
@@ -113,7 +113,12 @@ impl Along for BananaAlong {
     }
 
     #[inline(always)]
-    fn moved<'r>(&self, rows: &Tile<'r>, sums: &'r mut [Few<f64>; 3], _scratch: &'r mut Scratch) -> (&'r [f64], [&'r [f64]; 2]) {
+    fn moved<'r>(
+        &self,
+        rows: &Tile<'r>,
+        sums: &'r mut [TileLane<f64>; 3],
+        _scratch: &'r mut Scratch,
+    ) -> (&'r [f64], [&'r [f64]; 2]) {
         let along = &mut sums[0].0[..rows.len()];
         along.fill(self.first);
         (along, [rows.outcome(), rows.auxiliary(0)])

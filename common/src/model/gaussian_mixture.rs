@@ -20,9 +20,9 @@ use super::ratio_range::RatioRange;
 use super::softplus::{softplus, softplus_difference};
 use super::{Model, envelope};
 use crate::schema::ColumnSpec;
-use conclave_privacy::pass::hold;
 use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
+use conclave_privacy::pass::hold;
 use conclave_privacy::pass::tile::Tile;
 use conclave_privacy::pass::{Block, ModelData, Step};
 

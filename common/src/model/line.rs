@@ -4,10 +4,10 @@
 use super::exponential_family::ExponentialFamily;
 use super::interface::Model;
 use super::ratio_range::RatioRange;
-use conclave_privacy::pass::hold;
 use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
 use conclave_privacy::pass::data::ModelData;
+use conclave_privacy::pass::hold;
 use conclave_privacy::pass::shard::Block;
 use conclave_privacy::pass::step::Step;
 use conclave_privacy::pass::tile::Tile;

@@ -10,8 +10,8 @@
 
 use super::exponential_family::ExponentialFamily;
 use super::linear_predictor::LinearPredictor;
-use conclave_privacy::pass::hold;
 use conclave_privacy::pass::LatticeSum;
+use conclave_privacy::pass::hold;
 use conclave_privacy::pass::shard::Block;
 use conclave_privacy::pass::tile::Tile;
 

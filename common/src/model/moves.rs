@@ -2,7 +2,7 @@
 
 use super::weighted::{CoefficientStep, Direction, TileStep, WeightedSum};
 use conclave_privacy::pass::blocks::Scratch;
-use conclave_privacy::pass::few::{FEW, Few};
+use conclave_privacy::pass::small_tile::{SMALL_TILE, TileLane};
 use conclave_privacy::pass::tile::{ColumnRef, Tile};
 
 /// What a weight comes to along the step, of each record's predictors, and how the linear predictor moves.
@@ -27,7 +27,7 @@ impl Moves {
     pub(super) fn of<'r>(
         &self,
         rows: &Tile<'r>,
-        sums: &'r mut [Few<f64>; 3],
+        sums: &'r mut [TileLane<f64>; 3],
         scratch: &'r mut Scratch,
     ) -> (&'r [f64], TileStep<'r>) {
         let records = rows.len();
@@ -68,7 +68,7 @@ impl<const K: usize> Together<K> {
 
     /// The sums of each of `rows`, with the same bits as [`WeightedSum::fill`].
     #[inline(always)]
-    fn fill(&self, rows: &Tile<'_>, outs: &mut [Few<f64>; K]) {
+    fn fill(&self, rows: &Tile<'_>, outs: &mut [TileLane<f64>; K]) {
         let (mut terms, records) = (self.shared.as_slice(), rows.len());
         let alone = self.heads.iter().any(|head| !head.terms.is_empty());
         let mut start = [0.0; K];
@@ -102,9 +102,9 @@ fn add_together<const N: usize, const K: usize>(
     rows: &Tile<'_>,
     terms: &[([f64; K], ColumnRef); N],
     start: Option<[f64; K]>,
-    outs: &mut [Few<f64>; K],
+    outs: &mut [TileLane<f64>; K],
 ) {
-    let records = rows.len().min(FEW);
+    let records = rows.len().min(SMALL_TILE);
     let (mut columns, mut weights): ([&[f64]; N], _) = ([&[]; N], [[0.0; K]; N]);
     // No closure: it may be left outside of the loop, which then does not know the lengths.
     for k in 0..N {

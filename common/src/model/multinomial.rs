@@ -17,9 +17,9 @@ use super::Model;
 use super::exponential_family::ExponentialFamily;
 use super::ratio_range::RatioRange;
 use super::table::Tables;
-use conclave_privacy::pass::hold;
 use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
+use conclave_privacy::pass::hold;
 use conclave_privacy::pass::tile::Tile;
 use conclave_privacy::pass::{Block, ModelData, Step};
 

@@ -13,9 +13,9 @@ use super::regression_scores::RegressionScores;
 use super::score::ScoreModel;
 use super::weighted::CoefficientStep;
 use crate::schema::ColumnSpec;
-use conclave_privacy::pass::hold;
 use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch, TILE};
+use conclave_privacy::pass::hold;
 use conclave_privacy::pass::tile::Tile;
 use conclave_privacy::pass::{Block, ModelData, Step};
 

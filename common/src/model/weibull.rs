@@ -29,9 +29,9 @@ use super::times::Times;
 use super::weibull_scores::WeibullScores;
 use super::{Model, envelope};
 use crate::schema::ColumnSpec;
-use conclave_privacy::pass::hold;
 use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
+use conclave_privacy::pass::hold;
 use conclave_privacy::pass::tile::Tile;
 use conclave_privacy::pass::{Block, ModelData, Step};
 

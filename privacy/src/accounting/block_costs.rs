@@ -37,7 +37,7 @@ impl BlockCosts {
     ///
     /// # Errors
     /// As [`BlockTerms::cost`].
-    pub fn part_of_a_release(&mut self, terms: &BlockTerms) -> Result<u64, SubsampledError> {
+    pub fn charge_per_release(&mut self, terms: &BlockTerms) -> Result<u64, SubsampledError> {
         Ok(self.of(terms)?.units.div_ceil(terms.releases))
     }
 }

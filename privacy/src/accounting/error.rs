@@ -28,7 +28,9 @@ pub enum AccountingError {
         delta: f64,
     },
     /// A choice has no noise and cannot be part of a secure sum.
-    #[error("a choice adds no noise and can't be part of a secure sum: its noise scale must be {scale} lattice units, and its number of honest parties 1")]
+    #[error(
+        "a choice adds no noise and can't be part of a secure sum: its noise scale must be {scale} lattice units, and its number of honest parties 1"
+    )]
     Choice {
         /// The placeholder noise scale of a choice, in lattice units.
         scale: u64,

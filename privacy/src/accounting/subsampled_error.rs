@@ -17,9 +17,7 @@ pub enum SubsampledError {
     #[error("a block of {0} releases is out of range: give a number from 1 to 16777216")]
     Releases(u64),
     /// The vectors have no component, or the block has more noise draws than any ledger grants.
-    #[error(
-        "a block of {releases} releases of {components} numbers each is out of range: give 1 to 2^40 numbers in total"
-    )]
+    #[error("a block of {releases} releases of {components} numbers each is out of range: give 1 to 2^40 numbers in total")]
     Draws {
         /// Releases of the block.
         releases: u64,

@@ -3,7 +3,7 @@
 use rand::CryptoRng;
 
 use super::NoiseScale;
-use super::coins::{uniform_below, bernoulli_exp, bernoulli_exp_unit};
+use super::coins::{bernoulli_exp, bernoulli_exp_unit, uniform_below};
 
 /// The discrete Gaussian on the integers, `P(z)` proportional to `exp(-z^2 / (2 s^2))`.
 ///

@@ -21,6 +21,8 @@ pub enum MechanismError {
     #[error("the public bound {0} on one record's log ratio exceeds 262144: set privacy.clip, or narrow the parameters' box")]
     TooWide(f64),
     /// A component of a sufficient statistic has no usable range.
-    #[error("the range of a statistic, {0} to {1}, does not fit the lattice: it must be finite, and not far from 0 compared with its width")]
+    #[error(
+        "the range of a statistic, {0} to {1}, does not fit the lattice: it must be finite, and not far from 0 compared with its width"
+    )]
     Range(f64, f64),
 }

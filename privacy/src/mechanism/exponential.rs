@@ -60,7 +60,7 @@ impl LogWeights {
     /// Returns the most that one unit of privacy contributes to a log weight, in lattice units. It is public, and a release
     /// compares it with its charge.
     #[must_use]
-    pub fn most_per_unit(&self) -> u64 {
+    pub fn max_per_unit(&self) -> u64 {
         self.most
     }
 

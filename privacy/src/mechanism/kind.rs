@@ -235,7 +235,7 @@ impl QueryKind {
     /// It does not apply to vectors, each of which uses a set part of the budget. Nor does it apply to remainders and second
     /// moments, which move far less than the ratios beside them. The budget limits all of these.
     #[must_use]
-    pub fn has_least_noise(self) -> bool {
+    pub fn has_minimum_noise(self) -> bool {
         matches!(self, Self::Ratio | Self::SampledRatio | Self::ClipCount | Self::Statistic { .. })
     }
 

@@ -31,7 +31,7 @@ pub enum AgreementError {
 pub struct PairKeys(Vec<PairKey>);
 
 struct PairKey {
-    /// Whether this participant adds the masks, which is so if it precedes the other in the roster. The other subtracts them.
+    /// True if this participant adds the masks: it precedes the other in the roster. The other subtracts them.
     adds: bool,
     hmac: Hmac<Sha256>,
 }

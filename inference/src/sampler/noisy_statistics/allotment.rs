@@ -72,7 +72,7 @@ impl Allotment {
 
     /// What one query of this kind may cost of so much.
     fn within(&self, kind: QueryKind, units: u64) -> u64 {
-        if kind.has_least_noise() { units } else { units.min(self.most) }
+        if kind.has_minimum_noise() { units } else { units.min(self.most) }
     }
 
     /// Takes the price of a query off every party; false, and nothing taken, where one of them does not hold it.

@@ -209,7 +209,7 @@ enum Fault {
 }
 
 fn faulty(scale: u64, fault: Fault, count: usize) -> Vec<i64> {
-    use crate::mechanism::coins::{uniform_below, bernoulli_exp, bernoulli_exp_unit};
+    use crate::mechanism::coins::{bernoulli_exp, bernoulli_exp_unit, uniform_below};
     let mut rng = ChaCha8Rng::seed_from_u64(26);
     let s = u128::from(scale);
     let mut draw = || loop {

@@ -4,8 +4,8 @@ use rand_chacha::ChaCha20Rng;
 
 use super::*;
 use crate::mechanism::Components;
-use crate::pass::LatticeSum;
 use crate::mechanism::QueryKind;
+use crate::pass::LatticeSum;
 
 const ONE: i64 = 1 << DIGITS;
 
@@ -96,7 +96,9 @@ fn weights_are_sums_and_what_is_public() {
     assert_eq!((weights.candidates(), weights.weights), (2, vec![-2, i64::MAX]));
     assert!(crate::pass::log_weights(vec![sum(5)], &[1, 2]).is_none());
     assert!(crate::pass::log_weights(Vec::new(), &[]).is_none());
-    assert!(crate::pass::log_weights(vec![LatticeSum::of_components_for_test(Components::new(&[1, 2]).unwrap())], &[0]).is_none());
+    assert!(
+        crate::pass::log_weights(vec![LatticeSum::of_components_for_test(Components::new(&[1, 2]).unwrap())], &[0]).is_none()
+    );
 }
 
 /// Log probabilities of a choice for the shard `data` of a Bernoulli model on `thetas`, by lattice units clamped at `k`.

@@ -152,5 +152,6 @@ fn one_bit_changes_every_mask() {
 /// A party's sensitivity is none of a question's fields: those that protect different units could open no sum together.
 #[test]
 fn a_question_has_no_party_in_it() {
-    let SharedQuery { chain: _, from: _, to: _, kind: _, noise: _ } = SharedQuery { chain: 0, from: &[], to: &[], kind: 0, noise: 0 };
+    let SharedQuery { chain: _, from: _, to: _, kind: _, noise: _ } =
+        SharedQuery { chain: 0, from: &[], to: &[], kind: 0, noise: 0 };
 }

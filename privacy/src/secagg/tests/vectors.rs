@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::keys::{MaskPublic, MaskSecret};
-use super::super::pair_keys::{End, pair_key, pair_binding};
+use super::super::pair_keys::{End, pair_binding, pair_key};
 use super::*;
 
 fn unhex(text: &Value) -> Vec<u8> {
