@@ -1,4 +1,4 @@
-//! The slopes of a regression: what the gradient of each record is made of; see [`conclave_privacy::pass::hold::ball`].
+//! The slopes of a regression, from which each record's gradient is computed; see [`conclave_privacy::pass::hold::ball`].
 
 use super::linear_predictor::LinearPredictor;
 use super::slopes::Slopes;
