@@ -8,7 +8,7 @@ use std::time::Instant;
 use conclave_common::model::Remainder;
 use conclave_privacy::mechanism::Sensitivity;
 use conclave_privacy::pass::Threads;
-use conclave_privacy::pass::{Block, Blocks, Frame, Keeping, KeptWeights, Step};
+use conclave_privacy::pass::{Block, Blocks, CachedBlocks, Frame, Step, WeightCache};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use shards::{Case, WIDTH, read};
 
@@ -48,8 +48,8 @@ fn step_by_gradients(case: &Case, entry: impl Fn(usize, usize) -> f64) -> [f64; 
     let clamp = Sensitivity::from_units(1 << 30).expect("a sensitivity");
     let (ratio, remainder) = (Step::new(&from, &to, clamp), Remainder::new(&points, &numbers, d).expect("a step"));
     let scores = case.model.scores().expect("scores");
-    let kept = KeptWeights::new((case.data.records(), case.data.count()), 1);
-    let keeping = Keeping::new(&case.data, &kept);
+    let kept = WeightCache::new((case.data.records(), case.data.count()), 1);
+    let keeping = CachedBlocks::new(&case.data, &kept);
     let sums: [&dyn Fn(&Block<'_>); 3] = [
         &|block| drop(std::hint::black_box(case.model.block_sums(block, &[ratio]))),
         &|block| drop(std::hint::black_box(scores.gradient_sum(block, &middle, Frame::new(&frame, d).expect("a frame")))),

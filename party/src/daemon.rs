@@ -74,7 +74,7 @@ pub(crate) const NO_VECTORS: &str = "this processor lacks AVX2 or FMA, or a virt
 /// Returns the first error, with the remedy.
 pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
     config.check_head_location().map_err(StartError::Input)?;
-    if !conclave_privacy::pass::vectorises() {
+    if !conclave_privacy::pass::has_fused_multiply_add() {
         return Err(StartError::System(NO_VECTORS.into()));
     }
     check_key_permissions(config).map_err(StartError::Input)?;

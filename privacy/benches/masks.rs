@@ -1,4 +1,4 @@
-//! What secure aggregation costs a participant: keys agreed on once, and masks in every round.
+//! Costs of secure aggregation for a participant: one key agreement, and masks in every round.
 
 use conclave_privacy::secagg::{MaskSecret, Member, PairKeys, Roster, round_digest};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};

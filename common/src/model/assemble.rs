@@ -1,5 +1,4 @@
-//! The assembly turns a shard's columns into what a model reads: scaled columns, indicators of levels,
-//! products of them, offsets.
+//! The assembly of a shard's columns into model data: scaled columns, indicators of levels, their products, and offsets.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +7,14 @@ use crate::schema::{Auxiliary, ColumnSpec, Feature, ModelSpec};
 use conclave_privacy::pass::data::ModelData;
 use conclave_privacy::pass::persons::Persons;
 
-/// Makes a model's data from columns on the model's scale: `scaled` gives a column, one value per record
-/// as [`ColumnSpec::scale`] does.
+/// Assembles a model's data from columns on the model's scale. `scaled` returns a column, one value per record, as
+/// [`ColumnSpec::scale`] does.
 ///
-/// A record with a value that is not a number in any of the model's columns, as one that is no level of
-/// its column, becomes not a number in all of them: it adds exactly 0 to every sum, and takes as long as
-/// any other.
+/// If a record's value in any of the model's columns is not a number, for example because it is not a level, the record becomes
+/// not-a-number in all of them. It then adds exactly 0 to every sum, and takes as long as any other record.
 ///
 /// # Errors
-/// The name of the first column that `scaled` doesn't have, or that is not declared.
+/// The name of the first column that `scaled` does not have, or that is not declared.
 pub fn assemble(
     spec: &ModelSpec,
     declared: &BTreeMap<String, ColumnSpec>,
@@ -28,7 +26,7 @@ pub fn assemble(
         let column = declared.get(name).and_then(|bounds| Some((bounds, scaled(name, bounds)?)));
         columns.insert(name, column.ok_or_else(|| name.to_owned())?);
     }
-    // Every column of the model is there: `ModelSpec::columns` names them all.
+    // Every column of the model is present, since `ModelSpec::columns` lists them all.
     let column = |name: &str| columns.get(name).ok_or_else(|| name.to_owned());
     let mut outcome = column(spec.outcome())?.1.clone();
     let features = spec.design().map(|design| design.features.as_slice()).unwrap_or_default();
@@ -46,7 +44,7 @@ pub fn assemble(
     Ok(ModelData { outcome, predictors, auxiliary, persons })
 }
 
-/// The values of a feature.
+/// Returns the values of a feature.
 fn feature<'a>(feature: &Feature, column: impl Fn(&str) -> Result<&'a [f64], String>) -> Result<Vec<f64>, String> {
     let mut product: Option<Vec<f64>> = None;
     for factor in &feature.factors {
@@ -73,7 +71,7 @@ fn part(auxiliary: &Auxiliary<'_>, (bounds, values): &(&ColumnSpec, Vec<f64>)) -
     values.iter().map(one).collect()
 }
 
-/// See [`LEAST_MAGNITUDE`].
+/// Flushes to 0; see [`LEAST_MAGNITUDE`].
 fn flushed(x: f64) -> f64 {
     if x.abs() < LEAST_MAGNITUDE { 0.0 } else { x }
 }

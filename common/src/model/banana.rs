@@ -1,22 +1,21 @@
-//! The banana, a benchmark of samplers: two normal outcomes of which the second's mean bends with the
-//! first's.
+//! The banana, a sampler benchmark: two normal outcomes, where the mean of the second is quadratic in that of the first.
 //!
 //! Density of one record: `y_1 ~ N(theta_1, 1 / tau_1)`, `y_2 ~ N(theta_2 + a theta_1^2, 1 / tau_2)`
 //! (variances), independent, with known `a` and precisions `tau_1`, `tau_2`. Outcomes and parameters are
 //! in the data's units; a shard holds both outcomes scaled, the second as its first auxiliary column.
 //!
-//! Parameters: `theta_1` and `theta_2`, any real numbers. Source: the banana-shaped distributions on
-//! which adaptive samplers are tried since Haario, Saksman & Tamminen, *Adaptive proposal distribution
-//! for random walk Metropolis algorithm* (1999), here as a likelihood.
+//! Parameters: `theta_1` and `theta_2`, any real numbers. Source: the banana-shaped distributions used to test adaptive samplers
+//! since Haario, Saksman & Tamminen, *Adaptive proposal distribution for random walk Metropolis algorithm* (1999), here as a
+//! likelihood.
 //!
-//! Log ratio: affine in both outcomes, so that its range over the declared bounds is that of their four corners. A job that sets
-//! a clip has that alone instead: what happens where a clip cuts many ratios is what such a job is there to show.
+//! Log ratio: affine in both outcomes, so its range over the declared bounds is that of their four corners. A job that sets a
+//! clip has no bound besides it, since such a job exists to show the effect of a clip that cuts many ratios.
 //!
-//! Gradient, with `e = y_2 - theta_2 - a theta_1^2`: `(tau_1 (y_1 - theta_1) + 2 a theta_1 tau_2 e, tau_2 e)`, affine in both outcomes too;
-//! see [`super::banana_scores`].
+//! Gradient, with `e = y_2 - theta_2 - a theta_1^2`: `(tau_1 (y_1 - theta_1) + 2 a theta_1 tau_2 e, tau_2 e)`, also affine in
+//! both outcomes; see [`super::banana_scores`].
 //!
-//! Information: `tau_2` about `theta_2`; about `theta_1` it is `tau_1 + 4 a^2 theta_1^2 tau_2`, which
-//! has no supremum, and `|theta_1| = 1` stands for all.
+//! Information: `tau_2` about `theta_2`. About `theta_1` it is `tau_1 + 4 a^2 theta_1^2 tau_2`, which is unbounded; its value at
+//! `|theta_1| = 1` is used.
 
 use super::Model;
 use super::banana_law::{BananaLaw, CORNERS, Constants, check};
@@ -33,12 +32,12 @@ use conclave_privacy::pass::{Block, ModelData, Step};
 pub(super) struct Banana {
     names: Vec<String>,
     law: BananaLaw,
-    /// Whether a job's clip stands in the place of a bound.
+    /// True if the job's clip replaces a bound.
     clipped: bool,
 }
 
 impl Banana {
-    /// `clipped` where the job's clip stands in the place of a bound.
+    /// Creates the model. If `clipped`, the job's clip replaces a bound.
     pub(super) fn new(names: Vec<String>, law: BananaLaw, clipped: bool) -> Self {
         Self { names, law, clipped }
     }

@@ -1,17 +1,17 @@
-//! The banana's law in the units of its data: the log ratio of a step, and what is public of it.
+//! The law of the banana in the units of its data: the log ratio of a step and its public constants.
 
 use crate::schema::ColumnSpec;
 
 /// Both outcomes at the ends of their bounds.
 pub(super) const CORNERS: [[f64; 2]; 4] = [[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]];
 
-/// Panics when shapes differ, which are public.
+/// Panics if the shapes differ. Shapes are public.
 pub(super) fn check((_, auxiliary): (usize, usize), dimensions: bool) {
     assert_eq!(auxiliary, 1, "a record has two outcomes");
     assert!(dimensions, "one value per parameter");
 }
 
-/// What is known of it.
+/// The known constants of the law.
 pub(super) struct BananaLaw {
     /// Centre and half width of each outcome.
     pub(super) scales: [(f64, f64); 2],
@@ -26,7 +26,7 @@ impl BananaLaw {
         Self { scales: outcomes.map(|column| (column.centre(), column.half_width())), bend, precision }
     }
 
-    /// Of the second outcome.
+    /// Returns the mean of the second outcome.
     pub(super) fn mean(&self, theta: &[f64]) -> f64 {
         theta[1] + self.bend * theta[0] * theta[0]
     }
@@ -41,12 +41,12 @@ impl BananaLaw {
     }
 }
 
-/// What of a step is public.
+/// The public constants of a step.
 #[derive(Clone, Copy)]
 pub(super) struct Constants {
-    /// What the ratio grows by per unit of each outcome.
+    /// The slope of the ratio in each outcome.
     slopes: [f64; 2],
-    /// How far the middle of each outcome's scale is from the mean of its means.
+    /// The middle of each outcome's scale, less the average of its means at both ends of the step.
     shifts: [f64; 2],
     half_widths: [f64; 2],
 }

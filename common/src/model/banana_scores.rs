@@ -1,19 +1,22 @@
 //! Gradients, information and remainders of the banana.
 //!
-//! With `e = y_2 - theta_2 - a theta_1^2` a record has the gradient `(tau_1 (y_1 - theta_1) + 2 a theta_1 tau_2 e, tau_2 e)`, affine in both
-//! outcomes: the images of what is declared under any affine map are no longer than those of its four corners.
+//! With `e = y_2 - theta_2 - a theta_1^2` a record has the gradient `(tau_1 (y_1 - theta_1) + 2 a theta_1 tau_2 e, tau_2 e)`. It
+//! is affine in both outcomes, so under any affine map the longest image over the declared bounds is that of one of the four
+//! corners.
 //!
-//! Observed information: `tau_1 E + tau_2 v v'`, `v = (2 a theta_1, 1)` and `E` the first coordinate's own, less `2 a tau_2 e` in the first
-//! coordinate, which is 0 on the whole at the maximum of the likelihood. The first two are taken: they are the expected information, never negative, and the
-//! same of every record.
+//! Observed information: `tau_1 E + tau_2 v v'`, with `v = (2 a theta_1, 1)` and `E` the projection on the first coordinate, less
+//! `2 a tau_2 e` in the first coordinate. The last term sums to 0 at the maximum of the likelihood. The first two terms are used:
+//! they are the expected information, positive semidefinite and the same for every record.
 //!
-//! Remainder of a step from `theta` by `m` to `theta'`, with `d = theta' - theta`, `s = theta_1 + theta'_1`, `q = 2 m_1 - s` and `mu` the second outcome's mean:
+//! The remainder of a step from `theta` to `theta'` with midpoint `m` uses `d = theta' - theta`, `s = theta_1 + theta'_1`,
+//! `q = 2 m_1 - s` and the second outcome's mean `mu`:
 //!
 //! ```text
 //! tau_1 d_1 q / 2  +  tau_2 [ (d_2 + a d_1 s) (mu(m) - (mu(theta) + mu(theta')) / 2)  -  a d_1 q (y_2 - mu(m)) ]
 //! ```
 //!
-//! affine in the second outcome alone: its two ends have the greatest. Swapping the ends of the step negates it exactly.
+//! It is affine in the second outcome alone, so its extremes are at the two ends of that outcome's range. Swapping the ends of
+//! the step negates it exactly.
 
 use super::banana_law::{BananaLaw, CORNERS, Constants, check};
 use super::remainder::{Along, remainder_sum};
@@ -21,29 +24,29 @@ use super::score::{Remainder, ScoreModel};
 use conclave_privacy::mechanism::Sensitivity;
 use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{KernelVisitor, Scratch};
-use conclave_privacy::pass::few::Few;
 use conclave_privacy::pass::frame::Frame;
 use conclave_privacy::pass::hold::{self, Columns, Place, Sloped};
 use conclave_privacy::pass::lattice_frame::{LatticeFrame, WholeFrame};
 use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::small_tile::TileLane;
 use conclave_privacy::pass::tile::Tile;
 
-/// A gradient is of one coefficient, whose predictor is 1, and of one parameter more.
+/// A gradient has one coefficient, whose predictor is 1, and one further parameter.
 const SHAPE: (usize, bool) = (1, true);
-/// The parts of 1 in which information counts: rounded down to them, a vector is no longer.
+/// The reciprocal of the grid of information values. They are rounded down to it, so that no vector becomes longer.
 const UNIT: f64 = 65_536.0;
-/// The rounding of a record's vector lengthens it by less than this part.
+/// The relative amount by which rounding may lengthen a record's vector.
 const ROUNDING: f64 = 1.0 / 4096.0;
-/// What rounding a remainder's bound is off by at most, of the magnitudes that it is made of.
+/// The rounding error of a remainder's bound, relative to the magnitudes in it.
 const ARITHMETIC: f64 = 16.0 * f64::EPSILON;
 
 /// The scores of a banana.
 pub(super) struct BananaScores<'a>(pub(super) &'a BananaLaw);
 
-/// A point in the forms that a record's gradient needs.
+/// A point in the form that a record's gradient needs.
 #[derive(Clone, Copy)]
 pub(super) struct At {
-    /// The middle of each outcome's scale less its mean.
+    /// The middle of each outcome's scale, less the outcome's mean.
     shifts: [f64; 2],
     half_widths: [f64; 2],
     precision: [f64; 2],
@@ -66,17 +69,17 @@ impl At {
     #[inline(always)]
     fn gradient(&self, [x, z]: [f64; 2]) -> [f64; 2] {
         let of_first = self.precision[0] * (self.shifts[0] + self.half_widths[0] * x);
-        // Not a number of a record that is left out, whatever of it is none.
+        // Not-a-number for an inert record, whichever of its values is not a number.
         let of_second = self.precision[1] * (self.shifts[1] + self.half_widths[1] * z) + 0.0 * x;
         [of_first + self.lean * of_second, of_second]
     }
 
-    /// The gradients of the records at the four corners.
+    /// Returns the gradients of records at the four corners.
     fn extremes(&self) -> [[f64; 2]; 4] {
         CORNERS.map(|record| self.gradient(record))
     }
 
-    /// The entries of a record's information, upper triangle.
+    /// Returns the upper triangle of a record's information.
     fn information(&self) -> [f64; 3] {
         let [first, second] = self.precision;
         [first + second * self.lean * self.lean, second * self.lean, second]
@@ -85,7 +88,7 @@ impl At {
 
 impl Sloped for At {
     #[inline(always)]
-    fn slopes(&self, rows: &Tile<'_>, [first, second]: &mut [Few<f64>; 2]) {
+    fn slopes(&self, rows: &Tile<'_>, [first, second]: &mut [TileLane<f64>; 2]) {
         let records = rows.len();
         let (x, z) = (&rows.outcome()[..records], &rows.auxiliary(0)[..records]);
         let (first, second) = (&mut first.0[..records], &mut second.0[..records]);
@@ -95,11 +98,11 @@ impl Sloped for At {
     }
 }
 
-/// A step.
+/// A step of a remainder.
 struct BananaAlong {
     middle: At,
     constants: Constants,
-    /// What a weight of the slope in the first parameter comes to along the step.
+    /// The inner product of the step with the vector of weight 1 in the first slope.
     first: f64,
 }
 
@@ -113,7 +116,12 @@ impl Along for BananaAlong {
     }
 
     #[inline(always)]
-    fn moved<'r>(&self, rows: &Tile<'r>, sums: &'r mut [Few<f64>; 3], _scratch: &'r mut Scratch) -> (&'r [f64], [&'r [f64]; 2]) {
+    fn moved<'r>(
+        &self,
+        rows: &Tile<'r>,
+        sums: &'r mut [TileLane<f64>; 3],
+        _scratch: &'r mut Scratch,
+    ) -> (&'r [f64], [&'r [f64]; 2]) {
         let along = &mut sums[0].0[..rows.len()];
         along.fill(self.first);
         (along, [rows.outcome(), rows.auxiliary(0)])
@@ -125,7 +133,7 @@ impl Along for BananaAlong {
     }
 }
 
-/// A record's information over its scale: the outer products of two vectors, the same for every record.
+/// A record's information divided by its scale: the sum of two outer products, the same for every record.
 struct Information {
     /// The first vector's components, and the one component of the second.
     numbers: [f64; 3],
@@ -144,7 +152,7 @@ impl Columns for Information {
     fn fill<const N: usize>(&self, rows: &Tile<'_>, (): &mut (), columns: &mut [[f64; N]]) {
         for (column, number) in columns.iter_mut().zip(self.numbers) {
             for ((value, x), z) in column.iter_mut().zip(rows.outcome()).zip(rows.auxiliary(0)) {
-                // Not-a-number for a record that is left out.
+                // Not-a-number for an inert record.
                 *value = number + 0.0 * x + 0.0 * z;
             }
         }
@@ -182,7 +190,7 @@ impl ScoreModel for BananaScores<'_> {
             let away = centre + end * half_width - here;
             (of_first + precision[1] * (along * (here - means) - bent * away)).abs()
         };
-        // What is taken from what, in magnitudes: the two means, and the first parameters.
+        // The magnitudes that are subtracted: those of the two means and of the first parameters.
         let rounded = precision[1] * along.abs() * (here.abs() + means.abs())
             + (0.5 * precision[0] + precision[1] * bend.abs() * (centre.abs() + half_width + here.abs()))
                 * by[0].abs()
@@ -205,13 +213,13 @@ impl ScoreModel for BananaScores<'_> {
         Some(remainder_sum(block, step, clamp, SHAPE, along))
     }
 
-    /// Every record's is the same.
+    /// The same for every record.
     fn curvature_sum(&self, block: &Block<'_>, at: &[f64], scales: [f64; 2]) -> LatticeSum {
         check(block.columns(), at.len() == 2);
         let At { precision, lean, .. } = At::new(self.0, at);
         let root = (precision[1] / scales[0]).sqrt();
         let numbers = [root * lean, root, (precision[0] / scales[0]).sqrt()].map(|x| (x * UNIT).trunc() / UNIT);
-        // Numbers beyond what is charged make no information.
+        // Values beyond the charged bound contribute no information.
         let fits = numbers.iter().map(|x| x * x).sum::<f64>() <= 1.0;
         let kernel = Information { numbers: if fits { numbers } else { [f64::NAN; 3] } };
         hold::trace(block, &kernel, 2, &PLACES_OF_INFORMATION, self.most_squares())
@@ -229,8 +237,10 @@ impl ScoreModel for BananaScores<'_> {
         vec![false; 2]
     }
 
-    /// How far the information about the first parameter changes along the step, relative to itself, either way: by the lean of the second outcome's mean,
-    /// and by how far that mean moves, which is 0 on the whole where the search ends. Without a unit, as a move of a regression's linear predictor is.
+    /// Returns the relative change of the information about the first parameter along the step, in either direction.
+    ///
+    /// It accounts for the slope of the second outcome's mean and for the movement of that mean, which sums to 0 where the search
+    /// ends. It has no unit, like the movement of a regression's linear predictor.
     fn range(&self, at: &[f64], direction: &[f64]) -> (f64, f64) {
         let here = At::new(self.0, at);
         let ([information, ..], [_, second]) = (here.information(), self.0.precision);
@@ -251,7 +261,7 @@ impl ScoreModel for BananaScores<'_> {
     fn reach(&self, at: &[f64], image: &dyn Fn(&[f64]) -> Vec<f64>) -> Option<f64> {
         let length = |gradient: [f64; 2]| image(&gradient).iter().map(|x| x * x).sum::<f64>().sqrt();
         let lengths = At::new(self.0, at).extremes().map(length);
-        // Not by `f64::max`, which leaves out what is not a number.
+        // `f64::max` would ignore a value that is not a number.
         Some(lengths.into_iter().fold(0.0, |most: f64, length| if most.is_nan() || length <= most { most } else { length }))
     }
 

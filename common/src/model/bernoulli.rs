@@ -2,13 +2,11 @@
 //!
 //! Density of one record, outcome `y` 0 or 1: `log p(y | p) = y ln p + (1 - y) ln(1 - p)`.
 //!
-//! Parameter: `p`, a probability strictly between 0 and 1, without unit. Under a beta prior the
-//! posterior is known exactly. Source: Yıldırım, *On the use of penalty MCMC for differential privacy*,
-//! the Beta–Bernoulli experiment.
+//! Parameter: `p`, a probability strictly between 0 and 1, without unit. Under a beta prior the posterior is known exactly.
+//! Source: Yıldırım, *On the use of penalty MCMC for differential privacy*, the Beta–Bernoulli experiment.
 //!
-//! Log ratio: `ln((1 - p') / (1 - p))` at `y = 0`, `ln(p' / p)` at `y = 1`. The public bound is the
-//! greater magnitude of the two, the public centre their mean: where `p` is near 0 or 1 it nearly halves
-//! what a record can contribute.
+//! Log ratio: `ln((1 - p') / (1 - p))` at `y = 0`, `ln(p' / p)` at `y = 1`. The public bound is the larger magnitude of the two,
+//! the public centre their mean. For `p` near 0 or 1 the centre nearly halves the largest contribution of a record.
 //!
 //! Exponential family: `S = y`, `phi = ln(p / (1 - p))`, `log g = ln(1 - p)`.
 
@@ -36,7 +34,7 @@ impl LineLikelihood for Bernoulli {
         libm::log1p(-theta)
     }
 
-    /// About the log odds of `p`: `p (1 - p)`.
+    /// The information about the log odds of `p` is `p (1 - p)`.
     fn information(&self) -> f64 {
         0.25
     }

@@ -1,4 +1,4 @@
-//! Records at the edge of what a regression's declared columns allow.
+//! Extreme records of a regression's declared columns.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,22 +6,23 @@ use std::sync::Arc;
 use super::linear_predictor::{FeatureRange, LinearPredictor};
 use super::reach::Edges;
 
-/// The most corners of the declared columns that are listed.
+/// The maximum number of corners in the list.
 const MOST_CORNERS: usize = 4096;
 
 impl LinearPredictor {
-    /// Records at the edge of what the declared columns allow: every choice of an end for each feature and of a level
-    /// for each term with levels, the intercept's 1 first. Where there are few features, points on the edges too.
-    /// `None` where there are more than 4,096.
+    /// Returns the extreme records of the declared columns, with the intercept's 1 first: every combination of an end for each
+    /// feature and a level for each term with levels.
+    ///
+    /// With few features, points on the edges are included too. Returns `None` if there are more than 4,096 corners.
     pub(super) fn corners(&self) -> Option<Vec<Vec<f64>>> {
-        /// Points on an edge, more of them where there are fewer edges.
+        /// Points per edge, in the order of preference.
         const BETWEEN: [u32; 3] = [7, 3, 0];
         let all = BETWEEN.iter().map(|between| self.corners_and_between(*between));
         all.into_iter().find_map(|(corners, fits)| (fits || corners.is_none()).then_some(corners)).flatten()
     }
 
-    /// Corners of what the declared columns allow, and the edges between them: those that differ in one feature. `None` where there are more than
-    /// 4,096 corners.
+    /// Returns the corners of the declared columns, and the edges between corners that differ in one feature. `None` if there are
+    /// more than 4,096 corners.
     pub(super) fn edges(&self) -> Option<&Edges> {
         self.edges.get_or_init(|| self.joined_corners().map(Arc::new)).as_deref()
     }
@@ -34,7 +35,7 @@ impl LinearPredictor {
             let together = |f: &FeatureRange| f.exclusive && f.term == self.features[j].term;
             self.features.iter().enumerate().all(|(k, f)| k == j || !together(f) || row[first + k] == 0.0)
         };
-        // A zero of either sign is one.
+        // Zeros of either sign are equal.
         let bits = |row: &[f64]| row.iter().map(|x| (x + 0.0).to_bits()).collect::<Vec<u64>>();
         let numbers: BTreeMap<Vec<u64>, usize> = corners.iter().enumerate().map(|(number, row)| (bits(row), number)).collect();
         let mut joined = Vec::new();
@@ -51,7 +52,8 @@ impl LinearPredictor {
         Some(Edges { corners, joined })
     }
 
-    /// Corners with so many points on each edge, and whether they are no more than are listed; `None` where the corners alone are more.
+    /// Returns corners with `points` points on each edge, and whether they are within the maximum number. `None` if the corners
+    /// alone exceed it.
     fn corners_and_between(&self, points: u32) -> (Option<Vec<Vec<f64>>>, bool) {
         let mut rows: Vec<Vec<f64>> = vec![self.intercept.then_some(1.0).into_iter().collect()];
         let mut inner: Vec<Vec<f64>> = Vec::new();
@@ -83,7 +85,7 @@ impl LinearPredictor {
             let extend = |rows: &[Vec<f64>], choices: &[Vec<f64>]| -> Vec<Vec<f64>> {
                 rows.iter().flat_map(|row| choices.iter().map(|choice| [row.as_slice(), choice].concat())).collect()
             };
-            // A point on an edge is between the ends in one feature alone.
+            // A point on an edge lies between the ends in one feature alone.
             inner = [extend(&inner, &choices), extend(&rows, &between)].concat();
             rows = extend(&rows, &choices);
             at += width;

@@ -1,9 +1,9 @@
-//! Exponential, logarithm and log gamma as straight-line arithmetic that a compiler turns into vector code.
+//! Exponential, logarithm and log gamma as straight-line arithmetic that the compiler vectorises.
 //!
-//! No branches, tables or calls, and no fused multiply-adds: a result has the same bits on every vector
-//! width and every machine with IEEE arithmetic, and takes the same time whatever the value.
+//! There are no branches, tables, calls or fused multiply-adds. A result has the same bits on every vector width and every
+//! machine with IEEE arithmetic, and takes the same time for every value.
 
-/// 1.5 * 2^52: adding it rounds to an integer, which then stands in the low bits of the sum.
+/// 1.5 * 2^52. Adding it rounds to an integer, which is then in the low bits of the sum.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 /// `ln 2` in two parts; the first has 33 significant bits, so that its product with an exponent is exact.
 const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
@@ -37,37 +37,37 @@ const TWO_ATANH: [f64; 9] = [
     0.187_580_196_010_476_87,
 ];
 
-/// Least exponent of [`exp`]: `e^-40` is 4e-18, far below what a sum on the lattice resolves. With a
-/// smaller one the products of small exponentials would become subnormal, which takes processors some
-/// hundred times as long, and the time of a pass over the records would tell how many of them lie where.
+/// The least exponent of [`exp`]: `e^-40` is 4e-18, far below the resolution of a sum on the lattice. With a smaller one,
+/// products of small exponentials would become subnormal. Processors take about a hundred times as long for these, so the time of
+/// a pass would reveal where records lie.
 pub(super) const LEAST_EXPONENT: f64 = -40.0;
-/// Greatest exponent of [`exp`]: `e^700` is 1e304.
+/// The greatest exponent of [`exp`]: `e^700` is 1e304.
 const GREATEST_EXPONENT: f64 = 700.0;
 
-/// `e^x`, relative error below 2e-15, with `x` clamped to [-40, 700]. Not-a-number for not-a-number.
+/// Returns `e^x` with `x` clamped to [-40, 700], to a relative error below 2e-15. Returns not-a-number for not-a-number.
 #[inline(always)]
 pub(super) fn exp(x: f64) -> f64 {
     exp_falling(if x > GREATEST_EXPONENT { GREATEST_EXPONENT } else { x })
 }
 
-/// [`exp`] for `x` of at most 700.
+/// Returns [`exp`] for `x` of at most 700.
 #[inline(always)]
 pub(super) fn exp_falling(x: f64) -> f64 {
     let x = if x < LEAST_EXPONENT { LEAST_EXPONENT } else { x };
     let shifted = x * std::f64::consts::LOG2_E + ROUNDER;
     let exponent = shifted - ROUNDER;
     let r = (x - exponent * LN_2_HIGH) - exponent * LN_2_LOW;
-    // Even and odd terms apart: two short chains keep both multipliers busy.
+    // Even and odd terms are separate: two short chains keep both multipliers busy.
     let r2 = r * r;
     let even = ((((EXP[10] * r2 + EXP[8]) * r2 + EXP[6]) * r2 + EXP[4]) * r2 + EXP[2]) * r2 + EXP[0];
     let odd = (((EXP[9] * r2 + EXP[7]) * r2 + EXP[5]) * r2 + EXP[3]) * r2 + EXP[1];
-    // The exponent field: the rounder's low bits hold the integer, from -58 to 1010 here, and adding the
-    // bias of 1023 makes it positive.
+    // The exponent field: the rounder's low bits hold the integer, from -58 to 1010 here. Adding the bias of 1023 makes it
+    // positive.
     let power = f64::from_bits((shifted.to_bits().wrapping_add(1023)) << 52);
     (even + odd * r) * power
 }
 
-/// `2 atanh(s) = ln((1 + s) / (1 - s))` for `|s| <= 1/3`, relative error below 4e-15. Odd bit for bit.
+/// Returns `2 atanh(s) = ln((1 + s) / (1 - s))` for `|s| <= 1/3`, to a relative error below 4e-15. Odd bit for bit.
 #[inline(always)]
 pub(super) fn two_atanh(s: f64) -> f64 {
     let w = s * s;
@@ -77,16 +77,16 @@ pub(super) fn two_atanh(s: f64) -> f64 {
     (even + odd * w) * s
 }
 
-/// Bits of the float nearest to `sqrt(1/2)`.
+/// The bits of the float nearest to `sqrt(1/2)`.
 const HALF_ROOT: u64 = 0x3fe6_a09e_667f_3bcd;
-/// Bits of 2^52: an integer below 2^52 put into its low bits makes the float 2^52 plus that integer.
+/// The bits of 2^52. An integer below 2^52 in the low bits makes the float 2^52 plus that integer.
 const TWO_52: u64 = 0x4330_0000_0000_0000;
 /// 2^52 plus the exponent's bias.
 const BIASED_TWO_52: f64 = 4_503_599_627_370_496.0 + 1_023.0;
 
-/// `ln(x)` for a positive normal `x`, error below 2e-15 of it plus 2e-16.
+/// Returns `ln(x)` for a positive normal `x`, to a relative error below 2e-15 plus 2e-16.
 ///
-/// Not-a-number for infinities and not-a-number; some number of no meaning for 0, subnormal and negative `x`.
+/// Returns not-a-number for infinities and not-a-number, and an unspecified number for 0, subnormal and negative `x`.
 #[inline(always)]
 pub(super) fn ln(x: f64) -> f64 {
     // x = 2^exponent m, with m from sqrt(1/2) to sqrt(2).
@@ -96,14 +96,14 @@ pub(super) fn ln(x: f64) -> f64 {
     let m = f64::from_bits((above & ((1 << 52) - 1)).wrapping_add(HALF_ROOT));
     // |(m - 1) / (m + 1)| is at most 0.172, and m - 1 is exact.
     let mantissa = two_atanh((m - 1.0) / (m + 1.0));
-    // 0 where x is a number.
+    // The last term is 0 if x is a number.
     exponent * LN_2_HIGH + (mantissa + exponent * LN_2_LOW) + 0.0 * x
 }
 
-/// `ln(to / from)` for positive normal arguments. Odd bit for bit.
+/// Returns `ln(to / from)` for positive normal arguments. Odd bit for bit.
 ///
-/// Relative error below 1e-14 where the two are within a factor of 2, absolute error below 2e-15 of
-/// their logarithms beyond.
+/// The relative error is below 1e-14 if the two are within a factor of 2. Otherwise the absolute error is below 2e-15 of their
+/// logarithms.
 #[inline(always)]
 pub(super) fn ln_ratio(to: f64, from: f64) -> f64 {
     // At most 1/3 in magnitude within a factor of 2; exact differences make it odd.
@@ -116,19 +116,18 @@ pub(super) fn ln_ratio(to: f64, from: f64) -> f64 {
 /// Coefficients `B_2k / (2k (2k - 1))` of Stirling's series, k from 1 to 7.
 const STIRLING: [f64; 7] =
     [1.0 / 12.0, -1.0 / 360.0, 1.0 / 1_260.0, -1.0 / 1_680.0, 1.0 / 1_188.0, -691.0 / 360_360.0, 1.0 / 156.0];
-/// How far arguments are moved up before Stirling's series is summed: from 8 on its seven terms err by
-/// less than 1e-14.
+/// The shift of arguments before Stirling's series is summed. From 8 on, its seven terms err by less than 1e-14.
 const SHIFT: f64 = 8.0;
 
-/// `digamma(to) - digamma(from)`, the slope of `ln Gamma`, for arguments from 2^-100 to 1e30: absolute error below 1e-11
-/// of the larger of 1 and the terms `1 / to`, `1 / from`.
+/// Returns `digamma(to) - digamma(from)`, where digamma is the derivative of `ln Gamma`, for arguments from 2^-100 to 1e30. The
+/// absolute error is below 1e-11 times the largest of 1, `1 / to` and `1 / from`.
 #[inline(always)]
 pub(super) fn digamma_difference(to: f64, from: f64) -> f64 {
     digamma(to) - digamma(from)
 }
 
-/// By the recurrence up to an argument of 8 or more, and the asymptotic series from there (Abramowitz & Stegun 6.3.5,
-/// 6.3.18). Straight-line arithmetic.
+/// Uses the recurrence up to an argument of at least 8, then the asymptotic series (Abramowitz & Stegun 6.3.5, 6.3.18).
+/// Straight-line arithmetic.
 #[inline(always)]
 fn digamma(x: f64) -> f64 {
     const SHIFT: f64 = 8.0;
@@ -144,30 +143,30 @@ fn digamma(x: f64) -> f64 {
     ln(y) - 0.5 / y - series - below
 }
 
-/// `ln Gamma(to) - ln Gamma(from)` for arguments from 2^-100 to 1e30. Odd bit for bit.
+/// Returns `ln Gamma(to) - ln Gamma(from)` for arguments from 2^-100 to 1e30. Odd bit for bit.
 ///
-/// Error below 1e-13 plus 1e-14 of the result and of `|to - from| ln(1 + to + from)`: differences of
-/// large arguments keep their digits.
+/// The error is below 1e-13 plus 1e-14 of the result and of `|to - from| ln(1 + to + from)`, so differences of large arguments
+/// keep their digits.
 #[inline(always)]
 pub(super) fn ln_gamma_difference(to: f64, from: f64) -> f64 {
     let (a, b) = (to + SHIFT, from + SHIFT);
-    // (a - 1/2) ln a - a, less the same of b, as products of differences and means.
+    // (a - 1/2) ln a - a, less the same for b, as products of differences and means.
     let steep = (to - from) * (0.5 * (ln(a) + ln(b)) - 1.0);
     let bent = (0.5 * (a + b) - 0.5) * ln_ratio(a, b);
     let series = stirling(a) - stirling(b);
-    // Gamma(x + 8) is Gamma(x) times these eight factors, by twos, so that no product leaves the range
-    // of floats.
+    // Gamma(x + 8) is Gamma(x) times these eight factors. They are multiplied in pairs, so that no product leaves the range of
+    // floats.
     let low = ln_ratio(to * (to + 1.0), from * (from + 1.0)) + ln_ratio((to + 2.0) * (to + 3.0), (from + 2.0) * (from + 3.0));
     let high = ln_ratio((to + 4.0) * (to + 5.0), (from + 4.0) * (from + 5.0))
         + ln_ratio((to + 6.0) * (to + 7.0), (from + 6.0) * (from + 7.0));
     ((steep + bent) + series) - (low + high)
 }
 
-/// What Stirling's series adds to `(z - 1/2) ln z - z + ln(2 pi) / 2`, for `z` of at least 8.
+/// Returns the correction of Stirling's series to `(z - 1/2) ln z - z + ln(2 pi) / 2`, for `z` of at least 8.
 #[inline(always)]
 fn stirling(z: f64) -> f64 {
     let w = 1.0 / z;
-    // Where it is so small that it adds nothing, the square would be subnormal for the largest arguments.
+    // Below this the correction is negligible, and the square would be subnormal for the largest arguments.
     let w = if w < 1e-100 { 1e-100 } else { w };
     let w2 = w * w;
     let tail = ((STIRLING[6] * w2 + STIRLING[5]) * w2 + STIRLING[4]) * w2 + STIRLING[3];

@@ -1,11 +1,10 @@
-//! The range of a smooth function of one variable, from its values and a bound on its second derivative,
-//! by branch and bound.
+//! The range of a smooth function of one variable, by branch and bound from its values and a bound on its second derivative.
 
 use super::ratio_range::RatioRange;
 
-/// The search ends when the range is known within this share of the spread of values seen.
+/// The search ends when the range is known to this fraction of the spread of the computed values.
 const TIGHTNESS: f64 = 0.02;
-/// Cells that the interval is cut into at first, and at most.
+/// The initial and the maximum number of cells of the interval.
 const FIRST_CELLS: usize = 8;
 const MOST_CELLS: usize = 256;
 
@@ -14,7 +13,7 @@ struct Cell {
     high: f64,
     /// The function at both ends.
     ends: (f64, f64),
-    /// How far the function may be beyond its ends in this cell: it stays within `|f''| width^2 / 8` of
+    /// The largest distance of the function beyond its end values in this cell. The function stays within `|f''| width^2 / 8` of
     /// its chord.
     beyond: f64,
 }
@@ -28,17 +27,16 @@ impl Cell {
         self.ends.0.min(self.ends.1) - self.beyond
     }
 
-    /// Both ends by themselves: the greater of two numbers of which one is not a number is the other.
+    /// Tests both ends separately, since `max` of a number and not-a-number is the number.
     fn finite(&self) -> bool {
         self.ends.0.is_finite() && self.ends.1.is_finite() && (self.greatest() - self.least()).is_finite()
     }
 }
 
-/// A range that holds every value of `f` on `[low, high]`, close to the least one that does.
+/// Returns a range that contains every value of `f` on `[low, high]` and is close to the tightest one.
 ///
-/// `curvature(a, b)` bounds `|f''|` on `[a, b]`. The negated function with the same curvature has
-/// exactly the negated range: every choice rests on magnitudes. Where something is not finite, all
-/// numbers are the range.
+/// `curvature(a, b)` bounds `|f''|` on `[a, b]`. The negated function with the same curvature has exactly the negated range,
+/// since every choice depends on magnitudes. If a value is not finite, the range is the whole real line.
 pub(super) fn range(low: f64, high: f64, f: impl Fn(f64) -> f64, curvature: impl Fn(f64, f64) -> f64) -> RatioRange {
     let cell = |low: f64, high: f64, ends: (f64, f64)| {
         let width = high - low;
@@ -55,7 +53,7 @@ pub(super) fn range(low: f64, high: f64, f: impl Fn(f64) -> f64, curvature: impl
         }
         let most = cells.iter().map(|c| c.ends.0.max(c.ends.1)).fold(f64::NEG_INFINITY, f64::max);
         let fewest = cells.iter().map(|c| c.ends.0.min(c.ends.1)).fold(f64::INFINITY, f64::min);
-        // How far a cell may reach beyond what was seen.
+        // Returns how far a cell may exceed the computed values.
         let excess = |c: &Cell| (c.greatest() - most).max(fewest - c.least());
         let (worst, reach) = cells
             .iter()

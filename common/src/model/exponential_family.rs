@@ -1,6 +1,7 @@
 //! Models that are exponential families: `log p(y | theta) = log h(y) + log g(theta) + phi(theta) . S(y)`.
 //!
-//! Algorithm 3 of Yıldırım, *On the use of penalty MCMC for differential privacy*, releases noisy sums of `S` instead of log ratios.
+//! Algorithm 3 of Yıldırım, *On the use of penalty MCMC for differential privacy*, releases noisy sums of `S` instead of log
+//! ratios.
 
 use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::data::ModelData;
@@ -8,20 +9,21 @@ use conclave_privacy::pass::shard::Block;
 
 /// A model's form as an exponential family with a bounded sufficient statistic.
 pub trait ExponentialFamily: Sync {
-    /// Public range of each component of one record's statistic, least and greatest value over the declared bounds of the columns.
+    /// Returns the public range of each component of one record's statistic over the declared bounds of the columns.
     fn ranges(&self) -> Vec<(f64, f64)>;
 
-    /// `phi(theta)`, one value per component.
+    /// Returns `phi(theta)`, one value per component.
     fn natural(&self, theta: &[f64]) -> Vec<f64>;
 
-    /// `log g(theta)`, the part of one record's log density that does not depend on the record.
+    /// Returns `log g(theta)`, the part of one record's log density that does not depend on the record.
     fn log_normaliser(&self, theta: &[f64]) -> f64;
 
-    /// The sum over a block's records of one component, each record's value divided by `step`, rounded half to even and clamped to
-    /// `limits` (lattice units of that component, `[floor(lo / step), ceil(hi / step)]`). Not-a-number counts as the limit nearest to 0.
+    /// Returns the sum of one component over a block's records. Each value is divided by `step`, rounded half to even and clamped
+    /// to `limits`, which are lattice units of that component, `[floor(lo / step), ceil(hi / step)]`. Not-a-number counts as the
+    /// limit closest to 0.
     fn block_sum(&self, block: &Block<'_>, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum;
 
-    /// The sum over a shard in memory; see [`ExponentialFamily::block_sum`].
+    /// Returns the sum over a shard in memory; see [`ExponentialFamily::block_sum`].
     fn statistic_sum(&self, data: &ModelData, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
         self.block_sum(&Block::lent(data), component, step, limits)
     }

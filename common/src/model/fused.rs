@@ -1,15 +1,17 @@
-//! Differences of `softplus(x) = ln(1 + e^x)` for sums on the lattice: by fused multiply-adds, and no more accurate than a lattice step
-//! of 2^-32 calls for.
+//! Differences of `softplus(x) = ln(1 + e^x)` for lattice sums, by fused multiply-adds, as accurate as a lattice step of 2^-32
+//! requires.
 //!
-//! Straight-line arithmetic for vector code, with the same bits on every machine, as [`super::softplus`], which is accurate to the last
-//! digits and prices queries.
+//! The code is straight-line arithmetic for vector code, with the same bits on every machine. [`super::softplus`] is accurate to
+//! the last digits and prices queries.
 
 use super::softplus::positive_part;
 
-/// 1.5 * 2^52 and the exponent's bias: adding it rounds to an integer, which then stands in the low bits of the sum as an exponent field does.
+/// 1.5 * 2^52 plus the exponent's bias. Adding it rounds to an integer, which is then in the low bits of the sum in the form of
+/// an exponent field.
 const ROUNDER: f64 = 6_755_399_441_055_744.0 + 1_023.0;
 
-/// `e^r` for `|r| <= ln(2)/2`, close to the best polynomials of their degrees: relative error below 2.6e-9 and 1.1e-12.
+/// Coefficients of `e^r` for `|r| <= ln(2)/2`, close to the best polynomials of their degrees: relative errors below 2.6e-9 and
+/// 1.1e-12.
 const EXP_6: [f64; 7] = [
     1.0,
     1.000_000_037_716_214,
@@ -42,12 +44,12 @@ const TWO_ATANH: [f64; 7] = [
     0.218_605_683_143_069_6,
 ];
 
-/// The farthest that [`short_ratio`] takes a linear predictor to either side of its middle.
+/// The largest distance of a linear predictor from its middle in [`short_ratio`].
 pub(super) const SHORT: f64 = 1.0 / 64.0;
-/// The greatest magnitude of a middle that it takes.
+/// The largest magnitude of a middle in [`short_ratio`].
 pub(super) const MODERATE: f64 = 500.0;
 
-/// Splits `x` into `k ln 2 + r`: `r`, and 2 to the power `k`.
+/// Splits `x` into `k ln 2 + r`. Returns `r` and 2 to the power `k`.
 #[inline(always)]
 fn split(x: f64) -> (f64, f64) {
     let shifted = x.mul_add(std::f64::consts::LOG2_E, ROUNDER);
@@ -55,22 +57,24 @@ fn split(x: f64) -> (f64, f64) {
     (exponent.mul_add(-std::f64::consts::LN_2, x), f64::from_bits(shifted.to_bits() << 52))
 }
 
-/// `tanh(m / 2)` for `|m|` of at most [`MODERATE`]; absolute error below 1.4e-9. Beyond, some number. Not-a-number for not-a-number.
+/// Returns `tanh(m / 2)` for `|m|` of at most [`MODERATE`], to an absolute error below 1.4e-9; an unspecified number beyond, and
+/// not-a-number for not-a-number.
 #[inline(always)]
 fn tanh_half(m: f64) -> f64 {
     let (r, power) = split(m);
     let r2 = r * r;
-    // Even and odd terms apart: two short chains keep both multipliers busy.
+    // Even and odd terms are separate: two short chains keep both multipliers busy.
     let even = r2.mul_add(r2.mul_add(r2.mul_add(EXP_6[6], EXP_6[4]), EXP_6[2]), EXP_6[0]);
     let odd = r2.mul_add(r2.mul_add(EXP_6[5], EXP_6[3]), EXP_6[1]);
     let e = r.mul_add(odd, even) * power;
     (e - 1.0) / (e + 1.0)
 }
 
-/// `2 h y - [softplus(m + h) - softplus(m - h)]`, a logistic record's log ratio from `m - h` to `m + h`: absolute error below 3e-11 where `|h|`
-/// is at most [`SHORT`] and `|m|` at most [`MODERATE`], and some number beyond. Odd in `h` bit for bit.
+/// Returns `2 h y - [softplus(m + h) - softplus(m - h)]`, a logistic record's log ratio from `m - h` to `m + h`. Odd in `h` bit
+/// for bit.
 ///
-/// The difference of softplus functions is `h + 2 atanh(T tanh(h / 2))` with `T = tanh(m / 2)`, of which the second term is
+/// The absolute error is below 3e-11 for `|h|` of at most [`SHORT`] and `|m|` of at most [`MODERATE`]; beyond, the result is
+/// unspecified. The difference of softplus functions is `h + 2 atanh(T tanh(h / 2))` with `T = tanh(m / 2)`. Its second term is
 /// `T h (1 - (1 - T^2) h^2 / 12)` up to 2e-12.
 #[inline(always)]
 pub(super) fn short_ratio(y: f64, m: f64, h: f64) -> f64 {
@@ -80,7 +84,8 @@ pub(super) fn short_ratio(y: f64, m: f64, h: f64) -> f64 {
     h * t.mul_add(-share, y.mul_add(2.0, -1.0))
 }
 
-/// `e^x` for `x` of at most 0, relative error below 1.2e-12; `x` is clamped at -40 ([`super::elementary::LEAST_EXPONENT`]).
+/// Returns `e^x` for `x` of at most 0, to a relative error below 1.2e-12. `x` is clamped at -40
+/// ([`super::elementary::LEAST_EXPONENT`]).
 #[inline(always)]
 pub(super) fn exp_falling(x: f64) -> f64 {
     let x = if x < super::elementary::LEAST_EXPONENT { super::elementary::LEAST_EXPONENT } else { x };
@@ -91,7 +96,7 @@ pub(super) fn exp_falling(x: f64) -> f64 {
     r.mul_add(odd, even) * power
 }
 
-/// `softplus(to) - softplus(from)` for all finite arguments, absolute error below 1e-11 plus a rounding.
+/// Returns `softplus(to) - softplus(from)` for all finite arguments, to an absolute error below 1e-11 plus one rounding.
 ///
 /// Odd bit for bit, as [`super::softplus::softplus_difference`].
 #[inline(always)]

@@ -4,12 +4,11 @@
 //! `theta` are on the scale of the outcome's declared bounds (`[-1, 1]`) and `v` is the known variance
 //! on that scale.
 //!
-//! Parameter: `mean`, in scaled units. The posterior under a normal prior is known exactly, which makes
-//! this model the yardstick of tests.
+//! Parameter: `mean`, in scaled units. Under a normal prior the posterior is known exactly, so this model is the reference of
+//! many tests.
 //!
-//! Log ratio: `Delta y / v - Delta (theta + theta') / (2 v)`, a line in `y`. Its public bound is its
-//! greatest magnitude, at an end of the outcome's range; its public centre is the second term, and
-//! `|Delta| / v` is left around it.
+//! Log ratio: `Delta y / v - Delta (theta + theta') / (2 v)`, affine in `y`. The public bound is its largest magnitude, at an end
+//! of the outcome's range. The public centre is the second term, around which the half range is `|Delta| / v`.
 //!
 //! Exponential family: `S = y`, `phi = theta / v`, `log g = -theta^2 / (2 v)`.
 
@@ -25,7 +24,7 @@ pub(super) struct GaussianMean {
 }
 
 impl GaussianMean {
-    /// `sd` is the known standard deviation in the data's units.
+    /// Creates the model. `sd` is the known standard deviation in the data's units.
     pub(super) fn new(outcome: &ColumnSpec, sd: f64) -> Self {
         let (centre, half_width) = (outcome.centre(), outcome.half_width());
         let scaled = sd / half_width;
@@ -56,7 +55,7 @@ impl LineLikelihood for GaussianMean {
         1.0 / self.variance
     }
 
-    /// Up to the constant `-n ln(2 pi v) / 2`.
+    /// Omits the constant `-n ln(2 pi v) / 2`.
     fn log_likelihood(&self, outcomes: &[f64], theta: f64) -> f64 {
         let squares: f64 = outcomes.iter().map(|y| (y - theta) * (y - theta)).sum();
         -0.5 / self.variance * squares

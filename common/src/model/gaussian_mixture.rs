@@ -4,15 +4,15 @@
 //! `y` and `theta` on the scale of the outcome's declared bounds (`[-1, 1]`) and `v` the known variance
 //! of a component on that scale.
 //!
-//! Parameters: `theta_1`, the first component's mean, and `theta_2`, how far the second one's is from
-//! it, both in scaled units. Source: Heikkilä et al., *Differentially private Markov chain Monte Carlo*
-//! (2019), section 4, eq. (25), there with `w = 1/2`.
+//! Parameters: `theta_1`, the mean of the first component, and `theta_2`, the distance of the second mean from it, both in scaled
+//! units. Source: Heikkilä et al., *Differentially private Markov chain Monte Carlo* (2019), section 4, eq. (25), there with
+//! `w = 1/2`.
 //!
-//! Log ratio: with `q_j` the log of a component's weighted density, `log p = q_1 + softplus(q_2 - q_1)`,
-//! where `q_2 - q_1 = alpha + beta y` with `beta = theta_2 / v`. So it is a line in `y` and a difference
-//! of two softplus functions. Its second derivative is `beta'^2 s(eta') - beta^2 s(eta)`, `s` the
-//! logistic density, which bounds on `s` and its slope bound on an interval of `y`. That gives the range
-//! over the declared outcomes by branch and bound, and from it the public bound and the public centre.
+//! Log ratio: with `q_j` the log of a component's weighted density, `log p = q_1 + softplus(q_2 - q_1)`, where
+//! `q_2 - q_1 = alpha + beta y` with `beta = theta_2 / v`. It is thus an affine function of `y` plus a difference of two softplus
+//! functions. Its second derivative is `beta'^2 s(eta') - beta^2 s(eta)`, with the logistic density `s`. Bounds on `s` and its
+//! slope bound it on an interval of `y`. Branch and bound then gives the range over the declared outcomes, and from it the public
+//! bound and the public centre.
 //!
 //! Information: at most that of a record whose component is known, `1 / v`.
 
@@ -26,7 +26,7 @@ use conclave_privacy::pass::hold;
 use conclave_privacy::pass::tile::Tile;
 use conclave_privacy::pass::{Block, ModelData, Step};
 
-/// Greatest slope of the logistic density, `1 / (6 sqrt(3))`, rounded up.
+/// The largest slope of the logistic density, `1 / (6 sqrt(3))`, rounded up.
 const STEEPEST: f64 = 0.096_226;
 
 /// A two-component mixture on a declared column.
@@ -40,13 +40,13 @@ pub(super) struct GaussianMixture {
     log_odds: f64,
 }
 
-/// What a step's ratios are computed from.
+/// The public constants of a step's ratios.
 #[derive(Clone, Copy)]
 pub(super) struct Constants {
     /// The first component's log ratio is `offset + slope y`.
     offset: f64,
     slope: f64,
-    /// `alpha` and `beta` before and after.
+    /// `alpha` and `beta` before and after the step.
     alpha: (f64, f64),
     beta: (f64, f64),
 }
@@ -63,12 +63,12 @@ impl Constants {
         self.ratio(y)
     }
 
-    /// A bound on the magnitude of the ratio's second derivative in `y` on `[low, high]`.
+    /// Returns a bound on the magnitude of the ratio's second derivative in `y` on `[low, high]`.
     fn curvature(&self, low: f64, high: f64) -> f64 {
         let eta = |(alpha, beta): (f64, f64), y: f64| alpha + beta * y;
         let (before, after) = ((self.alpha.0, self.beta.0), (self.alpha.1, self.beta.1));
         let ends = [eta(before, low), eta(before, high), eta(after, low), eta(after, high)];
-        // Every eta in between lies between these four.
+        // Every eta on the interval lies between these four.
         let (least, greatest) = ends.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, g), e| (l.min(*e), g.max(*e)));
         let nearest = if least > 0.0 { least } else { (-greatest).max(0.0) };
         let tail = libm::exp(-nearest);
@@ -84,7 +84,7 @@ impl Constants {
 }
 
 impl GaussianMixture {
-    /// `sd` is a component's standard deviation in the data's units, `weight` that of the first
+    /// Creates the model. `sd` is a component's standard deviation in the data's units, `weight` the weight of the first
     /// component, strictly between 0 and 1.
     pub(super) fn new(names: Vec<String>, outcome: &ColumnSpec, sd: f64, weight: f64) -> Self {
         let (centre, half_width) = (outcome.centre(), outcome.half_width());
@@ -93,7 +93,7 @@ impl GaussianMixture {
         Self { names, range: outcome.range(), centre, half_width, variance: scaled * scaled, log_odds }
     }
 
-    /// `alpha` and `beta` of a parameter value.
+    /// Returns `alpha` and `beta` at a parameter value.
     #[inline(always)]
     fn line(&self, theta: &[f64]) -> (f64, f64) {
         let beta = theta[1] / self.variance;
@@ -140,7 +140,7 @@ impl Model for GaussianMixture {
         hold::ratios(self, block, steps)
     }
 
-    /// Up to the constant `n (ln w - ln(2 pi v) / 2)`.
+    /// Omits the constant `n (ln w - ln(2 pi v) / 2)`.
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
         let (alpha, beta) = self.line(theta);
         let one = |y: &f64| -0.5 / self.variance * (y - theta[0]) * (y - theta[0]) + softplus(alpha + beta * y);

@@ -1,10 +1,10 @@
-//! The slopes of a regression: what the gradient of each record is made of; see [`conclave_privacy::pass::hold::ball`].
+//! The slopes of a regression, from which each record's gradient is computed; see [`conclave_privacy::pass::hold::ball`].
 
 use super::linear_predictor::LinearPredictor;
 use super::slopes::Slopes;
 use super::weighted::WeightedSum;
-use conclave_privacy::pass::few::Few;
 use conclave_privacy::pass::hold::Sloped;
+use conclave_privacy::pass::small_tile::TileLane;
 use conclave_privacy::pass::tile::Tile;
 
 /// A regression's slopes at a point.
@@ -21,7 +21,7 @@ impl<L: Slopes> RegressionSlopes<L> {
 
 impl<L: Slopes> Sloped for RegressionSlopes<L> {
     #[inline(always)]
-    fn slopes(&self, rows: &Tile<'_>, [eta, own]: &mut [Few<f64>; 2]) {
+    fn slopes(&self, rows: &Tile<'_>, [eta, own]: &mut [TileLane<f64>; 2]) {
         let records = rows.len();
         let (eta, own, outcome) = (&mut eta.0[..records], &mut own.0[..records], &rows.outcome()[..records]);
         self.eta.fill(rows, eta);

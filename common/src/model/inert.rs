@@ -1,12 +1,12 @@
-//! A model whose records may be inert: one that can't be used is counted, and adds exactly nothing.
+//! A model wrapper that admits inert records. An unusable record is counted and contributes exactly zero.
 //!
-//! An inert record is not a number in every column. Its log ratio counts as 0, so of a ratio less a public centre it adds the
-//! centre's negative, which the receiver adds back for every record; the clamp must leave room for that, or it adds something.
-//! So the range of one record's log ratio holds 0 here, and half range, centre and price follow from it. Ranges that hold
-//! 0 anyway, as nearly all do, are as they were, bit for bit.
+//! An inert record is not-a-number in every column, and its log ratio counts as 0. Less a public centre, it contributes the
+//! negated centre, which the receiver adds back for every record. The clamp must leave room for this, or the contribution would
+//! not be zero. The range of one record's log ratio is therefore extended to include 0, and half range, centre and price follow
+//! from it. Almost all ranges include 0 already and stay the same, bit for bit.
 //!
-//! As an exponential family the model below counts every record in `n log g(theta)`, an inert one too, so it has no such
-//! form here. Regressions, multinomials and naive Bayes have room for inert records of their own.
+//! As an exponential family the wrapped model would count every record in `n log g(theta)`, inert ones too, so the wrapper has no
+//! such form. Regressions, multinomials and naive Bayes admit inert records themselves.
 
 use super::Model;
 use super::exponential_family::ExponentialFamily;
@@ -16,7 +16,7 @@ use super::table::Tables;
 use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::{Block, ModelData, Step};
 
-/// A model with room for inert records.
+/// A model that admits inert records.
 pub(super) struct Inert {
     model: Box<dyn Model>,
 }
@@ -40,7 +40,7 @@ impl Model for Inert {
         None
     }
 
-    /// An inert record adds a gradient's shift, and nothing to information and moments.
+    /// An inert record contributes a gradient's shift, and zero to information and moments.
     fn scores(&self) -> Option<Box<dyn ScoreModel + '_>> {
         self.model.scores()
     }

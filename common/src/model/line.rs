@@ -1,5 +1,4 @@
-//! Models of one parameter whose log ratio is a line in the outcome: exponential families with one
-//! statistic of the outcome.
+//! Models of one parameter whose log ratio is affine in the outcome: exponential families with one statistic of the outcome.
 
 use super::exponential_family::ExponentialFamily;
 use super::interface::Model;
@@ -14,8 +13,7 @@ use conclave_privacy::pass::tile::Tile;
 
 /// `log p(y | to) - log p(y | from) = offset + slope y`, with the outcome `y` on the model's scale.
 ///
-/// Both are odd in the step, bit for bit: each is a difference between its ends, or such a difference
-/// times what is symmetric in them.
+/// Both are odd in the step, bit for bit: each is a difference between its ends, or such a difference times a symmetric factor.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line {
     pub offset: f64,
@@ -31,32 +29,32 @@ impl Line {
 
 /// A likelihood of one parameter whose log ratio is a [`Line`].
 pub(super) trait LineLikelihood: Send + Sync {
-    /// The line of the step `from` to `to`.
+    /// Returns the line of the step `from` to `to`.
     fn line(&self, from: f64, to: f64) -> Line;
 
-    /// Least and greatest outcome, on the model's scale.
+    /// Returns the least and the greatest outcome, on the model's scale.
     fn outcome(&self) -> (f64, f64);
 
-    /// The statistic of an outcome; grows with it.
+    /// Returns the statistic of an outcome, an increasing function.
     #[inline(always)]
     fn statistic(&self, outcome: f64) -> f64 {
         outcome
     }
 
-    /// `phi(theta)` of the exponential family.
+    /// Returns `phi(theta)` of the exponential family.
     fn natural(&self, theta: f64) -> f64;
 
-    /// `log g(theta)` of the exponential family.
+    /// Returns `log g(theta)` of the exponential family.
     fn log_normaliser(&self, theta: f64) -> f64;
 
-    /// The most Fisher information of one record about the parameter on its unconstrained scale; see
+    /// Returns the largest Fisher information of one record about the parameter on its unconstrained scale; see
     /// [`Model::information_bound`].
     fn information(&self) -> f64;
 
-    /// The log likelihood of these outcomes, up to what depends on them alone.
+    /// Returns the log likelihood of these outcomes, up to a term that depends only on them.
     fn log_likelihood(&self, outcomes: &[f64], theta: f64) -> f64;
 
-    /// The parameter in the data's own units.
+    /// Returns the parameter in the data's units.
     fn to_original(&self, theta: f64) -> f64 {
         theta
     }
@@ -92,7 +90,7 @@ impl<L: LineLikelihood> Model for LineModel<L> {
         &self.names
     }
 
-    /// A line is extreme at the ends.
+    /// The extremes of a line are at the ends.
     fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
         let Line { offset, slope } = self.likelihood.line(from[0], to[0]);
         let (least, greatest) = self.likelihood.outcome();

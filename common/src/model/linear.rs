@@ -1,19 +1,18 @@
-//! Linear regression with a normal error, its standard deviation known or a parameter.
+//! Linear regression with a normal error. Its standard deviation is known or a parameter.
 //!
 //! Density of one record, outcome `y` and linear predictor
 //! `eta = offset + intercept + sum_j theta_j x_j`, both on the scale of the outcome's declared bounds
 //! (`[-1, 1]`): `log p(y | eta, sigma) = -ln(sigma) - (y - eta)^2 / (2 sigma^2)` up to a constant.
 //!
-//! Parameters: `intercept` (where the job has one), then one coefficient per feature, in half widths of
-//! the outcome per unit of the scaled feature; last `sigma` > 0, in half widths of the outcome, unless
-//! the job gives `sd` in the data's units. An offset is in the outcome's units.
+//! Parameters: `intercept` (if the job has one), then one coefficient per feature, in half widths of the outcome per unit of the
+//! scaled feature. The last is `sigma` > 0, in half widths of the outcome, unless the job states `sd` in the data's units. An
+//! offset is in the outcome's units.
 //!
-//! Log ratio: with `e` the residual and `e'` that after the step,
-//! `ln(sigma / sigma') + (e/sigma - e'/sigma') (e/sigma + e'/sigma') / 2`. Both factors `p` and `q` are
-//! linear in the outcome and the features, whose ranges are declared. So for every `t > 0` it is
-//! `[(t p + q/t)^2 - (t p - q/t)^2] / 8`, and the ranges of the two linear functions bound it from above
-//! and below; several `t` are tried. A step in one coefficient alone is a quadratic in that feature,
-//! whose extremes are taken exactly. The middle of the range is the public centre (MATH.md, section 2).
+//! Log ratio: with the residuals `e` before and `e'` after the step, it is
+//! `ln(sigma / sigma') + (e/sigma - e'/sigma') (e/sigma + e'/sigma') / 2`. Both factors `p` and `q` are linear in the outcome and
+//! the features, whose ranges are declared. For every `t > 0` the product `p q / 2` is `[(t p + q/t)^2 - (t p - q/t)^2] / 8`, so
+//! the ranges of the two linear functions bound it from above and below; several `t` are tried. A step in one coefficient alone
+//! is a quadratic in that feature, whose extremes are computed exactly. The middle of the range is the public centre.
 //!
 //! Exponential family, `sd` known ([`super::linear_statistic`]).
 
@@ -36,7 +35,7 @@ pub(super) struct Linear {
 }
 
 impl Linear {
-    /// `sd` is the known standard deviation in the data's units.
+    /// Creates the likelihood. `sd` is the known standard deviation in the data's units.
     pub(super) fn new(outcome: &ColumnSpec, sd: Option<f64>) -> Self {
         let (centre, half_width) = (outcome.centre(), outcome.half_width());
         Self { outcome: outcome.range(), centre, half_width, sd: sd.map(|sd| sd / half_width) }
@@ -46,7 +45,7 @@ impl Linear {
         self.sd.or(own).unwrap_or(f64::NAN)
     }
 
-    /// sigma before and after a step.
+    /// Returns sigma before and after a step.
     fn sigmas(&self, own: Option<(f64, f64)>) -> (f64, f64) {
         match (self.sd, own) {
             (Some(sd), _) => (sd, sd),
@@ -64,7 +63,7 @@ pub(super) struct Constants {
     logarithm: f64,
 }
 
-/// The log ratio where sigma stays: the move times the residual half way, over the variance.
+/// Returns the log ratio if sigma does not change: the movement times the residual at the midpoint, divided by the variance.
 #[inline(always)]
 fn still(by: &f64, [y, middle, direction]: [f64; 3]) -> f64 {
     (by * direction) * (y - middle)
@@ -87,7 +86,7 @@ impl Likelihood for Linear {
     #[inline(always)]
     fn log_ratios(constants: &Constants, moving: &TileStep<'_>, visitor: &mut impl KernelVisitor) {
         let (a, b) = constants.precision;
-        // Public: whether sigma stays.
+        // A public condition: sigma does not change.
         if a == b {
             visitor.over(moving.columns(), &(moving.by * (a * a)), still);
         } else {
@@ -104,7 +103,7 @@ impl Likelihood for Linear {
     fn ratios(&self, predictor: &LinearPredictor, step: &Ends<'_>) -> RatioRange {
         let Constants { precision: (a, b), logarithm } = self.constants(predictor, step);
         let pair = || step.from.iter().zip(step.to);
-        // Exact where sigma stays: then nothing but the step itself is left.
+        // Exact if sigma does not change: then only the step itself remains.
         let still = a == b;
         let p = Residual {
             outcome: a - b,
@@ -121,7 +120,7 @@ impl Likelihood for Linear {
             range = over.one_coefficient(&p, &q, j, feature.copied());
         }
         if over.only.is_some() {
-            // The records that don't move.
+            // The records that do not move.
             range = (range.0.min(0.0), range.1.max(0.0));
         }
         RatioRange::of([0.5 * range.0 + logarithm, 0.5 * range.1 + logarithm])
@@ -143,11 +142,11 @@ struct Residual {
     theta: Vec<f64>,
 }
 
-/// The records that are bounded over.
+/// The set of records over which a range is computed.
 struct Over<'a> {
     predictor: &'a LinearPredictor,
     outcome: (f64, f64),
-    /// Of these alone: whose feature of this number is 1.
+    /// If given, only the records whose feature of this number is 1.
     only: Option<usize>,
 }
 
@@ -158,8 +157,8 @@ impl Over<'_> {
         (a.min(b) - high, a.max(b) - low)
     }
 
-    /// Least and greatest product of two linear functions, rounded outward no further than their ranges
-    /// are. Negating one of them gives exactly the negatives, swapped.
+    /// Returns the least and the greatest product of two linear functions, rounded outward no further than their ranges. Negating
+    /// one of them yields the exact negatives, swapped.
     fn product(&self, p: &Residual, q: &Residual) -> (f64, f64) {
         let (of_p, of_q) = (self.range(p), self.range(q));
         let corners = [of_p.0 * of_q.0, of_p.0 * of_q.1, of_p.1 * of_q.0, of_p.1 * of_q.1];
@@ -183,8 +182,8 @@ impl Over<'_> {
         (low, high)
     }
 
-    /// The same where `p` is a multiple of one feature, coefficient `j`, of this range (1 for the
-    /// intercept): a quadratic in it.
+    /// Returns the same range if `p` is a multiple of one feature with this range (1 for the intercept), coefficient `j`. The
+    /// product is then a quadratic in the feature.
     fn one_coefficient(&self, p: &Residual, q: &Residual, j: usize, feature: Option<(f64, f64)>) -> (f64, f64) {
         let mut theta = q.theta.clone();
         let own = std::mem::take(&mut theta[j]);
@@ -238,10 +237,10 @@ impl Slopes for Linear {
         self.sd.map(|sd| Bends::of_predictor((sd * sd).recip(), 0.0))
     }
 
-    /// With the residual `r` the slopes lie on a parabola: within its ends and where neighbouring tangents meet, at the middle of two residuals and
-    /// their product.
+    /// As functions of the residual the slopes lie on a parabola. It lies within the polygon of its ends and the intersections of
+    /// adjacent tangents, each at the mean of two residuals and at their product.
     fn slopes_within(&self, precision: &f64, low: f64, high: f64) -> Option<Vec<[f64; 2]>> {
-        /// Arcs between neighbouring tangents.
+        /// Arcs between adjacent tangents.
         const ARCS: usize = 8;
         let (least, greatest) = self.outcome;
         let residual = |k: usize| (least - high) + (greatest - low - (least - high)) * (k as f64 / ARCS as f64);

@@ -1,5 +1,5 @@
-//! The linear predictor of a regression, `eta = offset + intercept + sum_j theta_j x_j`: its values on a shard, its public range over the
-//! declared columns, and its coefficients in the data's own units. Written once for all regressions.
+//! The linear predictor of a regression, `eta = offset + intercept + sum_j theta_j x_j`: its values on a shard, its public range
+//! over the declared columns, and its coefficients in the data's units. All regressions share this code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -15,26 +15,26 @@ use conclave_privacy::pass::tile::ColumnRef;
 pub(super) struct LinearPredictor {
     pub(super) intercept: bool,
     pub(super) features: Vec<FeatureRange>,
-    /// Range of the offset on the scale of `eta`, and what its value is multiplied by to get there.
+    /// The range of the offset on the scale of `eta`, and the factor from its values to that scale.
     offset: Option<((f64, f64), f64)>,
     spares_inert: bool,
-    /// What the columns allow, worked out once.
+    /// The extreme records of the columns, computed once.
     pub(super) edges: OnceLock<Option<Arc<Edges>>>,
 }
 
-/// What is public about one number `x_j` of a record.
+/// The public facts about one feature `x_j`.
 #[derive(Clone)]
 pub(super) struct FeatureRange {
     pub(super) range: (f64, f64),
-    /// 0 or 1 for every record.
+    /// True if the feature is 0 or 1 for every record.
     pub(super) indicator: bool,
     pub(super) term: usize,
-    /// Whether its term has levels: then at most one of the term's features is not 0.
+    /// True if the term has levels. At most one of its features is then nonzero.
     pub(super) exclusive: bool,
     factors: Vec<ScaledFactor>,
 }
 
-/// A factor is `(value - centre) / half_width`.
+/// A factor `(value - centre) / half_width`.
 #[derive(Clone)]
 struct ScaledFactor {
     of: Factor,
@@ -42,28 +42,28 @@ struct ScaledFactor {
     half_width: f64,
 }
 
-/// Over the declared columns, where the linear predictor lies before and after a step, and how far it moves. Least and greatest values.
+/// The range of the linear predictor before and after a step, and of its movement, over the declared columns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
-    /// The least of both ends.
+    /// The least value at both ends.
     pub low: f64,
-    /// The greatest of both ends.
+    /// The greatest value at both ends.
     pub high: f64,
-    /// The furthest that a record's linear predictor moves up, at least 0.
+    /// The largest upward movement of a record's linear predictor, at least 0.
     pub up: f64,
-    /// The furthest that one moves down, at least 0.
+    /// The largest downward movement, at least 0.
     pub down: f64,
 }
 
 impl Span {
-    /// The greatest magnitude of the move. 0 only where no record's linear predictor moves.
+    /// Returns the largest magnitude of the movement. It is 0 only if no record's linear predictor moves.
     pub(super) fn furthest(self) -> f64 {
         self.up.max(self.down)
     }
 }
 
 impl LinearPredictor {
-    /// `column` gives the declared columns; an offset's values are divided by `unit`.
+    /// Creates the predictor. `column` returns the declared columns; an offset's values are divided by `unit`.
     pub(super) fn new(design: &Design, unit: f64, column: &dyn Fn(&str) -> ColumnSpec) -> Self {
         let features: Vec<FeatureRange> = design
             .features
@@ -100,7 +100,7 @@ impl LinearPredictor {
         Self { intercept: design.intercept, features, offset, spares_inert, edges: OnceLock::new() }
     }
 
-    /// Number of coefficients, the intercept's included.
+    /// Returns the number of coefficients, including the intercept.
     pub(super) fn len(&self) -> usize {
         usize::from(self.intercept) + self.features.len()
     }
@@ -109,48 +109,49 @@ impl LinearPredictor {
         self.intercept
     }
 
-    /// The range of the offset on the scale of `eta`, and what its value is multiplied by to get there.
+    /// Returns the range of the offset on the scale of `eta`, and the factor from its values to that scale.
     pub(super) fn offset(&self) -> Option<((f64, f64), f64)> {
         self.offset
     }
 
-    /// Whether a record may be inert and adds exactly nothing then: a column with levels may hold a value that is none of them, and
-    /// where the job says so any column may hold none.
+    /// Returns whether a record may be inert and then contributes exactly zero. A column with levels may hold a value that is not
+    /// a level, and if the job permits it, any column may lack a value.
     pub(super) fn spares_inert(&self) -> bool {
         self.spares_inert
     }
 
-    /// The same predictor where a record may be inert because the job says so.
+    /// Returns the same predictor where the job permits inert records.
     pub(super) fn sparing_inert(self, incomplete_rows: bool) -> Self {
         Self { spares_inert: self.spares_inert || incomplete_rows, ..self }
     }
 
-    /// The intercept (0 without one) and the coefficients of the features; whatever follows them in `theta` is not the predictor's.
+    /// Returns the intercept (0 without one) and the coefficients of the features. Later entries of `theta` do not belong to the
+    /// predictor.
     fn split<'t>(&self, theta: &'t [f64]) -> (f64, &'t [f64]) {
         let (first, rest) = if self.intercept { (theta[0], &theta[1..]) } else { (0.0, theta) };
         (first, &rest[..self.features.len()])
     }
 
-    /// `eta` as a sum over a record's columns.
+    /// Returns `eta` as a weighted sum of a record's columns.
     pub(super) fn weighted(&self, theta: &[f64]) -> WeightedSum {
         let (intercept, coefficients) = self.split(theta);
         self.with_offset(intercept, coefficients.iter().copied())
     }
 
-    /// The same without the offset.
+    /// Returns the same sum without the offset.
     pub(super) fn weighted_without_offset(&self, weights: &[f64]) -> WeightedSum {
         let (intercept, weights) = self.split(weights);
         WeightedSum::new(intercept, weights.iter().enumerate().map(|(j, weight)| (*weight, ColumnRef::Predictor(j))))
     }
 
-    /// Per coefficient, whether its predictor's 0 and 1 count as -1 and 1 where products of predictors are summed:
-    /// an intercept keeps what that shifts.
+    /// Returns, for each coefficient, whether its 0/1 predictor is coded as -1 and 1 in products of predictors. The intercept
+    /// absorbs the shift.
     pub(super) fn coding(&self) -> Vec<bool> {
         let first = self.intercept.then_some(false);
         first.into_iter().chain(self.features.iter().map(|f| self.intercept && f.indicator && !f.exclusive)).collect()
     }
 
-    /// Per coefficient, its predictor as it is coded; the intercept's is 1.
+    /// Returns each coefficient's coded predictor; the intercept's is 1.
     pub(super) fn coded(&self) -> Vec<WeightedSum> {
         let features = (0..self.features.len()).zip(self.coding().into_iter().skip(usize::from(self.intercept)));
         let first = self.intercept.then(|| WeightedSum::new(1.0, []));
@@ -161,15 +162,15 @@ impl LinearPredictor {
         first.into_iter().chain(features.map(coded)).collect()
     }
 
-    /// The greatest sum of squares of a record's predictors, the intercept's 1 included, where each lies in [-1, 1]:
-    /// of a term with levels at most one is not 0.
+    /// Returns the largest sum of squares of a record's predictors, including the intercept's 1. Each predictor lies in [-1, 1],
+    /// and at most one of a term with levels is nonzero.
     pub(super) fn most_squares(&self) -> u64 {
         let single = self.features.iter().filter(|f| !f.exclusive).count();
         let terms: BTreeSet<usize> = self.features.iter().filter(|f| f.exclusive).map(|f| f.term).collect();
         (usize::from(self.intercept) + single + terms.len()) as u64
     }
 
-    /// The numbers of the coefficients, those of a term with levels together.
+    /// Returns the indices of the coefficients, grouped by terms with levels.
     pub(super) fn groups(&self) -> Vec<Vec<usize>> {
         let first = usize::from(self.intercept);
         let together = |a: &FeatureRange, b: &FeatureRange| a.exclusive && b.exclusive && a.term == b.term;
@@ -181,8 +182,8 @@ impl LinearPredictor {
         self.intercept.then(|| vec![0]).into_iter().chain(of_features).collect()
     }
 
-    /// Per column, the numbers of the predictors that are 1 at its levels but the first. `None` where a column is not categorical or
-    /// has no predictors of its own, and where there is an offset or no intercept.
+    /// Returns, for each column, the indices of the predictors that indicate its levels except the first. `None` if a column is
+    /// not categorical or has no predictors of its own, if there is an offset, or if there is no intercept.
     pub(super) fn categorical(&self) -> Option<Vec<Vec<usize>>> {
         if !self.intercept || self.offset.is_some() || self.features.iter().any(|feature| !feature.indicator) {
             return None;
@@ -197,8 +198,8 @@ impl LinearPredictor {
         all_own.then(|| own.into_values().collect())
     }
 
-    /// The design row of a record of these categories, the intercept's 1 first: `is_one` says of a column's own predictor whether it is
-    /// 1, and interactions follow.
+    /// Returns the design row of a record of these categories, with the intercept's 1 first. `is_one` states whether a column's
+    /// own predictor is 1; interactions follow from it.
     pub(super) fn row_of_indicators(&self, is_one: &dyn Fn(usize) -> bool) -> Vec<f64> {
         let holds = |factor: &ScaledFactor| {
             let own = |f: &FeatureRange| matches!(f.factors.as_slice(), [only] if only.of == factor.of);
@@ -216,7 +217,7 @@ impl LinearPredictor {
         )
     }
 
-    /// What a step comes to.
+    /// Returns the values of a step's midpoint and movement as weighted sums.
     pub(super) fn moves(&self, from: &[f64], to: &[f64]) -> CoefficientStep {
         let ((a, from), (b, to)) = (self.split(from), self.split(to));
         let pairs = || from.iter().zip(to);
@@ -234,14 +235,14 @@ impl LinearPredictor {
         CoefficientStep { middle, along }
     }
 
-    /// Panics when shapes differ. They are public: a party checks the request, and its own loader makes the data.
+    /// Panics if the shapes differ. Shapes are public: a party checks the request, and its own loader makes the data.
     pub(super) fn check(&self, (predictors, auxiliary): (usize, usize)) {
         assert_eq!(predictors, self.features.len(), "a shard has one column per feature");
         assert_eq!(auxiliary, usize::from(self.offset.is_some()), "a shard has the offset's column");
     }
 
-    /// Least and greatest `weight * offset + intercept + sum_j theta_j x_j` over the declared columns, of the records whose feature
-    /// number `only` is 1 where one is given. Negating the weights gives exactly the negatives, swapped.
+    /// Returns the range of `weight * offset + intercept + sum_j theta_j x_j` over the declared columns. With `only`, it covers
+    /// the records whose feature of that number is 1. Negating the weights yields the exact negatives, swapped.
     pub(super) fn range(&self, theta: &[f64], weight: f64, only: Option<usize>) -> (f64, f64) {
         let (intercept, coefficients) = self.split(theta);
         let mut total = (intercept, intercept);
@@ -260,7 +261,7 @@ impl LinearPredictor {
                 total = sum(total, part);
                 continue;
             }
-            // One of the features of a term with levels, or none of them.
+            // At most one feature of a term with levels is nonzero.
             open = match open {
                 Some((term, range)) if term == feature.term => Some((term, union(range, part))),
                 _ => {
@@ -272,7 +273,8 @@ impl LinearPredictor {
         sum(total, open.map_or((0.0, 0.0), |(_, range)| range))
     }
 
-    /// The one coefficient in which a step differs, by its number in `theta`, and its feature, `None` for the intercept.
+    /// If a step changes exactly one coefficient, returns its index in `theta` and the range of its feature, `None` for the
+    /// intercept.
     pub(super) fn moved(&self, from: &[f64], to: &[f64]) -> Option<(usize, Option<&(f64, f64)>)> {
         let mut different = (0..self.len()).filter(|j| from[*j] != to[*j]);
         let only = different.next().filter(|_| different.next().is_none())?;
@@ -280,14 +282,15 @@ impl LinearPredictor {
         Some((only, feature.map(|j| &self.features[j].range)))
     }
 
-    /// The feature, by its number among features, that a step alone moves, where it is an indicator: a record moves only where it is 1.
+    /// If a step changes exactly one coefficient and its feature is an indicator, returns the feature's index. A record then
+    /// moves only if the feature is 1.
     pub(super) fn indicator_moved(&self, from: &[f64], to: &[f64]) -> Option<usize> {
         let (only, _) = self.moved(from, to)?;
         only.checked_sub(usize::from(self.intercept)).filter(|j| self.features[*j].indicator)
     }
 
-    /// Where the linear predictor of a record that moves lies, and how far it moves. The reverse step lies at the same place and swaps up
-    /// and down, bit for bit.
+    /// Returns the range of the linear predictor over records that move, and the range of their movement. The reverse step has
+    /// the same range and swaps up and down, bit for bit.
     pub(super) fn span(&self, from: &[f64], to: &[f64]) -> Span {
         let only = self.indicator_moved(from, to);
         let step: Vec<f64> = from[..self.len()].iter().zip(to).map(|(from, to)| to - from).collect();
@@ -296,14 +299,14 @@ impl LinearPredictor {
         Span { low: low_from.min(low_to), high: high_from.max(high_to), up: positive_part(b), down: positive_part(-a) }
     }
 
-    /// Per coefficient, the greatest square of what it is multiplied by.
+    /// Returns the largest squared feature of each coefficient.
     pub(super) fn greatest_squares(&self) -> impl Iterator<Item = f64> {
         let square = |(low, high): (f64, f64)| (low * low).max(high * high);
         let intercept = self.intercept.then_some(1.0);
         intercept.into_iter().chain(self.features.iter().map(move |f| square(f.range)))
     }
 
-    /// The public range of the product of two coefficients' features, by their numbers in `theta`.
+    /// Returns the public range of the product of two coefficients' features, by index in `theta`.
     pub(super) fn product_range(&self, j: usize, k: usize) -> (f64, f64) {
         let (a, b) = (self.feature_range(j), self.feature_range(k));
         if j != k {
@@ -314,17 +317,17 @@ impl LinearPredictor {
         (if crosses { 0.0 } else { low.min(high) }, low.max(high))
     }
 
-    /// The public range of one coefficient's feature.
+    /// Returns the public range of one coefficient's feature.
     pub(super) fn feature_range(&self, j: usize) -> (f64, f64) {
         j.checked_sub(usize::from(self.intercept)).map_or((1.0, 1.0), |j| self.features[j].range)
     }
 
-    /// Whether a coefficient's feature is 0 or 1 for every record.
+    /// Returns whether a coefficient's feature is 0 or 1 for every record.
     pub(super) fn is_indicator(&self, j: usize) -> bool {
         j.checked_sub(usize::from(self.intercept)).is_some_and(|j| self.features[j].indicator)
     }
 
-    /// Whether the features of two coefficients are never both other than 0: indicators of two levels of a column.
+    /// Returns whether the features of two coefficients are never both nonzero: indicators of two levels of one column.
     pub(super) fn never_together(&self, j: usize, k: usize) -> bool {
         let feature = |j: usize| j.checked_sub(usize::from(self.intercept)).map(|j| &self.features[j]);
         let (Some(a), Some(b)) = (feature(j), feature(k)) else { return false };
@@ -332,11 +335,12 @@ impl LinearPredictor {
         pairs.any(|(f, g)| f.column == g.column && f.level != g.level)
     }
 
-    /// The coefficients on the data's own scale.
+    /// Returns the coefficients on the data's own scale.
     ///
-    /// A feature is a product of `(value - centre) / half_width`. Multiplied out, each part belongs to the feature of the columns that it
-    /// holds, the constant to the intercept. A part that the model has no coefficient for, without an intercept or with an
-    /// interaction whose columns are not predictors themselves, is left out: what is reported is the slope around the centres.
+    /// A feature is a product of factors `(value - centre) / half_width`. Expanded, each term belongs to the feature of the
+    /// columns in it, and the constant belongs to the intercept. A term without a coefficient in the model is dropped. This
+    /// happens without an intercept, and for an interaction whose columns are not predictors themselves. The result is then the
+    /// slope around the centres.
     pub(super) fn to_original(&self, theta: &[f64]) -> Vec<f64> {
         let (intercept, coefficients) = self.split(theta);
         let sets: Vec<BTreeSet<&Factor>> = self.features.iter().map(|f| f.factors.iter().map(|s| &s.of).collect()).collect();

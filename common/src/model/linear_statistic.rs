@@ -2,11 +2,10 @@
 //!
 //! With `z = y - offset`:
 //! `-(z - theta . x)^2 / (2 v) = -z^2 / (2 v) + sum_j (theta_j / v) x_j z - sum_{j <= k} c_jk (theta_j theta_k / v) x_j x_k`,
-//! `c_jk` being 1/2 for `j = k` and 1 otherwise. So `S` holds the products `x_j x_k`, `j <= k`, then
-//! `x_j z`; the intercept's `x` is 1. Products that are the same for every record are not in it: the
-//! intercept's square is `log g`, and indicators of two levels of a column are never both 1. Where a
-//! record may be inert, the intercept's square is a component, since then it is not the same for
-//! every record.
+//! with `c_jk` = 1/2 for `j = k` and 1 otherwise. So `S` holds the products `x_j x_k`, `j <= k`, then `x_j z`; the intercept's
+//! `x` is 1. Products that are constant over records are omitted: the square of the intercept is part of `log g`, and indicators
+//! of two levels of a column are never both 1. If a record may be inert, the intercept's square varies between records and is a
+//! component.
 
 use super::exponential_family::ExponentialFamily;
 use super::linear_predictor::LinearPredictor;
@@ -18,15 +17,15 @@ use conclave_privacy::pass::tile::Tile;
 /// The family of a linear regression.
 pub(super) struct LinearStatistic {
     predictor: LinearPredictor,
-    /// Of the outcome less the offset.
+    /// The range of the outcome less the offset.
     outcome: (f64, f64),
     variance: f64,
     components: Vec<Component>,
-    /// What an offset's value is multiplied by to be on the outcome's scale.
+    /// The factor from an offset's value to the outcome's scale.
     offset: Option<f64>,
 }
 
-/// What is summed; coefficients by their number in theta.
+/// A summed product, with coefficients by index in theta.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Component {
     Product(usize, usize),
@@ -34,7 +33,7 @@ enum Component {
 }
 
 impl LinearStatistic {
-    /// `variance` and `outcome` are on the model's scale.
+    /// Creates the family. `variance` and `outcome` are on the model's scale.
     pub(super) fn new(predictor: LinearPredictor, outcome: (f64, f64), variance: f64) -> Self {
         let d = predictor.len();
         let constant = |j: usize, k: usize| predictor.has_intercept() && j == 0 && k == 0 && !predictor.spares_inert();
@@ -89,7 +88,7 @@ impl ExponentialFamily for LinearStatistic {
         };
         match self.components[component] {
             Component::Product(j, k) => match (feature(j), feature(k)) {
-                // Not a number for an inert record.
+                // Not-a-number for an inert record.
                 (None, None) => sum(&|rows, i| 1.0 + 0.0 * rows.outcome()[i]),
                 (Some(x), None) | (None, Some(x)) => sum(&|rows, i| rows.predictor(x)[i]),
                 (Some(x), Some(z)) => sum(&|rows, i| rows.predictor(x)[i] * rows.predictor(z)[i]),

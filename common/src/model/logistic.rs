@@ -3,13 +3,14 @@
 //! Density of one record, outcome `y` in `[0, 1]` (0 or 1 as a rule), linear predictor `eta = offset + intercept + sum_j theta_j x_j`:
 //! `log p(y | eta) = y eta - ln(1 + e^eta)`.
 //!
-//! Parameters: `intercept` (where the job has one), then one coefficient per feature, on the log-odds scale per unit of the scaled
-//! feature: numeric predictors span `[-1, 1]`, binary ones and indicators of levels are 0 or 1. An offset is on the log-odds scale.
+//! Parameters: `intercept` (if the job has one), then one coefficient per feature, on the log-odds scale per unit of the scaled
+//! feature. Numeric predictors span `[-1, 1]`; binary ones and indicators of levels are 0 or 1. An offset is on the log-odds
+//! scale.
 //!
-//! Public bound and centre: the log density is concave in `eta`, and its slope `y - p`, with `p` the logistic function of `eta`, grows with
-//! `y`. Over the declared columns `eta` and how far it moves lie in intervals known without data, which bounds the integral of the slope
-//! ([`concave_ratios`]). Where predictors are wide the bound tends to `sum_j |Delta_j| max|x_j|`, and it is less when no record can have an
-//! extreme `eta`.
+//! Public bound and centre: the log density is concave in `eta`, and its slope `y - p`, with `p` the logistic function of `eta`,
+//! increases in `y`. Over the declared columns `eta` and its movement lie in known intervals, which bounds the integral of the
+//! slope ([`concave_ratios`]). For wide predictors the bound tends to `sum_j |Delta_j| max|x_j|`; it is smaller if no record can
+//! have an extreme `eta`.
 
 use super::fused::{MODERATE, SHORT, exp_falling, short_ratio, softplus_difference};
 use super::likelihood::{Ends, Likelihood, around};
@@ -27,9 +28,9 @@ pub(super) struct Logistic {
     outcome: (f64, f64),
 }
 
-/// How far a step moves the linear predictor over the declared columns.
+/// The size of a step's movement of the linear predictor over the declared columns.
 pub(super) enum Length {
-    /// By no more than twice [`SHORT`], around no more than [`MODERATE`].
+    /// At most twice [`SHORT`], around a midpoint of magnitude at most [`MODERATE`].
     Short,
     Any,
 }
@@ -49,8 +50,8 @@ impl Likelihood for Logistic {
     type Constants = Length;
 
     fn constants(&self, predictor: &LinearPredictor, step: &Ends<'_>) -> Length {
-        // Of every record, also of those that a step in one indicator leaves where they are: what is computed of them counts for nothing,
-        // but where they lie must not tell by the time that it takes.
+        // The condition covers all records, also those that a step in one indicator does not move. Their result is ignored, but
+        // its running time must not depend on their position.
         let ends = [step.from, step.to].map(|theta| predictor.range(theta, 1.0, None));
         let moderate = ends.iter().all(|(low, high)| *low >= -MODERATE && *high <= MODERATE);
         if moderate && predictor.span(step.from, step.to).furthest() <= 2.0 * SHORT { Length::Short } else { Length::Any }
@@ -113,7 +114,7 @@ impl Slopes for Logistic {
     }
 
     fn bends(&self, (low, high): (f64, f64), _least: Option<f64>) -> Option<Bends> {
-        // p (1 - p) is greatest at 0, and falls away from it.
+        // p (1 - p) is greatest at 0 and decreases away from it.
         let nearest = if low > 0.0 { low } else { high.min(0.0) };
         let p = logistic(nearest);
         Some(Bends::of_predictor(p * (1.0 - p), 0.0))
@@ -124,7 +125,8 @@ impl Slopes for Logistic {
     }
 }
 
-/// `1 / (1 + e^-x)` by `libm`, whose bits are the same on every machine: a party and a coordinator compute the same bound.
+/// Returns `1 / (1 + e^-x)` by `libm`, with the same bits on every machine, so that a party and a coordinator compute the same
+/// bound.
 pub(super) fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-x))
 }

@@ -1,8 +1,7 @@
-//! Statistical models: the kernels that turn a shard into a lattice sum, and the public bounds that
-//! their privacy needs.
+//! Statistical models: kernels that turn a shard into a lattice sum, and public bounds that price queries.
 //!
-//! One file per model. A model sees values on the scale that priors are declared on: numeric columns
-//! scaled to `[-1, 1]` by their public bounds, binary columns 0 or 1.
+//! There is one file per model. A model sees values on the scale of the priors: numeric columns scaled to `[-1, 1]` by their
+//! public bounds, binary columns as 0 or 1.
 
 mod assemble;
 mod banana;

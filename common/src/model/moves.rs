@@ -1,13 +1,14 @@
-//! How the records of a tile move, and what the weights of their vectors come to along the way: sums over the same columns, in one go.
+//! The movement of a tile's records and the inner products of their vectors with the step, computed together from the same
+//! columns.
 
 use super::weighted::{CoefficientStep, Direction, TileStep, WeightedSum};
 use conclave_privacy::pass::blocks::Scratch;
-use conclave_privacy::pass::few::{FEW, Few};
+use conclave_privacy::pass::small_tile::{SMALL_TILE, TileLane};
 use conclave_privacy::pass::tile::{ColumnRef, Tile};
 
-/// What a weight comes to along the step, of each record's predictors, and how the linear predictor moves.
+/// The sums of a step: the vectors' inner products with it, and the movement of the linear predictor.
 pub(super) enum Moves {
-    /// The first two, and the way that it moves along.
+    /// The inner products, the midpoint and the direction of the movement.
     Several(Together<3>),
     Other(WeightedSum, CoefficientStep),
 }
@@ -22,12 +23,12 @@ impl Moves {
         }
     }
 
-    /// Of the records of a tile.
+    /// Computes the sums of a tile's records.
     #[inline(always)]
     pub(super) fn of<'r>(
         &self,
         rows: &Tile<'r>,
-        sums: &'r mut [Few<f64>; 3],
+        sums: &'r mut [TileLane<f64>; 3],
         scratch: &'r mut Scratch,
     ) -> (&'r [f64], TileStep<'r>) {
         let records = rows.len();
@@ -47,9 +48,9 @@ impl Moves {
     }
 }
 
-/// Several weighted sums, whose last columns are the same as a rule: those are read once for all of them.
+/// Several weighted sums that usually end in the same columns, which are read once for all sums.
 pub(super) struct Together<const K: usize> {
-    /// What of each comes before those.
+    /// The terms of each sum before the shared ones.
     heads: [WeightedSum; K],
     shared: Vec<([f64; K], ColumnRef)>,
 }
@@ -66,9 +67,9 @@ impl<const K: usize> Together<K> {
         Self { heads, shared }
     }
 
-    /// The sums of each of `rows`, with the same bits as [`WeightedSum::fill`].
+    /// Computes the sums of each of `rows`, with the same bits as [`WeightedSum::fill`].
     #[inline(always)]
-    fn fill(&self, rows: &Tile<'_>, outs: &mut [Few<f64>; K]) {
+    fn fill(&self, rows: &Tile<'_>, outs: &mut [TileLane<f64>; K]) {
         let (mut terms, records) = (self.shared.as_slice(), rows.len());
         let alone = self.heads.iter().any(|head| !head.terms.is_empty());
         let mut start = [0.0; K];
@@ -94,7 +95,7 @@ impl<const K: usize> Together<K> {
     }
 }
 
-/// Adds some terms of each sum to `start`, or else to what is there.
+/// Adds `N` terms of each sum to `start`, or to the existing values.
 // An index, so that one loop serves any number of columns.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
@@ -102,11 +103,11 @@ fn add_together<const N: usize, const K: usize>(
     rows: &Tile<'_>,
     terms: &[([f64; K], ColumnRef); N],
     start: Option<[f64; K]>,
-    outs: &mut [Few<f64>; K],
+    outs: &mut [TileLane<f64>; K],
 ) {
-    let records = rows.len().min(FEW);
+    let records = rows.len().min(SMALL_TILE);
     let (mut columns, mut weights): ([&[f64]; N], _) = ([&[]; N], [[0.0; K]; N]);
-    // No closure: it may be left outside of the loop, which then does not know the lengths.
+    // No closure: it might not be inlined, and the loop would not know the lengths.
     for k in 0..N {
         columns[k] = &rows.column(terms[k].1)[..records];
         weights[k] = terms[k].0;

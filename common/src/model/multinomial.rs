@@ -1,17 +1,15 @@
 //! The probabilities of a categorical outcome.
 //!
-//! Density of one record, whose outcome is level `k` of K: `log p(k | p) = ln p_k`. A shard holds the
-//! level's number, from 0.
+//! Density of one record whose outcome is level `k` of K: `log p(k | p) = ln p_k`. A shard holds the level's number, from 0.
 //!
-//! Parameters: one probability per level, named `p[level]`, without unit; they are positive and add up
-//! to 1. Under a Dirichlet prior the posterior is known exactly.
+//! Parameters: one probability per level, named `p[level]`, without unit. They are positive and sum to 1. Under a Dirichlet prior
+//! the posterior is known exactly.
 //!
-//! Log ratio: `ln(p'_k / p_k)`, one of K public numbers. The public bound is the greatest magnitude
-//! among them, the public centre the middle of them. A record of no level has ratio 0.
+//! Log ratio: `ln(p'_k / p_k)`, one of K public numbers. The public bound is their largest magnitude, the public centre the
+//! middle of their range. A record without a level has ratio 0.
 //!
-//! Exponential family: `S_k` is 1 where the outcome is level `k` and 0 otherwise, `phi_k = ln p_k`,
-//! `log g = 0`. (K - 1 indicators would do for records of some level and cost less; but then a record of
-//! no level would count as the last.)
+//! Exponential family: `S_k` is 1 if the outcome is level `k` and 0 otherwise, `phi_k = ln p_k`, `log g = 0`. (K - 1 indicators
+//! would suffice for records with a level and cost less, but would count a record without a level as the last.)
 
 use super::Model;
 use super::exponential_family::ExponentialFamily;
@@ -35,7 +33,7 @@ fn ratio(from: f64, to: f64) -> f64 {
 }
 
 impl Multinomial {
-    /// `names` are the parameters, one per level, at least two.
+    /// Creates the model. `names` are the parameters, one per level, at least two.
     pub(super) fn new(names: Vec<String>) -> Self {
         Self { names }
     }
@@ -74,8 +72,8 @@ impl Model for Multinomial {
     }
 
     fn ratios(&self, from: &[f64], to: &[f64]) -> RatioRange {
-        // The ratios have both signs but for rounding, since both ends add up to 1: a record of no level
-        // needs no more room.
+        // Up to rounding the ratios have both signs, since the probabilities sum to 1 at both ends. So a record without a level
+        // does not extend the range.
         RatioRange::of(from.iter().zip(to).map(|(from, to)| ratio(*from, *to))).or_none()
     }
 
@@ -87,7 +85,7 @@ impl Model for Multinomial {
         Some(Tables::new(self.names.len(), &[]))
     }
 
-    /// About log ratios of the probabilities: `p_k (1 - p_k)`.
+    /// The information about log ratios of the probabilities is `p_k (1 - p_k)`.
     fn information_bound(&self) -> Vec<f64> {
         vec![0.25; self.names.len()]
     }

@@ -1,18 +1,18 @@
-//! Naive Bayes: a class, and categorical features that are independent given it.
+//! Naive Bayes: a class, and categorical features that are independent given the class.
 //!
 //! Density of one record of class `c` whose feature k is level `x_k`: `log p = ln p_c + sum_k ln q_k(x_k | c)`. A shard
 //! holds the levels' numbers, from 0: the class as the outcome, the features as auxiliary columns.
 //!
-//! Parameters: `class[c]`, one probability per class, then for each feature and class the probabilities `x[level|c]` of its
-//! levels, without unit; those of the classes add up to 1, as do those of a feature's levels within a class. Under Dirichlet
-//! priors the posterior is known exactly. Source: Ju, Awan, Gong & Rao, *Data Augmentation MCMC for Bayesian Inference from
-//! Privatized Data* (2022), section 4.
+//! Parameters: `class[c]`, one probability per class, then for each feature and class the probabilities `x[level|c]` of the
+//! levels, without unit. The probabilities of the classes sum to 1, as do those of a feature's levels within a class. Under
+//! Dirichlet priors the posterior is known exactly. Source: Ju, Awan, Gong & Rao, *Data Augmentation MCMC for Bayesian Inference
+//! from Privatized Data* (2022), section 4.
 //!
-//! Log ratio: `ln(p'_c / p_c) + sum_k ln(q'_k / q_k)`. The public bound is the greatest magnitude over classes and levels,
-//! the public centre the middle of its range. A record without a class or with a feature that is no level has ratio 0.
+//! Log ratio: `ln(p'_c / p_c) + sum_k ln(q'_k / q_k)`. The public bound is its largest magnitude over classes and levels, the
+//! public centre the middle of its range. A record without a class, or with a feature that is not a level, has ratio 0.
 //!
-//! Exponential family: `S` holds K tables of class and level, 1 in the record's cell of each and 0 elsewhere; `phi` of a cell is
-//! `ln q_k(x | c)`, and `ln p_c` is added to the first table's; `log g = 0`.
+//! Exponential family: `S` holds K tables of class and level, with 1 in the record's cell of each and 0 elsewhere. `phi` of a
+//! cell is `ln q_k(x | c)`, plus `ln p_c` in the first table; `log g = 0`.
 
 use super::Model;
 use super::exponential_family::ExponentialFamily;
@@ -41,20 +41,20 @@ struct Cell {
 }
 
 impl NaiveBayes {
-    /// `names` are the parameters: `classes` of them, then for each feature and class one per level. At least two classes,
-    /// one feature, and two levels of each.
+    /// Creates the model. `names` are the parameters: `classes` of them, then one per level for each feature and class. There are
+    /// at least two classes, one feature, and two levels of each feature.
     pub(super) fn new(names: Vec<String>, classes: usize, levels: Vec<usize>) -> Self {
         Self { names, classes, levels }
     }
 
-    /// The cells of all tables, in the order of the parameters behind those of the classes.
+    /// Yields the cells of all tables, in the order of their parameters.
     fn cells(&self) -> impl Iterator<Item = Cell> {
         self.levels.iter().enumerate().flat_map(move |(feature, levels)| {
             (0..self.classes).flat_map(move |class| (0..*levels).map(move |level| Cell { feature, class, level }))
         })
     }
 
-    /// The range of the ratios of a class's records.
+    /// Returns the range of the ratios of a class's records.
     fn of_class(&self, class: usize, ratios: &[f64]) -> RatioRange {
         let (of_classes, of_cells) = ratios.split_at(self.classes);
         let mut first = 0;
@@ -68,7 +68,7 @@ impl NaiveBayes {
     }
 }
 
-/// Every parameter's log ratio.
+/// Returns every parameter's log ratio.
 fn ratios(from: &[f64], to: &[f64]) -> Vec<f64> {
     from.iter().zip(to).map(|(from, to)| libm::log(*to) - libm::log(*from)).collect()
 }
@@ -128,8 +128,8 @@ impl Model for NaiveBayes {
         Some(Tables::new(self.classes, &self.levels))
     }
 
-    /// About log ratios of the probabilities, as of a multinomial's; of those within a class no more than if every record
-    /// were of it.
+    /// The information about log ratios of the probabilities, as for a multinomial. For those within a class, the bound assumes
+    /// that every record belongs to it.
     fn information_bound(&self) -> Vec<f64> {
         vec![0.25; self.names.len()]
     }

@@ -6,13 +6,13 @@
 //! `log p(y | eta, a) = sum_{i < y} ln(1 + a i) + y eta - (y + 1/a) ln(1 + a mu)`.
 //! The sum is `ln Gamma(y + 1/a) - ln Gamma(1/a) + y ln(a)`.
 //!
-//! Parameters: those of a Poisson regression, and last `dispersion`, the `a` above, which is taken within `[1e-9, 1e9]`.
+//! Parameters: those of a Poisson regression, then `dispersion`, the `a` above, clamped to `[1e-9, 1e9]`.
 //!
-//! Public bound and centre. In `eta` the log density is concave, and its slope `(y - mu) / (1 + a mu)` grows with `y`; [`concave_ratios`]. Of a move of the
-//! dispersion alone, upwards say, the log ratio `h(y, mu)` changes from `y` to `y + 1` by `ln[(1 + a' y)(1 + a mu) / ((1 + a y)(1 + a' mu))]`,
-//! which has the sign of `y - mu`, and in `mu` at the rate of `mu - y` times what is positive. So it is greatest at a corner of the declared
-//! ranges and least at the largest mean and the count just above it, or nearest to that. A step in both is taken as one after the
-//! other, either way round.
+//! Public bound and centre. In `eta` the log density is concave, and its slope `(y - mu) / (1 + a mu)` increases in `y`; see
+//! [`concave_ratios`]. Consider a step of the dispersion alone, upwards for example. From `y` to `y + 1` the log ratio `h(y, mu)`
+//! changes by `ln[(1 + a' y)(1 + a mu) / ((1 + a y)(1 + a' mu))]`, which has the sign of `y - mu`. Its derivative in `mu` is
+//! `mu - y` times a positive factor. So it is greatest at a corner of the declared ranges, and least at the largest mean and the
+//! count just above it, or the count closest to that. A step in both is treated as two steps, in either order.
 
 use super::elementary::ln_gamma_difference;
 use super::elementary::{digamma_difference, exp};
@@ -47,19 +47,19 @@ impl Dispersion {
         Self { size: a.recip(), logarithm: libm::log(a) }
     }
 
-    /// What depends on the count and the dispersion alone.
+    /// Returns the term that depends on the count and the dispersion only.
     #[inline(always)]
     fn of_count(self, y: f64) -> f64 {
         ln_gamma_difference(y + self.size, self.size) + y * self.logarithm
     }
 
-    /// What depends on the linear predictor.
+    /// Returns the term that depends on the linear predictor.
     #[inline(always)]
     fn of_mean(self, y: f64, eta: f64) -> f64 {
         y * eta - (y + self.size) * softplus(eta + self.logarithm)
     }
 
-    /// The slope of the log density in `eta`.
+    /// Returns the slope of the log density in `eta`.
     fn slope(self, y: f64, eta: f64) -> f64 {
         y - (y + self.size) * logistic(eta + self.logarithm)
     }
@@ -77,13 +77,13 @@ impl NegativeBinomial {
         Self { counts: Counts::new(outcome) }
     }
 
-    /// The range of a log ratio at one dispersion.
+    /// Returns the range of the log ratio at a fixed dispersion.
     fn moving_mean(&self, predictor: &LinearPredictor, step: &Ends<'_>, a: Dispersion) -> RatioRange {
         let span = predictor.span(step.from, step.to);
         concave_ratios(span, self.counts.range(), |y, eta| a.of_mean(y, eta), |y, eta| a.slope(y, eta), libm::log)
     }
 
-    /// The range of a log ratio of a move of the dispersion at these coefficients.
+    /// Returns the range of the log ratio of a step of the dispersion at these coefficients.
     fn moving_dispersion(&self, predictor: &LinearPredictor, theta: &[f64], from: Dispersion, to: Dispersion) -> RatioRange {
         if from == to {
             return RatioRange::of([0.0]);
@@ -93,7 +93,7 @@ impl NegativeBinomial {
         }
         let (low, high) = predictor.range(theta, 1.0, None);
         let (least, greatest) = self.counts.range();
-        // The difference of large numbers has their rounding in it.
+        // The slack covers the rounding of a difference of large numbers.
         let ratio = |y: f64, eta: f64| {
             let parts = [to.of_count(y), to.of_mean(y, eta), -from.of_count(y), -from.of_mean(y, eta)];
             let value = (parts[0] + parts[2]) + (parts[1] + parts[3]);
@@ -119,7 +119,7 @@ impl Likelihood for NegativeBinomial {
     fn log_ratio(constants: &Constants, y: f64, from: f64, to: f64) -> f64 {
         let y = constants.counts.of(y);
         let (a, b) = (constants.from, constants.to);
-        // Public: whether the dispersion moves.
+        // A public condition: the dispersion does not change.
         let of_count = if a == b { 0.0 } else { b.of_count(y) - a.of_count(y) };
         of_count + (b.of_mean(y, to) - a.of_mean(y, from))
     }
@@ -142,7 +142,8 @@ impl Likelihood for NegativeBinomial {
         )
     }
 
-    /// Of the linear predictor `mu / (1 + a mu)`, which the declared counts' greatest stands for; of the log dispersion a generous figure.
+    /// For the linear predictor `mu / (1 + a mu)`, bounded by the largest declared count; for the log dispersion a generous
+    /// value.
     fn information(&self) -> (f64, f64) {
         (self.counts.range().1.max(1.0), 1.0)
     }

@@ -25,13 +25,13 @@ use super::weighted::TileStep;
 use conclave_privacy::mechanism::Sensitivity;
 use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{KernelVisitor, Lane, Scratch};
-use conclave_privacy::pass::few::{FEW, Few};
-use conclave_privacy::pass::held_vectors::{HeldVectors, Room};
+use conclave_privacy::pass::bounded_vectors::{BoundedVectors, Room};
 use conclave_privacy::pass::hold::{self, Sloped, Values, slope_weights};
-use conclave_privacy::pass::kept_weights::BlockWeights;
 use conclave_privacy::pass::lattice_frame::{LatticeFrame, WholeFrame};
 use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::small_tile::{SMALL_TILE, TileLane};
 use conclave_privacy::pass::tile::Tile;
+use conclave_privacy::pass::weight_cache::BlockWeights;
 
 /// How far half a step moves a record at most: its linear predictor, and the logarithm of the family's own parameter.
 pub(super) type Half = (f64, f64);
@@ -60,7 +60,12 @@ pub(super) trait Along {
     /// What a weight of each record's slope in the linear predictor comes to along the step, and how the record moves.
     ///
     /// Mark it `#[inline(always)]`, as [`Along::log_ratios`].
-    fn moved<'r>(&self, rows: &Tile<'r>, sums: &'r mut [Few<f64>; 3], scratch: &'r mut Scratch) -> (&'r [f64], Self::Moved<'r>);
+    fn moved<'r>(
+        &self,
+        rows: &Tile<'r>,
+        sums: &'r mut [TileLane<f64>; 3],
+        scratch: &'r mut Scratch,
+    ) -> (&'r [f64], Self::Moved<'r>);
 
     /// The log ratio of each record.
     fn log_ratios(&self, moved: &Self::Moved<'_>, visitor: &mut impl KernelVisitor);
@@ -83,7 +88,12 @@ impl<L: Likelihood> Along for RegressionAlong<'_, L> {
     }
 
     #[inline(always)]
-    fn moved<'r>(&self, rows: &Tile<'r>, sums: &'r mut [Few<f64>; 3], scratch: &'r mut Scratch) -> (&'r [f64], TileStep<'r>) {
+    fn moved<'r>(
+        &self,
+        rows: &Tile<'r>,
+        sums: &'r mut [TileLane<f64>; 3],
+        scratch: &'r mut Scratch,
+    ) -> (&'r [f64], TileStep<'r>) {
         self.moves.of(rows, sums, scratch)
     }
 
@@ -107,7 +117,7 @@ struct Pass<A: Along> {
 enum Weights<S> {
     Kept(Arc<BlockWeights>),
     /// Made anew.
-    Made(S, Box<HeldVectors>),
+    Made(S, Box<BoundedVectors>),
 }
 
 /// The sum over a block of each record's remainder of a regression; see [`super::ScoreModel::remainder_sum`]. `middle` is the point of the
@@ -140,9 +150,9 @@ pub(super) fn remainder_sum<A: Along>(
     let along = along(&weights.predictors);
     let made = || {
         let frame = LatticeFrame::new(step.frame, coefficients);
-        Weights::Made(along.slopes(), Box::new(HeldVectors::new(block.arch(), frame, intercept)))
+        Weights::Made(along.slopes(), Box::new(BoundedVectors::new(block.arch(), frame, intercept)))
     };
-    let kept = block.shelf().and_then(|shelf| shelf.get(step.frame.asked_at(step.points[1])));
+    let kept = block.weight_cache().and_then(|cache| cache.get(step.frame.query_at(step.points[1])));
     let pass = Pass {
         weights: kept.map_or_else(made, Weights::Kept),
         along,
@@ -223,14 +233,14 @@ impl KernelVisitor for Left<'_> {
     }
 }
 
-const NONE: Few<f64> = Few([0.0; FEW]);
+const NONE: TileLane<f64> = TileLane([0.0; SMALL_TILE]);
 
 /// What is kept of a tile's records.
 pub(super) struct Kept {
     vectors: Room,
     /// What a weight comes to along the step, and the step.
-    sums: [Few<f64>; 3],
-    along: Few<f64>,
+    sums: [TileLane<f64>; 3],
+    along: TileLane<f64>,
     scratch: Scratch,
     /// Records of the block that were seen before.
     seen: usize,

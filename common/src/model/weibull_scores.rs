@@ -11,10 +11,10 @@ use super::elementary::exp;
 use super::score::ScoreModel;
 use super::times::Times;
 use conclave_privacy::pass::LatticeSum;
-use conclave_privacy::pass::few::Few;
 use conclave_privacy::pass::frame::Frame;
 use conclave_privacy::pass::hold::{self, Columns, Place, Sloped};
 use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::small_tile::TileLane;
 use conclave_privacy::pass::tile::Tile;
 
 /// Places between the least and the greatest time at which records are looked at.
@@ -64,7 +64,7 @@ struct TimeSlopes {
 
 impl Sloped for TimeSlopes {
     #[inline(always)]
-    fn slopes(&self, rows: &Tile<'_>, [shape, scale]: &mut [Few<f64>; 2]) {
+    fn slopes(&self, rows: &Tile<'_>, [shape, scale]: &mut [TileLane<f64>; 2]) {
         let records = rows.len();
         let (time, event) = (&rows.outcome()[..records], &rows.auxiliary(0)[..records]);
         let (shape, scale) = (&mut shape.0[..records], &mut scale.0[..records]);

@@ -1,13 +1,12 @@
-//! A constraint says what values a parameter may take, an interval what box it is kept in.
+//! The constraint on a parameter's values, and the box that a chain keeps it in.
 
-/// Least magnitude of a scaled value or a parameter, other than 0: 2^-100.
+/// The least magnitude of a scaled value or a parameter other than 0: 2^-100.
 ///
-/// Products and differences of numbers that keep to it are never subnormal. Arithmetic on subnormal
-/// numbers takes many processors some hundred times as long, so that the time of a pass would tell how
-/// many records hold them.
+/// Products and differences of such numbers are never subnormal. Many processors take about a hundred times as long for
+/// arithmetic on subnormal numbers, so the time of a pass would reveal how many records hold them.
 pub const LEAST_MAGNITUDE: f64 = f64::from_bits((1023 - 100) << 52);
 
-/// What values a parameter may take at all, before any box.
+/// The set of values that a parameter may take, before any box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Constraint {
     /// Any real number.
@@ -16,9 +15,9 @@ pub enum Constraint {
     Positive,
     /// Strictly between 0 and 1.
     UnitInterval,
-    /// One of `size` consecutive parameters that are positive and add up to 1.
+    /// One of `size` consecutive parameters that are positive and sum to 1.
     Simplex {
-        /// Number of parameters that add up to 1, at least 2.
+        /// Number of parameters that sum to 1, at least 2.
         size: usize,
     },
 }
@@ -33,7 +32,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether `x` lies inside; never for NaN.
+    /// Returns whether `x` lies in the interval; false for NaN.
     pub fn contains(&self, x: f64) -> bool {
         self.min <= x && x <= self.max
     }

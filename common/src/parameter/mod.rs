@@ -1,4 +1,4 @@
-//! A parameter has a constraint, a transform to the real line, and a prior density.
+//! Parameters: their constraints, transforms to the real line and prior densities.
 
 mod constraint;
 mod prior;

@@ -1,9 +1,8 @@
-//! Prior densities: what they are, where they live, and how far a search for the mode may look.
+//! Prior densities, their support, and their extent for the mode search and the parameter box.
 
 use super::constraint::Constraint;
 
-/// The prior of one parameter. Arguments are finite; scales, shapes, rates and degrees of freedom are
-/// positive.
+/// The prior of one parameter. All arguments are finite; scales, shapes, rates and degrees of freedom are positive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Prior {
     /// `normal(mean, sd)`.
@@ -96,11 +95,11 @@ pub enum Prior {
 }
 
 impl Prior {
-    /// The natural logarithm of the density at `x`, up to a constant that does not depend on `x`; −∞
-    /// where the density is 0.
+    /// Returns the natural logarithm of the density at `x`, up to a constant that does not depend on `x`; −∞ where the density is
+    /// 0.
     ///
-    /// Only differences of it are ever used. A dirichlet's components add up to its log density.
-    /// Computed by `libm`, so that a replay on another machine decides alike.
+    /// Only its differences are used. The components of a Dirichlet prior sum to its log density. Computed by `libm`, so that a
+    /// replay on another machine makes the same decisions.
     #[must_use]
     pub fn log_density(&self, x: f64) -> f64 {
         let (least, greatest) = self.support();
@@ -132,7 +131,7 @@ impl Prior {
         }
     }
 
-    /// Least and greatest value that may have a positive density.
+    /// Returns the least and the greatest value that may have a positive density.
     #[must_use]
     pub fn support(&self) -> (f64, f64) {
         match *self {
@@ -143,7 +142,7 @@ impl Prior {
         }
     }
 
-    /// The default prior of a parameter that is counted in `unit`s ([`crate::schema::ModelSpec::units`]).
+    /// Returns the default prior of a parameter with the unit `unit` ([`crate::schema::ModelSpec::units`]).
     #[must_use]
     pub fn weak(constraint: Constraint, unit: f64) -> Self {
         match constraint {
@@ -154,8 +153,8 @@ impl Prior {
         }
     }
 
-    /// The centre that a search for the mode may start from. For densities on the positive line it is
-    /// the mode of the density of log x, for `beta` the mode of that of logit x.
+    /// Returns the centre at which a search for the mode may start. For densities on the positive line it is the mode of the
+    /// density of log x, for `beta` the mode of that of logit x.
     #[must_use]
     pub fn location(&self) -> f64 {
         match *self {
@@ -173,9 +172,10 @@ impl Prior {
         }
     }
 
-    /// An interval around the prior's centre that no box may cut silently: two sds or scales either way
-    /// where the density has them, the whole of a `uniform`; the centre alone where a density on the
-    /// positive line is weak on purpose.
+    /// Returns an interval around the prior's centre that no box may cut silently.
+    ///
+    /// It extends two standard deviations or scales either way if the density has them, and over the whole of a `uniform`. For
+    /// deliberately weak densities on the positive line it is the centre alone.
     #[must_use]
     pub fn core(&self) -> (f64, f64) {
         let centre = self.location();
@@ -184,7 +184,7 @@ impl Prior {
                 (centre - 2.0 * scale, centre + 2.0 * scale)
             }
             Prior::HalfNormal { .. } | Prior::HalfStudentT { .. } | Prior::HalfCauchy { .. } => (centre, 2.0 * centre),
-            // An edge at 0 is the parameter's own.
+            // A limit at 0 is that of the parameter itself.
             Prior::Uniform { min, max } => (if min < 0.0 { min } else { centre }, if max > 0.0 { max } else { centre }),
             Prior::Gamma { shape, .. } => (centre, centre * (1.0 + 2.0 / shape.sqrt())),
             Prior::Exponential { .. } => (centre, 3.0 * centre),
@@ -192,8 +192,8 @@ impl Prior {
         }
     }
 
-    /// Greatest magnitude that a box must leave to a parameter with this prior, where it can: the
-    /// prior's tails beyond it are nothing to a posterior (ten sds, a hundred scales of a heavy tail).
+    /// Returns the largest magnitude that a box should allow a parameter with this prior. The prior mass beyond it is negligible
+    /// for a posterior: ten standard deviations, or a hundred scales of a heavy tail.
     #[must_use]
     pub fn reach(&self) -> f64 {
         let centre = self.location().abs();
@@ -213,8 +213,8 @@ impl Prior {
         }
     }
 
-    /// Minus the second derivative of the log density at its centre, on the parameter's unconstrained scale
-    /// ([`super::Transform`], Jacobian included); 0 where the prior says nothing about it.
+    /// Returns minus the second derivative of the log density at its centre, on the parameter's unconstrained scale
+    /// ([`super::Transform`], Jacobian included); 0 if the prior does not determine it.
     #[must_use]
     pub fn precision(&self, constraint: Constraint) -> f64 {
         match (*self, constraint) {
@@ -235,7 +235,7 @@ impl Prior {
         }
     }
 
-    /// The length over which the density changes, on the parameter's unconstrained scale.
+    /// Returns the length over which the density changes, on the parameter's unconstrained scale.
     #[must_use]
     pub fn scale(&self, constraint: Constraint) -> f64 {
         match (*self, constraint) {
@@ -243,8 +243,8 @@ impl Prior {
             (Prior::StudentT { scale, .. } | Prior::Cauchy { scale, .. }, Constraint::Real) => scale,
             (Prior::Uniform { min, max }, Constraint::Real) => (max - min) / 4.0,
             (_, Constraint::Real) => self.location().abs(),
-            // Logarithms and logits: tails are not followed beyond a factor of e², and a flat prior is
-            // looked at by factors of e.
+            // On log and logit scales the length is limited: tails count up to a factor of e², and a flat prior has the length of
+            // a factor of e.
             _ => match self.precision(constraint) {
                 0.0 => 1.0,
                 precision => precision.max(0.25).sqrt().recip(),
@@ -253,7 +253,7 @@ impl Prior {
     }
 }
 
-/// `power · log x`, 0 for a power of 0 whatever `x` is.
+/// Returns `power · log x`, and 0 for a power of 0 at any `x`.
 fn log_power(power: f64, x: f64) -> f64 {
     if power == 0.0 { 0.0 } else { power * libm::log(x) }
 }

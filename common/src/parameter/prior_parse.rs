@@ -5,7 +5,7 @@ use std::fmt;
 use super::prior::Prior;
 use crate::spelling::nearest;
 
-/// Every family of the grammar with its arguments; `dirichlet` takes any number of them.
+/// All prior families with their arguments; `dirichlet` takes any number of them.
 const FAMILIES: &[(&str, &[Argument])] = {
     use Argument::{Any, Positive};
     &[
@@ -25,8 +25,7 @@ const FAMILIES: &[(&str, &[Argument])] = {
     ]
 };
 const DIRICHLET: &str = "dirichlet";
-/// Positive arguments and the magnitudes of others lie within these: squares and quotients of them stay
-/// finite.
+/// The least positive argument. With the greatest magnitude below it keeps squares and quotients of arguments finite.
 const LEAST_ARGUMENT: f64 = 1e-30;
 const GREATEST_ARGUMENT: f64 = 1e30;
 
@@ -36,58 +35,57 @@ enum Argument {
     Positive(&'static str),
 }
 
-/// Why a prior's text was refused.
+/// The reason why a prior's text was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PriorError {
-    /// Not of the form `family(number, …)`.
+    /// The text is not of the form `family(number, …)`.
     #[error("`{0}` is not a prior; write it as `normal(0, 2.5)`")]
     Syntax(String),
-    /// No such family.
+    /// The family does not exist.
     #[error("there is no prior family `{family}`; the nearest is `{nearest}`")]
     UnknownFamily {
-        /// What was written.
+        /// The family in the text.
         family: String,
         /// The closest known name.
         nearest: String,
     },
-    /// A family with another number of arguments.
-    #[error("`{family}` takes {expected} and got {got} arguments")]
+    /// The number of arguments does not fit the family.
+    #[error("`{family}` takes {expected} arguments, not {got}")]
     Arguments {
         /// The family.
         family: String,
-        /// What it takes.
+        /// The arguments that the family takes.
         expected: String,
-        /// How many were written.
+        /// The number of arguments in the text.
         got: usize,
     },
-    /// An argument out of range.
+    /// An argument is out of range.
     #[error("`{0}`: {1}")]
     Range(String, String),
-    /// A prior of several parameters for one, or the other way round.
+    /// A prior of several parameters was given for one, or the reverse.
     #[error("{0}")]
     Size(String),
 }
 
 impl Prior {
-    /// Reads `family(argument, …)` for one parameter, white space ignored.
+    /// Reads `family(argument, …)` for one parameter, ignoring white space.
     ///
     /// # Errors
-    /// Text that is no prior, an unknown family, arguments out of range, and `dirichlet`, which is for
-    /// several parameters.
+    /// Text that is not a prior, an unknown family, arguments out of range, and `dirichlet`, which is for several parameters.
     pub fn parse(text: &str) -> Result<Self, PriorError> {
         match read(text)? {
             Read::One(prior) => Ok(prior),
             Read::Dirichlet(_) => Err(PriorError::Size(
-                "`dirichlet` is for probabilities that add up to 1; for a single one write `beta(1, 1)`".into(),
+                "`dirichlet` is for probabilities that add up to 1; for a single probability write `beta(1, 1)`".into(),
             )),
         }
     }
 
-    /// Reads the prior of `size` probabilities that add up to 1: `dirichlet(a)` for all alike, or
+    /// Reads the prior of `size` probabilities that sum to 1: `dirichlet(a)` with equal concentrations, or
     /// `dirichlet(a_1, …, a_K)`.
     ///
     /// # Errors
-    /// As [`Prior::parse`]; another family; another number of arguments.
+    /// As [`Prior::parse`]; another family; a wrong number of arguments.
     pub fn parse_simplex(text: &str, size: usize) -> Result<Vec<Self>, PriorError> {
         match read(text)? {
             Read::Dirichlet(mut concentrations) => {
@@ -106,7 +104,7 @@ impl Prior {
         }
     }
 
-    /// The components of a dirichlet with these concentrations.
+    /// Returns the components of a Dirichlet prior with these concentrations.
     #[must_use]
     pub fn dirichlet(concentrations: &[f64]) -> Vec<Self> {
         let after = |k: usize| concentrations[k + 1..].iter().sum();

@@ -1,16 +1,16 @@
-//! Parameters with constraints and the real line: the chains walk in unconstrained values `u`,
-//! everything else speaks of `theta`.
+//! Transforms between constrained parameters `theta` and the real line. Chains move in unconstrained values `u`; everything else
+//! uses `theta`.
 //!
-//! Conventions of the Stan reference manual, "Constraint transforms": the logarithm of a positive
-//! parameter, the logit of one in the unit interval, stick-breaking for a simplex of K parameters (which
-//! has K − 1 unconstrained values), a real parameter as it is. With the logarithm of the Jacobian's
-//! determinant added to the log prior density, a chain in `u` samples the posterior of `theta`.
+//! The conventions are those of the Stan reference manual, "Constraint transforms". A positive parameter is transformed by its
+//! logarithm, one in the unit interval by its logit, and a simplex of K parameters by stick-breaking to K − 1 unconstrained
+//! values. A real parameter is unchanged. With the log determinant of the Jacobian added to the log prior density, a chain in `u`
+//! samples the posterior of `theta`.
 //!
-//! All of it is a function of bits by `libm`, so that a replay on another machine makes the same chain.
+//! Every result is a function of its input bits by `libm`, so that a replay on another machine makes the same chain.
 
 use super::constraint::{Constraint, Interval, LEAST_MAGNITUDE};
 
-/// Unconstrained values of a parameter that is not real lie within this of 0: far beyond every box.
+/// The largest magnitude of an unconstrained value of a constrained parameter, far beyond every box.
 const FURTHEST: f64 = 30.0;
 
 /// The transforms of all parameters of a model.
@@ -21,8 +21,8 @@ pub struct Transform {
 }
 
 impl Transform {
-    /// The transforms of parameters with these constraints, one entry per parameter: a simplex has as
-    /// many consecutive entries as it has parameters.
+    /// Creates the transforms for these constraints, one entry per parameter. A simplex has as many consecutive entries as
+    /// parameters.
     #[must_use]
     pub fn new(constraints: &[Constraint]) -> Self {
         let mut blocks = Vec::new();
@@ -34,14 +34,14 @@ impl Transform {
         Self { blocks }
     }
 
-    /// Number of unconstrained values.
+    /// Returns the number of unconstrained values.
     #[must_use]
     pub fn dimension(&self) -> usize {
         self.blocks.iter().map(|block| coordinates(*block)).sum()
     }
 
-    /// The parameter whose entry each unconstrained value belongs to: a simplex's sticks to its
-    /// parameters but the last.
+    /// Returns the index of the parameter for each unconstrained value. The sticks of a simplex map to all of its parameters but
+    /// the last.
     #[must_use]
     pub fn parameters(&self) -> Vec<usize> {
         let mut at = 0;
@@ -53,14 +53,13 @@ impl Transform {
         parameters
     }
 
-    /// The constraint that each unconstrained value comes from.
+    /// Returns the constraint for each unconstrained value.
     #[must_use]
     pub fn constraints(&self) -> Vec<Constraint> {
         self.blocks.iter().flat_map(|block| std::iter::repeat_n(*block, coordinates(*block))).collect()
     }
 
-    /// theta of these unconstrained values: one value per parameter, each 0 or at least
-    /// [`LEAST_MAGNITUDE`] in magnitude.
+    /// Returns `theta` for unconstrained values: one value per parameter, each 0 or at least [`LEAST_MAGNITUDE`] in magnitude.
     #[must_use]
     pub fn constrain(&self, u: &[f64]) -> Vec<f64> {
         let mut theta = Vec::with_capacity(u.len() + self.blocks.len());
@@ -79,8 +78,8 @@ impl Transform {
         theta
     }
 
-    /// The unconstrained values of `theta`; values at or beyond the edge of a constraint become the
-    /// furthest that are used.
+    /// Returns the unconstrained values of `theta`. Values at or beyond the edge of a constraint map to the largest magnitude in
+    /// use.
     #[must_use]
     pub fn unconstrain(&self, theta: &[f64]) -> Vec<f64> {
         let mut u = Vec::with_capacity(theta.len());
@@ -92,7 +91,7 @@ impl Transform {
                 Constraint::Positive => u.push(within(libm::log(theta[0].max(0.0)))),
                 Constraint::UnitInterval => u.push(logit(theta[0], 1.0 - theta[0])),
                 Constraint::Simplex { .. } => {
-                    // From the last: what is left of the stick is the sum of what comes after.
+                    // From the last: the rest of the stick is the sum of the later parameters.
                     let mut rest = *theta.last().unwrap_or(&0.0);
                     let mut sticks = Vec::new();
                     for (k, x) in theta.iter().enumerate().rev().skip(1) {
@@ -107,7 +106,7 @@ impl Transform {
         u
     }
 
-    /// The logarithm of the determinant of d theta / d u; 0 for real parameters.
+    /// Returns the logarithm of the determinant of d theta / d u; 0 for real parameters.
     #[must_use]
     pub fn log_jacobian(&self, u: &[f64]) -> f64 {
         let mut total = 0.0;
@@ -122,8 +121,7 @@ impl Transform {
                     let mut log_left = 0.0;
                     for (k, u) in u.iter().enumerate() {
                         let y = stick(*u, coordinates(*block) - k);
-                        // d theta_k / d u_k = left · z (1 − z), and what is left afterwards is
-                        // left · (1 − z).
+                        // d theta_k / d u_k = left · z (1 − z), and the rest of the stick is then left · (1 − z).
                         total += log_left + log_inverse_logit(y) + log_inverse_logit(-y);
                         log_left += log_inverse_logit(-y);
                     }
@@ -134,8 +132,8 @@ impl Transform {
         total
     }
 
-    /// The box of theta, one interval per parameter, as one interval per unconstrained value. A
-    /// simplex's sticks are only held to where they are used at all; its box is looked at in theta.
+    /// Returns the box of `theta`, one interval per parameter, as one interval per unconstrained value. The sticks of a simplex
+    /// are only held to a general limit; its box is checked in `theta`.
     #[must_use]
     pub fn unconstrained_box(&self, support: &[Interval]) -> Vec<Interval> {
         self.parameters()
@@ -156,18 +154,17 @@ impl Transform {
     }
 }
 
-/// Number of parameters of a block.
+/// Returns the number of parameters of a block.
 fn width(constraint: Constraint) -> usize {
     if let Constraint::Simplex { size } = constraint { size.max(1) } else { 1 }
 }
 
-/// Number of unconstrained values of a block.
+/// Returns the number of unconstrained values of a block.
 fn coordinates(constraint: Constraint) -> usize {
     if let Constraint::Simplex { size } = constraint { size.max(1) - 1 } else { 1 }
 }
 
-/// The logit of the share that a stick takes of what is left when `after` more parameters follow: u = 0
-/// makes all parts equal.
+/// Returns the logit of a stick's share of the rest when `after` more parameters follow. At u = 0 all parameters are equal.
 fn stick(u: f64, after: usize) -> f64 {
     u - libm::log(after as f64)
 }
@@ -186,17 +183,17 @@ fn inverse_logit(u: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-u))
 }
 
-/// `log(1 / (1 + e^-u))`, accurate in both tails.
+/// Returns `log(1 / (1 + e^-u))`, accurate in both tails.
 fn log_inverse_logit(u: f64) -> f64 {
     if u < 0.0 { u - libm::log1p(libm::exp(u)) } else { -libm::log1p(libm::exp(-u)) }
 }
 
-/// `log(part / rest)`.
+/// Returns `log(part / rest)`.
 fn logit(part: f64, rest: f64) -> f64 {
     within(libm::log(part.max(0.0)) - libm::log(rest.max(f64::MIN_POSITIVE)))
 }
 
-/// NaN, which only a simplex of zeros gives, becomes 0.
+/// Clamps an unconstrained value. NaN, which only a simplex of zeros yields, becomes 0.
 fn within(u: f64) -> f64 {
     if u.is_nan() { 0.0 } else { u.clamp(-FURTHEST, FURTHEST) }
 }

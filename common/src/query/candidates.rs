@@ -1,4 +1,4 @@
-//! A choice's candidates: the places that it is among, and what is public of each one's log weight.
+//! The candidates of a choice: their points, and the public part of each log weight.
 
 use super::contribution::contribution;
 use super::error::QueryError;
@@ -8,8 +8,8 @@ use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::mechanism::Sensitivity;
 use conclave_privacy::pass::Step;
 
-/// The candidates of a query, as its numbers have them: theta_m of every candidate one after the other, and then as many integers, what is
-/// public of each log weight in lattice units.
+/// The candidates of a query, decoded from its numbers: theta_m of all candidates, one after the other, then one integer each,
+/// the public part of the log weight in lattice units.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidates<'a> {
     from: &'a [f64],
@@ -18,10 +18,10 @@ pub struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    /// The greatest magnitude of what is public of a log weight, lattice units: a float holds all integers up to it.
+    /// The largest magnitude of the public part of a log weight, in lattice units. A float holds all integers up to it.
     pub const MOST_PUBLIC: f64 = 9_007_199_254_740_992.0;
 
-    /// The candidates of a choice among so many, from theta_0; `None` for numbers that are not those of such a query.
+    /// Decodes the candidates of a choice, from theta_0. Returns `None` if the numbers do not encode `candidates` candidates.
     #[must_use]
     pub fn new(candidates: u32, from: &'a [f64], numbers: &'a [f64]) -> Option<Self> {
         let (count, dimension) = (candidates as usize, from.len());
@@ -34,22 +34,23 @@ impl<'a> Candidates<'a> {
         Some(Self { from, points: points.chunks_exact(dimension).collect(), public })
     }
 
-    /// The numbers of a query for these candidates; see [`Candidates::new`].
+    /// Encodes candidates as the numbers of a query; see [`Candidates::new`].
     #[must_use]
     pub fn numbers(points: &[Vec<f64>], public: &[f64]) -> Vec<f64> {
         points.iter().flatten().chain(public).copied().collect()
     }
 
-    /// What is public of each log weight, lattice units.
+    /// Returns the public part of each log weight, in lattice units.
     #[must_use]
     pub fn public(&self) -> &[i64] {
         &self.public
     }
 
-    /// What a choice is charged by: the most that one unit of privacy contributes to any candidate's log weight.
+    /// Returns the sensitivity by which a choice is charged: the largest contribution of one unit of privacy to any candidate's
+    /// log weight.
     ///
     /// # Errors
-    /// [`QueryError::Outside`] for a candidate outside the parameter box; as [`contribution`].
+    /// [`QueryError::Outside`] for a candidate outside the parameter box; otherwise as [`contribution`].
     pub(super) fn sensitivity(&self, model: &dyn Model, spec: &JobSpec, unit: PrivacyUnit) -> Result<Sensitivity, QueryError> {
         let mut most = Sensitivity::from_units(1)?;
         for to in &self.points {
@@ -61,8 +62,8 @@ impl<'a> Candidates<'a> {
         Ok(most)
     }
 
-    /// The steps from theta_0 to each candidate, whose log ratios make the weights, at a party that protects `unit` and was charged by
-    /// `charged`: a unit's part is clamped at its own bound, and beyond what was charged in no case.
+    /// Returns the steps from theta_0 to each candidate, at a party that protects `unit`. Their log ratios are the log weights. A
+    /// unit's contribution is clamped to the step's own bound, and never exceeds the charged sensitivity.
     ///
     /// # Errors
     /// As [`contribution`].

@@ -1,4 +1,4 @@
-//! A contribution is what one unit of privacy adds to the sum of a step: the public constants that price it.
+//! The contribution of one unit of privacy to the sum of a step: the public constants that price it.
 
 use crate::job::{ClipRule, PrivacySpec};
 use crate::model::Model;
@@ -10,17 +10,18 @@ use conclave_privacy::mechanism::{MechanismError, Sensitivity, sensitivity};
 pub struct Contribution {
     /// The most that one unit of privacy contributes, lattice units.
     pub sensitivity: Sensitivity,
-    /// What each record's log ratio is taken from before it is rounded and clamped. The receiver adds it back once per record.
+    /// The constant subtracted from each record's log ratio before rounding and clamping. The receiver adds it back once per
+    /// record.
     pub centre: f64,
 }
 
-/// What one unit contributes to the sum of the step `from` to `to`, at a party that protects `unit`.
+/// Returns the bound and the centre of one unit's contribution to the sum of the step `from` to `to`, at a party that protects
+/// `unit`.
 ///
-/// A centre is used where the number of records is public, which is where rows are protected against
-/// replacement, and where the clip leaves the model's half range whole. A tighter clip holds each record's log
-/// ratio around 0 instead: the middle of what is possible may lie far from where records are, and a clip around
-/// it would cut nearly all of them, and a row that is left out, too. The sensitivity is symmetric in the step
-/// and the centre antisymmetric, bit for bit.
+/// A centre is used if the number of records is public, which holds where rows are protected against replacement, and if the clip
+/// does not narrow the model's half range. A tighter clip is centred on 0 instead. The middle of the possible range may lie far
+/// from the actual records, and a clip around it would cut nearly all of them, inert rows included. The sensitivity is symmetric
+/// in the step and the centre antisymmetric, bit for bit.
 ///
 /// # Errors
 /// As [`sensitivity`] and [`PrivacyUnit::sensitivity`].
@@ -43,7 +44,7 @@ pub fn contribution(
     Ok(Contribution { sensitivity: unit.sensitivity(per_record)?, centre: 0.0 })
 }
 
-/// What one record contributes at most to the sum of the step `from` to `to`, where nothing is taken off its log ratio.
+/// Returns the largest contribution of one record to the sum of the step `from` to `to`, if no centre is subtracted.
 ///
 /// # Errors
 /// As [`sensitivity`].
@@ -51,7 +52,7 @@ pub fn record_bound(model: &dyn Model, privacy: &PrivacySpec, from: &[f64], to: 
     sensitivity(model.bound(from, to), clip(privacy, from, to))
 }
 
-/// The explicit clip of one record's log ratio, in log-likelihood units.
+/// Returns the explicit clip of one record's log ratio, in log-likelihood units.
 fn clip(privacy: &PrivacySpec, from: &[f64], to: &[f64]) -> Option<f64> {
     privacy.clip.map(|clip| match clip {
         ClipRule::PerRecord(log_units) => log_units,
@@ -59,10 +60,11 @@ fn clip(privacy: &PrivacySpec, from: &[f64], to: &[f64]) -> Option<f64> {
     })
 }
 
-/// What one unit contributes at most to the sum of the step `from` to `to` over a sample of the units, and then what is charged for it:
-/// the same in all releases of a block, and so the clip alone, which no step's own bound lowers. `None` for a job without a clip per record.
+/// Returns the largest contribution of one unit to the sum of the step `from` to `to` over a sample of the units, and the
+/// sensitivity that is charged for it. `None` for a job without a clip per record.
 ///
-/// No centre is taken off: how many of the units are in a sample is hidden, so nobody could add it back.
+/// The charged sensitivity is the same for all releases of a block, so it is the clip alone; a step's own bound does not lower
+/// it. No centre is subtracted: the number of sampled units is hidden, so nobody could add it back.
 ///
 /// # Errors
 /// As [`sensitivity`] and [`PrivacyUnit::sensitivity`].
@@ -78,21 +80,21 @@ pub(super) fn sampled_contribution(
     Ok(Some([held(model.bound(from, to))?, held(f64::INFINITY)?]))
 }
 
-/// The centre that a party of public record count takes off each record's log ratio, and that its receiver adds
-/// back; 0 where the step has no price.
+/// Returns the centre that a party with a public record count subtracts from each record's log ratio, and that the receiver adds
+/// back. 0 if the step has no price.
 #[must_use]
 pub fn centre(model: &dyn Model, privacy: &PrivacySpec, from: &[f64], to: &[f64]) -> f64 {
     contribution(model, privacy, PrivacyUnit::row(Adjacency::Replace), from, to).map_or(0.0, |part| part.centre)
 }
 
-/// Whether a party that protects `unit` may take the model's centre off each record's log ratio: where the number of
-/// records is public.
+/// Returns whether a party that protects `unit` may subtract the model's centre from each record's log ratio: the number of
+/// records must be public.
 #[must_use]
 pub fn is_centred(unit: PrivacyUnit) -> bool {
     unit == PrivacyUnit::row(Adjacency::Replace)
 }
 
-/// Euclidean length of the step, the same both ways.
+/// Returns the Euclidean length of the step, identical in both directions.
 fn distance(from: &[f64], to: &[f64]) -> f64 {
     from.iter().zip(to).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }

@@ -1,4 +1,4 @@
-//! A query asks a party for a noised sum; its terms bound what one unit of privacy adds to the sum, and so price it.
+//! Queries to parties for noised sums, and their terms: the public bounds on one unit's contribution that price a query.
 
 mod candidates;
 mod contribution;

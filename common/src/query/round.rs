@@ -1,22 +1,22 @@
-//! What the sampler asks and yields.
+//! Rounds of queries, and the draws that a sampler yields.
 
 use crate::job::Aggregation;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
-use conclave_privacy::secagg::{Question, round_digest};
+use conclave_privacy::secagg::{SharedQuery, round_digest};
 
-/// What a round is for.
+/// The purpose of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Finding the mode and the posterior's curvature, one search for all chains.
+    /// One search for the mode and the posterior's curvature, shared by all chains.
     Locate,
-    /// Chains run; draws are set apart.
+    /// Chains run; draws are discarded.
     Warmup,
     /// Chains run; draws are kept.
     Sampling,
 }
 
 impl Phase {
-    /// The name in statuses.
+    /// Returns the name used in statuses.
     pub fn as_str(self) -> &'static str {
         match self {
             Phase::Locate => "locate",
@@ -26,36 +26,36 @@ impl Phase {
     }
 }
 
-/// One question to every party.
+/// One query, sent to every party.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// The chain, or the slot of another question of the round; part of the query's identity.
+    /// The chain, or another slot of the round; part of the query's identity.
     pub chain: u32,
-    /// What is asked; a ratio is the log-likelihood ratio of `to` against `from`.
+    /// The kind. A ratio is the log-likelihood ratio of `to` against `from`.
     pub kind: QueryKind,
-    /// theta; empty where a statistic is asked.
+    /// theta; empty for a statistic.
     pub from: Vec<f64>,
-    /// theta'; empty where a statistic is asked.
+    /// theta'; empty for a statistic.
     pub to: Vec<f64>,
     /// Noise scale of each party's release.
     pub noise: NoiseScale,
 }
 
 impl Query {
-    /// Number of integers that a party releases to it.
+    /// Returns the number of integers in a party's release.
     #[must_use]
     pub fn length(&self) -> usize {
         self.kind.length()
     }
 }
 
-/// What is opened of the parties' answers to a round.
+/// The values that become readable from the parties' answers to a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Opened {
-    /// Every answer by itself.
+    /// Every answer.
     #[default]
     EachAnswer,
-    /// Their sum alone: each is masked, and the masks of all of them together come to 0 in 64 bits.
+    /// Only the sum of the answers: each is masked, and all masks sum to 0 in 64 bits.
     SumAlone,
 }
 
@@ -70,43 +70,45 @@ impl From<&Aggregation> for Opened {
 pub struct Round {
     /// Number of the message, from 0; part of each query's identity.
     pub iteration: u64,
-    /// What it is for.
+    /// The purpose of the round.
     pub phase: Phase,
-    /// At least one query; fewer than there are chains when a proposal fell outside the parameter box.
+    /// The queries, at least one. There are fewer than chains if a proposal fell outside the parameter box.
     pub queries: Vec<Query>,
-    /// What is opened of the parties' answers.
+    /// The values that become readable from the parties' answers.
     pub opened: Opened,
 }
 
 impl Round {
-    /// Number of integers that a party's answer has in a log: where answers are masked, a mask of nothing follows them.
+    /// Returns the number of integers of a party's answer in a log. A masked answer has one more, the check.
     #[must_use]
     pub fn logged_length(&self) -> usize {
         self.length() + usize::from(self.opened == Opened::SumAlone)
     }
 
-    /// The digest of its message to the parties of a roster of this digest: what the masks of their answers belong to.
+    /// Returns the digest of the round's message to the parties of a roster with this digest. The masks of their answers are
+    /// bound to it.
     #[must_use]
     pub fn digest_under(&self, roster: &[u8; 32]) -> [u8; 32] {
         message_digest(roster, self.iteration, &self.queries)
     }
 
-    /// Number of integers that a party releases to it, over all of its queries.
+    /// Returns the number of integers that a party releases over all queries.
     #[must_use]
     pub fn length(&self) -> usize {
         self.queries.iter().map(Query::length).sum()
     }
 }
 
-/// The digest of a message of these queries to the parties of a roster of this digest; see [`conclave_privacy::secagg::round_digest`].
+/// Returns the digest of a message with these queries to the parties of a roster with this digest; see
+/// [`conclave_privacy::secagg::round_digest`].
 #[must_use]
 pub fn message_digest(roster: &[u8; 32], iteration: u64, queries: &[Query]) -> [u8; 32] {
-    let question = |Query { chain, kind, from, to, noise }: &Query| {
-        Question { chain: *chain, from, to, kind: kind.code(), noise: noise.units() }.digest()
+    let digest = |Query { chain, kind, from, to, noise }: &Query| {
+        SharedQuery { chain: *chain, from, to, kind: kind.code(), noise: noise.units() }.digest()
     };
-    let questions: Vec<[u8; 32]> = queries.iter().map(question).collect();
-    // A masked message is asked in one attempt for ever.
-    round_digest(roster, iteration, 0, &questions)
+    let digests: Vec<[u8; 32]> = queries.iter().map(digest).collect();
+    // A masked message is only ever sent as attempt 0.
+    round_digest(roster, iteration, 0, &digests)
 }
 
 /// One state of one chain.
@@ -114,14 +116,14 @@ pub fn message_digest(roster: &[u8; 32], iteration: u64, queries: &[Query]) -> [
 pub struct Draw {
     /// The chain, from 0.
     pub chain: u32,
-    /// Whether it belongs to the warm-up.
+    /// True for a draw of the warm-up.
     pub warmup: bool,
     /// The chain's state after the decision.
     pub theta: Vec<f64>,
-    /// Whether the proposal was accepted.
+    /// True if the proposal was accepted.
     pub accepted: bool,
-    /// Noisy log acceptance ratio, penalty and prior included; by `barker` what was compared with 0, correction included. −∞ for a proposal
-    /// outside the box.
+    /// Noisy log acceptance ratio, penalty and prior included. For `barker`, the value compared with 0, correction included. −∞
+    /// for a proposal outside the box.
     pub log_alpha: f64,
     /// The round's number.
     pub iteration: u64,

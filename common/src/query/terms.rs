@@ -1,4 +1,4 @@
-//! The terms of a query are the public constants that price it at one party and that its sum is made with.
+//! The terms of a query: the public constants that price it at one party and define its sum.
 
 use super::candidates::Candidates;
 use super::contribution::{contribution, record_bound, sampled_contribution};
@@ -10,10 +10,10 @@ use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::{NoiseScale, Points, QueryKind, Sensitivity, sum_fits};
 use conclave_privacy::pass::{StatisticGrid, Step, Summed};
 
-/// Beyond the sum itself a release lies no further than this many noise scales: a discrete Gaussian gets there less than once in
-/// e^2000 draws.
+/// The largest distance of a release from its sum, in noise scales. A discrete Gaussian exceeds it less than once in e^2000
+/// draws.
 const NOISE_SCALES: u128 = 64;
-/// No lattice sum reaches this; see [`sum_fits`].
+/// An upper limit of every lattice sum; see [`sum_fits`].
 const SUMS_BELOW: u128 = 1 << 62;
 
 /// The public constants of one query at one party. Both sides compute them with this code.
@@ -21,17 +21,17 @@ const SUMS_BELOW: u128 = 1 << 62;
 pub struct QueryTerms {
     kind: QueryKind,
     sensitivity: Sensitivity,
-    /// What one unit's part of a step's ratio is clamped to; of a statistic the sensitivity.
+    /// The clamp on one unit's contribution to a ratio; for a statistic, the sensitivity.
     clamp: Sensitivity,
     centre: f64,
     grid: Option<StatisticGrid>,
-    /// Of moments and curvature: the greatest magnitude of a component of one unit's part, lattice units.
+    /// For moments and curvature: the largest magnitude of a component of one unit's contribution, in lattice units.
     greatest: Option<u64>,
 }
 
 impl QueryTerms {
-    /// The constants of a query of this kind, of the step `from` to `to`, at a party that protects `unit`. A statistic is asked
-    /// without a step.
+    /// Computes the terms of a query of this kind for the step `from` to `to`, at a party that protects `unit`. A statistic has
+    /// no step.
     ///
     /// # Errors
     /// [`QueryError`].
@@ -51,7 +51,7 @@ impl QueryTerms {
             return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: None, greatest: None });
         }
         if kind.points() != Points::Two && !matches!(kind, QueryKind::Statistic { .. }) {
-            // What its owner is told of a job that releases once is all that it asks for.
+            // A job that releases once may query only what its owner was shown.
             let of_table = matches!(kind, QueryKind::Table { .. });
             if spec.algorithm == Algorithm::NoisyStatistics && of_table != spec.outcome_table(model).is_some() {
                 return Err(QueryError::Kind(kind));
@@ -61,7 +61,7 @@ impl QueryTerms {
             return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: None, greatest: Some(greatest) });
         }
         if let QueryKind::Statistic { component } = kind {
-            // Where a job that releases once asks for scores, it asks for nothing else: what its owner is told is all of it.
+            // A `noisy-statistics` job that uses scores may query nothing else, since the owner was shown only scores.
             if spec.algorithm == Algorithm::NoisyStatistics && model.scores().is_some() {
                 return Err(QueryError::Kind(kind));
             }
@@ -87,7 +87,7 @@ impl QueryTerms {
         }
         if kind == QueryKind::SecondMoment {
             let clamp = unit.sensitivity(record_bound(model, &spec.privacy, from, to)?)?;
-            // Squares lie between 0 and their greatest, which is as far as one unit moves their sum, between neighbours of either kind.
+            // Squares lie between 0 and their largest value, so one unit moves their sum by at most that, under either adjacency.
             let sensitivity = Sensitivity::from_units(QueryKind::SQUARE_UNITS)?;
             return Ok(Self { kind, sensitivity, clamp, centre: 0.0, grid: None, greatest: None });
         }
@@ -100,7 +100,7 @@ impl QueryTerms {
         Ok(Self { kind, sensitivity, clamp: part.sensitivity, centre: part.centre, grid: None, greatest: None })
     }
 
-    /// Whether the sum over so many units of privacy stays within a lattice sum. Both are public.
+    /// Returns whether the sum over `units` units of privacy fits a lattice sum. Both are public.
     #[must_use]
     pub fn sum_fits(&self, units: u64) -> bool {
         let unvectored = || sum_fits(units, self.sensitivity) && sum_fits(units, self.clamp);
@@ -111,31 +111,31 @@ impl QueryTerms {
         }
     }
 
-    /// The greatest magnitude that a release can have, in lattice units, at a party of so many units of privacy; where their number is
-    /// not public, of as many as a lattice sum holds. Whoever sends more does not follow the protocol.
+    /// Returns the largest possible magnitude of a release, in lattice units, at a party of `units` units of privacy. If their
+    /// number is not public, assumes the largest that a lattice sum permits. A larger release violates the protocol.
     #[must_use]
     pub fn greatest_release(&self, units: Option<u64>, noise: NoiseScale) -> u64 {
         Self::greatest_sum([(*self, units)], noise)
     }
 
-    /// The greatest magnitude that the sum over parties of their releases can have, each party given by its terms and its units of privacy
-    /// as in [`Self::greatest_release`]: their sums, and their noise together.
+    /// Returns the largest possible magnitude of the sum of all parties' releases, their noise included. Each party is given by
+    /// its terms and its number of units, as in [`Self::greatest_release`].
     #[must_use]
     pub fn greatest_sum(parties: impl IntoIterator<Item = (Self, Option<u64>)>, noise: NoiseScale) -> u64 {
         let (mut sum, mut count) = (0_u128, 0_u128);
         for (terms, units) in parties {
             if let QueryKind::Choice { candidates } = terms.kind {
-                // A number of one of them.
+                // The release is the number of a candidate.
                 return u64::from(candidates) - 1;
             }
             (sum, count) = (sum + terms.greatest_part(units), count + 1);
         }
-        // The noise of n parties has a scale of sqrt n times one party's, rounded up here. No sum of 2^64 parties overflows.
+        // The noise of n parties has a scale of sqrt n times one party's, rounded up here. No sum over 2^64 parties overflows.
         let scales = count.isqrt() + u128::from(count.isqrt().pow(2) < count);
         u64::try_from(sum + NOISE_SCALES * scales * u128::from(noise.units())).unwrap_or(u64::MAX)
     }
 
-    /// The greatest magnitude of one party's sum without its noise, at most 2^62.
+    /// Returns the largest magnitude of one party's sum without noise, at most 2^62.
     fn greatest_part(&self, units: Option<u64>) -> u128 {
         let per_unit = match (self.grid, self.greatest, self.kind) {
             (Some(grid), ..) => grid.limits.0.unsigned_abs().max(grid.limits.1.unsigned_abs()),
@@ -146,18 +146,18 @@ impl QueryTerms {
         units.map_or(SUMS_BELOW, |units| (u128::from(units) * u128::from(per_unit)).min(SUMS_BELOW))
     }
 
-    /// Integers in the answer; see [`QueryKind::length`].
+    /// Returns the number of integers in the answer; see [`QueryKind::length`].
     #[must_use]
     pub fn length(&self) -> usize {
         self.kind.length()
     }
 
-    /// What the query sums over the units of a shard, where it is asked of the step `from` to `to` and was charged by `charged`. Of any kind;
-    /// the clamp is in it.
+    /// Returns the sum that the query requests over the units of a shard, for the step `from` to `to`, with its clamp. It holds
+    /// for every kind.
     ///
-    /// What clamps is what was charged, so that no fault in these terms lets a unit contribute more than was paid for: a ratio's part is
-    /// clamped at `charged`, and over a sample at the step's own bound too. A statistic's lattice and a clip count have sensitivities of their own, which must be the charged one; the
-    /// count is of the units that the ratio's clamp cuts.
+    /// The clamp is the charged sensitivity, so no fault in these terms lets a unit contribute more than was charged. A ratio is
+    /// clamped at `charged`; over a sample, also at the step's own bound. The lattice of a statistic and a clip count have fixed
+    /// sensitivities, which must equal the charged one. A clip count counts the units that the ratio's clamp cuts.
     ///
     /// # Errors
     /// [`QueryError::Charged`].
@@ -175,26 +175,26 @@ impl QueryTerms {
             (QueryKind::Statistic { component }, Some(grid)) if grid.sensitivity() == charged => {
                 Ok(Summand::Statistic { component: component as usize, grid })
             }
-            // A choice has a step for each of its candidates.
+            // A choice has one step per candidate instead.
             (QueryKind::Choice { .. }, _) => Err(QueryError::Charged),
             (kind, None) if self.sensitivity == charged => vector::summand(kind, from, to, charged).ok_or(QueryError::Charged),
             _ => Err(QueryError::Charged),
         }
     }
 
-    /// What is asked.
+    /// Returns the kind of the query.
     #[must_use]
     pub fn kind(&self) -> QueryKind {
         self.kind
     }
 
-    /// What the query is charged by; see [`PrivacyUnit::charge_of_kind`].
+    /// Returns the sensitivity by which the query is charged; see [`PrivacyUnit::charge_of_kind`].
     #[must_use]
     pub fn sensitivity(&self) -> Sensitivity {
         self.sensitivity
     }
 
-    /// What each record's log ratio is taken from; see [`super::Contribution`].
+    /// Returns the constant subtracted from each record's log ratio; see [`super::Contribution`].
     #[must_use]
     pub fn centre(&self) -> f64 {
         self.centre

@@ -1,7 +1,7 @@
-//! The price of a vector: a gradient, a curvature, second moments, counts of cells.
+//! The price of a vector query: a gradient, a curvature, second moments or cell counts.
 //!
-//! None of it follows from a query's numbers, which only say how a record's part is scaled before it is held to its
-//! public length: a wrong scale costs accuracy, never privacy.
+//! The price does not depend on a query's numbers. These only scale a record's contribution before it is held to its public
+//! length: a wrong scale costs accuracy, never privacy.
 
 use crate::model::{Model, Remainder, Summand};
 use crate::parameter::LEAST_MAGNITUDE;
@@ -10,16 +10,17 @@ use conclave_privacy::mechanism::{GRADIENT_UNITS, MechanismError, QueryKind, Sen
 use conclave_privacy::pass::Frame;
 use conclave_privacy::pass::hold::Moves;
 
-/// The greatest scale of a curvature: what a record's information comes to in it is never subnormal, arithmetic on which takes a time
-/// that tells of the record.
+/// The largest scale of a curvature. It keeps a record's scaled information from becoming subnormal, since arithmetic on
+/// subnormal numbers takes a time that depends on the record.
 pub const MOST_SCALE: f64 = 1.0 / LEAST_MAGNITUDE;
 
-/// Lattice units of a product of two numbers of magnitude 1.
+/// The number of lattice units in a product of two numbers of magnitude 1.
 const PRODUCT_UNITS: u64 = 1 << 32;
 
-/// What a vector is charged by, and the greatest magnitude of a component of one unit's part, in lattice units.
+/// Returns the sensitivity of a vector query, and the largest magnitude of a component of one unit's contribution, in lattice
+/// units.
 ///
-/// `None` where the model has no such vector, or the query another number of parameters or scales than it has.
+/// Returns `None` if the model has no such vector, or if the query's number of parameters or scales does not fit it.
 ///
 /// # Errors
 /// [`MechanismError::TooWide`] beyond 2^50.
@@ -72,8 +73,8 @@ pub(super) fn price(
     }
 }
 
-/// What a vector or a remainder sums over the units of a shard, of which each adds `clamp` to a remainder at most; `None` for numbers that
-/// are not this kind's.
+/// Returns the sum that a vector or remainder query requests over the units of a shard. `clamp` bounds each unit's contribution
+/// to a remainder. Returns `None` if the numbers do not fit the kind.
 pub(super) fn summand<'a>(kind: QueryKind, from: &'a [f64], to: &'a [f64], clamp: Sensitivity) -> Option<Summand<'a>> {
     match kind {
         QueryKind::Remainder { parameters } => {

@@ -2,7 +2,7 @@
 
 use crate::parameter::LEAST_MAGNITUDE;
 
-/// What is publicly declared about one column.
+/// The public declaration of one column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnSpec {
     /// A number, clamped to `[min, max]` and scaled to [−1, 1].
@@ -12,24 +12,24 @@ pub enum ColumnSpec {
         /// Greatest value, in the data's units.
         max: f64,
     },
-    /// 0 or 1, left as it is.
+    /// 0 or 1, unchanged.
     Binary,
-    /// One of these values, the first being the reference; a record holds its number, from 0.
+    /// One of these values, the first being the reference. A record holds the value's number, from 0.
     Levels(Vec<String>),
 }
 
 impl ColumnSpec {
-    /// A raw value on the model's scale.
+    /// Returns a raw value on the model's scale.
     ///
-    /// Total: whatever the record holds, the result lies in [`ColumnSpec::range`], or is NaN: for NaN,
-    /// and for what is no level. What a record holds must never decide whether a job is answered.
+    /// The function is total: for any record, the result lies in [`ColumnSpec::range`] or is NaN, for NaN and for a value that is
+    /// not a level. A record's contents must never decide whether a job is answered.
     pub fn scale(&self, value: f64) -> f64 {
         let scaled = match *self {
             ColumnSpec::Numeric { min, max } => {
                 (value.clamp(min, max) - self.centre()) / self.half_width().max(f64::MIN_POSITIVE)
             }
             _ if value.is_nan() => value,
-            // What is no level's number is no level.
+            // A number that belongs to no level becomes NaN.
             ColumnSpec::Levels(ref levels) => {
                 let last = levels.len().saturating_sub(1) as f64;
                 if value >= 0.0 && value <= last && value.fract() == 0.0 { value } else { f64::NAN }
@@ -39,10 +39,9 @@ impl ColumnSpec {
         if scaled.abs() < LEAST_MAGNITUDE { 0.0 } else { scaled.clamp(self.range().0, self.range().1) }
     }
 
-    /// The number of the level that a text stands for, as [`ColumnSpec::scale`] takes it; NaN where it
-    /// is none of them.
+    /// Returns the number of the level that a text denotes, as [`ColumnSpec::scale`] takes it; NaN if there is none.
     ///
-    /// Texts that are both numbers are the same where the numbers are: `1.0` is the level `1`.
+    /// Two texts that are both numbers denote the same level if the numbers are equal: `1.0` is the level `1`.
     pub fn level_of(&self, text: &str) -> f64 {
         let ColumnSpec::Levels(levels) = self else { return number(text) };
         let value = number(text);
@@ -50,14 +49,14 @@ impl ColumnSpec {
         found.map_or(f64::NAN, |at| at as f64)
     }
 
-    /// The numbers that the levels stand for, in order, for [`level_at`]; NaN where a level is a text.
-    /// None where there are no levels.
+    /// Returns the numbers that the levels denote, in order, for [`level_at`]; NaN for a level that is a text. `None` if the
+    /// column has no levels.
     pub fn level_numbers(&self) -> Option<Vec<f64>> {
         let ColumnSpec::Levels(levels) = self else { return None };
         Some(levels.iter().map(|level| number(level)).collect())
     }
 
-    /// Least and greatest scaled value.
+    /// Returns the least and the greatest scaled value.
     pub fn range(&self) -> (f64, f64) {
         match self {
             ColumnSpec::Numeric { .. } => (-1.0, 1.0),
@@ -66,7 +65,7 @@ impl ColumnSpec {
         }
     }
 
-    /// The data's value that becomes 0.
+    /// Returns the value, in the data's units, that becomes 0.
     pub fn centre(&self) -> f64 {
         match *self {
             ColumnSpec::Numeric { min, max } => min / 2.0 + max / 2.0,
@@ -74,7 +73,7 @@ impl ColumnSpec {
         }
     }
 
-    /// How much of the data's unit is one scaled unit.
+    /// Returns the size of one scaled unit in the data's units.
     pub fn half_width(&self) -> f64 {
         match *self {
             ColumnSpec::Numeric { min, max } => max / 2.0 - min / 2.0,
@@ -83,13 +82,13 @@ impl ColumnSpec {
     }
 }
 
-/// [`ColumnSpec::level_of`] for a value that was read as a number, among the levels' numbers. It takes
-/// as many steps for any value.
+/// Returns the number of the level that equals a numeric value, as [`ColumnSpec::level_of`]. The number of steps does not depend
+/// on the value.
 pub fn level_at(numbers: &[f64], value: f64) -> f64 {
     numbers.iter().enumerate().rev().fold(f64::NAN, |found, (at, number)| if *number == value { at as f64 } else { found })
 }
 
-/// A text as a finite number; NaN, which equals nothing, where it is none.
+/// Reads a text as a finite number; NaN, which equals nothing, if it is not one.
 fn number(text: &str) -> f64 {
     text.parse().ok().filter(|value: &f64| value.is_finite()).unwrap_or(f64::NAN)
 }

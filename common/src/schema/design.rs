@@ -1,16 +1,15 @@
-//! The linear predictor of a regression: which columns it is made of, and how categorical columns and
-//! interactions become numbers.
+//! The linear predictor of a regression: its columns, and the numeric coding of categorical columns and interactions.
 
 /// The right-hand side of a regression: `eta = offset + intercept + sum_j theta_j x_j`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Design {
-    /// Whether there is an intercept, the first parameter then.
+    /// True if there is an intercept, which is then the first parameter.
     pub intercept: bool,
     /// The predictors as the job names them: a column, or columns joined by `:`.
     pub terms: Vec<String>,
-    /// The numbers `x_j` that they become, in the order of the parameters.
+    /// The numeric features `x_j` of the terms, in the order of the parameters.
     pub features: Vec<Feature>,
-    /// What enters with a coefficient of 1.
+    /// The term with a fixed coefficient of 1.
     pub offset: Option<Offset>,
 }
 
@@ -19,14 +18,13 @@ pub struct Design {
 pub struct Feature {
     /// The parameter's name: `age`, `ward[b]`, `age:ward[b]`.
     pub name: String,
-    /// The number of its term among [`Design::terms`]. At most one feature of a term with levels is not 0.
+    /// The number of its term in [`Design::terms`]. At most one feature of a term with levels is nonzero.
     pub term: usize,
-    /// What is multiplied, one to [`MAX_FACTORS`] factors of different columns.
+    /// The factors of the product: one to [`MAX_FACTORS`], of different columns.
     pub factors: Vec<Factor>,
 }
 
-/// The most columns of one interaction. With no more, a product of scaled values stays far from
-/// subnormal numbers.
+/// The maximum number of columns in one interaction. It keeps a product of scaled values far from subnormal numbers.
 pub const MAX_FACTORS: usize = 3;
 
 /// One factor of a feature.
@@ -34,8 +32,7 @@ pub const MAX_FACTORS: usize = 3;
 pub struct Factor {
     /// The column.
     pub column: String,
-    /// The number of the level whose indicator (0 or 1) it is; the scaled value of the column where
-    /// there is none.
+    /// The number of the level whose indicator (0 or 1) is the factor; `None` for the scaled value of the column.
     pub level: Option<usize>,
 }
 
@@ -49,7 +46,7 @@ pub enum Offset {
 }
 
 impl Offset {
-    /// The column.
+    /// Returns the column.
     pub fn column(&self) -> &str {
         match self {
             Offset::Value(column) | Offset::Exposure(column) => column,
@@ -57,19 +54,19 @@ impl Offset {
     }
 }
 
-/// A column of another part in a model, and on which scale a record holds it.
+/// A column with another role in a model, and the scale on which a record holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auxiliary<'a> {
     /// Scaled as declared.
     Scaled(&'a str),
     /// In the data's units, clamped to the declared bounds.
     Natural(&'a str),
-    /// The logarithm of it in the data's units, clamped to the declared bounds.
+    /// The logarithm of the value in the data's units, clamped to the declared bounds.
     Log(&'a str),
 }
 
 impl Auxiliary<'_> {
-    /// The column.
+    /// Returns the column.
     pub fn column(&self) -> &str {
         match self {
             Auxiliary::Scaled(column) | Auxiliary::Natural(column) | Auxiliary::Log(column) => column,
@@ -78,13 +75,13 @@ impl Auxiliary<'_> {
 }
 
 impl Design {
-    /// Parameter names: the intercept, then one per feature.
+    /// Returns the parameter names: the intercept, then one per feature.
     pub fn parameter_names(&self) -> Vec<String> {
         let first = self.intercept.then(|| "intercept".to_owned());
         first.into_iter().chain(self.features.iter().map(|f| f.name.clone())).collect()
     }
 
-    /// The columns it reads; one may come several times.
+    /// Yields the columns of the linear predictor; a column may occur several times.
     pub fn columns(&self) -> impl Iterator<Item = &str> {
         let factors = self.features.iter().flat_map(|f| f.factors.iter().map(|factor| factor.column.as_str()));
         factors.chain(self.offset.iter().map(Offset::column))

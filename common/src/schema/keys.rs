@@ -1,21 +1,21 @@
-//! Unknown keys in configuration files: found before anything is read from them, and named with the
-//! nearest known key.
+//! Unknown keys in configuration files. They are detected before any value is read, and reported with the nearest known key.
 
 use crate::spelling::nearest;
 
-/// What keys a table may hold.
+/// The keys that a table may hold.
 #[derive(Debug, Clone, Copy)]
 pub enum Keys {
-    /// A table with just these keys.
+    /// A table with exactly these keys.
     Table(&'static [(&'static str, Keys)]),
     /// A table whose keys are the user's own names, each a table of this kind.
     Named(&'static Keys),
-    /// Anything: a value, or a table of the user's own names.
+    /// Anything: a value, or a table with the user's own names.
     Any,
 }
 
 impl Keys {
-    /// The dotted path of every key that a file may hold, without the tables that hold them; `NAME` stands for the user's own names.
+    /// Returns the dotted path of every key that a file may hold, without the enclosing tables. `NAME` stands for the user's own
+    /// names.
     #[must_use]
     pub fn paths(&self) -> Vec<String> {
         match self {
@@ -32,13 +32,13 @@ impl Keys {
     }
 }
 
-/// A key that is not known.
+/// An unknown key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown key `{path}`{}; known here: {}", hint(.nearest), .known.join(", "))]
 pub struct UnknownKey {
     /// Dotted path of the key.
     pub path: String,
-    /// The nearest known key, where one is near.
+    /// The nearest known key, if one is similar.
     pub nearest: Option<String>,
     /// All keys known in that table.
     pub known: Vec<String>,

@@ -1,6 +1,6 @@
-//! A schema declares the columns of the data, the design of a regression, and the statistical model on them.
+//! The schema: the columns of the data, the design of a regression, and the statistical model.
 //!
-//! Everything here is public: what a job file says of the data before anybody has read a record.
+//! Everything here is public: the job file declares it before any record is read.
 
 mod column;
 mod design;

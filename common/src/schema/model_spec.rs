@@ -1,4 +1,4 @@
-//! Which model a job asks for, and the columns it needs.
+//! The model that a job specifies, and the columns that it needs.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub enum ModelSpec {
     },
     /// Mean of a count.
     PoissonMean {
-        /// Numeric column that is nowhere negative.
+        /// Numeric column without negative values.
         outcome: String,
     },
     /// Probabilities of a categorical outcome.
@@ -51,7 +51,7 @@ pub enum ModelSpec {
     Weibull {
         /// Numeric column of times, above 0.
         outcome: String,
-        /// Binary column: 1 where the time is that of the event, 0 where it is that of the last look.
+        /// Binary column: 1 if the time is that of the event, 0 if it is that of the last observation.
         event: String,
     },
     /// The banana, a benchmark of samplers.
@@ -60,12 +60,12 @@ pub enum ModelSpec {
         outcome: String,
         /// Numeric column of the second outcome.
         second_outcome: String,
-        /// How much the second mean bends with the square of the first, in the data's units.
+        /// The coefficient of the first outcome's square in the second mean, in the data's units.
         bend: f64,
         /// Known precision (1 / variance) of each outcome, in the data's units.
         precision: [f64; 2],
     },
-    /// Mean of a normal outcome whose standard deviation is known.
+    /// Mean of a normal outcome with known standard deviation.
     GaussianMean {
         /// Numeric column.
         outcome: String,
@@ -83,7 +83,7 @@ pub struct CategoricalFeature {
     pub levels: Vec<String>,
 }
 
-/// Kinds that can be run.
+/// The names of all implemented models.
 pub(crate) const BUILT: &[&str] = &[
     "logistic",
     "linear",
@@ -101,7 +101,7 @@ pub(crate) const BUILT: &[&str] = &[
 ];
 
 impl ModelSpec {
-    /// The name in job files and policies.
+    /// Returns the name used in job files and policies.
     pub fn kind(&self) -> &'static str {
         match self {
             ModelSpec::Regression(regression) => regression.family.kind(),
@@ -116,7 +116,7 @@ impl ModelSpec {
         }
     }
 
-    /// The outcome column.
+    /// Returns the outcome column.
     pub fn outcome(&self) -> &str {
         match self {
             ModelSpec::Regression(Regression { outcome, .. })
@@ -131,7 +131,7 @@ impl ModelSpec {
         }
     }
 
-    /// The linear predictor, where the model has one.
+    /// Returns the linear predictor, if the model has one.
     pub fn design(&self) -> Option<&Design> {
         match self {
             ModelSpec::Regression(regression) => Some(&regression.design),
@@ -139,7 +139,7 @@ impl ModelSpec {
         }
     }
 
-    /// Columns of another part in the model, in the order of [`conclave_privacy::pass::ModelData::auxiliary`].
+    /// Returns the columns with another role in the model, in the order of [`conclave_privacy::pass::ModelData::auxiliary`].
     pub fn auxiliary(&self) -> Vec<Auxiliary<'_>> {
         match self {
             ModelSpec::Regression(regression) => match &regression.design.offset {
@@ -155,7 +155,7 @@ impl ModelSpec {
         }
     }
 
-    /// Every column that the model reads, each once, the outcome first.
+    /// Returns every column that the model reads, each once, with the outcome first.
     pub fn columns(&self) -> Vec<&str> {
         let mut columns = vec![self.outcome()];
         let predictors = self.design().into_iter().flat_map(Design::columns);
@@ -170,7 +170,7 @@ impl ModelSpec {
         columns
     }
 
-    /// Parameter names, in the order of every theta.
+    /// Returns the parameter names, in the order of theta.
     pub fn parameter_names(&self) -> Vec<String> {
         match self {
             ModelSpec::Regression(Regression { family, design, .. }) => {
@@ -187,8 +187,7 @@ impl ModelSpec {
         }
     }
 
-    /// The constraint of each parameter, in the order of every theta. A simplex takes as many
-    /// consecutive entries as it has parameters.
+    /// Returns the constraint of each parameter, in the order of theta. A simplex of K parameters has K consecutive entries.
     pub fn constraints(&self) -> Vec<Constraint> {
         match self {
             ModelSpec::Regression(Regression { family, design, .. }) => {
@@ -213,11 +212,10 @@ impl ModelSpec {
         }
     }
 
-    /// What each parameter is counted in, on the scale that priors are declared on; default priors and
-    /// boxes grow with it.
+    /// Returns the unit of each parameter on the scale of its prior. Default priors and boxes are proportional to it.
     ///
-    /// 1 for parameters without a unit, or in half widths of a column's bounds. A parameter in the
-    /// data's units is counted in the greatest magnitude that its column is declared to have.
+    /// It is 1 for parameters without a unit and for parameters in half widths of a column's bounds. For a parameter in the
+    /// data's units it is the largest declared magnitude of the column.
     pub fn units(&self, columns: &BTreeMap<String, ColumnSpec>) -> Vec<f64> {
         let greatest = |column: &str| match columns.get(column) {
             Some(ColumnSpec::Numeric { min, max }) => min.abs().max(max.abs()),
@@ -230,18 +228,18 @@ impl ModelSpec {
         }
     }
 
-    /// The concentration of each part of a simplex whose prior is not written: 1, or 2 for the many probabilities of naive Bayes, which
-    /// keeps them off the edge (Ju et al. 2022, section 4).
+    /// Returns the default concentration of each component of a simplex: 1, or 2 for naive Bayes, whose many probabilities it
+    /// keeps away from 0 (Ju et al. 2022, section 4).
     pub fn default_concentration(&self) -> f64 {
         if matches!(self, ModelSpec::NaiveBayes { .. }) { 2.0 } else { 1.0 }
     }
 
-    /// Whether its posterior is bent: then one local normal, by its mean and precision, says little of it.
+    /// Returns whether the posterior is curved, so that a normal approximation by mean and precision describes it poorly.
     pub fn is_bent(&self) -> bool {
         matches!(self, ModelSpec::Banana { .. })
     }
 
-    /// The model in a few words, for those who decide on it.
+    /// Returns a short description of the model for the owner who approves the job.
     pub fn describe(&self) -> String {
         match self {
             ModelSpec::Regression(regression) => regression.describe(),
@@ -264,7 +262,7 @@ impl ModelSpec {
     }
 }
 
-/// `class[a]` for each class, then for each feature and class `x[b|a]`, the probability of level b in class a.
+/// Returns `class[a]` for each class, then `x[b|a]`, the probability of level b in class a, for each feature and class.
 fn naive_bayes_names(outcome: &str, classes: &[String], features: &[CategoricalFeature]) -> Vec<String> {
     let of_classes = classes.iter().map(|class| format!("{outcome}[{class}]"));
     let given = features.iter().flat_map(|CategoricalFeature { column, levels }| {

@@ -1,13 +1,13 @@
-//! A regression specifies the distribution of an outcome given a linear predictor.
+//! Regressions: the distribution of an outcome given a linear predictor.
 
 use super::design::{Design, Offset};
 
-/// A regression: what the outcome's distribution is, given a linear predictor.
+/// A regression: the distribution of the outcome given a linear predictor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Regression {
     /// The outcome's distribution.
     pub family: Family,
-    /// Its column.
+    /// The outcome column.
     pub outcome: String,
     /// The linear predictor.
     pub design: Design,
@@ -20,7 +20,7 @@ pub enum Family {
     Logistic,
     /// A normal outcome.
     Linear {
-        /// Its standard deviation in the data's units where it is known; else `sigma` is a parameter.
+        /// The known standard deviation in the data's units; if `None`, `sigma` is a parameter.
         sd: Option<f64>,
     },
     /// A count; log link.
@@ -35,7 +35,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// The name in job files and policies.
+    /// Returns the name used in job files and policies.
     pub fn kind(&self) -> &'static str {
         match self {
             Family::Logistic => "logistic",
@@ -46,7 +46,8 @@ impl Family {
         }
     }
 
-    /// The parameter, above 0, that it has beside the linear predictor; the last of all then.
+    /// Returns the family's own parameter besides the linear predictor, if it has one. It is positive and the last of all
+    /// parameters.
     pub fn own_parameter(&self) -> Option<&'static str> {
         match self {
             Family::Logistic | Family::Linear { sd: Some(_) } | Family::Poisson => None,
@@ -57,7 +58,7 @@ impl Family {
 }
 
 impl Regression {
-    /// The regression in a few words, for those who decide on it.
+    /// Returns a short description of the regression for the owner who approves the job.
     pub(super) fn describe(&self) -> String {
         let Regression { family, outcome, design } = self;
         let kind = match family {

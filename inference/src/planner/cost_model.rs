@@ -211,7 +211,7 @@ impl Parties<'_> {
         round.queries.iter().try_fold(0_u64, |sum, query| {
             let terms = query_terms(self.spec, self.model.as_ref(), unit, query)?;
             let charge = match self.spec.block_terms(query.kind, unit, (terms.sensitivity(), query.noise)) {
-                Some(block) => self.blocks.part_of_a_release(&block).map_err(SamplerError::from)?,
+                Some(block) => self.blocks.charge_per_release(&block).map_err(SamplerError::from)?,
                 None => unit.charge_of_kind(query.kind, terms.sensitivity(), self.spec.protected(query.noise))?,
             };
             Ok(sum.saturating_add(charge))

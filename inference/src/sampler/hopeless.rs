@@ -139,7 +139,7 @@ impl HopelessWatch {
                 let terms =
                     QueryTerms::new(target.model.as_ref(), &target.spec, *unit, query.kind, (&query.from, &query.to)).ok()?;
                 let charge = match target.spec.block_terms(query.kind, *unit, (terms.sensitivity(), query.noise)) {
-                    Some(block) => blocks.part_of_a_release(&block).ok()?,
+                    Some(block) => blocks.charge_per_release(&block).ok()?,
                     None => unit.charge_of_kind(query.kind, terms.sensitivity(), target.spec.protected(query.noise)).ok()?,
                 };
                 Some(sum.saturating_add(charge))

@@ -127,7 +127,7 @@ impl StartupChecks {
     }
 
     fn policy(&mut self, config: &PartyConfig) {
-        if !conclave_privacy::pass::vectorises() {
+        if !conclave_privacy::pass::has_fused_multiply_add() {
             self.checks.fault("processor", NO_VECTORS);
         }
         let unlimited = config.policy.unlimited();

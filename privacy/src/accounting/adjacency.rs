@@ -1,6 +1,6 @@
-//! Adjacency says which data sets are neighbours, and so how far a sum moves between them.
+//! Adjacency: which data sets are neighbours, and how far a sum moves between them.
 
-/// Which data sets are neighbours, that is, what an adversary can't tell apart.
+/// The relation between data sets that an adversary must not be able to distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Adjacency {
     /// One unit is replaced by another. The number of units is public, and the sum moves by at most `2 K_t`.
@@ -11,7 +11,7 @@ pub enum Adjacency {
 }
 
 impl Adjacency {
-    /// The name in configuration files.
+    /// Returns the name used in configuration files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -20,7 +20,7 @@ impl Adjacency {
         }
     }
 
-    /// How many times `K_t` the sum moves between neighbours.
+    /// Returns the factor by which a sum moves between neighbours, in multiples of `K_t`.
     #[must_use]
     pub fn factor(self) -> u64 {
         match self {

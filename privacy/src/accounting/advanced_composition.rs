@@ -1,12 +1,11 @@
-//! Advanced composition as the penalty paper uses it (Yıldırım, Theorems 2 and 3): a row of the
-//! planner's comparison, nothing more.
+//! Advanced composition as in the penalty paper (Yıldırım, Theorems 2 and 3). It is one row of the planner's comparison; no
+//! charge uses it.
 
 use super::search::largest_count;
 
-/// Epsilon of `count` queries of `mu0` each, half of `delta` spent on the queries and half on their
-/// composition.
+/// Returns the epsilon of `count` queries of `mu0` each. Half of `delta` goes to the queries and half to their composition.
 ///
-/// `None` where it does not apply: the epsilon of one query reaches 1, outside Theorem 2.
+/// Returns `None` when the epsilon of one query reaches 1, where Theorem 2 does not apply.
 #[must_use]
 pub fn epsilon(mu0: f64, count: u64, delta: f64) -> Option<f64> {
     if mu0 <= 0.0 || count == 0 {
@@ -18,7 +17,7 @@ pub fn epsilon(mu0: f64, count: u64, delta: f64) -> Option<f64> {
     (epsilon0 < 1.0).then(|| (2.0 * k * (2.0 / delta).ln()).sqrt() * epsilon0 + k * epsilon0 * epsilon0.exp_m1())
 }
 
-/// How many queries of `mu0` each stay within `(epsilon, delta)`.
+/// Returns the number of queries of `mu0` each that stay within `(epsilon, delta)`.
 #[must_use]
 pub fn queries_allowed(mu0: f64, epsilon: f64, delta: f64) -> u64 {
     largest_count(|count| self::epsilon(mu0, count, delta).is_some_and(|spent| spent <= epsilon))

@@ -1,26 +1,27 @@
-//! The terms of a block of subsampled releases: what is charged ahead for all of them.
+//! The public terms of a block of subsampled releases, which is charged as a whole when it is opened.
 
 use super::slack;
 use super::spent::Spent;
 use super::subsampled::{BlockCharge, SubsampledRelease};
 use super::subsampled_error::SubsampledError;
 
-/// A block: so many releases of one kind, charged at its opening. All of it is public, and both sides compute it with this code.
+/// A block: a number of releases of one kind, charged when it is opened. All of it is public, and both sides compute its charge
+/// with this code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BlockTerms {
-    /// Each of its releases.
+    /// The terms of each release.
     pub release: SubsampledRelease,
-    /// How many there are: its places.
+    /// The number of releases.
     pub releases: u64,
-    /// Its part of the reserve of delta, in units of 2^-60.
+    /// The block's part of the reserve of delta, in units of 2^-60.
     pub reserve_units: u64,
 }
 
 impl BlockTerms {
-    /// What it costs; see [`SubsampledRelease::block_charge`]. Takes up to about a second.
+    /// Returns the charge of the block; see [`SubsampledRelease::block_charge`]. Takes up to about a second.
     ///
-    /// All of the reserve is for the cover: samples are Poisson's to the last digit ([`PoissonSampling`](crate::pass::PoissonSampling)), and how
-    /// they are made takes nothing of any delta.
+    /// The Gaussian cover may use the whole reserve. Sampling is exactly Poisson
+    /// ([`PoissonSampling`](crate::pass::PoissonSampling)), so the sampler uses no delta.
     ///
     /// # Errors
     /// As [`SubsampledRelease::block_charge`].
@@ -28,14 +29,14 @@ impl BlockTerms {
         self.release.block_charge(self.releases, self.reserve_units)
     }
 
-    /// What opening it takes of each thing that a ledger counts: the slack and the draws of all its releases too, so that each of them takes
-    /// a place at no further cost. Takes as long as [`BlockTerms::charge`].
+    /// Returns the cost of opening the block in each quantity that a ledger limits. It includes the slack and the noise draws of
+    /// all its releases, so that each release later costs nothing more. Takes as long as [`BlockTerms::charge`].
     ///
     /// # Errors
     /// As [`SubsampledRelease::block_charge`].
     pub fn cost(&self) -> Result<Spent, SubsampledError> {
         let BlockCharge { units, reserve_units, .. } = self.charge()?;
-        // At most 2^40 draws, as the charge has checked, of less than 2^43 units each.
+        // At most 2^40 draws, which the charge has checked, of less than 2^43 units each.
         let draws = self.releases * u64::from(self.release.components);
         let slack_units = slack::units_of_draw(self.release.noise, self.release.honest).checked_mul(draws);
         let slack_units = slack_units.ok_or(SubsampledError::Accounting(self.release.overflow()))?;

@@ -1,4 +1,4 @@
-//! Costs of blocks are kept once they are computed.
+//! A cache of block costs.
 
 use std::collections::HashMap;
 
@@ -6,17 +6,17 @@ use super::block::BlockTerms;
 use super::spent::Spent;
 use super::subsampled_error::SubsampledError;
 
-/// Terms whose costs are kept; a job has one or two. Beyond, all are forgotten: whoever asks for many can't fill the memory.
+/// Entries in the cache; a job needs one or two. A full cache is cleared, so that no client can exhaust the memory.
 const MOST_KEPT: usize = 256;
 
-/// What blocks cost, each computed once: that takes up to a second, and a ledger asks for it again at every block.
+/// Costs of blocks, each computed once: a computation takes up to a second, and a ledger needs the cost again for every block.
 #[derive(Debug, Clone, Default)]
 pub struct BlockCosts {
     kept: HashMap<BlockTerms, Result<Spent, SubsampledError>>,
 }
 
 impl BlockCosts {
-    /// What a block of these terms costs; see [`BlockTerms::cost`].
+    /// Returns the cost of a block of these terms; see [`BlockTerms::cost`].
     ///
     /// # Errors
     /// As [`BlockTerms::cost`].
@@ -32,11 +32,12 @@ impl BlockCosts {
         cost
     }
 
-    /// What one release comes to that takes its place in such a block, in units of 2^-48 of mu^2: its part of what is charged ahead, rounded up.
+    /// Returns the charge attributed to one release of such a block, in units of 2^-48 of mu^2: the block's charge divided by its
+    /// releases, rounded up.
     ///
     /// # Errors
     /// As [`BlockTerms::cost`].
-    pub fn part_of_a_release(&mut self, terms: &BlockTerms) -> Result<u64, SubsampledError> {
+    pub fn charge_per_release(&mut self, terms: &BlockTerms) -> Result<u64, SubsampledError> {
         Ok(self.of(terms)?.units.div_ceil(terms.releases))
     }
 }

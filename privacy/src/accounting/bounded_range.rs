@@ -1,23 +1,28 @@
-//! The price of a choice by the exponential mechanism: its log probabilities have a bounded range.
+//! The price of a choice by the exponential mechanism, whose privacy loss has a bounded range.
 //!
-//! Of two neighbouring data sets the log ratio of the probabilities of any answer lies in an interval of length `R`, whose place depends on
-//! the answers (Durfee & Rogers 2019; Dong, Durfee & Rogers, *Optimal Differential Privacy Composition for Exponential Mechanisms*, 2020).
-//! Such a pair is dominated by one of two points, `a` against `b` with `logit b - logit a = R`, whose trade-off curve is two lines that
-//! meet at `(a, 1 - b)`. The curve of `mu`-Gaussian differential privacy is convex: it lies below both lines once it lies below the place
-//! where they meet. That asks for `mu >= Phi^-1(b) - Phi^-1(a)`, which is greatest where `b = 1 - a`, as the standard normal's
-//! `sigma (1 - sigma) / phi(Phi^-1(sigma))` falls away from 1/2. Hence
-//! `mu = 2 Phi^-1(1 / (1 + e^(-R/2)))`, and a choice is a step of an adaptive filter like any release of Gaussian noise.
+//! Between two neighbouring data sets, the log ratios of all answers' probabilities lie in an interval of length `R`. The
+//! position of the interval may depend on earlier answers (Durfee & Rogers 2019; Dong, Durfee & Rogers, *Optimal Differential
+//! Privacy Composition for Exponential Mechanisms*, 2020). Such a pair is dominated by two Bernoulli laws, `a` against `b`, with
+//! `logit b - logit a = R`. Their trade-off curve consists of two lines that meet at `(a, 1 - b)`. The trade-off curve of
+//! `mu`-Gaussian differential privacy is convex, so it lies below both lines when it lies below that corner. This requires
+//! `mu >= Phi^-1(b) - Phi^-1(a)`. The right side is greatest at `b = 1 - a`, because the standard normal's
+//! `sigma (1 - sigma) / phi(Phi^-1(sigma))` decreases away from 1/2. Hence `mu = 2 Phi^-1(1 / (1 + e^(-R/2)))`, and an adaptive
+//! filter composes a choice like any release with Gaussian noise.
 
 use super::fixed_point::UNIT_LOG2;
 use super::normal::{ln_density, mills};
 
-/// Above all rounding here, and far below what anybody would notice.
+/// A relative margin that exceeds all rounding errors of this module.
 const MARGIN: f64 = 1e-11;
-/// Up to this range by the error function, which loses nothing near 0; beyond by the logarithm of the tail, which loses nothing far out.
+/// The range up to which the error function is used, which is accurate near 0. Beyond it the log tail is used, which is accurate
+/// far out.
 const NEAR: f64 = 4.0;
 
-/// The `mu` of a mechanism whose log probabilities move between neighbours by an interval of length `range`, rounded up by 1e-11. 0 at 0;
-/// infinite where it is no number of 0 or more.
+/// Returns the `mu` of a mechanism whose log probabilities move between neighbours within an interval of length `range`.
+///
+/// The result is rounded up by a relative 1e-11. It is 0 for a range of 0, and infinite for a negative or non-finite range.
+///
+/// Proof: `docs/explanation/design.md`, section 4, and the derivation at the top of this module.
 #[must_use]
 pub fn mu(range: f64) -> f64 {
     if range == 0.0 {
@@ -32,7 +37,7 @@ pub fn mu(range: f64) -> f64 {
     let reached = |z: f64| {
         if near { libm::erf(z * std::f64::consts::FRAC_1_SQRT_2) >= tanh } else { ln_density(z) + libm::log(mills(z)) <= ln_tail }
     };
-    // erf(z / sqrt 2) >= sqrt(2 / pi) z (1 - z^2 / 6) and Q(z) <= e^(-z^2 / 2) / 2: either is reached at these.
+    // erf(z / sqrt 2) >= sqrt(2 / pi) z (1 - z^2 / 6) and Q(z) <= e^(-z^2 / 2) / 2, so `reached` holds at these upper ends.
     let (mut under, mut over) = (0.0, if near { range } else { range.sqrt() + 1.0 });
     loop {
         let middle = 0.5 * (under + over);
@@ -43,7 +48,7 @@ pub fn mu(range: f64) -> f64 {
     }
 }
 
-/// `mu^2` in units of 2^-48, rounded up; `None` beyond 64 bits. `range` in log-likelihood units.
+/// Returns `mu^2` in units of 2^-48, rounded up; `None` beyond 64 bits. `range` is in log-likelihood units.
 pub(super) fn units(range: f64) -> Option<u64> {
     let mu = mu(range);
     let units = (mu * mu * (1.0 + MARGIN) * (1_u64 << UNIT_LOG2) as f64).ceil();

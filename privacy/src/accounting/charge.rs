@@ -1,4 +1,4 @@
-//! The charge of a release is its mu^2, rounded up to the ledger's units, and at least what its noise takes of the ledger.
+//! The charge of a release: its mu^2, rounded up to ledger units, and at least the price of its noise draws.
 
 use super::adjacency::Adjacency;
 use super::error::AccountingError;
@@ -7,20 +7,25 @@ use super::honest::Honest;
 use super::slack;
 use crate::mechanism::{NoiseScale, Sensitivity};
 
-/// The least that a release costs, whatever its sensitivity: 2^-24 of mu^2.
+/// The minimum charge of a noise draw, whatever the sensitivity: 2^-24 of mu^2.
 ///
-/// A ledger grants a limited number of noise draws, `T = 2^24 max(1, ceil(mu_B^2))` of them, and a limited total of slack for discrete noise
-/// (see `limits`). Were a question of next to no sensitivity next to free, 2^24 of them would use up the ledger for every other job at no
-/// cost to the asker. So a release costs at least its share of both: this much for the draw, and eight units for each unit of slack. Both
-/// follow from public constants and the public noise scale alone, so that every filter, the coordinator and an auditor find the same
-/// charge. Neither limit can then be met before the budget itself, and a job, whose cap is a part of the budget, can use no larger part of
-/// draws and slack than of the budget. A million queries at (3, 1e-6) cost seven times this each; an ordinary query does not feel it.
+/// A ledger grants `T = 2^24 max(1, ceil(mu_B^2))` noise draws and a limited total of slack for discrete noise (see `limits`). If
+/// queries of tiny sensitivity were almost free, 2^24 of them would use up the ledger for every other job. So a release costs at
+/// least its share of both limits: this charge for each draw, and eight charge units for each unit of slack. Both depend only on
+/// public constants and the public noise scale, so every filter, the coordinator and an auditor compute the same charge.
+///
+/// Neither limit can then be reached before the budget. A job, whose cap is a part of the budget, cannot use a larger part of the
+/// draws and the slack than of the budget. Each of a million queries at (3, 1e-6) costs seven times this minimum, so ordinary
+/// queries are not affected.
 pub const LEAST_CHARGE_UNITS: u64 = 1 << (UNIT_LOG2 - 24);
 
-/// The cost of one release in ledger units: `(2 K_t)^2 / s^2` in units of 2^-48, rounded up, and at least what its noise draw takes of the
-/// ledger ([`LEAST_CHARGE_UNITS`]). Exact.
+/// Returns the charge of a ratio under replacement, in units of 2^-48 of mu^2: `(2 K_t)^2 / s^2`, rounded up once and
+/// otherwise exact.
 ///
-/// Replacing one record moves the sum by at most `2 K_t`, which is the sensitivity.
+/// Replacing one record moves the sum by at most `2 K_t`, which is the sensitivity. The charge is at least the price of the noise
+/// draw ([`LEAST_CHARGE_UNITS`]).
+///
+/// Proof: `docs/explanation/design.md`, section 4.
 ///
 /// # Errors
 /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
@@ -28,17 +33,20 @@ pub fn charge_units(k_t: Sensitivity, s: NoiseScale) -> Result<u64, AccountingEr
     charge_of(Adjacency::Replace.factor(), 1, k_t, (s, Honest::ALONE))
 }
 
-/// What a release costs at most, in ledger units, whose noise is `noise_multiplier` times as far as one unit of privacy moves it: one over its
-/// square, rounded down, and at least a unit; of 0, all that there can be.
+/// Returns an upper limit of a release's charge, in ledger units, for a given noise multiplier (noise scale divided by
+/// sensitivity): `1 / noise_multiplier^2`, rounded down, and at least one unit. For 0 it is the greatest integer.
 #[must_use]
 pub fn units_under_noise(noise_multiplier: f64) -> u64 {
     let units = (1_u64 << UNIT_LOG2) as f64 / (noise_multiplier * noise_multiplier);
-    // Beyond 64 bits a float becomes the greatest integer.
+    // The cast saturates at the greatest integer.
     (units as u64).max(1)
 }
 
-/// `(factor K_t)^2 / (h s^2)` in units of 2^-48, rounded up, and at least the price of so many draws; `factor` is 1 or 2, see
-/// [`Adjacency::factor`], and `h` parties' noise of scale `s` each protects what is opened.
+/// Returns `(factor K_t)^2 / (h s^2)` in units of 2^-48, rounded up, and at least the price of `draws` noise draws.
+///
+/// `factor` is 1 or 2, see [`Adjacency::factor`]. The released sum contains the noise of `h` honest parties, each of scale `s`.
+///
+/// Proof: `docs/explanation/design.md`, section 4.
 pub(super) fn charge_of(
     factor: u64,
     draws: u32,

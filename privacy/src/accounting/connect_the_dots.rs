@@ -1,13 +1,15 @@
-//! Connecting the dots makes a grid of losses out of a dominating pair: the tightest curve above the true one with corners at the grid's
-//! losses alone (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022).
+//! The "connecting the dots" discretisation of a dominating pair's privacy loss (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi
+//! 2022).
+//!
+//! It yields the lowest curve above the true privacy curve whose corners are at the losses of a grid.
 
 use super::dominating_pair::{DominatingPair, ROUNDING};
 use super::loss_grid::{LOWEST, LossGrid, RESOLUTION};
 
-/// The most losses of one release. A finer grid of a pair whose loss reaches far takes seconds to compose.
+/// The largest number of losses of one release. Composing a finer grid of a pair with a wide range of losses takes seconds.
 const MOST_LOSSES: f64 = 32_768.0;
 
-/// The curve of one of `count` releases, of which at most `tail / count` lies at infinity.
+/// Returns an upper bound of the privacy curve of one of `count` releases, with at most `tail / count` of its mass at infinity.
 pub(super) fn connect_the_dots(pair: DominatingPair, count: u64, tail: f64) -> LossGrid {
     let (low, high) = pair.range(LOWEST / count as f64, tail / count as f64);
     let (lowest, highest) = (pair.loss(low), pair.loss(high));
@@ -24,10 +26,11 @@ pub(super) fn connect_the_dots(pair: DominatingPair, count: u64, tail: f64) -> L
         let loss = (first + cell as i64) as f64 * step;
         let high = pair.edge(loss + step);
         let (p, q) = (pair.first_mass(low.x, high.x), pair.second_mass(low.x, high.x));
-        // More of P and less of Q is a curve above.
+        // More mass of P and less mass of Q raise the curve.
         let (p, q) = (p.value + p.error, libm::exp(loss) * (q.value - q.error).max(0.0));
-        // P's and Q's masses stay what they are when so much of P's goes to the upper end and the rest to the lower. Above comes what
-        // the difference may have lost by rounding, and what the cell's lowest losses lack to its lower end.
+        // Moving this part of P's mass to the upper end, and the rest to the lower end, preserves the masses of P and Q.
+        // `missing` bounds the rounding error of the difference, and the shortfall of the cell's lowest losses below its lower
+        // end.
         let missing = ROUNDING * (p + q) + 1.5 * low.shortfall * p;
         let up = ((p - q + missing) / lost * (1.0 + ROUNDING)).clamp(0.0, p);
         masses[cell] += (p - up) * (1.0 + ROUNDING);
@@ -38,7 +41,7 @@ pub(super) fn connect_the_dots(pair: DominatingPair, count: u64, tail: f64) -> L
     LossGrid::new(masses, first, step, above.value + above.error)
 }
 
-/// The greatest power of two that is at most `x > 0`.
+/// Returns the greatest power of two that is at most `x > 0`.
 fn power_of_two_below(x: f64) -> f64 {
     libm::ldexp(1.0, libm::ilogb(x))
 }

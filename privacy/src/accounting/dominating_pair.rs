@@ -1,35 +1,39 @@
-//! A dominating pair is two distributions on the line that are at least as far apart as one release's answers on any two neighbours.
+//! A dominating pair: two distributions on the real line that are at least as distinguishable as a release's answers on any two
+//! neighbours.
 //!
-//! Each unit of privacy is in a release's sample with probability `q`, whatever else is; the sampled units' vectors, of norm at most `k` times
-//! the noise's scale, are added up and get Gaussian noise. In units of that scale, with N(m) for the normal of mean m and variance 1:
+//! Each unit of privacy is in a release's sample with probability `q`, independently of all others. The sampled units' vectors
+//! have norm at most `k` times the noise scale; their sum gets Gaussian noise. In units of that scale, with N(m) for the normal
+//! law of mean m and variance 1, the pairs are:
 //!
-//! - replacement: `(1 - q) N(0) + q N(k)` against `(1 - q) N(0) + q N(-k)`, which serves both orders, being its own mirror image. It is not the
-//!   pair of add-remove at `2 k`, nor that of sampling without replacement (Lebeda, Regehr, Kamath & Steinke 2024);
-//! - add-remove: `(1 - q) N(0) + q N(k)` against `N(0)` for a unit's removal, and those two the other way round for its addition (Zhu, Dong &
-//!   Wang 2022, Theorem 11). Compositions are of one order throughout, so both have to be composed, each with itself.
+//! - replacement: `(1 - q) N(0) + q N(k)` against `(1 - q) N(0) + q N(-k)`. It is its own mirror image, so it serves both orders.
+//!   It differs from the pair of add-remove at `2 k` and from that of sampling without replacement (Lebeda, Regehr, Kamath &
+//!   Steinke 2024);
+//! - add-remove: `(1 - q) N(0) + q N(k)` against `N(0)` for the removal of a unit, and the reverse for its addition (Zhu, Dong &
+//!   Wang 2022, Theorem 11). A composition keeps one order throughout, so both orders are composed, each with itself.
 //!
-//! All of them are written with a privacy loss that increases in `x`: addition is mirrored, `N(0)` against `(1 - q) N(0) + q N(-k)`.
+//! Every pair is written so that its privacy loss increases in `x`. Addition is therefore mirrored: `N(0)` against `(1 - q) N(0)
+//! + q N(-k)`.
 
 use super::adjacency::Adjacency;
 use super::normal::{cdf, ln_density};
 
-/// Relative error that is allowed for of each elementary step, 2^-48: 32 times a float's rounding. The functions are libm's, whose error is
-/// below 2 units in the last place, and each step here is a few of them.
+/// The relative error allowed for each elementary step, 2^-48: 32 times the rounding of a float. The functions of libm err by
+/// less than 2 units in the last place, and each step here uses only a few of them.
 pub(super) const ROUNDING: f64 = 1.0 / (1_u64 << 48) as f64;
 
-/// Which neighbour stands first.
+/// The change of the data set from the second neighbour to the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     /// A unit is replaced.
     Replacement,
-    /// A unit is there, against not.
+    /// The first neighbour holds the unit, the second does not.
     Removal,
-    /// A unit is not there, against is.
+    /// The first neighbour lacks the unit, the second holds it.
     Addition,
 }
 
 impl Order {
-    /// The orders that an adjacency asks for.
+    /// Returns the orders that an adjacency requires.
     pub(super) fn of(adjacency: Adjacency) -> &'static [Self] {
         match adjacency {
             Adjacency::Replace => &[Self::Replacement],
@@ -38,7 +42,7 @@ impl Order {
     }
 }
 
-/// The pair of one order. See the module.
+/// The dominating pair of one order; see the module.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DominatingPair {
     order: Order,
@@ -55,7 +59,7 @@ pub(super) struct Mass {
     pub(super) error: f64,
 }
 
-/// The point at which the loss reaches a value: the loss there is at most that value, and at least it less `shortfall`.
+/// A point where the privacy loss is at most a given value, and at least that value less `shortfall`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Edge {
     pub(super) x: f64,
@@ -63,12 +67,12 @@ pub(super) struct Edge {
 }
 
 impl DominatingPair {
-    /// The pair at sampling probability `probability` and vectors of at most `distance` noise scales.
+    /// Creates the pair for a sampling probability and vectors of norm at most `distance` noise scales.
     pub(super) fn new(order: Order, probability: f64, distance: f64) -> Self {
         Self { order, probability, distance }
     }
 
-    /// Weight and centre of what stands first beside `N(0)`.
+    /// Returns weight and centre of the first distribution's component besides `N(0)`.
     fn first(self) -> (f64, f64) {
         match self.order {
             Order::Replacement | Order::Removal => (self.probability, self.distance),
@@ -76,7 +80,7 @@ impl DominatingPair {
         }
     }
 
-    /// Weight and centre of what stands second beside `N(0)`.
+    /// Returns weight and centre of the second distribution's component besides `N(0)`.
     fn second(self) -> (f64, f64) {
         match self.order {
             Order::Replacement | Order::Addition => (self.probability, -self.distance),
@@ -84,12 +88,12 @@ impl DominatingPair {
         }
     }
 
-    /// The privacy loss at `x`, `ln P(x) / Q(x)`, for choosing grids; increasing.
+    /// Returns the privacy loss at `x`, `ln P(x) / Q(x)`, to choose grids with. It increases in `x`.
     pub(super) fn loss(self, x: f64) -> f64 {
         self.part(self.first(), x) - self.part(self.second(), x)
     }
 
-    /// `ln((1 - w) + w e^(c x - c^2/2))`: a mixture's density over that of `N(0)`.
+    /// Returns `ln((1 - w) + w e^(c x - c^2/2))`, the log ratio of a mixture's density to that of `N(0)`.
     fn part(self, (weight, centre): (f64, f64), x: f64) -> f64 {
         let exponent = centre * x - 0.5 * centre * centre;
         if exponent > -0.5 {
@@ -99,9 +103,9 @@ impl DominatingPair {
         }
     }
 
-    /// The derivative of [`DominatingPair::loss`].
+    /// Returns the derivative of [`DominatingPair::loss`].
     fn slope(self, x: f64) -> f64 {
-        // The derivative of `part` is its centre times the share of the mixture's far half in its density.
+        // The derivative of `part` is its centre times the posterior weight of the component at the centre.
         let of = |(weight, centre): (f64, f64)| {
             if weight == 0.0 {
                 return 0.0;
@@ -111,7 +115,7 @@ impl DominatingPair {
         of(self.first()) - of(self.second())
     }
 
-    /// Where the loss is `loss`; infinite beyond what it reaches.
+    /// Returns the point at which the privacy loss equals `loss`; infinite outside the range of losses.
     fn inverse(self, loss: f64) -> f64 {
         match self.order {
             Order::Replacement => {
@@ -133,11 +137,12 @@ impl DominatingPair {
         (exponent + 0.5 * self.distance * self.distance) / self.distance
     }
 
-    /// A point at which the loss has reached `loss` or is short of it by rounding alone.
+    /// Returns a point at which the privacy loss is at most `loss`, and below it by rounding only.
     ///
-    /// The computed inverse is where the loss is `l + e` with `|e|` below half of `2^-48 (|l| + L'(x) (|x| + k))`: its logarithms and
-    /// hyperbolic functions err by a few units of 2^-53 of `l`, its last sum and quotient by as many of `|x| + k`. So what is inverted is
-    /// that much less than `loss`, and the point's loss is above `loss` by nothing and below by at most twice as much.
+    /// The loss at the computed inverse is `l + e` with `|e|` below half of `2^-48 (|l| + L'(x) (|x| + k))`. The logarithms and
+    /// hyperbolic functions err by a few units of 2^-53 relative to `l`, the last sum and quotient by a few relative to `|x| +
+    /// k`. This function inverts `loss` less that bound. The loss at the returned point is then at most `loss`, and at least
+    /// `loss` less twice the bound.
     pub(super) fn edge(self, loss: f64) -> Edge {
         let near = self.inverse(loss);
         let moved = if near.is_finite() { self.slope(near) * (near.abs() + self.distance) } else { 0.0 };
@@ -145,17 +150,17 @@ impl DominatingPair {
         Edge { x: self.inverse(loss - margin), shortfall: 2.0 * margin }
     }
 
-    /// The first distribution's mass between `from` and `to`.
+    /// Returns the mass of the first distribution between `from` and `to`.
     pub(super) fn first_mass(self, from: f64, to: f64) -> Mass {
         mixture_mass(self.first(), from, to)
     }
 
-    /// The second distribution's mass between `from` and `to`.
+    /// Returns the mass of the second distribution between `from` and `to`.
     pub(super) fn second_mass(self, from: f64, to: f64) -> Mass {
         mixture_mass(self.second(), from, to)
     }
 
-    /// The interval outside of which the first distribution has at most `below` and `above`, on a grid of 1/16.
+    /// Returns an interval, on a grid of 1/16, outside which the first distribution has mass at most `below` and `above`.
     pub(super) fn range(self, below: f64, above: f64) -> (f64, f64) {
         let mut low = 0.0;
         while self.first_mass(f64::NEG_INFINITY, low).value > below {
@@ -168,7 +173,7 @@ impl DominatingPair {
         (low, high)
     }
 
-    /// The standard deviation of one release's loss, to about a hundredth, for choosing grids.
+    /// Returns the standard deviation of one release's privacy loss, to about a hundredth, to choose grids with.
     pub(super) fn loss_sd(self) -> f64 {
         let (weight, centre) = self.first();
         let (mut total, mut first, mut second) = (0.0, 0.0, 0.0);
@@ -184,25 +189,26 @@ impl DominatingPair {
         (second / total - mean * mean).max(0.0).sqrt()
     }
 
-    /// The exact curve of one release, `sup over events of P - e^epsilon Q`, for any real `epsilon`.
+    /// Returns the exact privacy curve of one release, the supremum of `P(E) - e^epsilon Q(E)` over events `E`, for any real
+    /// `epsilon`.
     ///
-    /// With `L(x) = epsilon` it is `P(above x) - e^epsilon Q(above x)`, for replacement
-    /// `(1 - q)(1 - e^epsilon) Phi(-x) + q Phi(k - x) - e^epsilon q Phi(-k - x)`.
+    /// With `L(x) = epsilon` it equals `P(above x) - e^epsilon Q(above x)`. For replacement this is `(1 - q)(1 - e^epsilon)
+    /// Phi(-x) + q Phi(k - x) - e^epsilon q Phi(-k - x)`.
     pub(super) fn delta(self, epsilon: f64) -> f64 {
         let x = self.inverse(epsilon);
         if !x.is_finite() {
-            // Nowhere, or everywhere, is the loss above.
+            // The loss exceeds epsilon nowhere, or everywhere.
             return if x > 0.0 { 0.0 } else { -libm::expm1(epsilon) };
         }
         let ((w1, c1), (w2, c2)) = (self.first(), self.second());
         let ratio = libm::exp(epsilon);
-        // Of `N(0)`, (1 - w1) - e^epsilon (1 - w2), which cancels where both weights are q.
+        // The coefficient of the `N(0)` term, (1 - w1) - e^epsilon (1 - w2). It would cancel where both weights are q.
         let centre = if w1 == w2 { -(1.0 - w1) * libm::expm1(epsilon) } else { (w2 - w1) - (1.0 - w2) * libm::expm1(epsilon) };
         centre * cdf(-x) + w1 * cdf(c1 - x) - ratio * w2 * cdf(c2 - x)
     }
 }
 
-/// Mass of `(1 - w) N(0) + w N(c)` between `from` and `to`.
+/// Returns the mass of `(1 - w) N(0) + w N(c)` between `from` and `to`.
 fn mixture_mass((weight, centre): (f64, f64), from: f64, to: f64) -> Mass {
     let at_zero = normal_mass(from, to);
     let at_centre = normal_mass(from - centre, to - centre);
@@ -210,9 +216,10 @@ fn mixture_mass((weight, centre): (f64, f64), from: f64, to: f64) -> Mass {
     Mass { value, error: (1.0 - weight) * at_zero.error + weight * at_centre.error + ROUNDING * value }
 }
 
-/// Mass of `N(0)` between `from` and `to`, as a difference of those tails that are the smaller.
+/// Returns the mass of `N(0)` between `from` and `to`, as a difference of the smaller pair of tails.
 ///
-/// A tail beyond `z` errs by `2^-48 (1 + z^2)` of itself at most: `z` is rounded, and a tail's relative derivative is below `|z| + 1`.
+/// A tail beyond `z` has a relative error of at most `2^-48 (1 + z^2)`: `z` is rounded, and the relative derivative of a tail is
+/// below `|z| + 1`.
 fn normal_mass(from: f64, to: f64) -> Mass {
     let (near, far) = if from + to > 0.0 { (from, to) } else { (-to, -from) };
     let (greater, smaller) = (cdf(-near), cdf(-far));

@@ -1,4 +1,4 @@
-//! The privacy filter grants a query or refuses it, before any record is read.
+//! The privacy filter, which grants or refuses a query before any record is read.
 
 use super::budget::Budget;
 use super::error::AccountingError;
@@ -10,7 +10,8 @@ use super::slack;
 use super::spent::{FilterRefusal, Spent};
 use crate::mechanism::{NoiseScale, QueryKind, Sensitivity};
 
-/// One release as it is priced; a pair of sensitivity and noise is a ratio's that is opened by itself.
+/// A release with everything that determines its price. A pair of sensitivity and noise converts to a ratio that is opened by
+/// itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Priced {
     kind: QueryKind,
@@ -21,71 +22,72 @@ pub struct Priced {
 }
 
 impl Priced {
-    /// A release that answers a query of this kind, with noise of this scale of each party, where the noise of `honest` parties protects what
-    /// is opened of it.
+    /// Describes an answer to a query of this kind. Each party adds noise of this scale, and the noise of `honest` parties
+    /// protects the opened value.
     #[must_use]
     pub fn new(kind: QueryKind, sensitivity: Sensitivity, noise: NoiseScale, honest: Honest) -> Self {
         let components = u32::try_from(kind.length()).unwrap_or(u32::MAX);
         Self { kind, sensitivity, noise, components, honest }
     }
 
-    /// The same as if its own party's noise alone protected it: what it is worth to an adversary that all other parties work with.
+    /// Returns the same release as if only its own party's noise protected it: the price against an adversary with whom all other
+    /// parties collude.
     #[must_use]
     pub fn alone(self) -> Self {
         self.under(Honest::ALONE)
     }
 
-    /// The same under the noise of so many parties.
+    /// Returns the same release under the noise of `honest` parties.
     #[must_use]
     pub fn under(self, honest: Honest) -> Self {
         Self { honest, ..self }
     }
 
-    /// The same with a number of components that its kind does not have, for tests of vectors.
+    /// Returns the same release with a number of components that differs from its kind's, for tests of vectors.
     #[cfg(any(test, feature = "test-util"))]
     #[must_use]
     pub fn of_components_for_test(self, components: u32) -> Self {
         Self { components, ..self }
     }
 
-    /// What is released.
+    /// Returns the kind of the query.
     #[must_use]
     pub fn kind(&self) -> QueryKind {
         self.kind
     }
 
-    /// What it is charged by; see [`PrivacyUnit::charge_of_kind`].
+    /// Returns the sensitivity that is charged; see [`PrivacyUnit::charge_of_kind`].
     #[must_use]
     pub fn sensitivity(&self) -> Sensitivity {
         self.sensitivity
     }
 
-    /// Scale of its noise.
+    /// Returns the noise scale.
     #[must_use]
     pub fn noise(&self) -> NoiseScale {
         self.noise
     }
 
-    /// How many parties' noise protects what is opened of it.
+    /// Returns the number of parties whose noise protects the opened value.
     #[must_use]
     pub fn honest(&self) -> Honest {
         self.honest
     }
 
-    /// Integers in it, each with noise of its own: as many as an answer to its kind has ([`QueryKind::length`]), so that no release is
-    /// longer than what was paid for.
+    /// Returns the number of integers, each with its own noise. It equals the length of an answer to the kind
+    /// ([`QueryKind::length`]), so that no release is longer than what was charged.
     #[must_use]
     pub fn components(&self) -> u32 {
         self.components
     }
 
-    /// What the release costs of each thing that a ledger counts.
+    /// Returns the cost of the release in each quantity that a ledger limits.
     ///
-    /// One charge pays for all components: the sensitivity bounds how far the whole vector moves. Each component has its own noise,
-    /// and so its own part of the allowance for discrete noise.
+    /// One charge pays for all components, because the sensitivity bounds the L2 distance of the whole vector. Each component has
+    /// its own noise, and so its own share of the slack for discrete noise.
     ///
     /// # Errors
-    /// [`AccountingError::ChargeOverflow`] when any of it exceeds 64 bits.
+    /// [`AccountingError::ChargeOverflow`] when one of them exceeds 64 bits.
     pub fn cost(&self, unit: PrivacyUnit) -> Result<Spent, AccountingError> {
         let Self { kind, sensitivity, noise, components, honest } = *self;
         let overflow = AccountingError::ChargeOverflow { sensitivity: sensitivity.units(), noise: noise.units() };
@@ -104,10 +106,12 @@ impl From<(Sensitivity, NoiseScale)> for Priced {
     }
 }
 
-/// Grants queries while their total mu^2 stays within a budget's.
+/// A filter that grants queries while their total mu^2 stays within a budget.
 ///
-/// Valid for queries chosen from earlier answers, without loss (Smith & Thakurta 2022). Integers throughout, so that the order of
-/// charges, a restart or another machine give the same total.
+/// It is valid for queries that are chosen from earlier answers, without loss (Smith & Thakurta 2022). All sums are integers, so
+/// the total does not depend on the order of charges, on restarts or on the machine.
+///
+/// Proof: `docs/explanation/design.md`, section 4.
 #[derive(Debug, Clone)]
 pub struct PrivacyFilter {
     limit: Spent,
@@ -116,7 +120,7 @@ pub struct PrivacyFilter {
 }
 
 impl PrivacyFilter {
-    /// An unspent filter for a budget.
+    /// Creates an unspent filter for a budget.
     ///
     /// # Errors
     /// [`AccountingError`] for a budget that is not valid, or too small or too large to keep a ledger for.
@@ -124,7 +128,7 @@ impl PrivacyFilter {
         Self::resume(budget, Spent::default())
     }
 
-    /// A filter that goes on from what was spent before, which may exceed a budget that has been lowered since.
+    /// Creates a filter that continues from earlier charges. These may exceed a budget that has been lowered since.
     ///
     /// # Errors
     /// As [`PrivacyFilter::new`].
@@ -132,38 +136,38 @@ impl PrivacyFilter {
         Ok(Self { limit: limits::limits(budget)?, spent, unit: budget.unit })
     }
 
-    /// This filter's budget with another sum spent; [`PrivacyFilter::resume`] without computing the limits again.
+    /// Returns this filter with another sum spent, as [`PrivacyFilter::resume`] without computing the limits again.
     #[must_use]
     pub fn with_spent(self, spent: Spent) -> Self {
         Self { spent, ..self }
     }
 
-    /// What has been granted.
+    /// Returns the sum of all granted costs.
     #[must_use]
     pub fn spent(&self) -> Spent {
         self.spent
     }
 
-    /// The budget's mu^2 in units of 2^-48, after the slack.
+    /// Returns the budget's mu^2 in units of 2^-48, less the slack.
     #[must_use]
     pub fn limit_units(&self) -> u64 {
         self.limit.units
     }
 
-    /// The ledger-exact mu of the budget, after the slack.
+    /// Returns the budget's mu as the ledger enforces it, less the slack.
     #[must_use]
     pub fn limit_mu(&self) -> f64 {
         mu_squared(self.limit.units).sqrt()
     }
 
-    /// The most that a ledger of this budget grants: charges, slack, draws and the reserve. Charges are priced so that they end before slack
-    /// and draws do.
+    /// Returns the limits that a ledger of this budget enforces: charges, slack, draws and the reserve. Charges are priced so
+    /// that they reach their limit before slack and draws do.
     #[must_use]
     pub fn limit(&self) -> Spent {
         self.limit
     }
 
-    /// What the budget still holds, in units of 2^-48.
+    /// Returns the remaining budget in units of 2^-48.
     #[must_use]
     pub fn remaining_units(&self) -> u64 {
         self.limit.units.saturating_sub(self.spent.units)
@@ -172,23 +176,23 @@ impl PrivacyFilter {
     /// Charges all of `releases` or none, and returns each one's charge in units of 2^-48.
     ///
     /// # Errors
-    /// [`FilterRefusal`]; nothing is charged then.
+    /// [`FilterRefusal`]; then nothing is charged.
     pub fn try_charge<R: Copy + Into<Priced>>(&mut self, releases: &[R]) -> Result<Vec<u64>, FilterRefusal> {
         let (charges, after) = self.price(releases)?;
         self.spent = after;
         Ok(charges)
     }
 
-    /// Whether [`PrivacyFilter::try_charge`] would grant `releases`.
+    /// Returns whether [`PrivacyFilter::try_charge`] would grant `releases`.
     #[must_use]
     pub fn admits<R: Copy + Into<Priced>>(&self, releases: &[R]) -> bool {
         self.price(releases).is_ok()
     }
 
-    /// Charges a cost that is known: a block's.
+    /// Charges a cost that has been computed, such as a block's.
     ///
     /// # Errors
-    /// [`FilterRefusal`]; nothing is charged then.
+    /// [`FilterRefusal`]; then nothing is charged.
     pub fn try_spend(&mut self, cost: Spent) -> Result<(), FilterRefusal> {
         self.spent = self.within(self.spent.plus(cost).ok_or(FilterRefusal::Overflow)?)?;
         Ok(())
@@ -205,7 +209,7 @@ impl PrivacyFilter {
         Ok((charges, self.within(after)?))
     }
 
-    /// A sum, where it is within all limits.
+    /// Returns the sum if it is within all limits.
     fn within(&self, after: Spent) -> Result<Spent, FilterRefusal> {
         let limit = self.limit;
         if after.units > limit.units {

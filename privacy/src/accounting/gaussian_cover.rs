@@ -1,35 +1,36 @@
-//! A Gaussian release covers a composition when its curve, after a reserve of delta, lies above the composition's everywhere.
+//! A Gaussian release covers a composition if its curve, after a reserve of delta, lies above the composition's curve everywhere.
 //!
-//! What is asked of `(mu, delta')` is, for every `epsilon >= 0` and each order of the neighbours,
+//! A cover `(mu, delta')` must satisfy, for every `epsilon >= 0` and each order of the neighbours,
 //!
 //! `D(epsilon) <= delta' + (1 - delta') G(epsilon; mu)`,
 //!
-//! with `G` of [`super::gaussian_dp::delta`]. Then a release of the composition is a function of one that shows everything with probability
-//! `delta'` and is Gaussian with `mu` else (Blackwell), and counts as such in any adaptive composition. Both orders at `epsilon >= 0` are one
-//! order at all real `epsilon`, as either side follows from the other by `D(gamma) = 1 - gamma + gamma D'(1 / gamma)`.
+//! with `G` from [`super::gaussian_dp::delta`]. The composition is then a post-processing of a mechanism that reveals everything
+//! with probability `delta'` and is a Gaussian release of `mu` otherwise (Blackwell). It counts as that mechanism in any adaptive
+//! composition. Both orders at `epsilon >= 0` are equivalent to one order at all real `epsilon`, since `D(gamma) = 1 - gamma +
+//! gamma D'(1 / gamma)`.
 
 use super::dominating_pair::ROUNDING;
 use super::loss_grid::LossGrid;
 use super::normal::cdf;
 
-/// Where a curve still is above the reserve at a loss beyond this, no covering is looked for: e^epsilon and the tails would leave a float's
-/// range, and no ledger's budget goes so far but in tests.
+/// The largest loss for which a cover is sought. If a curve exceeds the reserve beyond it, e^epsilon and the tails would leave a
+/// float's range. Only test budgets reach this far.
 const MOST_LOSS: f64 = 600.0;
 
-/// A stretch of a curve between two neighbouring losses, on which it is linear in `gamma`.
+/// A segment of a curve between two adjacent losses, linear in `gamma`.
 #[derive(Debug, Clone, Copy)]
 struct Chord {
-    /// The loss in the middle.
+    /// The loss at the midpoint.
     middle: f64,
     /// `e^(h/2)` for losses `h` apart.
     half: f64,
     /// The curve at the lower loss.
     low: f64,
-    /// The curve at the upper one.
+    /// The curve at the upper loss.
     high: f64,
 }
 
-/// The curves that are to be covered, and the reserve.
+/// The curves to cover, and the reserve.
 #[derive(Debug, Clone)]
 pub(super) struct GaussianCover {
     chords: Vec<Chord>,
@@ -38,7 +39,7 @@ pub(super) struct GaussianCover {
 }
 
 impl GaussianCover {
-    /// Curves of all orders that an adjacency asks for, and a reserve `delta'`, above 0 and below 1.
+    /// Prepares the curves of all orders that an adjacency requires, with a reserve `delta'` strictly between 0 and 1.
     pub(super) fn new(grids: &[LossGrid], reserve: f64) -> Self {
         let mut chords = Vec::new();
         let mut coverable = true;
@@ -55,16 +56,18 @@ impl GaussianCover {
             coverable &= end <= reserve && own.last().is_none_or(|chord| chord.middle <= MOST_LOSS);
             chords.extend(own);
         }
-        // What is far out is the last to be covered, so that most of what is not covered is seen at once.
+        // Chords at large losses are the last to be covered, so testing them first rejects most values of mu early.
         chords.reverse();
         Self { chords, reserve, coverable }
     }
 
-    /// Whether a Gaussian release of `mu > 0` covers the curves.
+    /// Returns whether a Gaussian release of `mu > 0` covers the curves.
     ///
-    /// The Gaussian's curve is convex in `gamma`, so it lies above its tangent in a chord's middle, and the chord lies below the tangent where
-    /// both its ends do: there the tangent is `delta' + (1 - delta') (A - e^(-+h/2) B)`, where `A` and `B` are the two terms of the curve,
-    /// `Phi(-epsilon/mu + mu/2)` and `e^epsilon Phi(-epsilon/mu - mu/2)`.
+    /// The Gaussian's curve is convex in `gamma`, so it lies above its tangent at a chord's midpoint. A chord lies below the
+    /// tangent if both of its ends do. At the ends the tangent is `delta' + (1 - delta') (A - e^(-+h/2) B)`, where `A =
+    /// Phi(-epsilon/mu + mu/2)` and `B = e^epsilon Phi(-epsilon/mu - mu/2)` are the two terms of the Gaussian's curve.
+    ///
+    /// Proof: `docs/explanation/design.md`, section 4.
     pub(super) fn covered_by(&self, mu: f64) -> bool {
         self.coverable && self.chords.iter().all(|chord| self.is_below(chord, mu))
     }
@@ -73,7 +76,8 @@ impl GaussianCover {
         let far = chord.middle / mu + 0.5 * mu;
         let first = cdf(mu - far);
         let second = libm::exp(chord.middle) * cdf(-far);
-        // The tails' relative errors, as in a pair's masses; and below 1e-300 a float's relative error is not what it is above.
+        // The relative errors of the tails, as for a pair's masses. The absolute 1e-300 covers the coarser rounding of tiny
+        // floats.
         let error = ROUNDING * (1.0 + far) * (1.0 + far) * (first + second) + 1e-300;
         let tangent = |moved: f64| self.reserve + (1.0 - self.reserve) * (first - second * moved - error) * (1.0 - ROUNDING);
         chord.low <= tangent(1.0 / chord.half) && chord.high <= tangent(chord.half)

@@ -1,24 +1,23 @@
-//! Gaussian differential privacy: `mu` against `(epsilon, delta)`.
+//! Gaussian differential privacy: conversions between `mu` and `(epsilon, delta)`.
 //!
 //! The conversion is the analytic Gaussian mechanism of Balle & Wang (2018), Theorem 8, equivalently
 //! Dong, Roth & Su (2022), Corollary 2.13:
-//! `delta(epsilon; mu) = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)`. Everything is
-//! computed in log space, so that a delta of 1e-300 is as accurate as one of 1e-3.
+//! `delta(epsilon; mu) = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)`. All computations are in log space, so a
+//! delta of 1e-300 is as accurate as one of 1e-3.
 
 use super::normal::{cdf, ln_density, mills, mills_drop};
 use super::search::largest_count;
 
-/// Relative margin by which results are rounded to the safe side: far above the error of the
-/// computation, far below 1e-9.
+/// The relative margin by which results are rounded to the safe side: far above the computation's error, far below 1e-9.
 const MARGIN: f64 = 1e-11;
 
-/// The smallest delta for which a `mu`-GDP mechanism is `(epsilon, delta)`-DP. `epsilon >= 0`, `mu >= 0`.
+/// Returns the smallest delta for which a `mu`-GDP mechanism is `(epsilon, delta)`-DP. `epsilon >= 0`, `mu >= 0`.
 #[must_use]
 pub fn delta(epsilon: f64, mu: f64) -> f64 {
     ln_delta(epsilon, mu).exp()
 }
 
-/// The logarithm of [`delta`].
+/// Returns the logarithm of [`delta`].
 #[must_use]
 pub fn ln_delta(epsilon: f64, mu: f64) -> f64 {
     if mu <= 0.0 {
@@ -34,8 +33,8 @@ pub fn ln_delta(epsilon: f64, mu: f64) -> f64 {
     ln_density(x) + mills_drop(x, mu).ln()
 }
 
-/// The smallest epsilon for which a `mu`-GDP mechanism is `(epsilon, delta)`-DP, rounded up by 1e-11
-/// relative. 0 when `mu` is 0.
+/// Returns the smallest epsilon for which a `mu`-GDP mechanism is `(epsilon, delta)`-DP, rounded up by a relative 1e-11. It is 0
+/// when `mu` is 0.
 ///
 /// `0 < delta < 1`.
 #[must_use]
@@ -53,9 +52,11 @@ pub fn epsilon(mu: f64, delta: f64) -> f64 {
     over * (1.0 + MARGIN)
 }
 
-/// The largest mu for which a mu-GDP mechanism is `(epsilon, delta)`-DP, rounded down by 1e-11 relative.
+/// Returns the largest `mu` for which a `mu`-GDP mechanism is `(epsilon, delta)`-DP, rounded down by a relative 1e-11.
 ///
-/// `epsilon >= 0`, `0 < delta < 1`. This is what a budget buys.
+/// `epsilon >= 0`, `0 < delta < 1`. This is the `mu` of a budget.
+///
+/// Proof: `docs/explanation/design.md`, section 4.
 #[must_use]
 pub fn mu(epsilon: f64, delta: f64) -> f64 {
     let target = delta.ln();
@@ -68,14 +69,14 @@ pub fn mu(epsilon: f64, delta: f64) -> f64 {
     under * (1.0 - MARGIN)
 }
 
-/// How many queries of `mu0` each the budget holds.
+/// Returns the number of queries of `mu0` each that fit the budget.
 #[must_use]
 pub fn queries_allowed(mu0: f64, epsilon: f64, delta: f64) -> u64 {
     let mu = mu(epsilon, delta);
     largest_count(|count| count as f64 * mu0 * mu0 <= mu * mu)
 }
 
-/// Narrows `[under, over]` to neighbouring floats; `below` holds at `under` and not at `over`.
+/// Narrows `[under, over]` to adjacent floats. `below` holds at `under` and fails at `over`.
 fn bisect(under: &mut f64, over: &mut f64, below: impl Fn(f64) -> bool) {
     loop {
         let middle = 0.5 * (*under + *over);

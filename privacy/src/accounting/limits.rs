@@ -1,18 +1,17 @@
-//! The limits of a ledger are what is left of a budget when the slack for the discrete Gaussian is taken
-//! off it.
+//! The limits of a ledger: a budget less the slack for the discrete Gaussian.
 //!
-//! A continuous Gaussian rounded to the integers is exactly Gaussian-DP: rounding commutes with adding
-//! an integer, so it is post-processing. Within `z` scales of the centre, the discrete Gaussian and the
-//! rounded one differ in log probability by at most `z^2 / (24 s^2)`; beyond, both have probability at
-//! most `q`. Passing from the one to the other and back again on neighbouring shards, with total log
-//! difference `H` over all draws, turns `(epsilon', delta')` into
-//! `(epsilon' + 2 H, e^H (delta' + (1 + e^epsilon) T q))` for `T` draws. Hence what is left of a budget,
-//! below.
+//! A continuous Gaussian rounded to the integers is exactly Gaussian-DP: rounding commutes with adding an integer, so it is
+//! post-processing. Within `z` scales of the centre, the discrete and the rounded Gaussian differ in log probability by at most
+//! `z^2 / (24 s^2)`. Beyond, both have probability at most `q`. Let `H` bound the total log difference over all draws. Replacing
+//! the discrete law by the rounded one, and back on the neighbouring shard, turns `(epsilon', delta')` into `(epsilon' + 2 H, e^H
+//! (delta' + (1 + e^epsilon) T q))` for `T` draws. [`limits`] solves this for `(epsilon', delta')`.
 //!
-//! Neither `H` nor `T` may run out before the budget, or whoever asks many questions that cost next to
-//! nothing could end a ledger for all others. So each draw has a least price ([`LEAST_CHARGE_UNITS`] and
-//! [`super::slack::price`]): as charges sum to at most `Q_B`, draws sum to at most `Q_B / 2^24 <= T` and
-//! slack to at most `Q_B / 8`, which is within the limit for every budget that [`limits`] accepts.
+//! Neither `H` nor `T` may be exhausted before the budget. Otherwise many queries of negligible cost could close a ledger for all
+//! other jobs. So each draw has a minimum price ([`LEAST_CHARGE_UNITS`] and [`super::slack::price`]). Charges sum to at most
+//! `Q_B`, so draws sum to at most `Q_B / 2^24 <= T` and slack to at most `Q_B / 8`. Both are within the limits for every budget
+//! that [`limits`] accepts.
+//!
+//! Proof: `docs/explanation/design.md`, section 4.
 
 use super::budget::Budget;
 use super::charge::LEAST_CHARGE_UNITS;
@@ -26,21 +25,19 @@ use super::spent::Spent;
 /// `H`: the total log difference allowed over all draws of a ledger, 2^-20.
 const TOTAL_LOG_DIFFERENCE: f64 = 1.0 / TOTAL_LOG_DIFFERENCES_IN_ONE as f64;
 
-/// `T` for a budget of `mu_B^2 <= 1`: the most noise draws that one ledger grants. In proportion to the
-/// budget beyond.
+/// `T` for a budget of `mu_B^2 <= 1`: the most noise draws that one ledger grants. Beyond 1 it grows in proportion to `mu_B^2`.
 pub(super) const DRAWS: u64 = 1 << 24;
 
 /// `H` in the unit of [`super::Spent::slack_units`], 2^-80.
 const TOTAL_SLACK_UNITS: u64 = 1 << 60;
 
-/// How far out the comparison reaches. The first row serves every budget in ordinary use. The factor
-/// `e^epsilon` before the tail needs further rows for budgets beyond epsilon of about 30, which no owner
-/// would set but tests against exact posteriors do.
+/// The distance from the centre up to which the two laws are compared. The first row serves every ordinary budget. The factor
+/// `e^epsilon` before the tail requires the other rows for budgets beyond epsilon of about 30, which only tests against exact
+/// posteriors use.
 struct Reach {
     /// `-log2 q`, where `q >= P(|Z| > z s)` for both distributions: `z` is 12, 24, 48.
     tail_log2: f64,
-    /// The slack limit: a draw counts `6 / s^2 = 12^2 / (24 s^2)` in every row, so the limit is `H` over
-    /// `(z / 12)^2`.
+    /// The limit on slack. A draw counts `6 / s^2 = 12^2 / (24 s^2)` in every row, so the limit is `H / (z / 12)^2`.
     slack_limit: u64,
 }
 
@@ -50,7 +47,7 @@ const REACHES: [Reach; 3] = [
     Reach { tail_log2: 1667.0, slack_limit: TOTAL_SLACK_UNITS / 16 },
 ];
 
-/// The limits that a ledger enforces for a budget: the most of each sum.
+/// Returns the limits that a ledger enforces for a budget.
 pub(super) fn limits(budget: &Budget) -> Result<Spent, AccountingError> {
     let Budget { epsilon, delta, .. } = Budget::new(budget.epsilon, budget.delta)?;
     let too_small = AccountingError::TooSmall { epsilon, delta };
@@ -59,9 +56,9 @@ pub(super) fn limits(budget: &Budget) -> Result<Spent, AccountingError> {
     if reduced_epsilon <= 0.0 {
         return Err(too_small);
     }
-    // Without the slack, hence never below what the ledger's mu^2 asks for.
+    // Computed without the slack, so at least the number that the ledger's mu^2 requires.
     let draws = DRAWS * (gaussian_dp::mu(epsilon, delta).powi(2).ceil().clamp(1.0, 65_536.0) as u64);
-    // The nearest reach whose tail takes at most a millionth of delta; if none does, the furthest.
+    // The smallest reach whose tail uses at most a millionth of delta.
     let takes = |reach: &Reach| tail(epsilon, draws, reach.tail_log2);
     let reach = REACHES.iter().find(|reach| takes(reach) <= delta * TOTAL_LOG_DIFFERENCE).ok_or(if epsilon > 1.0 {
         too_large.clone()
@@ -70,8 +67,7 @@ pub(super) fn limits(budget: &Budget) -> Result<Spent, AccountingError> {
     })?;
     let reduced_delta = (-TOTAL_LOG_DIFFERENCE).exp() * delta - takes(reach);
     let mu = gaussian_dp::mu(reduced_epsilon, reduced_delta);
-    // Rounded down twice: mu by 1e-11 relative, the product here by its floor. A 64-bit unit below 2^63
-    // also fits SQLite's integers.
+    // Rounded down twice: mu by a relative 1e-11, the product by truncation. A value below 2^63 also fits SQLite's integers.
     let units = mu * mu * (1_u64 << UNIT_LOG2) as f64;
     if units >= (1_u64 << 63) as f64 {
         return Err(too_large);
@@ -81,14 +77,14 @@ pub(super) fn limits(budget: &Budget) -> Result<Spent, AccountingError> {
     }
     let limits =
         Spent { units: units as u64, slack_units: reach.slack_limit, draws, reserve_units: budget.grantable_reserve_units() };
-    // The budget must end before slack and draws do; only epsilons near 1000 at a delta near 1 get here.
+    // The budget must be exhausted before slack and draws are. Only epsilons near 1000 at a delta near 1 fail this.
     if limits.units / PRICE_OF_SLACK > limits.slack_units || limits.units / LEAST_CHARGE_UNITS > limits.draws {
         return Err(too_large);
     }
     Ok(limits)
 }
 
-/// `(1 + e^epsilon) T q`, in log space: the two factors alone may overflow and underflow. `epsilon > 0`.
+/// Returns `(1 + e^epsilon) T q`, in log space, since the two factors may overflow and underflow. `epsilon > 0`.
 fn tail(epsilon: f64, draws: u64, tail_log2: f64) -> f64 {
     let ln_draws_q = ((draws as f64).log2() - tail_log2) * std::f64::consts::LN_2;
     (epsilon + (-epsilon).exp().ln_1p() + ln_draws_q).exp()

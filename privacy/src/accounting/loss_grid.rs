@@ -1,22 +1,23 @@
-//! A loss grid is an upper bound of a pair's privacy curve, held as masses at equally spaced privacy losses, and composed by convolution.
+//! A loss grid: an upper bound of a privacy curve, held as masses at equally spaced privacy losses and composed by convolution.
 //!
-//! A pair `(P, Q)` has the curve `D(gamma) = sup over events of P - gamma Q` for `gamma = e^epsilon > 0`. A grid has mass `p_i` of `P` at the
-//! losses `i h` and `p_inf` at infinity, and the curve `p_inf + sum of p_i (1 - gamma e^(-i h))` over the losses above `ln gamma`. One curve
-//! above another stays so under composition with anything, whether or not masses add to 1. Two changes raise a curve and nothing else: more
-//! mass, and mass moved to a greater loss. So everything here that rounds, rounds to more mass or to greater losses.
+//! A pair `(P, Q)` has the privacy curve `D(gamma) = sup over E of P(E) - gamma Q(E)` for `gamma = e^epsilon > 0`. A grid has
+//! mass `p_i` of `P` at the loss `i h` and mass `p_inf` at infinity. Its curve is `p_inf` plus the sum of `p_i (1 - gamma e^(-i
+//! h))` over the losses above `ln gamma`. If one curve lies above another, it still does after composition with any third,
+//! whether or not masses sum to 1. Adding mass raises a curve, and so does moving mass to a greater loss. Every rounding here
+//! does one of the two.
 //!
-//! Only sums, products and libm's functions are used, in a fixed order and without a fast Fourier transform, so that every machine finds the
-//! same bits.
+//! The code uses only sums, products and functions of libm, in a fixed order and without a fast Fourier transform. Every machine
+//! therefore computes identical bits.
 
 use super::dominating_pair::ROUNDING;
 
-/// Points of a grid are at most this part of its standard deviation apart, once it has been composed so often that this is possible.
+/// The target spacing of a grid, as a part of its standard deviation. A grid coarsens to it after sufficiently many compositions.
 pub(super) const RESOLUTION: f64 = 1.0 / 64.0;
 
-/// The lowest losses, which together have at most this mass, become one.
+/// The lowest losses are merged into one as long as their total mass is at most this.
 pub(super) const LOWEST: f64 = 1.0 / (1_u64 << 40) as f64;
 
-/// An upper bound of a privacy curve. See the module.
+/// An upper bound of a privacy curve; see the module.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LossGrid {
     /// Mass of `P` at the losses `(first + i) step`.
@@ -29,36 +30,37 @@ pub struct LossGrid {
 }
 
 impl LossGrid {
-    /// A grid of these masses, the first at `first step`; `step` is a power of two.
+    /// Creates a grid of these masses, the first at loss `first * step`. `step` is a power of two.
     pub(super) fn new(masses: Vec<f64>, first: i64, step: f64, infinite: f64) -> Self {
         Self { masses, first, step, infinite }
     }
 
-    /// Number of losses.
+    /// Returns the number of finite losses.
     #[must_use]
     pub fn len(&self) -> usize {
         self.masses.len()
     }
 
-    /// Whether all mass is at infinity.
+    /// Returns whether all mass is at infinity.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.masses.is_empty()
     }
 
-    /// How far neighbouring losses are apart.
+    /// Returns the distance between adjacent losses.
     #[must_use]
     pub fn step(&self) -> f64 {
         self.step
     }
 
-    /// Mass at an infinite loss: the least delta that the curve reaches.
+    /// Returns the mass at an infinite loss: the infimum of the curve.
     #[must_use]
     pub fn infinite(&self) -> f64 {
         self.infinite
     }
 
-    /// The curve at any real `epsilon`, rounded up: the sum of `p_i (1 - e^(epsilon - i h))` over losses above `epsilon`.
+    /// Returns the curve at any real `epsilon`, rounded up: `infinite` plus the sum of `p_i (1 - e^(epsilon - i h))` over losses
+    /// above `epsilon`.
     #[must_use]
     pub fn delta(&self, epsilon: f64) -> f64 {
         let above = |(i, p): (i64, &f64)| {
@@ -69,7 +71,7 @@ impl LossGrid {
         (self.infinite + sum) * self.sum_raised()
     }
 
-    /// The smallest `epsilon >= 0` at which the curve is at most `delta`, rounded up; `None` where it never is.
+    /// Returns the smallest `epsilon >= 0` at which the curve is at most `delta`, rounded up; `None` if there is none.
     #[must_use]
     pub fn epsilon(&self, delta: f64) -> Option<f64> {
         if self.infinite * self.sum_raised() > delta {
@@ -77,19 +79,20 @@ impl LossGrid {
         }
         let curve = self.curve();
         let Some(last) = curve.iter().rposition(|at| *at > delta) else { return Some(0.0) };
-        // The curve is linear in e^epsilon between neighbouring losses, and at the last of them it is `infinite`.
+        // Between adjacent losses the curve is linear in e^epsilon, and at the last loss it equals `infinite`.
         let next = curve.get(last + 1).copied().unwrap_or(self.infinite);
         let part = (curve[last] - delta) / (curve[last] - next);
         let epsilon = last as f64 * self.step + libm::log1p(part * libm::expm1(self.step));
         Some(epsilon * (1.0 + 1e-12))
     }
 
-    /// The curve at the losses `0, h, 2 h, ...` up to the grid's last, rounded up.
+    /// Returns the curve at the losses `0, h, 2 h, ...` up to the last one of the grid, rounded up.
     pub(super) fn curve(&self) -> Vec<f64> {
         let end = (self.first + self.masses.len() as i64).max(0) as usize;
         let (kept, lost) = (libm::exp(-self.step), -libm::expm1(-self.step));
         let mut curve = vec![0.0; end];
-        // What is above loss i: its mass A, and its part C of the curve at i, which is lost A(i) + kept C(i + 1): no differences.
+        // Let A(i) be the mass above loss i, and C(i) its part of the curve at i. Then C(i) = lost A(i) + kept C(i + 1), without
+        // a subtraction.
         let (mut mass, mut part) = (0.0, 0.0);
         for i in (0..end).rev() {
             curve[i] = (self.infinite + part) * self.sum_raised();
@@ -100,17 +103,17 @@ impl LossGrid {
         curve
     }
 
-    /// The factor that makes up for the rounding of as many sums and products as there are losses, from 0 on: eight units of 2^-53 for each.
+    /// Returns a factor that compensates for the rounding of one sum and product per loss: eight units of 2^-53 for each.
     fn sum_raised(&self) -> f64 {
         1.0 + 0.25 * ROUNDING * (self.masses.len() as f64 + self.first.max(0) as f64 + 4.0)
     }
 
-    /// All finite mass.
+    /// Returns the total finite mass.
     fn total(&self) -> f64 {
         self.masses.iter().sum::<f64>() * self.sum_raised()
     }
 
-    /// Standard deviation of the losses.
+    /// Returns the standard deviation of the losses.
     fn sd(&self) -> f64 {
         let (mut total, mut first, mut second) = (0.0, 0.0, 0.0);
         for (i, p) in self.masses.iter().enumerate() {
@@ -123,8 +126,8 @@ impl LossGrid {
         self.step * (second / total - mean * mean).max(0.0).sqrt()
     }
 
-    /// `count >= 1` of these, one after the other. At each of the two compositions of a doubling at most `tail` of mass goes to infinity, as
-    /// it counts at the end.
+    /// Returns the composition of `count >= 1` copies, by repeated doubling. Each of the two convolutions of a doubling moves at
+    /// most `tail` of mass to infinity, measured in the final composition.
     pub(super) fn composed(&self, count: u64, tail: f64) -> Self {
         let mut grid = self.clone();
         let mut done = 1_u64;
@@ -141,13 +144,14 @@ impl LossGrid {
         grid
     }
 
-    /// The composition with another grid of the same step: sums of losses, products of masses, by the plain double sum.
+    /// Returns the composition with another grid of the same step: losses add and masses multiply, by the direct double sum.
     ///
-    /// A mass is a sum of as many positive products as the shorter grid has points, each rounded once and added once.
+    /// Each mass is a sum of at most as many positive products as the shorter grid has points. Each product and each sum is
+    /// rounded once.
     fn convolved(&self, other: &Self) -> Self {
         debug_assert_eq!(self.step, other.step);
         if self.is_empty() || other.is_empty() {
-            // All of one of them is at infinity.
+            // All mass of one of them is at infinity.
             let infinite = (self.total() + self.infinite) * (other.total() + other.infinite);
             return Self { masses: Vec::new(), infinite, ..*self };
         }
@@ -164,8 +168,8 @@ impl LossGrid {
         Self { masses, first: self.first + other.first, step: self.step, infinite: infinite * (1.0 + ROUNDING) }
     }
 
-    /// Less of a grid: of the highest losses as many as together have at most `tail` go to infinity, and of the lowest as many as together
-    /// have at most 2^-40 go to the next one.
+    /// Truncates a grid. The highest losses of total mass at most `tail` move to infinity. The lowest losses of total mass at
+    /// most 2^-40 move up to the next one.
     fn narrowed(mut self, tail: f64) -> Self {
         let raised = self.sum_raised();
         let mut above = 0.0;
@@ -191,7 +195,7 @@ impl LossGrid {
         self
     }
 
-    /// Half as many losses, again and again while they stay [`RESOLUTION`] of the standard deviation apart or less.
+    /// Halves the number of losses while their spacing stays within [`RESOLUTION`] of the standard deviation.
     fn coarsened(self) -> Self {
         let apart = RESOLUTION * self.sd();
         let mut factor = 1;
@@ -201,9 +205,11 @@ impl LossGrid {
         self.merged(factor)
     }
 
-    /// The same on a grid of `factor` times the step, a power of two. A mass between two points of the new grid is shared by them so that
-    /// its masses of both `P` and `Q` are kept, which replaces its part of the curve by chords above it: at `r` above the lower point,
-    /// `(1 - e^-r) / (1 - e^-H)` of it goes to the upper one, `H` above the lower.
+    /// Returns the same on a grid of `factor` times the step, a power of two.
+    ///
+    /// Each mass between two points of the new grid is split between them so that the masses of both `P` and `Q` are preserved.
+    /// This replaces its part of the curve by chords above it. A mass at distance `r` above the lower point sends the share `(1 -
+    /// e^-r) / (1 - e^-H)` to the upper point, `H` above the lower.
     fn merged(&self, factor: i64) -> Self {
         if factor <= 1 || self.is_empty() {
             return self.clone();

@@ -1,18 +1,19 @@
 //! Privacy accounting by Gaussian differential privacy, with the rigorous zCDP figure beside it.
 //!
-//! A release of integers with L2 sensitivity `Delta` and noise scale `s` costs `mu^2 = Delta^2 / s^2`,
-//! and costs add, however each query was chosen from earlier answers (Smith & Thakurta 2022, "Fully
-//! Adaptive Composition for Gaussian Differential Privacy"). A budget `(epsilon, delta)` is therefore
-//! one number, the largest `mu` that it allows (Balle & Wang 2018), and the ledger is a sum of integers.
+//! A release of integers with L2 sensitivity `Delta` and noise scale `s` costs `mu^2 = Delta^2 / s^2`. Costs add, even if each
+//! query is chosen from earlier answers (Smith & Thakurta 2022, "Fully Adaptive Composition for Gaussian Differential Privacy").
+//! A budget `(epsilon, delta)` is therefore one number, the largest `mu` that it allows (Balle & Wang 2018), and the ledger is a
+//! sum of integers.
 //!
-//! [`gaussian_dp`], [`zcdp`] and [`advanced_composition`] give figures without slack, for planning and
-//! reports. [`PrivacyFilter`] is what a ledger enforces: it takes a sliver off the budget (about 1e-6 of
-//! it) because the discrete Gaussian is not exactly Gaussian. A release has a least price,
-//! [`LEAST_CHARGE_UNITS`], so that nobody can use up a ledger's noise draws without using up its budget.
+//! [`gaussian_dp`], [`zcdp`] and [`advanced_composition`] compute figures without slack, for planning and reports. A ledger
+//! enforces [`PrivacyFilter`], which deducts about 1e-6 of the budget because the discrete Gaussian is not exactly Gaussian. A
+//! release has a minimum price, [`LEAST_CHARGE_UNITS`], so that no client can use up a ledger's noise draws without using up its
+//! budget.
 //!
-//! A choice by the exponential mechanism costs what the range of its log probabilities makes of it, see [`bounded_range`].
+//! [`bounded_range`] prices a choice by the exponential mechanism from the range of its privacy loss.
 //!
-//! [`SubsampledRelease`] prices blocks of releases of hidden random samples, by a numerical bound of their privacy losses, [`LossGrid`].
+//! [`SubsampledRelease`] prices blocks of releases of hidden random samples by [`LossGrid`], a numerical upper bound of their
+//! privacy curve.
 
 mod adjacency;
 pub mod advanced_composition;

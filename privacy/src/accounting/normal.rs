@@ -1,24 +1,24 @@
-//! The normal tail, to near full relative accuracy however far out.
+//! The tail of the normal law, to nearly full relative accuracy at any distance.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 /// `ln sqrt(2 pi)`.
 const LN_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
 
-/// Log density of the standard normal.
+/// Returns the log density of the standard normal.
 pub(super) fn ln_density(x: f64) -> f64 {
     -0.5 * x * x - LN_SQRT_TAU
 }
 
-/// Cumulative distribution function of the standard normal.
+/// Returns the cumulative distribution function of the standard normal.
 pub(super) fn cdf(x: f64) -> f64 {
     0.5 * libm::erfc(-x * FRAC_1_SQRT_2)
 }
 
-/// Mills' ratio `Q(x) / phi(x)`, the upper tail over the density, for `x >= -5`.
+/// Returns Mills' ratio `Q(x) / phi(x)`, the upper tail over the density, for `x >= -5`.
 ///
-/// By `erfc` below 8; above, by Laplace's continued fraction `1/(x + 1/(x + 2/(x + 3/(x + ...))))`,
-/// which has converged to the last bit there.
+/// Uses `erfc` below 8. Above, uses Laplace's continued fraction `1/(x + 1/(x + 2/(x + 3/(x + ...))))`, which has converged to
+/// the last bit there.
 pub(super) fn mills(x: f64) -> f64 {
     if x < 8.0 {
         return libm::erfc(x * FRAC_1_SQRT_2) * (PI / 2.0).sqrt() * (0.5 * x * x).exp();
@@ -30,11 +30,10 @@ pub(super) fn mills(x: f64) -> f64 {
     1.0 / tail
 }
 
-/// `mills(x) - mills(x + step)` for `x >= -5` and `step > 0`, without cancellation for small steps.
+/// Returns `mills(x) - mills(x + step)` for `x >= -5` and `step > 0`, without cancellation for small steps.
 ///
-/// From `mills(x) = integral over t > 0 of exp(-x t - t^2/2)`: the difference is the integral of the
-/// same times `1 - exp(-step t)`, which is positive throughout. The integrand is smooth on the scale of
-/// one panel wherever this branch is taken.
+/// Mills' ratio is the integral of `exp(-x t - t^2/2)` over `t > 0`. The difference is the integral of the same function times `1
+/// - exp(-step t)`, which is positive. The integrand is smooth on the scale of one panel wherever this branch is taken.
 pub(super) fn mills_drop(x: f64, step: f64) -> f64 {
     if step > 1.0 {
         return mills(x) - mills(x + step);

@@ -1,4 +1,4 @@
-//! The blocks that a job has open, as everybody reckons them who knows what it has asked.
+//! The open blocks of a job, computed from its public sequence of queries.
 
 use super::block::BlockTerms;
 use super::block_costs::BlockCosts;
@@ -6,7 +6,7 @@ use super::spent::Spent;
 use super::subsampled_error::SubsampledError;
 use crate::mechanism::QueryKind;
 
-/// Blocks that were charged ahead, with the places that each has left.
+/// Blocks that have been charged, with the number of releases that remain in each.
 #[derive(Debug, Clone, Default)]
 pub struct OpenBlocks {
     places: Vec<(QueryKind, BlockTerms, u64)>,
@@ -14,11 +14,12 @@ pub struct OpenBlocks {
 }
 
 impl OpenBlocks {
-    /// Takes a place for a release of this kind: in a block of these terms that is open, at no charge, or the first of one that is opened for it.
-    /// What that costs; up to a second goes by the first time.
+    /// Uses one release of an open block of this kind and these terms, or opens a new block for it.
+    ///
+    /// Returns the cost: zero in an open block, otherwise the cost of the new block. The first computation takes up to a second.
     ///
     /// # Errors
-    /// A block that nobody may open.
+    /// As [`BlockTerms::cost`].
     pub fn take(&mut self, kind: QueryKind, terms: BlockTerms) -> Result<Spent, SubsampledError> {
         if let Some((.., left)) = self.places.iter_mut().find(|(of, open, left)| *left > 0 && (*of, *open) == (kind, terms)) {
             *left -= 1;

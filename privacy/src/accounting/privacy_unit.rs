@@ -1,4 +1,4 @@
-//! A privacy unit is what a guarantee protects: one row or one person. It prices a release.
+//! The privacy unit that a guarantee protects, one row or one person, and the price of a release for it.
 
 use std::fmt;
 
@@ -9,38 +9,40 @@ use super::error::AccountingError;
 use super::honest::Honest;
 use crate::mechanism::{MechanismError, NoiseScale, QueryKind, Sensitivity};
 
-/// The most records that one person may be given.
+/// The largest permitted number of records per person.
 pub const MAX_RECORDS_PER_PERSON: u32 = 1 << 16;
 
-/// What one party's guarantee protects. Public: it prices every query.
+/// The unit that one party's guarantee protects. It is public, since it prices every query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct PrivacyUnit {
     /// Which data sets are neighbours.
     pub adjacency: Adjacency,
-    /// The most records that one person has; 0 where the unit is a row. See [`PrivacyUnit::person`].
+    /// The largest number of records per person; 0 where the unit is a row. See [`PrivacyUnit::person`].
     records_per_person: u32,
 }
 
 impl PrivacyUnit {
-    /// One row.
+    /// Creates the unit of one row.
     #[must_use]
     pub fn row(adjacency: Adjacency) -> Self {
         Self { adjacency, records_per_person: 0 }
     }
 
-    /// One person with at most `records` records, 1 to [`MAX_RECORDS_PER_PERSON`]; `None` outside.
+    /// Creates the unit of one person with at most `records` records, from 1 to [`MAX_RECORDS_PER_PERSON`]; `None` outside.
     #[must_use]
     pub fn person(adjacency: Adjacency, records: u32) -> Option<Self> {
         (1..=MAX_RECORDS_PER_PERSON).contains(&records).then_some(Self { adjacency, records_per_person: records })
     }
 
-    /// The most records of one person, where persons are protected.
+    /// Returns the largest number of records per person, if persons are protected.
     #[must_use]
     pub fn records_per_person(self) -> Option<u32> {
         (self.records_per_person > 0).then_some(self.records_per_person)
     }
 
-    /// The most that one unit can contribute to a lattice sum, where one record contributes at most `per_record`.
+    /// Returns the largest contribution of one unit to a lattice sum, where one record contributes at most `per_record`.
+    ///
+    /// Proof: `docs/explanation/design.md`, section 2.
     ///
     /// # Errors
     /// [`MechanismError::TooWide`] beyond 2^50 lattice units.
@@ -48,8 +50,8 @@ impl PrivacyUnit {
         Sensitivity::from_units(per_record.units().saturating_mul(u64::from(self.records_per_person.max(1))))
     }
 
-    /// What a ratio that is opened by itself costs, in units of 2^-48 of mu^2, rounded up; `k_t` bounds one unit's part, as
-    /// [`PrivacyUnit::sensitivity`] gives it.
+    /// Returns the charge of a ratio that is opened by itself, in units of 2^-48 of mu^2, rounded up. `k_t` bounds one unit's
+    /// contribution; see [`PrivacyUnit::sensitivity`].
     ///
     /// # Errors
     /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
@@ -57,12 +59,12 @@ impl PrivacyUnit {
         charge_of(self.adjacency.factor(), 1, k_t, (s, Honest::ALONE))
     }
 
-    /// What a release of any kind costs at noise of scale `s` of each party, where `honest` parties' noise protects what is opened; as
-    /// [`PrivacyUnit::charge_units`].
+    /// Returns the charge of a release of any kind, in the units of [`PrivacyUnit::charge_units`]. Each party adds noise of scale
+    /// `s`, and the noise of `honest` parties protects the opened value.
     ///
-    /// Of a ratio `sensitivity` bounds one unit's part, which is counted twice where units are replaced; of a choice its part in each candidate's
-    /// log weight, and the price is [`PrivacyUnit::range_of_choice`]'s. Of a clip count and of a
-    /// statistic it is already the most that the sum moves between neighbours.
+    /// For a ratio, `sensitivity` bounds one unit's contribution, which counts twice under replacement. For a choice, it bounds
+    /// one unit's contribution to each candidate's log weight; [`PrivacyUnit::range_of_choice`] prices it. For a clip count and a
+    /// statistic, it already bounds the distance between the sums of neighbours.
     ///
     /// # Errors
     /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
@@ -75,7 +77,8 @@ impl PrivacyUnit {
         self.charge_of_release(kind, u32::try_from(kind.length()).unwrap_or(u32::MAX), sensitivity, noise)
     }
 
-    /// What a release of so many components costs; as [`PrivacyUnit::charge_of_kind`], whose `sensitivity` bounds the whole vector in L2.
+    /// Returns the charge of a release of `components` integers, as [`PrivacyUnit::charge_of_kind`]. `sensitivity` bounds the
+    /// whole vector in L2.
     ///
     /// # Errors
     /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
@@ -92,18 +95,20 @@ impl PrivacyUnit {
         charge_of(kind.moves(self.adjacency.factor()), components, sensitivity, noise)
     }
 
-    /// The range of a choice's log probabilities between neighbours, in log-likelihood units, where `sensitivity` bounds one unit's part in each
-    /// candidate's log weight: the weights move by a part of either sign, and by one for each unit that is replaced.
+    /// Returns the range of a choice's log probabilities between neighbours, in log-likelihood units.
+    ///
+    /// `sensitivity` bounds one unit's contribution to each candidate's log weight. Each weight moves by a contribution of either
+    /// sign, once under add-remove and twice under replacement.
     #[must_use]
     pub fn range_of_choice(self, sensitivity: Sensitivity) -> f64 {
         2.0 * self.adjacency.factor() as f64 * sensitivity.log_units()
     }
 
-    /// What a choice costs, see [`bounded_range`]; at least what a draw does.
+    /// Returns the charge of a choice, see [`bounded_range`], and at least the price of a noise draw.
     ///
     /// # Errors
-    /// [`AccountingError::Choice`] under a noise scale other than the one that stands for none, or where others' noise is counted on;
-    /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
+    /// [`AccountingError::Choice`] for any noise scale except [`NoiseScale::OF_A_CHOICE`], or for more than one honest party.
+    /// [`AccountingError::ChargeOverflow`] when the charge exceeds 64 bits.
     fn charge_of_choice(self, sensitivity: Sensitivity, (s, honest): (NoiseScale, Honest)) -> Result<u64, AccountingError> {
         if s != NoiseScale::OF_A_CHOICE || honest != Honest::ALONE {
             return Err(AccountingError::Choice { scale: NoiseScale::OF_A_CHOICE.units() });
@@ -112,14 +117,14 @@ impl PrivacyUnit {
         bounded_range::units(self.range_of_choice(sensitivity)).map(|units| units.max(LEAST_CHARGE_UNITS)).ok_or(overflow)
     }
 
-    /// How many times one record's part the sum moves between neighbours.
+    /// Returns the distance that the sum moves between neighbours, in multiples of one record's largest contribution.
     #[must_use]
     pub fn factor(self) -> u64 {
         self.adjacency.factor() * u64::from(self.records_per_person.max(1))
     }
 }
 
-/// As a ledger keeps it: `row, replace` or `person of at most 5 records, add-remove`.
+/// Writes the unit as a ledger stores it: `row, replace` or `person of at most 5 records, add-remove`.
 impl fmt::Display for PrivacyUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.records_per_person {
@@ -146,7 +151,7 @@ mod tests {
         assert!(PrivacyUnit::person(Adjacency::Replace, MAX_RECORDS_PER_PERSON + 1).is_none());
     }
 
-    /// What the draw itself costs.
+    /// Returns the price of the draw itself.
     fn least(s: NoiseScale) -> u64 {
         crate::accounting::LEAST_CHARGE_UNITS.max(crate::accounting::slack::price(s, Honest::ALONE))
     }
@@ -187,7 +192,7 @@ mod tests {
             }
         }
 
-        /// The components of a vector have one charge together, and each its own draw and slack.
+        /// The components of a vector share one charge; each has its own draw and slack.
         #[test]
         fn a_vectors_cost_is_one_charge_and_a_draw_for_each_component(k in 1_u64..1 << 30, j in 16_u64..1 << 30, d in 2_u32..5_000) {
             let (k_t, s) = (Sensitivity::from_units(k).unwrap(), NoiseScale::from_units(j << 16).unwrap());
@@ -201,7 +206,7 @@ mod tests {
             prop_assert_eq!(vector.units, single.units.max(u64::from(d) * least(s)));
         }
 
-        /// A choice is priced by its range: 4 K g where units are replaced, 2 K g where they come and go.
+        /// A choice is priced by its range: 4 K g under replacement, 2 K g under add-remove.
         #[test]
         fn a_choice_costs_what_its_range_does(k in 1_u64..1 << 36, persons in 1_u32..40) {
             let (k_t, kind) = (Sensitivity::from_units(k).unwrap(), QueryKind::Choice { candidates: 7 });
@@ -217,7 +222,7 @@ mod tests {
                 prop_assert!(cost.units as f64 >= exact * (1.0 - 1e-15) && cost.units >= LEAST_CHARGE_UNITS);
                 prop_assert!((cost.units as f64) < exact * (1.0 + 1e-10) + 1.0 || cost.units == LEAST_CHARGE_UNITS);
                 prop_assert_eq!((cost.slack_units, cost.draws), (1, 1));
-                // Under any other noise, and under others', it has no price.
+                // Under any other noise scale, and with a second honest party, it has no price.
                 let others = (NoiseScale::from_units(1 << 40).unwrap(), Honest::ALONE);
                 prop_assert!(unit.charge_of_kind(kind, wide, others).is_err());
                 prop_assert!(unit.charge_of_kind(kind, wide, (noise.0, Honest::new(2).unwrap())).is_err());

@@ -1,18 +1,18 @@
-//! A sampling probability is a multiple of 2^-20, so that it, what it leaves of 1, and a sampler's coins are exact.
+//! A sampling probability, a multiple of 2^-20: it, its complement and a sampler's coins are exact.
 
 use super::subsampled_error::SubsampledError;
 
-/// The probability with which a unit is in a sample: `j / 2^20` with `1 <= j <= 2^20`.
+/// The probability that a unit is in a sample: `j / 2^20` with `1 <= j <= 2^20`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SamplingProbability(u32);
 
 impl SamplingProbability {
-    /// All probabilities are multiples of 2 to the minus this.
+    /// The binary logarithm of the common denominator.
     pub const LOG2: u32 = 20;
-    /// No sampling.
+    /// The probability 1: no sampling.
     pub const ONE: Self = Self(1 << Self::LOG2);
 
-    /// `parts / 2^20`.
+    /// Creates the probability `parts / 2^20`.
     ///
     /// # Errors
     /// [`SubsampledError::Probability`] unless `1 <= parts <= 2^20`.
@@ -24,7 +24,7 @@ impl SamplingProbability {
         }
     }
 
-    /// The smallest of them that is at least `probability`.
+    /// Returns the smallest representable probability that is at least `probability`.
     ///
     /// # Errors
     /// [`SubsampledError::Probability`] unless `2^-20 <= probability <= 1`.
@@ -36,13 +36,13 @@ impl SamplingProbability {
         Ok(Self(parts.ceil() as u32))
     }
 
-    /// `j`.
+    /// Returns the numerator `j`.
     #[must_use]
     pub fn parts(self) -> u32 {
         self.0
     }
 
-    /// As a float; exact.
+    /// Returns the probability as a float; exact.
     #[must_use]
     pub fn get(self) -> f64 {
         f64::from(self.0) / f64::from(Self::ONE.0)

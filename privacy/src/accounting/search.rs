@@ -1,6 +1,6 @@
-//! A search finds how many queries fit a budget.
+//! A search for the number of queries that fit a budget.
 
-/// The largest count for which `fits` holds, where it holds for 0 and, once false, stays false.
+/// Returns the largest count for which `fits` holds. `fits` must hold for 0 and must not hold again after it has failed.
 /// Saturates at 2^62.
 pub fn largest_count(fits: impl Fn(u64) -> bool) -> u64 {
     let mut over = 1_u64;

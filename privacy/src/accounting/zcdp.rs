@@ -1,23 +1,21 @@
-//! Zero-concentrated differential privacy: a rigorous figure for the discrete Gaussian itself, about 7%
-//! looser.
+//! Zero-concentrated differential privacy: a rigorous figure for the discrete Gaussian itself, about 7% looser.
 //!
-//! The discrete Gaussian of scale `s` under sensitivity `Delta` is `rho = Delta^2 / (2 s^2)` zCDP
-//! exactly, and rho adds under adaptive composition (Bun & Steinke 2016). Converted by Canonne, Kamath &
-//! Steinke (2020), Proposition 12, at the best order.
+//! The discrete Gaussian of scale `s` under sensitivity `Delta` satisfies exactly `rho = Delta^2 / (2 s^2)` zCDP, and rho adds
+//! under adaptive composition (Bun & Steinke 2016). The conversion is Proposition 12 of Canonne, Kamath & Steinke (2020), at the
+//! best order.
 
 use super::search::largest_count;
 
-/// The smallest epsilon for which `rho`-zCDP gives `(epsilon, delta)`-DP by the best order. `rho >= 0`,
+/// Returns the smallest epsilon for which `rho`-zCDP implies `(epsilon, delta)`-DP at the best order. `rho >= 0`,
 /// `0 < delta < 1`; 0 when rho is 0.
 #[must_use]
 pub fn epsilon(rho: f64, delta: f64) -> f64 {
     if rho <= 0.0 {
         return 0.0;
     }
-    // Any order above 1 gives a valid epsilon, so an inexact minimum errs to the safe side. The minimum
-    // over the order is unique: the set of orders that reach an epsilon is a sublevel set of a convex
-    // function. With w = ln(order - 1), by golden section; the bracket holds the minimum because
-    // order - 1 is near sqrt(ln(1/delta) / rho).
+    // Any order above 1 gives a valid epsilon, so an inexact minimum errs to the safe side. The minimum over the order is unique:
+    // the orders that reach an epsilon form a sublevel set of a convex function. Golden-section search over w = ln(order - 1).
+    // The bracket contains the minimum because order - 1 is near sqrt(ln(1/delta) / rho).
     let centre = 0.5 * (-delta.ln() / rho).ln();
     let (mut low, mut high) = (centre - 40.0, centre + 40.0);
     let golden = 0.5 * (5_f64.sqrt() - 1.0);
@@ -32,14 +30,14 @@ pub fn epsilon(rho: f64, delta: f64) -> f64 {
     best.max(0.0)
 }
 
-/// `epsilon` at order `1 + e^w`: `order rho + (ln(1/delta) - ln order) / (order - 1) + ln(1 - 1/order)`.
+/// Returns epsilon at order `1 + e^w`: `order rho + (ln(1/delta) - ln order) / (order - 1) + ln(1 - 1/order)`.
 fn at_order(rho: f64, delta: f64, w: f64) -> f64 {
     let excess = w.exp();
     let ln_order = excess.ln_1p();
     (1.0 + excess) * rho - (delta.ln() + ln_order) / excess - (-w).exp().ln_1p()
 }
 
-/// How many queries of `mu0` each (`rho = mu0^2 / 2`) stay within `(epsilon, delta)`.
+/// Returns the number of queries of `mu0` each (`rho = mu0^2 / 2`) that stay within `(epsilon, delta)`.
 #[must_use]
 pub fn queries_allowed(mu0: f64, epsilon: f64, delta: f64) -> u64 {
     largest_count(|count| self::epsilon(0.5 * mu0 * mu0 * count as f64, delta) <= epsilon)

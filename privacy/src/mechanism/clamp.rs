@@ -1,23 +1,22 @@
-//! The clamp holds one unit's contribution to a public interval, whatever a record holds.
+//! The clamp, which holds one unit's contribution to a public interval, whatever its records contain.
 //!
-//! Privacy rests on this function. A release's noise is scaled to the distance between the ends of a [`Clamp`], and to
-//! nothing that a model says of its records: whatever a kernel computes, not-a-number and infinities included, what is
-//! added to a sum is an integer within the interval. A wrong bound, a wrong centre or a broken kernel cost accuracy and
-//! never privacy. There is one such function, [`Clamp::bits`]: log ratios, the sums of a person's records and the
-//! components of a statistic all go through it.
+//! Privacy rests on this module. A release's noise is scaled to the width of a [`Clamp`], and to nothing that a model reports
+//! about its records. Whatever a kernel computes, not-a-number and infinities included, the sum receives an integer within the
+//! interval. A wrong bound, a wrong centre or a broken kernel costs accuracy and never privacy. [`Clamp::bits`] is the only such
+//! function: log ratios, the sums of a person's records and the components of a statistic all pass through it.
 
-/// The greatest magnitude of a clamp's ends, 2^50 lattice units.
+/// The largest magnitude of a clamp's ends, 2^50 lattice units.
 ///
-/// Below it an integer in an `f64` is exact, and [`Clamp::bits`] may round by adding a constant.
+/// Up to this magnitude an `f64` holds every integer exactly, and [`Clamp::bits`] can round by adding a constant.
 pub(crate) const MAX_UNITS: u64 = 1 << 50;
 
-/// Adding this to a number of magnitude at most 2^51 leaves a float whose unit in the last place is 1, so the addition
-/// itself rounds to an integer, ties to even; the integer then stands in the low bits. 1.5 * 2^52.
+/// 1.5 * 2^52. Adding it to a number of magnitude at most 2^51 gives a float whose unit in the last place is 1. The addition
+/// therefore rounds to an integer, ties to even, and leaves that integer in the low bits.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
-/// An interval of lattice units that one unit's contribution is rounded into.
+/// An interval of lattice units to which one unit's contribution is rounded and clamped.
 ///
-/// Free of branches, and a function of one value and of public constants alone. Where the interval is symmetric and
+/// Its methods are free of branches and depend only on one value and on public constants. If the interval is symmetric and
 /// not-a-number counts as 0, negating the value negates the integer exactly.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Clamp {
@@ -27,13 +26,13 @@ pub struct Clamp {
 }
 
 impl Clamp {
-    /// What [`Clamp::bits`] adds to every integer.
+    /// The offset that [`Clamp::bits`] adds to every integer.
     pub(crate) const OFFSET: u64 = ROUNDER.to_bits();
 
-    /// The integers from `least` to `greatest`. Not-a-number counts as 0, or as the end nearest to it.
+    /// Creates the interval from `least` to `greatest`. Not-a-number counts as 0, or as the end closest to 0.
     ///
     /// # Panics
-    /// When the ends are out of order or beyond 2^50: both are public, and checked by callers.
+    /// When the ends are out of order or beyond 2^50. Both are public, and callers check them.
     #[must_use]
     pub fn new(least: i64, greatest: i64) -> Self {
         let furthest = least.unsigned_abs().max(greatest.unsigned_abs());
@@ -42,7 +41,7 @@ impl Clamp {
         Self { least: least as f64, greatest: greatest as f64, missing: 0.0 }
     }
 
-    /// The integers from `-units` to `units`.
+    /// Creates the interval from `-units` to `units`.
     ///
     /// # Panics
     /// As [`Clamp::new`].
@@ -52,8 +51,8 @@ impl Clamp {
         Self::new(-(units as i64), units as i64)
     }
 
-    /// The same interval, with not-a-number counted as this many lattice units, held to the interval like any value. Should
-    /// they be no number themselves, they are 0.
+    /// Returns the same interval, with not-a-number counted as `missing` lattice units, which are clamped like any value. If
+    /// `missing` is itself not a number, it counts as 0.
     #[must_use]
     pub fn with_missing(self, missing: f64) -> Self {
         Self { missing: if missing.is_nan() { 0.0 } else { missing }, ..self }
@@ -64,10 +63,13 @@ impl Clamp {
         if value.is_nan() { self.missing } else { value }
     }
 
-    /// A value in lattice units, rounded half to even and clamped: the integer in the low bits of a float, plus
-    /// [`Clamp::OFFSET`]. A sum of so many has as many offsets to take off, and every vector unit can add them.
+    /// Rounds a value in lattice units half to even and clamps it. Returns the integer in the low bits of a float, plus
+    /// [`Clamp::OFFSET`].
     ///
-    /// Clamping before rounding is the same as after it, since the ends are integers.
+    /// A sum of n results contains n offsets, which the caller subtracts. Every vector unit can add such bit patterns. Clamping
+    /// before rounding gives the same integer as after, since the ends are integers.
+    ///
+    /// Proof: `docs/explanation/design.md`, section 2.
     #[inline(always)]
     pub(crate) fn bits(self, value: f64) -> u64 {
         let x = self.known(value);
@@ -77,30 +79,30 @@ impl Clamp {
         (x + ROUNDER).to_bits()
     }
 
-    /// A value in lattice units, rounded half to even and clamped.
+    /// Returns a value in lattice units, rounded half to even and clamped.
     #[inline(always)]
     #[must_use]
     pub fn units(self, value: f64) -> i64 {
-        // No overflow: both bit patterns belong to numbers of one binade, and their difference is the integer.
+        // Never overflows: both bit patterns belong to floats of one binade, so their difference is the integer.
         (self.bits(value) as i64).wrapping_sub(Self::OFFSET as i64)
     }
 
-    /// The same integer as a float, which holds it exactly.
+    /// Returns the integer of [`Clamp::units`] as a float, which holds it exactly.
     #[inline(always)]
     pub fn rounded(self, value: f64) -> f64 {
         f64::from_bits(self.bits(value)) - ROUNDER
     }
 
-    /// An integer sum of lattice units, clamped: what a person's records come to.
+    /// Clamps an integer sum of lattice units: the contribution of one person's records.
     ///
-    /// Exact: a sum that a float can't hold is far beyond the ends.
+    /// The result is exact: a sum that a float cannot represent lies far beyond the ends.
     #[inline(always)]
     #[must_use]
     pub fn sum(self, units: i64) -> i64 {
         self.units(units as f64)
     }
 
-    /// Whether the clamp cuts the value; of not-a-number, what it counts as.
+    /// Returns whether the clamp changes the value. Not-a-number is first replaced by the value that it counts as.
     #[inline(always)]
     #[must_use]
     pub fn cuts(self, value: f64) -> bool {

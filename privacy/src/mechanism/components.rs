@@ -1,10 +1,12 @@
-//! Components are the integers of one answer.
+//! The integers of one answer.
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
-/// An integer vector with at least one component. A single integer, which most kinds of query are answered by, is held
-/// without an allocation; it is written as a plain number, several as a list.
+/// An integer vector with at least one component.
+///
+/// A single integer, the answer to most kinds of query, needs no allocation and is serialised as a plain number. Several are
+/// serialised as a list.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Components {
@@ -15,7 +17,7 @@ pub enum Components {
 }
 
 impl Components {
-    /// These integers, in order; `None` where there are none.
+    /// Creates a vector of these integers, in order; `None` if there are none.
     #[must_use]
     pub fn new(integers: &[i64]) -> Option<Self> {
         match integers {
@@ -25,7 +27,7 @@ impl Components {
         }
     }
 
-    /// The integers, in order.
+    /// Returns the integers, in order.
     #[must_use]
     pub fn as_slice(&self) -> &[i64] {
         match self {
@@ -41,10 +43,10 @@ impl Components {
         }
     }
 
-    /// The sum with another vector, component by component, saturating at the ends of `i64`.
+    /// Returns the sum with another vector, component by component, saturating at the ends of `i64`.
     ///
     /// # Panics
-    /// When the lengths differ: both follow from the kind of query, which is public.
+    /// When the lengths differ. Both follow from the kind of query, which is public.
     #[must_use]
     pub fn saturating_add(mut self, other: &[i64]) -> Self {
         assert_eq!(self.as_slice().len(), other.len(), "a sum of vectors of different lengths");
@@ -68,7 +70,7 @@ impl Zeroize for Components {
     }
 }
 
-/// The integers with commas between them.
+/// Writes the integers, separated by commas.
 impl std::fmt::Display for Components {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (at, integer) in self.as_slice().iter().enumerate() {

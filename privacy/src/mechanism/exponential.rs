@@ -1,23 +1,25 @@
-//! The exponential mechanism over public candidates (McSherry & Talwar 2007): Wang, Fienberg & Smola, *Privacy for Free* (2015), section 3,
-//! "one posterior sample", where the candidates are draws of a public law and the log weights make one of them a draw of the posterior.
+//! The exponential mechanism over public candidates (McSherry & Talwar 2007).
 //!
-//! A candidate is drawn in proportion to the exponential of its log weight, exactly: weights are integers, so that the acceptance probability
-//! of rejection sampling has a dyadic rational in its exponent, and the coin of that probability is thrown by comparing integers alone. No float is in
-//! it.
+//! It serves "one posterior sample" (Wang, Fienberg & Smola, *Privacy for Free*, 2015, section 3): the candidates are draws of a
+//! public law, and the log weights turn the chosen one into a draw of the posterior.
+//!
+//! A candidate is drawn with probability proportional to the exponential of its log weight, exactly. Weights are integers, so the
+//! acceptance probability of rejection sampling has a dyadic rational exponent. Its coin is thrown by comparing integers, without
+//! floats.
 
 use rand::Rng;
 
 use super::coins;
 
-/// Binary digits of a log weight behind the point: weights are in lattice units, [`super::STEP`].
+/// Binary digits of a log weight after the point: weights are in lattice units, [`super::STEP`].
 const DIGITS: u32 = 32;
-/// Trials for each candidate that a choice makes in any case. One of them at least is accepted but with a probability of less than
-/// `(1 - 1/M)^(75 M) < e^-75 < 2^-108`, as the candidate of the greatest weight always is.
+/// The minimum number of trials of a choice, per candidate. With `M` candidates the probability that none of the trials is
+/// accepted is below `(1 - 1/M)^(75 M) < e^-75 < 2^-108`, as the candidate of greatest weight is always accepted.
 pub const TRIALS_PER_CANDIDATE: u64 = 75;
 
 /// The un-noised log weights of candidates, in lattice units.
 ///
-/// They cannot be printed, compared, copied or serialised: the only way out is a choice.
+/// They cannot be printed, compared, copied or serialised: they leave only through a choice.
 ///
 /// ```compile_fail
 /// # use conclave_privacy::mechanism::LogWeights;
@@ -50,37 +52,40 @@ pub struct LogWeights {
 }
 
 impl LogWeights {
-    /// Log weights in lattice units, of which one unit of privacy contributes at most `most` to each. At least one.
+    /// Creates log weights in lattice units, at least one. One unit of privacy contributes at most `most` to each.
     pub(crate) fn new(weights: Vec<i64>, most: u64) -> Self {
         Self { weights, most }
     }
 
-    /// Returns the most that one unit of privacy contributes to a log weight, in lattice units; public. A release compares it with its
-    /// charge.
+    /// Returns the most that one unit of privacy contributes to a log weight, in lattice units. It is public, and a release
+    /// compares it with its charge.
     #[must_use]
-    pub fn most_per_unit(&self) -> u64 {
+    pub fn max_per_unit(&self) -> u64 {
         self.most
     }
 
-    /// How many candidates there are; public.
+    /// Returns the number of candidates; public.
     #[must_use]
     pub fn candidates(&self) -> usize {
         self.weights.len()
     }
 
-    /// The number of a candidate, drawn in proportion to the exponential of its log weight.
+    /// Draws a candidate with probability proportional to the exponential of its log weight, and returns its number.
     ///
-    /// A candidate is taken at random and accepted with probability `exp(w - w_max)`, [`TRIALS_PER_CANDIDATE`] times as often as there are
-    /// candidates: the first that is accepted is the choice, and the trials after it are made all the same, so that the time of a choice tells
-    /// next to nothing of the weights. Were none accepted, which happens to nobody, it would go on until one is: the law is exact.
+    /// Each trial proposes a uniform candidate and accepts it with probability `exp(w - w_max)`. There are
+    /// [`TRIALS_PER_CANDIDATE`] trials per candidate. The first accepted candidate is the choice, and the remaining trials still
+    /// run, so that the running time reveals almost nothing about the weights. If no trial accepts, which has probability below
+    /// 2^-108, further trials run until one does. The law is therefore exact.
     ///
-    /// `rng` must be the operating system's, or keyed by it.
+    /// `rng` must be the operating system's generator, or keyed by it.
+    ///
+    /// Proof: `docs/explanation/design.md`, section 3.
     #[must_use]
     pub fn choose<R: Rng>(self, rng: &mut R) -> u32 {
         choose(&self.weights, TRIALS_PER_CANDIDATE, rng)
     }
 
-    /// Any numbers as weights, for tests.
+    /// Creates log weights from any integers, for tests.
     #[cfg(any(test, feature = "test-util"))]
     #[must_use]
     pub fn of_units_for_test(units: &[i64]) -> Self {
@@ -94,9 +99,9 @@ fn choose<R: Rng>(weights: &[i64], trials: u64, rng: &mut R) -> u32 {
     let mut accepted = None;
     let mut left = trials * candidates;
     while left > 0 || accepted.is_none() {
-        let candidate = coins::below(candidates.into(), rng) as usize;
+        let candidate = coins::uniform_below(candidates.into(), rng) as usize;
         let short = weights.get(candidate).map_or(u64::MAX, |weight| greatest.abs_diff(*weight));
-        if falls(short, rng) && accepted.is_none() {
+        if bernoulli_exp(short, rng) && accepted.is_none() {
             accepted = Some(candidate);
         }
         left = left.saturating_sub(1);
@@ -105,10 +110,10 @@ fn choose<R: Rng>(weights: &[i64], trials: u64, rng: &mut R) -> u32 {
     accepted.unwrap_or(0) as u32
 }
 
-/// True with probability `exp(-x)`, `x` in units of 2^-32.
-fn falls<R: Rng>(x: u64, rng: &mut R) -> bool {
+/// Returns true with probability `exp(-x)`, for `x` in units of 2^-32.
+fn bernoulli_exp<R: Rng>(x: u64, rng: &mut R) -> bool {
     const ONE: u64 = 1 << DIGITS;
-    coins::falls((x >> DIGITS).into(), ((x & (ONE - 1)).into(), ONE.into()), rng)
+    coins::bernoulli_exp((x >> DIGITS).into(), ((x & (ONE - 1)).into(), ONE.into()), rng)
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! A query's kind says what a release is a noisy sum of.
+//! The kind of a query: the sum that its release reports with noise.
 
 use super::NoiseScale;
 
-/// What a party is asked for: each answer is an integer sum over its units of privacy, plus noise of the query's own scale.
+/// The sum that a query requests. Each answer is an integer sum over a party's units of privacy, plus noise of the query's scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum QueryKind {
     /// The log likelihood ratio of a step (Algorithms 1 and 2).
     #[default]
     Ratio,
-    /// How many units of privacy a step's clip bites at, each counted as [`QueryKind::COUNT_UNIT`].
+    /// The number of units of privacy whose ratio the clip changes, each counted as [`QueryKind::COUNT_UNIT`].
     ClipCount,
     /// One component of the sufficient statistic (Algorithm 3).
     Statistic {
@@ -20,7 +20,7 @@ pub enum QueryKind {
         /// Rows of the matrix, 1 to [`QueryKind::MAX_ORDER`].
         order: u32,
     },
-    /// The gradient of the log likelihood at a point, in a frame that the query gives.
+    /// The gradient of the log likelihood at a point, in a frame that is part of the query.
     Gradient {
         /// Parameters, 1 to [`QueryKind::MAX_ORDER`].
         parameters: u32,
@@ -30,51 +30,53 @@ pub enum QueryKind {
         /// Parameters, 1 to [`QueryKind::MAX_ORDER`].
         parameters: u32,
     },
-    /// What is left of a step's log likelihood ratio once the gradient at its middle is taken off, each record's as its clipped vector of
-    /// the lattice has it.
+    /// The step's log likelihood ratio less the gradient at its midpoint times the step. Each record's gradient is its clipped
+    /// lattice vector.
     Remainder {
         /// Parameters, 1 to [`QueryKind::MAX_ORDER`].
         parameters: u32,
     },
     /// The log likelihood ratio of a step over a hidden random sample of the units (Poisson subsampling, at the job's `batch`).
     SampledRatio,
-    /// The gradient of the log likelihood at a point over a hidden random sample of the units, in a frame that the query gives.
+    /// The gradient of the log likelihood at a point over a hidden random sample of the units, in a frame that is part of the
+    /// query.
     SampledGradient {
         /// Parameters, 1 to [`QueryKind::MAX_ORDER`].
         parameters: u32,
     },
-    /// The sum over all units of the squares of their parts of a step's log likelihood ratio, each in units of 1 / [`QueryKind::SQUARE_UNITS`] of the
-    /// square of the most that one unit contributes to the ratio.
+    /// The sum over all units of the squared contributions to a step's log likelihood ratio. The unit is 1 /
+    /// [`QueryKind::SQUARE_UNITS`] of the largest squared contribution.
     SecondMoment,
-    /// One of the query's candidates, drawn by the exponential mechanism: its number.
+    /// The number of one of the query's candidates, drawn by the exponential mechanism.
     Choice {
         /// Candidates, 1 to [`QueryKind::MAX_CANDIDATES`].
         candidates: u32,
     },
-    /// How many units of privacy lie in each cell of contingency tables, each counted as [`QueryKind::COUNT_UNIT`].
+    /// The number of units of privacy in each cell of contingency tables, each counted as [`QueryKind::COUNT_UNIT`].
     Table {
         /// Cells of all tables, 1 to [`QueryKind::MAX_COMPONENTS`].
         cells: u32,
     },
 }
 
-/// The points that a query names, besides what else its numbers are.
+/// The points among a query's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Points {
-    /// None: the sum is the same whatever theta is.
+    /// None: the sum does not depend on theta.
     None,
-    /// One, theta; what stands in the place of theta' says how the answer is scaled.
+    /// One, theta; the numbers in place of theta' scale the answer.
     One,
     /// The two ends of a step.
     Two,
-    /// The two ends of a step and its middle, one after the other: theta, middle, theta'.
+    /// The two ends of a step and its midpoint, in the order theta, midpoint, theta'.
     Three,
 }
 
 impl QueryKind {
-    /// What one unit of privacy adds to a clip count, lattice units: as small as it may be with noise scales of at least 2^20.
+    /// The contribution of one unit of privacy to a clip count, in lattice units. It is the smallest useful value, since noise
+    /// scales are at least 2^20.
     pub const COUNT_UNIT: u64 = 1 << 20;
-    /// What the square of one unit's part is at most, lattice units.
+    /// The largest squared contribution of one unit, in lattice units.
     pub const SQUARE_UNITS: u64 = 1 << 30;
     /// The most components of a statistic, and the most cells of tables.
     pub const MAX_COMPONENTS: u32 = 1 << 16;
@@ -82,22 +84,24 @@ impl QueryKind {
     pub const MAX_ORDER: u32 = 128;
     /// The most candidates of a choice.
     pub const MAX_CANDIDATES: u32 = 1 << 16;
-    /// The most numbers of a choice's candidates: a message of them is 2 MiB.
+    /// The largest total count of numbers of a choice's candidates: 2 MiB in a message.
     pub const MOST_CANDIDATE_NUMBERS: usize = 1 << 18;
-    /// This stands for a ratio over a sample; plus the number of parameters, for such a gradient.
+    /// The code of a ratio over a sample. The code of a gradient over a sample adds the number of parameters.
     const SAMPLED: u32 = 1 << 28;
-    /// This, plus the number of candidates, stands for a choice.
+    /// The code of a choice, less its number of candidates.
     const CHOICES: u32 = 1 << 27;
-    /// This stands for a second moment.
+    /// The code of a second moment.
     const SQUARES: u32 = 1 << 26;
-    /// Numbers from here on stand for vectors: this, plus four times their order (rows, parameters or cells), plus 0 for
-    /// moments, 1 for a gradient, 2 for a curvature, 3 for tables.
+    /// The first code of vectors. A vector's code adds four times its order (rows, parameters or cells), and 0 for moments, 1 for
+    /// a gradient, 2 for a curvature, 3 for tables.
     const VECTORS: u32 = 1 << 30;
-    /// This, plus the number of parameters, stands for a remainder.
+    /// The code of a remainder, less its number of parameters.
     const REMAINDERS: u32 = 1 << 29;
 
-    /// The number that stands for the kind in ledgers and digests: 0 for a ratio, 1 for a clip count, 2 + j for component j, and
-    /// from 2^30 on a vector's kind in the last two bits, its order before them; a remainder is 2^29 and its parameters.
+    /// Returns the number that stands for the kind in ledgers and digests.
+    ///
+    /// It is 0 for a ratio, 1 for a clip count and 2 + j for component j. From 2^30 on, the last two bits hold the kind of a
+    /// vector and the bits before them its order. A remainder is 2^29 plus its number of parameters.
     #[must_use]
     pub fn code(self) -> u32 {
         let vector = |of: u32, order: u32| Self::VECTORS + 4 * order.min(Self::MAX_COMPONENTS) + of;
@@ -117,7 +121,7 @@ impl QueryKind {
         }
     }
 
-    /// The kind of that number.
+    /// Returns the kind that a code stands for; `None` if there is none.
     #[must_use]
     pub fn from_code(code: u32) -> Option<Self> {
         if let Some(vector) = code.checked_sub(Self::VECTORS) {
@@ -148,7 +152,7 @@ impl QueryKind {
         }
     }
 
-    /// Integers in an answer: the components that the sum has, each with noise of its own. Public.
+    /// Returns the number of integers in an answer, each with its own noise. It is public.
     #[must_use]
     pub fn length(self) -> usize {
         let triangle = |order: u32| order as usize * (order as usize + 1) / 2;
@@ -167,14 +171,14 @@ impl QueryKind {
         }
     }
 
-    /// The most candidates in so many parameters that one message holds.
+    /// Returns the largest number of candidates in `dimension` parameters that one message can hold.
     #[must_use]
     pub fn most_candidates(dimension: usize) -> u32 {
         let held = Self::MOST_CANDIDATE_NUMBERS / (dimension + 1);
         u32::try_from(held).unwrap_or(u32::MAX).min(Self::MAX_CANDIDATES)
     }
 
-    /// The points that a query of this kind names.
+    /// Returns the points that a query of this kind names.
     #[must_use]
     pub fn points(self) -> Points {
         match self {
@@ -185,9 +189,13 @@ impl QueryKind {
         }
     }
 
-    /// How far the sum moves between neighbours, in sensitivities of the query: those of a ratio, a remainder and a gradient bound one
-    /// unit's part, which counts `factor` times there ([`crate::accounting::Adjacency::factor`]); of other kinds it already
-    /// bounds what the whole sum moves.
+    /// Returns the distance that the sum moves between neighbours, in multiples of the query's sensitivity.
+    ///
+    /// The sensitivity of a ratio, a remainder and a gradient bounds one unit's contribution, so the result is `factor`
+    /// ([`crate::accounting::Adjacency::factor`]). The sensitivity of every other kind already bounds the movement of the whole
+    /// sum, so the result is 1.
+    ///
+    /// Proof: `docs/explanation/design.md`, section 2.
     #[must_use]
     pub fn moves(self, factor: u64) -> u64 {
         match self {
@@ -198,9 +206,14 @@ impl QueryKind {
         }
     }
 
-    /// The standard deviation of noise of scale `s`: of a ratio and a remainder in log-likelihood units, of a statistic in widths of its range, of
-    /// counts in units of privacy, of second moments of ratios in squares of what one unit contributes at most, of moments and curvature in units of a product of two numbers in [-1, 1], of a gradient in
-    /// what one unit contributes at most.
+    /// Returns the standard deviation of noise of scale `s`, in a unit that depends on the kind:
+    ///
+    /// - ratio and remainder: log-likelihood units;
+    /// - statistic: widths of its range;
+    /// - counts: units of privacy;
+    /// - second moments of ratios: the largest squared contribution of one unit;
+    /// - moments and curvature: a product of two numbers in [-1, 1];
+    /// - gradient: the largest contribution of one unit.
     #[must_use]
     pub fn noise_sd(self, s: NoiseScale) -> f64 {
         match self {
@@ -217,21 +230,27 @@ impl QueryKind {
         }
     }
 
-    /// Whether an owner's least noise, which is in log-likelihood units, is a limit to this kind. A vector is asked at a part of the
-    /// budget each, and the remainder beside it moves far less than a ratio, as do second moments beside the ratios that they are of: the budget is what limits them.
+    /// Returns whether an owner's minimum noise, which is in log-likelihood units, applies to this kind.
+    ///
+    /// It does not apply to vectors, each of which uses a set part of the budget. Nor does it apply to remainders and second
+    /// moments, which move far less than the ratios beside them. The budget limits all of these.
     #[must_use]
-    pub fn has_least_noise(self) -> bool {
+    pub fn has_minimum_noise(self) -> bool {
         matches!(self, Self::Ratio | Self::SampledRatio | Self::ClipCount | Self::Statistic { .. })
     }
 
-    /// Whether it is asked of a hidden random sample of the units, in a place of a block that was charged ahead.
+    /// Returns whether the query is over a hidden random sample of the units, and so part of a block that was charged when it was
+    /// opened.
     #[must_use]
     pub fn is_sampled(self) -> bool {
         matches!(self, Self::SampledRatio | Self::SampledGradient { .. })
     }
 
-    /// The word by which an owner admits the kind: `ratio`, `statistic`, `moments`, `score`, `table`, `remainder` or `choice`. A clip count and a second moment
-    /// go with the ratios that they are of, a curvature with the score; over a sample a ratio and a score are what they are over all.
+    /// Returns the word by which an owner permits the kind: `ratio`, `statistic`, `moments`, `score`, `table`, `remainder` or
+    /// `choice`.
+    ///
+    /// The word of a clip count and of a second moment is `ratio`, that of a curvature is `score`. A ratio and a score over a
+    /// sample have the same words as over all units.
     #[must_use]
     pub fn release(self) -> &'static str {
         match self {
@@ -245,15 +264,15 @@ impl QueryKind {
         }
     }
 
-    /// The words that [`QueryKind::release`] gives.
+    /// All words that [`QueryKind::release`] returns.
     pub const RELEASES: [&'static str; 7] = ["ratio", "statistic", "moments", "score", "table", "remainder", "choice"];
 }
 
-/// What one record contributes to a gradient at most, in lattice units and L2: 2^28. Squares of as many components as a gradient
-/// may have add up to 2^63 at most.
+/// The largest contribution of one record to a gradient, in lattice units and L2: 2^28. The squares of all components of a
+/// gradient sum to at most 2^63.
 pub const GRADIENT_UNITS: u64 = 1 << 28;
 
-/// As an owner reads it: `ratio`, `clip count` or `statistic 3`.
+/// Writes the kind as an owner reads it: `ratio`, `clip count` or `statistic 3`.
 impl std::fmt::Display for QueryKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

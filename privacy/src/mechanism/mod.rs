@@ -1,13 +1,12 @@
 //! The release mechanism: a lattice, a clamp, an integer sum and exact discrete Gaussian noise.
 //!
-//! One record's log likelihood ratio becomes an integer multiple of [`STEP`], held to a public [`Sensitivity`] by a
-//! [`Clamp`]. The integers of a shard add up without rounding, and what leaves is that sum plus a sample from the discrete
-//! Gaussian of Canonne, Kamath & Steinke (2020). No float is ever released, so the low-order bits of floating-point noise
-//! (Mironov 2012; Haney et al. 2022) tell nothing.
+//! One record's log likelihood ratio becomes an integer multiple of [`STEP`], held to a public [`Sensitivity`] by a [`Clamp`].
+//! The integers of a shard are added without rounding. The release is that sum plus a sample from the discrete Gaussian of
+//! Canonne, Kamath & Steinke (2020). No float is released, so attacks on the low-order bits of floating-point noise (Mironov
+//! 2012; Haney et al. 2022) do not apply.
 //!
-//! The step and the noise scale are chosen so that the penalty acceptance (`sampler::penalty`) keeps detailed balance
-//! *exactly* on the lattice: that needs `sigma^2 / STEP` to be an integer, hence noise scales that are multiples of 2^16
-//! units of 2^-32.
+//! The step and the noise scale are chosen so that the penalty acceptance (`sampler::penalty`) keeps detailed balance *exactly*
+//! on the lattice. This requires `sigma^2 / STEP` to be an integer, hence noise scales that are multiples of 2^16 units of 2^-32.
 
 mod clamp;
 mod coins;

@@ -1,16 +1,15 @@
-//! A noise sample is added to one sum, and used once.
+//! Noise samples, each of which is added to one sum and used once.
 
 use rand::CryptoRng;
 use zeroize::Zeroize;
 
 use super::{Components, DiscreteGaussian, NoiseScale};
 
-/// A sample from the discrete Gaussian of a scale, one integer per component of an answer: added to one sum, then
-/// overwritten.
+/// A sample from the discrete Gaussian, one integer per component of an answer. It is added to one sum and then overwritten.
 ///
-/// Whoever sees a sample can subtract it from its release, and two sums under one sample tell their difference. So it can't
-/// be copied, compared, printed or serialised, is used up by [`super::LatticeSum::add_noise`], and its memory is
-/// overwritten when it goes.
+/// Anyone who sees a sample can subtract it from its release, and two sums under one sample reveal their difference. So a sample
+/// cannot be copied, compared, printed or serialised. [`LatticeSum::add_noise`](crate::pass::hold::LatticeSum::add_noise)
+/// consumes it, and dropping it overwrites its memory.
 ///
 /// ```compile_fail
 /// # use conclave_privacy::mechanism::NoiseSample;
@@ -18,7 +17,7 @@ use super::{Components, DiscreteGaussian, NoiseScale};
 ///     (sample.clone(), sample)
 /// }
 /// ```
-#[must_use = "a sample that is not used was made for nothing"]
+#[must_use = "an unused noise sample is wasted"]
 pub struct NoiseSample {
     units: Components,
 }
@@ -29,22 +28,22 @@ impl NoiseSample {
         Self { units: Components::One(DiscreteGaussian::new(s).sample(rng)) }
     }
 
-    /// Samples of one component each, put together into one of `components`, at least 1.
+    /// Combines samples of one component each into one of `components`, at least 1.
     pub fn gathered(components: usize, mut next: impl FnMut() -> Self) -> Self {
         if components <= 1 {
             return next();
         }
-        // Allocated once: a vector that grows leaves its old contents behind.
+        // Allocated once: a growing vector would leave copies of its contents in memory.
         let mut units = Vec::with_capacity(components);
         while units.len() < components {
             let sample = next();
-            // No more than there is room for.
+            // Takes no more than the remaining room.
             units.extend(sample.units().iter().take(components - units.len()));
         }
         Self { units: Components::Several(units.into_boxed_slice()) }
     }
 
-    /// A chosen sample, for tests.
+    /// Creates a given sample, for tests.
     #[cfg(any(test, feature = "test-util"))]
     pub fn for_test(units: i64) -> Self {
         Self { units: Components::One(units) }
@@ -61,34 +60,34 @@ impl Drop for NoiseSample {
     }
 }
 
-/// Noise sampled ahead, a bounded number of integers: each is handed out once, and its place is overwritten as it goes.
+/// A bounded stock of noise sampled ahead. Each integer is handed out once, and its memory is then overwritten.
 pub struct NoiseStock {
     units: Vec<i64>,
     limit: usize,
 }
 
 impl NoiseStock {
-    /// Room for `limit` integers.
+    /// Creates a stock with room for `limit` integers.
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        // Allocated once: a vector that grows leaves its old contents behind.
+        // Allocated once: a growing vector would leave copies of its contents in memory.
         Self { units: Vec::with_capacity(limit), limit }
     }
 
-    /// How many more integers there is room for.
+    /// Returns the number of integers for which there is still room.
     #[must_use]
     pub fn room(&self) -> usize {
         self.limit - self.units.len()
     }
 
-    /// Puts a sample in; a stock without room for all of it overwrites it instead.
+    /// Adds a sample. If it does not fit entirely, it is overwritten instead.
     pub fn put(&mut self, sample: NoiseSample) {
         if self.room() >= sample.units().len() {
             self.units.extend_from_slice(sample.units());
         }
     }
 
-    /// Takes a sample of one component out, if there is one.
+    /// Removes and returns a sample of one component, if there is one.
     pub fn take(&mut self) -> Option<NoiseSample> {
         let last = self.units.last_mut()?;
         let sample = NoiseSample { units: Components::One(*last) };

@@ -7,8 +7,9 @@ use super::step::STEP;
 
 /// The scale `s` of the discrete Gaussian noise, in lattice units: a multiple of 2^16 from 2^20 to 2^50.
 ///
-/// The noise standard deviation is `sigma = s * STEP` log-likelihood units. Multiples of 2^16 make `sigma^2 / STEP` an integer, which is
-/// what detailed balance on the lattice needs; the lower end keeps the discrete Gaussian within 1e-12 of a rounded continuous one.
+/// The noise standard deviation is `sigma = s * STEP` log-likelihood units. Multiples of 2^16 make `sigma^2 / STEP` an integer,
+/// which detailed balance on the lattice requires. The lower end keeps the discrete Gaussian within 1e-12 of a rounded continuous
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct NoiseScale(u64);
@@ -21,11 +22,11 @@ impl NoiseScale {
     /// The largest scale, in lattice units.
     pub const MAX_UNITS: u64 = 1 << 50;
 
-    /// What stands in the place of a choice's noise, which has none: the largest scale. A ledger books one unit of slack for it, the least that a
-    /// draw has; of the discrete Gaussian's departure from the Gaussian, which slack allows for, a choice has nothing.
+    /// The placeholder noise scale of a choice, which adds no noise: the largest scale. A ledger books one unit of slack for it,
+    /// the least that a draw can have, although a choice needs no slack for discrete noise.
     pub const OF_A_CHOICE: Self = Self(Self::MAX_UNITS);
 
-    /// The scale for a noise standard deviation `sigma` in log-likelihood units, rounded up to the grid of 2^-16.
+    /// Returns the scale for a noise standard deviation `sigma` in log-likelihood units, rounded up to the grid of 2^-16.
     ///
     /// # Errors
     /// [`MechanismError::NoiseSd`] unless the rounded value lies from 2^-12 to 2^18.
@@ -35,7 +36,7 @@ impl NoiseScale {
         if range.contains(&multiples) { Ok(Self(multiples as u64 * Self::MULTIPLE)) } else { Err(MechanismError::NoiseSd(sigma)) }
     }
 
-    /// A scale from lattice units.
+    /// Creates a scale from lattice units.
     ///
     /// # Errors
     /// [`MechanismError::NoiseUnits`] unless `units` is a multiple of 2^16 from 2^20 to 2^50.
@@ -47,24 +48,24 @@ impl NoiseScale {
         }
     }
 
-    /// Lattice units.
+    /// Returns the scale in lattice units.
     #[must_use]
     pub fn units(self) -> u64 {
         self.0
     }
 
-    /// The scale in multiples of 2^16 lattice units, 16 to 2^34: its square fits 69 bits.
+    /// Returns the scale in multiples of 2^16 lattice units, 16 to 2^34. Its square fits 69 bits.
     pub(crate) fn multiples(self) -> u64 {
         self.0 / Self::MULTIPLE
     }
 
-    /// The noise standard deviation in log-likelihood units. Exact.
+    /// Returns the noise standard deviation in log-likelihood units; exact.
     #[must_use]
     pub fn sd(self) -> f64 {
         self.0 as f64 * STEP
     }
 
-    /// The noise variance that the penalty subtracts half of, in squared log-likelihood units.
+    /// Returns the noise variance in squared log-likelihood units. The penalty subtracts half of it.
     #[must_use]
     pub fn variance(self) -> f64 {
         self.sd() * self.sd()

@@ -1,11 +1,11 @@
-//! A quantiser scales log ratios from log-likelihood units to lattice units, and clamps them.
+//! The quantiser, which scales log ratios from log-likelihood units to lattice units and clamps them.
 
 use super::Clamp;
 use super::step::STEPS_PER_UNIT;
 
-/// Puts the log ratios of one step on the lattice: what depends on the step alone is worked out once.
+/// Maps the log ratios of one step to the lattice. The constants of the step are computed once.
 ///
-/// Negating ratio and centre negates the integer exactly. Free of branches.
+/// Negating ratio and centre negates the integer exactly. The code is free of branches.
 #[derive(Debug, Clone, Copy)]
 pub struct Quantiser {
     scale: f64,
@@ -14,12 +14,14 @@ pub struct Quantiser {
 }
 
 impl Quantiser {
-    /// What [`Quantiser::bits`] adds to every integer.
+    /// The offset that [`Quantiser::bits`] adds to every integer.
     pub(crate) const OFFSET: u64 = Clamp::OFFSET;
 
-    /// For ratios that are multiplied by `power`, less `centre` (log-likelihood units) and clamped at `k_t` lattice units,
-    /// at most 2^50. Not-a-number, of an inert record, counts as a ratio of 0: what the centre takes off is in the sum, as
-    /// it is of every other record, for the receiver to add back.
+    /// Creates a quantiser that multiplies ratios by `power`, subtracts `centre` (log-likelihood units) and clamps at `k_t`
+    /// lattice units, at most 2^50.
+    ///
+    /// Not-a-number marks an inert record and counts as a ratio of 0. Its contribution includes the subtracted centre like every
+    /// other record's, and the receiver adds the centre back.
     ///
     /// # Panics
     /// As [`Clamp::symmetric`].
@@ -30,26 +32,26 @@ impl Quantiser {
         Self { scale: power * STEPS_PER_UNIT, centre, clamp }
     }
 
-    /// The ratio in lattice units, neither rounded nor clamped.
+    /// Returns the ratio in lattice units, neither rounded nor clamped.
     #[inline(always)]
     fn scaled(self, ratio: f64) -> f64 {
         ratio.mul_add(self.scale, -self.centre)
     }
 
-    /// The integer in the low bits of a float; see [`Clamp::bits`].
+    /// Returns the integer in the low bits of a float; see [`Clamp::bits`].
     #[inline(always)]
     pub(crate) fn bits(self, ratio: f64) -> u64 {
         self.clamp.bits(self.scaled(ratio))
     }
 
-    /// The lattice units of a record's ratio, within the clamp.
+    /// Returns a record's ratio in lattice units, rounded and clamped.
     #[inline(always)]
     #[must_use]
     pub fn units(self, ratio: f64) -> i64 {
         self.clamp.units(self.scaled(ratio))
     }
 
-    /// Whether the clamp cuts the ratio. Not-a-number is an inert record, and no clip is to blame for it.
+    /// Returns whether the clamp changes the ratio. An inert record, marked by not-a-number, counts as a ratio of 0.
     #[inline(always)]
     #[must_use]
     pub fn cuts(self, ratio: f64) -> bool {

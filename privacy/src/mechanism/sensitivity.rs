@@ -1,4 +1,4 @@
-//! The sensitivity bounds how far one unit of privacy moves a lattice sum: by the model's public bound and the job's clip.
+//! The sensitivity, which bounds the movement of a lattice sum by the model's public bound and the job's clip.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::MechanismError;
 use super::clamp::MAX_UNITS;
 use super::step::{STEP, STEPS_PER_UNIT};
 
-/// The largest clip or sensitivity, 2^50 lattice units (262,144 log-likelihood units): what a clamp can hold.
+/// The largest clip or sensitivity, 2^50 lattice units (262,144 log-likelihood units). It is the limit of a clamp.
 pub const MAX_SENSITIVITY: u64 = MAX_UNITS;
 
 /// The owner's or the job's clip per record, in lattice units: 1 to 2^50.
@@ -14,7 +14,7 @@ pub const MAX_SENSITIVITY: u64 = MAX_UNITS;
 pub struct Clip(u64);
 
 impl Clip {
-    /// The clip `B`, in log-likelihood units per record, rounded down to the lattice.
+    /// Creates the clip `B`, in log-likelihood units per record, rounded down to the lattice.
     ///
     /// # Errors
     /// [`MechanismError::Clip`] unless `2^-32 <= B <= 2^18`.
@@ -27,23 +27,26 @@ impl Clip {
         }
     }
 
-    /// The clip in lattice units.
+    /// Returns the clip in lattice units.
     #[must_use]
     pub fn units(self) -> u64 {
         self.0
     }
 }
 
-/// What a release is charged by, `K_t`, in lattice units: 1 to 2^50.
+/// The sensitivity `K_t` by which a release is charged, in lattice units: 1 to 2^50.
 ///
-/// Of a ratio the most that one unit of privacy contributes to the sum: replacing a unit moves it by at most twice this, adding or removing
-/// one by at most this. Of the other kinds the most that the sum moves between neighbours, of a vector in L2.
+/// For a ratio, a remainder and a gradient it is the largest contribution of one unit of privacy: replacing a unit moves the sum
+/// by at most twice this, adding or removing one by at most this. For the other kinds it is the largest distance between the sums
+/// of neighbours. Vectors are measured in L2.
+///
+/// Proof: `docs/explanation/design.md`, section 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct Sensitivity(u64);
 
 impl Sensitivity {
-    /// A sensitivity from lattice units.
+    /// Creates a sensitivity from lattice units.
     ///
     /// # Errors
     /// [`MechanismError::TooWide`] unless `1 <= units <= 2^50`.
@@ -51,13 +54,13 @@ impl Sensitivity {
         if (1..=MAX_SENSITIVITY).contains(&units) { Ok(Self(units)) } else { Err(MechanismError::TooWide(units as f64 * STEP)) }
     }
 
-    /// Lattice units.
+    /// Returns the sensitivity in lattice units.
     #[must_use]
     pub fn units(self) -> u64 {
         self.0
     }
 
-    /// Log-likelihood units.
+    /// Returns the sensitivity in log-likelihood units.
     #[must_use]
     pub fn log_units(self) -> f64 {
         self.0 as f64 * STEP
@@ -77,14 +80,16 @@ impl From<Sensitivity> for u64 {
     }
 }
 
-/// The sensitivity of one query: the smaller of the clip and the model's public bound, in lattice units and at least 1.
+/// Returns the sensitivity of one query: the smaller of the clip and the model's public bound, in lattice units and at least 1.
 ///
-/// `bound` is the model's bound on one record's absolute log ratio, already rounded outward, `+inf` where the model has none; `clip`
-/// is in log-likelihood units per record. Both are public, so the result is too.
+/// `bound` is the model's bound on one record's absolute log ratio, already rounded outward; `+inf` if the model has none. `clip`
+/// is in log-likelihood units per record. Both are public, so the result is public.
+///
+/// Proof: `docs/explanation/design.md`, section 2.
 ///
 /// # Errors
-/// [`MechanismError::Clip`] for an unusable clip, [`MechanismError::Unbounded`] for a bound that is infinite (without a clip), negative
-/// or not a number, [`MechanismError::TooWide`] for one above 2^50 lattice units (without a clip).
+/// [`MechanismError::Clip`] for a clip out of range. [`MechanismError::Unbounded`] for a bound that is negative, not a number, or
+/// infinite without a clip. [`MechanismError::TooWide`] for a bound above 2^50 lattice units without a clip.
 pub fn sensitivity(bound: f64, clip: Option<f64>) -> Result<Sensitivity, MechanismError> {
     if bound.is_nan() || bound < 0.0 {
         return Err(MechanismError::Unbounded(bound));
@@ -99,7 +104,7 @@ pub fn sensitivity(bound: f64, clip: Option<f64>) -> Result<Sensitivity, Mechani
     Ok(Sensitivity(bound_units.min(limit) as u64))
 }
 
-/// Whether a shard of `records` records can be summed at sensitivity `k_t`: `records * K_t < 2^62`.
+/// Returns whether a shard of `records` records can be summed at sensitivity `k_t`: `records * K_t < 2^62`.
 ///
 /// Both are public. A party refuses a query that does not fit.
 #[must_use]

@@ -1,30 +1,30 @@
-//! How a kernel walks over a block of a shard: in tiles that stay in the first-level cache, all steps of a message on each tile.
+//! The traversal of a block: in tiles that fit the first-level cache, with all steps of a message on each tile.
 //!
-//! A kernel's arithmetic is scalar code over columns that the compiler turns into vector code for the instruction set at hand; inlining
-//! carries it there. Fused multiply-adds are asked for by name, and so have the same bits on every vector width and every machine. A processor
-//! without them gets them from its mathematical library, some hundred times slower and in a time that depends on the values: a party does not
-//! run on one, see [`vectorises`].
+//! A kernel's arithmetic is scalar code over columns. Inlining lets the compiler turn it into vector code for the instruction set
+//! in use. Fused multiply-adds are explicit, so the bits are the same on every vector width and every machine. A processor
+//! without them would emulate them about a hundred times slower and in a time that depends on the values. A party refuses to run
+//! on such a processor; see [`has_fused_multiply_add`].
 //!
-//! Everything that is summed is an integer, so the sum of a shard does not depend on the order of blocks and tiles.
+//! All sums are sums of integers, so the sum of a shard does not depend on the order of blocks and tiles.
 
 use pulp::Arch;
 
 use super::shard::Block;
 use super::tile::Tile;
 
-/// Records per tile, at most.
+/// The maximum number of records per tile.
 pub const TILE: usize = 1024;
-/// Bytes that a tile's columns take, so that they and what is computed from them stay in the first-level cache.
+/// The size of a tile's columns in bytes, chosen so that they and the computed values stay in the first-level cache.
 const CACHED: usize = 32 << 10;
 
-/// Whether this processor computes kernels in vectors, by fused multiply-adds: on x86-64 one with AVX2, FMA and what came with them. On
-/// another the time of a pass depends on what records hold.
+/// Returns whether this processor runs kernels as vector code with fused multiply-adds. On x86-64 this requires AVX2, FMA and the
+/// extensions of their generation. Otherwise the time of a pass depends on record values.
 #[must_use]
-pub fn vectorises() -> bool {
+pub fn has_fused_multiply_add() -> bool {
     !cfg!(target_arch = "x86_64") || !matches!(Arch::new(), Arch::Scalar)
 }
 
-/// Values of a tile's records, where vectors begin.
+/// One value for each record of a tile, aligned for vector code.
 #[derive(Clone)]
 #[repr(align(64))]
 pub struct Lane(pub [f64; TILE]);
@@ -34,7 +34,7 @@ impl Lane {
     pub const ZERO: Self = Self([0.0; TILE]);
 }
 
-/// Room for what a kernel computes of a tile on the way.
+/// Temporary space for a kernel's intermediate values of a tile.
 pub struct Scratch {
     /// The first lane.
     pub one: Lane,
@@ -42,38 +42,39 @@ pub struct Scratch {
     pub other: Lane,
 }
 
-/// What becomes of the log ratios of a tile's records.
+/// A consumer of the log ratios of a tile's records.
 pub trait KernelVisitor {
-    /// Takes `ratio` of each record, given its numbers in these columns, which are of one length.
+    /// Evaluates `ratio` on each record. `columns` hold the records' values and have equal lengths.
     ///
-    /// `ratio` is straight-line arithmetic, without a branch on a record. It is a function marked `#[inline(always)]`: a closure may be left
-    /// outside of the code for wider vectors.
+    /// `ratio` is straight-line arithmetic without a branch on a record. It must be a function marked `#[inline(always)]`: a
+    /// closure might not be inlined into the code for wider vectors.
     fn over<const N: usize, C>(&mut self, columns: [&[f64]; N], constants: &C, ratio: impl Fn(&C, [f64; N]) -> f64);
 }
 
-/// One model's arithmetic.
+/// The arithmetic of one model.
 pub trait Kernel: Sync {
-    /// What of a step is public, worked out once for a block.
+    /// The public values derived from a step, computed once per block.
     type Constants;
 
-    /// The constants of a step.
+    /// Computes the public values of a step.
     fn constants(&self, from: &[f64], to: &[f64]) -> Self::Constants;
 
-    /// Shows `log p(record | to) - log p(record | from)` of each of `rows`.
+    /// Passes `log p(record | to) - log p(record | from)` of each of `rows` to the visitor.
     ///
-    /// A record's value depends on that record and the step alone, and is odd in the step bit for bit. Mark it `#[inline(always)]`.
+    /// A record's value depends only on that record and the step, and is odd in the step bit for bit. Mark implementations
+    /// `#[inline(always)]`.
     fn log_ratios(&self, rows: &Tile<'_>, constants: &Self::Constants, scratch: &mut Scratch, visitor: &mut impl KernelVisitor);
 }
 
-/// Returns the records of a tile, which depend on the block's columns alone.
+/// Returns the number of records of a tile, which depends only on the number of columns.
 pub(super) fn tile_records(block: &Block<'_>) -> usize {
     let (predictors, auxiliary) = block.columns();
     let fits = CACHED / (size_of::<f64>() * (1 + predictors + auxiliary));
-    // Whole cache lines, so that where one tile is aligned the next is.
+    // A multiple of a cache line, so that the next tile is aligned if this one is.
     fits.clamp(64, TILE) & !7
 }
 
-/// Keeps the ratios.
+/// A visitor that stores the ratios.
 pub(super) struct Ratios(Lane);
 
 impl Default for Ratios {

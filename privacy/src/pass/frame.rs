@@ -1,10 +1,10 @@
-//! A frame: the public map that a gradient is released in.
+//! The frame, the public affine map in which a gradient is released.
 
-/// A public affine map of one record's gradient: `rows . gradient + shift`, in units of what a record
-/// contributes at most ([`crate::mechanism::GRADIENT_UNITS`] lattice units).
+/// A public affine map of one record's gradient: `rows . gradient + shift`, in units of the largest contribution of a record
+/// ([`crate::mechanism::GRADIENT_UNITS`] lattice units).
 ///
-/// A record contributes the image, shortened to length 1 where it is longer; one that is left out
-/// contributes the shift, which is the image of no gradient at all.
+/// A record contributes the image, shortened to length 1 if it is longer. An inert record contributes the shift, the image of a
+/// zero gradient.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frame<'a> {
     rows: &'a [f64],
@@ -12,14 +12,13 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Numbers of a frame for so many parameters: `d^2 + d`.
+    /// Returns the number of values of a frame for `parameters` parameters: `d^2 + d`.
     #[must_use]
     pub fn length(parameters: usize) -> usize {
         parameters * (parameters + 1)
     }
 
-    /// The frame of these numbers, its rows one after the other and then the shift; `None` where there are not
-    /// `d^2 + d` of them.
+    /// Creates a frame from its rows, one after the other, followed by the shift; `None` unless there are `d^2 + d` numbers.
     #[must_use]
     pub fn new(numbers: &'a [f64], parameters: usize) -> Option<Self> {
         if parameters == 0 || numbers.len() != Self::length(parameters) {
@@ -29,30 +28,30 @@ impl<'a> Frame<'a> {
         Some(Self { rows, shift })
     }
 
-    /// The numbers that identify the gradient in this frame at a point.
+    /// Returns the numbers that identify the gradient in this frame at a point.
     #[must_use]
-    pub fn asked_at(self, at: &'a [f64]) -> [&'a [f64]; 3] {
+    pub fn query_at(self, at: &'a [f64]) -> [&'a [f64]; 3] {
         [at, self.rows, self.shift]
     }
 
-    /// Number of parameters.
+    /// Returns the number of parameters.
     #[must_use]
     pub fn parameters(&self) -> usize {
         self.shift.len()
     }
 
-    /// The rows, one after the other.
+    /// Returns the rows, one after the other.
     pub fn rows(&self) -> &'a [f64] {
         self.rows
     }
 
-    /// What parameter's part of the gradient goes with which weight into component `k`.
+    /// Returns row `k`: the weight of each parameter's gradient in component `k`.
     #[must_use]
     pub fn row(&self, k: usize) -> &'a [f64] {
         &self.rows[k * self.parameters()..(k + 1) * self.parameters()]
     }
 
-    /// What is added to each component.
+    /// Returns the constant that is added to each component.
     #[must_use]
     pub fn shift(&self) -> &'a [f64] {
         self.shift

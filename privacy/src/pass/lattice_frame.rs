@@ -1,98 +1,111 @@
-//! A gradient's frame in whole numbers, and the public constants that hold each record's vector to its length.
+//! A gradient's frame in integers, and the public constants that bound the length of each record's vector.
 //!
-//! A record's vector is not rounded component by component. Its predictors are rounded to `X`, whole multiples of 2^-27, its slope to a whole
-//! number `w`, and the frame's rows to whole numbers `A`: the vector is `w A X` in units of 2^-49 of a lattice unit, a public shift besides, and
-//! a like part for the slope in the family's own parameter. So the sum over records is `A` times the sum of `w X`, by one product a predictor
-//! in the place of a row of the frame, and no digit of it is lost: it is rounded to the lattice once, when noise is added.
+//! # Integer vectors
 //!
-//! Length. What is rounded at the end moves by `sqrt d` more than the sum does at most, each component by 1. So each vector is held to
-//! [`GRADIENT_UNITS`] less that, and neighbours' releases are no farther apart than is charged for. The vector is `w g + o h + b`, with
-//! `g = A X`, `h` of the own parameter and `b` the shift, and what its squared length is beyond the shift's is
-//! `w^2 |g|^2 + 2 w (g.b + o g.h) + o^2 |h|^2 + 2 o h.b`. With `A'A` as a triangle `R'R`, `|g|^2 = |R X|^2` takes half of what `A X` would.
-//! A vector that is too long has both `w` and `o` multiplied by `f`, what is allowed over what there is: along that way the squared length is
-//! convex, and so below its chord. Then both are cut towards 0. A weight alone goes on along the same way by that. Two of them leave it, and where
-//! their parts are against each other the vector may grow by what is cut, less than a weight of 1 of each: it is `u (|g| + |h|)` at most, for `u`
-//! what a weight of 1 is, and of such frames so much less is allowed. A record of `p` predictors whose squares add up to more than `p`, or which are no numbers, has
-//! no vector but the shift.
+//! A record's vector is not rounded component by component. Its predictors are rounded to `X`, multiples of 2^-27, its slope to
+//! an integer `w`, and the frame's rows to integers `A`. The vector is `w A X` in units of 2^-49 of a lattice unit, plus a public
+//! shift and a similar part for the slope in the family's own parameter. The sum over records is therefore `A` times the sum of
+//! `w X`. It needs one product per predictor instead of one per entry of the frame, and it is exact: it is rounded to the lattice
+//! once, when noise is added.
 //!
-//! Rounding. The form above is computed in floats, of the predictors as they are. In units in which `A`'s greatest entry is about 1, `|y|` the root
-//! of the sum of squares of all entries of `y`: `R'R` is made of `A'A` plus as much on the diagonal as the triangle's own error comes to. In single
-//! precision a sum over the predictors by the weights `y` is off by less than `(p + 4) 2^-24 |y| sqrt p`, what rounding predictors to `X` and weights
-//! below 2^-25 to 0 comes to included, and rows of sums with weights `R` by that with `|R|`, but twice where they are short of the smallest entries.
-//! So `|R X|^2` is off by less than `(8 p + 32) 2^-24 |R|^2 p`. The rest, in double precision, is off by less than
-//! `2^-42 (|A| sqrt p + |h| + |b| + 1)^2 (w^2 + o^2 + 1)`, of up to [`MOST`] parameters; four times that is added.
+//! # Length
+//!
+//! The final rounding changes each of `d` components by less than 1, so it increases the distance of two sums by at most
+//! `sqrt d`. Each vector is held to [`GRADIENT_UNITS`] less that, so that neighbours' releases are no further apart than the
+//! charged sensitivity. The vector is `w g + o h + b`, with `g = A X`, `h` the own parameter's part and `b` the shift. Its
+//! squared length exceeds the shift's by `w^2 |g|^2 + 2 w (g.b + o g.h) + o^2 |h|^2 + 2 o h.b`. With the triangle `R'R = A'A`,
+//! `|g|^2 = |R X|^2` takes half the work of `A X`.
+//!
+//! If a vector is too long, both `w` and `o` are multiplied by `f`, the permitted excess over the actual one. Along this path the
+//! squared length is convex, and so below its chord. Then both weights are truncated towards 0. A single weight stays on the
+//! path. Two weights leave it, and if their parts oppose each other, the vector may grow by the truncated amount, less than a
+//! weight of 1 of each. This growth is at most `u (|g| + |h|)`, where `u` is the size of a weight of 1, and the limit for such
+//! frames is reduced accordingly. A record of `p` predictors contributes only the shift if their squares sum to more than `p` or
+//! are not numbers.
+//!
+//! # Rounding
+//!
+//! The form above is computed in floats from unrounded predictors. Use units in which the greatest entry of `A` is about 1, and
+//! let `|y|` be the root of the sum of squares of all entries of `y`. `R'R` is computed from `A'A` plus a diagonal term that
+//! bounds the error of the triangle itself. In single precision, a sum over the predictors with weights `y` errs by less than
+//! `(p + 4) 2^-24 |y| sqrt p`. This includes the rounding of predictors to `X` and of weights below 2^-25 to 0. Rows of sums with
+//! weights `R` err by this bound with `|R|`, doubled where they are short compared with the smallest entries. So `|R X|^2` errs
+//! by less than `(8 p + 32) 2^-24 |R|^2 p`. The rest, in double precision, errs by less than
+//! `2^-42 (|A| sqrt p + |h| + |b| + 1)^2 (w^2 + o^2 + 1)` for at most [`MOST`] parameters. Four times that bound is added.
+//!
+//! Proof: `docs/explanation/design.md`, section 2.
 
 use super::frame::Frame;
 use super::triangle::root;
 use crate::mechanism::{FRACTION, GRADIENT_UNITS};
 
-/// Lattice units of a vector of length 1: what is left is for the arithmetic's error.
+/// Lattice units of a vector of length 1. The margin to [`GRADIENT_UNITS`] covers arithmetic errors.
 pub const GRADIENT_SCALE: f64 = GRADIENT_UNITS as f64 * (1.0 - 1.0 / 1_048_576.0);
-/// Binary digits of a rounded predictor behind the point.
+/// Binary digits of a rounded predictor after the point.
 pub(super) const DIGITS: i32 = 27;
 /// Binary digits of the greatest entry of a rounded frame.
 const ENTRY_DIGITS: i32 = 30;
-/// Binary digits of a slope's weight where slope and greatest entry make a vector of length 1.
+/// Binary digits of a slope's weight when the slope and the greatest entry give a vector of length 1.
 const WEIGHT_DIGITS: i32 = 20;
-/// The greatest weight: a steeper slope counts as this.
+/// The greatest weight; a steeper slope is clamped to it.
 pub(super) const MOST_WEIGHT: f64 = 8_388_608.0;
-/// A frame's greatest entry lies between this and its reciprocal, or the frame is 0.
+/// The lower limit of a frame's greatest entry; the upper limit is its reciprocal. A frame outside this range counts as 0.
 const LEAST_ENTRY: f64 = 1e-30;
-/// Parameters at most; more have a proof of their own to find.
+/// The maximum number of parameters for which the error bounds above are derived.
 const MOST: usize = 128;
 
-/// 2 to the power `n`, of a normal number.
+/// Returns 2 to the power `n`, for a normal result.
 fn power(n: i32) -> f64 {
     f64::from_bits(((1023 + n) as u64) << 52)
 }
 
-/// Whole numbers of a matrix, and what they are multiplied by: the greatest is at least 2^29 in magnitude and below 2^30.
+/// A matrix of integers with a common binary exponent. The greatest magnitude is at least 2^29 and below 2^30.
 struct Whole {
     entries: Vec<i64>,
     exponent: i32,
 }
 
 impl Whole {
-    /// Zeros where an entry is no number, or the greatest out of range.
+    /// Rounds a matrix. It becomes zero if an entry is not a number or the greatest is out of range.
     fn of(entries: &[f64]) -> Self {
         let greatest =
             entries.iter().fold(0.0, |greatest: f64, x| if x.is_nan() { f64::INFINITY } else { greatest.max(x.abs()) });
         if !(LEAST_ENTRY..=LEAST_ENTRY.recip()).contains(&greatest) {
             return Self { entries: vec![0; entries.len()], exponent: 0 };
         }
-        // The exponent of the number of one binade below which it lies.
+        // The exponent of the least power of two above `greatest`.
         let binade = (greatest.to_bits() >> 52) as i32 - 1022;
         let exponent = binade - ENTRY_DIGITS;
         let scale = power(-exponent) * (GRADIENT_SCALE / GRADIENT_UNITS as f64);
         Self { entries: entries.iter().map(|x| (x * scale).round_ties_even() as i64).collect(), exponent }
     }
 
-    /// What a slope is multiplied by to be a weight.
+    /// Returns the factor from a slope to its weight.
     fn weight(&self) -> f64 {
         power(self.exponent + ENTRY_DIGITS + WEIGHT_DIGITS)
     }
 
-    /// Entries in units of about the greatest.
+    /// Returns the entries in units in which the greatest is about 1.
     fn units(&self) -> Vec<f64> {
         self.entries.iter().map(|x| *x as f64 * power(-ENTRY_DIGITS)).collect()
     }
 }
 
-/// A frame in whole numbers.
+/// A frame in integers.
 pub struct WholeFrame {
-    /// `A`: per component a weight of each coefficient.
+    /// `A`: the weight of each coefficient in each component.
     rows: Whole,
-    /// Per component its weight of the own parameter, where there is one.
+    /// The weight of the own parameter in each component, if there is one.
     own: Whole,
-    /// The shift, with the sums' digits.
+    /// The shift, with the binary digits of the sums.
     shift: Vec<i128>,
 }
 
 impl WholeFrame {
-    /// Of a frame whose first parameters are coefficients; one more is the family's own.
+    /// Rounds a frame. Its first parameters are coefficients; one more is the family's own parameter.
     ///
     /// # Panics
-    /// Where there are others, or more than 128, which is public.
+    /// For any other number of parameters, or for more than 128. The number is public.
     pub fn new(frame: Frame<'_>, coefficients: usize) -> Self {
         let d = frame.parameters();
         assert!(d <= MOST && (coefficients..=coefficients + 1).contains(&d), "a frame has the model's parameters");
@@ -110,8 +123,8 @@ impl WholeFrame {
         self.rows.entries.len() / self.parameters()
     }
 
-    /// The sums of so many records' vectors, with [`FRACTION`] binary digits behind the point, of the sums of their weights times their
-    /// predictors and of the own parameter's weights.
+    /// Returns the sum of `records` vectors, with [`FRACTION`] binary digits after the point. It needs the sums of weights times
+    /// predictors and the sum of the own parameter's weights.
     pub(super) fn total(&self, records: usize, of_predictors: &[i128], of_own: i128) -> Vec<i128> {
         let coefficients = self.coefficients();
         let component = |k: usize| {
@@ -123,8 +136,8 @@ impl WholeFrame {
         (0..self.parameters()).map(component).collect()
     }
 
-    /// What the weights of a vector come to along these, which are those of its components: per predictor that of a weight of 1, of the own
-    /// parameter's, and the shift's.
+    /// Returns the inner products of `components` with the parts of a vector: for each predictor at weight 1, for the own
+    /// parameter at weight 1, and for the shift.
     pub fn along(&self, components: &[f64]) -> Along {
         let (d, coefficients, unit) = (self.parameters(), self.coefficients(), power(DIGITS - FRACTION as i32));
         let sum = |of: &dyn Fn(usize) -> f64| (0..d).map(|k| components[k] * of(k)).sum::<f64>();
@@ -135,42 +148,42 @@ impl WholeFrame {
         }
     }
 
-    /// How far a record's vector is from what it stands for at most, along these weights of its components: by the rounding of its slopes, its
-    /// predictors and the frame.
+    /// Returns an upper bound of the rounding error of a record's vector in its inner product with `components`. The error comes
+    /// from the rounding of slopes, predictors and frame.
     pub fn rounding(&self, components: &[f64]) -> f64 {
         let along = self.along(components);
         let all: f64 = components.iter().map(|w| w.abs()).sum();
         let of_predictors: f64 = along.predictors.iter().map(|v| v.abs()).sum();
-        // Half of a weight, and of an entry of the frame, and half of a predictor's last digit times the greatest weight.
+        // Half a weight, half an entry of the frame, and half the last digit of a predictor times the greatest weight.
         let entry = 0.5 * MOST_WEIGHT * power(DIGITS - FRACTION as i32);
         let predictor = 0.5 * MOST_WEIGHT * power(-DIGITS);
         (0.5 + predictor) * of_predictors + 0.5 * along.own.abs() + entry * (self.coefficients() + 1) as f64 * all
     }
 }
 
-/// A frame with the public constants that lengths are measured by.
+/// A frame with the public constants for measuring lengths.
 pub struct LatticeFrame {
     pub(super) whole: WholeFrame,
-    /// What the slopes are multiplied by to be weights.
+    /// The factors from slopes to weights.
     pub(super) weights: [f64; 2],
-    /// `R`, row after row; then `2 A'b`, and with an own parameter `2 A'h`.
+    /// `R`, row after row; then `2 A'b`, and `2 A'h` if there is an own parameter.
     rows: Vec<Vec<f64>>,
-    /// What a weight is in the units of these.
+    /// The size of a weight of 1 in the units of `rows`.
     pub(super) unit: f64,
     /// `|h|^2` with its slack, and `2 h.b`.
     pub(super) of_own: [f64; 2],
-    /// The slack of `|g|^2`, and of the whole.
+    /// The slack of `|g|^2`, and that of the whole.
     pub(super) slack: [f64; 2],
-    /// The greatest squared length beyond the shift's.
+    /// The greatest permitted excess of the squared length over the shift's.
     pub(super) room: f64,
-    /// The same for a vector that is shortened, whose weights are cut to whole numbers after that.
+    /// The same limit for a shortened vector, whose weights are then truncated to integers.
     pub(super) room_if_cut: f64,
-    /// How far a vector moves by the rounding of its weights at most.
+    /// The greatest distance by which the rounding of weights moves a vector.
     rounding: f64,
 }
 
 impl LatticeFrame {
-    /// As [`WholeFrame::new`].
+    /// Prepares a frame; see [`WholeFrame::new`].
     pub fn new(frame: Frame<'_>, coefficients: usize) -> Self {
         let whole = WholeFrame::new(frame, coefficients);
         let d = whole.parameters();
@@ -190,7 +203,7 @@ impl LatticeFrame {
         let slack = power(-40) * longest * longest + crossing;
         let most = 1.0 - ((d as f64).sqrt() + 2.0) / GRADIENT_UNITS as f64;
         let room = most * most - squares(&b) * (1.0 + power(-40));
-        // Of a vector no longer than 1, and one that is added to it.
+        // Bounds the growth of a vector of length at most 1 by a vector that is added to it.
         let grown = if h.is_empty() { 0.0 } else { power(-WEIGHT_DIGITS) * longest };
         Self {
             weights: [whole.rows.weight(), whole.own.weight()],
@@ -205,13 +218,13 @@ impl LatticeFrame {
         }
     }
 
-    /// How much wider the frame is to be so that no vector of length 1 is shortened, its slopes no greater than these: by what is added to its
-    /// squared length, which is off by as much itself, and where a weight is held to the greatest.
+    /// Returns the factor by which to widen the frame so that no vector of length 1 is shortened, given the greatest slopes. It
+    /// accounts for the slack in the squared length, for rounding, and for the limit on weights.
     pub fn widened(&self, most: [f64; 2]) -> f64 {
         let [w, o] = [0, 1].map(|j| most[j] * self.weights[j]);
-        // A family without a parameter of its own may have a slope in it all the same, whose weight counts for nothing.
+        // A family without an own parameter may still pass a slope for it, whose weight is ignored.
         let greatest = if self.whole.own.entries.is_empty() { w } else { w.max(o) };
-        // In a wider frame the weights' unit is up to twice as fine for the entries.
+        // In a wider frame the unit of weights may be up to twice as fine relative to the entries.
         let held = if greatest > MOST_WEIGHT { 2.0 * greatest / MOST_WEIGHT } else { 1.0 };
         let [w, o] = [w, o].map(|weight| weight.min(MOST_WEIGHT) * self.unit);
         let slack = w * w * self.slack[0] + (o * o + 1.0) * self.slack[1];
@@ -219,14 +232,14 @@ impl LatticeFrame {
         held * squares.sqrt()
     }
 
-    /// What sums over a record's predictors are taken with: first the rows of `R`, and then twice the product with the shift, and with the own
-    /// parameter's part.
+    /// Returns the weights of sums over a record's predictors: the rows of `R`, and then the doubled products with the shift and
+    /// with the own parameter's part.
     pub(super) fn rows(&self) -> (&[Vec<f64>], &[Vec<f64>]) {
         self.rows.split_at(self.whole.coefficients())
     }
 }
 
-/// See [`WholeFrame::along`].
+/// Inner products with the parts of a vector; see [`WholeFrame::along`].
 pub struct Along {
     /// The product with the predictors.
     pub predictors: Vec<f64>,
@@ -236,7 +249,7 @@ pub struct Along {
     pub shift: f64,
 }
 
-/// The shift in units of [`GRADIENT_UNITS`], no longer than what a vector of length 1 is; 0 where it is no number.
+/// Returns the shift in units of [`GRADIENT_UNITS`], shortened to the length of a vector of length 1; zero if it is not finite.
 fn held_shift(shift: &[f64]) -> Vec<f64> {
     let length = shift.iter().map(|b| b * b).sum::<f64>().sqrt();
     let scale = GRADIENT_SCALE / GRADIENT_UNITS as f64;

@@ -1,14 +1,12 @@
-//! The pass over a shard: blocks of records, units of privacy, hidden samples, and the holds that bound what a unit contributes.
+//! The pass over a shard: blocks of records, units of privacy, hidden samples, and the holds that bound a unit's contribution.
 
 pub mod binomial_table;
 pub mod blocks;
+pub mod bounded_vectors;
+pub mod cached_blocks;
 pub mod data;
-pub mod few;
 pub mod frame;
-pub mod held_vectors;
 pub mod hold;
-pub mod keeping;
-pub mod kept_weights;
 pub mod lattice_frame;
 #[allow(clippy::module_inception)]
 pub mod pass;
@@ -17,18 +15,19 @@ pub mod poisson_sampling;
 pub mod row_sums;
 pub mod sampled;
 pub mod shard;
+pub mod small_tile;
 pub mod statistic_grid;
 pub mod step;
 pub mod tile;
 pub mod triangle;
 pub mod vector_sums;
+pub mod weight_cache;
 
-pub use blocks::vectorises;
+pub use blocks::has_fused_multiply_add;
+pub use cached_blocks::CachedBlocks;
 pub use data::ModelData;
 pub use frame::Frame;
 pub use hold::{LatticeSum, SumCache, log_weights};
-pub use keeping::Keeping;
-pub use kept_weights::KeptWeights;
 pub use lattice_frame::GRADIENT_SCALE;
 pub use pass::Threads;
 pub use persons::Persons;
@@ -36,6 +35,7 @@ pub use poisson_sampling::{HiddenSample, PoissonSampling};
 pub use shard::{Block, BlockError, Blocks, Number};
 pub use statistic_grid::StatisticGrid;
 pub use step::{Step, Summed};
+pub use weight_cache::WeightCache;
 
 #[cfg(test)]
 mod tests;

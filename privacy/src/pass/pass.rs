@@ -1,4 +1,4 @@
-//! A pass over a shard: the sum over its blocks, on one thread or several.
+//! A pass over a shard: the sum over its blocks, on one or several threads.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,44 +9,44 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use super::hold::LatticeSum;
 use super::{Block, BlockError, Blocks};
 
-/// A pass over fewer records than this, counted once for every sum, stays on the thread that asks: waking another takes as long.
+/// The number of records times sums below which a pass stays on the calling thread, since waking another takes as long.
 const SMALL: u64 = 1 << 17;
 
-/// The threads that passes run on. The sums don't depend on how many there are.
+/// The threads that run passes. Sums do not depend on their number.
 pub struct Threads {
-    /// All but the one that asks.
+    /// All threads but the calling one.
     others: Option<ThreadPool>,
 }
 
 impl Threads {
-    /// So many threads, the one that asks for a pass included.
+    /// Starts `count` threads, including the calling one.
     ///
     /// # Errors
-    /// Where the operating system gives no thread.
+    /// If the operating system cannot start a thread.
     pub fn new(count: NonZeroUsize) -> Result<Self, ThreadPoolBuildError> {
         let pool = |others| ThreadPoolBuilder::new().num_threads(others).thread_name(|i| format!("pass-{}", i + 1)).build();
         let others = Some(count.get() - 1).filter(|others| *others > 0).map(pool).transpose()?;
         Ok(Self { others })
     }
 
-    /// The thread that asks, and no other.
+    /// Uses only the calling thread.
     #[must_use]
     pub fn one() -> Self {
         Self { others: None }
     }
 
-    /// Number of threads, at least 1.
+    /// Returns the number of threads, at least 1.
     #[must_use]
     pub fn count(&self) -> usize {
         1 + self.others.as_ref().map_or(0, ThreadPool::current_num_threads)
     }
 
-    /// Adds what `sums` gives for every block, `each` sums a block.
+    /// Adds the results of `sums` over all blocks; each result has `each` sums.
     ///
-    /// How many threads take part depends on the number of records and of sums alone.
+    /// The number of threads used depends only on the numbers of records and sums.
     ///
     /// # Errors
-    /// A block's error, which is as good as any other block's.
+    /// The error of any block that fails.
     pub fn sum<E: From<BlockError> + Send>(
         &self,
         blocks: &dyn Blocks,
@@ -62,7 +62,7 @@ impl Threads {
                     return Ok(total.unwrap_or_default());
                 }
                 let of_block = blocks.block(at).map_err(E::from).and_then(|block| sums(&block)).inspect_err(|_| {
-                    // Nobody begins another.
+                    // No thread takes another block.
                     next.store(count, Ordering::Relaxed);
                 })?;
                 total = Some(merged(total.unwrap_or_default(), of_block));
@@ -83,7 +83,7 @@ impl Threads {
     }
 }
 
-/// Sums of two parts of a shard; those of no part at all are none.
+/// Merges the sums of two parts of a shard. An empty list is the sum of no part.
 fn merged(a: Vec<LatticeSum>, b: Vec<LatticeSum>) -> Vec<LatticeSum> {
     match (a.is_empty(), b.is_empty()) {
         (true, _) => b,

@@ -4,18 +4,19 @@ use std::ops::Range;
 
 use crate::accounting::{Adjacency, PrivacyUnit};
 
-/// Which records belong together: the records of one person stand side by side.
+/// The grouping of records by person. The records of one person are adjacent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Persons {
-    /// Where each person's records end, ascending.
+    /// The end of each person's records, ascending.
     ends: Vec<usize>,
     limit: u32,
 }
 
 impl Persons {
-    /// Persons whose records end at `ends`, the first person's beginning at 0; `limit` is the most that one may have.
+    /// Creates a grouping from the ends of each person's records. The first person's records begin at 0. `limit` is the maximum
+    /// number of records per person.
     ///
-    /// `None` where a person has no record or more than `limit`, or where `limit` is not one of [`PrivacyUnit::person`].
+    /// Returns `None` if a person has no record or more than `limit`, or if [`PrivacyUnit::person`] does not accept `limit`.
     #[must_use]
     pub fn new(ends: Vec<usize>, limit: u32) -> Option<Self> {
         PrivacyUnit::person(Adjacency::Replace, limit)?;
@@ -29,25 +30,25 @@ impl Persons {
         Some(Self { ends, limit })
     }
 
-    /// Number of persons.
+    /// Returns the number of persons.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.ends.len() as u64
     }
 
-    /// Where each person's records end, ascending.
+    /// Returns the end of each person's records, ascending.
     #[must_use]
     pub fn ends(&self) -> &[usize] {
         &self.ends
     }
 
-    /// Number of records of all persons together.
+    /// Returns the number of records of all persons.
     #[must_use]
     pub fn records(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// Some of them, by their numbers, as if there were no others.
+    /// Returns the grouping of a subset of persons, whose records are then adjacent.
     pub(super) fn gathered(&self, persons: &[usize]) -> Self {
         let begin = |person: usize| person.checked_sub(1).map_or(0, |last| self.ends[last]);
         let after = |end: &mut usize, person: &usize| {
@@ -57,44 +58,44 @@ impl Persons {
         Self { ends: persons.iter().scan(0, after).collect(), limit: self.limit }
     }
 
-    /// The most records that one person may have.
+    /// Returns the maximum number of records per person.
     #[must_use]
     pub fn limit(&self) -> u32 {
         self.limit
     }
 }
 
-/// Shows nothing that depends on a record.
+/// Prints nothing that depends on a record.
 impl std::fmt::Debug for Persons {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Persons").field("limit", &self.limit).finish_non_exhaustive()
     }
 }
 
-/// Adds one step's lattice values person by person, over blocks of records that come in order.
+/// A sum of one step's lattice values, person by person, over consecutive blocks of records.
 #[derive(Clone)]
 pub struct PersonSum {
     total: i64,
-    /// The sum of the person whose records the last block broke off in.
+    /// The partial sum of the person whose records continue in the next block.
     open: i64,
-    /// That person's number.
+    /// The number of that person.
     person: usize,
 }
 
 impl PersonSum {
-    /// A sum that begins with the records of this person, by its number.
+    /// Creates a sum that begins with the records of this person, by number.
     pub fn beginning(person: usize) -> Self {
         Self { total: 0, open: 0, person }
     }
 
-    /// Takes in the values of records `rows`; `part` bounds what one person adds, given their sum.
+    /// Adds the values of records `rows`. `part` bounds a person's contribution, given the sum of the person's values.
     #[inline(always)]
     pub fn add(&mut self, persons: &Persons, rows: Range<usize>, values: &[i64], part: impl Fn(i64) -> i64) {
         let mut from = rows.start;
         while from < rows.end {
             let end = persons.ends[self.person];
             let to = end.min(rows.end);
-            // No partial sum overflows: a person's records are few, and each value is within a share of the clamp.
+            // No partial sum overflows: a person has few records, and each value is a fraction of the clamp.
             let sum = values[from - rows.start..to - rows.start].iter().fold(self.open, |sum, value| sum.wrapping_add(*value));
             self.open = sum;
             if to == end {
@@ -106,7 +107,7 @@ impl PersonSum {
         }
     }
 
-    /// Returns the sum over all persons who are complete.
+    /// Returns the sum over all persons whose records are complete.
     pub fn total(&self) -> i64 {
         self.total
     }

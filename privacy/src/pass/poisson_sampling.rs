@@ -1,12 +1,14 @@
 //! Poisson sampling: each unit of privacy is in the hidden sample with the same public probability, independently of all others.
 //!
-//! Units are cut into groups. How many of a group are in the sample is drawn from the exact binomial law ([`BinomialTable`]), and which of
-//! them by drawing places until so many different ones are hit: given the count every set of that size is as likely as any other. Both steps
-//! are exact on a generator whose bits are, so a sample is Poisson's to the last digit: nothing has to be added to any delta for how it is
-//! made. It takes time in proportion to the sample, and a sixty-fourth of the shard.
+//! Units are divided into groups. The number of sampled units of a group is drawn from the exact binomial law
+//! ([`BinomialTable`]). Uniform places are then drawn until that many distinct ones are marked, so every subset of that size is
+//! equally likely. Both steps are exact given uniform random bits, so the sample is exactly Poisson and the sampler uses no
+//! delta. The running time is proportional to the sample plus a sixty-fourth of the shard.
 //!
-//! Nothing here sees a record. Which units a sample has, and how many, must stay hidden: given either, a release tells more than a block was
-//! charged for.
+//! This module sees no record. The sampled units and their number must stay hidden: knowledge of either would make a release
+//! reveal more than its block was charged for.
+//!
+//! Proof: `docs/explanation/design.md`, section 2.
 
 use std::ops::Range;
 
@@ -16,22 +18,22 @@ use zeroize::Zeroizing;
 use super::binomial_table::BinomialTable;
 use crate::accounting::SamplingProbability;
 
-/// Units of a group: a whole number of words.
+/// Units per group, a multiple of the word size.
 const GROUP: u32 = 1 << 10;
 const WORD: u64 = u64::BITS as u64;
 
-/// The law of samples of a number of units.
+/// The law of a Poisson sample of a fixed number of units.
 pub struct PoissonSampling {
     units: u64,
     probability: SamplingProbability,
-    /// Of a whole group; `None` where there is none.
+    /// The law of a whole group; `None` if there is no whole group.
     group: Option<BinomialTable>,
-    /// Of the units behind the last whole group.
+    /// The law of the units after the last whole group.
     rest: Option<BinomialTable>,
 }
 
 impl PoissonSampling {
-    /// Samples of so many units, each of which is in one with this probability. Takes some milliseconds.
+    /// Prepares samples of `units` units at this probability. Takes a few milliseconds.
     #[must_use]
     pub fn new(units: u64, probability: SamplingProbability) -> Self {
         let table = |trials: u64| (trials > 0).then(|| BinomialTable::new(trials as u32, probability));
@@ -39,26 +41,27 @@ impl PoissonSampling {
         Self { units, probability, group, rest: table(units % u64::from(GROUP)) }
     }
 
-    /// Samples as large as one of these ever is, but once in 2^100: of `q n` units on average, `q n + 12 sqrt(q n) + 64` by Bernstein's
-    /// inequality. For whoever measures how long the slowest answer takes.
+    /// Returns a law whose mean size exceeds the size of these samples except with probability 2^-100: `q n + 12 sqrt(q n) + 64`
+    /// units by Bernstein's inequality. It serves to measure the slowest answer.
     #[must_use]
-    pub fn at_its_largest(&self) -> Self {
+    pub fn at_largest_size(&self) -> Self {
         let mean = self.probability.get() * self.units as f64;
         let most = (mean + 12.0 * mean.sqrt() + 64.0) / self.units.max(1) as f64;
         Self::new(self.units, SamplingProbability::at_least(most.min(1.0)).unwrap_or(SamplingProbability::ONE))
     }
 
-    /// Number of units that samples are of.
+    /// Returns the number of units that are sampled from.
     #[must_use]
     pub fn units(&self) -> u64 {
         self.units
     }
 
-    /// A sample, independent of all others.
+    /// Draws a sample, independent of all others.
     ///
-    /// The generator must be cryptographic and seeded by the operating system: whoever foresees a sample has no noise of sampling before him.
+    /// The generator must be cryptographic and keyed by the operating system: sampling gives no protection against anyone who can
+    /// predict the sample.
     pub fn sample<R: CryptoRng + ?Sized>(&self, rng: &mut R) -> HiddenSample {
-        // Allocated once, and as large for every sample.
+        // Allocated once, at the same size for every sample.
         let mut words = Zeroizing::new(vec![0; self.units.div_ceil(WORD) as usize]);
         let mut groups = words.chunks_mut((GROUP / u64::BITS) as usize);
         let whole = self.group.iter().cycle().take((self.units / u64::from(GROUP)) as usize);
@@ -69,10 +72,10 @@ impl PoissonSampling {
     }
 }
 
-/// Marks the places of a group that are in the sample; none is marked yet.
+/// Marks the sampled places of a group. No place may be marked before.
 fn choose<R: CryptoRng + ?Sized>(table: &BinomialTable, group: &mut [u64], rng: &mut R) {
     let (size, count) = (table.trials(), table.count(rng));
-    // Of more than half the others are drawn: no more than about two draws find a new one.
+    // If more than half are sampled, draws the complement instead, so that about two draws at most find a new place.
     let left_out = count > size / 2;
     let mut missing = if left_out { size - count } else { count };
     while missing > 0 {
@@ -89,7 +92,7 @@ fn choose<R: CryptoRng + ?Sized>(table: &BinomialTable, group: &mut [u64], rng: 
     }
 }
 
-/// A number from 0 to below `size`, at least 1, each as likely.
+/// Returns a uniform number below `size`, which is at least 1.
 fn below<R: CryptoRng + ?Sized>(size: u32, rng: &mut R) -> u32 {
     let digits = size.next_power_of_two() - 1;
     loop {
@@ -100,9 +103,10 @@ fn below<R: CryptoRng + ?Sized>(size: u32, rng: &mut R) -> u32 {
     }
 }
 
-/// The units that one release adds up: used for one release, and overwritten when it goes.
+/// The units that one release sums. A sample is used for one release, and its memory is then overwritten.
 ///
-/// Whoever sees it knows what the release's price takes to be hidden. So it can't be copied, compared, printed or serialised.
+/// Anyone who sees it knows what the release's price assumes to be hidden. So it cannot be copied, compared, printed or
+/// serialised.
 ///
 /// ```compile_fail
 /// # use conclave_privacy::pass::HiddenSample;
@@ -110,7 +114,7 @@ fn below<R: CryptoRng + ?Sized>(size: u32, rng: &mut R) -> u32 {
 ///     (sample.clone(), sample)
 /// }
 /// ```
-#[must_use = "a sample that is not used was drawn for nothing"]
+#[must_use = "an unused sample is wasted"]
 pub struct HiddenSample {
     /// One bit for each unit.
     words: Zeroizing<Vec<u64>>,
@@ -118,13 +122,13 @@ pub struct HiddenSample {
 }
 
 impl HiddenSample {
-    /// Number of units that it is a sample of; its own size is nobody's to know.
+    /// Returns the number of units that are sampled from. The size of the sample itself is secret.
     #[must_use]
     pub fn units(&self) -> u64 {
         self.units
     }
 
-    /// The numbers of its units within `units`, ascending.
+    /// Returns the numbers of the sampled units within `units`, ascending.
     pub fn within(&self, units: Range<u64>) -> impl Iterator<Item = u64> + '_ {
         let units = units.start.min(self.units)..units.end.min(self.units);
         let words = units.start / WORD..units.end.div_ceil(WORD);
@@ -142,7 +146,7 @@ impl HiddenSample {
 
 #[cfg(any(test, feature = "test-util"))]
 impl HiddenSample {
-    /// Its units, for tests on made-up records alone.
+    /// Returns the sampled units, for tests on simulated records only.
     #[must_use]
     pub fn open_for_test(&self) -> Vec<u64> {
         self.within(0..self.units).collect()

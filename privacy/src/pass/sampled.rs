@@ -1,7 +1,8 @@
 //! The units of a block that are in a release's hidden sample, with all their records.
 //!
-//! They are copied side by side, so that kernels run on them as on any other block. Which are copied depends on the sample alone: nothing
-//! branches on what a record holds. How many there are is hidden, and so how long a pass takes must be too.
+//! They are copied into a new block, so that kernels run on them as on any other. The selection depends only on the sample:
+//! nothing branches on a record's contents. The number of copied units is secret, so the running time of a pass must be hidden
+//! too.
 
 use super::data::ModelData;
 use super::poisson_sampling::HiddenSample;
@@ -9,7 +10,7 @@ use super::shard::{Block, records_of};
 use super::tile::Storage;
 
 impl Block<'_> {
-    /// Its units that are in the sample, each with all its records. The sample is of the whole shard that the block is of.
+    /// Returns the units that are in the sample, each with all its records. The sample must be of the whole shard.
     #[must_use]
     pub fn sampled(&self, sample: &HiddenSample) -> Block<'static> {
         let (data, held) = self.held();
@@ -23,8 +24,8 @@ impl Block<'_> {
     }
 }
 
-/// These units of a shard, in double precision: what kernels compute of a number in single precision is what they do of the same number in
-/// double.
+/// Copies these units of a shard in double precision. Kernels compute the same result from a single-precision value as from its
+/// double-precision copy.
 fn gathered<T: Copy + Into<f64>>(data: &ModelData<T>, units: &[usize]) -> ModelData {
     let persons = data.persons.as_ref();
     let rows: Vec<usize> = units.iter().flat_map(|unit| records_of(persons, &(*unit..*unit + 1))).collect();

@@ -1,7 +1,7 @@
-//! A shard gives a pass its records in blocks, each of whole units of privacy.
+//! A shard, which provides its records to a pass in blocks of whole units of privacy.
 //!
-//! A pass is a sum over blocks, and the sum is one of integers: in which order and on how many threads blocks are taken changes nothing. So a
-//! shard may lie in memory, be scaled block by block, or be read from a file that is larger than memory; see [`Blocks`].
+//! A pass sums integers over blocks, so the order of blocks and the number of threads do not change the result. A shard may
+//! therefore lie in memory, be scaled block by block, or be read from a file larger than memory; see [`Blocks`].
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,21 +9,21 @@ use std::ops::Range;
 use pulp::Arch;
 
 use super::data::ModelData;
-use super::kept_weights::Shelf;
 use super::persons::Persons;
 use super::tile::{Storage, Tiles};
+use super::weight_cache::BlockCache;
 
-/// Records of a block of a shard in memory, or a little less where persons stay together: enough for what a block costs by itself to be
-/// nothing beside its records, few enough for threads to share a shard evenly.
+/// Records per block of a shard in memory, or slightly fewer where persons stay together. Enough to make the overhead of a block
+/// negligible, few enough for threads to share a shard evenly.
 pub const RECORDS: usize = 1 << 14;
 
-/// A block that can't be read. It says what failed, for the owner's log, and never what a record holds.
+/// The error for a block that cannot be read. It states the cause for the owner's log, and never a value of a record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the shard can't be read: {0}")]
+#[error("failed to read the shard: {0}")]
 pub struct BlockError(String);
 
 impl BlockError {
-    /// An error with this cause, which holds no value of a record.
+    /// Creates an error from a cause, which must not contain a value of a record.
     #[must_use]
     pub fn new(cause: impl Into<String>) -> Self {
         Self(cause.into())
@@ -32,48 +32,49 @@ impl BlockError {
 
 /// A shard as blocks of records, on the model's scale.
 ///
-/// The blocks and their order are the same in every pass. No unit of privacy is in two of them: the records of one person are in one
-/// block, side by side. Several threads take blocks at a time.
+/// The blocks and their order are the same in every pass. No unit of privacy is in two blocks: all records of one person are
+/// adjacent in one block. Several threads may request blocks concurrently.
 pub trait Blocks: Sync {
-    /// Number of blocks, at least 1: a shard without a record is one block without a record.
+    /// Returns the number of blocks, at least 1. A shard without records is one empty block.
     fn count(&self) -> usize;
 
-    /// Number of records in all blocks.
+    /// Returns the number of records in all blocks.
     fn records(&self) -> u64;
 
-    /// Number of units of privacy in all blocks: persons, or records.
+    /// Returns the number of units of privacy in all blocks: persons, or records.
     fn units(&self) -> u64;
 
-    /// One block, by its number from 0.
+    /// Returns a block by its number, from 0.
     ///
     /// # Errors
-    /// Where its records can't be read. A pass has no result then: the sum of the other blocks would tell of the records in this one.
+    /// If its records cannot be read. The pass then has no result: a sum of the other blocks would reveal information about the
+    /// records of this one.
     fn block(&self, at: usize) -> Result<Block<'_>, BlockError>;
 }
 
 /// Consecutive records of a shard, with whole persons where a person is the unit of privacy.
 pub struct Block<'a> {
     data: Storage<'a>,
-    /// Of `data`.
+    /// The records of the block in `data`.
     rows: Range<usize>,
-    /// Units of `data`: persons, or the same as `rows`.
+    /// The units of the block in `data`: persons, or the same as `rows`.
     units: Range<usize>,
-    /// The number of the first of them in the shard.
+    /// The number of the block's first unit in the shard.
     first: u64,
-    /// What kernels run on.
+    /// The instruction set for kernels.
     arch: Arch,
-    /// Where a gradient's weights are kept, of all its records.
-    shelf: Option<Shelf<'a>>,
+    /// The cache of the block's gradient weights, if they are cached.
+    weight_cache: Option<BlockCache<'a>>,
 }
 
 impl<'a> Block<'a> {
-    /// All of these records, which are a shard.
+    /// Borrows a whole shard as one block.
     #[must_use]
     pub fn lent(data: &'a ModelData) -> Self {
         Self::of(Cow::Borrowed(data), 0)
     }
 
-    /// These records, made or read for one pass; the first of their units has the number `first` in the shard.
+    /// Creates a block of records made or read for one pass. `first` is the number of its first unit in the shard.
     #[must_use]
     pub fn owned(data: ModelData, first: u64) -> Self {
         Self::of(Cow::Owned(data), first)
@@ -81,22 +82,22 @@ impl<'a> Block<'a> {
 
     fn of(data: Cow<'a, ModelData>, first: u64) -> Self {
         let (rows, units) = (0..data.outcome.len(), 0..data.units() as usize);
-        Self { data: Storage::Double(data), rows, units, first, arch: Arch::new(), shelf: None }
+        Self { data: Storage::Double(data), rows, units, first, arch: Arch::new(), weight_cache: None }
     }
 
-    /// Number of records.
+    /// Returns the number of records.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.rows.len() as u64
     }
 
-    /// Number of units of privacy: persons, or records.
+    /// Returns the number of units of privacy: persons, or records.
     #[must_use]
     pub fn units(&self) -> u64 {
         self.units.len() as u64
     }
 
-    /// Units of this block, counted from its first, with their records.
+    /// Returns some units of this block, counted from its first, with their records.
     #[must_use]
     pub fn part(&self, units: Range<usize>) -> Block<'_> {
         let first = self.first + units.start as u64;
@@ -105,52 +106,52 @@ impl<'a> Block<'a> {
             Storage::Double(data) => Storage::Double(Cow::Borrowed(data)),
             Storage::Single(data) => Storage::Single(data),
         };
-        Block { rows: records_of(self.owners(), &units), data, units, first, arch: self.arch, shelf: None }
+        Block { rows: records_of(self.owners(), &units), data, units, first, arch: self.arch, weight_cache: None }
     }
 
-    /// The same records for kernels that run on `arch`, in the place of this processor's best: to compare them.
+    /// Returns the same records for kernels on `arch` instead of this processor's best, for comparisons.
     #[cfg(any(test, feature = "test-util"))]
     pub fn on(self, arch: Arch) -> Self {
         Self { arch, ..self }
     }
 
-    /// The same records, of whose gradients the weights are kept there.
-    pub(super) fn on_shelf(self, shelf: Shelf<'a>) -> Self {
-        Self { shelf: Some(shelf), ..self }
+    /// Returns the same records with a cache for their gradient weights.
+    pub(super) fn with_weight_cache(self, weight_cache: BlockCache<'a>) -> Self {
+        Self { weight_cache: Some(weight_cache), ..self }
     }
 
-    /// Returns the place where weights of its gradients are kept, if there is one.
-    pub fn shelf(&self) -> Option<Shelf<'a>> {
-        self.shelf
+    /// Returns the cache of the block's gradient weights, if there is one.
+    pub fn weight_cache(&self) -> Option<BlockCache<'a>> {
+        self.weight_cache
     }
 
-    /// The numbers of its units in the shard.
+    /// Returns the numbers of the block's units in the shard.
     #[must_use]
     pub fn places(&self) -> Range<u64> {
         self.first..self.first + self.units()
     }
 
-    /// The columns that hold its records, and which of their units they are.
+    /// Returns the columns that hold the records, and the range of units in them.
     pub(super) fn held(&self) -> (&Storage<'a>, Range<usize>) {
         (&self.data, self.units.clone())
     }
 
-    /// The instruction set that kernels run on: this processor's best.
+    /// Returns the instruction set for kernels: this processor's best.
     pub fn arch(&self) -> Arch {
         self.arch
     }
 
-    /// The same columns without a record.
+    /// Returns the same columns with no records.
     #[must_use]
-    pub fn emptied(&self) -> Block<'static> {
+    pub fn without_records(&self) -> Block<'static> {
         let data = match &self.data {
-            Storage::Double(data) => data.emptied(),
-            Storage::Single(data) => data.emptied(),
+            Storage::Double(data) => data.without_records(),
+            Storage::Single(data) => data.without_records(),
         };
         Block::owned(data, self.first)
     }
 
-    /// The outcomes of its records.
+    /// Returns the outcomes of the records.
     #[must_use]
     pub fn outcome(&self) -> Cow<'_, [f64]> {
         match &self.data {
@@ -166,19 +167,19 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Whose the records are, and the number of the first person among them.
+    /// Returns the grouping by person, and the number of the block's first person in it.
     #[inline(always)]
     pub fn persons(&self) -> Option<(&Persons, usize)> {
         self.owners().map(|persons| (persons, self.units.start))
     }
 
-    /// The records in order, at most `most` at a time. The first are fewer, so that from then on vectors of outcomes, and of all columns
-    /// that lie as they do, are where a cache line begins.
+    /// Returns the records in order, in tiles of at most `most` records. The first tile is shorter if needed to align the
+    /// following ones with cache lines, for all columns that are aligned like the outcomes.
     pub fn tiles(&self, most: usize) -> Tiles<'_> {
         Tiles::new(&self.data, self.rows.clone(), most)
     }
 
-    /// Numbers of the columns of each kind: predictors and auxiliary ones.
+    /// Returns the numbers of predictors and of auxiliary columns.
     pub fn columns(&self) -> (usize, usize) {
         match &self.data {
             Storage::Double(data) => (data.predictors.len(), data.auxiliary.len()),
@@ -187,12 +188,12 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Some units of a shard, with their records.
+/// Borrows some units of a shard, with their records.
 fn lent(data: Storage<'_>, units: Range<usize>, rows: Range<usize>) -> Block<'_> {
-    Block { first: units.start as u64, data, rows, units, arch: Arch::new(), shelf: None }
+    Block { first: units.start as u64, data, rows, units, arch: Arch::new(), weight_cache: None }
 }
 
-/// The records of these units.
+/// Returns the records of these units.
 pub(super) fn records_of(persons: Option<&Persons>, units: &Range<usize>) -> Range<usize> {
     let Some(persons) = persons else { return units.clone() };
     let begin = |person: usize| person.checked_sub(1).map_or(0, |last| persons.ends()[last]);
@@ -200,11 +201,11 @@ pub(super) fn records_of(persons: Option<&Persons>, units: &Range<usize>) -> Ran
 }
 
 impl ModelData {
-    /// The same records in single precision: every number rounded to the nearest. The numbers of a shard that are not 0 are at least
-    /// 2^-100 in magnitude, so that none becomes subnormal.
+    /// Returns the same records in single precision, each value rounded to nearest. Nonzero values of a shard are at least 2^-100
+    /// in magnitude, so none becomes subnormal.
     #[must_use]
     pub fn narrowed(self) -> ModelData<f32> {
-        // One column at a time, so that no more than one is there twice.
+        // One column at a time, so that at most one is in memory twice.
         let narrow = |column: Vec<f64>| column.into_iter().map(|value| value as f32).collect::<Vec<f32>>();
         ModelData {
             outcome: narrow(self.outcome),
@@ -215,9 +216,9 @@ impl ModelData {
     }
 }
 
-/// How a number of a shard is held.
+/// A floating-point type in which a shard is stored.
 pub trait Number: Sized + Send + Sync {
-    /// Lends these units of a shard, and their records.
+    /// Borrows these units of a shard, and their records.
     fn lend(data: &ModelData<Self>, units: Range<usize>, rows: Range<usize>) -> Block<'_>;
 }
 
@@ -233,7 +234,7 @@ impl Number for f32 {
     }
 }
 
-/// A shard in memory lends its blocks.
+/// The blocks of a shard in memory are borrowed.
 impl<T: Number> Blocks for ModelData<T> {
     fn count(&self) -> usize {
         (self.units() as usize).div_ceil(units_per_block(self)).max(1)

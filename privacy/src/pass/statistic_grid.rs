@@ -2,23 +2,23 @@
 
 use crate::mechanism::{MechanismError, NoiseScale, STEP, Sensitivity};
 
-/// Lattice units in the width of a component's public range, 2^32: noise of scale s is `s / 2^32` of the range, as the scale of a
-/// ratio's noise is `s / 2^32` log-likelihood units.
+/// Lattice units in the width of a component's public range, 2^32. Noise of scale s is then `s / 2^32` of the range, as a ratio's
+/// noise is `s / 2^32` log-likelihood units.
 const UNITS_PER_RANGE: f64 = 4_294_967_296.0;
-/// Limits beyond this many lattice units are refused: a range far from 0 for its width.
+/// The largest limit in lattice units. Beyond it the range is too far from 0 for its width.
 const MOST_UNITS: f64 = (1_u64 << 50) as f64;
 
-/// One component's lattice: public, and the same at every party, since the model's range alone determines it.
+/// The lattice of one component. It is public and identical at every party, since only the model's range determines it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StatisticGrid {
     /// The lattice step, in the component's own units.
     pub step: f64,
-    /// What one record's value is clamped to, lattice units: `[floor(least / step), ceil(greatest / step)]`.
+    /// The interval to which one record's value is clamped, in lattice units: `[floor(least / step), ceil(greatest / step)]`.
     pub limits: (i64, i64),
 }
 
 impl StatisticGrid {
-    /// The lattice of a component whose value for one record lies from `least` to `greatest`.
+    /// Creates the lattice of a component whose value for one record lies from `least` to `greatest`.
     ///
     /// # Errors
     /// [`MechanismError::Range`] for a range that is not finite, is empty, or lies too far from 0 for its width.
@@ -27,7 +27,7 @@ impl StatisticGrid {
         if !(least.is_finite() && greatest.is_finite() && least <= greatest) {
             return Err(refused);
         }
-        // A component that is the same for every record still has a lattice.
+        // A component that is constant over records still needs a lattice.
         let width = if greatest > least { greatest - least } else { greatest.abs().max(1.0) };
         // Division by a power of two: exact.
         let step = width / UNITS_PER_RANGE;
@@ -38,7 +38,7 @@ impl StatisticGrid {
         Ok(Self { step, limits: (low as i64, high as i64) })
     }
 
-    /// The lattices of all components, given each component's range.
+    /// Creates the lattices of all components from their ranges.
     ///
     /// # Errors
     /// As [`StatisticGrid::new`].
@@ -46,26 +46,28 @@ impl StatisticGrid {
         ranges.into_iter().map(Self::new).collect()
     }
 
-    /// The scale at which one release of every component costs `mu_squared` in all.
+    /// Returns the noise scale at which one release of all components costs `mu_squared` in total.
     ///
     /// # Errors
     /// As [`NoiseScale::from_sd`].
     pub fn noise_for(grids: &[Self], mu_squared: f64) -> Result<NoiseScale, MechanismError> {
         let width = grids.iter().map(|grid| grid.sensitivity().units()).max().unwrap_or(1) as f64;
-        // A sliver more, for charges that are rounded up. Below the least scale that a release may have, the least.
+        // Slightly larger, since charges are rounded up, and at least the smallest permitted scale.
         let sd = STEP * width * (grids.len() as f64 / mu_squared).sqrt() * (1.0 + 1e-9);
         NoiseScale::from_sd(sd.max(STEP * NoiseScale::MIN_UNITS as f64))
     }
 
-    /// The most that the sum moves when one record is replaced by another: the limits' distance, at least 1.
+    /// Returns the sensitivity under replacement of one record: the distance between the limits, at least 1.
+    ///
+    /// Proof: `docs/explanation/design.md`, section 2.
     #[must_use]
     pub fn sensitivity(&self) -> Sensitivity {
-        // At most 2^32 + 2: the limits are the range's, rounded outward.
+        // At most 2^32 + 2: the limits are those of the range, rounded outward.
         let width = self.limits.1.abs_diff(self.limits.0).max(1);
         Sensitivity::from_units(width).unwrap_or_else(|_| unreachable!("a range is at most 2^32 + 2 units wide"))
     }
 
-    /// Whether the sum over so many records stays within a lattice sum.
+    /// Returns whether the sum over `records` records fits a lattice sum.
     #[must_use]
     pub fn sum_fits(&self, records: u64) -> bool {
         let most = self.limits.0.unsigned_abs().max(self.limits.1.unsigned_abs());

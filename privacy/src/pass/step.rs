@@ -1,40 +1,38 @@
-//! A step is a pair of points whose log likelihood ratio is summed over a shard.
+//! A step: a pair of points whose log likelihood ratio is summed over a shard.
 
 use crate::mechanism::Sensitivity;
 
-/// What of a step's ratios is summed over the units of privacy.
+/// The function of the ratios that is summed over the units of privacy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Summed {
-    /// The ratios: of each unit its part, clamped.
+    /// The clamped ratios.
     #[default]
     Ratios,
-    /// The units at which the clamp bites, each as 2^20 lattice units ([`crate::mechanism::QueryKind::COUNT_UNIT`]).
+    /// The number of clipped units, each as 2^20 lattice units ([`crate::mechanism::QueryKind::COUNT_UNIT`]).
     Clipped,
-    /// The squares of the units' clamped parts, in units of 1 / [`crate::mechanism::QueryKind::SQUARE_UNITS`] of the square of the clamp.
+    /// The squares of the clamped ratios, in units of 1 / [`crate::mechanism::QueryKind::SQUARE_UNITS`] of the squared clamp.
     Squares,
 }
 
-/// A step of one chain, and the public constants of what a unit of privacy contributes to its sum.
+/// A step of one chain, with the public constants of a unit's contribution to its sum.
 #[derive(Debug, Clone, Copy)]
 pub struct Step<'a> {
     /// theta, one value per parameter.
     pub from: &'a [f64],
     /// theta'.
     pub to: &'a [f64],
-    /// What one unit's contribution is clamped to: the most that it adds, which is what is charged for.
+    /// The clamp on one unit's contribution, by which the release is charged.
     pub clamp: Sensitivity,
-    /// What is taken off each record's log ratio before it is rounded and clamped; 0 where the model
-    /// gives no centre.
+    /// The constant subtracted from each record's log ratio before rounding and clamping; 0 if the model has no centre.
     pub centre: f64,
-    /// What of the ratios is summed.
+    /// The function of the ratios that is summed.
     pub of: Summed,
-    /// What each record's log ratio is multiplied by before that: the likelihood's power. 1 but for a
-    /// tempered model, which sets it.
+    /// The factor on each record's log ratio, applied first: the power of the likelihood. It is 1 except in a tempered model.
     pub power: f64,
 }
 
 impl<'a> Step<'a> {
-    /// A step whose ratios are not centred.
+    /// Creates a step whose ratios are not centred.
     #[must_use]
     pub fn new(from: &'a [f64], to: &'a [f64], clamp: Sensitivity) -> Self {
         Self { from, to, clamp, centre: 0.0, of: Summed::Ratios, power: 1.0 }

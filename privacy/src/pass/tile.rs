@@ -1,5 +1,4 @@
-//! A tile is a run of a block's records as slices of its columns, short enough to stay in the
-//! first-level cache.
+//! A tile: consecutive records of a block as slices of its columns, short enough to stay in the first-level cache.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,15 +13,15 @@ pub enum Storage<'a> {
     Single(&'a ModelData<f32>),
 }
 
-/// Numbers in a cache line.
+/// Values per cache line.
 const LINE: usize = 64 / size_of::<f64>();
 
-/// How far into a cache line these values begin.
+/// Returns the offset of the first value within its cache line.
 fn place(values: &[f64]) -> usize {
     values.as_ptr().addr() / size_of::<f64>() % LINE
 }
 
-/// A column beside the outcome.
+/// A column other than the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnRef {
     /// A predictor, by its number.
@@ -31,7 +30,7 @@ pub enum ColumnRef {
     Auxiliary(usize),
 }
 
-/// Goes over the records of a block.
+/// An iterator over the tiles of a block.
 pub struct Tiles<'a> {
     data: &'a Storage<'a>,
     rest: Range<usize>,
@@ -40,12 +39,12 @@ pub struct Tiles<'a> {
 }
 
 impl<'a> Tiles<'a> {
-    /// The records `rest` of `data`, at most `most` at a time.
+    /// Creates an iterator over the records `rest` of `data`, with at most `most` per tile.
     pub(super) fn new(data: &'a Storage<'a>, rest: Range<usize>, most: usize) -> Self {
         Self { data, rest, most, widened: Widened::default() }
     }
 
-    /// Returns the next records, until there are none.
+    /// Returns the next tile, if any records remain.
     #[inline(always)]
     pub fn next_tile(&mut self) -> Option<Tile<'_>> {
         let first = self.rest.start;
@@ -66,7 +65,7 @@ impl<'a> Tiles<'a> {
     }
 }
 
-/// Some records of a block, as slices of its columns.
+/// Consecutive records of a block, as slices of its columns.
 #[derive(Clone, Copy)]
 pub struct Tile<'a> {
     columns: Columns<'a>,
@@ -77,16 +76,16 @@ pub struct Tile<'a> {
 #[derive(Clone, Copy)]
 enum Columns<'a> {
     Held(&'a ModelData),
-    /// Of these records alone.
+    /// Only the records of this tile.
     Widened(&'a Widened),
 }
 
-/// A tile's numbers made wide: the outcome, the predictors, the auxiliary columns.
+/// The values of a single-precision tile, converted to double precision: the outcome, the predictors, the auxiliary columns.
 #[derive(Default)]
 struct Widened {
     values: Vec<f64>,
-    /// Where the first column begins, and how far the columns are apart: whole cache lines, and not as
-    /// far as would crowd a cache's sets.
+    /// The offset of the first column and the distance between columns: multiples of cache lines, chosen to avoid conflicts
+    /// between the sets of a cache.
     first: usize,
     apart: usize,
     predictors: usize,
@@ -96,7 +95,7 @@ impl Widened {
     #[inline(always)]
     fn fill(&mut self, data: &ModelData<f32>, rows: Range<usize>) {
         let columns = || std::iter::once(&data.outcome).chain(&data.predictors).chain(&data.auxiliary);
-        // The first tile is as long as any.
+        // No later tile is longer than the first.
         if self.values.is_empty() {
             self.predictors = data.predictors.len();
             self.apart = rows.len().next_multiple_of(LINE) + LINE;
@@ -127,7 +126,7 @@ impl<'a> Tile<'a> {
         self.first == self.end
     }
 
-    /// The numbers of the records in the columns that the block's persons speak of.
+    /// Returns the range of the records in the columns, as used by [`super::Persons`].
     #[inline(always)]
     pub fn range(&self) -> Range<usize> {
         self.first..self.end
@@ -142,7 +141,7 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Returns the values of a column beside the outcome.
+    /// Returns the values of a column other than the outcome.
     #[inline(always)]
     pub fn column(&self, of: ColumnRef) -> &'a [f64] {
         match of {

@@ -1,11 +1,11 @@
-//! The triangle that lengths are measured by.
+//! The triangular matrix with which lengths are measured.
 
-/// The rows of an upper triangle `R` with `R'R` no less than `A'A`, of `A` with so many columns.
+/// Returns the rows of an upper triangular `R` such that `R'R - A'A` is positive semidefinite. `A` has `columns` columns.
 pub(super) fn root(a: &[f64], columns: usize) -> Vec<Vec<f64>> {
     let rows = a.len().checked_div(columns).unwrap_or(0);
     let product = |i: usize, j: usize| (0..rows).map(|k| a[k * columns + i] * a[k * columns + j]).sum::<f64>();
     let trace: f64 = a.iter().map(|x| x * x).sum();
-    // Of the products and of the triangle's own arithmetic: (4 d + 8) eps trace at most.
+    // Bounds the rounding of the products and of the triangle, at most (4 d + 8) eps trace.
     let more = 8.0 * (columns + rows + 2) as f64 * f64::EPSILON * trace;
     let mut root = vec![vec![0.0; columns]; columns];
     for i in 0..columns {

@@ -1,18 +1,18 @@
-//! Sums of vectors of whole numbers, by their weights; see [`super::lattice_frame`].
+//! Sums of integer vectors, computed from their weights; see [`super::lattice_frame`].
 
 use pulp::{Simd, WithSimd};
 
-use super::few::Few;
-use super::kept_weights::BlockWeights;
 use super::lattice_frame::DIGITS;
+use super::small_tile::TileLane;
 use super::tile::Tile;
+use super::weight_cache::BlockWeights;
 
-/// 1.5 * 2^25: adding it rounds a predictor to a multiple of 2^-27, of which the low 32 bits of the sum hold the whole number.
+/// 1.5 * 2^25. Adding it rounds a predictor to a multiple of 2^-27 and leaves that integer in the low 32 bits.
 const ROUNDER: f64 = 50_331_648.0;
-/// 1.5 * 2^52: as that for whole numbers.
+/// 1.5 * 2^52. Adding it leaves an integer in the low 32 bits.
 const WHOLE: f64 = 6_755_399_441_055_744.0;
-/// Predictors that are taken in one go.
-pub(super) const SOME: usize = 4;
+/// Predictors per call.
+pub(super) const COLUMNS_TOGETHER: usize = 4;
 
 /// Sums over the records of a block.
 pub struct Sums {
@@ -27,43 +27,44 @@ impl Sums {
     }
 }
 
-/// Some predictors of a tile from the first of these numbers on, as slices whose lengths a loop over the records knows.
+/// Returns `N` predictors of a tile, starting with number `first`, as slices whose length the compiler knows.
 #[inline(always)]
-pub(super) fn some<'a, const N: usize>(rows: &Tile<'a>, first: usize, records: usize) -> [&'a [f64]; N] {
+pub(super) fn predictor_columns<'a, const N: usize>(rows: &Tile<'a>, first: usize, records: usize) -> [&'a [f64]; N] {
     let mut columns: [&[f64]; N] = [&[]; N];
-    // No closure: it may be left outside of the loop, which then does not know the lengths.
+    // No closure: it might not be inlined, and the loop would not know the lengths.
     for (k, column) in columns.iter_mut().enumerate() {
         *column = &rows.predictor(first + k)[..records];
     }
     columns
 }
 
-/// Adds a tile's vectors.
+/// The sum of a tile's vectors.
 pub struct Add<'a> {
     pub(super) rows: &'a Tile<'a>,
-    /// Their weights.
-    pub(super) weights: &'a [Few<f64>; 2],
+    /// The weights of the vectors.
+    pub(super) weights: &'a [TileLane<f64>; 2],
     pub(super) intercept: bool,
     pub(super) own: bool,
     pub(super) sums: &'a mut Sums,
-    /// Room for these, where they are kept.
+    /// Storage for the weights, if they are cached.
     pub(super) kept: Option<&'a mut BlockWeights>,
 }
 
-/// The low bits of a whole number, which is less than 2^31 in magnitude, put there by adding this.
+/// Returns the integer that adding `rounder` leaves in the low bits. It is below 2^31 in magnitude.
 #[inline(always)]
 fn whole(value: f64, rounder: f64) -> i64 {
     i64::from((value + rounder).to_bits() as i32)
 }
 
-/// Adds the weights' products with some predictors.
+/// Adds the products of the weights with `N` predictors.
 #[inline(always)]
 fn add_products<const N: usize>(columns: [&[f64]; N], weights: &[f64], sums: &mut [i128; N]) {
     let mut totals = [0_i64; N];
     for i in 0..weights.len() {
         let weight = whole(weights[i], WHOLE);
         for k in 0..N {
-            // Where there is a weight a predictor is below 12 in magnitude: the products are below 2^23 times 2^30.6, and 2^63 together.
+            // Where the weight is not zero, a predictor is below 12 in magnitude. The products are below 2^23 times 2^30.6, and
+            // their sum is below 2^63.
             totals[k] = totals[k].wrapping_add(weight.wrapping_mul(whole(columns[k][i], ROUNDER)));
         }
     }
@@ -85,14 +86,14 @@ impl WithSimd for Add<'_> {
         if let [first] = first {
             *first += i128::from(total(slope)) << DIGITS;
         }
-        let (together, rest) = rest.as_chunks_mut::<SOME>();
+        let (together, rest) = rest.as_chunks_mut::<COLUMNS_TOGETHER>();
         let mut first = 0;
         for sums in together {
-            add_products(some(rows, first, records), slope, sums);
-            first += SOME;
+            add_products(predictor_columns(rows, first, records), slope, sums);
+            first += COLUMNS_TOGETHER;
         }
         for sum in rest {
-            add_products(some(rows, first, records), slope, std::array::from_mut(sum));
+            add_products(predictor_columns(rows, first, records), slope, std::array::from_mut(sum));
             first += 1;
         }
         if let Some(kept) = kept {

@@ -1,12 +1,12 @@
-//! Bytes under a hash, a key or a signature: each field with its length before it, so that no two lists of fields are one.
+//! An injective encoding of fields for hashes, keys and signatures: each field is preceded by its length.
 
 use sha2::{Digest as _, Sha256};
 
-/// Fields one after the other, each preceded by its length in 64 bits, little endian.
+/// Concatenated fields, each preceded by its length as 64 bits, little endian.
 pub(super) struct Fields(Vec<u8>);
 
 impl Fields {
-    /// What the domain is said of.
+    /// Starts an encoding with its domain separator.
     pub(super) fn of(domain: &str) -> Self {
         Self(Vec::new()).field(domain.as_bytes())
     }
@@ -17,7 +17,7 @@ impl Fields {
         self
     }
 
-    /// A list of numbers by their exact bits, as one field.
+    /// Appends a list of numbers by their exact bits, as one field.
     pub(super) fn numbers(self, values: &[f64]) -> Self {
         let bits: Vec<u8> = values.iter().flat_map(|v| v.to_bits().to_le_bytes()).collect();
         self.field(&bits)
@@ -27,7 +27,7 @@ impl Fields {
         self.0
     }
 
-    /// SHA-256 of the fields.
+    /// Returns the SHA-256 of the fields.
     pub(super) fn digest(self) -> [u8; 32] {
         Sha256::digest(self.0).into()
     }

@@ -3,23 +3,23 @@
 use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::Zeroizing;
 
-/// The public half: an X25519 public key (RFC 7748) in its one canonical form.
+/// The public key: an X25519 public key (RFC 7748) in canonical form.
 ///
-/// X25519 takes several strings of bytes for one point, and whoever sends another of them would have the same secrets under what looks
-/// like another key. So there is no other form here.
+/// X25519 accepts several byte strings for one point. A member that sent another of them would have the same shared secrets under
+/// a key that looks different. So only the canonical form is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MaskPublic([u8; 32]);
 
-/// What is no public key.
+/// The error for bytes that are not a canonical public key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a mask key is 32 bytes, the canonical form of an X25519 public key")]
 pub struct NotCanonical;
 
 impl MaskPublic {
-    /// Reads 32 bytes, little endian, of a number below 2^255 - 19.
+    /// Reads 32 bytes as a little-endian number below 2^255 - 19.
     ///
     /// # Errors
-    /// [`NotCanonical`] for another length, the top bit set, or a number from 2^255 - 19 on.
+    /// [`NotCanonical`] for another length, for a set top bit, or for a number of at least 2^255 - 19.
     pub fn parse(bytes: &[u8]) -> Result<Self, NotCanonical> {
         let bytes: [u8; 32] = bytes.try_into().map_err(|_| NotCanonical)?;
         let [lowest, middle @ .., highest] = &bytes;
@@ -28,38 +28,38 @@ impl MaskPublic {
         if beyond { Err(NotCanonical) } else { Ok(Self(bytes)) }
     }
 
-    /// The 32 bytes, as they go over the wire and under every digest.
+    /// Returns the 32 bytes, as they are sent and hashed.
     #[must_use]
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
 
-/// The secret half. It shows itself to nobody, and its memory is overwritten when it goes.
+/// The secret key. It cannot be printed, and its memory is overwritten when it is dropped.
 pub struct MaskSecret(Zeroizing<[u8; 32]>);
 
 impl MaskSecret {
-    /// The key of 32 bytes that nobody can predict; any will do, X25519 clamps them.
+    /// Creates the key from 32 unpredictable bytes. Any bytes will do, since X25519 clamps them.
     #[must_use]
     pub fn from_bytes(bytes: Zeroizing<[u8; 32]>) -> Self {
         Self(bytes)
     }
 
-    /// The public half.
+    /// Returns the public key.
     #[must_use]
     pub fn public(&self) -> MaskPublic {
-        // Multiplication gives the canonical form.
+        // Scalar multiplication returns the canonical form.
         MaskPublic(PublicKey::from(&self.point()).to_bytes())
     }
 
-    /// The bytes, for the file that keeps them and for nothing else.
+    /// Returns the bytes, only for the file that stores them.
     #[must_use]
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// What both ends of a pair, and nobody else, can compute; `None` where the other's key is of small order and the secret therefore no
-    /// secret.
+    /// Returns the Diffie-Hellman secret that only the two ends of a pair can compute; `None` if the peer's key is of small
+    /// order, so that the result would not be secret.
     pub(super) fn shared(&self, peer: &MaskPublic) -> Option<Zeroizing<[u8; 32]>> {
         let shared = self.point().diffie_hellman(&PublicKey::from(peer.0));
         shared.was_contributory().then(|| Zeroizing::new(*shared.as_bytes()))
@@ -70,7 +70,7 @@ impl MaskSecret {
     }
 }
 
-/// Shows nothing of the key.
+/// Prints no part of the key.
 impl std::fmt::Debug for MaskSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("MaskSecret")

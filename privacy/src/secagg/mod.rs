@@ -1,17 +1,19 @@
-//! Secure aggregation: participants' noised sums under masks that cancel in the sum over all of them, and in no smaller one.
+//! Secure aggregation: participants mask their noised sums, and the masks cancel only in the sum over all participants.
 //!
-//! Every two participants share a key, agreed on by X25519 and bound to the job's [`Roster`]. With it they make a mask for each integer of
-//! each message; one adds it to its value and the other subtracts it (Bonawitz et al. 2017, *Practical secure aggregation for
-//! privacy-preserving machine learning*, section 4). The masks of a message are a pseudo-random function of the digest of everything in it,
-//! as the set-up once and a mask a round of Ma et al. 2023, *Flamingo*: participants that were asked different questions have no mask in
-//! common, and what they send stays uniform. There is no recovery from a participant that falls out: a round without it is no round, so no
-//! share of a key ever leaves its owner.
+//! Every two participants share a key, agreed on by X25519 and bound to the job's [`Roster`]. From it both derive a mask for each
+//! integer of each message; one adds the mask to its value and the other subtracts it (Bonawitz et al. 2017, *Practical secure
+//! aggregation for privacy-preserving machine learning*, section 4). The masks of a message are a pseudo-random function of the
+//! digest of its contents. As in Ma et al. 2023, *Flamingo*, the set-up runs once and each round derives new masks. Participants
+//! that received different queries have no mask in common, and their values stay uniform. A participant that drops out is not
+//! recovered: the round is void without it, so no share of a key ever leaves its owner.
+//!
+//! Proof: `docs/explanation/design.md`, section 7.
 //!
 //! - [`MaskSecret`], [`MaskPublic`]: a participant's key pair for one job.
-//! - [`Roster`]: who takes part, with which keys, and how many of them may work with the coordinator.
-//! - [`Question`], [`round_digest`], [`confirmation_digest`]: what masks belong to.
+//! - [`Roster`]: the participants, their keys, and the number of them that may collude with the coordinator.
+//! - [`SharedQuery`], [`round_digest`], [`confirmation_digest`]: the digests to which masks are bound.
 //! - [`PairKeys`]: a participant's keys with the others, and its masks.
-//! - [`cover`], [`opened`]: a value goes under its mask, and a sum comes out.
+//! - [`cover`], [`opened`]: mask a value, and add up the masked values.
 
 mod fields;
 mod keys;
@@ -24,7 +26,7 @@ pub use keys::{MaskPublic, MaskSecret, NotCanonical};
 pub use pair_keys::{AgreementError, PairKeys};
 pub use ring::{cover, opened};
 pub use roster::{Member, Roster, RosterError, mask_key_message};
-pub use round::{CONFIRMATION_LANES, Question, confirmation_digest, round_digest};
+pub use round::{CONFIRMATION_LANES, SharedQuery, confirmation_digest, round_digest};
 
 #[cfg(test)]
 mod tests;

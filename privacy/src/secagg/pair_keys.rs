@@ -1,4 +1,4 @@
-//! The keys that a participant has with each of the others, and the masks that they make.
+//! The keys that a participant shares with each of the others, and the masks derived from them.
 
 use hkdf::Hkdf;
 use hmac::{Hmac, KeyInit, Mac};
@@ -9,17 +9,17 @@ use super::fields::Fields;
 use super::keys::{MaskPublic, MaskSecret};
 use super::roster::{Member, Roster};
 
-/// Masks that one HMAC gives.
+/// The number of masks in one HMAC output.
 const LANES: usize = 4;
 const DOMAIN: &[u8] = b"conclave mask 1";
 
-/// Why a participant has no keys with the others.
+/// The reason why a participant could not agree on keys with the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AgreementError {
     /// The roster has another key at this participant's place, or no such place.
     #[error("the roster does not have this party's own mask key at its place")]
     NotOwn,
-    /// A member's key is a point of small order: anybody would know the masks with it.
+    /// A member's key is a point of small order: anyone could compute the masks of its pairs.
     #[error("the mask key of member {place} of the roster is of small order")]
     SmallOrder {
         /// The member's place, from 0.
@@ -27,11 +27,11 @@ pub enum AgreementError {
     },
 }
 
-/// A participant's keys with each of the others, overwritten when they go.
+/// A participant's keys with each of the others. Their memory is overwritten when they are dropped.
 pub struct PairKeys(Vec<PairKey>);
 
 struct PairKey {
-    /// Whether this participant comes before the other in the roster: one of them adds what the other subtracts.
+    /// True if this participant adds the masks: it precedes the other in the roster. The other subtracts them.
     adds: bool,
     hmac: Hmac<Sha256>,
 }
@@ -40,12 +40,13 @@ impl PairKeys {
     /// Agrees on a key with every other member, by X25519 and HKDF-SHA256 (RFC 5869) with the roster's digest as salt.
     ///
     /// # Errors
-    /// [`AgreementError`] where the roster does not have the key of `secret` at `place`, and where a member's key is of small order.
+    /// [`AgreementError`] if the roster does not have the key of `secret` at `place`, or if a member's key is of small order.
     pub fn agree(roster: &Roster, place: usize, secret: &MaskSecret) -> Result<Self, AgreementError> {
-        Self::bound(roster, place, secret, to_the_pair)
+        Self::bound(roster, place, secret, pair_binding)
     }
 
-    /// Keys that depend on neither the pair's places nor its public keys, to show what attack that admits.
+    /// Agrees on keys that depend on neither the pair's places nor its public keys. Tests use them to show the attack that this
+    /// would allow.
     ///
     /// # Errors
     /// As [`PairKeys::agree`].
@@ -68,12 +69,14 @@ impl PairKeys {
         Ok(Self(others.map(pair).collect::<Result<_, _>>()?))
     }
 
-    /// The masks of `lanes` integers under a digest: what this participant adds to each, all of its pairs together. The masks of all
-    /// participants sum to zero modulo 2^64.
+    /// Returns the masks of `lanes` integers under a digest: the sum of the participant's masks over all its pairs. The masks of
+    /// all participants sum to zero modulo 2^64.
     ///
-    /// A lane is one released integer of the message, counted from 0 through all queries in order and through each one's components. An
-    /// answer has one lane more than integers, its check: nothing is under that mask, so that the last lanes of all answers sum to zero
-    /// exactly where the masks cancel. What it takes depends on the number of members and lanes alone.
+    /// A lane is one released integer of the message, counted from 0 through all queries in order and all components of each. An
+    /// answer has one lane more than integers, the check: its value is the mask alone. The checks of all answers therefore sum to
+    /// zero exactly if the masks cancel. The running time depends only on the numbers of members and lanes.
+    ///
+    /// Proof: `docs/explanation/design.md`, section 7.
     #[must_use]
     pub fn masks(&self, digest: &[u8; 32], lanes: usize) -> Vec<u64> {
         let mut masks = vec![0_u64; lanes];
@@ -94,7 +97,7 @@ impl PairKeys {
 
 #[cfg(test)]
 impl PairKeys {
-    /// The keys with some of the others alone.
+    /// Keeps only the keys with some of the others.
     pub(super) fn only(mut self, own: usize, with: impl Fn(usize) -> bool) -> Self {
         let mut others = (0..).filter(|other| *other != own);
         self.0.retain(|_| others.next().is_some_and(&with));
@@ -102,7 +105,7 @@ impl PairKeys {
     }
 }
 
-/// Shows nothing of the keys.
+/// Prints no part of the keys.
 impl std::fmt::Debug for PairKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "PairKeys with {}", self.0.len())
@@ -116,16 +119,18 @@ pub(super) struct End {
     pub(super) public: MaskPublic,
 }
 
-/// What a pair's key is bound to, from its ends in the roster's order.
+/// The data to which a pair's key is bound, from the pair's ends in the roster's order.
 type Binding = fn(End, End) -> Vec<u8>;
 
 fn domain() -> Fields {
     Fields::of("conclave pair 1")
 }
 
-/// Places and keys of both ends. Without them a member that shows another's key as its own would have the very key that the other has with
-/// a third, and the two masks would cancel in that one's answer.
-pub(super) fn to_the_pair(low: End, high: End) -> Vec<u8> {
+/// Binds a key to the places and public keys of both ends.
+///
+/// Without them, a member that presents another member's key as its own would share that member's key with every third member.
+/// The two masks would then cancel in the third member's answer.
+pub(super) fn pair_binding(low: End, high: End) -> Vec<u8> {
     domain()
         .field(&(low.place as u64).to_le_bytes())
         .field(&(high.place as u64).to_le_bytes())
@@ -134,7 +139,7 @@ pub(super) fn to_the_pair(low: End, high: End) -> Vec<u8> {
         .bytes()
 }
 
-/// The key that `own`, whose secret this is, and `peer` have in common.
+/// Returns the key that `own`, whose secret this is, shares with `peer`.
 pub(super) fn pair_key(
     roster: &[u8; 32],
     secret: &MaskSecret,
@@ -147,13 +152,13 @@ pub(super) fn pair_key(
     let mut key = Zeroizing::new([0; 32]);
     match Hkdf::<Sha256>::new(Some(roster), shared.as_slice()).expand(&binding(low, high), key.as_mut_slice()) {
         Ok(()) => Ok(key),
-        Err(_) => unreachable!("32 bytes are one block of HKDF's, and 255 may be asked for"),
+        Err(_) => unreachable!("HKDF yields up to 255 blocks, and 32 bytes are one"),
     }
 }
 
 fn hmac(key: &[u8; 32]) -> Hmac<Sha256> {
     match Hmac::new_from_slice(key) {
         Ok(hmac) => hmac,
-        Err(_) => unreachable!("a key of HMAC's may have any length"),
+        Err(_) => unreachable!("HMAC accepts keys of any length"),
     }
 }

@@ -1,4 +1,4 @@
-//! The roster fixes who masks with whom: one for a job, for ever.
+//! The roster: the participants whose masks cancel. It is fixed for the whole job.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -9,15 +9,15 @@ use super::keys::MaskPublic;
 /// A participant of a secure job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Its name in the consortium.
+    /// The name in the consortium.
     pub name: String,
-    /// SHA-256 of the DER SubjectPublicKeyInfo of its identity certificate.
+    /// SHA-256 of the DER SubjectPublicKeyInfo of the identity certificate.
     pub identity: [u8; 32],
-    /// Its mask key for this job.
+    /// The mask key for this job.
     pub public: MaskPublic,
 }
 
-/// All participants of a secure job in the job's order, and how many of them may work together against another.
+/// All participants of a secure job in the job's order, and the number of them that may collude against another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Roster {
     job: String,
@@ -27,43 +27,44 @@ pub struct Roster {
     digest: [u8; 32],
 }
 
-/// Why a list of members is no roster.
+/// The reason why a list of members is not a valid roster.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RosterError {
-    /// Too few to hide among, or more than sums have room for.
-    #[error("a secure job has {} to {} participants, and this one has {members}", Roster::MIN_MEMBERS, Roster::MAX_MEMBERS)]
+    /// There are fewer than 3 participants, which protects no single answer, or more than the sums have room for.
+    #[error("a secure job needs {} to {} participants, but this one has {members}", Roster::MIN_MEMBERS, Roster::MAX_MEMBERS)]
     Members {
-        /// How many there are.
+        /// The number of members.
         members: usize,
     },
-    /// No colluder, or so many that fewer than two honest participants are left.
-    #[error("a secure job of {members} participants allows for 1 to {} colluders, not {colluders}", members.saturating_sub(2))]
+    /// There is no colluder, or fewer than two honest participants remain.
+    #[error("colluders = {colluders} is out of range: a secure job of {members} participants allows 1 to {}", members.saturating_sub(2))]
     Colluders {
-        /// How many there may be.
+        /// The number of permitted colluders.
         colluders: u32,
-        /// Of how many participants.
+        /// The number of participants.
         members: usize,
     },
-    /// Two members are one in this respect.
+    /// Two members share a name or a key.
     #[error("two participants of the secure job have the same {what}")]
     Twice {
-        /// Name, identity key or mask key.
+        /// The shared item: name, identity key or mask key.
         what: &'static str,
     },
 }
 
 impl Roster {
-    /// With fewer, a fellow participant that works with the coordinator leaves nobody to hide among.
+    /// The minimum number of members. With two, a participant that colludes with the coordinator learns the other's answer.
     pub const MIN_MEMBERS: usize = 3;
-    /// Sums of so many have room in 64 bits.
+    /// The maximum number of members whose sums fit in 64 bits.
     pub const MAX_MEMBERS: usize = 1024;
 
-    /// The roster of a job whose text has the SHA-256 `spec_digest`: `members` in the job's order, of whom at most `colluders` work with
-    /// the coordinator.
+    /// Creates the roster of a job whose text has the SHA-256 `spec_digest`. `members` are in the job's order, and at most
+    /// `colluders` of them collude with the coordinator.
     ///
     /// # Errors
-    /// [`RosterError`] for fewer than 3 or more than 1024 members, for no colluder or fewer than 2 members besides them, and for a name,
-    /// identity or mask key that two members have. Whoever has another's mask key has masks that cancel in that other's partners' answers.
+    /// [`RosterError`] for fewer than 3 or more than 1024 members, for no colluder, for fewer than 2 members besides the
+    /// colluders, and for a name, identity or mask key that two members share. A member with another's mask key could cancel
+    /// masks in the answers of that member's partners.
     pub fn new(job: &str, spec_digest: [u8; 32], colluders: u32, members: Vec<Member>) -> Result<Self, RosterError> {
         let count = members.len();
         if !(Self::MIN_MEMBERS..=Self::MAX_MEMBERS).contains(&count) {
@@ -84,7 +85,7 @@ impl Roster {
         Ok(Self::unchecked(job, spec_digest, colluders, members))
     }
 
-    /// A roster without its checks, whose worth tests show.
+    /// Creates a roster without the checks. Tests use it to show why they are needed.
     pub(super) fn unchecked(job: &str, spec_digest: [u8; 32], colluders: u32, members: Vec<Member>) -> Self {
         let header = Fields::of("conclave roster 1")
             .field(job.as_bytes())
@@ -96,52 +97,53 @@ impl Roster {
         Self { job: job.to_owned(), spec_digest, colluders, members, digest }
     }
 
-    /// SHA-256 over everything in it. All masks depend on it, so participants that were told different rosters have no mask in common.
+    /// Returns the SHA-256 of the whole roster. All masks depend on it, so participants with different rosters have no mask in
+    /// common.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         self.digest
     }
 
-    /// How many participants at least keep their noise to themselves: all but the colluders.
+    /// Returns the minimum number of participants that keep their noise secret: all but the colluders.
     #[must_use]
     pub fn honest(&self) -> u32 {
-        // Checked: no more than 1024 members, and at least 2 besides the colluders.
+        // Checked: at most 1024 members, and at least 2 besides the colluders.
         (self.members.len() as u32).saturating_sub(self.colluders)
     }
 
-    /// The place of a participant in the job's order, from 0.
+    /// Returns the place of a participant in the job's order, from 0.
     #[must_use]
     pub fn place(&self, name: &str) -> Option<usize> {
         self.members.iter().position(|m| m.name == name)
     }
 
-    /// The job.
+    /// Returns the job's identifier.
     #[must_use]
     pub fn job(&self) -> &str {
         &self.job
     }
 
-    /// SHA-256 of the job's text.
+    /// Returns the SHA-256 of the job's text.
     #[must_use]
     pub fn spec_digest(&self) -> &[u8; 32] {
         &self.spec_digest
     }
 
-    /// How many participants may work with the coordinator.
+    /// Returns the number of participants that may collude with the coordinator.
     #[must_use]
     pub fn colluders(&self) -> u32 {
         self.colluders
     }
 
-    /// The participants, in the job's order.
+    /// Returns the participants, in the job's order.
     #[must_use]
     pub fn members(&self) -> &[Member] {
         &self.members
     }
 }
 
-/// What a party's identity key signs, so that nobody else can name a mask key for it: the job, SHA-256 of the job's text, the party's name
-/// and the key.
+/// Returns the message that a party's identity key signs: the job, the SHA-256 of the job's text, the party's name and its mask
+/// key. The signature prevents others from naming a mask key for the party.
 #[must_use]
 pub fn mask_key_message(job: &str, spec_digest: &[u8; 32], name: &str, public: &MaskPublic) -> Vec<u8> {
     Fields::of("conclave mask key 1")

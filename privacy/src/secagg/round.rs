@@ -1,28 +1,29 @@
-//! Digests of what is asked: masks belong to one question, and to no other.
+//! Digests of queries and rounds: each mask belongs to one query of one round.
 
 use super::fields::Fields;
 use crate::mechanism::STEP;
 
-/// A query as all participants are asked it.
+/// A query in the form that is identical for all participants.
 ///
-/// Here is everything that the ledger's digest of a query holds, but for what [`round_digest`] adds (job, job file and round) and for the
-/// sensitivity, which differs between participants that protect different units: masks that depended on it would not cancel.
+/// It contains every field of the ledger's digest of a query, less the job, the job file and the round, which [`round_digest`] adds.
+/// The sensitivity is left out because it differs between participants that protect different units, and masks that depended on
+/// it would not cancel.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct SharedQuery<'a> {
     /// Chain within the round.
     pub chain: u32,
-    /// theta, or the points of a vector.
+    /// theta, or the points of a vector query.
     pub from: &'a [f64],
-    /// theta', or what scales a vector.
+    /// theta', or the scales of a vector query.
     pub to: &'a [f64],
-    /// What is asked, by [`crate::mechanism::QueryKind::code`].
+    /// The kind, as [`crate::mechanism::QueryKind::code`].
     pub kind: u32,
-    /// Noise scale, lattice units.
+    /// The noise scale in lattice units.
     pub noise: u64,
 }
 
-impl Question<'_> {
-    /// SHA-256 of the question, floats by their exact bits.
+impl SharedQuery<'_> {
+    /// Returns the SHA-256 of the query, with floats by their exact bits.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         let Self { chain, from, to, kind, noise } = self;
@@ -37,23 +38,25 @@ impl Question<'_> {
     }
 }
 
-/// SHA-256 of a message: of the roster's digest, the round, the attempt and all its questions in their order.
+/// Returns the SHA-256 of a message: of the roster's digest, the round, the attempt and the digests of all queries in order.
 #[must_use]
-pub fn round_digest(roster_digest: &[u8; 32], iteration: u64, attempt: u32, questions: &[[u8; 32]]) -> [u8; 32] {
+pub fn round_digest(roster_digest: &[u8; 32], iteration: u64, attempt: u32, queries: &[[u8; 32]]) -> [u8; 32] {
     let header = Fields::of("conclave round 1")
         .field(roster_digest)
         .field(&iteration.to_le_bytes())
         .field(&attempt.to_le_bytes())
-        .field(&(questions.len() as u64).to_le_bytes());
-    questions.iter().fold(header, |fields, question| fields.field(question)).digest()
+        .field(&(queries.len() as u64).to_le_bytes());
+    queries.iter().fold(header, |fields, query| fields.field(query)).digest()
 }
 
-/// The digest under which participants confirm a roster before the first round: each sends its first [`CONFIRMATION_LANES`] masks as they
-/// are, and all of them sum to zero exactly where every two members agree on their key.
+/// Returns the digest under which participants confirm a roster before the first round.
+///
+/// Each participant sends its first [`CONFIRMATION_LANES`] masks. They sum to zero exactly if every two members agree on their
+/// key.
 #[must_use]
 pub fn confirmation_digest(roster_digest: &[u8; 32]) -> [u8; 32] {
     Fields::of("conclave confirm 1").field(roster_digest).digest()
 }
 
-/// Masks in a confirmation.
+/// The number of masks in a confirmation.
 pub const CONFIRMATION_LANES: usize = 4;

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_privacy::accounting::{Honest, PrivacyUnit};
+use conclave_privacy::mechanism::QueryKind;
 use conclave_privacy::pass::SumCache;
-use conclave_privacy::pass::{KeptWeights, PoissonSampling, Threads};
+use conclave_privacy::pass::{PoissonSampling, Threads, WeightCache};
 
 use super::delay::JobDelay;
 use super::masking::Masking;
@@ -23,7 +24,7 @@ pub(super) struct ActiveJob {
     /// under fresh noise each time, so that the time of an answer does not grow with the shard.
     pub(super) fixed_sums: SumCache,
     /// Weights of the job's last gradients, kept for the remainders of the same steps.
-    pub(super) kept_weights: KeptWeights,
+    pub(super) weight_cache: WeightCache,
     /// The sampling law of its subsampled releases; `None` where every release sums over all records.
     pub(super) sampling: Option<PoissonSampling>,
     /// Delay from the start of a message's service to its reply; `None` for no delay.
@@ -59,10 +60,10 @@ impl ActiveJob {
         let fixed_sums = fixed_sums(&pass, &spec, unit)?;
         let most_rounds = spec.most_rounds();
         let gradients = if spec.algorithm.asks(QueryKind::Remainder { parameters: 0 }) { spec.sampler.chains as usize } else { 0 };
-        let kept_weights = KeptWeights::new((records.blocks().records(), records.blocks().count()), gradients);
+        let weight_cache = WeightCache::new((records.blocks().records(), records.blocks().count()), gradients);
         let sampling = spec.privacy.blocks.map(|_| PoissonSampling::new(records.blocks().units(), spec.sampler.batch));
         let used = (Instant::now(), idle);
-        Ok(Self { spec, digest, model, records, fixed_sums, kept_weights, sampling, delay, masking, trusted, used, most_rounds })
+        Ok(Self { spec, digest, model, records, fixed_sums, weight_cache, sampling, delay, masking, trusted, used, most_rounds })
     }
 
     /// Returns how long the job has released nothing new.

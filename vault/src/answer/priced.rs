@@ -160,7 +160,7 @@ fn check_policy(message: &Message<'_>, queries: &[PricedQuery], policy: &Policy,
     let highest_cost = units_under_noise(policy.min_noise_multiplier);
     let has_too_little_noise = |priced: &PricedQuery| {
         let PricedQuery { query, key, .. } = priced;
-        match query.kind.has_least_noise() {
+        match query.kind.has_minimum_noise() {
             true => protecting_sd(query.kind.noise_sd(query.noise), honest) < policy.min_noise_sd,
             false => key.priced.under(honest).cost(unit).is_ok_and(|cost| cost.units > highest_cost),
         }

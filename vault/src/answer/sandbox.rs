@@ -152,7 +152,7 @@ impl Sandbox {
     /// Gives the job's subsampled releases samples of the largest size.
     pub(super) fn sample_at_largest(&mut self, job: &str) {
         if let Some(active) = self.answerer.jobs.get_mut(job) {
-            active.sampling = active.sampling.take().map(|sampling| sampling.at_its_largest());
+            active.sampling = active.sampling.take().map(|sampling| sampling.at_largest_size());
         }
     }
 

@@ -19,7 +19,7 @@ use conclave_common::model::{Model, Summand, block_sums};
 use conclave_common::query::QueryTerms;
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::mechanism::QueryKind;
-use conclave_privacy::pass::{Block, BlockError, Blocks, HiddenSample, Keeping, Threads};
+use conclave_privacy::pass::{Block, BlockError, Blocks, CachedBlocks, HiddenSample, Threads};
 use conclave_privacy::pass::{LatticeSum, SumCache};
 
 use super::active_job::ActiveJob;
@@ -68,7 +68,7 @@ pub(super) fn job_sums(job: &ActiveJob, threads: &Threads, asked: &[SumQuery<'_>
     let (sampled, whole): (Vec<_>, Vec<_>) = asked.iter().copied().partition(|query| query.sample.is_some());
     let (model, records) = (job.model.as_ref(), job.records.blocks());
     // Weights of a gradient are kept for passes over all records, not for samples.
-    let keeping = Keeping::new(records, &job.kept_weights);
+    let keeping = CachedBlocks::new(records, &job.weight_cache);
     let mut all = sums(&Pass { model, blocks: &keeping, threads }, &job.fixed_sums, &whole)?;
     all.extend(sampled_sums(&Pass { model, blocks: records, threads }, &sampled)?);
     Ok(all)
@@ -178,7 +178,7 @@ fn halved(block: &Block<'_>, expected: &Expected<'_>, sums: &impl Fn(&Block<'_>)
     }
     let units = block.units() as usize;
     if units < 2 {
-        let without_records = attempt(&block.emptied())?;
+        let without_records = attempt(&block.without_records())?;
         return Some(if units == 0 { without_records } else { (expected.fallback)() });
     }
     let lower = halved(&block.part(0..units / 2), expected, sums)?;

@@ -399,7 +399,7 @@ impl Ledger {
 /// vectors would withhold budget from other jobs for queries that may never come, and a crash would forfeit the job's whole budget; nor
 /// would a block's integers determine how many queries it pays for.
 fn is_vector(key: &QueryKey) -> bool {
-    !key.priced.kind().has_least_noise() || key.priced.components() > 1
+    !key.priced.kind().has_minimum_noise() || key.priced.components() > 1
 }
 
 /// The charge of an answer that is to be recorded.

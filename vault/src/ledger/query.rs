@@ -60,7 +60,7 @@ pub struct QueryContent<'a> {
 impl QueryContent<'_> {
     /// Returns the digest: each field with its length before it, floats by their exact bits, all numbers little endian.
     pub fn digest(&self) -> Digest {
-        // A new field fails to compile here. Add it to the digest of masks as well: `secagg::Question` has all of these but the
+        // A new field fails to compile here. Add it to the digest of masks as well: `secagg::SharedQuery` has all of these but the
         // sensitivity, and but for the roster's and the message's parts of job and round.
         let Self { job, spec_digest, iteration, chain, from, to, kind, k_t, s, masked } = self;
         let mut hash = Sha256::new();

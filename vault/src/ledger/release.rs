@@ -134,7 +134,7 @@ impl ChargedChoice {
         assert!(!self.receipt.is_masked(), "a choice is opened by itself");
         let candidates = u32::try_from(weights.candidates()).ok();
         assert_eq!(candidates, self.receipt.candidates(), "as many weights as candidates that were charged");
-        assert!(weights.most_per_unit() <= self.receipt.sensitivity().units(), "{UNCOVERED}");
+        assert!(weights.max_per_unit() <= self.receipt.sensitivity().units(), "{UNCOVERED}");
         let number = weights.choose(&mut self.generator);
         Release { receipt: self.receipt, released: Components::One(i64::from(number)) }
     }

@@ -7,7 +7,7 @@ use super::*;
 use crate::job::JobSpec;
 use crate::model::Model;
 use conclave_privacy::mechanism::{GRADIENT_UNITS, STEP};
-use conclave_privacy::pass::{Blocks, GRADIENT_SCALE, Keeping, KeptWeights, ModelData};
+use conclave_privacy::pass::{Blocks, CachedBlocks, GRADIENT_SCALE, ModelData, WeightCache};
 
 /// Returns jobs with outcomes around zero and around five, in different units.
 fn jobs() -> [JobSpec; 2] {
@@ -189,10 +189,10 @@ fn no_bit_depends_on_vectors_or_on_cached_weights() {
             let (sum, left) = (gradient(&Block::lent(&data)), remainder(&Block::lent(&data)));
             let scalar = Block::lent(&data).on(pulp::Arch::Scalar);
             assert_eq!((gradient(&scalar), remainder(&scalar)), (sum.clone(), left));
-            let kept = KeptWeights::new((data.records(), data.count()), 1);
-            let keeping = Keeping::new(&data, &kept);
+            let kept = WeightCache::new((data.records(), data.count()), 1);
+            let keeping = CachedBlocks::new(&data, &kept);
             let block = keeping.block(0).unwrap();
-            assert_eq!((gradient(&block), remainder(&block), kept.questions()), (sum, left, 1));
+            assert_eq!((gradient(&block), remainder(&block), kept.gradients()), (sum, left, 1));
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::parameter::Constraint;
 use crate::query::QueryTerms;
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::{QueryKind, STEP, Sensitivity};
-use conclave_privacy::pass::{Block, Blocks, Frame, GRADIENT_SCALE, Keeping, KeptWeights, ModelData, Persons};
+use conclave_privacy::pass::{Block, Blocks, CachedBlocks, Frame, GRADIENT_SCALE, ModelData, Persons, WeightCache};
 
 fn jobs() -> Vec<JobSpec> {
     vec![
@@ -155,16 +155,16 @@ fn no_bit_depends_on_vectors_or_on_cached_weights() {
             let scalar = Block::lent(&data).on(pulp::Arch::Scalar);
             assert_eq!((gradient(&scalar), remainder(&scalar)), (sum.clone(), left), "{}", spec.model.kind());
 
-            let kept = KeptWeights::new((data.records(), data.count()), 2);
-            let keeping = Keeping::new(&data, &kept);
+            let kept = WeightCache::new((data.records(), data.count()), 2);
+            let keeping = CachedBlocks::new(&data, &kept);
             let block = keeping.block(0).unwrap();
-            assert_eq!((remainder(&block), kept.questions()), (left, 0));
-            assert_eq!((gradient(&block), remainder(&block), kept.questions()), (sum.clone(), left, 1));
+            assert_eq!((remainder(&block), kept.gradients()), (left, 0));
+            assert_eq!((gradient(&block), remainder(&block), kept.gradients()), (sum.clone(), left, 1));
             // A query finds its own cached weights; a query at another point finds none.
             let other = scores.gradient_sum(&block, &points[0], frame).open_components_for_test();
-            assert!(other != sum && remainder(&block) == left && kept.questions() == 2);
+            assert!(other != sum && remainder(&block) == left && kept.gradients() == 2);
             let _ = scores.gradient_sum(&block, &points[2], frame);
-            assert_eq!((kept.questions(), remainder(&block)), (2, left));
+            assert_eq!((kept.gradients(), remainder(&block)), (2, left));
             // Weights of a part of a block are computed again.
             let halves = [block.part(0..400), block.part(400..1_000)].map(|half| remainder(&half).unwrap_or_default());
             assert_eq!(Some(halves[0] + halves[1]), left);
@@ -194,8 +194,8 @@ fn the_cache_has_a_bound() {
         [(1 << 25, 1, true), (1 << 25, 2, false), (1 << 23, 4, true), (u64::MAX, 1, false), (1, 0, false)]
     {
         let blocks = Many(records);
-        let kept = KeptWeights::new((blocks.records(), blocks.count()), queries);
-        assert_eq!(Keeping::new(&blocks, &kept).block(0).unwrap().shelf().is_some(), keeps, "{records} {queries}");
+        let kept = WeightCache::new((blocks.records(), blocks.count()), queries);
+        assert_eq!(CachedBlocks::new(&blocks, &kept).block(0).unwrap().weight_cache().is_some(), keeps, "{records} {queries}");
     }
 }
 

@@ -63,5 +63,5 @@ fn parts_keep_records_and_persons_together() {
     let part = whole.part(1..3);
     assert_eq!((part.outcome().to_vec(), part.units()), (vec![2.0, 3.0, 4.0, 5.0, 6.0], 2));
     assert_eq!(part.part(1..2).outcome().to_vec(), [3.0, 4.0, 5.0, 6.0]);
-    assert_eq!((part.part(0..0).records(), part.emptied().records(), part.emptied().columns()), (0, 0, (1, 0)));
+    assert_eq!((part.part(0..0).records(), part.without_records().records(), part.without_records().columns()), (0, 0, (1, 0)));
 }

@@ -53,7 +53,7 @@ fn regression(predictors: usize, records: usize) -> (Box<dyn Model>, ModelData) 
 #[ignore = "a measurement: cargo test -p conclave-common score_speed -- --ignored --nocapture"]
 fn score_speed() {
     use super::super::Remainder;
-    use conclave_privacy::pass::{Blocks, Frame, Keeping, KeptWeights};
+    use conclave_privacy::pass::{Blocks, CachedBlocks, Frame, WeightCache};
     for predictors in [5, 10, 20] {
         let (model, data) = regression(predictors, 200_000);
         let d = predictors + 1;
@@ -66,8 +66,8 @@ fn score_speed() {
             (k, j) if full && k < d => 0.01 * (((k * 7 + j * 3) % 13) as f64 / 6.0 - 1.0),
             _ => 0.0,
         };
-        let kept = KeptWeights::new((data.records(), data.count()), 1);
-        let keeping = Keeping::new(&data, &kept);
+        let kept = WeightCache::new((data.records(), data.count()), 1);
+        let keeping = CachedBlocks::new(&data, &kept);
         let pass = |sum: &dyn Fn(&Block<'_>)| (0..keeping.count()).for_each(|at| sum(&keeping.block(at).unwrap()));
         // Interleaved, so that other load on the machine affects all of them.
         let time = |sums: &[&dyn Fn(&Block<'_>)]| {

@@ -32,7 +32,7 @@ fn every_family_parses_and_prints() {
 #[test]
 fn bad_text_names_the_fault() {
     for (text, word) in [
-        ("normal(0)", "takes 2 (mean, sd) and got 1"),
+        ("normal(0)", "takes 2 (mean, sd) arguments, not 1"),
         ("norml(0, 1)", "the nearest is `normal`"),
         ("normal 0 1", "is not a prior"),
         ("normal(a, 1)", "is not a prior"),

@@ -74,7 +74,7 @@ impl Allotment {
 
     /// Limits the units for one query of this kind to the most that it may cost.
     fn within(&self, kind: QueryKind, units: u64) -> u64 {
-        if kind.has_least_noise() { units } else { units.min(self.most) }
+        if kind.has_minimum_noise() { units } else { units.min(self.most) }
     }
 
     /// Subtracts a query's cost at every party. Returns false and subtracts nothing if a party's remaining budget is too small.

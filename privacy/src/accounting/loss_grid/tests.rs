@@ -20,8 +20,7 @@ fn ratio(q: f64, centre: f64, x: f64) -> f64 {
     (1.0 - q + q * (centre * x - centre * centre / 2.0).exp()).ln()
 }
 
-/// Returns the masses of `P` and `Q` in narrow cells, and the maximal loss in each, by Simpson's rule from densities written out
-/// here.
+/// Masses of `P` and `Q` in narrow cells, and the most that the loss is in each. By Simpson's rule, from densities written independently.
 fn cells(order: Order, q: f64, k: f64) -> Vec<(f64, f64, f64)> {
     const PER_UNIT: i32 = 24;
     let log_ratios = move |x: f64| match order {
@@ -62,7 +61,7 @@ fn two_releases(cells: &[(f64, f64, f64)], epsilon: f64) -> (f64, f64) {
     (below, above)
 }
 
-/// Returns true if a grid for two releases is at or above their curve at every epsilon.
+/// Returns whether a grid bounds two releases from above at every epsilon.
 fn bounds_two(grid: &LossGrid, order: Order, q: f64, k: f64) -> bool {
     let cells = cells(order, q, k);
     let pair = DominatingPair::new(order, q, k);

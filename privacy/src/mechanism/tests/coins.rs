@@ -21,12 +21,12 @@ fn coins_have_the_probability_of_their_exponent() {
         for (whole, part) in [(0, 0.0), (0, 1.0), (0, 0.37), (1, 0.5), (2, 0.99)] {
             let rest = (part * one as f64) as u128;
             let p = (-(whole as f64 + rest as f64 / one as f64)).exp();
-            assert!(near(p, || falls(whole, (rest, one), &mut rng)), "{whole} + {rest} / {one}");
+            assert!(near(p, || bernoulli_exp(whole, (rest, one), &mut rng)), "{whole} + {rest} / {one}");
         }
-        assert!(!falls(10_000, (0, one), &mut rng));
+        assert!(!bernoulli_exp(10_000, (0, one), &mut rng));
     }
     // The smallest possible fraction.
-    assert!((0..1_000).all(|_| falls(0, (1, 1 << 101), &mut rng)));
+    assert!((0..1_000).all(|_| bernoulli_exp(0, (1, 1 << 101), &mut rng)));
 }
 
 /// A coin of `1 - x` instead of `exp(-x)`, and one that stops at the third round: the faults that the bounds above exclude.
@@ -35,8 +35,8 @@ fn wrong_coins_are_detected() {
     let mut rng = ChaCha20Rng::seed_from_u64(4);
     let (x, one): (u128, u128) = (1 << 31, 1 << 32);
     let p = (-0.5_f64).exp();
-    assert!(!near(p, || below(one, &mut rng) >= x));
-    let three = |rng: &mut ChaCha20Rng| (1..=3).find(|k| below(k * one, rng) >= x).unwrap_or(3) % 2 == 1;
+    assert!(!near(p, || uniform_below(one, &mut rng) >= x));
+    let three = |rng: &mut ChaCha20Rng| (1..=3).find(|k| uniform_below(k * one, rng) >= x).unwrap_or(3) % 2 == 1;
     assert!(!near(p, || three(&mut rng)));
 }
 
@@ -44,22 +44,22 @@ fn wrong_coins_are_detected() {
 fn numbers_below_are_even() {
     let mut rng = ChaCha20Rng::seed_from_u64(5);
     for n in [1, 2, 3, 4096, (1 << 33) + 1, u64::MAX.into(), 1 << 64, (1 << 64) + 1, 5 << 98] {
-        assert!((0..1_000).all(|_| below(n, &mut rng) < n));
+        assert!((0..1_000).all(|_| uniform_below(n, &mut rng) < n));
     }
     for third in 0..3 {
-        assert!(near(1.0 / 3.0, || below(3, &mut rng) == third));
+        assert!(near(1.0 / 3.0, || uniform_below(3, &mut rng) == third));
     }
     // Of 2^64 numbers a third are too many here. Scaled without rejection, every second one would be a multiple of 3; a remainder
     // of 2^128 would be below a third of the last n equally often.
     let n = 3 << 62;
-    assert!(near(1.0 / 3.0, || below(n, &mut rng) % 3 == 0));
+    assert!(near(1.0 / 3.0, || uniform_below(n, &mut rng) % 3 == 0));
     for n in [3 << 62, 3 << 64, 3 << 126] {
-        assert!(near(1.0 / 3.0, || below(n, &mut rng) < n / 3), "{n}");
+        assert!(near(1.0 / 3.0, || uniform_below(n, &mut rng) < n / 3), "{n}");
     }
     // Every bit of a long number is 0 as often as 1.
     let mut ones = [0_u32; 101];
     for _ in 0..THROWS {
-        let number = below(1 << 101, &mut rng);
+        let number = uniform_below(1 << 101, &mut rng);
         ones.iter_mut().enumerate().for_each(|(bit, ones)| *ones += u32::from(number >> bit & 1 == 1));
     }
     let error = 0.5 * f64::from(THROWS).sqrt();

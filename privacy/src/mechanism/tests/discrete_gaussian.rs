@@ -211,23 +211,23 @@ enum Fault {
 }
 
 fn faulty(scale: u64, fault: Fault, count: usize) -> Vec<i64> {
-    use crate::mechanism::coins::{below, falls, falls_within_one};
+    use crate::mechanism::coins::{bernoulli_exp, bernoulli_exp_unit, uniform_below};
     let mut rng = ChaCha8Rng::seed_from_u64(26);
     let s = u128::from(scale);
     let mut draw = || loop {
-        let rest = below(s, &mut rng);
-        if fault != Fault::EvenRemainder && !falls_within_one(rest, s, &mut rng) {
+        let rest = uniform_below(s, &mut rng);
+        if fault != Fault::EvenRemainder && !bernoulli_exp_unit(rest, s, &mut rng) {
             continue;
         }
-        let whole = std::iter::repeat_with(|| falls_within_one(1, 1, &mut rng)).take_while(|coin| *coin).count() as u128;
-        let (y, negative) = (rest + whole * s, below(2, &mut rng) == 0);
+        let whole = std::iter::repeat_with(|| bernoulli_exp_unit(1, 1, &mut rng)).take_while(|coin| *coin).count() as u128;
+        let (y, negative) = (rest + whole * s, uniform_below(2, &mut rng) == 0);
         if negative && y == 0 && fault != Fault::TwoZeros {
             continue;
         }
         let over = if fault == Fault::NoHalf { s * s } else { 2 * s * s };
         let squared = y.abs_diff(s) * y.abs_diff(s);
         let rest = if fault == Fault::WholeAlone { 0 } else { squared % over };
-        if fault == Fault::NoRejection || falls(squared / over, (rest, over), &mut rng) {
+        if fault == Fault::NoRejection || bernoulli_exp(squared / over, (rest, over), &mut rng) {
             break if negative { -(y as i64) } else { y as i64 };
         }
     };

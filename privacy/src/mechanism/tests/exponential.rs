@@ -43,7 +43,7 @@ fn choices_follow_their_law_and_faults_are_detected() {
     // Few trials suffice: the law does not depend on their number.
     let sound = excess(&law, 100_000, || choose(&weights, 1, &mut rng));
     assert!(sound.abs() < 5.0, "{sound}");
-    // A wrong sign of a candidate's deficit.
+    // The sign of the difference between the greatest weight and a candidate's.
     let greatest = *weights.iter().max().unwrap();
     let turned: Vec<i64> = weights.iter().map(|w| greatest - w).collect();
     assert!(excess(&law, 100_000, || choose(&turned, 1, &mut rng)) > 12.0);
@@ -53,8 +53,8 @@ fn choices_follow_their_law_and_faults_are_detected() {
     // Trials that end without an accepted candidate, with a fixed answer.
     let ended = |rng: &mut ChaCha20Rng| {
         let trial = |rng: &mut ChaCha20Rng| {
-            let m = coins::below(weights.len() as u128, rng);
-            falls(greatest.abs_diff(weights[m as usize]), rng).then_some(m as u32)
+            let m = coins::uniform_below(weights.len() as u128, rng);
+            bernoulli_exp(greatest.abs_diff(weights[m as usize]), rng).then_some(m as u32)
         };
         (0..3).find_map(|_| trial(rng)).unwrap_or(0)
     };
@@ -67,10 +67,10 @@ fn a_weight_falls_with_the_probability_of_its_exponent() {
     let mut rng = ChaCha20Rng::seed_from_u64(3);
     for x in [0, 1, ONE as u64 / 3, ONE as u64, 3 * ONE as u64 / 2, 5 * ONE as u64 + 17] {
         let (throws, p) = (200_000, (-(x as f64) / ONE as f64).exp());
-        let share = (0..throws).filter(|_| falls(x, &mut rng)).count() as f64 / f64::from(throws);
+        let share = (0..throws).filter(|_| bernoulli_exp(x, &mut rng)).count() as f64 / f64::from(throws);
         assert!((share - p).abs() <= 5.0 * (p * (1.0 - p) / f64::from(throws)).sqrt(), "{x}: {share} {p}");
     }
-    assert!(!falls(u64::MAX, &mut rng));
+    assert!(!bernoulli_exp(u64::MAX, &mut rng));
 }
 
 /// Compares the ledger's allowance for a failed draw with the failure probability of the trials.

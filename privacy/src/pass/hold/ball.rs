@@ -4,26 +4,26 @@ use pulp::{Simd, WithSimd};
 
 use super::moves::Moves;
 use super::sum::LatticeSum;
-use crate::pass::few::{FEW, Few};
+use crate::pass::bounded_vectors::{BoundedVectors, Room};
 use crate::pass::frame::Frame;
-use crate::pass::held_vectors::{HeldVectors, Room};
-use crate::pass::kept_weights::BlockWeights;
 use crate::pass::lattice_frame::LatticeFrame;
 use crate::pass::shard::Block;
+use crate::pass::small_tile::{SMALL_TILE, TileLane};
 use crate::pass::tile::Tile;
 use crate::pass::vector_sums::Sums;
+use crate::pass::weight_cache::BlockWeights;
 
 /// A kernel that gives each record's slopes: in the linear predictor, and in one parameter more, 0 where there is none.
 pub trait Sloped {
     /// Fills the slopes of the records of a tile; not-a-number where a record has none. Mark it `#[inline(always)]`.
-    fn slopes(&self, rows: &Tile<'_>, slopes: &mut [Few<f64>; 2]);
+    fn slopes(&self, rows: &Tile<'_>, slopes: &mut [TileLane<f64>; 2]);
 }
 
 /// Returns the sum over a block of each record's gradient at the point `at`, in a frame whose first `coefficients` parameters have
-/// predictors; the first of them is an intercept where `intercept` says so. Weights are kept on the block's shelf, where it has one.
+/// predictors. If `intercept`, the first of them is an intercept. Weights are stored in the block's weight cache, if it has one.
 ///
-/// Each record contributes a vector that is so much shorter than [`crate::mechanism::GRADIENT_UNITS`] that the sum, rounded to
-/// integers once, moves with a record by no more than vectors of that length do. The proof is in [`crate::pass::lattice_frame`].
+/// Each record's vector is shorter than [`crate::mechanism::GRADIENT_UNITS`] by the final rounding error. So the sum, rounded to
+/// integers once, moves with a record by no more than vectors of that length do. [`crate::pass::lattice_frame`] derives the bounds.
 pub fn ball(
     block: &Block<'_>,
     slopes: &impl Sloped,
@@ -32,12 +32,12 @@ pub fn ball(
     coefficients: usize,
     intercept: bool,
 ) -> LatticeSum {
-    let vectors = HeldVectors::new(block.arch(), LatticeFrame::new(frame, coefficients), intercept);
+    let vectors = BoundedVectors::new(block.arch(), LatticeFrame::new(frame, coefficients), intercept);
     let own = frame.parameters() > coefficients;
-    let mut kept = block.shelf().map(|_| BlockWeights::of(block.records() as usize, own));
+    let mut kept = block.weight_cache().map(|_| BlockWeights::of(block.records() as usize, own));
     let sums = block.arch().dispatch(Gradient { block, slopes, vectors: &vectors, kept: kept.as_mut() });
-    if let Some((shelf, weights)) = block.shelf().zip(kept) {
-        shelf.put(frame.asked_at(at), weights);
+    if let Some((weight_cache, weights)) = block.weight_cache().zip(kept) {
+        weight_cache.put(frame.query_at(at), weights);
     }
     let records = block.persons().map_or(1, |(persons, _)| persons.limit());
     LatticeSum::fine(vectors.total(&sums), Moves::ball(records))
@@ -45,7 +45,7 @@ pub fn ball(
 
 /// Fills `room` with the weights of each record's vector: its slopes, shortened where the vector would be too long.
 #[inline(always)]
-pub fn slope_weights(slopes: &impl Sloped, vectors: &HeldVectors, rows: &Tile<'_>, room: &mut Room) {
+pub fn slope_weights(slopes: &impl Sloped, vectors: &BoundedVectors, rows: &Tile<'_>, room: &mut Room) {
     slopes.slopes(rows, &mut room.slopes);
     vectors.hold(rows, room);
 }
@@ -54,7 +54,7 @@ pub fn slope_weights(slopes: &impl Sloped, vectors: &HeldVectors, rows: &Tile<'_
 struct Gradient<'a, S> {
     block: &'a Block<'a>,
     slopes: &'a S,
-    vectors: &'a HeldVectors,
+    vectors: &'a BoundedVectors,
     /// Room for the weights, where they are kept.
     kept: Option<&'a mut BlockWeights>,
 }
@@ -66,7 +66,7 @@ impl<S: Sloped> WithSimd for Gradient<'_, S> {
     fn with_simd<V: Simd>(self, _simd: V) -> Sums {
         let Self { block, slopes, vectors, mut kept } = self;
         let (mut room, mut sums) = (vectors.room(), vectors.sums());
-        let mut tiles = block.tiles(FEW);
+        let mut tiles = block.tiles(SMALL_TILE);
         while let Some(rows) = tiles.next_tile() {
             slope_weights(slopes, vectors, &rows, &mut room);
             vectors.add(&rows, &room, &mut sums, kept.as_deref_mut());

@@ -9,9 +9,9 @@ use super::moves::Moves;
 use super::sum::LatticeSum;
 use crate::mechanism::{Clamp, Quantiser, QueryKind, Sensitivity, sum_fits};
 use crate::pass::blocks::{Kernel, KernelVisitor, Lane, Ratios, Scratch, TILE, tile_records};
-use crate::pass::few::{FEW, Few};
 use crate::pass::persons::{PersonSum, Persons};
 use crate::pass::shard::Block;
+use crate::pass::small_tile::{SMALL_TILE, TileLane};
 use crate::pass::step::{Step, Summed};
 use crate::pass::tile::Tile;
 
@@ -220,10 +220,11 @@ impl<V: Values> WithSimd for &ValueSum<'_, V> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) -> i64 {
-        let (mut room, mut floats, mut integers) = (self.kernel.room(), Few([0.0; FEW]), Few([0_i64; FEW]));
+        let (mut room, mut floats, mut integers) =
+            (self.kernel.room(), TileLane([0.0; SMALL_TILE]), TileLane([0_i64; SMALL_TILE]));
         let mut by_person = self.block.persons().map(|(persons, first)| (persons, PersonSum::beginning(first)));
         let mut total = 0_i64;
-        let mut tiles = self.block.tiles(FEW);
+        let mut tiles = self.block.tiles(SMALL_TILE);
         while let Some(rows) = tiles.next_tile() {
             let (floats, integers) = (&mut floats.0[..rows.len()], &mut integers.0[..rows.len()]);
             self.kernel.fill(&rows, &mut room, floats);

@@ -1,4 +1,4 @@
-//! How far one unit of privacy moves a sum, by the set that its contribution is held to.
+//! The largest movement of a sum by one unit of privacy, given by the set that its contribution is held to.
 
 use super::trace::UNIT;
 use crate::accounting::{Adjacency, PrivacyUnit};

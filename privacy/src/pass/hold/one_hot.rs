@@ -8,7 +8,7 @@ use crate::pass::shard::Block;
 use crate::pass::tile::Tile;
 
 /// Records per tile.
-const FEW: usize = 256;
+const SMALL_TILE: usize = 256;
 /// The code of a record that is in no cell.
 const NOWHERE: f64 = -1.0;
 
@@ -25,8 +25,8 @@ pub trait Cells {
 /// A record is usable where it is in a cell of every table. Free of branches on a record, and as long for any.
 pub fn one_hot(block: &Block<'_>, kernel: &impl Cells, sizes: &[usize]) -> LatticeSum {
     let mut counts = vec![0_i64; sizes.iter().sum::<usize>() + 1];
-    let (mut codes, mut usable) = (vec![[NOWHERE; FEW]; sizes.len()], [true; FEW]);
-    let mut tiles = block.tiles(FEW);
+    let (mut codes, mut usable) = (vec![[NOWHERE; SMALL_TILE]; sizes.len()], [true; SMALL_TILE]);
+    let mut tiles = block.tiles(SMALL_TILE);
     while let Some(rows) = tiles.next_tile() {
         let usable = &mut usable[..rows.len()];
         kernel.fill(&rows, &mut codes);

@@ -14,7 +14,7 @@ pub const DIAGONAL: f64 = 181.0 / 256.0;
 /// Lattice units of 1 in a record's vector, 2^16: a product is in units of 2^-32.
 pub(super) const UNIT: u64 = 1 << 16;
 /// Records per tile.
-const FEW: usize = 256;
+const SMALL_TILE: usize = 256;
 
 /// The place of a column's numbers: the component of a record's vector. A record has several vectors, and its matrix is the sum of
 /// their outer products: so it is positive semidefinite whatever the numbers are.
@@ -76,9 +76,9 @@ impl<C: Columns> TraceSum<'_, C> {
     #[inline(always)]
     fn total(&self) -> Vec<i64> {
         let mut totals = vec![0_i64; self.entries.len()];
-        let (mut values, mut squares) = (vec![[0.0; FEW]; self.columns], [0.0; FEW]);
+        let (mut values, mut squares) = (vec![[0.0; SMALL_TILE]; self.columns], [0.0; SMALL_TILE]);
         let mut room = self.kernel.room();
-        let mut tiles = self.block.tiles(FEW);
+        let mut tiles = self.block.tiles(SMALL_TILE);
         while let Some(rows) = tiles.next_tile() {
             self.kernel.fill(&rows, &mut room, &mut values);
             self.hold(&mut values, &mut squares[..rows.len()]);
@@ -89,7 +89,7 @@ impl<C: Columns> TraceSum<'_, C> {
 
     /// Rounds the numbers, and sets those of a record to 0 whose squares sum to more than is charged.
     #[inline(always)]
-    fn hold(&self, values: &mut [[f64; FEW]], squares: &mut [f64]) {
+    fn hold(&self, values: &mut [[f64; SMALL_TILE]], squares: &mut [f64]) {
         let clamp = Clamp::symmetric(UNIT);
         squares.fill(0.0);
         let records = squares.len();
@@ -108,7 +108,7 @@ impl<C: Columns> TraceSum<'_, C> {
 
     /// Adds the products of a tile: of at most 2^33 each, so a tile's sums are exact.
     #[inline(always)]
-    fn add(&self, values: &[[f64; FEW]], records: usize, totals: &mut [i64]) {
+    fn add(&self, values: &[[f64; SMALL_TILE]], records: usize, totals: &mut [i64]) {
         for (entry, total) in self.entries.iter().zip(totals) {
             let sum = match (entry.diagonal, &entry.pairs[..]) {
                 (true, [(a, _)]) => summed(&values[*a][..records], &values[*a][..records], |x, y| (x * y * DIAGONAL).floor()),

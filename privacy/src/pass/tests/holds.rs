@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use crate::accounting::Adjacency;
 use crate::mechanism::{GRADIENT_UNITS, QueryKind, Sensitivity};
 use crate::pass::blocks::{Kernel, KernelVisitor, Scratch};
-use crate::pass::few::Few;
 use crate::pass::hold::{self, Cells, Columns, LatticeSum, Place, Sloped, Values};
+use crate::pass::small_tile::TileLane;
 use crate::pass::tile::Tile;
 use crate::pass::{Block, Frame, ModelData, Persons, Step, Summed};
 
@@ -42,7 +42,7 @@ impl Values for Hostile {
 }
 
 impl Sloped for Hostile {
-    fn slopes(&self, rows: &Tile<'_>, slopes: &mut [Few<f64>; 2]) {
+    fn slopes(&self, rows: &Tile<'_>, slopes: &mut [TileLane<f64>; 2]) {
         for (k, slopes) in slopes.iter_mut().enumerate() {
             slopes.0[..rows.len()].fill(self.number(k));
         }

@@ -141,7 +141,7 @@ fn the_largest_sample_is_rarely_exceeded() {
         let sampling = PoissonSampling::new(units, probability(q));
         let mut rng = ChaCha20Rng::seed_from_u64(11);
         let mean = q * units as f64;
-        let largest = sampling.at_its_largest().sample(&mut rng).within(0..units).count() as f64;
+        let largest = sampling.at_largest_size().sample(&mut rng).within(0..units).count() as f64;
         let ordinary = sampling.sample(&mut rng).within(0..units).count() as f64;
         // Within six standard deviations of the intended value; all units where there are no more.
         let most = (mean + 12.0 * mean.sqrt() + 64.0).min(units as f64);

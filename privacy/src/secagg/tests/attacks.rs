@@ -40,7 +40,7 @@ fn one_party_missing_or_with_another_query_leaves_noise() {
     let value = |place: usize, digest: &[u8; 32]| cover(ANSWER, keys[place].masks(digest, 1)[0]);
     stays_closed("four of five", |at| (0..4).map(|place| value(place, &round(&roster, at))).collect());
     let ulp = f64::from_bits(1_f64.to_bits() + 1);
-    let near = Question { chain: 0, from: &[0.0], to: &[ulp], kind: 0, noise: 1 << 20 }.digest();
+    let near = SharedQuery { chain: 0, from: &[0.0], to: &[ulp], kind: 0, noise: 1 << 20 }.digest();
     type Other<'a> = &'a dyn Fn(u64) -> [u8; 32];
     let of = roster.digest();
     let others: [(&str, Other<'_>); 4] = [

@@ -14,7 +14,7 @@ struct Case {
     queries: Vec<Asked>,
 }
 
-/// The contents of one query, with its numbers as bits.
+/// A [`SharedQuery`] with its numbers by their bits.
 #[derive(Clone)]
 struct Asked {
     chain: u32,
@@ -28,7 +28,7 @@ impl Asked {
     fn digest(&self) -> [u8; 32] {
         let floats = |bits: &[u64]| bits.iter().map(|b| f64::from_bits(*b)).collect::<Vec<_>>();
         let (from, to) = (floats(&self.from), floats(&self.to));
-        Question { chain: self.chain, from: &from, to: &to, kind: self.kind, noise: self.noise }.digest()
+        SharedQuery { chain: self.chain, from: &from, to: &to, kind: self.kind, noise: self.noise }.digest()
     }
 }
 
@@ -152,5 +152,6 @@ fn one_bit_changes_every_mask() {
 /// A query has no field with a party's sensitivity: otherwise parties that protect different units could not open a sum.
 #[test]
 fn a_query_has_no_party_in_it() {
-    let Question { chain: _, from: _, to: _, kind: _, noise: _ } = Question { chain: 0, from: &[], to: &[], kind: 0, noise: 0 };
+    let SharedQuery { chain: _, from: _, to: _, kind: _, noise: _ } =
+        SharedQuery { chain: 0, from: &[], to: &[], kind: 0, noise: 0 };
 }

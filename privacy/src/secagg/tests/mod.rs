@@ -40,7 +40,7 @@ fn keys(roster: &Roster) -> Vec<PairKeys> {
 }
 
 fn query(noise: u64) -> [u8; 32] {
-    Question { chain: 0, from: &[0.0], to: &[1.0], kind: 0, noise }.digest()
+    SharedQuery { chain: 0, from: &[0.0], to: &[1.0], kind: 0, noise }.digest()
 }
 
 /// Returns Pearson's statistic for the uniformity of the top four bits of all values, with 15 degrees of freedom: uniform values

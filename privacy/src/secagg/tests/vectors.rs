@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::keys::{MaskPublic, MaskSecret};
-use super::super::pair_keys::{End, pair_key, to_the_pair};
+use super::super::pair_keys::{End, pair_binding, pair_key};
 use super::*;
 
 fn unhex(text: &Value) -> Vec<u8> {
@@ -65,7 +65,7 @@ fn rosters_and_keys() {
     }
     for (own, other, name) in [(0, 1, "pair_0_1"), (1, 0, "pair_0_1"), (2, 5, "pair_2_5"), (5, 2, "pair_2_5")] {
         let end = |place: usize| End { place, public: roster.members()[place].public };
-        let key = pair_key(&roster.digest(), &vectors.secret(own), end(own), end(other), to_the_pair).unwrap();
+        let key = pair_key(&roster.digest(), &vectors.secret(own), end(own), end(other), pair_binding).unwrap();
         assert_eq!(*key, unhex_32(&vectors.first[name]), "{own} with {other}");
     }
     let own = &roster.members()[0];
@@ -76,14 +76,14 @@ fn rosters_and_keys() {
 #[test]
 fn digests() {
     let Vectors { first, extra, roster } = Vectors::read();
-    let one = Question { chain: 0, from: &[0.0], to: &[1.0], kind: 0, noise: 1 << 20 }.digest();
+    let one = SharedQuery { chain: 0, from: &[0.0], to: &[1.0], kind: 0, noise: 1 << 20 }.digest();
     assert_eq!(one, unhex_32(&first["question"]));
     assert_eq!(round_digest(&roster.digest(), 7, 0, &[one]), unhex_32(&first["D_iteration_7"]));
     assert_eq!(confirmation_digest(&roster.digest()), unhex_32(&extra["D0"]));
     let three = [
-        Question { chain: 0, from: &[0.0, -0.0], to: &[1.0, 0.25], kind: 0, noise: 1 << 20 },
-        Question { chain: 3, from: &[], to: &[], kind: 2 + 4, noise: 3 << 20 },
-        Question { chain: 1, from: &[0.5, 0.5], to: &[0.5, 0.5], kind: 1, noise: 1 << 21 },
+        SharedQuery { chain: 0, from: &[0.0, -0.0], to: &[1.0, 0.25], kind: 0, noise: 1 << 20 },
+        SharedQuery { chain: 3, from: &[], to: &[], kind: 2 + 4, noise: 3 << 20 },
+        SharedQuery { chain: 1, from: &[0.5, 0.5], to: &[0.5, 0.5], kind: 1, noise: 1 << 21 },
     ]
     .map(|query| query.digest());
     for (query, expected) in three.iter().zip(extra["questions"].as_array().unwrap()) {

@@ -108,7 +108,7 @@ fn highest_price(spec: &JobSpec, ran: &Ran) -> (u64, f64) {
     let model = spec.build_model();
     let unit = PrivacyUnit::default();
     let (mut most, mut noise, mut gradients) = (0, 0.0, 0.0);
-    for query in ran.rounds.iter().flat_map(|round| &round.queries).filter(|query| !query.kind.has_least_noise()) {
+    for query in ran.rounds.iter().flat_map(|round| &round.queries).filter(|query| !query.kind.has_minimum_noise()) {
         let terms = QueryTerms::new(model.as_ref(), spec, unit, query.kind, (&query.from, &query.to)).unwrap();
         most = most.max(unit.charge_of_kind(query.kind, terms.sensitivity(), spec.protected(query.noise)).unwrap());
         if matches!(query.kind, QueryKind::Gradient { .. }) {
