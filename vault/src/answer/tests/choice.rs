@@ -49,7 +49,7 @@ fn a_choice_is_charged_once_and_answered_by_a_number() {
         assert_eq!(answerer.answer(asked).releases, answer.releases);
         assert_eq!(answerer.ledger().state().spent().units - before, cost, "asked again it costs nothing");
         // Under the same id another query is refused.
-        let other = question(iteration, numbers(3), 300, NoiseScale::OF_A_CHOICE.units());
+        let other = choice(iteration, numbers(3), 300, NoiseScale::OF_A_CHOICE.units());
         assert_eq!(status(&answerer.answer(other)), AnswerStatus::Conflict);
     }
     assert_eq!(house.queries(), 2);
