@@ -27,7 +27,7 @@ pub(super) struct Edges {
 /// An affine map of gradients. The first entries of a gradient are those of the coefficients, the last is that of the own
 /// parameter, if there is one.
 pub(super) struct Images {
-    /// The images of a slope of 1 at each predictor of 1.
+    /// The images of a slope of 1 at each unit predictor.
     columns: Vec<Vec<f64>>,
     /// `h`; zeros for a family without an own parameter.
     own: Vec<f64>,

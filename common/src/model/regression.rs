@@ -176,8 +176,8 @@ pub(super) fn one_after_the_other(
     own_then.plus(linear_first).and(own_first.plus(linear_then))
 }
 
-/// The standard deviation, in half widths of the outcome, below which no outcome is taken to scatter where it is not known: it bounds the
-/// information that the search for the mode starts from, and nothing else.
+/// The least standard deviation of an outcome, in half widths, that is assumed if it is unknown. It only bounds the information
+/// with which the search for the mode starts.
 pub(super) const LEAST_SCATTER: f64 = 0.05;
 
 /// The conversion of a count between a shard's scale and its own units.

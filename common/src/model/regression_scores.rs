@@ -166,7 +166,7 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
     }
 
     fn gradient_bound(&self, at: &[f64]) -> [f64; 2] {
-        /// Places at which slopes are looked at between the ends of the linear predictor's range.
+        /// Places between the ends of the linear predictor's range at which slopes are evaluated.
         const PLACES: usize = 64;
         let (coefficients, own) = self.split(at);
         let slopes_at = self.likelihood.slopes_at(own);

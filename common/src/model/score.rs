@@ -88,9 +88,11 @@ pub trait ScoreModel: Send + Sync {
     /// If the number of parameters or columns is not the model's. Both are public.
     fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum;
 
-    /// The public bound on what one record's log ratio of a step is beyond its gradient at the step's middle, in log-likelihood units:
-    /// `|log p(y | to) - log p(y | from) - gradient(middle) . (to - from)|` over the declared columns, where the three points are
-    /// `from`, `middle`, `to`. The same bits when the ends are swapped. `None` for a model without one.
+    /// Returns the public bound on the distance between one record's log ratio and its gradient at the midpoint times the step, in
+    /// log-likelihood units.
+    ///
+    /// It bounds `|log p(y | to) - log p(y | from) - gradient(middle) . (to - from)|` over the declared columns, where the three
+    /// points are `from`, `middle`, `to`. Swapping the ends gives the same bits. `None` for a model without a bound.
     fn remainder_bound(&self, _points: [&[f64]; 3]) -> Option<f64> {
         None
     }
