@@ -1,21 +1,21 @@
-//! The algorithms by name, and what each asks of parties.
+//! The algorithms by name, and the kinds of query that each uses.
 
 use conclave_privacy::mechanism::QueryKind;
 
-/// Which algorithm a job runs, by its name in the papers.
+/// The algorithm of a job, by its name in the papers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Algorithm 2 (Algorithm 1 is its case of one owner).
+    /// Algorithm 2 (Algorithm 1 is the case of one owner).
     Penalty,
     /// Algorithm 3: noisy sufficient statistics of an exponential family, any number of owners.
     PenaltyExpFamily,
-    /// A few noisy vectors, released once; the posterior given what was released.
+    /// Noisy vectors, released once or a few times, then draws from the posterior given these releases.
     NoisyStatistics,
     /// One release of a statistic or of tables, then data augmentation: Ju, Awan, Gong & Rao, *Data Augmentation MCMC for Bayesian
     /// Inference from Privatized Data* (2022).
     Augmentation,
-    /// Hamiltonian Monte Carlo whose kicks are noisy gradients and whose friction takes their noise up, with a penalty test on what
-    /// the gradients leave of each step's log ratio.
+    /// Hamiltonian Monte Carlo. Its kicks are noisy gradients, its friction absorbs their noise, and a penalty test applies to
+    /// the remainder of each step's log ratio.
     Hmc,
     /// The noise-corrected Barker test on noisy log likelihood ratios: Heikkilä, Jälkö, Dikmen & Honkela, *Differentially Private Markov
     /// Chain Monte Carlo* (2019).
@@ -33,7 +33,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// The name in job files and results.
+    /// Returns the name used in job files and results.
     pub fn as_str(self) -> &'static str {
         match self {
             Algorithm::Penalty => "penalty",
@@ -50,31 +50,31 @@ impl Algorithm {
         }
     }
 
-    /// Whether every draw takes a question that the parties answer to.
+    /// Returns whether every draw requires a query to the parties.
     #[must_use]
     pub fn proposes(self) -> bool {
         !matches!(self, Algorithm::NoisyStatistics | Algorithm::Augmentation | Algorithm::Ops)
     }
 
-    /// Whether its chains walk on noisy log likelihood ratios alone.
+    /// Returns whether the chains use noisy log likelihood ratios only.
     #[must_use]
     pub fn walks_on_ratios(self) -> bool {
         matches!(self, Algorithm::Penalty | Algorithm::Barker)
     }
 
-    /// Whether its chains are driven by released gradients.
+    /// Returns whether released gradients drive the chains.
     #[must_use]
     pub fn follows_gradients(self) -> bool {
         self == Algorithm::Hmc || self.is_unadjusted()
     }
 
-    /// Whether its chains follow stochastic gradients without any test: their draws are of the posterior up to a bias.
+    /// Returns whether the chains follow stochastic gradients without a test, so that their draws have a bias.
     #[must_use]
     pub fn is_unadjusted(self) -> bool {
         matches!(self, Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs)
     }
 
-    /// Whether the algorithm asks parties for queries of this kind.
+    /// Returns whether the algorithm uses queries of this kind.
     #[must_use]
     pub fn asks(self, kind: QueryKind) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! `[release]`, and what of the other tables does not apply to a job that releases once.
+//! `[release]`, and the keys of other tables that a job that releases once does not use.
 
 use super::exp_family::counts_inert;
 use super::ops;
@@ -10,18 +10,18 @@ use crate::job::raw::{AutoOr, RawJob, RawRelease, RawStages};
 use crate::job::spec::JobSpec;
 use crate::schema::ModelSpec;
 
-/// The most stages that a job may name.
+/// Maximum number of stages.
 const MOST_STAGES: usize = 16;
-/// The most parameters: gradient and curvature leave in one answer, which holds 7168 integers.
+/// Maximum number of parameters. Gradient and curvature are in one answer, which holds 7168 integers.
 pub(super) const MOST_PARAMETERS: usize = 118;
-/// What the shares of stages may be off 1.
+/// Permitted distance of the sum of stage shares from 1.
 const SLIP: f64 = 1e-9;
 
-/// Refuses keys that the algorithm has no use for, by name: one that is not read would leave its writer believing that it was.
+/// Refuses keys that the algorithm does not use, by name. The author of an ignored key would assume that it applies.
 pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob) -> Result<(), JobError> {
     let name = algorithm.as_str();
     if algorithm != Algorithm::NoisyStatistics && raw.release.is_some() {
-        let message = format!("is for algorithm = \"noisy-statistics\", and this job's is \"{name}\"");
+        let message = format!("applies to algorithm = \"noisy-statistics\" only, but this job's is \"{name}\"");
         return Err(JobError::new("release", message));
     }
     let own = match algorithm {
@@ -32,7 +32,7 @@ pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob) -> Result<(), Jo
         _ => Vec::new(),
     };
     let force = algorithm == Algorithm::PenaltyExpFamily && raw.sampler.force.is_some();
-    let unforced = ("sampler.force", force, "no job by it is refused for want of an answer");
+    let unforced = ("sampler.force", force, "its jobs are never refused by a forecast");
     let moves = "its chains are not driven by gradients";
     let (of_hmc, of_gradients) = (algorithm == Algorithm::Hmc, algorithm.follows_gradients());
     let heavy = matches!(algorithm, Algorithm::Hmc | Algorithm::Sghmc | Algorithm::Sgnht);
@@ -40,30 +40,30 @@ pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob) -> Result<(), Jo
     let unmoved = [
         ("sampler.step", raw.sampler.step.is_some() && !of_gradients, moves),
         ("sampler.friction", raw.sampler.friction.is_some() && !heavy, still),
-        ("sampler.test", raw.sampler.test.is_some() && !of_hmc, "which test ends a step is for hmc to be told"),
-        ("sampler.refresh", raw.sampler.refresh.is_some() && !of_hmc, "it is for hmc without friction"),
-        ("sampler.correction", raw.sampler.correction.is_some() && algorithm != Algorithm::Barker, "it is barker's"),
-        ("sampler.polish", raw.sampler.polish.is_some() && !algorithm.is_unadjusted(), "it is for chains without a test"),
-        ("sampler.candidates", raw.sampler.candidates.is_some() && algorithm != Algorithm::Ops, "it is for ops"),
+        ("sampler.test", raw.sampler.test.is_some() && !of_hmc, "only hmc has tests of steps"),
+        ("sampler.refresh", raw.sampler.refresh.is_some() && !of_hmc, "only hmc without friction uses it"),
+        ("sampler.correction", raw.sampler.correction.is_some() && algorithm != Algorithm::Barker, "only barker uses it"),
+        ("sampler.polish", raw.sampler.polish.is_some() && !algorithm.is_unadjusted(), "only chains without a test use it"),
+        ("sampler.candidates", raw.sampler.candidates.is_some() && algorithm != Algorithm::Ops, "only ops uses it"),
     ];
     let ratios = (algorithm.walks_on_ratios() || algorithm == Algorithm::PenaltyExpFamily) && raw.sampler.locate.is_none();
     let unmultiplied = (
         "privacy.noise_multiplier",
         raw.privacy.noise_multiplier.is_some() && ratios,
-        "of ratios `privacy.noise_sd` is the noise",
+        "the noise of ratios is `privacy.noise_sd`",
     );
     match own.into_iter().chain([unforced, unmultiplied]).chain(unmoved).find(|(_, written, _)| *written) {
-        Some((key, _, why)) => Err(JobError::new(key, format!("algorithm = \"{name}\" has no use for it ({why}): leave it out"))),
+        Some((key, _, why)) => Err(JobError::new(key, format!("algorithm = \"{name}\" does not use it ({why}): leave it out"))),
         None => Ok(()),
     }
 }
 
 fn of_noisy_statistics(raw: &RawJob) -> Vec<Unused> {
-    let none = "nothing is proposed to the parties: draws are made from what was released";
+    let none = "nothing is proposed to the parties: draws are made from the releases";
     let own = [
         ("sampler.proposal", raw.sampler.proposal.is_some(), none),
-        ("sampler.locate_share", raw.sampler.locate_share.is_some(), "the shares of stages are `release.stages`"),
-        ("sampler.starts", raw.sampler.starts.is_some(), "give `sampler.start`, where the first stage asks"),
+        ("sampler.locate_share", raw.sampler.locate_share.is_some(), "the shares of stages are in `release.stages`"),
+        ("sampler.starts", raw.sampler.starts.is_some(), "set `sampler.start`, the point of the first stage"),
     ];
     own.into_iter().chain(of_releases(raw)).collect()
 }
@@ -73,44 +73,44 @@ fn of_augmentation(raw: &RawJob) -> Vec<Unused> {
     let own = [
         ("sampler.proposal", raw.sampler.proposal.is_some(), none),
         ("sampler.locate_share", raw.sampler.locate_share.is_some(), "there is one release, and no mode is searched for"),
-        ("sampler.starts", raw.sampler.starts.is_some(), "give `sampler.start`, or nothing: chains start scattered"),
+        ("sampler.starts", raw.sampler.starts.is_some(), "set `sampler.start`, or nothing: starting values are dispersed"),
         ("sampler.records_guess", raw.sampler.records_guess.is_some(), "numbers of records that are not public are imputed"),
         ("privacy.clip_watch_share", raw.privacy.clip_watch_share.is_some(), "nothing is clipped"),
     ];
     own.into_iter().chain(of_releases(raw)).collect()
 }
 
-/// What no job whose chains gradients drive has a use for.
+/// Lists the keys that gradient-driven chains do not use.
 fn of_gradients_alone(raw: &RawJob) -> Vec<Unused> {
-    let noise = "the noise of gradients is what moves its chains: `sampler.step` and `sampler.friction` say how much of it";
+    let noise = "the noise of gradients moves its chains: `sampler.step` and `sampler.friction` set its amount";
     let asks_ratios = raw.sampler.friction == Some(0.0) || raw.sampler.polish.is_some_and(|sweeps| sweeps > 0);
     vec![
-        ("sampler.proposal", raw.sampler.proposal.is_some(), "gradients propose: `sampler.step` and `sampler.friction` say how"),
-        // Without friction it is that of the test, which is on ratios; of polished chains that of the sweeps.
+        ("sampler.proposal", raw.sampler.proposal.is_some(), "gradients propose: set `sampler.step` and `sampler.friction`"),
+        // Without friction it is the noise of the test on ratios; for polished chains, that of the sweeps.
         ("privacy.noise_sd", raw.privacy.noise_sd.is_some() && !asks_ratios, noise),
-        ("privacy.clip", raw.privacy.clip.is_some(), "what a record adds is held to public lengths"),
+        ("privacy.clip", raw.privacy.clip.is_some(), "contributions are held to public lengths"),
     ]
 }
 
-/// What no job that releases once has a use for.
+/// Lists the keys that no job that releases once uses.
 fn of_releases(raw: &RawJob) -> [Unused; 4] {
-    let spent = "the whole budget is spent in a few releases, once: epsilon is the only knob";
+    let spent = "the whole budget is spent once, in a few releases: epsilon alone sets the noise";
     [
         ("privacy.noise_sd", raw.privacy.noise_sd.is_some(), spent),
-        ("privacy.clip", raw.privacy.clip.is_some(), "what is released is held to public ranges and lengths"),
-        ("sampler.until", raw.sampler.until.is_some(), "draws cost nothing: `sampler.draws` says how many there are"),
-        ("extends", raw.extends.is_some(), "more draws of the same releases cost nothing: raise `sampler.draws`"),
+        ("privacy.clip", raw.privacy.clip.is_some(), "contributions are held to public ranges and lengths"),
+        ("sampler.until", raw.sampler.until.is_some(), "draws cost nothing: `sampler.draws` sets their number"),
+        ("extends", raw.extends.is_some(), "more draws from the same releases cost nothing: raise `sampler.draws`"),
     ]
 }
 
-/// The table, checked.
+/// Reads and checks the table.
 pub(super) fn release(algorithm: Algorithm, raw: Option<RawRelease>) -> Result<ReleaseSpec, JobError> {
     let Some(raw) = raw.filter(|_| algorithm == Algorithm::NoisyStatistics) else { return Ok(ReleaseSpec::default()) };
     match raw.clip {
         None => {}
         Some(AutoOr::Word(word)) if word == "auto" => {}
         Some(_) => {
-            let message = "must be \"auto\": the public length of what a record contributes";
+            let message = "must be \"auto\": the public length of a record's contribution";
             return Err(JobError::new("release.clip", message));
         }
     }
@@ -147,7 +147,7 @@ fn stages(raw: Option<RawStages>) -> Result<Option<Vec<f64>>, JobError> {
     }
 }
 
-/// Whether the job's model has something to release.
+/// Checks that the job's model has a release.
 pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
     if spec.algorithm != Algorithm::NoisyStatistics {
         return Ok(());
@@ -156,7 +156,7 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
     let kind = spec.model.kind();
     if spec.model.is_bent() {
         let message = format!(
-            "the posterior of the model `{kind}` is bent, and a score released once tells of a normal one alone: use algorithm = \"penalty\" or \"hmc\""
+            "the posterior of the model `{kind}` is curved, and a score released once only describes a normal one: use algorithm = \"penalty\" or \"hmc\""
         );
         return Err(JobError::new("algorithm", message));
     }

@@ -1,4 +1,4 @@
-//! `algorithm = "sgld"`, `"sghmc"`, `"sgnht"` and `"sgfs"`: how their chains move, and which models they are for.
+//! `algorithm = "sgld"`, `"sghmc"`, `"sgnht"` and `"sgfs"`: the settings of their chains, and the models that they support.
 
 use super::hmc::{MOST_FRICTION, below, sizes, warmup};
 use crate::job::algorithm::Algorithm;
@@ -7,12 +7,13 @@ use crate::job::raw::RawSampler;
 use crate::job::sampler_spec::StochasticSpec;
 use crate::job::spec::JobSpec;
 
-/// Beyond, a step of `sgld` or `sgfs` leaps past the posterior; one with momenta falls apart before.
+/// Upper limits of a step. Beyond them a step of `sgld` or `sgfs` overshoots the posterior, and one with momenta becomes unstable
+/// earlier.
 const MOST_STEP: f64 = 2.0;
 const MOST_HEAVY_STEP: f64 = 1.0;
 const MOST_SWEEPS: u64 = 1_000_000;
 
-/// The settings as written; those of another algorithm are refused elsewhere.
+/// Reads the settings. Those of another algorithm are refused elsewhere.
 pub(super) fn settings(raw: &RawSampler, algorithm: Algorithm) -> Result<StochasticSpec, JobError> {
     if !algorithm.is_unadjusted() {
         return Ok(StochasticSpec::default());
@@ -28,13 +29,13 @@ pub(super) fn settings(raw: &RawSampler, algorithm: Algorithm) -> Result<Stochas
     if let (Some(step), Some(friction)) = (spec.step, spec.friction)
         && step * friction >= 1.0
     {
-        let message = format!("{friction} times a step of {step} must stay below 1: a step keeps the rest of the momentum");
+        let message = format!("{friction} times a step of {step} must stay below 1: a step retains the rest of the momentum");
         return Err(JobError::new("sampler.friction", message));
     }
     Ok(spec)
 }
 
-/// How many penalty sweeps end each chain.
+/// Reads the number of penalty sweeps at the end of each chain.
 fn polish(raw: &RawSampler) -> Result<u64, JobError> {
     let Some(written) = raw.polish else { return Ok(0) };
     let fault = |message: String| Err(JobError::new("sampler.polish", message));
@@ -42,7 +43,9 @@ fn polish(raw: &RawSampler) -> Result<u64, JobError> {
         return fault(format!("must be a number of sweeps from 0 to {MOST_SWEEPS}, not {written}"));
     };
     if sweeps > 0 && raw.until.is_some() {
-        return fault("says how many draws there are, those of its sweeps: leave sampler.until out, or polish".to_owned());
+        return fault(
+            "polish fixes the number of draws, those of its sweeps: leave out either sampler.until or polish".to_owned(),
+        );
     }
     Ok(sweeps)
 }
@@ -50,7 +53,7 @@ fn polish(raw: &RawSampler) -> Result<u64, JobError> {
 /// Checks that the model has gradients.
 ///
 /// # Errors
-/// A model without; more parameters or chains than a message asks for.
+/// A model without them, or more parameters or chains than a message can request.
 pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
     if !spec.algorithm.is_unadjusted() {
         return Ok(());
@@ -62,7 +65,7 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
     };
     if spec.model.is_bent() {
         let message = format!(
-            "the posterior of the model `{kind}` is bent, and chains without a test take steps that a normal one wants: use algorithm = \"hmc\" or \"penalty\""
+            "the posterior of the model `{kind}` is curved, and chains without a test assume a normal one: use algorithm = \"hmc\" or \"penalty\""
         );
         return Err(JobError::new("algorithm", message));
     }

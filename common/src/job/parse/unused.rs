@@ -1,4 +1,4 @@
-//! What of a job file its algorithm has no use for.
+//! Keys of a job file that its algorithm does not use.
 
-/// A key, whether it is written, and why the algorithm has no use for it.
+/// A key, whether it is written, and the reason why the algorithm does not use it.
 pub(super) type Unused = (&'static str, bool, &'static str);
