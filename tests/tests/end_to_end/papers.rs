@@ -257,7 +257,7 @@ fn a_job_that_an_owner_or_algorithm_does_not_allow_is_refused_unspent() {
         (
             job("barker", "chains = 2\ndraws = 30\nbatch = 0.5", &format!("{privacy}\nclip = 0.9")),
             2,
-            "next to nothing beyond 1.5",
+            "above the limit of 1.5",
         ),
         (many, 2, "hmc"),
     ] {

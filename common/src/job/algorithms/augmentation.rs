@@ -1,4 +1,4 @@
-//! `algorithm = "augmentation"`: whole records of the model can be drawn, and have something to release.
+//! `algorithm = "augmentation"`: the checks that whole records can be drawn and that the model has a release.
 
 use super::declaration::Declaration;
 use super::penalty_exp_family::counts_inert;
@@ -29,31 +29,32 @@ pub(super) const AUGMENTATION: Declaration = Declaration {
     ..Declaration::OF_RELEASES
 };
 
-/// Checks that whole records of the job's model can be drawn, and that one message asks for all that is released of them.
+/// Checks that whole records of the job's model can be drawn, and that one message can contain all releases.
 ///
 /// # Errors
-/// A model without a law of whole records, a power on its likelihood, or more components than a message asks for.
+/// A model without a law of whole records, a power on its likelihood, or more components than a message can contain.
 fn check(spec: &JobSpec) -> Result<(), JobError> {
     let wrong = |message: String| Err(JobError::new("algorithm", message));
     if let Some(reason) = lacks_record_law(spec) {
-        return wrong(format!("augmentation draws whole records, and {reason}: use algorithm = \"penalty\""));
+        return wrong(format!("augmentation draws whole records, but {reason}: use algorithm = \"penalty\""));
     }
     if spec.incomplete_rows && spec.build_model().tables().is_none() {
         return wrong(counts_inert(spec.model.kind()));
     }
     if spec.power != 1.0 {
-        let message = "augmentation draws records from the model's law, and a likelihood to a power is none: leave it out";
+        let message =
+            "augmentation draws records from the model's law, which a likelihood raised to a power is not: leave it out";
         return Err(JobError::new("model.power", message));
     }
     let model = spec.build_model();
     let components = model.exponential_family().filter(|_| model.tables().is_none()).map_or(0, |family| family.ranges().len());
     if components > MAX_CHAINS as usize {
-        return wrong(format!("the statistic has {components} components, and a message asks for {MAX_CHAINS}"));
+        return wrong(format!("the statistic has {components} components, but a message can request at most {MAX_CHAINS}"));
     }
     Ok(())
 }
 
-/// Why whole records of a model can't be drawn, where they can't.
+/// Returns the reason why whole records of a model cannot be drawn, if there is one.
 fn lacks_record_law(spec: &JobSpec) -> Option<&'static str> {
     match &spec.model {
         ModelSpec::Bernoulli { .. }
@@ -62,12 +63,12 @@ fn lacks_record_law(spec: &JobSpec) -> Option<&'static str> {
         | ModelSpec::Multinomial { .. }
         | ModelSpec::NaiveBayes { .. } => None,
         ModelSpec::Regression(regression) => lacks_predictor_law(regression, spec),
-        ModelSpec::Weibull { .. } => Some("a survival model has no law of what censors"),
+        ModelSpec::Weibull { .. } => Some("a survival model has no law of the censoring"),
         ModelSpec::GaussianMixture { .. } | ModelSpec::Banana { .. } => Some("this model has no bounded statistic to release"),
     }
 }
 
-/// The same of a regression: the predictors of a linear one are taken to be jointly normal before they are clamped.
+/// Returns the same reason for a regression. The predictors of a linear one are assumed jointly normal before clamping.
 fn lacks_predictor_law(regression: &Regression, spec: &JobSpec) -> Option<&'static str> {
     match regression.family {
         Family::Linear { sd: Some(_) } => {}

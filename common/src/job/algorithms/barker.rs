@@ -1,4 +1,4 @@
-//! `algorithm = "barker"`: its correction, and the noise and moves that its test has room for.
+//! `algorithm = "barker"`: its correction, and the noise and moves that its test permits.
 
 use super::declaration::{Declaration, OwnSettings, RATIO_BY_RATIO, noise_of_answers};
 use crate::job::error::JobError;
@@ -9,11 +9,11 @@ use crate::job::spec::JobSpec;
 use conclave_privacy::accounting::SamplingProbability;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
-/// The variances of normal noise that there is a correction for.
+/// The variances of normal noise for which a correction exists.
 const CORRECTIONS: [f64; 3] = [2.0, 1.5, 1.0];
-/// The least part of that variance that is left to the parties where samples take some of it.
+/// The least share of that variance for the parties' noise, if samples use some of it.
 const LEAST_LEFT: f64 = 0.1;
-/// What a variance may exceed the room by for a standard deviation that was written in so many digits.
+/// The relative excess of a variance that is accepted, to allow for a rounded standard deviation in the file.
 const SLIP: f64 = 1e-4;
 
 pub(super) const BARKER: Declaration = Declaration {
@@ -48,17 +48,17 @@ fn settings(raw: &RawSampler) -> Result<BarkerSpec, JobError> {
         return Ok(BarkerSpec { correction });
     }
     let message = format!(
-        "must be 2, 1.5 or 1, not {correction}: the variance of the noise that is corrected; the greater, the less each release costs, the \
-         smaller, the nearer the draws are to the posterior"
+        "must be 2, 1.5 or 1, not {correction}: the variance of the corrected noise; a larger one makes each release cheaper, a \
+         smaller one brings the draws closer to the posterior"
     );
     Err(JobError::new("sampler.correction", message))
 }
 
-/// Gives the noise that fills the test's room, where the job leaves it open, and checks what a job asks of it otherwise.
+/// Sets the noise to the largest that the test permits, if the job leaves it open, and otherwise checks the job's noise.
 ///
 /// # Errors
-/// More noise, longer moves or smaller samples than there is room for; samples without the clip, the single coordinates or the search
-/// that their variance is reckoned from.
+/// More noise, longer moves or smaller samples than the test permits; samples without the clip, the one-coordinate moves or the
+/// search from which their variance is computed.
 fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
     if spec.sampler.batch != SamplingProbability::ONE {
         of_samples(&spec)?;
@@ -71,7 +71,7 @@ fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
         let most = (room / spec.parties.len() as f64).sqrt() * spec.sampler.batch.get();
         if !rounded_up {
             let message = format!(
-                "must be at most {most:.4}, not {:.4}: the noise of all parties together is to have a variance of {room:.3} at most{}; leave it \
+                "must be at most {most:.4}, not {:.4}: the total noise variance of all parties may be at most {room:.3}{}; leave it \
                  at \"auto\"",
                 spec.privacy.noise.sd(),
                 if spec.sampler.batch == SamplingProbability::ONE { "" } else { ", scaled up from a sample to all records" }
@@ -83,7 +83,8 @@ fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
     Ok(spec)
 }
 
-/// The greatest noise of a party at which that of all has at most this variance at the receiver: rounded down, where scales are rounded up.
+/// Returns the largest noise scale of a party for which the total noise has at most this variance at the receiver. Rounded down,
+/// whereas scales are usually rounded up.
 fn noise_within(variance: f64, spec: &JobSpec) -> Result<NoiseScale, JobError> {
     let fault = |e: conclave_privacy::mechanism::MechanismError| JobError::new("privacy.noise_sd", e.to_string());
     let sd = (variance / spec.parties.len() as f64).sqrt() * spec.sampler.batch.get();
@@ -91,8 +92,9 @@ fn noise_within(variance: f64, spec: &JobSpec) -> Result<NoiseScale, JobError> {
     if above.sd() <= sd { Ok(above) } else { NoiseScale::from_units(above.units() - NoiseScale::MULTIPLE).map_err(fault) }
 }
 
-/// The variance that is left to the parties: what samples of moves at measured radii can have is public, as such radii are a part of the sd
-/// that was measured. Of radii that the job gives it is known after the search alone, and half of the whole is left to it.
+/// Returns the variance that is left for the parties' noise. For measured radii the variance of samples is public, since such
+/// radii are a fixed multiple of the measured sd. For given radii it is known only after the search, which reserves half of the
+/// total.
 fn room(spec: &JobSpec) -> Result<f64, JobError> {
     let correction = spec.sampler.barker.correction;
     if spec.sampler.batch != SamplingProbability::ONE && spec.sampler.radius != Radius::Auto {
@@ -106,35 +108,35 @@ fn room(spec: &JobSpec) -> Result<f64, JobError> {
     }
     let most = (1.0 - LEAST_LEFT) * correction / (power * move_in_sds * move_in_sds);
     let message = format!(
-        "{batch:.4} is too small a sample: what it leaves out would have a variance of {:.2} in a log ratio, of {correction} in all; {:.3} would do, \
+        "{batch:.4} is too small a sample: sampling would add a variance of {:.2} to a log ratio, out of {correction} in total; use {:.3}, \
          or algorithm = \"sgld\"",
         correction - room,
-        // Rounded up: what is named does.
+        // Rounded up, so that the stated value is accepted.
         (1e3 * (1.0 + most).recip()).ceil() / 1e3
     );
     Err(JobError::new("sampler.batch", message))
 }
 
-/// What samples ask of the rest.
+/// Checks the settings that samples require.
 fn of_samples(spec: &JobSpec) -> Result<(), JobError> {
     let fault = |key: &str, message: &str| Err(JobError::new(key, message));
     if !matches!(spec.privacy.clip, Some(ClipRule::PerRecord(_))) {
         return fault(
             "privacy.clip",
-            "with sampler.batch below 1 give clip = a number, the most that a record's log ratio counts for: releases over samples are paid for in \
-             blocks, and all of a block have one bound",
+            "with sampler.batch below 1 set clip to a number, the bound on a record's log ratio: subsampled releases are charged in \
+             blocks with one common bound",
         );
     }
     if !matches!(spec.sampler.proposal, ProposalKind::Guided | ProposalKind::Componentwise) {
         return fault(
             "sampler.proposal.kind",
-            "with sampler.batch below 1 must be guided or componentwise: how much a sample varies is reckoned from each coordinate's curvature",
+            "with sampler.batch below 1 must be guided or componentwise: the sampling variance is computed from each coordinate's curvature",
         );
     }
     if spec.sampler.radius != Radius::Auto && spec.sampler.locate_share == 0.0 {
         return fault(
             "sampler.proposal.radius",
-            "with sampler.batch below 1 leave it at \"auto\", or give a locate_share: how much a sample varies is reckoned from the curvature that a \
+            "with sampler.batch below 1 leave it at \"auto\", or set locate_share: the sampling variance is computed from the curvature that a \
              search measures",
         );
     }

@@ -1,4 +1,4 @@
-//! `algorithm = "hmc"`: how its chains move, and which models it is for.
+//! `algorithm = "hmc"`: the settings of its chains, and the models that it supports.
 
 use super::declaration::{ANY_MODEL, Declaration, OwnSettings, Summand, TO_BEGIN_WITH};
 use super::unused::of_gradients_alone;
@@ -9,17 +9,17 @@ use crate::job::sampler_spec::{HmcSpec, HmcTest};
 use crate::job::spec::JobSpec;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
-/// Steps are below twice the posterior's sd: beyond, the momenta have no law.
+/// The upper limit of a step, in posterior sds. Beyond it the momenta have no stationary law.
 const MOST_STEP: f64 = 2.0;
 pub(super) const MOST_FRICTION: f64 = 100.0;
 const MOST_WARMUP: i64 = 100_000_000;
-/// Kicks of a trajectory without friction, where a job names none, and the most of them.
+/// The default and the maximum number of kicks of a trajectory without friction.
 const REFRESH: i64 = 10;
 const MOST_REFRESH: i64 = 1000;
-/// The sd of the noise of a trajectory's test, over all parties, where a job names none: half of its price then goes into its gradients, about
+/// The default sd of the noise of a trajectory's test, over all parties. About half of its price then goes to its gradients
 /// (`sampler/hmc/dp_hmc/law.rs`).
 const RATIO_SD: f64 = 1.25;
-/// Integers that a party's answer to one message holds.
+/// Maximum number of integers in a party's answer to one message.
 const MOST_INTEGERS: usize = 7168;
 
 pub(super) const HMC: Declaration = Declaration {
@@ -93,7 +93,7 @@ fn settings(raw: &RawSampler) -> Result<HmcSpec, JobError> {
     })
 }
 
-/// A number above 0 and below `most`, where one is written.
+/// Checks that a number, if given, is above 0 and below `most`.
 pub(super) fn below(key: &str, value: Option<f64>, most: f64) -> Result<Option<f64>, JobError> {
     match value {
         Some(value) if !(value > 0.0 && value < most) => {
@@ -103,7 +103,7 @@ pub(super) fn below(key: &str, value: Option<f64>, most: f64) -> Result<Option<f
     }
 }
 
-/// Steps of a warm-up, where a number of them is written.
+/// Reads the number of warm-up steps, if given.
 pub(super) fn warmup(raw: &RawSampler) -> Result<Option<u64>, JobError> {
     match raw.warmup {
         None => Ok(None),
@@ -116,13 +116,13 @@ pub(super) fn warmup(raw: &RawSampler) -> Result<Option<u64>, JobError> {
         },
         Some(RawWarmup::Until { .. }) => {
             let message =
-                "steps are planned before the chains start, those of the warm-up too: give a number of them, or nothing";
+                "all steps, including warm-up, are planned before the chains start: set a number of steps, or leave it out";
             Err(JobError::new("sampler.warmup", message))
         }
     }
 }
 
-/// What ends a step: without friction it is a trajectory of `refresh` kicks, and its whole log ratio that is tested.
+/// Reads the test of a step. Without friction, a step is a trajectory of `refresh` kicks, and its whole log ratio is tested.
 fn test(raw: &RawSampler) -> Result<HmcTest, JobError> {
     let fault = |key: &str, message: &str| Err(JobError::new(format!("sampler.{key}"), message));
     let free = raw.friction == Some(0.0);
@@ -136,11 +136,13 @@ fn test(raw: &RawSampler) -> Result<HmcTest, JobError> {
         }
         (true, Some(other)) => fault(
             "test",
-            &format!("must be \"ratio\" or left out where friction is 0, as nothing takes up the noise's heat, not {other:?}"),
+            &format!(
+                "must be \"ratio\" or left out if friction is 0, since nothing else corrects for the noise of gradients, not {other:?}"
+            ),
         ),
         (false, _) if raw.refresh.is_some() => fault(
             "refresh",
-            "is for chains without friction, whose momenta are drawn afresh after so many kicks: write friction = 0, or leave it out",
+            "applies to chains without friction, whose momenta are drawn again after this number of kicks: set friction = 0, or leave it out",
         ),
         (false, None | Some("remainder")) => Ok(HmcTest::Remainder),
         (false, Some("none")) => Ok(HmcTest::None),
@@ -153,10 +155,10 @@ fn test(raw: &RawSampler) -> Result<HmcTest, JobError> {
     }
 }
 
-/// The noise of a trajectory's test, where the job leaves it open.
+/// Sets the noise of a trajectory's test, if the job leaves it open.
 ///
 /// # Errors
-/// A job that gives a noise and has no ratio to put it on.
+/// A noise standard deviation out of range.
 pub(in crate::job) fn noise(
     mut privacy: PrivacySpec,
     raw: &RawPrivacy,
@@ -170,10 +172,10 @@ pub(in crate::job) fn noise(
     Ok(privacy)
 }
 
-/// Checks that the model has gradients, and a public bound on what they leave of a step's log ratio.
+/// Checks that the model has gradients, and a public bound on the remainder of a step's log ratio.
 ///
 /// # Errors
-/// A model without; more parameters or chains than a message asks for.
+/// A model without them, or more parameters or chains than a message can request.
 fn check(spec: &JobSpec) -> Result<(), JobError> {
     let wrong = |message: String| Err(JobError::new("algorithm", message));
     let (model, kind) = (spec.build_model(), spec.model.kind());
@@ -183,20 +185,19 @@ fn check(spec: &JobSpec) -> Result<(), JobError> {
     let theta: Vec<f64> = spec.support.iter().map(|box_| 0.0_f64.clamp(box_.min, box_.max)).collect();
     if scores.remainder_bound([&theta, &theta, &theta]).is_none() {
         return wrong(format!(
-            "of the model `{kind}` no public bound is known on what a gradient leaves of a step's log ratio (a parameter of its scale or \
-             dispersion has none): use algorithm = \"noisy-statistics\" or \"penalty\""
+            "no public bound is known for the model `{kind}` on the remainder of a step's log ratio (a scale or \
+             dispersion parameter has none): use algorithm = \"noisy-statistics\" or \"penalty\""
         ));
     }
     if spec.model.is_bent() && spec.sampler.hmc.test == HmcTest::None {
-        let message = format!(
-            "the posterior of the model `{kind}` is bent, and without a test steps are those that a normal one wants: leave it out"
-        );
+        let message =
+            format!("the posterior of the model `{kind}` is curved, and steps without a test assume a normal one: leave it out");
         return Err(JobError::new("sampler.test", message));
     }
     sizes(spec, scores.parameters())
 }
 
-/// Checks that a message holds a vector of so many parameters of each chain.
+/// Checks that a message can contain a vector of `order` parameters for each chain.
 pub(super) fn sizes(spec: &JobSpec, order: usize) -> Result<(), JobError> {
     if order > QueryKind::MAX_ORDER as usize - 10 {
         let (name, most) = (spec.algorithm.as_str(), QueryKind::MAX_ORDER - 10);
@@ -204,7 +205,7 @@ pub(super) fn sizes(spec: &JobSpec, order: usize) -> Result<(), JobError> {
         return Err(JobError::new("model.predictors", message));
     }
     if spec.sampler.chains as usize * order > MOST_INTEGERS {
-        let message = format!("a message asks for {MOST_INTEGERS} numbers, and each chain for {order}: run fewer chains");
+        let message = format!("a message can request {MOST_INTEGERS} numbers, and each chain requests {order}: run fewer chains");
         return Err(JobError::new("sampler.chains", message));
     }
     Ok(())

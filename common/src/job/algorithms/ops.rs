@@ -1,4 +1,4 @@
-//! `algorithm = "ops"`: how many candidates there are, and which jobs it is for.
+//! `algorithm = "ops"`: the number of candidates, and the jobs that it supports.
 
 use super::declaration::{ANY_MODEL, Declaration, OwnSettings, TO_BEGIN_WITH, UsualLength};
 use super::unused::Unused;
@@ -8,7 +8,8 @@ use crate::job::sampler_spec::OpsSpec;
 use crate::job::spec::JobSpec;
 use conclave_privacy::mechanism::QueryKind;
 
-/// The most parameters: beyond, no number of candidates that a message holds has one near enough to every draw of the posterior.
+/// Maximum number of parameters. Beyond it no number of candidates in a message comes close enough to every draw of the
+/// posterior.
 const MOST_PARAMETERS: usize = 10;
 
 pub(super) const OPS: Declaration = Declaration {
@@ -64,41 +65,41 @@ fn unused(raw: &RawJob) -> Vec<Unused> {
     vec![
         ("sampler.proposal", raw.sampler.proposal.is_some(), independent),
         ("sampler.warmup", raw.sampler.warmup.is_some(), independent),
-        ("sampler.until", raw.sampler.until.is_some(), "`sampler.draws` says how many choices are made"),
+        ("sampler.until", raw.sampler.until.is_some(), "`sampler.draws` sets the number of choices"),
         ("sampler.starts", raw.sampler.starts.is_some(), "give `sampler.start`, where the search for the mode begins"),
         ("extends", raw.extends.is_some(), "draws are independent: submit another job"),
-        ("privacy.clip_watch_share", raw.privacy.clip_watch_share.is_some(), "what a clip cuts is not counted"),
+        ("privacy.clip_watch_share", raw.privacy.clip_watch_share.is_some(), "clipped ratios are not counted"),
     ]
 }
 
-/// Checks that the job is one that a choice answers.
+/// Checks that the job is one that a choice can answer.
 ///
 /// # Errors
-/// Several owners; several chains; more parameters than candidates can cover; more candidates than a message holds.
+/// Several owners, several chains, more parameters than candidates can cover, or more candidates than a message can contain.
 fn check(spec: &JobSpec) -> Result<(), JobError> {
     let owners = spec.parties.len();
     if owners != 1 {
         let message = format!(
-            "algorithm = \"ops\" draws from the records of one owner, and the job names {owners}: a choice can't be added up over owners, so use \
+            "algorithm = \"ops\" draws from the records of one owner, but the job names {owners}; choices of several owners can't be combined: use \
              algorithm = \"hmc\" or \"penalty\""
         );
         return Err(JobError::new("parties", message));
     }
     if spec.sampler.chains_named && spec.sampler.chains != 1 {
-        let message = "algorithm = \"ops\" makes independent draws: leave it out, and say under sampler.draws how many";
+        let message = "algorithm = \"ops\" makes independent draws: leave it out, and set the number of draws with sampler.draws";
         return Err(JobError::new("sampler.chains", message));
     }
     let parameters = spec.dimension();
     if parameters > MOST_PARAMETERS {
         let message = format!(
-            "\"ops\" draws one of a number of candidates, which do not cover a posterior of {parameters} parameters: it takes up to \
+            "\"ops\" draws one of a fixed number of candidates, which can't cover a posterior of {parameters} parameters: the limit is \
              {MOST_PARAMETERS}; use algorithm = \"hmc\""
         );
         return Err(JobError::new("algorithm", message));
     }
     let (candidates, most) = (spec.sampler.ops.candidates, QueryKind::most_candidates(parameters));
     if candidates > most {
-        let message = format!("of {parameters} parameters each, a message holds {most} candidates, not {candidates}");
+        let message = format!("a message holds at most {most} candidates of {parameters} parameters each, not {candidates}");
         return Err(JobError::new("sampler.candidates", message));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `algorithm = "penalty-exp-family"`: what follows from the model's statistic.
+//! `algorithm = "penalty-exp-family"`: the settings derived from the model's statistic.
 
 use super::declaration::{Declaration, PENALTY, Summand, noise_of_answers};
 use crate::job::error::JobError;
@@ -9,7 +9,7 @@ use conclave_privacy::accounting::{LEAST_CHARGE_UNITS, PrivacyFilter, mu_squared
 use conclave_privacy::mechanism::QueryKind;
 use conclave_privacy::pass::StatisticGrid;
 
-/// What the charges of many releases may sum to beyond their exact cost, as a share: each is rounded up.
+/// The relative excess of the sum of many charges over their exact cost, since each is rounded up.
 const ROUNDING: f64 = 1e-6;
 
 pub(super) const PENALTY_EXP_FAMILY: Declaration = Declaration {
@@ -24,13 +24,12 @@ pub(super) const PENALTY_EXP_FAMILY: Declaration = Declaration {
     ..Declaration::OF_RATIOS
 };
 
-/// Checks that the model has a statistic that can be released, and spreads the budget over the rounds
-/// that the job asks for, the same for every component: that is `noise_sd = "auto"`. A `noise_sd` of the
-/// analyst's own, in widths of a component's range, is kept.
+/// Checks that the model has a statistic that can be released. With `noise_sd = "auto"`, distributes the budget equally over the
+/// job's rounds and components. Otherwise keeps the given `noise_sd`, in widths of a component's range.
 ///
 /// # Errors
-/// A model without a bounded statistic, an explicit clip, more releases in a message than a party takes,
-/// or more in the run than the budget holds at the least charge of one.
+/// A model without a bounded statistic, an explicit clip, more releases in a message than a party accepts, or more releases in
+/// the run than the budget holds at the minimum charge.
 fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
     let wrong = |message: String| JobError::new("algorithm", message);
     let model = spec.build_model();
@@ -50,7 +49,7 @@ fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
     let (chains, components) = (u64::from(spec.sampler.chains), grids.len() as u64);
     if chains * components > u64::from(MAX_CHAINS) {
         let message = format!(
-            "{chains} chains release {components} numbers each in a round, {} together, and a message holds {MAX_CHAINS}: run fewer \
+            "{chains} chains release {components} numbers each per round, {} in total, but a message holds {MAX_CHAINS}: run fewer \
              chains or leave out predictors",
             chains * components
         );
@@ -60,7 +59,7 @@ fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
         let filter = PrivacyFilter::new(&spec.privacy.budget).map_err(|e| JobError::new("privacy", e.to_string()))?;
         let budget = mu_squared(filter.limit_units()) * (1.0 - search_share(&spec)) * (1.0 - ROUNDING);
         within_least_charges(&spec, budget, components)?;
-        // A sum that alone is opened has the noise of so many parties for the price of one's.
+        // If only the sum is opened, it contains the noise of all honest parties at the price of one release.
         let each = budget * f64::from(spec.honest().get()) / releases(&spec) as f64;
         spec.privacy.noise =
             StatisticGrid::noise_for(&grids, each).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
@@ -68,16 +67,16 @@ fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
     Ok(spec)
 }
 
-/// Why a model's statistic can't be released of incomplete rows.
+/// Returns the reason why a model's statistic cannot be released with incomplete rows.
 pub(super) fn counts_inert(kind: &str) -> String {
     format!(
-        "the sum of the statistic of `{kind}` does not tell how many of the rows could be used: use algorithm = \"penalty\", or leave \
+        "the sum of the statistic of `{kind}` does not reveal how many rows are usable: use algorithm = \"penalty\", or leave \
          model.incomplete_rows out"
     )
 }
 
-/// However noisy a release is, it has a least charge: more releases than `budget` (mu²) holds of those
-/// end the run before its draws.
+/// Checks that `budget` (mu²) holds all releases at their minimum charge, which applies however noisy they are. Otherwise the run
+/// would end before its draws.
 fn within_least_charges(spec: &JobSpec, budget: f64, components: u64) -> Result<(), JobError> {
     let affordable = budget / mu_squared(LEAST_CHARGE_UNITS) / components as f64;
     if releases(spec) as f64 <= affordable {
@@ -91,14 +90,14 @@ fn within_least_charges(spec: &JobSpec, budget: f64, components: u64) -> Result<
         format!("ask for at most {most} draws, run fewer chains, or raise epsilon")
     };
     let message = format!(
-        "each of the statistic's {components} components is charged at least mu² = 2^-24 a release, and the budget does not hold {} draws \
+        "each of the statistic's {components} components is charged at least mu² = 2^-24 per release, and the budget does not hold {} draws \
          of {} chains and their warm-up: {remedy}",
         spec.sampler.draws, spec.sampler.chains
     );
     Err(JobError::new("sampler.draws", message))
 }
 
-/// Share of the budget that goes before the chains.
+/// Returns the share of the budget spent before the chains run.
 fn search_share(spec: &JobSpec) -> f64 {
     match (spec.sampler.locate_share, &spec.sampler.radius) {
         (share, _) if share > 0.0 => share,
@@ -107,7 +106,7 @@ fn search_share(spec: &JobSpec) -> f64 {
     }
 }
 
-/// Steps of each chain's warm-up, at most.
+/// Returns the maximum number of warm-up steps of each chain.
 fn warmup_steps(spec: &JobSpec) -> u64 {
     let sweeps = match spec.sampler.warmup {
         Warmup::Sweeps(n) | Warmup::UntilRhat { max: n, .. } => n,
@@ -115,7 +114,7 @@ fn warmup_steps(spec: &JobSpec) -> u64 {
     sweeps.saturating_mul(spec.dimension() as u64)
 }
 
-/// Releases of the whole statistic while the chains run, at most.
+/// Returns the maximum number of releases of the whole statistic while the chains run.
 fn releases(spec: &JobSpec) -> u64 {
     warmup_steps(spec).saturating_add(spec.sampler.draws).saturating_mul(u64::from(spec.sampler.chains))
 }
