@@ -11,14 +11,14 @@ pub enum Algorithm {
     PenaltyExpFamily,
     /// Noisy vectors, released once or a few times, then draws from the posterior given these releases.
     NoisyStatistics,
-    /// One release of a statistic or of tables, then data augmentation: Ju, Awan, Gong & Rao, *Data Augmentation MCMC for Bayesian
-    /// Inference from Privatized Data* (2022).
+    /// One release of a statistic or of tables, then data augmentation: Ju, Awan, Gong & Rao, *Data Augmentation MCMC for
+    /// Bayesian Inference from Privatized Data* (2022).
     Augmentation,
     /// Hamiltonian Monte Carlo. Its kicks are noisy gradients, its friction absorbs their noise, and a penalty test applies to
     /// the remainder of each step's log ratio.
     Hmc,
-    /// The noise-corrected Barker test on noisy log likelihood ratios: Heikkilä, Jälkö, Dikmen & Honkela, *Differentially Private Markov
-    /// Chain Monte Carlo* (2019).
+    /// The noise-corrected Barker test on noisy log likelihood ratios: Heikkilä, Jälkö, Dikmen & Honkela, *Differentially Private
+    /// Markov Chain Monte Carlo* (2019).
     Barker,
     /// Stochastic gradient Langevin dynamics on released gradients: Wang, Fienberg & Smola, *Privacy for Free* (2015).
     Sgld,
