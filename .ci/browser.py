@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Opens a page in Debian's chromium without a network, as its readers do: no console error, no request, no overflow, every picture named.
+"""Checks a page in Debian's chromium without a network: no console error, no request, no overflow, every picture named.
 
     apt-get install -y --no-install-recommends chromium && pip install playwright
     .ci/browser.py REPORT.html --out target/browser
 
-Screenshots at 1280 and 390 pixels in light and dark, and the page as it prints, are left in the folder.
+The folder gets screenshots at 1280 and 390 pixels, light and dark, and the page as printed.
 """
 import argparse
 import pathlib
@@ -16,7 +16,7 @@ WIDTHS = (1280, 390)
 
 
 def complaints(page):
-    """What a reader would stumble over, as sentences."""
+    """Returns the page's defects as sentences."""
     return page.evaluate(
         """() => {
         const found = [];
@@ -27,18 +27,18 @@ def complaints(page):
             if (svg.getAttribute('role') !== 'img' || !label.every(e => e && e.textContent)) found.push('a picture has no name');
         }
         const ids = [...document.querySelectorAll('[id]')].map(e => e.id);
-        if (new Set(ids).size !== ids.length) found.push('an id stands twice');
+        if (new Set(ids).size !== ids.length) found.push('an id occurs twice');
         for (const a of document.querySelectorAll('a[href^="#"]'))
             if (!document.getElementById(a.getAttribute('href').slice(1))) found.push(`${a.getAttribute('href')} leads nowhere`);
         for (const box of document.querySelectorAll('.scroll'))
-            if (box.scrollWidth > box.clientWidth + 1 && box.tabIndex !== 0) found.push('a table scrolls that no key reaches');
+            if (box.scrollWidth > box.clientWidth + 1 && box.tabIndex !== 0) found.push('a scrolling table cannot be reached by keyboard');
         return found;
     }"""
     )
 
 
 def contrast(page):
-    """The least contrast of text against the page's ground, by WCAG 2.2; 4.5 is asked."""
+    """Returns the least contrast of text against the background, by WCAG 2.2; the minimum is 4.5."""
     return page.evaluate(
         """() => {
         const channel = c => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
@@ -58,7 +58,7 @@ def contrast(page):
 
 
 def look(browser, path, out):
-    """Everything that is wrong with a page of one file, as sentences; leaves its pictures in a folder."""
+    """Returns the defects of a page in one file as sentences, and writes its screenshots to a folder."""
     address, problems = path.resolve().as_uri(), []
     for width in WIDTHS:
         for scheme in ("light", "dark"):
@@ -67,7 +67,7 @@ def look(browser, path, out):
             page = context.new_page()
             page.on("console", lambda m, where=where: problems.append(f"{where}: console {m.type}: {m.text}"))
             page.on("pageerror", lambda e, where=where: problems.append(f"{where}: {e}"))
-            page.on("request", lambda r, where=where: r.url == address or problems.append(f"{where}: asks for {r.url}"))
+            page.on("request", lambda r, where=where: r.url == address or problems.append(f"{where}: requests {r.url}"))
             page.goto(address)
             problems += [f"{where}: {what}" for what in complaints(page)]
             least, what = contrast(page)
@@ -100,7 +100,7 @@ def main():
         browser = playwright.chromium.launch(executable_path=args.chromium, args=["--no-sandbox"])
         problems = look(browser, args.page, args.out)
         browser.close()
-    print("\n".join(problems) or f"{args.page}: nothing to complain of")
+    print("\n".join(problems) or f"{args.page}: no defects")
     return 1 if problems else 0
 
 

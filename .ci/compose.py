@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the demo of deploy/docker-compose.yml, then three jobs that are disturbed in the middle: a party's network cut for 60 s, the
-coordinator restarted, a party killed.
+"""Runs the demo of deploy/docker-compose.yml, then three jobs with a disturbance in the middle: a party's network is cut for 60 s, the
+coordinator is restarted, a party is killed.
 
-No two runs of a job have the same draws: noise comes from the operating system and can't be seeded, nor must it. What is the same is what
-follows from the answers: draws are a function of the job, its seed and the parties' releases. A disturbance has therefore left the draws of an
-undisturbed run if the run went to its end, every question was answered and charged once, what the coordinator used is what the parties' ledgers
-say they gave, and proposals, decisions and draws follow from it bit for bit. The first three are checked here from the coordinator's
-log and the ledgers; all of it by each party with `conclave-party verify`, which replays the job from its seed and the releases.
+No two runs of a job have the same draws, since noise comes from the operating system and must not be seeded. But draws are a function of
+the job, its seed and the parties' releases. A disturbance has therefore not changed the draws under four conditions: the run was completed;
+every query was answered and charged once; the coordinator used the releases in the parties' ledgers; and proposals, decisions and draws
+follow from them bit for bit. The first three are checked here from the coordinator's log and the ledgers. Each party checks all four with
+`conclave-party verify`, which replays the job from its seed and the releases.
 """
 import json
 import os
@@ -42,7 +42,7 @@ COMPOSE = ["docker", "compose"] if run("docker", "compose", "version", check=Fal
 
 
 def containers(service):
-    """Its container and, while it is in one, its address in each network."""
+    """Returns the id of the service's container."""
     ids = compose("ps", "-q", service).stdout.split()
     assert len(ids) == 1, f"{service}: {ids}"
     return ids[0]
@@ -53,13 +53,13 @@ def inspect(container):
 
 
 def addresses(container):
-    """Network without the project's name, address."""
+    """Returns the container's address by network, without the project's name."""
     networks = inspect(container)["NetworkSettings"]["Networks"]
     return {name.removeprefix(PROJECT + "_"): network["IPAddress"] for name, network in networks.items()}
 
 
 def analyst(*arguments):
-    """Runs the analyst's command line in a container of its own, as Alice."""
+    """Runs the analyst's command line in its own container, as Alice."""
     return run(
         "docker", "run", "--rm", "--network", f"{PROJECT}_analyst", "--volume", f"{PROJECT}_analyst-identity:/identity:ro",
         "--volume", f"{ROOT}/deploy/compose/job.toml:/job.toml:ro", "--env", "CONCLAVE_COORDINATOR=https://coordinator:8443",
@@ -77,22 +77,22 @@ def status(job):
 
 
 def wait(job, what, condition):
-    """Asks until `condition` holds of the job's status, and gives that status."""
+    """Polls the job's status until `condition` holds, and returns that status."""
     ends = time.monotonic() + WAITED_FOR_LONGEST
     while time.monotonic() < ends:
         now = status(job)
         if condition(now):
             return now
         assert now["state"] not in ("failed", "cancelled"), f"waited for {what}: {now}"
-        assert now["state"] != "finished", f"waited for {what}, and the job is over: make it longer. {now}"
+        assert now["state"] != "finished", f"waited for {what}, but the job is over: make it longer. {now}"
         time.sleep(0.2)
     sys.exit(f"job {job}: waited {WAITED_FOR_LONGEST} s for {what}: {status(job)}")
 
 
-# What is looked at.
+# Checks.
 
 def look_at_networks():
-    """A party reaches the coordinator in its own network and nobody else: neither another party nor the coordinator's other addresses."""
+    """Checks that a party reaches only the coordinator in its own network: no other party, and no other address of the coordinator."""
     coordinator = addresses(containers("coordinator"))
     assert sorted(coordinator) == ["a", "analyst", "b", "c"], coordinator
     parties = {service: addresses(containers(service)) for service in PARTIES}
@@ -103,11 +103,11 @@ def look_at_networks():
         process = inspect(containers(service))["State"]["Pid"]
         found = reached(process, [coordinator[service], *others], 8443)
         assert found == ["open"] + ["no way"] * len(others), f"{service} tries {coordinator[service]} and {others}: {found}"
-    print("networks: each party reaches the coordinator and nobody else")
+    print("networks: each party reaches only the coordinator")
 
 
 def reached(process, addresses, port):
-    """Tries TCP connections from within a container's network, all at once. A refusal would be an answer too, and so a way."""
+    """Tries TCP connections concurrently from within a container's network. A refusal is an answer too, and therefore a route."""
     probe = """if True:
         import socket, sys
         from concurrent.futures import ThreadPoolExecutor
@@ -134,12 +134,12 @@ def look_at_confinement():
         volumes = {m["Name"] for m in found["Mounts"] if m["Type"] == "volume"}
         others = {f"{PROJECT}_{p}-{kind}" for p in PARTIES if p != service for kind in ("identity", "keys", "state")}
         assert not volumes & others, f"{service} holds another's volume: {volumes & others}"
-    print("containers: read-only, no capability, no user's rights, no volume of another's")
+    print("containers: read-only, unprivileged, without capabilities and without volumes of others")
 
 
 def log_of(job):
-    """The coordinator's log of a job that has ended: its parties, and of each round every party's releases, masked. A mask of nothing, which
-    ends each party's in a round, shows in the sum over the parties that the masks cancel."""
+    """Returns the coordinator's log of an ended job: iterations, draws, and every party's masked releases by round. The last number of each
+    party in a round is a mask that covers no value, so their sum over the parties shows that the masks cancel."""
     folder = tempfile.mkdtemp()
     try:
         run("docker", "cp", f"{containers('coordinator')}:/state/.", folder)
@@ -160,25 +160,25 @@ def log_of(job):
 
 
 def look_at_books(job, result):
-    """Every question answered once, charged once, and used as it was given."""
+    """Checks that every query was answered once, charged once, and its release used unchanged."""
     ended, draws, rounds = log_of(job)
     asked = status(job)["draws_asked"]
     assert result["stopped_by"] == "draws" and draws == asked, f"{draws} of {asked} draws, stopped by {result['stopped_by']}"
-    # A round's number is its own: where the search for the mode ends early, numbers are left out.
+    # Round numbers have gaps if the search for the mode ends early.
     assert len(rounds) > 100 and ended == result["iterations"], (len(rounds), ended, result["iterations"])
     for service, name in PARTIES.items():
         releases = json.loads(party(service, "ledger", "--json", "--job", job).stdout)["releases"]
         given = {}
         total = None
         for release in releases:
-            question = (release["iteration"], release["chain"])
-            assert question not in given, f"{name}: two charges for {question}"
+            query = (release["iteration"], release["chain"])
+            assert query not in given, f"{name}: two charges for {query}"
             assert release["released"] is not None and release["attempt"] == 0 and release["charge"] > 0, release
-            # The running total grows by this charge and nothing else: none was made and lost between.
+            # The running total grows by exactly this charge: no charge in between was lost.
             grown = None if total is None else release["running_total"] - total
-            assert grown is None or abs(grown - release["mu_squared"]) <= 1e-12, (name, question, grown)
+            assert grown is None or abs(grown - release["mu_squared"]) <= 1e-12, (name, query, grown)
             total = release["running_total"]
-            given[question] = release["released"]
+            given[query] = release["released"]
         used = {(i, chain): number for i, of in rounds.items() for chain, number in enumerate(of[name])}
         assert used == given, f"{name}: {len(used.items() ^ given.items())} answers differ between the log and the ledger"
         said = next(p for p in result["parties"] if p["name"] == name)
@@ -187,10 +187,10 @@ def look_at_books(job, result):
         assert report["rounds"] == len(rounds) and report["draws"] == draws, report
         assert {check["name"]: check["result"] for check in report["checks"]} == dict.fromkeys(CHECKS, "holds"), report
     numbers = sum(len(numbers) for of in rounds.values() for numbers in of.values())
-    print(f"books: {len(rounds)} rounds, {numbers} answers, each charged once, in ledger and log alike; replayed by every party")
+    print(f"books: {len(rounds)} rounds, {numbers} answers, each charged once and equal in ledger and log; replayed by every party")
 
 
-# What is done to a job in its middle.
+# Disturbances in the middle of a job.
 
 def cut_the_network(job, before):
     network = f"{PROJECT}_b"
@@ -213,7 +213,7 @@ def restart_the_coordinator(job, before):
     started = inspect(container)["State"]["StartedAt"]
     run("docker", "restart", container)
     assert inspect(container)["State"]["StartedAt"] != started
-    return wait(job, "the job to go on", lambda s: s["state"] == "running" and s["iterations"] > before["iterations"])
+    return wait(job, "the job to resume", lambda s: s["state"] == "running" and s["iterations"] > before["iterations"])
 
 
 def kill_a_party(job, before):
@@ -234,7 +234,7 @@ def disturb(name, disturbance):
     before = wait(job, "its middle", lambda s: s["state"] == "running" and s["draws"] > 0)
     during = disturbance(job, before)
     result = json.loads(analyst("watch", job, "--json"))
-    # It happened in the middle: rounds came before it, and rounds after.
+    # The disturbance was in the middle: there were rounds before and after it.
     assert 0 < before["iterations"] <= during["iterations"] < result["iterations"], (before, during, result["iterations"])
     assert during["draws"] < during["draws_asked"], during
     print(f"disturbed at round {during['iterations']} of {result['iterations']}, {during['draws']} of {during['draws_asked']} draws a chain")
@@ -260,7 +260,7 @@ def main():
         started = time.monotonic()
         disturb(name, disturbance)
         print(f"{time.monotonic() - started:.0f} s")
-    # The ledgers as wholes: every hash, every sum.
+    # The command reads the whole ledger: every hash, every sum.
     for service in PARTIES:
         party(service, "budget")
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Looks at the daemons' pages as a person does: Debian's chromium, driven by playwright.
+"""Checks the daemons' pages in a browser: Debian's chromium, driven by playwright.
 
   pip install playwright; apt-get install chromium
   cargo build -p conclave && .ci/dashboard.py [--conclave target/debug/conclave] [--out target/browser]
 
-Starts a demo with its pages, opens the dashboard, watches traces grow and a budget bar move, stops a party (SIGSTOP) and sees it named
-and gone again, cancels a job of a hostile name and opens its report without a network, looks at a job that releases once and at its
-report, looks at a party's page, and fails on any error
-in the browser's console. Screenshots at 1280 and 390 pixels, light and dark, are left in --out.
+Starts a demo with its pages and opens the dashboard. Waits for traces to grow and a budget bar to move. Stops a party (SIGSTOP), whose
+name must appear and disappear again. Cancels a job with a hostile name and opens its report without a network. Checks a job that releases
+once, its report, and a party's page. Fails on any error in the browser's console. Writes screenshots at 1280 and 390 pixels, light and
+dark, to --out.
 """
 
 import argparse
@@ -35,19 +35,18 @@ def until(what, test, seconds=60):
         if found:
             return found
         time.sleep(0.2)
-    raise SystemExit(f"waited in vain for {what}")
+    raise SystemExit(f"timeout waiting for {what}")
 
 
 def site(log, key):
-    """Where a daemon's log says that its pages are."""
+    """Returns the address of a daemon's pages from its log."""
     text = log.read_text() if log.exists() else ""
-    # Colours are for terminals.
     found = re.search(rf"{key} at (http://[^/\s]+)/", text)
     return found and found.group(1)
 
 
 class Looker:
-    """A browser that has logged in, and everything that its console complained of since."""
+    """A logged-in browser, with the errors of its console since."""
 
     def __init__(self, browser, address, token, out):
         self.context = browser.new_context(viewport=WIDE, color_scheme="light")
@@ -58,7 +57,7 @@ class Looker:
         self.page.get_by_role("button", name="Open").click()
         self.page.get_by_text("Wrong token.").wait_for()
         self.page.on("pageerror", lambda e: self.errors.append(str(e)))
-        self.page.on("request", lambda r: r.url.startswith(address) or self.errors.append(f"asked elsewhere: {r.url}"))
+        self.page.on("request", lambda r: r.url.startswith(address) or self.errors.append(f"request to another server: {r.url}"))
         self.page.get_by_label("Token").fill(token)
         self.page.get_by_role("button", name="Open").click()
         self.page.locator("h1").wait_for()
@@ -66,7 +65,7 @@ class Looker:
         self.inside = True
 
     def hear(self, message):
-        # Chromium itself tells of every answer with 401 up to the right token, at times when the page has gone on.
+        # Chromium reports every 401 answer before the right token, sometimes after the page has changed.
         refused = not self.inside and "401 (Unauthorized)" in message.text
         if not refused and message.type in ("error", "warning"):
             self.errors.append(f"{message.type}: {message.text}")
@@ -93,7 +92,7 @@ class Looker:
 
 
 def keyboard(looker):
-    """The first stop of the tab key leads past what is above, and every stop is seen."""
+    """Checks that the first tab stop skips the header, and that every stop is visible."""
     looker.page.reload()
     looker.page.locator("h1").wait_for()
     looker.page.keyboard.press("Tab")
@@ -119,7 +118,7 @@ def dashboard(looker, folder, conclave):
     until("draws to be made", lambda: looker.draws() > before[0])
     until("the budget bar to move", lambda: looker.spent() > before[1])
     print(f"traces grow; draws {before[0]} to {looker.draws()}; bar {before[1]} to {looker.spent()}")
-    # What the reader has opened stays open while the page goes on.
+    # An opened table stays open while the page updates.
     page.locator("#chains details summary").first.click()
     page.wait_for_timeout(2500)
     assert page.locator("#chains details").first.get_attribute("open") is not None, "an opened table closed itself"
@@ -137,9 +136,9 @@ def dashboard(looker, folder, conclave):
     until("the pause to end", lambda: page.get_by_text("Paused: waiting for").count() == 0)
     draws = looker.draws()
     until("draws after the pause", lambda: looker.draws() > draws)
-    print(f"{party} was named as paused, and the run went on")
+    print(f"{party} was named as paused, and the run resumed")
 
-    # The demo ends with its own job, so another one is cancelled.
+    # The demo ends with its own job, so another job is cancelled.
     listen = re.search(r'listen = "([^"]+)"', (folder / "coordinator" / "coordinator.toml").read_text()).group(1)
     job = folder / "another.toml"
     job.write_text((folder / "job.toml").read_text().replace('name = "readmission"', 'name = "another <b>job</b>"'))
@@ -163,7 +162,7 @@ def dashboard(looker, folder, conclave):
 
 
 def released(looker, folder, conclave, at):
-    """A job that releases once: its intervals with and without noise, stage by stage, on the dashboard and in its report."""
+    """Checks a job that releases once: its intervals with and without noise and its stages, on the dashboard and in its report."""
     page = looker.page
     text = (folder / "job.toml").read_text()
     for key, value in (("name", '"once"'), ("algorithm", '"noisy-statistics"'), ("draws", "1000"), ("epsilon", "10.0")):
@@ -173,12 +172,12 @@ def released(looker, folder, conclave, at):
     result = json.loads(subprocess.run([conclave, "submit", job, *at, "--wait", "--json"], check=True, stdout=subprocess.PIPE).stdout)
     page.get_by_role("link", name="Jobs").click()
     page.get_by_role("link", name="once").first.click()
-    page.get_by_text("What each stage taught").first.wait_for()
+    page.get_by_text("Estimates after each stage").first.wait_for()
     assert page.locator("#noise path.without-noise").count() > 1, "no interval without noise"
     looker.shots("once")
     subprocess.run([conclave, "report", result["job"], "-o", report, *at], check=True, stdout=subprocess.DEVNULL)
     looker.errors += look(looker.context.browser, report, looker.out)
-    print(f"{result['job']} released once, and shows what of it is noise")
+    print(f"{result['job']} released once, and shows the share of noise")
 
 
 def main():
@@ -202,7 +201,7 @@ def main():
                            (folder / "hospital-a" / "identity" / "page-token").read_text(), args.out)
             operator = Looker(browser, address, (folder / "coordinator" / "dashboard-token").read_text(), args.out)
             dashboard(operator, folder, args.conclave)
-            until("releases on the party's page", lambda: owner.page.get_by_text("numbers that left").count() > 0)
+            until("releases on the party's page", lambda: owner.page.get_by_text("released numbers").count() > 0)
             owner.shots("party")
             errors = operator.errors + owner.errors
         finally:
@@ -210,7 +209,7 @@ def main():
             demo.send_signal(signal.SIGINT)
             demo.wait(timeout=60)
         if errors:
-            raise SystemExit("the browser's console complains:\n" + "\n".join(errors))
+            raise SystemExit("errors in the browser:\n" + "\n".join(errors))
         print(f"no console error; screenshots are in {args.out}")
 
 

@@ -5,9 +5,9 @@
 
 For each setting and both adjacencies:
 
-- epsilon of the composition is not below dp-accounting's optimistic one, which is a lower bound; nor below its pessimistic one by more than that
-  one's own discretisation error; nor above it by more than 0.2 %. The error is what the pessimistic epsilon changes by where its losses are twice
-  as far apart, at which a chord's excess is four times as large;
+- epsilon of the composition is at least dp-accounting's optimistic epsilon, a lower bound. It is at most 0.2 % above the pessimistic epsilon, and
+  below it by at most that epsilon's discretisation error. The error is estimated from the change of the pessimistic epsilon when its losses are
+  twice as far apart, where a chord's excess is four times as large;
 - the curve of one block's charge, delta' + (1 - delta') G(epsilon; mu), lies above the optimistic delta at every epsilon.
 """
 import argparse
@@ -44,7 +44,7 @@ def account(program, parts, multiplier, releases, adjacency):
 
 def distribution(parts, multiplier, releases, adjacency, interval, pessimistic):
     with warnings.catch_warnings():
-        # It says that connecting dots is of no use to a lower bound.
+        # The library warns that connecting dots does not help a lower bound.
         warnings.simplefilter("ignore")
         one = pld.from_gaussian_mechanism(
             multiplier, sampling_prob=parts / 2**20, value_discretization_interval=interval,

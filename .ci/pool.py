@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Runs every check that needs a build and no other's end: the README's test command, the ignored tests one by
-one, the containers, the upgrade, the pages, the supply chain. As many at once as there are processors for: what
-waits runs beside what computes, and the longest begin first.
+"""Runs every independent check that needs a build: the README's test command, the ignored tests one by one, the
+containers, the upgrade, the pages, the supply chain. Checks run in parallel up to the number of processors: those
+that wait run beside those that compute, and the longest start first.
 
     .ci/pool.py [--only TEST ...]     only these ignored tests, by name
-    .ci/pool.py --long                the long suites that a commit does not wait for
+    .ci/pool.py --long                the long suites that do not run at every commit
 
-Prints each check's output as it ends, and all their seconds at the end; ends with 1 where one failed. How long a
-check takes, and how many processors it keeps busy, is read from `.ci/seconds`; what was measured is left in
-target/ci-seconds, of the same form.
+Prints each check's output when it ends, and the seconds of all checks at the end; exits with 1 if one failed. The
+expected seconds and busy processors of a check are read from `.ci/seconds`; the measured ones are written to
+target/ci-seconds in the same format.
 """
 import argparse
 import json
@@ -22,14 +22,13 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "target/programs"
-# What only measures or needs a machine with nothing else to do (`.ci/exhaustive` runs them), and what
-# `.ci/upgrade` runs.
+# Measurements and tests that need an idle machine (run by `.ci/exhaustive`), and tests run by `.ci/upgrade`.
 LEFT_OUT = {
-    "kernel_speed", "score_speed", "what_a_job_takes_across_a_wide_area_network", "the_time_of_ten_coordinates", "a_million_releases_in_figures", "reply_times_do_not_tell_records_or_noise_apart",
-    "masked_reply_times_do_not_tell_records_or_noise_apart",
+    "kernel_speed", "score_speed", "what_a_job_takes_across_a_wide_area_network", "the_time_of_ten_coordinates", "a_million_releases_in_figures", "reply_times_do_not_depend_on_records_or_noise",
+    "masked_reply_times_do_not_depend_on_records_or_noise",
     "every_daemon_is_replaced_in_the_middle_of_a_job",
 }
-# Long suites whose law a shorter one holds at every commit; `.ci/exhaustive suites` runs them.
+# Long suites with a shorter version at every commit; `.ci/exhaustive suites` runs them.
 LONG = {
     "a_gaussian_posterior_of_ten",
     "a_hundred_thousand_replicates_come_close_to_the_claim_and_never_above",
@@ -82,9 +81,9 @@ SCRIPTS = {
     "prices of subsampled releases": [".ci/losses", PROGRAMS / "conclave"],
     "supply chain": [".ci/supply-chain"],
 }
-# Of a check that no file knows yet.
+# Seconds and processors of a check without measurements.
 UNKNOWN = (20.0, 1.0)
-# Beyond the processors, since a check waits at times.
+# Extra load beyond the processors, since checks wait at times.
 BESIDE = 0.5
 
 
@@ -95,8 +94,7 @@ class Check:
         self.passed = None
 
     def run(self):
-        # As cargo runs a test; and other random lists at every commit, the same ones when a commit is run
-        # again.
+        # The environment of `cargo test`, and a seed of random lists that depends only on the commit.
         own = {"CARGO_MANIFEST_DIR": str(self.folder), "CONCLAVE_SIM_SEED": os.environ.get("CONCLAVE_SIM_SEED", SEED)}
         environment = {**os.environ, **own} if self.folder != ROOT else None
         with tempfile.TemporaryFile() as output:
@@ -112,7 +110,7 @@ class Check:
 
 
 def known():
-    """Seconds and processors of each check: as committed, and over that as this folder's last run had them."""
+    """Returns seconds and processors of each check: from this folder's last run, else as committed."""
     table = {}
     for path in (ROOT / ".ci/seconds", ROOT / "target/ci-seconds"):
         for line in path.read_text().splitlines() if path.exists() else []:
@@ -122,7 +120,7 @@ def known():
 
 
 def binaries():
-    """Every test binary with its package's folder."""
+    """Yields every test binary with its package's folder."""
     build = ["cargo", "test", "--workspace", "--no-run", "--quiet", "--locked", "--message-format=json"]
     for line in subprocess.run(build, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines():
         message = json.loads(line)
@@ -131,7 +129,7 @@ def binaries():
 
 
 def ignored():
-    """The ignored tests, each as a check of its own."""
+    """Yields the ignored tests, each as a check."""
     for binary, folder in binaries():
         listed = subprocess.run([binary, "--list", "--ignored", "--format=terse"], cwd=folder, stdout=subprocess.PIPE, text=True, check=True)
         for line in listed.stdout.splitlines():
@@ -147,7 +145,7 @@ def report(check):
 
 
 def run_all(checks):
-    """Runs the longest first, each as soon as the processors have room for it."""
+    """Runs the longest checks first, each as soon as enough processors are free."""
     processors = os.cpu_count() or 1
     ended, running = threading.Condition(), []
 
@@ -179,7 +177,7 @@ def run_all(checks):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", metavar="TEST")
-    parser.add_argument("--long", action="store_true", help="the long suites that a commit does not wait for")
+    parser.add_argument("--long", action="store_true", help="the long suites that do not run at every commit")
     arguments = parser.parse_args()
     only = sorted(LONG) if arguments.long else arguments.only
     tests = [check for check in ignored() if (check.name in only if only else check.name not in LEFT_OUT | LONG)]
@@ -193,7 +191,7 @@ def main():
     if not only:
         (ROOT / "target/ci-seconds").write_text("\n".join(table) + "\n")
     print("\n-- seconds, processors kept busy, check", *table, sep="\n")
-    print(f"{sum(c.seconds for c in checks):7.1f} s in all, in {took:.1f} s")
+    print(f"{sum(c.seconds for c in checks):7.1f} s in total, in {took:.1f} s")
     failed = [check.name for check in checks if not check.passed]
     if failed:
         sys.exit(f"FAILED: {', '.join(failed)}")

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Where the time of the demo by a chain (`--algorithm penalty`) goes: samples of the whole machine while it draws, by what they were taken in.
+"""Profiles the demo with a chain (`--algorithm penalty`): samples the whole machine while it draws, and counts them by activity.
 
     python3 bench/demo_profile.py --conclave target/release/conclave --out DIR [--seconds 6] [-- DEMO OPTIONS]
 
-Needs Linux's `perf` and the right to look at the whole machine (root, or kernel.perf_event_paranoid at -1). A sample is counted by its
-thread and its function. What is idle is a processor that waits for the disk or for another process: in strict mode mostly for the ledgers'
-fdatasync.
+Needs Linux's `perf` and permission to profile the whole machine (root, or kernel.perf_event_paranoid at -1). A sample is counted by its
+thread and its function. An idle processor waits for the disk or for another process: in strict mode mostly for the ledgers' fdatasync.
 """
 import argparse
 import collections
@@ -19,7 +18,7 @@ from pathlib import Path
 # By thread.
 SYNC_THREADS = re.compile(r"^(kworker|jbd2|loop|ksoftirqd|nvme|virtio)")
 OURS = re.compile(r"^(conclave|coordinator|tokio|answers|noise|store|kernel|rayon|party)")
-# By function; the first that fits.
+# By function; the first match counts.
 FUNCTIONS = [
     ("noise", re.compile(r"conclave_privacy::mechanism::(coins|discrete_gaussian|noise_sample)|conclave_vault::(noise|ledger::release)|chacha")),
     ("kernels", re.compile(r"conclave_common::model|conclave_privacy::pass|conclave_privacy::mechanism::(clamp|quantiser|sum)|pulp::|conclave_vault::answer::sums")),
@@ -29,7 +28,7 @@ FUNCTIONS = [
 ]
 ORDER = ["kernels", "sync", "wire", "noise", "ledger", "sampler", "other of ours"]
 TITLES = {"sync": "sync: the ledgers' writes and fdatasync, in the kernel", "wire": "wire: sockets, TLS, HTTP/2, threads woken",
-          "kernels": "kernels: sums over the records", "noise": "noise: exact discrete Gaussians", "ledger": "ledgers and log: SQLite, hashes, prices",
+          "kernels": "kernels: sums over the records", "noise": "noise: exact discrete Gaussians", "ledger": "ledgers and log: SQLite, hashes, charges",
           "sampler": "sampler and draws"}
 
 
@@ -67,7 +66,7 @@ def main():
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     demo = subprocess.Popen([asked.conclave, "demo", "--algorithm", "penalty", "--out", asked.out / "demo", "--json", *asked.demo], stdout=subprocess.PIPE,
                             stderr=subprocess.DEVNULL, text=True)
-    # Until the first draws are on disk.
+    # Wait until the first draws are on disk.
     while demo.poll() is None and not list((asked.out / "demo").glob("coordinator/draws/*.zarr")):
         time.sleep(0.05)
     time.sleep(1)
@@ -96,7 +95,7 @@ def main():
           f"{others / total:.0%} other processes'; of the rest:")
     for name in ORDER:
         print(f"{TITLES.get(name, name):56}{shares[name]:7.1%}")
-    print(f"{'kernels, sync and wire together (asked: 60%)':56}{mainly:7.1%}")
+    print(f"{'kernels, sync and wire together (target: 60%)':56}{mainly:7.1%}")
     for name, count in rest.most_common(6):
         print(f"    {count / busy:6.1%} {name}")
 

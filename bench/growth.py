@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How a round's time grows with records, chains and parties: real processes over mutual TLS, medians, and a plot.
+"""Measures the time of a round against the numbers of records, chains and parties: real processes over mutual TLS, medians, and a plot.
 
     cargo build --release
     python3 bench/growth.py --conclave target/release/conclave --svg docs/explanation/growth.svg > growth.json
 
 A round is one message to every party and all of their answers; its time is the difference between two entries of the
-coordinator's iteration log. Records and chains are varied in `conclave demo`, whose parties answer at once; parties beyond
-those that one machine can run as daemons are simulated by bench/parties.py, whose JSON --parties takes.
+coordinator's iteration log. Records and chains are varied in `conclave demo`, whose parties answer without delay. bench/parties.py
+simulates more parties than one machine can run as daemons; --parties takes its JSON.
 Prints one JSON object: {"rows": [[n, median_us]...], "chains": ..., "parties": ...}.
 """
 import argparse
@@ -21,12 +21,12 @@ import sys
 import tempfile
 
 
-# A power of ten's exponent.
+# Superscript digits for exponents.
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def median_round(conclave, folder, *, parties, rows, chains, draws, durability, more=()):
-    """Runs a demo and gives the median time of a round after the search for the mode, in microseconds."""
+    """Runs a demo and returns the median time of a round after the search for the mode, in microseconds."""
     out = os.path.join(folder, "demo")
     shutil.rmtree(out, ignore_errors=True)
     command = [
@@ -38,7 +38,7 @@ def median_round(conclave, folder, *, parties, rows, chains, draws, durability, 
     if ended.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}\n{ended.stderr}")
     store = sqlite3.connect(os.path.join(out, "coordinator", "coordinator.sqlite"))
-    # The search for the mode asks all chains' worth of pairs at once: its messages have another length.
+    # The search for the mode batches the pairs of all chains, so its messages have another length.
     length = store.execute("SELECT length(releases) FROM rounds ORDER BY iteration DESC LIMIT 1").fetchone()[0]
     log = store.execute("SELECT elapsed_us, length(releases) FROM rounds ORDER BY iteration").fetchall()
     store.close()
@@ -47,12 +47,12 @@ def median_round(conclave, folder, *, parties, rows, chains, draws, durability, 
     return statistics.median(times)
 
 
-def tell(name, value, micros):
+def report(name, value, micros):
     print(f"{name:>8} {value:>10,}  {micros:>12,.0f} µs a round", file=sys.stderr, flush=True)
 
 
 def plot(series, path):
-    """Three log-log panels side by side, as SVG."""
+    """Writes three log-log panels side by side, as SVG."""
     width, height, left, bottom, top = 300, 260, 62, 44, 30
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width * len(series)} {height}" font-family="sans-serif" '
@@ -89,9 +89,9 @@ def main():
     words.add_argument("--most-rows", type=int, default=10_000_000)
     words.add_argument("--durability", default="strict", choices=["strict", "reserve"])
     words.add_argument("--parties", help="output of bench/parties.py --json")
-    words.add_argument("--from-json", help="an earlier output of this script: plot it, measure nothing")
-    words.add_argument("--folder", help="where the demos run: the file system whose syncs count")
-    words.add_argument("--svg", help="where the plot goes")
+    words.add_argument("--from-json", help="an earlier output of this script, to plot without measuring")
+    words.add_argument("--folder", help="folder of the demos, on the file system whose syncs are measured")
+    words.add_argument("--svg", help="output file of the plot")
     given = words.parse_args()
     if given.from_json:
         with open(given.from_json, encoding="utf-8") as file:
@@ -117,14 +117,14 @@ def measure(given):
             micros = median_round(
                 given.conclave, folder, parties=1, rows=rows, chains=1, draws=draws, durability=given.durability
             )
-            tell("rows", rows, micros)
+            report("rows", rows, micros)
             found["rows"].append([rows, micros])
             rows *= 10
         for chains in [1, 2, 4, 8, 16, 32, 64]:
             micros = median_round(
                 given.conclave, folder, parties=3, rows=1000, chains=chains, draws=400, durability=given.durability
             )
-            tell("chains", chains, micros)
+            report("chains", chains, micros)
             found["chains"].append([chains, micros])
     return found
 

@@ -3,9 +3,9 @@
     python3 -m venv v && v/bin/pip install numpy
     v/bin/python bench/hmc_adult.py --conclave target/release/conclave --adult DIR [--seeds 20] [--epsilon 8] [--work DIR]
 
-DIR holds adult-a.csv, adult-b.csv and adult-c.csv (UCI Adult, in three shards). Years of education are made a factor of six levels, and capital
-gain a yes or no. `conclave rehearse` answers, with the sampler, kernels, noise and accounting of a real run; the posterior without privacy is
-computed here, by importance sampling from a Student t around the mode.
+DIR holds adult-a.csv, adult-b.csv and adult-c.csv (UCI Adult, in three shards). Years of education are converted to a factor of six levels, and
+capital gain to a binary column. `conclave rehearse` runs each job with the sampler, kernels, noise and accounting of a real run. The posterior
+without privacy is computed here, by importance sampling from a Student t around the mode.
 """
 
 import argparse

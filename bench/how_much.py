@@ -1,11 +1,12 @@
-"""How many records and how much epsilon an answer takes: the table of README.md.
+"""Measures the numbers of records and the epsilon that an answer needs: the table of README.md.
 
     python3 bench/how_much.py --conclave target/release/conclave [--seeds 20] [--out FILE]
 
-Made-up records of three owners: a 0/1 outcome, an intercept and three predictors (a 0/1 one and two numbers that fill the middle half
-of their bounds, correlated by 0.3), delta 1e-6, the job's defaults, through `conclave rehearse`: the sampler, kernels, noise and accounting
-of a real run, on fresh records for every seed. A cell says how many times as wide as without privacy the intervals are (the median over runs and
-coefficients of sd / sd_data), and how many runs had an answer where not all had. Below, what a chain of ratios (`penalty`) keeps at the same budget.
+Three owners hold simulated records: a binary outcome, an intercept and three predictors (a binary one and two numbers that fill the middle half
+of their bounds, with correlation 0.3). Jobs have delta 1e-6 and the defaults, and are run by `conclave rehearse` with the sampler, kernels,
+noise and accounting of a real run, on fresh records for every seed. A cell states the width of the intervals relative to those without privacy
+(the median over runs and coefficients of sd / sd_data), and the number of runs with an answer if not all had one. Below are the draws kept by a
+chain of ratios (`penalty`) at the same budget.
 """
 
 import argparse
@@ -95,7 +96,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--conclave", required=True)
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--chains", type=int, default=3, help="runs by penalty a cell")
+    parser.add_argument("--chains", type=int, default=3, help="runs by penalty per cell")
     parser.add_argument("--out")
     arguments = parser.parse_args()
     lines = []

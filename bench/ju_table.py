@@ -4,8 +4,8 @@
 
 Runs the tests `table_1_at_*` and `table_at_*` of `inference/src/sampler/augmentation/tests/`, which are the paper's experiments on the sampler that jobs by
 `algorithm = "augmentation"` run (Laplace noise as in the paper: jobs have discrete Gaussian noise). 500 replicates of all ten rows take about half an hour of one processor. A
-cell is `ours (theirs) z`, z the difference in standard errors of a difference of two shares of so many replicates, theirs of 100. Ends with 1 where a row is missing or a
-cell is more than 3.5 standard errors off.
+cell is `ours (theirs) z`, where z is the difference in standard errors of a difference of two proportions, ours from the given number of replicates and theirs from 100. Exits with 1 if
+a row is missing or a cell is more than 3.5 standard errors off.
 """
 
 import argparse
@@ -32,13 +32,13 @@ LINEAR = {
     10.0: [0.93, 0.87, 0.85],
 }
 OF_THE_PAPER = 100
-# Of forty cells of right programs one is farther off with probability 0.02.
+# With correct programs, one of forty cells exceeds this with probability 0.02.
 MOST_Z = 3.5
 LINE = re.compile(r"(log-linear, Laplace \{ epsilon: ([\d.]+) \}|linear, epsilon ([\d.]+)), (\d+) replicates[^:]*: coverage \[([^\]]*)\], acceptance ([\d.]+)")
 
 
 def measured(text):
-    """Coverage, replicates and acceptance by table and epsilon."""
+    """Returns coverage, replicates and acceptance by table and epsilon."""
     found = {}
     for match in LINE.finditer(text):
         table = LOG_LINEAR if match[2] else LINEAR
@@ -48,7 +48,7 @@ def measured(text):
 
 
 def z(ours, replicates, theirs):
-    """The difference of two shares, in its standard errors; of the smoothed shares, so that 1 has an error too."""
+    """Returns the difference of two proportions in standard errors, which are computed from smoothed proportions, so that 1 has an error too."""
     smoothed = (ours * replicates + theirs * OF_THE_PAPER + 1) / (replicates + OF_THE_PAPER + 2)
     return (ours - theirs) / math.sqrt(smoothed * (1 - smoothed) * (1 / replicates + 1 / OF_THE_PAPER))
 
@@ -79,7 +79,7 @@ def main():
     parser.add_argument("--replicates", type=int, default=500)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--program", help="the test binary of conclave-inference; cargo builds it where none is given")
-    parser.add_argument("--log", help="what such a run printed: only the tables are made")
+    parser.add_argument("--log", help="output of an earlier run, from which only the tables are made")
     parser.add_argument("--out")
     given = parser.parse_args()
     if given.log:
@@ -90,10 +90,10 @@ def main():
         environment = {**os.environ, "CONCLAVE_JU_REPLICATES": str(given.replicates), "RAYON_NUM_THREADS": str(given.threads)}
         text = subprocess.run(command, cwd=ROOT / "inference", env=environment, capture_output=True, text=True, check=False).stdout
     found = measured(text)
-    told, worst = tables(found)
-    print(told)
+    text, worst = tables(found)
+    print(text)
     if given.out:
-        pathlib.Path(given.out).write_text(told + "\n")
+        pathlib.Path(given.out).write_text(text + "\n")
     missing = [f"{'log-linear' if of is LOG_LINEAR else 'linear'} {epsilon:g}" for of in (LOG_LINEAR, LINEAR) for epsilon in of if (of is LOG_LINEAR, epsilon) not in found]
     if missing or worst > MOST_Z:
         sys.exit(f"not the tables: {', '.join(missing) or f'a cell is {worst:.1f} standard errors off'}")

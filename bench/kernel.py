@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Times the kernels of a pass beside numpy and beside reading the same memory, in turn in one run.
+"""Compares the kernels of a pass with numpy and with reading the same memory, alternating in one run.
 
     bench/kernel.py [--rounds 15] [--records 1000000] [--folder target/bench]
 
-Makes a virtual environment with numpy in the folder, builds the example `kernel_timings` as released, and alternates numpy's kernel (two
-matrix-vector products, logaddexp, clip) with one round of ours, all on one thread but where two are named. Prints medians in
-nanoseconds per record, the ratios that are asked for, and the same as one line of JSON.
+Creates a virtual environment with numpy in the folder, builds the example `kernel_timings` in release mode, and alternates numpy's kernel (two
+matrix-vector products, logaddexp, clip) with one round of ours, all on one thread unless two are named. Prints medians in
+nanoseconds per record, the ratios with their targets, and the same as one line of JSON.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path, default=ROOT / "target" / "bench")
-    parser.add_argument("--built", action="store_true", help="neither build nor install: all is there")
+    parser.add_argument("--built", action="store_true", help="skip building and installing")
     args = parser.parse_args()
     args.folder = args.folder.resolve()
     python = args.folder / "venv" / "bin" / "python"
@@ -44,7 +44,7 @@ def main():
 
 
 def measure(rounds, records):
-    """Times in nanoseconds per record, by name."""
+    """Returns the times in nanoseconds per record, by name."""
     import numpy as np
 
     rng = np.random.default_rng(1)
@@ -69,7 +69,7 @@ def measure(rounds, records):
         ours.stdin.write("\n")
         ours.stdin.flush()
         this |= json.loads(ours.stdout.readline())
-        # The first rounds warm up.
+        # The first rounds are a warm-up.
         if number >= 2:
             for name, value in this.items():
                 times.setdefault(name, []).append(value)

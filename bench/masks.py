@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What masks add to a round: the demo of ten owners with answers opened one by one and with their sum alone, in turn.
+"""Measures the overhead of masks in a round: the demo of ten owners alternates unmasked and masked answers.
 
     cargo build --release
     python3 bench/masks.py --conclave target/release/conclave [--parties 10] [--times 5] [--folder DIR]
 
-Real processes over mutual TLS with strict ledgers in DIR, the file system whose syncs count; medians of a round's time as bench/growth.py
-takes them, and the ratio of each pair, whose median is the figure. Of a thousand parties bench/parties.py --secure tells. Prints one JSON object.
+Runs real processes over mutual TLS with strict ledgers in DIR, on the file system whose syncs are measured. The result is the median over pairs
+of the ratio of the median times of a round (see bench/growth.py). bench/parties.py --secure measures a thousand parties. Prints one JSON object.
 """
 import argparse
 import json
@@ -15,7 +15,7 @@ import tempfile
 
 from growth import median_round
 
-# Asked of ten owners.
+# Target for ten owners.
 ASKED = 1.05
 
 
@@ -24,7 +24,7 @@ def main():
     words.add_argument("--conclave", required=True, help="the conclave program, built with --release")
     words.add_argument("--parties", type=int, default=10)
     words.add_argument("--times", type=int, default=5)
-    words.add_argument("--folder", help="where the demos run")
+    words.add_argument("--folder", help="folder of the demos")
     words.add_argument("--rows", type=int, default=1000)
     words.add_argument("--draws", type=int, default=1500)
     given = words.parse_args()
@@ -33,7 +33,7 @@ def main():
         for turn in range(given.times):
             ways = [("local", []), ("masked", ["--aggregation", "secure", "--colluders", 1])]
             found = {}
-            # Who is first takes turns too.
+            # The order alternates too.
             for name, more in ways if turn % 2 == 0 else ways[::-1]:
                 found[name] = median_round(
                     given.conclave, folder, parties=given.parties, rows=given.rows, chains=1, draws=given.draws,

@@ -1,7 +1,7 @@
-"""The peer's side of `round_trip.py`: one fan-out of pytensor-federated over loopback, without TLS, noise or record.
+"""The comparison program of `round_trip.py`: one fan-out of pytensor-federated over loopback, without TLS, noise or records.
 
-Runs under a Python that has pytensor-federated. `serve PORT` is one node; `ask CALLS PORT…` asks all of them at once, CALLS times, and
-prints what each fan-out took, microseconds, as a JSON list.
+Needs a Python with pytensor-federated. `serve PORT` runs one node; `ask CALLS PORT…` calls all of them concurrently, CALLS times, and
+prints the time of each fan-out in microseconds as a JSON list.
 """
 import asyncio
 import json

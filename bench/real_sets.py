@@ -3,18 +3,18 @@
     python3 -m venv v && v/bin/pip install numpy scipy pandas scikit-learn statsmodels lifelines
     v/bin/python bench/real_sets.py --conclave target/release/conclave [--adult DIR --abalone FILE] [--seeds 40] [--out FILE]
 
-Each set is cut into three shards and answered by `conclave rehearse` with `algorithm = "auto"` and the job's defaults: the
-sampler, kernels, noise and accounting of a real run. The posterior without privacy is computed here, apart from
-Conclave, by importance sampling from a Student t around the mode. Sets ship in packages of PyPI; Adult and Abalone (UCI)
-are read from files where they are given.
+Each set is split into three shards and run by `conclave rehearse` with `algorithm = "auto"` and the job's defaults: the
+sampler, kernels, noise and accounting of a real run. The posterior without privacy is computed here, independently of
+Conclave, by importance sampling from a Student t around the mode. Most sets are part of PyPI packages; Adult and Abalone (UCI)
+are read from files, if given.
 
-A cell of the table: the number of seeds that got an answer, and of those
+A cell of the table has the number of seeds with an answer, and for those:
 
-- error: root mean square, over coefficients and seeds, of the posterior mean less the one without privacy, in sds of the latter;
-- z: the same in sds of the noise that the run claims, sqrt(sd^2 - sd_data^2): 1 is honest;
-- wider: how many times as wide the interval is;
-- law: the error that the noise of one release makes of this posterior: of scores at the mode, by the budget less 15% and without noise of
-  the information; of second moments by all of it.
+- error: root mean square, over coefficients and seeds, of the posterior mean minus the one without privacy, in sds of the latter;
+- z: the same in sds of the noise that the run claims, sqrt(sd^2 - sd_data^2), where 1 is exact;
+- wider: the ratio of the interval's width to that without privacy;
+- law: the predicted error in this posterior from the noise of one release: of scores at the mode with 85% of the budget and an
+  exact information matrix, or of second moments with the whole budget.
 """
 
 import argparse
@@ -38,7 +38,7 @@ DRAWS = 4000
 
 
 class Study:
-    """A job's model, its declared columns and its records."""
+    """A job's model, declared columns and records."""
 
     def __init__(self, name, kind, frame, outcome, columns, predictors=(), more="", event=None, exposure=None):
         self.name, self.kind, self.outcome, self.columns = name, kind, outcome, columns
@@ -57,7 +57,7 @@ class Study:
         )
 
     def coded(self, name):
-        """A column as the model sees it."""
+        """Returns a column as scaled by the model."""
         low, high = self.columns[name]
         values = self.frame[name].to_numpy(float)
         if (low, high) == BINARY:
@@ -68,7 +68,7 @@ class Study:
         return np.column_stack([np.ones(len(self.frame)), *(self.coded(name) for name in self.predictors)])
 
     def categorical(self):
-        """Whether the job asks for one table."""
+        """Returns true if the job needs only one table."""
         return self.kind == "logistic" and all(self.columns[name] == BINARY for name in self.predictors)
 
 
@@ -80,7 +80,7 @@ def declared(bounds):
 
 
 def model(study):
-    """Log posterior of an array of points, the start, and the slopes' bound at a point; in walked coordinates."""
+    """Returns the log posterior of an array of points, the initial point, and the bound on slopes at a point; in sampler coordinates."""
     if study.kind == "weibull":
         return weibull(study)
     x, half_normal = study.design(), lambda log_scale: -0.5 * (np.exp(log_scale) / PRIOR_SD) ** 2 + log_scale
@@ -132,7 +132,7 @@ def weibull(study):
 
 
 def without_privacy(study, draws=6000):
-    """Mean and covariance of the posterior that all records in one place give: of theta, and in walked coordinates."""
+    """Returns mean and covariance of the posterior given all pooled records: of theta, and in sampler coordinates."""
     log, start = model(study)
     negative = lambda point: -log(point[None, :])[0]
     found = optimize.minimize(negative, start, method="BFGS", options={"gtol": 1e-4, "maxiter": 2000})
@@ -152,7 +152,7 @@ def without_privacy(study, draws=6000):
     weights /= weights.sum()
     size = 1 / (weights**2).sum()
     if size < 0.3 * draws:
-        print(f"{study.name}: importance sampling has {size:.0f} draws only", file=sys.stderr)
+        print(f"{study.name}: importance sampling has only {size:.0f} effective draws", file=sys.stderr)
     theta = points.copy()
     own = {"linear": [d - 1], "negative_binomial": [d - 1], "weibull": [0, 1]}.get(study.kind, [])
     theta[:, own] = np.exp(theta[:, own])
@@ -170,7 +170,7 @@ def mu_of(epsilon):
 
 
 def law(study, coordinates, epsilon):
-    """The error of each coordinate, in posterior sds, that the noise of one release at the mode makes."""
+    """Returns the error of each coordinate, in posterior sds, due to the noise of one release at the mode."""
     (mode, covariance), mu = coordinates, mu_of(epsilon)
     tau, d = np.sqrt(np.diag(covariance)), len(mode)
     if study.categorical():
@@ -192,7 +192,7 @@ def law(study, coordinates, epsilon):
 
 
 def slope_bound(study, mode):
-    """The length of one record's score at the mode, at most."""
+    """Returns the maximum length of one record's score at the mode."""
     if study.kind == "weibull":
         low, high = study.columns[study.outcome]
         z = math.exp(mode[0]) * (np.linspace(math.log(low / high), 0, 2001) - mode[1])
@@ -255,7 +255,7 @@ def cell(program, folder, study, reference, epsilon, seeds, pool):
         errors = np.array([(np.array(run["mean"]) - mean) / sd for run in kept])
         factors = np.array([np.array(run["sd"]) / sd for run in kept])
         shares = np.array([[np.nan if share is None else share for share in run["noise_share"]] for run in kept])
-        # What the run claims; where it can't tell, what it is wider by.
+        # The noise share that the run claims; if unknown, the excess width.
         claimed = np.where(np.isnan(shares), np.maximum(factors**2 - 1, 1e-4), shares * factors**2)
         out[key + "answers"] = len(kept)
         out[key + "error"] = float(np.sqrt((errors**2).mean()))
@@ -322,8 +322,8 @@ def main():
     parser.add_argument("--abalone", help="abalone.csv")
     parser.add_argument("--seeds", type=int, default=40)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1, 3, 8, 30])
-    parser.add_argument("--only", nargs="+", help="words that a set's name and model must hold one of")
-    parser.add_argument("--out", help="where the table goes; every cell's figures go beside it as JSON lines")
+    parser.add_argument("--only", nargs="+", help="words, one of which must occur in a set's name and model")
+    parser.add_argument("--out", help="output file of the table; the figures of every cell are written beside it as JSON lines")
     parser.add_argument("--at-once", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     cells = []

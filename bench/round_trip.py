@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A round of three parties, beside a fan-out of pytensor-federated over three nodes, in turn and in one go.
+"""Compares a round of three parties with a fan-out of pytensor-federated over three nodes, alternating in one run.
 
-Ours are real processes: a coordinator and three parties with 1,000 records each, one chain, mutual TLS, a durable ledger, the reply delay
-off. A round is taken from the coordinator's iteration log: the time from one complete round to the next. The peer's nodes are processes
-too, without TLS, noise or record.
+Ours are real processes: a coordinator and three parties with 1,000 records each, one chain, mutual TLS, a durable ledger, no reply delay.
+The time of a round is taken from the coordinator's iteration log: the time from one complete round to the next. The peer's nodes are
+processes too, without TLS, noise or records.
 
     python3 bench/round_trip.py --work DIR [--ledgers DIR2] [--repeats 5] [--rounds 3000] [--json]
 
-Builds `conclave` in release mode, and makes DIR/venv with pytensor-federated where it is missing. `--ledgers` names a folder on another
+Builds `conclave` in release mode, and creates DIR/venv with pytensor-federated if it is missing. `--ledgers` names a folder on another
 file system, to measure with ledgers there.
 """
 import argparse
@@ -27,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PARTIES = 3
 ROWS = 1000
-# What the issue of a round's speed is measured against.
+# Targets for the ratio to the peer.
 ASKED = {"strict": 0.5, "reserve": 0.25}
 
 
@@ -50,7 +50,7 @@ def peer_python(work):
 
 
 def fdatasync_us(folder, times=300):
-    """Median time of an fdatasync after a page was appended, microseconds."""
+    """Returns the median time of an fdatasync after appending a page, in microseconds."""
     took = []
     with tempfile.NamedTemporaryFile(dir=folder) as file:
         for _ in range(times):
@@ -72,7 +72,7 @@ def free_ports(many):
 
 
 def peer(python, calls):
-    """Median fan-out of the peer, microseconds."""
+    """Returns the peer's median fan-out time in microseconds."""
     script, ports = HERE / "ptf_fan_out.py", free_ports(PARTIES)
     quiet = {"stderr": subprocess.DEVNULL, "text": True}
     nodes = [subprocess.Popen([python, script, "serve", str(port)], stdout=subprocess.PIPE, **quiet) for port in ports]
@@ -87,10 +87,10 @@ def peer(python, calls):
 
 
 def ours(conclave, folder, durability, rounds):
-    """Median round of ours, microseconds."""
+    """Returns our median time of a round in microseconds."""
     out = folder / f"round-trip-{durability}"
     shutil.rmtree(out, ignore_errors=True)
-    # A budget that lasts for all rounds.
+    # The budget suffices for all rounds.
     run(conclave, "demo", "--algorithm", "penalty", "--parties", PARTIES, "--rows", ROWS, "--chains", 1, "--draws", rounds, "--epsilon", 490,
         "--durability", durability, "--out", out, "--json", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     store = sqlite3.connect(out / "coordinator" / "coordinator.sqlite")
@@ -105,11 +105,11 @@ def ours(conclave, folder, durability, rounds):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--work", type=Path, required=True, help="folder for the peer's environment and our files")
-    arguments.add_argument("--ledgers", type=Path, help="folder for the processes' files, ledgers among them; default: --work")
-    arguments.add_argument("--binary", type=Path, help="a conclave that is built already")
+    arguments.add_argument("--ledgers", type=Path, help="folder for the processes' files, including ledgers; default: --work")
+    arguments.add_argument("--binary", type=Path, help="a conclave program already built")
     arguments.add_argument("--repeats", type=int, default=5)
     arguments.add_argument("--rounds", type=int, default=3000)
-    arguments.add_argument("--json", action="store_true", help="print one JSON object on standard output alone")
+    arguments.add_argument("--json", action="store_true", help="print only one JSON object on standard output")
     asked = arguments.parse_args()
     folder = asked.ledgers or asked.work
     for path in (asked.work, folder):
@@ -130,7 +130,7 @@ def main():
     print(f"{'fdatasync':24}{medians['fdatasync']:10.0f} us")
     print(f"{'pytensor-federated':24}{medians['peer']:10.0f} us")
     for name, bound in ASKED.items():
-        print(f"{'conclave, ' + name:24}{medians[name]:10.0f} us   ratio {ratios[name]:.3f}, asked {bound}")
+        print(f"{'conclave, ' + name:24}{medians[name]:10.0f} us   ratio {ratios[name]:.3f}, target {bound}")
 
 
 if __name__ == "__main__":

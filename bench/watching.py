@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""What watching costs the driver, and how soon a job's page comes.
+"""Measures the cost of watching for the driver, and the response time of a job's page.
 
   cargo build --release -p conclave && bench/watching.py --conclave target/release/conclave
 
-First: rounds a second with the job's page open, against without, in turns within one run; prints the medians and the median ratio of
-neighbouring turns; asked is a cost below 2%. Then a job with many draws, running: seconds from asking for its page over a socket to the
-page's last byte, each time when its plots are due to be drawn anew; asked is at most 0.2 with a million draws. The largest budget of a demo
-allows some 300,000; what is drawn from does not grow with them, and `a_page_of_a_million_draws` in the dashboard's tests measures a million.
+First it compares rounds per second with and without the job's page open, alternating within one run. It prints the medians and the median ratio
+of adjacent turns; the target is a cost below 2%. Then it measures, for a running job with many draws, the seconds from the request of its page
+over a socket to the page's last byte, each time when its plots are due to be redrawn; the target is at most 0.2 with a million draws. The
+largest budget of a demo allows about 300,000. The data behind the plots does not grow with the draws, and `a_page_of_a_million_draws` in the
+dashboard's tests measures a million.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from pathlib import Path
 
 
 class Demo:
-    """A demo with its pages, and what it takes to look at them."""
+    """A demo with its pages, and a client for them."""
 
     def __init__(self, folder, process):
         self.process, self.store = process, folder / "coordinator" / "coordinator.sqlite"
@@ -78,7 +79,7 @@ def rates(run, turns, seconds):
         run.pause(0.5)
     rates = {True: [], False: []}
     for turn in range(2 * turns):
-        # Now this one first, now that one: what drifts falls on both.
+        # The order alternates, so that drift affects both.
         watched = turn % 4 in (1, 2)
         stop, seen = threading.Event(), [0]
         if watched:
@@ -90,7 +91,7 @@ def rates(run, turns, seconds):
         stop.set()
         rates[watched].append(rate)
         print(f"{'watched ' if watched else 'alone   '} {rate:8.1f} rounds/s {seen[0]:>10} bytes", flush=True)
-    # Each turn against its neighbour: what else the machine does falls on both.
+    # Each turn is compared with its neighbour, so that other load affects both.
     ratios = sorted(watched / alone for watched, alone in zip(rates[True], rates[False]))
     low, high = ratios[len(ratios) // 4], ratios[(3 * len(ratios)) // 4]
     alone, watched, ratio = (statistics.median(r) for r in (rates[False], rates[True], ratios))
@@ -103,29 +104,29 @@ def page(run, chains, draws, looks):
         found = re.search(r'<progress[^>]* value="(\d+)"', run.ask(run.page).read().decode())
         return chains * int(found.group(1)) if found else 0
 
-    # Nobody looks meanwhile: looking would be what is measured.
+    # No one views the page meanwhile, which would distort the measurement.
     while run.rounds() * chains < draws:
         run.pause(2.0)
     while made() < draws:
         run.pause(10.0)
     times = []
     for _ in range(looks):
-        # Longer than what was drawn is shown again.
+        # Longer than the cache time of the plots.
         run.pause(25.0)
         begin = time.monotonic()
         size = len(run.ask(run.page).read())
         times.append(time.monotonic() - begin)
         print(f"page of {made()} draws, {size} bytes: {times[-1]:.3f} s", flush=True)
-    print(f"a page of {draws} draws and more: median {statistics.median(times):.3f} s, longest {max(times):.3f} s (asked 0.2)")
+    print(f"a page of {draws} draws and more: median {statistics.median(times):.3f} s, longest {max(times):.3f} s (target 0.2)")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--conclave", default="target/release/conclave", type=Path)
     parser.add_argument("--turns", default=24, type=int, help="pairs of turns; 0 for none")
-    parser.add_argument("--seconds", default=2.0, type=float, help="of one turn")
+    parser.add_argument("--seconds", default=2.0, type=float, help="length of one turn")
     parser.add_argument("--page-draws", default=100_000, type=int, help="draws of the job whose page is timed; 0 for none")
-    parser.add_argument("--looks", default=3, type=int, help="times that its page is asked for")
+    parser.add_argument("--looks", default=3, type=int, help="number of requests of its page")
     args = parser.parse_args()
     if args.turns:
         with demo(args.conclave, "500", "--chains", "2") as run:

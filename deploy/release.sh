@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# release.sh [FOLDER]: builds the programs and packs FOLDER/conclave-VERSION-TARGET.tar.gz (FOLDER is target/dist unless named), with a Debian
-# package where there is dpkg-deb, the SBOM and SHA-256 checksums beside it. The same commit and toolchain give the same files, byte for byte.
+# release.sh [FOLDER]: builds the programs and packs FOLDER/conclave-VERSION-TARGET.tar.gz (default FOLDER: target/dist), together with a Debian
+# package if dpkg-deb is installed, the SBOM and SHA-256 checksums. The same commit and toolchain yield the same files, byte for byte.
 #
-# CONCLAVE_RELEASE_KEY=KEY signs SHA256SUMS as SHA256SUMS.sig with the SSH key in the file KEY (or, where KEY is a public key, with the agent's): deploy/README.md says how a
-# release is checked.
+# CONCLAVE_RELEASE_KEY=KEY signs SHA256SUMS as SHA256SUMS.sig with the SSH key in the file KEY (or with the agent's, if KEY is a public key).
+# deploy/README.md describes how to check a release.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dist=$(realpath -m "${1:-target/dist}")
@@ -13,11 +13,11 @@ version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Carg
 target=$(rustc -vV | sed -n 's/^host: //p')
 name=conclave-$version-$target
 if [ -n "$(git status --porcelain)" ]; then
-  echo "release.sh: there are changes that are not committed: a release is made of a commit" >&2
+  echo "release.sh: there are uncommitted changes: commit them, since a release is built from a commit" >&2
   exit 2
 fi
 
-# Machine paths out of panic messages.
+# Keeps this machine's paths out of panic messages.
 export RUSTFLAGS="--remap-path-prefix=$PWD=/conclave --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
 cargo build --release --locked --bins --target-dir target/release-build
 
@@ -40,5 +40,5 @@ cat SHA256SUMS
 if [ -n "$key" ]; then
   ssh-keygen -Y sign -q -f "$key" -n conclave-release SHA256SUMS
 else
-  echo "release.sh: CONCLAVE_RELEASE_KEY names no key: SHA256SUMS is not signed" >&2
+  echo "release.sh: CONCLAVE_RELEASE_KEY is not set: SHA256SUMS is not signed" >&2
 fi

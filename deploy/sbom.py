@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """sbom.py OUT [TARGET]: the software bill of materials of a release, as CycloneDX 1.6 JSON.
 
-Names every package of Cargo.lock, with its licence and the checksum that Cargo.lock pins. `required` are those that the released
-programs for TARGET (this machine's, unless named) are built from; `excluded` those of tests, other platforms and features that
-a release leaves out. Needs cargo, and cyclonedx-python-lib[json-validation] of PyPI. The same Cargo.lock gives the same
-bytes where SOURCE_DATE_EPOCH is set.
+Lists every package of Cargo.lock, with its licence and the checksum that Cargo.lock pins. Packages are `required` if the released
+programs for TARGET (default: this machine's) are built from them; those of tests, other platforms and features outside a
+release are `excluded`. Needs cargo, and cyclonedx-python-lib[json-validation] from PyPI. The same Cargo.lock yields the same
+bytes if SOURCE_DATE_EPOCH is set.
 """
 import datetime
 import hashlib
@@ -42,7 +42,7 @@ def host():
 
 
 def required(target):
-    """Ids of what the released programs are built from: dependencies and build dependencies, not those of tests."""
+    """Returns the ids of the released programs' dependencies and build dependencies, without those of tests."""
     found = metadata("--filter-platform", target)
     nodes = {node["id"]: node for node in found["resolve"]["nodes"]}
     open_ids = [p["id"] for p in found["packages"] if p["name"] in RELEASED and p["source"] is None]
@@ -59,7 +59,7 @@ def required(target):
 def component(package, checksums, needed):
     name, version = package["name"], package["version"]
     checksum = checksums.get((name, version))
-    # Cargo's older way of writing "or".
+    # Cargo's older notation for "or".
     licence = (package["license"] or "").replace(" / ", " OR ").replace("/", " OR ")
     return Component(
         type=ComponentType.LIBRARY,

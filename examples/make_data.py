@@ -1,9 +1,9 @@
-"""Makes the synthetic records under data/: a made-up study that no person is in. Run with: python3 make_data.py
+"""Writes the synthetic records under data/, a fictitious study. Run with: python3 make_data.py
 
-Two clinics, 2,000 and 3,000 patients: age, whether treated, readmitted or not, and a blood pressure. Two hospitals, 1,300 stays
-each: age, ward, days in bed, falls (Poisson), infections (negative binomial), pain (linear), weight (student_t), blood group, a
-marker (two normal components), and months until death or the last look (Weibull). The coefficients are in hospital_stay().
-The same bytes on every machine: a 64-bit linear congruential generator, and values rounded to what a file shows.
+Two clinics have 2,000 and 3,000 patients: age, treatment, readmission and blood pressure. Two hospitals have 1,300 stays each:
+age, ward, days in bed, falls (Poisson), infections (negative binomial), pain (linear), weight (student_t), blood group, a
+marker (two normal components), and months until death or censoring (Weibull). The coefficients are in patient() and
+hospital_stay(). A 64-bit linear congruential generator and rounded values give the same bytes on every machine.
 """
 
 import math
@@ -39,7 +39,7 @@ def poisson(mean):
 
 
 def gamma(shape):
-    """Of a whole shape and rate 1: a sum of exponentials."""
+    """Draws from a gamma distribution with integer shape and rate 1, as a sum of exponentials."""
     return sum(-math.log(1.0 - uniform()) for _ in range(shape))
 
 

@@ -299,19 +299,20 @@ impl RunResult {
         if let Some(surrogate) = &self.surrogate {
             text += &format!("{}\n", self.surrogate(surrogate, truth));
         }
-        let rows = gradients::told(&json!({ "gradients": self.gradients, "stochastic_gradients": self.stochastic_gradients }));
+        let rows =
+            gradients::diagnostics(&json!({ "gradients": self.gradients, "stochastic_gradients": self.stochastic_gradients }));
         if !rows.is_empty() {
             let lines: String = rows.iter().map(|(what, words)| format!("  {what}: {words}\n")).collect();
             text += &format!("Gradient-driven chains:\n{lines}\n");
         }
-        if let Some(words) = barker::told(&json!({ "barker": self.barker })) {
+        if let Some(words) = barker::summary(&json!({ "barker": self.barker })) {
             text += &format!("{words}\n");
         }
         text += &match &self.refit_of {
             Some(job) => format!("No party was queried and nothing was charged: the only spending is that of job {job}.\n"),
             None => format!("Privacy spent on this job:\n{}", self.spending_table()),
         };
-        if let Some(words) = aggregation::told(&json!({ "aggregation": self.aggregation })) {
+        if let Some(words) = aggregation::summary(&json!({ "aggregation": self.aggregation })) {
             text += &format!("\n{words}\n");
         }
         if let Some(job) = &self.extends {

@@ -146,7 +146,7 @@ def make(program, out, _data):
     rows = [[f"{e}", name, *gauss[name, e].cells()] for e in EPSILONS for name, *_ in ALGORITHMS]
     series = [(name.replace("`", "").split(":")[0], [(e, gauss[name, e].error) for e in EPSILONS if gauss[name, e].runs], "line") for name, *_ in ALGORITHMS]
     svg.plot(out / "dp-hmc.svg", "Error of posterior means against epsilon", [svg.Panel("a Gaussian of ten", "epsilon", "error, posterior sds", series, (True, True))])
-    told = TEXT.format(
+    page = TEXT.format(
         records=RECORDS,
         seeds=SEEDS,
         bent_seeds=BENT_SEEDS,
@@ -154,4 +154,4 @@ def make(program, out, _data):
         legend=LEGEND,
         banana=table(["epsilon", "algorithm", "ended by", *HEADINGS], curved),
     )
-    pathlib.Path(out / "dp-hmc.md").write_text(told, encoding="utf-8")
+    pathlib.Path(out / "dp-hmc.md").write_text(page, encoding="utf-8")

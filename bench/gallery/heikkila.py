@@ -10,7 +10,7 @@ import svg
 from runs import Refused, rows_of, table, write
 
 RECORDS, OWNERS, TEMPERED, BOUND, EPSILON = 1_000_000, 10, 100, 8.0, 0.18
-# Runs of the paper's own chain, and of those that take ten times as long.
+# Numbers of runs of the paper's chain, and of chains that take ten times as long.
 THEIRS, OURS = 20, 3
 STEPS, WALK_SD = 5_000, 0.1
 BIN = 0.02
@@ -39,7 +39,7 @@ delta = 1e-6
 """
 GUIDED = 'chains = 4\ndraws = 30000\nwarmup = 20\nproposal = { kind = "guided", radius = { theta_1 = 0.03, theta_2 = 0.06 } }'
 WALK = f'chains = 1\ndraws = {STEPS}\nwarmup = 0\nproposal = {{ kind = "random_walk", radius = {{ theta_1 = 0.0125, theta_2 = 0.0125 }} }}'
-# Radii from a search, which the samples' variance is reckoned by; no record's part of a step is as much as the clip, which stands for every release.
+# The radii come from a search, which also gives the variance of subsampling. The clip, which applies to every release, exceeds every record's part of a step.
 SAMPLES = 'chains = 1\ndraws = 2000\nwarmup = 0\nlocate_share = 0.3\nbatch = 0.1\nproposal = { kind = "guided" }'
 WITHOUT, THEIR_CHAIN = "their random walk without privacy, 5,000 steps", "`barker`, their random walk, 5,000 steps"
 ROWS = [
@@ -106,13 +106,13 @@ the samples are within epsilon .18 for each of ten owners, under the .499 that t
 
 
 def records(seed=123):
-    """Their data: half of the records about theta_1 = 0, half about theta_1 + theta_2 = 1, variance 2."""
+    """Simulates their data: half of the records about theta_1 = 0, half about theta_1 + theta_2 = 1, variance 2."""
     rng = random.Random(seed)
     return [max(-BOUND, min(BOUND, rng.gauss(0.0 if rng.random() < 0.5 else 1.0, 2**0.5))) for _ in range(RECORDS)]
 
 
 def density(values, width):
-    """The tempered log posterior without privacy, up to a constant, by a histogram of the records in bins of this width."""
+    """Returns the tempered log posterior without privacy, up to a constant, from a histogram of the records in bins of this width."""
     counts = {}
     for y in values:
         counts[round(y / width)] = counts.get(round(y / width), 0) + 1
@@ -128,7 +128,7 @@ def density(values, width):
 
 
 def exact(values):
-    """Means and variances of the tempered posterior without privacy, on a grid."""
+    """Returns means and variances of the tempered posterior without privacy, on a grid."""
     log_density = density(values, BIN)
     grid = [(-2.5 + 0.05 * i, -4.0 + 0.08 * j) for i in range(101) for j in range(101)]
     logs = [log_density(*point) for point in grid]
@@ -139,7 +139,7 @@ def exact(values):
 
 
 def walked(values):
-    """Their random walk by Barker's test without privacy: `[run][parameter][step]`, and the share of steps taken."""
+    """Runs their random walk with Barker's test without privacy; returns `[run][parameter][step]` and the acceptance rate."""
     log_density = density(values, 5 * BIN)
     runs, taken = [], 0
     for seed in range(THEIRS):
@@ -149,7 +149,7 @@ def walked(values):
         for _ in range(STEPS):
             to = tuple(x + rng.gauss(0, WALK_SD) for x in at)
             there = log_density(*to)
-            # Barker's test: what private chains have, without the privacy.
+            # Barker's test, as in private chains but without privacy.
             if rng.random() < 1 / (1 + math.exp(min(700.0, here - there))):
                 at, here, taken = to, there, taken + 1
             for values_of, x in zip(run, at):
@@ -177,31 +177,31 @@ def cells(results, mean, variance):
 
 
 def spent(results):
-    """The most that any owner spent, in any run."""
+    """Returns the largest epsilon spent by any owner in any run."""
     return max(party["epsilon_spent"] for result in results if not isinstance(result, Refused) for party in result["parties"])
 
 
 def squared_error(results, mean, variance):
-    """Of posterior means, in units of their sds."""
+    """Returns the squared error of posterior means, in units of their sds."""
     rows = [rows_of(result, original=True) for result in results if not isinstance(result, Refused)]
     return statistics.fmean((row[name]["mean"] - mean[k]) ** 2 / variance[k] for row in rows for k, name in enumerate(NAMES))
 
 
 def effective(results):
-    """The median over runs of the lesser effective sample size of the two parameters."""
+    """Returns the median over runs of the smaller effective sample size of the two parameters."""
     rows = [rows_of(result, original=True) for result in results if not isinstance(result, Refused)]
     return statistics.median(min(row[name].get("ess_bulk") or 0.0 for name in NAMES) for row in rows)
 
 
 def cells_without(runs, taken, mean, variance):
-    """The same of the chains without privacy."""
+    """Returns the cells of the chains without privacy."""
     errors = [math.sqrt(statistics.fmean((statistics.fmean(run[k]) - mean[k]) ** 2 for run in runs)) for k in (0, 1)]
     ratios = [statistics.fmean(statistics.pvariance(run[k]) for run in runs) / variance[k] for k in (0, 1)]
     return [f"{len(runs)}", "∞", f"{STEPS:,}", f"{taken:.2f}", *(f"{x:.2f}" for x in errors), *(f"{x:.2f}" for x in ratios), "–"]
 
 
 def errors_against_steps(runs, mean, variance):
-    """Root mean square over runs of the mean of the first steps less the exact one, both parameters in units of their sds."""
+    """Returns the root mean square over runs of the mean of the first steps minus the exact one, both parameters in units of their sds."""
     places = [STEPS * k // 10 for k in range(1, 11)]
     sums = {steps: 0.0 for steps in places}
     for run in runs:
@@ -215,7 +215,7 @@ def errors_against_steps(runs, mean, variance):
 
 
 def price(program, steps, adjacency):
-    """Their setting: 1,000 of 1e6 records, noise of variance 1 against a bound of 1000^(-1/2) on a record's part."""
+    """Returns the price of their setting: 1,000 of 1e6 records, noise of variance 1 and a bound of 1000^(-1/2) on a record's part."""
     words = ["--subsampled", "--probability", 0.001, "--noise-multiplier", 31.62, "--releases", steps, "--delta", 1e-6, "--adjacency", adjacency]
     return program.account(*words)
 
@@ -225,7 +225,7 @@ def whole(program, mu):
 
 
 def theorem(tight):
-    """Epsilon of their setting by Theorem 2 and Corollary 2; `tight`: the theorem's terms without their slack."""
+    """Returns epsilon of their setting by Theorem 2 and Corollary 2; with `tight`, the theorem's terms are without slack."""
     size, share, steps, delta = 1000, 0.001, 5000, 1e-6
     move = 5 / size
 
@@ -245,11 +245,11 @@ def theorem(tight):
 
 def figure(program, path, errors):
     steps = [1000, 2000, 5000, 10_000, 20_000]
-    told = [price(program, count, "replace") for count in steps]
+    prices = [price(program, count, "replace") for count in steps]
     costs = [
-        ("samples, replace", [(count, one["epsilon_composed"]) for count, one in zip(steps, told)], "line"),
+        ("samples, replace", [(count, one["epsilon_composed"]) for count, one in zip(steps, prices)], "line"),
         ("samples, add-remove", [(count, price(program, count, "add-remove")["epsilon_composed"]) for count in steps], "line"),
-        ("all records, replace", [(count, whole(program, one["mu_unsampled"])) for count, one in zip(steps, told)], "dashed"),
+        ("all records, replace", [(count, whole(program, one["mu_unsampled"])) for count, one in zip(steps, prices)], "dashed"),
         ("the paper", [(5000, theorem(tight=False))], "points"),
     ]
     left = svg.Panel("price of their setting", "steps", "epsilon at delta 1e-6", costs, (True, True), (None, None, 0.001, 2.0))
@@ -258,7 +258,7 @@ def figure(program, path, errors):
 
 
 def clouds(path, runs, mean):
-    """`runs`: `(title, [run][parameter][step])`; about 2,000 draws of each."""
+    """Plots about 2,000 draws of each of `runs`, `(title, [run][parameter][step])`."""
     limits = (mean[0] - 1.8, mean[0] + 1.8, mean[1] - 3.2, mean[1] + 3.2)
 
     def panel(title, these):
@@ -270,7 +270,7 @@ def clouds(path, runs, mean):
 
 
 def chains(results):
-    """Draws as `[run][parameter][step]`, a chain each."""
+    """Returns the draws as `[run][parameter][step]`, one chain each."""
     done = [result["draws"] for result in results if not isinstance(result, Refused)]
     return [[draws[name][chain] for name in NAMES] for draws in done for chain in range(len(draws[NAMES[0]]))]
 
@@ -300,7 +300,7 @@ def make(program, out, _data):
     clouds(out / "heikkila-draws.svg", [("without privacy", without), ("barker, private", theirs), ("penalty, private", chains(results[ROWS[-1][0]]))], mean)
     headings = ["algorithm", "runs", "epsilon spent", "rounds", "acceptance", "error of mean 1", "error of mean 2", "variance ratio 1", "variance ratio 2", "ESS"]
     rows = [[WITHOUT, *cells_without(without, taken, mean, variance)], *([name, *cells(results[name], mean, variance)] for name, *_ in ROWS)]
-    told = TEXT.format(
+    page = TEXT.format(
         ratio=f"{squared_error(results[THEIR_CHAIN], mean, variance) / squared_error(results[ROWS[1][0]], mean, variance):,.0f}",
         price=f"{spent(results[ROWS[1][0]]) / spent(results[THEIR_CHAIN]):.1f}",
         means=", ".join(f"{value:.4f}" for value in mean),
@@ -308,4 +308,4 @@ def make(program, out, _data):
         prices=table(["5,000 steps, delta 1e-6", "epsilon"], prices),
         table=table(headings, rows),
     )
-    pathlib.Path(out / "heikkila.md").write_text(told, encoding="utf-8")
+    pathlib.Path(out / "heikkila.md").write_text(page, encoding="utf-8")

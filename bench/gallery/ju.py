@@ -70,7 +70,7 @@ clamping, and its time grows with the number of records. `noisy-statistics` trea
 
 
 def cells(text):
-    """`(ours, theirs, z)` of every cell of the coverage tables."""
+    """Returns `(ours, theirs, z)` for every cell of the coverage tables."""
     found = re.findall(r"([\d.]+) \(([\d.]+)\) ([+-][\d.]+)", text)
     return [tuple(float(x) for x in cell) for cell in found]
 
@@ -103,7 +103,7 @@ def make(program, out, _data):
         tasks = [(JOB.format(algorithm=name, sampler=sampler, epsilon=float(epsilon)), [file], seed) for epsilon, name, sampler in keys for seed in range(SEEDS)]
         results = program.all(tasks)
     rows = [[f"{e}", f"`{name}`", *Score(results[SEEDS * i : SEEDS * (i + 1)], exact).cells()] for i, (e, name, _) in enumerate(keys)]
-    told = TEXT.format(
+    page = TEXT.format(
         coverage=coverage, verdict=verdict, records=RECORDS, seeds=SEEDS, table=table(["epsilon", "algorithm", *HEADINGS], rows), legend=LEGEND
     )
-    pathlib.Path(out / "ju.md").write_text(told, encoding="utf-8")
+    pathlib.Path(out / "ju.md").write_text(page, encoding="utf-8")

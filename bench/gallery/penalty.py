@@ -80,5 +80,5 @@ def make(program, out, _data):
         (name.replace("`", "").split(":")[0], [(e, scores[name, e].error) for e in EPSILONS if scores[name, e].runs], "line") for name, *_ in ROWS
     ]
     svg.plot(out / "penalty.svg", "Error of the posterior mean against epsilon", [svg.Panel("a share, 40,000 records", "epsilon", "error, posterior sds", series, (True, True))])
-    told = TEXT.format(records=RECORDS, seeds=SEEDS, table=table(["epsilon", "algorithm", *HEADINGS], rows), legend=LEGEND)
-    pathlib.Path(out / "penalty.md").write_text(told, encoding="utf-8")
+    page = TEXT.format(records=RECORDS, seeds=SEEDS, table=table(["epsilon", "algorithm", *HEADINGS], rows), legend=LEGEND)
+    pathlib.Path(out / "penalty.md").write_text(page, encoding="utf-8")

@@ -1,16 +1,16 @@
-"""Exact posteriors without privacy, by closed forms."""
+"""Exact posteriors without privacy, in closed form."""
 
 import math
 
 
 def beta(successes, records):
-    """Of a share under beta(1, 1): `(mean, sd)`."""
+    """Returns `(mean, sd)` of a proportion under beta(1, 1)."""
     a, b = 1 + successes, 1 + records - successes
     return a / (a + b), math.sqrt(a * b / ((a + b) ** 2 * (a + b + 1)))
 
 
 def inverse(matrix):
-    """By Gauss and Jordan, with pivots."""
+    """Inverts a matrix by Gauss-Jordan elimination with pivoting."""
     d = len(matrix)
     rows = [list(row) + [float(i == j) for j in range(d)] for i, row in enumerate(matrix)]
     for i in range(d):
@@ -24,7 +24,7 @@ def inverse(matrix):
 
 
 def linear(design, outcomes, sd, prior_sd=2.5):
-    """Of the coefficients of a linear regression of known error: means and sds."""
+    """Returns means and sds of the coefficients of a linear regression with known error."""
     d = len(design[0])
     gram = [[sum(row[i] * row[j] for row in design) / sd**2 + (i == j) / prior_sd**2 for j in range(d)] for i in range(d)]
     right = [sum(row[i] * y for row, y in zip(design, outcomes)) / sd**2 for i in range(d)]
@@ -34,7 +34,7 @@ def linear(design, outcomes, sd, prior_sd=2.5):
 
 
 def banana(first, second, bend, precisions):
-    """Of `theta_1` and `theta_2` under flat priors: `theta_1` is normal, and `theta_2 + a theta_1^2` is, given the records."""
+    """Returns the posterior of `theta_1` and `theta_2` under flat priors: `theta_1` and `theta_2 + a theta_1^2` are normal given the records."""
     n = len(first)
     mean = (sum(first) / n, sum(second) / n)
     variance = [1 / (n * precision) for precision in precisions]

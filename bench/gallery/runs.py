@@ -1,4 +1,4 @@
-"""Runs of `conclave rehearse` on data that is made here, and what is measured of them."""
+"""Runs of `conclave rehearse` on simulated data, and their scores."""
 
 import array
 import concurrent.futures
@@ -14,7 +14,7 @@ import time
 
 
 class Skipped(Exception):
-    """A page that can't be made: the program has not its algorithm, or its data is not there."""
+    """A page that can't be built: its algorithm or its data is missing."""
 
 
 class Refused(Exception):
@@ -22,19 +22,19 @@ class Refused(Exception):
 
 
 class Program:
-    """The program, with the seconds that its runs took."""
+    """The program, with the total seconds of its runs."""
 
     def __init__(self, path, workers):
         self.path, self.workers, self.seconds = str(pathlib.Path(path).resolve()), workers, 0.0
 
     def account(self, *words):
-        """What `conclave account` says of a price, as an object."""
+        """Returns the output of `conclave account` as an object."""
         ran = subprocess.run([self.path, "account", *map(str, words), "--json"], capture_output=True, text=True, check=True)
         return json.loads(ran.stdout)
 
     def rehearse(self, job, files, seed, anyway=True, drawn=()):
-        """One run's object; `files` are CSV files, one a party; `anyway` runs jobs of which no answer can be expected. Of the parameters `drawn` the
-        object has their draws in the data's units, too, `draws[name][chain]`."""
+        """Runs a job and returns its object. `files` are CSV files, one per party; `anyway` also runs jobs without an expected answer. The object
+        includes the draws of the parameters `drawn` in the data's units, `draws[name][chain]`."""
         with tempfile.TemporaryDirectory() as folder:
             text = pathlib.Path(folder) / "job.toml"
             text.write_text(job)
@@ -59,7 +59,7 @@ class Program:
         return result
 
     def all(self, tasks):
-        """Results of `(job, files, seed)`, with `anyway` and `drawn` after them or not, each an object or the `Refused` that was raised."""
+        """Runs tasks `(job, files, seed)`, optionally followed by `anyway` and `drawn`; returns for each an object or the `Refused` raised."""
         began = time.monotonic()
 
         def one(task):
@@ -75,12 +75,12 @@ class Program:
 
 
 def draws(path):
-    """A Zarr array of a chain in each row, stored as bytes in chunks of a row's."""
-    told = json.loads((path / "zarr.json").read_text())
-    if [codec["name"] for codec in told["codecs"]] != ["bytes"] or told["chunk_grid"]["configuration"]["chunk_shape"][0] != 1:
-        raise ValueError(f"{path}: other chunks than this reads")
-    chains, length = told["shape"]
-    columns = told["chunk_grid"]["configuration"]["chunk_shape"][1]
+    """Reads a Zarr array with a chain per row, stored as bytes in chunks of one row."""
+    metadata = json.loads((path / "zarr.json").read_text())
+    if [codec["name"] for codec in metadata["codecs"]] != ["bytes"] or metadata["chunk_grid"]["configuration"]["chunk_shape"][0] != 1:
+        raise ValueError(f"{path}: unsupported chunks")
+    chains, length = metadata["shape"]
+    columns = metadata["chunk_grid"]["configuration"]["chunk_shape"][1]
 
     def chain(row):
         values = array.array("d")
@@ -92,7 +92,7 @@ def draws(path):
 
 
 def write(folder, name, header, rows):
-    """A CSV file."""
+    """Writes a CSV file."""
     path = pathlib.Path(folder) / name
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
@@ -106,7 +106,7 @@ def rows_of(result, original=False):
 
 
 class Score:
-    """What several runs of one job come to against the exact posterior, `{name: (mean, sd)}`."""
+    """The scores of several runs of one job against the exact posterior, `{name: (mean, sd)}`."""
 
     def __init__(self, results, exact, original=False):
         self.refused = next((str(result) for result in results if isinstance(result, Refused)), None)

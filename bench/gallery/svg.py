@@ -38,7 +38,7 @@ class Axis:
 
 
 class Panel:
-    """`series`: `(name, [(x, y)], style)`, style `line`, `points`, `dashed` or `cloud`."""
+    """A panel of `series`, `(name, [(x, y)], style)` with style `line`, `points`, `dashed` or `cloud`."""
 
     def __init__(self, title, x, y, series, logs=(False, False), limits=(None, None, None, None)):
         self.title, self.x, self.y, self.series = title, x, y, series

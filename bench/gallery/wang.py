@@ -52,7 +52,7 @@ DRAWN = ["`ops`", "`sgld`", "`sghmc`", "`hmc`", "`noisy-statistics`"]
 
 
 def read(data, name):
-    """Rows of a file, as dictionaries of numbers; skips where the folder or the file is missing."""
+    """Reads the rows of a file as dictionaries of numbers; raises `Skipped` if the folder or the file is missing."""
     if data is None:
         raise Skipped("no --data: Abalone and Adult are read from a folder")
     if not (data / name).exists():
@@ -62,7 +62,7 @@ def read(data, name):
 
 
 class Task:
-    """A data set: its owners' training rows, and the fifth of all rows that no run sees."""
+    """A data set: its owners' training rows, and the held-out fifth of all rows."""
 
     def __init__(self, folder, name, columns, shards):
         self.name, self.columns = name, columns
@@ -80,7 +80,7 @@ class Task:
         self.pooled = [write(folder, f"{name}-all.csv", header, cells(self.train))]
 
     def job(self, algorithm, sampler, epsilon, power=1.0):
-        """The job, and the files of its owners: `ops` has one."""
+        """Returns the job and the files of its owners; `ops` has one owner."""
         files = self.pooled if algorithm == "ops" else self.files
         columns = [f"{key} = {{ binary = true }}" if ends is None else f"{key} = {{ min = {ends[0]}, max = {ends[1]} }}" for key, ends in self.columns.items()]
         text = JOB.format(
@@ -95,7 +95,7 @@ class Task:
         return text, files
 
     def accuracy(self, means):
-        """Share of the held-out rows that the signs of the linear predictor at `means` get right."""
+        """Returns the fraction of held-out rows classified correctly by the sign of the linear predictor at `means`."""
         right = sum((means["intercept"] + sum(means[key] * row[key] for key in self.columns) > 0) == (row["y"] > 0) for row in self.test)
         return right / len(self.test)
 
@@ -104,8 +104,8 @@ class Task:
         return max(share, 1 - share)
 
     def fitted(self, ridge, tilt):
-        """Coefficients that minimise the negative log likelihood of all training rows, `ridge/2` times their squared length and `tilt` along them, by
-        Newton's method on columns scaled as the program scales them."""
+        """Returns the coefficients that minimise the negative log likelihood of all training rows plus `ridge/2` times their squared length plus their
+        product with `tilt`, by Newton's method on columns scaled as in the program."""
         design = [(self.scaled(row), row["y"]) for row in self.train]
         d = len(tilt)
         at = [0.0] * d
@@ -136,19 +136,19 @@ class Task:
         return right / len(self.test)
 
     def plain(self):
-        """Accuracy of the posterior mode of all training rows."""
+        """Returns the accuracy of the posterior mode of all training rows."""
         return self.scaled_accuracy(self.fitted(PRIOR_SD**-2, [0.0] * (1 + len(self.columns))))
 
     def perturbed(self, epsilon, seed, delta=1e-6):
-        """Accuracy of objective perturbation, by Kifer, Smith & Thakurta (2012), Algorithm 1 with normal noise: a row's slope is no longer than the root
-        of its `d` columns of magnitude 1 at most, and its curvature a quarter of the square."""
+        """Returns the accuracy of objective perturbation, by Kifer, Smith & Thakurta (2012), Algorithm 1 with normal noise. A row's slope has at most
+        length sqrt(d), since its `d` columns have magnitude at most 1, and its curvature is at most a quarter of the square."""
         rng, d = random.Random(f"{self.name} {epsilon} {seed}"), 1 + len(self.columns)
         sd = math.sqrt(d * (8 * math.log(2 / delta) + 4 * epsilon)) / epsilon
         return self.scaled_accuracy(self.fitted(2 * (d / 4) / epsilon, [rng.gauss(0, sd) for _ in range(d)]))
 
 
 class Cell:
-    """Runs of one algorithm at one epsilon."""
+    """The runs of one algorithm at one epsilon."""
 
     def __init__(self, task, results, asked, power):
         done = [result for result in results if not isinstance(result, Refused)]
@@ -158,7 +158,7 @@ class Cell:
         self.found = [task.accuracy({row["name"]: row["mean"] for row in result["posterior_original"]}) for result in done]
         self.ess = statistics.median(min(row.get("ess_bulk") or 0.0 for row in result["posterior"]) for result in done) if done else 0.0
 
-    def told(self):
+    def text(self):
         if not self.found:
             return "refused"
         marks = ("" if self.asked else " ×") + (" °" if self.doubted else "")
@@ -168,7 +168,7 @@ class Cell:
 
 
 def choice_power(program, task, sampler, epsilon):
-    """The greatest power at which the budget holds one draw by `ops`, and the range at power 1 as the refusal tells it."""
+    """Returns the largest power at which the budget covers one draw by `ops`, and the range at power 1 from the refusal."""
     spread = None
     for power in POWERS:
         try:
@@ -195,15 +195,15 @@ def cells(program, task):
 
 
 def paper_noise(program, records, claimed):
-    """The epsilon that the noise of Theorem 4 has in truth, samples of size and passes `N^(1/2)` as in the paper's experiments: `(multiplier, epsilon)`."""
+    """Returns `(multiplier, epsilon)`, the true epsilon of the noise of Theorem 4, with samples of size and passes `N^(1/2)` as in the paper's experiments."""
     size, delta = round(records**0.5), 1e-6
     steps = records
     sd = math.sqrt(128 * steps / claimed**2 * math.log(2.5 * steps / delta) * math.log(2 / delta))
     multiplier = sd * size / records
-    told = program.account(
+    price = program.account(
         *("--subsampled", "--batch", size, "--records", records, "--noise-multiplier", multiplier, "--releases", steps, "--delta", delta)
     )
-    return multiplier, told["epsilon_composed"]
+    return multiplier, price["epsilon_composed"]
 
 
 def make(program, out, data):
@@ -216,7 +216,7 @@ def make(program, out, data):
             plain = task.plain()
             found, spreads = cells(program, task)
             tilted = {epsilon: [task.perturbed(epsilon, seed) for seed in range(SEEDS)] for epsilon in EPSILONS}
-            rows = [[name, *(found[name, epsilon].told() for epsilon in EPSILONS), "–" if name == "`ops`" else f"{found[name, 8].ess:,.0f}"] for name, *_ in ROWS]
+            rows = [[name, *(found[name, epsilon].text() for epsilon in EPSILONS), "–" if name == "`ops`" else f"{found[name, 8].ess:,.0f}"] for name, *_ in ROWS]
             rows.append(["objective perturbation", *(f"{statistics.fmean(tilted[e]):.3f} ({min(tilted[e]):.3f})" for e in EPSILONS), "–"])
             words[key] = table(["algorithm", *(f"epsilon {epsilon}" for epsilon in EPSILONS), "ESS at 8"], rows)
             words[f"{key}_plain"], words[f"{key}_majority"] = f"{plain:.3f}", f"{task.majority():.3f}"
@@ -230,7 +230,7 @@ def make(program, out, data):
     svg.plot(out / "wang.svg", "Accuracy on held-out records against epsilon", panels)
     noise = [(records, claimed, *paper_noise(program, records, claimed)) for records, claimed in [(32_561, 1.0), (32_561, 0.1), (4_177, 1.0)]]
     words["noise"] = table(
-        ["records", "claimed epsilon", "noise, of a record's bound", "true epsilon"],
+        ["records", "claimed epsilon", "noise, in units of a record's bound", "true epsilon"],
         [[f"{records:,}", f"{claimed:g}", f"{multiplier:,.0f}", f"{true:.4f}"] for records, claimed, multiplier, true in noise],
     )
     pathlib.Path(out / "wang.md").write_text(TEXT.format(seeds=SEEDS, **words), encoding="utf-8")

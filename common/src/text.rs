@@ -19,7 +19,19 @@ pub fn shown(c: char) -> char {
     }
 }
 
-/// Returns whether every character is displayed unchanged, on one line.
+/// A number for people: six significant digits at most.
+#[must_use]
+pub fn figure(x: f64) -> String {
+    if x == 0.0 || (1e-3..1e6).contains(&x.abs()) {
+        let digits = 5 - (x.abs().max(1e-3).log10().floor() as i32).clamp(-3, 5);
+        let text = format!("{x:.*}", digits as usize);
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    } else {
+        format!("{x:e}")
+    }
+}
+
+/// Whether every character is shown as what it is, on one line.
 #[must_use]
 pub fn is_plain(text: &str) -> bool {
     text.chars().all(|c| shown(c) == c)

@@ -46,7 +46,8 @@ pub(crate) fn examine(file: &Path) -> Vec<Finding> {
 
 fn identity(config: &Config) -> Finding {
     const CODE: &str = "identity";
-    const ISSUE: &str = "see docs/how-to/operator/enrol-members.md: the folder `identity` must contain certificate.pem, key.pem and ca.pem";
+    const ISSUE: &str =
+        "see docs/how-to/operator/enrol-members.md: the folder `identity` must contain certificate.pem, key.pem and ca.pem";
     if let Err(fault) = Credentials::of(config) {
         return Finding::fail(CODE, fault.to_string(), ISSUE);
     }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the consortium's CA and signs whoever has no certificate yet.
+# Creates the consortium's CA and signs every member without a certificate.
 set -eu
 conclave=/usr/local/bin/conclave
 if [ ! -e /ca/ca-key.pem ]; then $conclave ca init --name "Compose demo" --out /ca; fi
@@ -10,13 +10,13 @@ cd /members
 for member in analyst a b c; do
   [ -e $member/certificate.pem ] || $conclave ca sign $member/request.pem --ca /ca --yes
 done
-# Each party pins the others' keys, of which each printed its own when it was made. Here whoever keeps the CA writes the pins, as all stand on
-# one machine; in earnest owners read them to each other (docs/how-to/data-owner/take-part-in-secure-jobs.md), since it is the CA's keeper that pins are there
-# against. The image has no more than a shell.
+# Each party pins the others' keys, from the fingerprint that each printed at its creation. Here the CA's operator writes the pins, as all
+# members are on one machine. In practice the owners read the fingerprints to each other (docs/how-to/data-owner/take-part-in-secure-jobs.md),
+# since pins protect against the CA's operator. The image contains only a shell, so the files are written with it.
 configuration() {
   while IFS= read -r line; do
     case $line in
-      # It lies in another folder than the file that it is made from.
+      # The new file is in another folder, so the path is made absolute.
       'path = "'*) line="path = \"/etc/conclave/$1/${line#path = ?}" ;;
     esac
     printf '%s\n' "$line"

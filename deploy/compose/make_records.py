@@ -1,6 +1,6 @@
-"""Makes the synthetic records of the three hospitals beside it: stays that no person had. Run with: python3 make_records.py
+"""Writes the synthetic records of the three hospitals: fictitious stays. Run with: python3 make_records.py
 
-Of SHARE of them, the patient came back. The same bytes on every machine: a 64-bit linear congruential generator.
+A fraction SHARE of the stays is followed by a readmission. A 64-bit linear congruential generator gives the same bytes on every machine.
 """
 
 import os

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # build.sh PROGRAMS OUT [SBOM]: packs the programs in the folder PROGRAMS (conclave, conclave-party, conclave-coordinator) as a Debian package in
-# the folder OUT and prints its path. DEBFULLNAME and DEBEMAIL say who maintains it. With SOURCE_DATE_EPOCH set, the same programs give the same package, byte for byte. Needs dpkg-deb and binutils.
+# the folder OUT and prints its path. DEBFULLNAME and DEBEMAIL name the maintainer. With SOURCE_DATE_EPOCH set, the same programs yield the same
+# package, byte for byte. Needs dpkg-deb and binutils.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 programs=$(realpath "$1")
@@ -23,7 +24,7 @@ for program in conclave conclave-party conclave-coordinator; do
   chmod 755 "$root/usr/bin/$program"
 done
 for unit in deploy/systemd/*.service; do
-  # What is not packaged lies below /usr/local.
+  # Only unpackaged programs are below /usr/local.
   sed 's#/usr/local/bin/#/usr/bin/#; /^#   install -m/d' "$unit" > "$root/usr/lib/systemd/system/$(basename "$unit")"
 done
 cp deploy/systemd/conclave.sysusers.conf "$root/usr/lib/sysusers.d/conclave.conf"
@@ -42,7 +43,7 @@ if [ -n "${3:-}" ]; then cp "$3" "$doc/sbom.cdx.json"; fi
 } | gzip -n9 > "$doc/changelog.gz"
 gzip -n9 < CHANGELOG.md > "$doc/CHANGELOG.md.gz"
 
-# The newest symbols of the C library that the programs ask for.
+# The newest version of C library symbols that the programs need.
 libc=$(objdump -T "$root"/usr/bin/* | grep -o 'GLIBC_2\.[0-9.]*' | sed 's/GLIBC_//' | sort -uV | tail -1)
 cat > "$root/DEBIAN/control" <<CONTROL
 Package: conclave
@@ -54,9 +55,10 @@ Depends: libc6 (>= $libc), libgcc-s1 (>= 4.2), default-systemd-sysusers | system
 Section: science
 Priority: optional
 Description: Bayesian inference across data owners who share no record
- Several data owners, one Bayesian posterior, and no record ever leaves its
- owner. Holds the analyst's command line (conclave), the data owner's daemon
- (conclave-party) and the coordinator (conclave-coordinator), with their units.
+ Several data owners compute one Bayesian posterior, and no record ever leaves
+ its owner. The package contains the analyst's command line (conclave), the
+ data owner's daemon (conclave-party) and the coordinator
+ (conclave-coordinator), with their units.
  No daemon is started before its owner has configured and enabled it.
 CONTROL
 echo /etc/default/conclave > "$root/DEBIAN/conffiles"

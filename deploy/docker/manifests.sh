@@ -1,6 +1,6 @@
 #!/bin/sh
-# manifests.sh FROM TO: a copy of the workspace at FROM with its manifests and lock file as they are and every source empty.
-# What the workspace depends on is built from it before the sources are there, and again only when a manifest changes.
+# manifests.sh FROM TO: copies the workspace at FROM with its manifests and lock file unchanged and every source empty.
+# The dependencies are built from it before the sources are copied, and rebuilt only when a manifest changes.
 set -eu
 cd "$1"
 to=$2

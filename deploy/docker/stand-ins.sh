@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes stand-ins for the two base images of the Dockerfile from Debian's packages and this machine's Rust toolchain, for
-# a machine with a Docker engine and no registry:
+# Creates replacements for the two base images of the Dockerfile from Debian's packages and this machine's Rust toolchain, for
+# a machine with a Docker engine but no registry:
 #
 #   conclave-build-base      Debian with a C compiler and Rust
-#   conclave-runtime-base    the C library and CA certificates, a user without rights, no shell
+#   conclave-runtime-base    the C library and CA certificates, an unprivileged user, no shell
 #
-# Needs root, Debian or one of its kin, and a Rust toolchain of rustup's. Takes about two minutes; does
-# nothing where both images are there with this toolchain. `stand-ins.sh runtime` makes the second one
-# alone, in a second, of this machine's own C library: for programs that were built here.
+# Needs root, Debian or a derivative, and a Rust toolchain from rustup. Takes about two minutes; does nothing if both images
+# exist with this toolchain. `stand-ins.sh runtime` creates only the second one, in a second, from this machine's C library,
+# for programs that were built here.
 set -euo pipefail
 
 rust=$(rustc --version)
@@ -50,7 +50,7 @@ if [ -z "$system" ]; then exit 0; fi
 toolchain=$(rustc --print sysroot)
 mkdir -p "$root/build/usr/local/rust"
 tar -C "$toolchain" --exclude share/doc -c . | tar -C "$root/build/usr/local/rust" -x
-# A build trusts whom this machine trusts: crates may come through a proxy with a CA of its own.
+# A build trusts the CAs of this machine: crates may come through a proxy with its own CA.
 cp -L /etc/ssl/certs/ca-certificates.crt "$root/build/etc/ssl/certs/ca-certificates.crt"
 tar -C "$root/build" -c . \
   | import --change 'ENV PATH=/usr/local/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' - conclave-build-base

@@ -1,17 +1,17 @@
-//! What a store of draws says of itself.
+//! Attributes of a store of draws.
 
 use conclave_common::job::JobSpec;
 use serde_json::{Map, Value, json};
 
 use crate::result::RunResult;
-use crate::zarr::{columns, made_by};
+use crate::zarr::{columns, maker_attributes};
 
-/// The attributes of a store whose chains run.
+/// Returns the attributes of a store whose chains are running.
 #[must_use]
 pub fn at_start(spec: &JobSpec, job: &str) -> Map<String, Value> {
     let noise_sd = spec.privacy.noise.sd();
     let parties: Vec<Value> = spec.parties.iter().map(|p| json!({"name": p, "noise_sd": noise_sd})).collect();
-    let mut attributes = made_by();
+    let mut attributes = maker_attributes();
     for (key, value) in [
         ("job", json!(job)),
         ("name", json!(spec.name)),
@@ -32,7 +32,7 @@ pub fn at_start(spec: &JobSpec, job: &str) -> Map<String, Value> {
     attributes
 }
 
-/// The attributes of a store that is complete, with what its making cost each party.
+/// Returns the attributes of a complete store, with the privacy cost at each party.
 #[must_use]
 pub fn at_end(spec: &JobSpec, job: &str, result: &RunResult) -> Map<String, Value> {
     let mut attributes = at_start(spec, job);

@@ -1,4 +1,4 @@
-//! A store of draws read back whole, as [`crate::zarr`] lays it out.
+//! Reading of a whole store of draws, in the layout of [`crate::zarr`].
 
 use std::path::Path;
 
@@ -6,21 +6,21 @@ use conclave_proto::error::{ErrorCode, Fault};
 
 use crate::zarr::{Element, ORIGINAL, ReadError, StoreFiles, StoredArray, encode, metadata, open};
 
-/// The draws of one phase of a run, the warm-up or what is kept; each `[chain][draw]`.
+/// The draws of one phase of a run, warm-up or sampling, each `[chain][draw]`.
 #[derive(Debug, Default, PartialEq)]
 pub struct PhaseDraws {
     /// `[parameter][chain][draw]`, on the scale that priors are declared on.
     pub theta: Vec<Vec<Vec<f64>>>,
-    /// Whether each was accepted.
+    /// True for draws whose proposal was accepted.
     pub accepted: Vec<Vec<bool>>,
-    /// Noisy log acceptance ratio; minus infinity outside the parameter box.
+    /// Noisy log acceptance ratio; minus infinity for proposals outside the parameter box.
     pub log_alpha: Vec<Vec<f64>>,
-    /// The round that decided each.
+    /// The round of each decision.
     pub iteration: Vec<Vec<i64>>,
 }
 
 impl PhaseDraws {
-    /// Draws per chain.
+    /// Returns the number of draws per chain.
     pub fn draws(&self) -> usize {
         self.accepted.first().map_or(0, Vec::len)
     }
@@ -33,15 +33,16 @@ pub struct Draws {
     pub name: String,
     /// The chains' seed.
     pub seed: u64,
-    /// The software that made them, as it names itself.
+    /// The name of the software that made the draws.
     pub created_by: String,
     /// The parameters' names.
     pub parameters: Vec<String>,
     /// The warm-up.
     pub warmup: PhaseDraws,
-    /// What is kept.
+    /// The kept draws.
     pub sampling: PhaseDraws,
-    /// What is kept in the data's own units, `[parameter][chain][draw]`; none of a run that goes on, or that an earlier version made.
+    /// The kept draws in the data's own units, `[parameter][chain][draw]`; `None` for an unfinished run or one of an earlier
+    /// version.
     pub original: Option<Vec<Vec<Vec<f64>>>>,
 }
 
@@ -49,11 +50,11 @@ impl Draws {
     /// Reads a store from its folder or its file.
     ///
     /// # Errors
-    /// A file that is missing or is not what it should be, by its path.
+    /// A fault that names a missing or invalid file.
     pub fn read(root: &Path) -> Result<Self, Fault> {
         let files = open(root).map_err(fault)?;
         let attributes = metadata(&files, "").map_err(fault)?["attributes"].clone();
-        let names = attributes["parameters"].as_array().ok_or_else(|| broken(root, "it does not list its parameters"))?;
+        let names = attributes["parameters"].as_array().ok_or_else(|| broken(root, "they do not list their parameters"))?;
         let parameters: Vec<String> = names.iter().filter_map(|n| n.as_str().map(str::to_owned)).collect();
         Ok(Self {
             name: attributes["name"].as_str().unwrap_or("job").to_owned(),
@@ -66,13 +67,13 @@ impl Draws {
         })
     }
 
-    /// Number of chains.
+    /// Returns the number of chains.
     pub fn chains(&self) -> usize {
         self.sampling.accepted.len()
     }
 }
 
-/// The group of draws in the data's own units, where the store has it.
+/// Reads the group of draws in the data's own units, if the store has it.
 fn original(files: &StoreFiles, parameters: &[String]) -> Result<Option<Vec<Vec<Vec<f64>>>>, Fault> {
     match metadata(files, ORIGINAL) {
         Err(ReadError::File { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -96,15 +97,15 @@ fn phase(files: &StoreFiles, prefix: &str, parameters: &[String]) -> Result<Phas
     let of = |rows: usize, row: Option<usize>| (rows, row.unwrap_or(0));
     let all = read.theta.iter().chain([&read.log_alpha]).map(|a| of(a.len(), a.first().map(Vec::len)));
     let all = all.chain([of(read.iteration.len(), read.iteration.first().map(Vec::len))]);
-    if all.into_iter().all(same) { Ok(read) } else { Err(broken(files.root(), "its arrays differ in shape")) }
+    if all.into_iter().all(same) { Ok(read) } else { Err(broken(files.root(), "the arrays differ in shape")) }
 }
 
-/// An array of shape (chain, draw).
+/// Reads an array of shape (chain, draw).
 fn array<T: Element>(files: &StoreFiles, name: &str) -> Result<Vec<Vec<T>>, Fault> {
     let stored = StoredArray::open(files, name).map_err(fault)?;
     let one = |chain| {
-        let parts = (0..stored.parts()).map(|part| stored.part(chain, part).map_err(fault)).collect::<Result<Vec<_>, _>>()?;
-        Ok(parts.concat())
+        let chunks = (0..stored.chunks()).map(|chunk| stored.read_chunk(chain, chunk).map_err(fault));
+        Ok(chunks.collect::<Result<Vec<_>, _>>()?.concat())
     };
     (0..stored.shape().0).map(one).collect()
 }
@@ -117,5 +118,5 @@ fn fault(error: ReadError) -> Fault {
 }
 
 fn broken(path: &Path, what: &str) -> Fault {
-    Fault::new(ErrorCode::Internal, format!("the draws in {} cannot be used: {what}", path.display()))
+    Fault::new(ErrorCode::Internal, format!("the draws in {} are unusable: {what}", path.display()))
 }

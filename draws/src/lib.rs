@@ -1,8 +1,8 @@
-//! A run's result and its draws: what the coordinator writes while chains run, and what an analyst reads when they have ended.
+//! A run's result and its draws, written by the coordinator while chains run and read by analysts afterwards.
 //!
-//! - [`zarr`]: draws as they come, in a Zarr v3 store, and their arrays read back. [`attributes`]: what such a store says of itself.
-//! - [`spent`]: what a job has spent at a party. [`result`]: the finished run's object.
-//! - [`Draws`]: a whole store read back. [`export`]: the same for other programs, as CmdStan files and as a Parquet table.
+//! - [`zarr`]: writing and reading of a Zarr v3 store of draws. [`attributes`]: the store's attributes.
+//! - [`spent`]: the privacy cost of a job at a party. [`result`]: the JSON object of a finished run.
+//! - [`Draws`]: a whole store in memory. [`export`]: export to CmdStan files and to a Parquet table.
 #![forbid(unsafe_code)]
 
 pub mod attributes;

@@ -1,4 +1,4 @@
-//! Odds and rate ratios: what a coefficient of a logistic or count regression comes to in the terms that studies report.
+//! Odds and rate ratios: coefficients of logistic and count regressions in the terms that studies report.
 
 use conclave_common::job::JobSpec;
 use conclave_common::schema::{Family, ModelSpec};
@@ -20,8 +20,8 @@ pub struct Ratio {
     pub q95: f64,
 }
 
-/// The ratios of a run whose posterior in the data's own units is this; none for a model whose link is not a logarithm's. The
-/// intercept is no ratio: it is the odds or the rate itself.
+/// Computes the ratios from the posterior in the data's own units; none for a model without a logit or log link. The intercept
+/// is excluded, since it gives the odds or the rate itself.
 pub(crate) fn ratios(spec: &JobSpec, posterior_original: &[(&str, Summary)]) -> Vec<Ratio> {
     let ModelSpec::Regression(regression) = &spec.model else { return Vec::new() };
     let kind = match regression.family {
@@ -30,7 +30,7 @@ pub(crate) fn ratios(spec: &JobSpec, posterior_original: &[(&str, Summary)]) -> 
         Family::Linear { .. } | Family::StudentT { .. } => return Vec::new(),
     };
     let (first, count) = (usize::from(regression.design.intercept), regression.design.features.len());
-    // Quantiles go through an exponential as they are.
+    // Quantiles are preserved by the exponential, which is monotone.
     let ratio = |(name, summary): &(&str, Summary)| {
         let [q5, median, q95] = [summary.q5, summary.median, summary.q95].map(f64::exp);
         Ratio { name: (*name).to_owned(), kind, q5, median, q95 }
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn coefficients_have_ratios_and_nothing_else_has() {
+    fn only_coefficients_have_ratios() {
         let [x, w] = [("x".to_owned(), 0.25_f64.exp()), ("w[q]".to_owned(), 0.5_f64.exp())];
         for (model, kind) in [("logistic", "odds_ratio"), ("poisson", "rate_ratio"), ("negative_binomial", "rate_ratio")] {
             assert_eq!(names(model, ""), [(x.0.clone(), kind, x.1), (w.0.clone(), kind, w.1)]);

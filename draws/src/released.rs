@@ -1,19 +1,19 @@
-//! What a result says of a run that infers from what was released once.
+//! Results of runs that infer from few releases.
 
 use std::collections::BTreeMap;
 
 use conclave_inference::sampler::{Check, Inference};
 use serde::Serialize;
 
-/// Whether the release suffices for an answer.
+/// The checks of a release for adequacy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Adequacy {
-    /// Whether every check holds; where one does not, no interval is an answer.
+    /// True if every check passes; otherwise no interval is valid.
     pub adequate: bool,
-    /// Each check's figure and the most that it may be, by its name.
+    /// The value and the limit of each check, by its name.
     #[serde(flatten)]
     pub figures: BTreeMap<&'static str, Check>,
-    /// Why it is not adequate, in words.
+    /// The reasons for inadequacy, in words.
     pub reasons: Vec<String>,
 }
 
@@ -27,15 +27,15 @@ impl Adequacy {
     }
 }
 
-/// One sentence on how much of the reported spread is the noise's, of the parameter where it is most.
+/// Describes the share of noise in the reported spread, for the parameter with the largest share.
 pub(crate) fn budget_error(inference: &Inference) -> String {
     let shares = inference.noise_share.iter().copied().collect::<Option<Vec<f64>>>();
     let Some(most) = shares.and_then(|shares| shares.into_iter().max_by(f64::total_cmp)) else {
-        return "How much of the spread is the noise's can't be told: what was released does not bound it.".to_owned();
+        return "The share of noise in the spread is unknown: the releases do not bound it.".to_owned();
     };
     format!(
-        "The widest interval is {:.2} times as wide as without privacy: the noise makes {:.0}% of its variance. More draws cannot narrow it; only \
-         budget or records can.",
+        "The widest interval is {:.2} times as wide as without privacy: the noise accounts for {:.0}% of its variance. More draws cannot narrow \
+         it; only a larger budget or more records can.",
         (1.0 - most).max(f64::MIN_POSITIVE).sqrt().recip(),
         100.0 * most
     )
@@ -50,9 +50,12 @@ mod tests {
     }
 
     #[test]
-    fn the_noise_has_its_share_of_the_interval() {
-        let told = budget_error(&inference(vec![Some(0.1), Some(0.2439)]));
-        assert!(told.starts_with("The widest interval is 1.15 times as wide") && told.contains("24% of its variance"), "{told}");
-        assert!(budget_error(&inference(vec![Some(0.1), None])).contains("can't be told"));
+    fn the_share_of_noise_is_stated() {
+        let words = budget_error(&inference(vec![Some(0.1), Some(0.2439)]));
+        assert!(
+            words.starts_with("The widest interval is 1.15 times as wide") && words.contains("24% of its variance"),
+            "{words}"
+        );
+        assert!(budget_error(&inference(vec![Some(0.1), None])).contains("is unknown"));
     }
 }

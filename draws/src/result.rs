@@ -1,4 +1,4 @@
-//! The finished run's object: posterior, spending, warnings.
+//! The JSON object of a finished run: posterior, privacy cost, warnings.
 
 use std::path::Path;
 
@@ -7,9 +7,7 @@ use conclave_common::model;
 use conclave_common::query::PartyMetadata;
 use conclave_inference::diagnostics;
 use conclave_inference::diagnostics::{Summary, Verdict};
-use conclave_inference::sampler::{
-    BarkerDiagnostics, ChoiceDiagnostics, FittedPosterior, GradientDiagnostics, Inference, Stage, StochasticGradients,
-};
+use conclave_inference::sampler::{RunReport, Stage};
 use serde::Serialize;
 
 pub use crate::ratios::Ratio;
@@ -19,34 +17,35 @@ use crate::released::budget_error;
 use crate::spent::Spent;
 use crate::zarr::DrawStore;
 
-/// What ended a run.
+/// The reason for the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StoppedBy {
-    /// All draws are made.
+    /// All draws were made.
     Draws,
-    /// A party's budget.
+    /// A party's budget was exhausted.
     Budget,
-    /// The analyst.
+    /// The analyst cancelled the job.
     Cancelled,
-    /// A party's owner, by withdrawing the consent or by a limit.
+    /// A party's owner withdrew consent, or a limit of the owner was reached.
     Policy,
-    /// The clip watch: an explicit clip cuts too many records' ratios.
+    /// The clip watch found that an explicit clip cuts the ratios of too many records.
     Clip,
-    /// Everything that the run asks for once is released.
+    /// All planned releases were made.
     Released,
-    /// The draws have come to what the job wants of them, before all were made.
+    /// The draws reached the job's target before all were made.
     Until,
-    /// A forecast: with the whole budget the draws would have been of no use.
+    /// A forecast showed that even the whole budget would yield no usable draws.
     Hopeless,
-    /// Something went wrong, which the job's error tells; what was drawn before is as good as any.
+    /// An error occurred, which the job's error states. The draws made before it are valid.
     Failure,
 }
 
 impl StoppedBy {
-    /// What ended a run that came to its own end, with so many kept draws of a chain; by a budget where the sampler says so.
+    /// Returns the reason for a run's regular end, with `kept` draws per chain. `by_budget` is true if the sampler reports an
+    /// exhausted budget.
     #[must_use]
-    pub fn itself(spec: &JobSpec, kept: u64, by_budget: bool) -> Self {
+    pub fn regular_end(spec: &JobSpec, kept: u64, by_budget: bool) -> Self {
         match spec.sampler.until {
             _ if by_budget => Self::Budget,
             _ if !spec.algorithm.proposes() => Self::Released,
@@ -56,47 +55,35 @@ impl StoppedBy {
     }
 }
 
-/// What the driver knows at the end, besides the draws.
+/// The driver's record of a finished run, without the draws.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// What ended the run.
+    /// The reason for the end.
     pub stopped_by: StoppedBy,
-    /// The party whose budget did.
+    /// The party whose budget ended the run.
     pub budget_party: Option<String>,
-    /// Rounds over all chains together.
+    /// Number of rounds, each over all chains.
     pub iterations: u64,
-    /// From the first query to the last draw.
+    /// Seconds from the first query to the last draw.
     pub seconds: f64,
-    /// The job whose releases the draws are made of, where nothing was asked for them.
+    /// The job whose releases these draws reuse, for a refit without queries.
     pub refit_of: Option<String>,
-    /// What the run has shown, beyond what the draws do.
+    /// Warnings from the run that the draws do not show.
     pub warnings: Vec<String>,
-    /// Proposal radii, one per parameter, where the moves go along the coordinates.
-    pub radii: Option<Vec<f64>>,
-    /// What a run that infers from what was released once says of it.
-    pub inference: Option<Inference>,
-    /// The posterior by a quadratic through all released log ratios, where such are released.
-    pub surrogate: Option<FittedPosterior>,
-    /// How the chains moved, where gradients drive them.
-    pub gradients: Option<GradientDiagnostics>,
-    /// What the draws were chosen among, where each is a choice.
-    pub choices: Option<ChoiceDiagnostics>,
-    /// How they moved and what is known of their bias, where no test ends their steps.
-    pub stochastic_gradients: Option<StochasticGradients>,
-    /// How exactly proposals were decided, by `barker`.
-    pub barker: Option<BarkerDiagnostics>,
+    /// What the algorithm states beside the draws.
+    pub report: RunReport,
     /// Parties in the job's order.
     pub parties: Vec<PartyOutcome>,
 }
 
-/// A party's share in the outcome.
+/// A party's part of the outcome.
 #[derive(Debug, Clone)]
 pub struct PartyOutcome {
     /// Name.
     pub name: String,
-    /// What it holds; `None` where it never opened the job.
+    /// The party's public metadata; `None` if it never opened the job.
     pub metadata: Option<PartyMetadata>,
-    /// What the job has spent there.
+    /// The job's cost at the party.
     pub spent: Spent,
 }
 
@@ -105,105 +92,92 @@ pub struct PartyOutcome {
 pub struct RunResult {
     /// UUID.
     pub job: String,
-    /// The analyst's name for it.
+    /// The analyst's name for the job.
     pub name: String,
     /// The job whose chains this one continued.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extends: Option<String>,
-    /// The job whose releases these draws are made of, under another prior or with fewer predictors: no party was asked.
+    /// The job whose releases these draws reuse, under another prior or with fewer predictors, without a query to any party.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refit_of: Option<String>,
     /// Algorithm.
     pub algorithm: &'static str,
-    /// Why it was chosen, where the job left that to `auto`.
+    /// The reason for its choice by `auto`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen: Option<&'static str>,
-    /// How the parties' answers were opened; absent where each was opened by itself.
+    /// The masked aggregation of answers; absent for answers without masks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aggregation: Option<AggregationRow>,
-    /// Rounds over all chains together.
+    /// Number of rounds, each over all chains.
     pub iterations: u64,
-    /// Chains.
+    /// Number of chains.
     pub chains: u32,
     /// Kept draws per chain.
     pub draws_per_chain: u64,
-    /// From the first query to the last draw.
+    /// Seconds from the first query to the last draw.
     pub seconds: f64,
-    /// Of the kept draws.
+    /// Acceptance rate of the kept draws.
     pub acceptance_rate: f64,
-    /// What ended the run.
+    /// The reason for the end.
     pub stopped_by: StoppedBy,
-    /// The party whose budget did.
+    /// The party whose budget ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_party: Option<String>,
-    /// On the scale that priors are declared on.
+    /// The posterior on the scale that priors are declared on.
     pub posterior: Vec<PosteriorRow>,
-    /// In the data's own units.
+    /// The posterior in the data's own units.
     pub posterior_original: Vec<PosteriorRow>,
-    /// Odds or rate ratios per unit of each predictor, in the data's own units; none of another model.
+    /// Odds or rate ratios per unit of each predictor, in the data's own units; none for other models.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ratios: Vec<Ratio>,
-    /// The same question answered by a quadratic fitted to all released log ratios; absent where none are released. It
-    /// rests on the same releases as the draws do, so the two check each other and must not be averaged.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub surrogate: Option<FittedPosterior>,
-    /// How the chains moved, and what the gradients say of them and of the parties' noise; absent where none drive them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gradients: Option<GradientDiagnostics>,
-    /// What each draw was chosen among, and its price; absent where draws are no choices.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ops: Option<ChoiceDiagnostics>,
-    /// How the chains moved that stochastic gradients drive, without a test, and what is known of their bias; absent of any other run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stochastic_gradients: Option<StochasticGradients>,
-    /// How exactly proposals were decided; absent of another algorithm than `barker`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub barker: Option<BarkerDiagnostics>,
+    /// The sections of the algorithm's own report.
+    #[serde(flatten)]
+    pub report: RunReport,
     /// Spending.
     pub parties: Vec<PartyRow>,
-    /// What a job that continues this one begins with; parameters in the order of `posterior`.
+    /// The initial state of a job that continues this one; parameters in the order of `posterior`.
     pub continuation: Continuation,
     /// The Zarr store, on the machine that ran the chains.
     pub draws: Option<String>,
-    /// What the posterior is given: `noisy_release` for a run that infers from what was released once, whose interval is as wide as
-    /// the noise makes it.
+    /// The data that the posterior is conditioned on: `noisy_release` for a run that infers from few releases, whose intervals
+    /// include the noise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conditional_on: Option<&'static str>,
-    /// Whether the release suffices for an answer, and the figures that say so.
+    /// The checks of the releases for adequacy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adequacy: Option<Adequacy>,
-    /// What was asked of the parties, stage by stage, and what each taught.
+    /// The releases by stage, with the estimates after each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<Stage>,
-    /// `warnings`, what to beware of in sentences; `mcse_to_sd` and `budget_error`, what too little budget adds to the spread.
+    /// `warnings` in sentences; `mcse_to_sd` and `budget_error`, the effect of too small a budget on the spread.
     #[serde(flatten)]
     pub verdict: Verdict,
 }
 
-/// How answers were opened that left masked, and whose noise protects whom.
+/// The aggregation of masked answers, and the noise that protects each party.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AggregationRow {
-    /// `secure`: the sum over the parties alone was opened.
+    /// `secure`: only the sum over the parties was unmasked.
     pub mode: &'static str,
-    /// How many of the other parties may work with the coordinator.
+    /// Maximum number of other parties that may collude with the coordinator.
     pub colluders: u32,
-    /// How many parties' noise then protects each of them: it is charged by so much less.
+    /// Number of parties whose noise then protects each party, which divides its charges.
     pub honest: u32,
-    /// Parties in the sum.
+    /// Number of parties in the sum.
     pub parties: u32,
 }
 
 impl AggregationRow {
-    /// Of a job whose answers leave masked.
+    /// Returns the aggregation of a job; `None` for answers without masks.
     #[must_use]
-    pub fn of(spec: &JobSpec) -> Option<Self> {
+    pub fn from_spec(spec: &JobSpec) -> Option<Self> {
         let secure = spec.aggregation.secure()?;
         let parties = u32::try_from(spec.parties.len()).unwrap_or(u32::MAX);
         Some(Self { mode: "secure", colluders: secure.colluders, honest: spec.honest().get(), parties })
     }
 }
 
-/// One parameter's summary. Numbers that don't exist (R-hat of too few draws) are `null`.
+/// One parameter's summary. Undefined numbers (R-hat of too few draws) are `null`.
 #[derive(Debug, Clone, Serialize)]
 pub struct PosteriorRow {
     /// The parameter.
@@ -211,58 +185,58 @@ pub struct PosteriorRow {
     /// Its figures.
     #[serde(flatten)]
     pub summary: Summary,
-    /// The share of its variance that is there because of the noise; `null` where what was released does not tell.
+    /// The fraction of its variance due to the noise; `null` if the releases do not determine it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise_share: Option<Option<f64>>,
-    /// What its sd would be without the noise.
+    /// Its sd without the noise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sd_data: Option<f64>,
 }
 
-/// One party's spending.
+/// The job's cost at one party.
 #[derive(Debug, Clone, Serialize)]
 pub struct PartyRow {
     /// Name.
     pub name: String,
-    /// Cleaned record count; `null` where it is not public.
+    /// Record count; `null` if it is not public.
     pub records: Option<u64>,
-    /// Number of persons, where persons are protected and it is public.
+    /// Number of persons, if persons are protected and their number is public.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persons: Option<u64>,
-    /// What the party's guarantee protects.
+    /// The unit of privacy of the party's guarantee.
     pub protects: String,
-    /// Releases of this job: one per chain and round, `locate` and warm-up included.
+    /// Number of releases of this job: one per chain and round, including `locate` and warm-up.
     pub queries: u64,
-    /// Of this job, by Gaussian differential privacy.
+    /// Epsilon of this job by Gaussian differential privacy.
     pub epsilon_spent: f64,
-    /// The delta of what the job was promised, with what it set aside for blocks.
+    /// The delta of the job's guarantee, including the part reserved for blocks.
     pub delta: f64,
-    /// The most that the job may spend.
+    /// The job's budget.
     pub epsilon_budget: f64,
     /// Mu squared of this job.
     pub mu_squared_spent: f64,
-    /// `epsilon_spent` by zero-concentrated differential privacy.
+    /// Epsilon of this job by zero-concentrated differential privacy.
     pub epsilon_zcdp: f64,
 }
 
 impl RunResult {
-    /// The object as JSON on one line.
+    /// Returns the object as JSON on one line.
     pub fn to_json(&self) -> String {
-        // Plain structs of numbers and strings: serialising them can't fail.
+        // Serialising plain structs of numbers and strings can't fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// Summarises a run. Takes a moment: not for a thread that has to answer.
+/// Summarises a run. The computation is too slow for a thread that has to respond.
 ///
-/// `job` is the run's id and `path` where its draws are.
+/// `job` is the run's id and `path` the location of its draws.
 #[must_use]
 pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, outcome: &Outcome) -> RunResult {
     let model = spec.build_model();
     let names = model.parameter_names();
     let samples: Vec<Vec<&[f64]>> = (0..names.len()).map(|i| draws.samples(i)).collect();
     let rows = names.iter().zip(&samples).map(|(name, chains)| PosteriorRow::new(name, chains));
-    let posterior: Vec<PosteriorRow> = match &outcome.inference {
+    let posterior: Vec<PosteriorRow> = match &outcome.report.inference {
         Some(inference) => rows.zip(&inference.noise_share).map(|(row, share)| row.with_noise_share(*share)).collect(),
         None => rows.collect(),
     };
@@ -282,12 +256,12 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         matches!(outcome.stopped_by, StoppedBy::Budget | StoppedBy::Hopeless),
     );
     if spec.algorithm == Algorithm::Ops {
-        // Independent, each as good as the next: there is nothing to mix.
+        // The draws are independent, so a single chain needs no check of mixing.
         verdict.warnings.retain(|word| word != diagnostics::ONE_CHAIN);
     }
-    // A clip that bites makes good diagnostics worthless, so it is said first.
+    // An active clip invalidates good diagnostics, so its warning comes first.
     verdict.warnings.splice(0..0, outcome.warnings.iter().cloned());
-    if let Some(inference) = &outcome.inference {
+    if let Some(inference) = &outcome.report.inference {
         verdict.warnings.splice(0..0, inference.warnings.iter().cloned());
         verdict
             .warnings
@@ -314,7 +288,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         refit_of: outcome.refit_of.clone(),
         algorithm: spec.algorithm.as_str(),
         chosen: spec.chosen,
-        aggregation: AggregationRow::of(spec),
+        aggregation: AggregationRow::from_spec(spec),
         iterations: outcome.iterations,
         chains: spec.sampler.chains,
         draws_per_chain: draws.kept() as u64,
@@ -323,24 +297,20 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         stopped_by: outcome.stopped_by,
         budget_party: outcome.budget_party.clone(),
         verdict,
-        conditional_on: outcome.inference.as_ref().map(|_| "noisy_release"),
-        adequacy: outcome.inference.as_ref().map(Adequacy::of),
-        releases: outcome.inference.iter().flat_map(|inference| inference.stages.iter().cloned()).collect(),
-        continuation: Continuation { radii: outcome.radii.clone(), states: last_states(&samples) },
+        conditional_on: outcome.report.inference.as_ref().map(|_| "noisy_release"),
+        adequacy: outcome.report.inference.as_ref().map(Adequacy::of),
+        releases: outcome.report.inference.iter().flat_map(|inference| inference.stages.iter().cloned()).collect(),
+        continuation: Continuation { radii: outcome.report.radii.clone(), states: last_states(&samples) },
         posterior,
         ratios,
         posterior_original,
-        surrogate: outcome.surrogate.clone(),
-        gradients: outcome.gradients.clone(),
-        ops: outcome.choices,
-        stochastic_gradients: outcome.stochastic_gradients.clone(),
-        barker: outcome.barker.clone(),
+        report: outcome.report.clone(),
         parties: parties.collect(),
         draws: path.map(|path| path.display().to_string()),
     }
 }
 
-/// The last kept draw of each chain, as `[chain][parameter]`.
+/// Returns the last kept draw of each chain, as `[chain][parameter]`.
 fn last_states(samples: &[Vec<&[f64]>]) -> Vec<Vec<f64>> {
     let chains = samples.first().map_or(0, Vec::len);
     (0..chains).map(|chain| samples.iter().filter_map(|parameter| parameter[chain].last().copied()).collect()).collect()
@@ -349,7 +319,7 @@ fn last_states(samples: &[Vec<&[f64]>]) -> Vec<Vec<f64>> {
 impl PosteriorRow {
     fn new(name: &str, chains: &[&[f64]]) -> Self {
         let draws = chains.iter().map(|chain| chain.len()).sum();
-        let summary = diagnostics::summarise(chains).told(draws);
+        let summary = diagnostics::summarise(chains).with_ess_capped(draws);
         Self { name: name.to_owned(), summary, noise_share: None, sd_data: None }
     }
 
@@ -363,9 +333,9 @@ impl PosteriorRow {
 mod tests {
     use super::*;
 
-    /// Chains that alternate have an effective sample size beyond their length.
+    /// Antithetic chains have an effective sample size beyond their length.
     #[test]
-    fn no_more_draws_are_told_than_there_are() {
+    fn the_effective_sample_size_is_capped_by_the_draws() {
         let swing: Vec<f64> = (0..200).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 } + 0.01 * f64::from(i * 37 % 101)).collect();
         assert!(diagnostics::ess_bulk(&[&swing, &swing]) > 400.0);
         let row = PosteriorRow::new("x", &[&swing, &swing]);
@@ -373,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_does_not_exist_is_null() {
+    fn an_undefined_number_is_null() {
         let json = serde_json::to_value(PosteriorRow::new("age", &[&[1.0, 1.0], &[1.0, 1.0]])).unwrap_or_default();
         assert!(json["rhat"].is_null() && json["mcse_mean"].is_null() && json["ess_q5"].is_null());
         assert_eq!((&json["name"], &json["mean"]), (&"age".into(), &1.0.into()));

@@ -1,4 +1,4 @@
-//! What a job has spent at a party, computed from public values with the code that the party's ledger uses.
+//! The privacy cost of a job at a party, computed from public values with the code of the party's ledger.
 
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
@@ -10,18 +10,19 @@ use conclave_privacy::accounting::{Budget, OpenBlocks, PrivacyUnit, gaussian_dp,
 /// Releases and their cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spent {
-    /// Releases: one per chain and round.
+    /// Number of releases: one per chain and round.
     pub queries: u64,
     /// Sum of charges, in units of 2^-48 of mu squared.
     pub units: u64,
 }
 
 impl Spent {
-    /// The cost of one round at a party that protects `unit`, and has these blocks of the job open: a release over a sample takes a place of one.
+    /// Computes the cost of one round at a party that protects `unit` and has these open blocks of the job. A subsampled release
+    /// takes one place of a block.
     ///
     /// # Errors
-    /// A sentence, where the model gives no bound and the job no clip, or a charge overflows.
-    pub fn of_round(
+    /// A message if neither the model has a bound nor the job a clip, or if a charge overflows.
+    pub fn for_round(
         round: &Round,
         (model, spec): (&dyn Model, &JobSpec),
         unit: PrivacyUnit,
@@ -41,18 +42,18 @@ impl Spent {
         Ok(spent)
     }
 
-    /// The sum; a total beyond 64 bits, which no party would have granted, stays at the top.
+    /// Returns the sum, saturating at 64 bits; no party would grant such a total.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self { queries: self.queries.saturating_add(other.queries), units: self.units.saturating_add(other.units) }
     }
 
-    /// Mu squared.
+    /// Returns mu squared.
     pub fn mu_squared(self) -> f64 {
         accounting::mu_squared(self.units)
     }
 
-    /// Epsilon at the budget's delta, by Gaussian differential privacy.
+    /// Returns epsilon at the budget's delta, by Gaussian differential privacy.
     pub fn epsilon(self, budget: &Budget) -> f64 {
         match self.units {
             0 => 0.0,
@@ -60,7 +61,7 @@ impl Spent {
         }
     }
 
-    /// Epsilon at the budget's delta by zero-concentrated differential privacy: looser, and rigorous by another road.
+    /// Returns epsilon at the budget's delta by zero-concentrated differential privacy, a looser bound with an independent proof.
     pub fn epsilon_zcdp(self, budget: &Budget) -> f64 {
         match self.units {
             0 => 0.0,

@@ -1,4 +1,5 @@
-//! What the coordinator's sampler takes for a round, asking the proposals and absorbing the answers; a summary of its draws; and a draw of noise.
+//! Benchmarks of one round of the coordinator's sampler (proposing queries and absorbing answers), of a summary of its draws, and
+//! of a draw of noise.
 
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
@@ -24,7 +25,7 @@ fn spec(parties: usize, chains: usize) -> JobSpec {
     JobSpec::parse(&text).expect("a job")
 }
 
-/// A round answered with zeros: ratios that change nothing.
+/// Rounds answered with zeros: neutral ratios.
 fn rounds(c: &mut Criterion) {
     let mut group = c.benchmark_group("round");
     for (parties, chains) in [(3, 1), (3, 4), (3, 64), (1000, 4)] {
@@ -42,7 +43,7 @@ fn rounds(c: &mut Criterion) {
     group.finish();
 }
 
-/// A summary of long chains that do not mix, whose autocorrelations are summed over many lags.
+/// Summary of long chains that do not mix. Their autocorrelations are summed over many lags.
 fn summary(c: &mut Criterion) {
     let walk = |chain: u64| -> Vec<f64> {
         let (mut state, mut x) = (chain + 1, 0.0);
@@ -58,7 +59,7 @@ fn summary(c: &mut Criterion) {
     c.bench_function("summary of 4 chains of 20,000 draws that do not mix", |b| b.iter(|| summarise(&slices)));
 }
 
-/// A draw of noise at three scales of releases, ours and libprio's in rational numbers.
+/// A draw of noise at three scales of releases: our sampler, and libprio's with rational numbers.
 fn noise(c: &mut Criterion) {
     let mut group = c.benchmark_group("noise");
     let mut rng = ChaCha20Rng::seed_from_u64(1);

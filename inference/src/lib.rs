@@ -1,8 +1,8 @@
 //! Inference from releases: samplers, the planner, diagnostics and the rehearsal.
 //!
-//! Nothing in this crate touches a record of a real party, a file, a socket, a clock or an asynchronous runtime, and every
-//! random number generator is passed in. Privacy does not depend on this crate: a data owner's daemon does not link it into
-//! the answer path.
+//! Nothing in this crate accesses a record of a real party, a file, a socket, a clock or an asynchronous runtime, and every
+//! random number generator is passed in. Privacy does not depend on this crate: a data owner's daemon does not link it into the
+//! answer path.
 #![forbid(unsafe_code)]
 
 pub mod diagnostics;

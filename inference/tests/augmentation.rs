@@ -1,4 +1,4 @@
-//! `augmentation` from the job file to the draws, in one process: the real kernels, noise and prices.
+//! `augmentation` from the job file to the draws in one process: the real kernels, noise and prices.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-/// Runs a job on these shards to its end, without a look at the draws before.
+/// Runs a job on these shards to its end, and returns its draws.
 fn run(spec: &JobSpec, shards: Vec<(ModelData, PrivacyUnit)>, seed: u64) -> Vec<Draw> {
     let units: Vec<PrivacyUnit> = shards.iter().map(|(_, unit)| *unit).collect();
     let mut parties = Rehearsal::new(spec, shards, ChaCha20Rng::seed_from_u64(seed)).unwrap();
@@ -50,10 +50,11 @@ fn class(probabilities: &[f64], rng: &mut ChaCha20Rng) -> usize {
     found.unwrap_or(probabilities.len() - 1)
 }
 
-/// Three parties of unlike size and units of privacy, one record in thirty unusable. At epsilon 5 a cell's noise has sd 2.4
-/// or less (replacement; about 1.7 for the party of added records), and a class's probability is known to .02. Each of 12
-/// parameters lies within 4.5 posterior sds of the truth but for one seed in 10⁴, and the seed is fixed; noise taken for 0,
-/// or the unusable for records of a class, is seen in the sds and in the classes' means.
+/// Three parties of different sizes and units of privacy; one record in thirty is unusable. At epsilon 5 the noise of a cell has
+/// an sd of at most 2.4 (replacement; about 1.7 for the party with added records), and a class's probability is known to .02.
+///
+/// Each of 12 parameters lies within 4.5 posterior sds of the truth except for one seed in 10⁴, and the seed is fixed. Ignored
+/// noise, or unusable records counted in a class, would show in the sds and in the classes' means.
 #[test]
 fn naive_bayes_of_three_parties() {
     let text = "name = \"nb\"\nalgorithm = \"augmentation\"\nparties = [\"a\", \"b\", \"c\"]\n[model]\nkind = \"naive_bayes\"\noutcome = \"c\"\n\
@@ -85,10 +86,12 @@ fn naive_bayes_of_three_parties() {
     assert!(moments(&draws, 0).1 > 0.0147);
 }
 
-/// A regression by its law of covariates: 2 parties, a tenth of the outcomes and a fiftieth of the predictor clamped; fresh
-/// records each time. In posterior sds, truths are off by 1 in the rms: over 12 runs of two correlated coefficients by [.55,
-/// 1.6] but for one in 10³, and the seeds are fixed. A fit of the clamped values, or one that takes the release for exact,
-/// is 3 off and more.
+/// A regression with a law of covariates: 2 parties, a tenth of the outcomes and a fiftieth of the predictor values clamped, and
+/// fresh records in every run.
+///
+/// The rms error against the truth is 1 posterior sd. Over 12 runs of two correlated coefficients it lies in [.55, 1.6] with
+/// probability 1 - 10⁻³, and the seeds are fixed. A fit of the clamped values, or one that treats the release as exact, is off by
+/// at least 3.
 #[test]
 fn linear_regression_of_two_parties() {
     let text = "name = \"lin\"\nalgorithm = \"augmentation\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"linear\"\noutcome = \"y\"\n\

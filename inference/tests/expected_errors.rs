@@ -1,8 +1,8 @@
-//! What `plan` expects of a job that releases once against what such jobs come to, in one process: the real kernels, lattice, noise and
-//! prices, on records that match the best case.
+//! Errors that `plan` forecasts for jobs with one release, compared with the actual errors, in one process: the real kernels,
+//! lattice, noise and prices, on records of the best case.
 //!
-//! The factor that is allowed, 0.6 to 1.6, covers what the expectation leaves out: noise in the information that is inverted, the share
-//! of the budget by which a second release is chosen on noisy figures, the prior, and some 10% of chance in so many runs.
+//! The allowed factor, 0.6 to 1.6, covers what the forecast omits: noise in the inverted information, the share of the budget
+//! that selects a second release on noisy figures, the prior, and about 10% of chance at this number of runs.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,10 +19,10 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, Normal, Poisson};
 
-/// Runs of one parameter, and of several.
+/// Runs of jobs with one parameter, and with several.
 const RUNS: [u64; 2] = [40, 15];
 
-/// One party's records, on the model's scale.
+/// Records of one party on the model's scale.
 #[derive(Default)]
 struct Shard {
     y: Vec<f64>,
@@ -37,7 +37,7 @@ fn job(model: &str, columns: &str, epsilon: f64) -> JobSpec {
     .unwrap()
 }
 
-/// The posterior means of a run over these shards.
+/// Posterior means of a run over these shards.
 fn run(spec: &JobSpec, shards: &[Shard], seed: u64) -> Vec<f64> {
     let data = |shard: &Shard| ModelData {
         outcome: shard.y.clone(),
@@ -58,7 +58,7 @@ fn run(spec: &JobSpec, shards: &[Shard], seed: u64) -> Vec<f64> {
     (0..draws[0].theta.len()).map(mean).collect()
 }
 
-/// The rms over runs and parameters of the error of the means, in sds without privacy, over what was expected of it in the best case.
+/// Ratio of the observed error of the means to the best-case forecast: rms over runs and parameters, in sds without privacy.
 fn over_expected(
     spec: &JobSpec,
     each: usize,
@@ -129,7 +129,7 @@ fn shares_and_means_err_as_expected() {
     ));
 }
 
-/// Mean and variance of a count that is clamped to 8.
+/// Mean and variance of a count clamped to 8.
 fn clamped(rate: f64) -> (f64, f64) {
     let mut probability = (-rate).exp();
     let (mut mean, mut square) = (8.0, 64.0);
@@ -142,7 +142,7 @@ fn clamped(rate: f64) -> (f64, f64) {
     (mean, square - mean * mean)
 }
 
-/// The rate at which a clamped count varies most is where counts say most.
+/// Counts are most informative at the rate at which a clamped count varies most.
 #[test]
 fn the_rate_of_clamped_counts_errs_as_expected() {
     let spec = job("kind = \"poisson_mean\"", "y = { min = 0, max = 8 }", 1.0);
@@ -166,7 +166,7 @@ fn the_rate_of_clamped_counts_errs_as_expected() {
     ));
 }
 
-/// Least squares with an intercept, and sigma where it is not given.
+/// Least squares with an intercept, and with sigma if it is not given.
 fn least_squares(shard: &Shard, sigma: Option<f64>) -> Vec<(f64, f64)> {
     let d = shard.x[0].len() + 1;
     let row = |i: usize| std::iter::once(1.0).chain(shard.x[i].iter().copied()).collect::<Vec<f64>>();
@@ -214,7 +214,8 @@ fn predictors(rng: &mut ChaCha20Rng) -> Vec<f64> {
     vec![rng.random_range(-1.0..1.0), rng.random_range(-1.0..1.0), f64::from(u8::from(rng.random_bool(0.5)))]
 }
 
-/// A scatter that is small beside the outcome's bounds, about which a second release is a score of residuals, and one that is not.
+/// A scatter that is small relative to the outcome's bounds, so that a second release is a score of residuals; and a scatter that
+/// is not.
 #[test]
 fn a_line_of_known_scatter_errs_as_expected() {
     for (sd, each, epsilon) in [(0.15, 4_000, 5.0), (0.45, 2_000, 3.0)] {
@@ -229,7 +230,8 @@ fn a_line_of_known_scatter_errs_as_expected() {
     }
 }
 
-/// Of unknown scatter the best case has as much of it as outcomes within their bounds can have: each at one of the two ends.
+/// With unknown scatter, the best case has the largest scatter that outcomes within their bounds allow: each at one of the two
+/// ends.
 #[test]
 fn a_line_of_unknown_scatter_errs_as_expected() {
     let spec = job(LINE, LINE_COLUMNS, 2.0);
@@ -237,7 +239,8 @@ fn a_line_of_unknown_scatter_errs_as_expected() {
     near(over_expected(&spec, 2_000, |rng| (end(rng), predictors(rng)), |shard| least_squares(shard, None)));
 }
 
-/// What not even the best case leaves an answer of is refused before anything is asked, with what would do; what might be answered is not.
+/// A job without a usable answer even in the best case is refused before any query, with a sufficient remedy. A job with a
+/// possible answer is not.
 #[test]
 fn a_release_without_an_answer_is_refused_beforehand() {
     let jobs = [
@@ -252,17 +255,17 @@ fn a_release_without_an_answer_is_refused_beforehand() {
         let refused = |records: u64| planner::prospect(&spec, &PartyMetadata::of_rows(&[records; 3]));
         let Some(Hopeless::NoAnswer { best, worse, epsilon, records }) = refused(10) else { panic!("{model}") };
         assert!((best > 2.0 || worse > 6.0) && epsilon > 0.5 && records > 30.0, "{model}: {best} {worse} {epsilon} {records}");
-        // With as many records, or at that epsilon, it is not.
+        // With that number of records, or at that epsilon, the job is accepted.
         assert_eq!(refused((records / 3.0).ceil() as u64 + 1), None, "{model}");
         let enough = job(model, columns, 1.01 * epsilon);
         assert_eq!(planner::prospect(&enough, &PartyMetadata::of_rows(&[10; 3])), None, "{model}");
-        // Nor where it is forced, or nobody knows the number of records; and it can be run.
+        // It is also accepted if it is forced, or if the number of records is unknown; and it can be run.
         let forced = JobSpec { sampler: SamplerSpec { force: true, ..spec.sampler.clone() }, ..spec.clone() };
         assert_eq!(planner::prospect(&forced, &PartyMetadata::of_rows(&[10; 3])), None, "{model}");
         let hidden = PartyMetadata::new(PrivacyUnit::row(Adjacency::AddRemove), 10);
         assert_eq!(planner::prospect(&spec, &[hidden; 3]), None, "{model}");
         assert!(sampler::build(&spec, &PartyMetadata::of_rows(&[10; 3])).is_ok(), "{model}");
-        // And the plan says the same beforehand.
+        // The plan agrees.
         let rows = planner::compare(&spec, &[10; 3], &[]).unwrap();
         assert!(rows[0].refused && rows[0].algorithm == "noisy-statistics", "{rows:?}");
         assert!(planner::expect(&spec, &[10; 3]).unwrap().unwrap().refused);
@@ -285,11 +288,12 @@ fn an_answer_that_will_be_wide_is_announced() {
         let Answer::Released(releases) = parties.answer(&round).unwrap() else { panic!("beyond the budget") };
         sampler.absorb(&Totals::of(&round, &releases).unwrap()).unwrap();
     }
-    let warnings = &sampler.inference().unwrap().warnings;
+    let warnings = sampler.report().inference.unwrap().warnings;
     assert!(warnings.iter().any(|warning| warning.contains("was expected to move each mean")), "{warnings:?}");
 }
 
-/// Rows of all algorithms for jobs of any model: a worse case is none that is better, and factors are of the errors.
+/// Rows of all algorithms for jobs of any model: a worse case is never better than the best case, and factors follow from the
+/// errors.
 #[test]
 fn every_model_has_its_algorithms_beside_each_other() {
     let u = "u = { min = 0, max = 9 }\nw = { levels = [\"p\", \"q\", \"r\"] }";
@@ -317,10 +321,10 @@ fn every_model_has_its_algorithms_beside_each_other() {
         for row in rows {
             let (error, factor) = (row.expected_error.unwrap(), row.interval_factor.unwrap());
             assert!(0.0 < error.best && error.best < 2.0 && error.worse >= error.best, "{model}: {row:?}");
-            // A chain's warm-up may take all of a budget.
+            // The warm-up of a chain may take a whole budget.
             assert!(error.worse.is_finite() || row.algorithm == "penalty", "{model}: {row:?}");
             assert!((factor.best - (1.0 + error.best * error.best).sqrt()).abs() < 1e-12, "{model}: {row:?}");
-            // Of chains that gradients drive, where fewer than 20 effective draws are left in the best case.
+            // For chains driven by gradients: fewer than 20 effective draws in the best case.
             let hopeless = match row.algorithm {
                 "noisy-statistics" => error.worse > 6.0,
                 "hmc" => error.best > 20.0_f64.sqrt().recip(),

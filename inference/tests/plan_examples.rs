@@ -1,4 +1,4 @@
-//! What `plan` foretells of the jobs under `examples/`, against runs of them on the synthetic records beside them.
+//! Forecasts of `plan` for the jobs in `examples/`, compared with runs on the synthetic records next to them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,37 +16,37 @@ use conclave_privacy::pass::ModelData;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-/// Runs of each job: their number of effective draws is known to some 10%.
+/// Runs of each job, which determine the number of effective draws to about 10%.
 const RUNS: u64 = 8;
-/// Runs of a job that keeps few draws of each chain, of which each tells less.
+/// Runs of a job that keeps few draws per chain: each run determines the effective draws less accurately.
 const SHORT_RUNS: u64 = 24;
 const FEW: u64 = 500;
-/// A plan's rounds, draws and effective draws in the mean over the parameters may be off by this factor.
+/// Largest factor between the plan and the runs, for rounds, draws and the mean effective draws over the parameters.
 const FACTOR: f64 = 1.5;
-/// Those of one parameter alone, of which so many runs know less.
+/// Largest factor for a single parameter, which these runs determine less accurately.
 const ONE_PARAMETER: f64 = 2.0;
-/// Fewer draws than this are as good as none.
+/// Fewer draws than this count as none.
 const NOTHING: f64 = 4.0;
-/// The greatest epsilon that ledgers are kept for.
+/// Largest epsilon that a ledger accepts.
 const MOST_EPSILON: f64 = 1000.0;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples")
 }
 
-/// A job with its records.
+/// A job and its records.
 struct Example {
     text: String,
     shards: Vec<ModelData>,
     spec: JobSpec,
 }
 
-/// What a run came to.
+/// Result of a run.
 struct Run {
     rounds: f64,
-    /// Kept draws of a chain.
+    /// Kept draws per chain.
     draws: f64,
-    /// Of each parameter.
+    /// Effective draws of each parameter.
     ess: Vec<f64>,
 }
 
@@ -58,7 +58,7 @@ impl Example {
         Self { text, shards, spec }
     }
 
-    /// The same without a given start and radii: the mode and they are found by gradients.
+    /// Removes the given start and radii, so that gradients determine the mode and the radii.
     fn located_by_gradients(mut self) -> Self {
         let given = |line: &&str| !line.starts_with("start =") && !line.starts_with("proposal =");
         let kept = self.text.lines().filter(given).collect::<Vec<_>>().join("\n");
@@ -68,19 +68,19 @@ impl Example {
         self
     }
 
-    /// The job at another budget.
+    /// Returns the job at another budget.
     fn at(&self, epsilon: f64) -> JobSpec {
         let line = self.text.lines().find(|line| line.starts_with("epsilon =")).expect("a budget");
         JobSpec::parse(&self.text.replace(line, &format!("epsilon = {epsilon:?}"))).expect("a job")
     }
 
-    /// The example's own guess.
+    /// Guess of the posterior in the example.
     fn guess(&self) -> Guess {
         let records = self.shards.iter().map(ModelData::records).collect();
         Guess::of_plan(self.spec.plan.as_ref().unwrap(), records).unwrap()
     }
 
-    /// A run of its own: of other proposals, decisions and noise.
+    /// Runs the job with its own proposals, decisions and noise, according to `seed`.
     fn run(&self, spec: &JobSpec, seed: u64) -> Run {
         let mut spec = spec.clone();
         spec.sampler.seed = seed;
@@ -106,7 +106,7 @@ impl Example {
     }
 }
 
-/// A party's records.
+/// Records of a party.
 fn shard(spec: &JobSpec, party: &str) -> ModelData {
     let text = std::fs::read_to_string(folder().join(format!("data/{party}.csv"))).unwrap();
     let mut rows = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
@@ -119,25 +119,25 @@ fn shard(spec: &JobSpec, party: &str) -> ModelData {
     .unwrap()
 }
 
-/// Means over runs of other noise.
+/// Mean over runs with different noise.
 fn mean(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
     runs.iter().map(of).sum::<f64>() / runs.len() as f64
 }
 
-/// As a mean, of what is at times far larger.
+/// Median over runs, for quantities that are sometimes far larger.
 fn median(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
     let mut figures: Vec<f64> = runs.iter().map(of).collect();
     figures.sort_unstable_by(f64::total_cmp);
     0.5 * (figures[figures.len() / 2] + figures[(figures.len() - 1) / 2])
 }
 
-/// The larger of two figures over the smaller; of nothing and next to nothing, 1.
+/// Ratio of the larger figure to the smaller; 1 for two negligible figures.
 fn apart(one: f64, other: f64) -> f64 {
     let [one, other] = [one, other].map(|figure| figure.max(NOTHING));
     (one / other).max(other / one)
 }
 
-/// Plans an example at a budget and runs it there: what is further apart than it may be.
+/// Plans an example at a budget and runs it there. Returns the figures that differ by more than the allowed factors.
 fn check(example: &Example, name: &str, epsilon: f64) -> Vec<String> {
     let spec = example.at(epsilon);
     let plan = plan(&spec, &example.guess()).unwrap_or_else(|e| panic!("{name} at {epsilon}: {e}"));
@@ -163,13 +163,13 @@ fn check(example: &Example, name: &str, epsilon: f64) -> Vec<String> {
     wrong
 }
 
-/// The logarithm of planned effective draws over those of the runs.
+/// Logarithm of the planned effective draws over those of the runs.
 fn apart_in_effect(row: &ParameterPlan, found: f64) -> f64 {
     println!("    {}: {found:.1} effective draws, planned {:.1}", row.name, row.ess);
     (row.ess.max(NOTHING) / found.max(NOTHING)).ln()
 }
 
-/// Two of them at every commit.
+/// Two of the examples, at every commit.
 #[test]
 fn short_runs_are_as_planned() {
     let none: [String; 0] = [];
@@ -179,7 +179,7 @@ fn short_runs_are_as_planned() {
     assert_eq!(check(&located, "logistic.toml, located by gradients", 4.0), none);
 }
 
-/// All of them, at half of their own budgets, at those and at the double, or below where there is no double.
+/// All examples, at half of their own budgets, at these budgets and at double, or below if double exceeds the limit.
 #[test]
 #[ignore = "heavy: run by .ci/exhaustive"]
 fn every_example_runs_as_planned() {

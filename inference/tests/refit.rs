@@ -1,6 +1,7 @@
-//! Refits: with the job's own priors they are the job, with others the job that would have been, with fewer predictors the smaller one.
+//! Refits: with the job's own priors they reproduce the job; with other priors, the job with those priors; with fewer predictors,
+//! the smaller job.
 //!
-//! Real kernels, lattice and noise, in one process.
+//! The kernels, lattice and noise are real, in one process.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -25,14 +26,14 @@ const COLUMNS: &str = "a = { min = 20, max = 80 }\nb = { min = 0, max = 1 }\nc =
 const NOTHING: Refit<'static> = Refit { priors: &[], drop: &[], draws: None, chains: None, seed: None };
 const ALL: usize = usize::MAX;
 
-/// One party's records, by column; a level is its number, and not a number where it is none.
+/// Records of one party by column. A level is its number, or NaN if the level is not listed.
 type Records = BTreeMap<&'static str, Vec<f64>>;
 
 fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// Records with an effect of each predictor on each outcome; of those without a level, `unlisted` is the share.
+/// Creates records with an effect of each predictor on each outcome. `unlisted` is the share of records without a level.
 fn records(seed: u64, rows: usize, unlisted: f64) -> Records {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let mut records = Records::new();
@@ -62,7 +63,7 @@ fn data(spec: &JobSpec, records: &Records) -> ModelData {
     assemble(&spec.model, &spec.columns, None, scaled).unwrap()
 }
 
-/// The text of a job of two parties; `more` holds its further tables.
+/// Text of a job of two parties; `more` holds its further tables.
 fn job(model: &str, epsilon: f64, more: &str) -> String {
     format!(
         "name = \"r\"\nalgorithm = \"noisy-statistics\"\nparties = [\"p\", \"q\"]\n[model]\n{model}\n[columns]\n{COLUMNS}\n[sampler]\n\
@@ -70,7 +71,7 @@ fn job(model: &str, epsilon: f64, more: &str) -> String {
     )
 }
 
-/// What a run asked, was told, and made of it.
+/// Queries, releases and results of a run.
 struct Run {
     spec: JobSpec,
     text: String,
@@ -80,12 +81,12 @@ struct Run {
     inference: Option<Inference>,
 }
 
-/// Runs a job for so many rounds at most.
+/// Runs a job for at most `rounds` rounds.
 fn run(text: &str, shards: &[Records], rounds: usize) -> Run {
     run_seeded(text, shards, rounds, 77)
 }
 
-/// The same with another noise.
+/// Runs a job with other noise.
 fn run_seeded(text: &str, shards: &[Records], rounds: usize, seed: u64) -> Run {
     let spec = JobSpec::parse(text).unwrap();
     let shards = shards.iter().map(|records| (data(&spec, records), PrivacyUnit::default())).collect();
@@ -97,7 +98,7 @@ fn run_seeded(text: &str, shards: &[Records], rounds: usize, seed: u64) -> Run {
     })
 }
 
-/// Runs a job whose parties release their sums with the least noise that there is, whatever they are asked for.
+/// Runs a job whose parties release their sums with the smallest noise, whatever noise a query requires.
 fn run_without_noise(text: &str, shards: &[Records]) -> Run {
     let spec = JobSpec::parse(text).unwrap();
     let (model, unit) = (spec.build_model(), PrivacyUnit::default());
@@ -130,7 +131,7 @@ fn run_with(text: &str, parties: Vec<PartyMetadata>, rounds: usize, mut answer: 
         sampler.absorb(&Totals::of(&round, &releases).unwrap()).unwrap();
         log.push((round.iteration, releases));
     }
-    let (draws, inference) = (sampler.take_draws(), sampler.inference().cloned());
+    let (draws, inference) = (sampler.take_draws(), sampler.report().inference);
     Run { spec, text: text.to_owned(), parties, log, draws, inference }
 }
 
@@ -202,7 +203,7 @@ fn with_its_own_priors_it_is_the_job_bit_for_bit() {
         job("kind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0", 1.0, ""),
         job("kind = \"poisson_mean\"\noutcome = \"count\"", 1.0, ""),
     ];
-    // A multinomial's records all have a level.
+    // All records of a multinomial have a level.
     let listed = two(3_000, 0.0);
     for text in &jobs {
         let whole = run(text, if text.contains("multinomial") { &listed } else { &shards }, ALL);
@@ -211,7 +212,7 @@ fn with_its_own_priors_it_is_the_job_bit_for_bit() {
         assert!(refitted.draws == whole.draws && refitted.draws.len() == 600, "{text}");
         assert_eq!(&refitted.inference, whole.inference(), "{text}");
     }
-    // Of a job that was ended between its stages, by those that there are.
+    // A job that ended between its stages is refitted from the completed stages.
     for text in [&jobs[0], &jobs[4]] {
         let early = run(text, &shards, 1);
         assert!(!early.stored().complete());
@@ -222,8 +223,8 @@ fn with_its_own_priors_it_is_the_job_bit_for_bit() {
     }
 }
 
-/// Second moments and statistics are asked for in the same words whatever the prior, so that the job with the other prior and the same noise is
-/// what its refit has to be.
+/// The queries for second moments and statistics do not depend on the prior. The refit must therefore equal the job with the
+/// other prior and the same noise.
 #[test]
 fn with_another_prior_it_is_the_job_with_that_prior() {
     type Given = &'static [(&'static str, &'static str)];
@@ -252,7 +253,7 @@ fn with_another_prior_it_is_the_job_with_that_prior() {
     }
 }
 
-/// A last score stage under a narrow prior gives what the draws under the wide one do when each counts as much as the priors differ there.
+/// A final score stage under a narrow prior agrees with the draws under the wide prior, weighted by the ratio of the priors.
 #[test]
 fn a_score_under_another_prior_is_the_same_likelihood() {
     let shards = two(4_000, 0.02);
@@ -272,17 +273,17 @@ fn a_score_under_another_prior_is_the_same_likelihood() {
     for ((mean, sd), (by_weight, sd_by_weight)) in after.iter().zip(&expected) {
         assert!((mean - by_weight).abs() < 0.05 * sd && (sd / sd_by_weight - 1.0).abs() < 0.05, "{after:?} {expected:?}");
     }
-    // The prior moved something.
+    // The prior had an effect.
     assert!((after[1].0 - before[1].0).abs() > 0.1 * before[1].1, "{after:?} {before:?}");
 
-    // The checks are of the prior that is asked about.
+    // The checks use the prior of the refit.
     let sure = odds.refit(Refit { priors: &priors(&[("a", "normal(0, 0.02)")]), ..NOTHING }).unwrap().inference;
     let share = |inference: &Inference| inference.checks.iter().find(|check| check.name == "prior_share").unwrap().value;
     assert!(share(odds.inference()) < 0.05 && share(&sure) > 0.5 && !sure.is_adequate(), "{:?}", sure.checks);
 }
 
-/// Where the noise is next to nothing, and little is claimed, the moments of fewer columns give the posterior of the job that was submitted
-/// without the others.
+/// With negligible noise and prior information, the moments of fewer columns give the posterior of a job submitted without the
+/// other columns.
 #[test]
 fn without_some_predictors_it_is_the_smaller_job() {
     let huge = |predictors: &str| {
@@ -302,19 +303,19 @@ fn without_some_predictors_it_is_the_smaller_job() {
             let names: Vec<String> = drop.iter().map(|name| (*name).to_owned()).collect();
             let larger = run_without_noise(&huge(all), shards);
             let refitted = larger.refit(Refit { drop: &names, ..NOTHING }).unwrap();
-            // Rows without a level have no part in what was released of all predictors.
+            // Rows without a level have no part in the release of all predictors.
             let counted = shards.each_ref().map(with_a_level);
             let smaller = run_without_noise(&huge(left), &counted);
             let (stage, expected) = (&refitted.inference.stages[0], &smaller.inference().stages[0]);
             let last = stage.mean.len() - 1;
             for j in 0..=last {
-                // The last is sigma's, of its logarithm.
+                // The last parameter is sigma's logarithm.
                 let unit = if j == last { expected.mean[j] } else { 1.0 };
                 let (off, sd) = ((stage.mean[j] - expected.mean[j]).abs() / unit, expected.sd[j]);
                 assert!(off < 0.01 * sd && (stage.sd[j] / sd - 1.0).abs() < 0.01, "{drop:?}: {stage:?} {expected:?}");
             }
             for ((mean, sd), (other, other_sd)) in moments(&refitted.draws).into_iter().zip(moments(&smaller.draws)) {
-                // Monte Carlo error of twice 4,000 draws, five times.
+                // Five Monte Carlo errors of the difference of two means of 4,000 draws.
                 assert!((mean - other).abs() < 0.11 * sd && (sd / other_sd - 1.0).abs() < 0.08, "{drop:?}: {mean} {other} {sd}");
             }
             assert_eq!(refitted.draws[0].theta.len(), smaller.spec.dimension());
@@ -323,8 +324,8 @@ fn without_some_predictors_it_is_the_smaller_job() {
     }
 }
 
-/// A table holds what any model of its columns needs. Beside next to no noise (a record at each party, of some 800 in a cell: less than a tenth
-/// of an sd) the smaller model's posterior is that of a job of its own, which counts other cells.
+/// A table suffices for any model of its columns. With negligible noise (one record at each party, of about 800 in a cell: less
+/// than a tenth of an sd), the smaller model's posterior equals that of a separate job, which counts other cells.
 #[test]
 fn a_table_gives_every_smaller_model() {
     let shards = two(5_000, 0.0);
@@ -345,9 +346,10 @@ fn a_table_gives_every_smaller_model() {
     }
 }
 
-/// The noise that the smaller model's answer claims is the noise that it has: over fresh noise its means lie off those without it as far as it
-/// says. 20 runs of four or five coefficients: were they independent, their rms z would lie within [.8, 1.2] but once in a hundred times, and they are
-/// correlated; noise that counts once for two parties makes it 1.4.
+/// The smaller model claims its actual noise: over fresh noise, its means differ from the noiseless means by the claimed amount.
+///
+/// There are 20 runs of four or five coefficients. If they were independent, their rms z would lie within [.8, 1.2] except once
+/// in a hundred times, but they are correlated. Counting the noise of two parties once makes it 1.4.
 #[test]
 fn the_smaller_model_claims_the_noise_that_it_has() {
     let shards = two(3_000, 0.1);
@@ -364,7 +366,7 @@ fn the_smaller_model_claims_the_noise_that_it_has() {
             let noisy = run_seeded(&text("\"a\", \"b\", \"c\", \"w\""), &shards, ALL, seed);
             let refitted = noisy.refit(Refit { drop: &[drop.to_owned()], ..NOTHING }).unwrap().inference;
             let stage = &refitted.stages[0];
-            // Without sigma, the last.
+            // Excludes sigma, the last parameter.
             for (j, expected) in expected.iter().enumerate().take(expected.len() - 1) {
                 let noise_sd = stage.sd[j] * refitted.noise_share[j].unwrap().sqrt();
                 squares += ((stage.mean[j] - expected) / noise_sd).powi(2);
@@ -377,7 +379,7 @@ fn the_smaller_model_claims_the_noise_that_it_has() {
     }
 }
 
-/// The records with a level.
+/// Records with a level.
 fn with_a_level(records: &Records) -> Records {
     let listed: Vec<bool> = records["w"].iter().map(|level| !level.is_nan()).collect();
     let kept = |values: &Vec<f64>| values.iter().zip(&listed).filter(|(_, listed)| **listed).map(|(value, _)| *value).collect();
@@ -397,7 +399,7 @@ fn a_score_of_residuals_of_the_larger_model_is_left_out() {
     assert!(thetas(&refitted.draws) == thetas(&of_moments.draws));
     assert_eq!(refitted.inference.stages, of_moments.inference.stages);
     assert!(refitted.inference.warnings.iter().any(|w| w.contains("was left out")), "{:?}", refitted.inference.warnings);
-    // Another prior alone leaves nothing out.
+    // Another prior alone omits nothing.
     let other = whole.refit(Refit { priors: &priors(&[("b", "normal(0, 0.1)")]), ..NOTHING }).unwrap().inference;
     assert!(other.stages.len() == 2 && other.warnings.is_empty(), "{other:?}");
     assert_eq!(other.stages[1].theta, whole.inference().stages[1].theta);
@@ -409,7 +411,7 @@ fn what_cannot_be_refitted_says_why() {
     let odds = run(&job(ODDS, 8.0, ""), &shards, ALL);
     let drop = ["c".to_owned()];
     let why = odds.refit(Refit { drop: &drop, ..NOTHING }).unwrap_err();
-    assert!(why == RefitError::DroppedFromScores && why.to_string().contains("no score of a smaller one"), "{why}");
+    assert!(why == RefitError::DroppedFromScores && why.to_string().contains("do not apply to a smaller model"), "{why}");
     let line = run(&job(LINE, 8.0, ONE_RELEASE), &shards, ALL);
     for other in [&odds.spec, &JobSpec::parse(&job(&format!("{LINE}\nsd = 0.4"), 8.0, ONE_RELEASE)).unwrap()] {
         assert_eq!(line.stored().refit(other), Err(RefitError::OtherModel));
@@ -422,7 +424,7 @@ fn what_cannot_be_refitted_says_why() {
         let why = StoredReleases::new(&spec, &line.parties).err().unwrap().to_string();
         assert!(why.starts_with(&format!("algorithm = \"{algorithm}\" ")) && why.contains("only a job of"), "{why}");
     }
-    // A log that the job does not lead to.
+    // A log that does not belong to the job.
     let mut stored = StoredReleases::new(&line.spec, &line.parties).unwrap();
     assert!(stored.replay(1, &line.log[0].1).is_err());
     assert!(stored.replay(0, &[vec![1], vec![2]]).is_err());

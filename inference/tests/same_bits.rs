@@ -1,11 +1,14 @@
-//! Fixed jobs on fixed records, with noise from a fixed seed, give the queries, releases and draws of the builds before, bit for bit.
+//! Fixed jobs on fixed records, with noise from a fixed seed, reproduce the queries, releases and draws of previous builds bit
+//! for bit.
 //!
-//! A digest covers every query, release and draw of a run, and what it cost: kernels, clamp, lattice, noise,
-//! price, proposals, search for the mode, decisions. **A digest that changes means that a run with the same seed gives other draws, that
-//! a logged run is not continued as it began, and that a replay of what parties released tells another story.** A commit
-//! may do that on purpose alone, and its message says which jobs change and why.
+//! A digest covers every query, release and draw of a run, and its cost: kernels, clamp, lattice, noise, price, proposals, mode
+//! search and decisions.
 //!
-//! Kernels, noise and sampler avoid the system's mathematical library, so that the digests hold on every machine.
+//! **A changed digest means that a run with the same seed gives other draws, that a logged run does not resume as it began, and
+//! that a replay of released values differs.** A commit may cause that only on purpose, and its message states which jobs change
+//! and why.
+//!
+//! Kernels, noise and sampler do not use the system's mathematical library, so the digests hold on every machine.
 
 use std::fmt::Write;
 
@@ -22,27 +25,27 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use sha2::{Digest, Sha256};
 
-/// Rounds of a run at most.
+/// Largest number of rounds of a run.
 const ROUNDS: u64 = 400;
-/// Records of a party: more than a kernel's block, and no multiple of one.
+/// Records of a party: more than a kernel's block, and not a multiple of it.
 const RECORDS: usize = 700;
 
-/// A job and whose records it is run on.
+/// A job and the privacy unit of its records.
 #[derive(Default)]
 struct Case {
     name: &'static str,
-    /// The first characters of the digest in hexadecimal, then rounds of search, warm-up and sampling.
+    /// First characters of the digest in hexadecimal, then the rounds of search, warm-up and sampling.
     expected: &'static str,
     algorithm: &'static str,
-    /// The lines of `[model]`.
+    /// Lines of `[model]`.
     model: &'static str,
-    /// The lines of `[columns]`.
+    /// Lines of `[columns]`.
     columns: &'static str,
     /// Further lines of `[sampler]`.
     sampler: &'static str,
     /// Further lines of `[privacy]`.
     privacy: &'static str,
-    /// What the parties protect.
+    /// Privacy unit of the parties.
     unit: PrivacyUnit,
 }
 
@@ -58,7 +61,7 @@ impl Case {
         JobSpec::parse(&text).unwrap_or_else(|e| panic!("{}: {e}", self.name))
     }
 
-    /// A party's records on the model's scale, and what it protects.
+    /// Records of a party on the model's scale, and its privacy unit.
     fn shard(&self, spec: &JobSpec, party: u64) -> (ModelData, PrivacyUnit) {
         let mut rng = ChaCha20Rng::seed_from_u64(party);
         let of_a_few = |most| Persons::new(ends(most as usize), most).expect("persons of a few records each");
@@ -69,14 +72,14 @@ impl Case {
         (data.expect("the job's columns"), self.unit)
     }
 
-    /// The run's digest with its rounds of each phase, as [`Case::expected`] has them.
+    /// Digest of the run with its rounds of each phase, in the format of [`Case::expected`].
     fn digest(&self) -> String {
         let spec = self.job();
         let shards = (0..2).map(|party| self.shard(&spec, party)).collect();
         let mut parties = Rehearsal::new(&spec, shards, ChaCha20Rng::seed_from_u64(77)).expect("parties");
         let mut sampler = sampler::build(&spec, &parties.metadata()).expect("a sampler");
         let (mut seen, mut rounds) = (Seen::default(), [0_u64; 3]);
-        // A clip that bites ends a run early.
+        // An active clip ends a run early.
         while let Ok(Next::Ask(round)) = sampler.next_round() {
             if round.iteration >= ROUNDS {
                 break;
@@ -110,7 +113,7 @@ impl Case {
     }
 }
 
-/// What was seen of a run.
+/// Digest of the observed run.
 #[derive(Default)]
 struct Seen(Sha256);
 
@@ -152,11 +155,11 @@ impl Seen {
     }
 }
 
-/// A value on the model's scale, skewed towards the lower end of what is declared; now and then a text that is no level.
+/// A value on the model's scale, skewed towards the lower bound; occasionally a text that is not a level.
 fn value(column: &ColumnSpec, rng: &mut ChaCha20Rng) -> f64 {
     let share = f64::from(rng.random_range(0..=32_u32) * rng.random_range(0..=32_u32)) / 1024.0;
     match column {
-        // Whole numbers: counts are numeric columns too.
+        // Whole numbers, because counts are numeric columns too.
         ColumnSpec::Numeric { min, max } if max - min > 5.0 => column.scale((min + (max - min) * share).floor()),
         ColumnSpec::Numeric { min, max } => column.scale(min + (max - min) * share),
         ColumnSpec::Binary => f64::from(u8::from(share > 0.2)),
@@ -165,7 +168,7 @@ fn value(column: &ColumnSpec, rng: &mut ChaCha20Rng) -> f64 {
     }
 }
 
-/// Where each person's records end: persons of 1 to `most` records in turn.
+/// End index of each person's records: persons have 1 to `most` records in turn.
 fn ends(most: usize) -> Vec<usize> {
     let ends = (0..).scan(0, |end, person| {
         *end += person % most + 1;
@@ -243,7 +246,7 @@ fn cases() -> Vec<Case> {
         },
         Case {
             name: "a mean, clipped and watched",
-            // Of the build since which a clip that bites takes no centre off.
+            // Digest since the build in which an active clip subtracts no centre.
             expected: "780b030274b2626838e07364 10 10 100",
             model: MEAN,
             columns: AGE,
@@ -380,8 +383,8 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Models that are concave in their linear predictor: their ratios have a public centre where units are replaced, and of a step in the
-/// mean and the dispersion a bound that knows both signs. Digests are of the build that began to keep a step's sign.
+/// Models that are concave in their linear predictor. If units are replaced, their ratios have a public centre, and the bound of
+/// a step in the mean and the dispersion uses both signs. The digests are from the build that first kept a step's sign.
 fn concave() -> Vec<Case> {
     vec![
         Case { name: "odds", expected: "ec8239056e897ff506078d9f 40 40 100", model: LOGISTIC, columns: ODDS, ..Case::default() },
@@ -395,7 +398,7 @@ fn concave() -> Vec<Case> {
         },
         Case {
             name: "odds, tempered and clipped",
-            // Of the build since which a clip that bites takes no centre off.
+            // Digest since the build in which an active clip subtracts no centre.
             expected: "274c94fc8f5505cb697ed762 47 40 100",
             model: "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"a\", \"a:w\"]\npower = 0.5",
             columns: ODDS,
@@ -428,7 +431,7 @@ fn concave() -> Vec<Case> {
     ]
 }
 
-/// Runs the cases, and tells of all that differ at once.
+/// Runs the cases and reports all differences together.
 fn check(cases: &[Case]) {
     let mut changed = String::new();
     for case in cases {

@@ -1,34 +1,34 @@
-//! How fast a run goes, when it will end, and what it will have cost by then.
+//! Forecast of a run: its pace, its end and its total cost.
 
 use std::collections::VecDeque;
 
-/// What a run has come to at a moment.
+/// The progress of a run at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProgressPoint {
-    /// Seconds by a clock that only goes forward.
+    /// Seconds of a monotonic clock.
     pub at: f64,
-    /// Rounds.
+    /// Number of rounds.
     pub rounds: u64,
     /// Kept draws per chain.
     pub draws: u64,
-    /// Mu squared spent at each party: it adds up, as epsilon does not.
+    /// Mu squared spent at each party, which adds up, unlike epsilon.
     pub mu_squared: Vec<f64>,
 }
 
-/// What is to be expected of a run whose pace stays as it is.
+/// The forecast of a run at a constant pace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forecast {
-    /// Seconds until it ends.
+    /// Seconds until the end.
     pub seconds_left: f64,
-    /// The party whose budget ends it, by its number; `None` where all draws will be made.
+    /// The index of the party whose budget ends the run; `None` if the run completes all draws.
     pub ended_by: Option<usize>,
     /// Mu squared at each party at the end.
     pub mu_squared: Vec<f64>,
 }
 
 impl Forecast {
-    /// Epsilon that a party will have spent at the end; `None` of one that spends nothing, or that there is not. `epsilon` is that of a
-    /// mu, at the job's delta.
+    /// Returns the epsilon that a party will have spent at the end; `None` for a party that spends nothing or does not exist.
+    /// `epsilon` converts a mu to epsilon at the job's delta.
     #[must_use]
     pub fn epsilon_at_end(&self, party: usize, epsilon: impl Fn(f64) -> f64) -> Option<f64> {
         let mu_squared = *self.mu_squared.get(party)?;
@@ -36,7 +36,7 @@ impl Forecast {
     }
 }
 
-/// The pace of a run over its last seconds.
+/// The pace of a run over a recent time window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pace {
     moments: VecDeque<ProgressPoint>,
@@ -45,15 +45,15 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A pace that looks back so many seconds, above 0.
+    /// Creates a pace over the last `window` seconds, which must be above 0.
     #[must_use]
     pub fn new(window: f64) -> Self {
         Self { moments: VecDeque::new(), window, phase: String::new() }
     }
 
-    /// Takes what the run has come to in this phase; in none while it is held up. A pause says nothing of the pace, and each phase
-    /// has its own: either way it begins anew.
-    pub fn see(&mut self, phase: Option<&str>, moment: ProgressPoint) {
+    /// Adds a run's progress in this phase, or in none while it is paused. A change of phase and a pause reset the pace, since
+    /// each phase has its own.
+    pub fn observe(&mut self, phase: Option<&str>, moment: ProgressPoint) {
         if phase != Some(&*self.phase) {
             self.moments.clear();
             phase.unwrap_or_default().clone_into(&mut self.phase);
@@ -64,11 +64,11 @@ impl Pace {
     }
 
     fn record(&mut self, moment: ProgressPoint) {
-        // What happened while nobody looked may have been a pause.
+        // A long gap between observations may have been a pause.
         if self.moments.back().is_some_and(|last| moment.at - last.at > 0.5 * self.window) {
             self.moments.clear();
         }
-        // Some four hundred are enough, however often a run tells of itself.
+        // About four hundred points suffice, however often the run reports its progress.
         let spacing = self.window / 200.0;
         if self.moments.len() > 1 && self.moments.iter().rev().nth(1).is_some_and(|before| moment.at - before.at < spacing) {
             self.moments.pop_back();
@@ -80,29 +80,29 @@ impl Pace {
         }
     }
 
-    /// First and last moment, a second apart at least.
+    /// Returns the first and the last point with the elapsed seconds, which must be at least 1.
     fn ends(&self) -> Option<(&ProgressPoint, &ProgressPoint, f64)> {
         let (first, last) = (self.moments.front()?, self.moments.back()?);
         let elapsed = last.at - first.at;
         (elapsed >= 1.0).then_some((first, last, elapsed))
     }
 
-    /// Rounds a second; `None` while too little has been seen.
+    /// Returns the rounds per second; `None` without enough observations.
     #[must_use]
     pub fn rounds_per_second(&self) -> Option<f64> {
         let (first, last, elapsed) = self.ends()?;
         Some(last.rounds.saturating_sub(first.rounds) as f64 / elapsed)
     }
 
-    /// Kept draws per chain and second; `None` while too little has been seen.
+    /// Returns the kept draws per chain and second; `None` without enough observations.
     #[must_use]
     pub fn draws_per_second(&self) -> Option<f64> {
         let (first, last, elapsed) = self.ends()?;
         Some(last.draws.saturating_sub(first.draws) as f64 / elapsed)
     }
 
-    /// When the run ends and at what cost, with `draws` per chain asked for and at most `limits` of mu squared at each party; `None`
-    /// while no draw is kept, or too little has been seen.
+    /// Forecasts the end and the cost of a run of `draws` per chain with the budgets `limits` of mu squared at each party; `None`
+    /// while no draw is kept, or without enough observations.
     #[must_use]
     pub fn forecast(&self, draws: u64, limits: &[f64]) -> Option<Forecast> {
         let (first, last, elapsed) = self.ends()?;
@@ -113,11 +113,11 @@ impl Pace {
         };
         let by_draws = draws.saturating_sub(last.draws) as f64 / drawn;
         let by_budget = limits.iter().enumerate().filter_map(|(party, limit)| {
-            let left = (limit - last.mu_squared.get(party)?).max(0.0) / rate(party);
-            left.is_finite().then_some((party, left))
+            let seconds = (limit - last.mu_squared.get(party)?).max(0.0) / rate(party);
+            seconds.is_finite().then_some((party, seconds))
         });
-        let soonest = by_budget.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, left)| *left < by_draws);
-        let seconds_left = soonest.map_or(by_draws, |(_, left)| left);
+        let soonest = by_budget.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, seconds)| *seconds < by_draws);
+        let seconds_left = soonest.map_or(by_draws, |(_, seconds)| seconds);
         let at_the_end = |(party, now): (usize, &f64)| {
             let then = now + rate(party) * seconds_left;
             limits.get(party).map_or(then, |limit| then.min(limit.max(*now)))
@@ -144,7 +144,7 @@ mod tests {
     fn a_run_ends_with_its_draws_or_its_budget() {
         let mut pace = Pace::new(30.0);
         assert_eq!((pace.rounds_per_second(), pace.forecast(10, &[])), (None, None));
-        (0..=100).for_each(|second| pace.see(Some("sampling"), at(f64::from(second))));
+        (0..=100).for_each(|second| pace.observe(Some("sampling"), at(f64::from(second))));
         assert_eq!((pace.rounds_per_second(), pace.draws_per_second()), (Some(50.0), Some(10.0)));
         let close = |a: f64, b: f64| (a - b).abs() < 1e-6;
         let all = pace.forecast(1500, &[9.0, 9.0]);
@@ -157,11 +157,11 @@ mod tests {
             budget.as_ref().is_some_and(|f| close(f.seconds_left, 25.0) && f.ended_by == Some(1) && close(f.mu_squared[1], 2.5)),
             "{budget:?}"
         );
-        // Another phase, and a pause, make it begin anew.
+        // Another phase and a pause reset the pace.
         for phase in [Some("another"), None] {
-            pace.see(phase, at(101.0));
+            pace.observe(phase, at(101.0));
             assert_eq!(pace.forecast(1500, &[9.0, 2.5]), None);
-            (102..=104).for_each(|second| pace.see(Some("sampling"), at(f64::from(second))));
+            (102..=104).for_each(|second| pace.observe(Some("sampling"), at(f64::from(second))));
             assert!(pace.forecast(1500, &[9.0, 2.5]).is_some());
         }
     }
@@ -175,7 +175,7 @@ mod tests {
         let slow = |at: f64| ProgressPoint { at, draws: 500, rounds: 2500, mu_squared: vec![0.5, 1.0] };
         (51..=75).for_each(|second| pace.record(slow(f64::from(second))));
         assert_eq!((pace.rounds_per_second(), pace.forecast(900, &[])), (Some(0.0), None));
-        // After a gap nothing is known, rather than that little happened.
+        // After a gap the pace is unknown rather than low.
         pace.record(slow(81.0));
         assert_eq!(pace.rounds_per_second(), None);
     }

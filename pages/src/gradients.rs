@@ -1,4 +1,4 @@
-//! How chains moved that gradients drive: the objects `gradients` and `stochastic_gradients` of a result, in words.
+//! Diagnostics of gradient-based chains: the objects `gradients` and `stochastic_gradients` of a result, in words.
 
 use serde_json::Value;
 
@@ -6,15 +6,15 @@ use crate::identity::identity;
 use crate::stochastic_gradients;
 use crate::text::{number, percent, plain};
 
-/// Longest name of a party that is shown.
+/// Maximum length of a party's name.
 const NAME: usize = 63;
 
-/// What there is to say, each under a heading of one word; nothing of a result without.
+/// Returns the diagnostics, each with a one-word heading; nothing for a result without the objects.
 #[must_use]
-pub fn told(result: &Value) -> Vec<(&'static str, String)> {
+pub fn diagnostics(result: &Value) -> Vec<(&'static str, String)> {
     let of = &result["gradients"];
     if !of.is_object() {
-        return stochastic_gradients::told(result);
+        return stochastic_gradients::diagnostics(result);
     }
     let show = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), number);
     let share = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), percent);
@@ -22,7 +22,7 @@ pub fn told(result: &Value) -> Vec<(&'static str, String)> {
         (
             "steps",
             format!(
-                "{} posterior sds long, with friction {}; {} of each chain before the kept draws",
+                "length of {} posterior sds, friction {}; {} warm-up steps per chain before the kept draws",
                 show(&of["step"]),
                 show(&of["friction"]),
                 show(&of["warmup"])
@@ -31,7 +31,7 @@ pub fn told(result: &Value) -> Vec<(&'static str, String)> {
         (
             "planned",
             format!(
-                "{} effective draws of all chains, a mean within {} posterior sds",
+                "{} effective draws over all chains, means accurate to {} posterior sds",
                 show(&of["planned_ess"]),
                 show(&of["planned_error"])
             ),
@@ -39,17 +39,17 @@ pub fn told(result: &Value) -> Vec<(&'static str, String)> {
         (
             "energy",
             format!(
-                "steps were taken with a mean probability of {}, and erred by {} (rms) beside the noise of their tests; {} of them were rejected unasked",
+                "mean acceptance probability {}; rms energy error {} in addition to the noise of the tests; {} of the steps rejected without a query",
                 share(&of["acceptance"]),
                 show(&of["energy_error"]),
                 share(&of["unasked"])
             ),
         ),
-        ("momenta", format!("mean square over what the stated noise makes it, less 1: {}", identity(&of["kinetic"]))),
+        ("momenta", format!("mean square relative to its value under the stated noise, minus 1: {}", identity(&of["kinetic"]))),
         (
             "Stein",
             format!(
-                "of the worst component, the mean of (place - mean) × gradient + 1: {}; the mean gradient: {}; both about 0 where the posterior is \
+                "mean of (position - mean) × gradient + 1 in the worst component: {}; the mean gradient: {}; both are close to 0 if the posterior is \
                  nearly normal",
                 identity(&of["stein"]),
                 identity(&of["mean_gradient"])
@@ -59,22 +59,22 @@ pub fn told(result: &Value) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What questions that came twice say of the parties' noise.
+/// Describes the check of the parties' noise by repeated queries.
 fn noise(of: &Value) -> String {
     let count = of["repeated_questions"].as_u64().unwrap_or(0);
     if count == 0 {
-        return "no question came a second time".to_owned();
+        return "no query was repeated".to_owned();
     }
     let party = |party: &Value| {
         let name = plain(party["party"].as_str().unwrap_or_default(), NAME);
         match party["equal"].as_u64() {
-            Some(equal @ 1..) => format!("{name} gave {equal} of its answers again"),
+            Some(equal @ 1..) => format!("{name} repeated {equal} of its answers"),
             _ => format!("{name} p = {}", party["p_value"].as_f64().map_or_else(|| "-".to_owned(), number)),
         }
     };
     let parties: Vec<String> = of["repeated_answers"].as_array().into_iter().flatten().map(party).collect();
     format!(
-        "after a rejection {count} questions came a second time; how far the two answers of a party differ, against its noise: {}",
+        "{count} queries were repeated after a rejection; differences between a party's two answers, tested against its noise: {}",
         parties.join(", ")
     )
 }
@@ -85,8 +85,8 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_gradients_say_is_told_in_words() {
-        assert_eq!(told(&json!({"gradients": null})), []);
+    fn diagnostics_are_stated_in_words() {
+        assert_eq!(diagnostics(&json!({"gradients": null})), []);
         let party =
             |name: &str, equal: u64| json!({"party": name, "equal": equal, "chi2": 9.0, "degrees_of_freedom": 8, "p_value": 0.5});
         let of = |standard_error: Value| {
@@ -95,10 +95,11 @@ mod tests {
                 "unasked": 0.0, "energy_error": 0.02, "kinetic": identity, "stein": identity, "mean_gradient": null, "repeated_questions": 8,
                 "repeated_answers": [party("a", 0), party("b", 3)]}})
         };
-        let text = |value: Value| told(&value).into_iter().map(|(what, words)| format!("{what}: {words}\n")).collect::<String>();
+        let text =
+            |value: Value| diagnostics(&value).into_iter().map(|(what, words)| format!("{what}: {words}\n")).collect::<String>();
         let words = text(of(json!(0.02)));
         for part in
-            ["97%", "2.0 standard errors", "the mean gradient: -;", "8 questions", "a p = 0.5", "b gave 3 of its answers again"]
+            ["97%", "2.0 standard errors", "the mean gradient: -;", "8 queries", "a p = 0.5", "b repeated 3 of its answers"]
         {
             assert!(words.contains(part), "{part}: {words}");
         }

@@ -1,10 +1,10 @@
-//! An identity that right draws keep, in words: how far a mean is from what it should be, and its standard error.
+//! An identity that holds for correct draws, in words: the deviation of a mean from its expected value, and its standard error.
 
 use serde_json::Value;
 
 use crate::text::number;
 
-/// A figure that should be 0, with how sure it is.
+/// Formats a figure that should be 0, with its distance from 0 in standard errors.
 pub(crate) fn identity(of: &Value) -> String {
     let Some(error) = of["error"].as_f64() else { return "-".to_owned() };
     match of["standard_error"].as_f64() {

@@ -1,20 +1,20 @@
-//! Pages and plots: HTML that is escaped by construction and SVG drawn from numbers, for the report, the dashboard and a party's page.
+//! Pages and plots for the report, the dashboard and a party's page: HTML that is escaped by construction, and SVG.
 //!
-//! Pure: no file, socket, clock or task. Whoever serves a page or writes it to a file brings what it shows.
+//! The functions are pure: they use no file, socket, clock or task. The caller supplies the content, and serves or saves the
+//! page.
 //!
-//! - [`page::document`] makes a whole page, with the stylesheet inside (one file that needs nothing else) or at an address of its own.
-//! - [`site::served`] makes a page of a daemon's own server: the way back, forms, parts that a small script keeps up to date.
+//! - [`page::document`] builds a whole page, with an embedded stylesheet (a self-contained file) or a linked one.
+//! - [`site::render`] builds a page of a daemon's server: navigation, forms, and parts that a small script updates.
 //! - [`plot`] draws: [`plot::trace`], [`plot::density`], [`plot::pairs`], [`plot::intervals`], [`plot::budget`], [`plot::spark`],
-//!   [`plot::stack`], [`plot::noisy_intervals`], [`plot::stages`]. Each gives a `<figure>` with a title, a description and its numbers as a table.
-//! - [`plot::Trace`] and [`plot::Sample`] take draws one at a time and stay small however many come: what a live page keeps of a chain.
-//! - [`released`] shows of a run that infers from what was released once how much of it is the noise's, or why it has no answer.
-//! - [`text`] formats numbers and makes names of strangers harmless to look at; [`forecast`] says when a run will
-//!   end and at what cost.
+//!   [`plot::stack`], [`plot::noisy_intervals`], [`plot::stages`]. Each returns markup with title, description and numbers.
+//! - [`plot::Trace`] and [`plot::Sample`] take draws one at a time in bounded memory, for live pages.
+//! - [`released`] shows the share of noise in a run that infers from few releases, or the reasons why it has no answer.
+//! - [`text`] formats numbers and sanitises names from outside; [`forecast`] predicts the end and the cost of a run.
 //!
-//! Whoever builds pages of these parts writes the rest with [`maud`]'s `html!`, whose markup all of them give.
+//! All parts are markup of [`maud`], whose `html!` builds the rest of a page.
 //!
-//! Nothing here needs `unsafe-inline`: no `style` attribute, no event handler, no script but that one file. What a plot looks like is said by classes
-//! that the one stylesheet knows, and by SVG's own attributes.
+//! No page needs `unsafe-inline`: there is no `style` attribute, no event handler, and no script except one file. Plots are
+//! styled by classes of the stylesheet and by SVG attributes.
 #![forbid(unsafe_code)]
 
 pub mod aggregation;

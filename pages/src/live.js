@@ -1,14 +1,14 @@
-// Keeps a page up to date: the server sends parts of it as they change, and each takes the place of the element with its id.
+// Updates a live page: the server sends changed parts, and each replaces the content of the element with its id.
 "use strict";
 (() => {
   const follow = document.querySelector("[data-events]");
-  const told = document.getElementById("link");
-  if (!follow || !told || !window.EventSource) return;
+  const status = document.getElementById("link");
+  if (!follow || !status || !window.EventSource) return;
   let source = null;
 
-  const tell = (words) => { if (told.textContent !== words) told.textContent = words; };
+  const show = (words) => { if (status.textContent !== words) status.textContent = words; };
 
-  // What the reader has opened, focused or scrolled stays so.
+  // Elements that the reader has opened, focused or scrolled keep their state.
   const put = (element, html) => {
     const open = [...element.querySelectorAll("details")].map((d) => d.open);
     const scrolled = [...element.querySelectorAll(".scroll")].map((d) => d.scrollLeft);
@@ -23,21 +23,21 @@
   const start = () => {
     if (source) return;
     source = new EventSource(follow.dataset.events);
-    source.onopen = () => tell("Live.");
+    source.onopen = () => show("Live.");
     source.onmessage = (event) => {
       const part = JSON.parse(event.data);
       const element = document.getElementById(part.id);
       if (element) put(element, part.html);
     };
-    source.addEventListener("end", () => { stop(); follow.remove(); tell("Nothing more will change."); });
+    source.addEventListener("end", () => { stop(); follow.remove(); show("No further changes."); });
     source.onerror = () => {
-      tell(source && source.readyState === EventSource.CLOSED
-        ? "Not connected: load the page again." : "The connection is lost; trying again.");
+      show(source && source.readyState === EventSource.CLOSED
+        ? "Not connected: reload the page." : "Connection lost; reconnecting.");
     };
   };
   const stop = () => { if (source) source.close(); source = null; };
 
-  // Nobody is kept up to date who does not look.
+  // A hidden page is not updated.
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) stop(); else if (follow.isConnected) start();
   });

@@ -1,75 +1,75 @@
-//! Pages of a daemon's own server: what they have in common.
+//! Common parts of the pages of a daemon's server.
 
 use maud::{Markup, html};
 
 use crate::page::{Page, Style, document};
 
-/// The script of every page that is kept up to date. It replaces parts of the page by what the server sends, and does nothing else.
+/// The script of every live page. It only replaces parts of the page with content from the server.
 pub const SCRIPT: &str = include_str!("live.js");
 
-/// The little picture in the browser's tab.
+/// The icon in the browser's tab.
 pub const ICON: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 16\"><rect width=\"16\" height=\"16\" rx=\"3\" \
                         fill=\"#0072b2\"/><path d=\"M11 5a4 4 0 1 0 0 6\" fill=\"none\" stroke=\"#fff\" stroke-width=\"2\"/></svg>";
 
-/// Where a page's own files are.
+/// Addresses of the pages' own files.
 const STYLE_AT: &str = "/style.css";
 const SCRIPT_AT: &str = "/live.js";
 
 /// A page of a daemon.
 #[derive(Debug, Clone, Copy)]
 pub struct Served<'a> {
-    /// Plain text; strangers' names in it have gone through [`crate::text::plain_name`].
+    /// The title as plain text; names from outside must have passed [`crate::text::plain_name`].
     pub title: &'a str,
-    /// Address and words of the pages above this one.
-    pub above: &'a [(&'a str, &'a str)],
-    /// Name and value of the field that every form must have.
-    pub word: (&'a str, &'a str),
-    /// Whether there is a session to log out of.
-    pub session: bool,
-    /// Where the page's events come from, if it is kept up to date.
+    /// Address and title of the parent pages.
+    pub parents: &'a [(&'a str, &'a str)],
+    /// Name and value of the CSRF field in every form.
+    pub csrf: (&'a str, &'a str),
+    /// True if the visitor has a session to log out of.
+    pub has_session: bool,
+    /// The address of the page's events, for a live page.
     pub events: Option<&'a str>,
-    /// What it shows, below its title.
+    /// The content below the title.
     pub body: &'a Markup,
 }
 
-/// A whole page, with the way back, the title, a line that says whether it is live, and a button to log out.
+/// Renders a whole page with navigation, title, the state of its live connection, and a button to log out.
 #[must_use]
-pub fn served(of: &Served<'_>) -> String {
+pub fn render(page: &Served<'_>) -> String {
     let body = html! {
         header.site {
-            nav aria-label="Where you are" { @for (address, words) in of.above { a href=(address) { (words) } " › " } }
-            @if of.session {
-                (form("/logout", of.word, &html! { button.quiet { "Log out" } }))
+            nav aria-label="Breadcrumb" { @for (address, words) in page.parents { a href=(address) { (words) } " › " } }
+            @if page.has_session {
+                (form("/logout", page.csrf, &html! { button.quiet { "Log out" } }))
             }
         }
-        h1 { (of.title) }
-        @if let Some(events) = of.events {
+        h1 { (page.title) }
+        @if let Some(events) = page.events {
             p.note id="link" role="status" {}
             div data-events=(events) hidden {}
         }
-        (of.body)
+        (page.body)
     };
-    document(&Page { title: of.title, style: Style::At(STYLE_AT), script: of.events.map(|_| SCRIPT_AT), body: &body })
+    document(&Page { title: page.title, style: Style::At(STYLE_AT), script: page.events.map(|_| SCRIPT_AT), body: &body })
 }
 
-/// A form that changes something at `action`, with the field that says that it is one of ours.
+/// Builds a form that posts to `action`, with the CSRF field's name and value.
 #[must_use]
-pub fn form(action: &str, word: (&str, &str), content: &Markup) -> Markup {
+pub fn form(action: &str, csrf: (&str, &str), content: &Markup) -> Markup {
     html! {
         form method="post" action=(action) {
-            input type="hidden" name=(word.0) value=(word.1);
+            input type="hidden" name=(csrf.0) value=(csrf.1);
             (content)
         }
     }
 }
 
-/// A part of a page that is kept up to date; `polite` has screen readers told of changes to it.
+/// Builds a live part of a page; with `polite`, screen readers announce its changes.
 #[must_use]
 pub fn part(id: &str, polite: bool, content: &Markup) -> Markup {
     html! { div id=(id) aria-live=[polite.then_some("polite")] { (content) } }
 }
 
-/// How far something is, as a bar and in words. `done` beyond `all` is all.
+/// Builds a progress bar with its text. `done` is capped at `all`.
 #[must_use]
 pub fn progress(done: u64, all: u64, words: &str) -> Markup {
     html! { span.progress { progress value=(done.min(all)) max=(all.max(1)) aria-label=(words) {} " " span { (words) } } }
@@ -80,11 +80,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_carry_their_word_and_strangers_have_no_button() {
+    fn forms_carry_their_csrf_token_and_logout_needs_a_session() {
         let body = html! { p { "<b>" } };
-        let page = |session| {
-            let (above, word) = (&[("/", "Jobs")][..], ("csrf", "w\""));
-            served(&Served { title: "t<", above, word, session, events: Some("/e"), body: &body })
+        let page = |has_session| {
+            let (parents, csrf) = (&[("/", "Jobs")][..], ("csrf", "w\""));
+            render(&Served { title: "t<", parents, csrf, has_session, events: Some("/e"), body: &body })
         };
         let known = page(true);
         for there in ["name=\"csrf\" value=\"w&quot;\"", "data-events=\"/e\"", "<h1>t&lt;</h1>", "&lt;b&gt;", "src=\"/live.js\""]
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_script_reads_and_replaces_and_calls_nobody_else() {
+    fn the_script_contacts_no_other_server() {
         for bad in ["eval", "fetch(", "XMLHttpRequest", "http:", "https:", "import"] {
             assert!(!SCRIPT.contains(bad), "{bad}");
         }

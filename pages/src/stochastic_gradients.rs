@@ -1,12 +1,12 @@
-//! How chains moved that stochastic gradients drive, without a test: the object `stochastic_gradients` of a result, in words.
+//! Diagnostics of unadjusted stochastic-gradient chains: the object `stochastic_gradients` of a result, in words.
 
 use serde_json::Value;
 
 use crate::identity::identity;
 use crate::text::{number, percent};
 
-/// What there is to say, each under a heading of one word; nothing of a result without.
-pub(crate) fn told(result: &Value) -> Vec<(&'static str, String)> {
+/// Returns the diagnostics, each with a one-word heading; nothing for a result without the object.
+pub(crate) fn diagnostics(result: &Value) -> Vec<(&'static str, String)> {
     let of = &result["stochastic_gradients"];
     if !of.is_object() {
         return Vec::new();
@@ -15,11 +15,14 @@ pub(crate) fn told(result: &Value) -> Vec<(&'static str, String)> {
     let share = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), percent);
     let friction = if of["friction"].is_null() { String::new() } else { format!(" with friction {}", show(&of["friction"])) };
     let mut words = vec![
-        ("steps", format!("eta {}{friction}; {} of each chain before the kept draws", show(&of["step"]), show(&of["warmup"]))),
+        (
+            "steps",
+            format!("eta {}{friction}; {} warm-up steps per chain before the kept draws", show(&of["step"]), show(&of["warmup"])),
+        ),
         (
             "planned",
             format!(
-                "{} effective draws of all chains, a mean within {} posterior sds",
+                "{} effective draws over all chains, means accurate to {} posterior sds",
                 show(&of["planned_ess"]),
                 show(&of["planned_error"])
             ),
@@ -27,15 +30,15 @@ pub(crate) fn told(result: &Value) -> Vec<(&'static str, String)> {
         (
             "bias",
             format!(
-                "no test ends a step: on a normal posterior draws have {} times its variance, on any other more or less",
+                "steps have no acceptance test: for a normal posterior the draws have {} times its variance, for others more or less",
                 show(&of["planned_variance"])
             ),
         ),
         (
             "noise",
             format!(
-                "{} of a gradient's is the parties', {} that of samples (of {} of the units), the rest public; {} of the gradients had more than a \
-                 step takes",
+                "{} of a gradient's noise is from the parties, {} from subsampling ({} of the units), the rest is public; {} of the gradients had \
+                 more noise than a step allows",
                 share(&of["noise_share"]),
                 share(&of["sampling_share"]),
                 show(&of["batch"]),
@@ -45,33 +48,36 @@ pub(crate) fn told(result: &Value) -> Vec<(&'static str, String)> {
         (
             "Stein",
             format!(
-                "of the worst component, the mean of (place - mean) × gradient + 1, less what a step's length makes of it: {}; the mean gradient: {}; \
-                 both about 0 where draws are as wide as a nearly normal posterior",
+                "mean of (position - mean) × gradient + 1 in the worst component, corrected for the step length: {}; the mean gradient: {}; \
+                 both are close to 0 if the draws are as wide as a nearly normal posterior",
                 identity(&of["stein"]),
                 identity(&of["mean_gradient"])
             ),
         ),
-        ("box", format!("{} of the steps led out of it, where a chain turns round", share(&of["turned"]))),
+        ("box", format!("{} of the steps led out of it and were turned back", share(&of["turned"]))),
     ];
     if !of["kinetic"].is_null() {
-        words.push(("momenta", format!("mean square over what right noise makes it, less 1: {}", identity(&of["kinetic"]))));
+        words.push((
+            "momenta",
+            format!("mean square relative to its value under correct noise, minus 1: {}", identity(&of["kinetic"])),
+        ));
     }
     if !of["thermostat"].is_null() {
         words.push((
             "thermostat",
-            format!("{} on average: friction, and half of eta times what noise it was not told of", show(&of["thermostat"])),
+            format!("{} on average: the friction plus half of eta times the unaccounted noise", show(&of["thermostat"])),
         ));
     }
     let polish = &of["polish"];
     if polish.is_object() {
-        // The draws are of the sweeps: what stands above is of the steps before them.
+        // The draws come from the sweeps; the first entry describes the steps before them.
         words[0].1 =
-            format!("eta {}{friction}; {} of each chain, none of them a draw", show(&of["step"]), show(&polish["steps"]));
+            format!("eta {}{friction}; {} steps per chain, none of them a draw", show(&of["step"]), show(&polish["steps"]));
         words.push((
             "sweeps",
             format!(
-                "the draws are of {} penalty sweeps of each chain, which leave the posterior as it is: {} of their proposals accepted, some {} effective \
-                 draws in all, for {} of the budget",
+                "the draws are from {} penalty sweeps per chain, which leave the posterior invariant: {} of their proposals accepted, about {} effective \
+                 draws in total, for {} of the budget",
                 show(&polish["sweeps"]),
                 share(&polish["acceptance_rate"]),
                 show(&polish["planned_ess"]),
@@ -82,7 +88,7 @@ pub(crate) fn told(result: &Value) -> Vec<(&'static str, String)> {
     words
 }
 
-/// A figure without the zeros at its end.
+/// Removes a figure's trailing zeros.
 fn trimmed(figure: &str) -> String {
     let shorter = figure.trim_end_matches('0').trim_end_matches('.');
     if figure.contains('.') && !figure.contains('e') { shorter.to_owned() } else { figure.to_owned() }
@@ -94,13 +100,14 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_known_of_the_bias_is_told_in_words() {
-        assert_eq!(told(&json!({"gradients": {}})), []);
+    fn the_bias_is_stated_in_words() {
+        assert_eq!(diagnostics(&json!({"gradients": {}})), []);
         let identity = json!({"error": -0.04, "standard_error": 0.02});
         let of = json!({"stochastic_gradients": {"step": 0.05, "friction": 1.0, "batch": 0.25, "warmup": 100, "noise_share": 0.75,
             "sampling_variance": 3.0, "sampling_share": 0.07, "planned_variance": 1.5, "planned_ess": 400.0, "planned_error": 0.05,
             "turned": 0.0, "exceeded": 0.01, "thermostat": 1.0625, "kinetic": null, "stein": identity, "mean_gradient": null}});
-        let words = crate::gradients::told(&of).into_iter().map(|(what, words)| format!("{what}: {words}\n")).collect::<String>();
+        let words =
+            crate::gradients::diagnostics(&of).into_iter().map(|(what, words)| format!("{what}: {words}\n")).collect::<String>();
         for part in [
             "eta 0.05 with friction 1",
             "1.5 times its variance",
@@ -115,10 +122,10 @@ mod tests {
         let mut polished = of;
         polished["stochastic_gradients"]["polish"] =
             json!({"sweeps": 40, "steps": 210, "budget_share": 0.02, "planned_ess": 5.2, "acceptance_rate": 0.37});
-        let words = told(&polished).into_iter().map(|(what, words)| format!("{what}: {words}\n")).collect::<String>();
+        let words = diagnostics(&polished).into_iter().map(|(what, words)| format!("{what}: {words}\n")).collect::<String>();
         for part in [
-            "210 of each chain, none of them a draw",
-            "sweeps: the draws are of 40 penalty sweeps",
+            "210 steps per chain, none of them a draw",
+            "sweeps: the draws are from 40 penalty sweeps",
             "37% of their",
             "5.2 effective",
         ] {

@@ -5,33 +5,33 @@ use maud::{Markup, html};
 /// A cell's content.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// Text, to the left.
+    /// Left-aligned text.
     Text(String),
-    /// A stranger's name, to the left.
+    /// A left-aligned name from outside.
     Name(String),
-    /// A number as it is shown, to the right.
+    /// A right-aligned formatted number.
     Number(String),
-    /// A number as it is shown, and as it is: every digit of it stands in the page for programs (`<data value>`).
+    /// A right-aligned formatted number, with all its digits in the page for programs (`<data value>`).
     Exact {
         /// All digits.
         value: String,
-        /// What is shown.
+        /// The formatted number.
         shown: String,
     },
-    /// Anything, to the left.
+    /// Left-aligned markup.
     Markup(String),
-    /// A number in markup of its own, to the right.
+    /// A right-aligned number as markup.
     Marked(String),
 }
 
 impl Cell {
-    /// Any markup.
+    /// Creates a cell of markup.
     #[must_use]
     pub fn markup(markup: Markup) -> Self {
         Self::Markup(markup.into_string())
     }
 
-    /// A number in markup of its own.
+    /// Creates a cell with a number as markup.
     #[must_use]
     pub fn marked(number: Markup) -> Self {
         Self::Marked(number.into_string())
@@ -51,10 +51,11 @@ impl Cell {
     }
 }
 
-/// A table with a caption; the first cell of each row is its heading. It scrolls sideways where the page is narrow, by keyboard too.
+/// Builds a table with a caption; the first cell of each row is its heading. On a narrow page it scrolls sideways, also by
+/// keyboard.
 #[must_use]
 pub fn table(caption: &str, header: &[&str], rows: &[Vec<Cell>]) -> Markup {
-    // A column is to the right where its first cell is.
+    // A column is aligned like its first cell.
     let right = |column: usize| rows.first().and_then(|row| row.get(column)).is_some_and(Cell::is_number);
     html! {
         p.caption aria-hidden="true" { (caption) }
@@ -72,7 +73,7 @@ pub fn table(caption: &str, header: &[&str], rows: &[Vec<Cell>]) -> Markup {
     }
 }
 
-/// Names and what belongs to them.
+/// Builds a list of names and descriptions.
 #[must_use]
 pub fn facts(facts: &[(&str, Markup)]) -> Markup {
     html! { dl.facts { @for (name, words) in facts { div { dt { (name) } dd { (words) } } } } }

@@ -1,18 +1,18 @@
-//! Numbers as people read them, and names that strangers have chosen.
+//! Formatting of numbers, and sanitising of text from outside.
 
 use conclave_common::text::shown;
 use maud::{Markup, html};
 
-/// Longest name that is shown whole, in characters.
-const LONGEST: usize = 80;
+/// Maximum length of a name in characters; longer ones are truncated.
+const MAX_NAME: usize = 80;
 
-/// A number to four decimals, or in powers of ten where that would hide it.
+/// Formats a number with four decimals, or in scientific notation if those would hide it.
 #[must_use]
 pub fn number(x: f64) -> String {
     if x == 0.0 || (1e-3..1e6).contains(&x.abs()) { format!("{x:.4}") } else { format!("{x:.3e}") }
 }
 
-/// A whole number with its thousands set apart.
+/// Formats a whole number with thousands separators.
 #[must_use]
 pub fn thousands(n: u64) -> String {
     let digits = n.to_string();
@@ -26,13 +26,13 @@ pub fn thousands(n: u64) -> String {
     text
 }
 
-/// A length of time in seconds, in its two largest units.
+/// Formats a duration in seconds in its two largest units.
 #[must_use]
 pub fn duration(seconds: f64) -> String {
     if !seconds.is_finite() || seconds < 0.0 {
         return "unknown".to_owned();
     }
-    // Beyond any run; the conversion below is then exact.
+    // The cap exceeds any run and keeps the conversion exact.
     let whole = seconds.round().min(1e12) as u64;
     match whole {
         0..60 => format!("{whole} s"),
@@ -42,31 +42,31 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// A share of one as a percentage without decimals.
+/// Formats a fraction as a percentage without decimals.
 #[must_use]
 pub fn percent(share: f64) -> String {
     if share.is_finite() { format!("{:.0}%", 100.0 * share) } else { "-".to_owned() }
 }
 
-/// A name or sentence of a stranger's as plain text on one line: control characters become blanks, and marks that turn the direction
-/// of writing, with which a text can be made to look like another, become visible. Longer ones end in an ellipsis.
+/// Sanitises text from outside to plain text on one line of at most `limit` characters, with an ellipsis if truncated. Control
+/// characters become blanks. Bidirectional marks, which can make one text look like another, become visible.
 #[must_use]
-pub fn plain(text: &str, longest: usize) -> String {
+pub fn plain(text: &str, limit: usize) -> String {
     let mut characters = text.chars().map(shown);
-    let mut short: String = characters.by_ref().take(longest).collect();
+    let mut short: String = characters.by_ref().take(limit).collect();
     if characters.next().is_some() {
         short.push('…');
     }
     short
 }
 
-/// A stranger's name as plain text, shortened.
+/// Sanitises and shortens a name from outside to plain text.
 #[must_use]
 pub fn plain_name(text: &str) -> String {
-    plain(text, LONGEST)
+    plain(text, MAX_NAME)
 }
 
-/// A stranger's name in a page: it can't turn what stands around it.
+/// Renders a name from outside, isolated so that it cannot change the direction of the surrounding text.
 #[must_use]
 pub fn name(text: &str) -> Markup {
     html! { bdi { (plain_name(text)) } }
@@ -101,7 +101,7 @@ mod tests {
         );
         assert_eq!(plain_name("a\u{202e}b\n\u{0}c\u{2028}"), "a\u{fffd}b  c ");
         let long = plain_name(&"é".repeat(1000));
-        assert_eq!((long.chars().count(), long.ends_with('…')), (LONGEST + 1, true));
-        assert_eq!(plain_name(&"x".repeat(LONGEST)), "x".repeat(LONGEST));
+        assert_eq!((long.chars().count(), long.ends_with('…')), (MAX_NAME + 1, true));
+        assert_eq!(plain_name(&"x".repeat(MAX_NAME)), "x".repeat(MAX_NAME));
     }
 }

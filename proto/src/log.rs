@@ -56,7 +56,7 @@ impl RoundPieces {
         Ok(Some(WholeRound { iteration, releases }))
     }
 
-    /// Returns the round in whose middle the log ends, if it does.
+    /// Returns the number of the incomplete round at the end of the log, if any.
     #[must_use]
     pub fn unfinished(&self) -> Option<u64> {
         self.part.as_ref().map(|part| part.iteration)

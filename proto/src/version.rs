@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use conclave_common::job::{Algorithm, HmcTest, JobSpec};
+use conclave_common::job::JobSpec;
 use conclave_common::text;
 
 use crate::error::{ErrorCode, Fault};
@@ -116,22 +116,13 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
 ///   centred sum for an uncentred one, or the reverse.
 #[must_use]
 pub fn least_protocol(spec: &JobSpec) -> u32 {
-    let of_other_steps = spec.algorithm == Algorithm::Hmc && spec.sampler.hmc.test != HmcTest::Remainder;
-    if matches!(spec.algorithm, Algorithm::Barker | Algorithm::Ops) || spec.algorithm.is_unadjusted() || of_other_steps {
-        return 5;
-    }
-    if spec.aggregation.is_secure() || spec.algorithm == Algorithm::Hmc {
-        return 4;
-    }
-    if !spec.algorithm.proposes() {
-        // Vector queries need protocol 3.
-        return 3;
-    }
-    match spec.model.kind() {
+    let of_opening = if spec.aggregation.is_secure() { 4 } else { OLDEST_PROTOCOL };
+    let of_model = match spec.model.kind() {
         "logistic" | "poisson" | "negative_binomial" => 2,
         _ if spec.privacy.clip.is_some() => 2,
         _ => OLDEST_PROTOCOL,
-    }
+    };
+    spec.algorithm_protocol().max(of_opening).max(of_model)
 }
 
 /// Checks that a coordinator and a party that use `protocol` compute this job's public constants identically.

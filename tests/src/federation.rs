@@ -14,7 +14,7 @@ use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};
 use conclave_inference::diagnostics;
 use conclave_inference::diagnostics::Summary;
 use conclave_inference::sampler;
-use conclave_inference::sampler::{ClipWatch, FittedPosterior, Next, Sampler, Totals};
+use conclave_inference::sampler::{FittedPosterior, Next, Sampler, Totals};
 use conclave_privacy::accounting;
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::mechanism::{DiscreteGaussian, QueryKind, STEP};
@@ -267,8 +267,8 @@ impl Federation {
             }
         }
         run.acceptance = sampler.acceptance_rate().expect("chains that decide");
-        run.clip_warning = sampler.clip_watch().and_then(ClipWatch::warning);
-        run.fitted = sampler.fitted_posterior();
+        run.clip_warning = sampler.warnings().into_iter().next();
+        run.fitted = sampler.report().surrogate;
         run
     }
 }

@@ -128,7 +128,7 @@ impl Noise {
     }
 
     /// Draws the units of one subsampled release, for it alone. To be called when its charge is on disk, and before the records are read.
-    pub fn sample_units_generator(&mut self, sampling: &PoissonSampling) -> HiddenSample {
+    pub fn sample_of_units(&mut self, sampling: &PoissonSampling) -> HiddenSample {
         sampling.sample(self.units_generator.keyed())
     }
 

@@ -18,10 +18,10 @@ use crate::ledger::{Digest, JobEntry, QueryKey};
 /// The id of the job that tests open.
 pub const JOB: &str = "6f1c1a52-6d0e-4b1e-9d55-0d8f0f2b7a01";
 
-/// A job that asks for a mean.
+/// A job that estimates a mean.
 pub const MEAN_TOML: &str = include_str!("../tests/jobs/mean.toml");
 
-/// A job whose answers leave masked, of parties `h-0`, `h-1` and so on.
+/// Returns a masked job of parties `h-0`, `h-1` and so on.
 pub fn masked_toml(parties: usize, colluders: u32) -> String {
     let names: Vec<String> = (0..parties).map(|i| format!("\"h-{i}\"")).collect();
     let mean = MEAN_TOML.replace("parties = [\"hospital-a\"]", &format!("parties = [{}]", names.join(", ")));
@@ -56,7 +56,7 @@ pub fn key(chain: u32, content: u8, k_t: u64) -> QueryKey {
     }
 }
 
-/// A sum over no records.
+/// Returns a sum over no records.
 pub fn no_sum() -> LatticeSum {
     let spec = JobSpec::parse(MEAN_TOML).unwrap();
     spec.build_model().lattice_sum(&ModelData::default(), &[0.0], &[0.1], Sensitivity::from_units(5).unwrap())

@@ -2,7 +2,7 @@
 
 use conclave_common::job::RHAT;
 use conclave_inference::diagnostics::worst_mixing;
-use conclave_pages::plot::{evenly, spark_texts};
+use conclave_pages::plot::{evenly_spaced, spark_texts};
 use conclave_pages::text::plain_name;
 use conclave_proto::v1::{ParameterFigure, ParameterTraces, TracesReply};
 use console::{Alignment, pad_str};
@@ -74,7 +74,7 @@ fn in_digits(rhat: f64) -> String {
 }
 
 fn thinned(draws: &[f32], most: usize) -> Vec<f64> {
-    evenly(&draws.iter().map(|draw| f64::from(*draw)).collect::<Vec<_>>(), most)
+    evenly_spaced(&draws.iter().map(|draw| f64::from(*draw)).collect::<Vec<_>>(), most)
 }
 
 /// Formats "0.31 ± 0.12", to two digits of the standard deviation, and to the unit if that is larger.

@@ -58,7 +58,7 @@ impl RunHistory {
             self.limits = status.parties.iter().map(|party| mu_squared(party.epsilon_budget)).collect();
         }
         let phase = (status.state == "running").then_some(&*status.phase);
-        self.pace.see(phase, ProgressPoint { at, rounds: status.iteration, draws: status.draws, mu_squared: spent });
+        self.pace.observe(phase, ProgressPoint { at, rounds: status.iteration, draws: status.draws, mu_squared: spent });
         self.forecast = self.pace.forecast(status.draws_asked, &self.limits);
         if at - self.sampled >= SPACING
             && let Some(rate) = self.pace.rounds_per_second()

@@ -104,7 +104,7 @@ impl JobPlan {
         if let Some(range) = &self.range {
             object.insert("range".to_owned(), serde_json::to_value(range)?);
         }
-        if let Some(row) = AggregationRow::of(spec) {
+        if let Some(row) = AggregationRow::from_spec(spec) {
             object.insert("aggregation".to_owned(), serde_json::to_value(row)?);
         }
         object.insert("algorithms".to_owned(), serde_json::to_value(&self.algorithms)?);

@@ -44,7 +44,7 @@ pub(super) fn algorithms(spec: &JobSpec, rows: &[AlgorithmPlan]) -> String {
 
 /// Formats the gain of masked answers over answers opened separately; `None` for a local job.
 pub(super) fn masked(spec: &JobSpec) -> Option<String> {
-    let row = AggregationRow::of(spec)?;
+    let row = AggregationRow::from_spec(spec)?;
     let honest = row.honest;
     let gain = match spec.algorithm.proposes() {
         true => {

@@ -10,7 +10,7 @@ use conclave_draws::attributes;
 use conclave_draws::result::{self, Outcome, PartyOutcome, RunResult};
 use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;
-use conclave_inference::sampler::Refitted;
+use conclave_inference::sampler::{Refitted, RunReport};
 use conclave_proto::error::Fault;
 
 use super::releases::{EndedJob, fetch, input};
@@ -125,13 +125,7 @@ fn keep(args: &RefitArgs, spec: &JobSpec, job: &EndedJob, refitted: Refitted, be
         seconds: began.elapsed().as_secs_f64(),
         refit_of: Some(args.job.clone()),
         warnings: Vec::new(),
-        radii: None,
-        inference: Some(refitted.inference),
-        surrogate: None,
-        gradients: None,
-        choices: None,
-        stochastic_gradients: None,
-        barker: None,
+        report: RunReport { inference: Some(refitted.inference), ..RunReport::default() },
         parties: parties
             .map(|(name, held)| PartyOutcome { name: name.clone(), metadata: Some(*held), spent: Spent::default() })
             .collect(),

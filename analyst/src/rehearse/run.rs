@@ -14,7 +14,7 @@ use conclave_inference::planner;
 use conclave_inference::planner::Guess;
 use conclave_inference::rehearsal::{Answer, Rehearsal};
 use conclave_inference::sampler;
-use conclave_inference::sampler::{ClipWatch, Next, Sampler, SamplerError, Totals};
+use conclave_inference::sampler::{Next, Sampler, SamplerError, Totals};
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::pass::ModelData;
 use conclave_proto::error::{ErrorCode, Fault};
@@ -62,7 +62,7 @@ pub(super) fn rehearse(
     let stopped = run.rounds(stop)?;
     let outcome = run.outcome(stopped);
     if run.draws.kept() == 0 {
-        return Err(run.without_draws(outcome.stopped_by));
+        return Err(Run::without_draws(&outcome));
     }
     let spec = run.spec;
     let result = result::build(&spec, JOB, out, &run.draws, &outcome);
@@ -108,7 +108,7 @@ impl<'a> Run<'a> {
                 Ok(Next::Ask(round)) => round,
                 Ok(Next::Done) => {
                     self.keep_draws();
-                    break (StoppedBy::itself(&self.spec, self.draws.kept() as u64, self.sampler.ended_by_budget()), None);
+                    break (StoppedBy::regular_end(&self.spec, self.draws.kept() as u64, self.sampler.ended_by_budget()), None);
                 }
                 // As in a real run: the draws are kept and marked.
                 Ok(Next::Stopped(_)) => break (StoppedBy::Clip, None),
@@ -155,20 +155,16 @@ impl<'a> Run<'a> {
     fn outcome(&self, (stopped_by, budget_party): Stopped) -> Outcome {
         let spent = self.parties.spent().into_iter().map(|(queries, units)| Spent { queries, units });
         let parties = self.spec.parties.iter().zip(self.parties.metadata()).zip(spent);
+        let forecast = self.sampler.hopeless().filter(|_| stopped_by == StoppedBy::Hopeless);
+        let warnings = self.sampler.warnings().into_iter().chain(forecast.map(|forecast| forecast.word(&self.spec)));
         Outcome {
             stopped_by,
             budget_party,
             iterations: self.iterations,
             seconds: self.began.elapsed().as_secs_f64(),
             refit_of: None,
-            warnings: self.warnings(stopped_by),
-            radii: self.sampler.radii_by_parameter(),
-            inference: self.sampler.inference().cloned(),
-            surrogate: self.sampler.fitted_posterior(),
-            gradients: self.sampler.gradient_diagnostics(),
-            choices: self.sampler.choice_diagnostics(),
-            stochastic_gradients: self.sampler.stochastic_gradients(),
-            barker: self.sampler.barker_diagnostics(),
+            warnings: warnings.collect(),
+            report: self.sampler.report(),
             parties: parties
                 .map(|((name, metadata), spent)| PartyOutcome { name: name.clone(), metadata: Some(metadata), spent })
                 .collect(),
@@ -180,16 +176,12 @@ impl<'a> Run<'a> {
         Ok(self.sampler.next_round().map_err(unfit)?.as_round().is_none())
     }
 
-    fn warnings(&self, stopped_by: StoppedBy) -> Vec<String> {
-        let forecast = self.sampler.hopeless().filter(|_| stopped_by == StoppedBy::Hopeless);
-        let clip = self.sampler.clip_watch().and_then(ClipWatch::word);
-        clip.into_iter().chain(self.sampler.warnings()).chain(forecast.map(|forecast| forecast.word(&self.spec))).collect()
-    }
-
     /// Returns the fault of a run that kept no draw.
-    fn without_draws(&self, stopped_by: StoppedBy) -> Fault {
-        if let Some(reason) = self.sampler.clip_watch().and_then(ClipWatch::stop) {
-            return input(reason);
+    fn without_draws(outcome: &Outcome) -> Fault {
+        let stopped_by = outcome.stopped_by;
+        // A clip that stops the chains is the first warning.
+        if let Some(reason) = outcome.warnings.first().filter(|_| stopped_by == StoppedBy::Clip) {
+            return input(reason.clone());
         }
         let message = "not one draw was kept: raise the job's epsilon, or shorten its warm-up; `conclave plan` shows the rounds \
                        that a budget affords";

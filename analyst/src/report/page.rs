@@ -36,7 +36,7 @@ pub(super) fn page(material: &Material<'_>) -> String {
         }
     };
     let title = format!("{} – a report by Conclave", plain_name(&material.spec.name));
-    document(&Page { title: &title, style: Style::Inside, script: None, body: &body })
+    document(&Page { title: &title, style: Style::Embedded, script: None, body: &body })
 }
 
 fn parties(count: usize) -> String {

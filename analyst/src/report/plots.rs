@@ -28,7 +28,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         draws.sampling.theta[..drawn].iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
     html! {
         @if !released::is_adequate(material.result) {
-            (notice(Tone::Beware, "These draws are not a usable posterior", &html! { p { "They are shown to help find the cause: see above why they are not reliable." } }, false))
+            (notice(Tone::Warning, "These draws are not a usable posterior", &html! { p { "They are shown to help find the cause: see above why they are not reliable." } }, false))
         }
         p { "On the scale of the priors, after the warm-up. Each chain has its own colour and dash pattern." }
         @if draws.parameters.len() > MOST { p { "The first " (MOST) " of " (draws.parameters.len()) " parameters are shown." } }
@@ -45,7 +45,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
 
 /// Renders the trace and density of one parameter.
 fn parameter(material: &Material<'_>, draws: &Draws, index: usize, resolution: usize, chains: &[&[f64]]) -> Markup {
-    let traces: Vec<Trace> = chains.iter().map(|chain| Trace::of(chain, resolution)).collect();
+    let traces: Vec<Trace> = chains.iter().map(|chain| Trace::from_draws(chain, resolution)).collect();
     let parameter = &draws.parameters[index];
     let support =
         material.spec.support.get(index).map_or((f64::NEG_INFINITY, f64::INFINITY), |Interval { min, max }| (*min, *max));

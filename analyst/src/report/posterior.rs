@@ -19,7 +19,7 @@ const SCALE: &str = "scale of the priors";
 
 pub(super) fn section(material: &Material<'_>) -> Markup {
     if !released::is_adequate(material.result) {
-        return released::inadequate(material.result);
+        return released::inadequacy_notice(material.result);
     }
     let posterior = rows(material.result, "posterior");
     let drawn: Vec<Interval> = posterior
@@ -32,10 +32,10 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
     html! {
         (intervals("intervals", SCALE, &drawn))
         (summaries(material, "On the scale of the priors: numeric columns coded to [−1, 1] by their public bounds, binary ones 0 or 1", posterior, true))
-        (released::with_and_without_noise(material.result, SCALE, usize::MAX))
+        (released::noise_plot(material.result, SCALE, usize::MAX))
         (summaries(material, "In the units of the data", rows(material.result, "posterior_original"), false))
         (ratios(material.result))
-        (released::taught(material.result, &Stage::sds_of_logarithms(material.spec), SCALE, usize::MAX))
+        (released::stage_plots(material.result, &Stage::sds_of_logarithms(material.spec), SCALE, usize::MAX))
         (surrogate(material))
         p.note { "“±” is the Monte Carlo standard error of the mean. Each row is rounded to the second digit of it: further digits are noise. Programs "
             "find every digit in the page’s data elements and in the object at its end. 5% and 95% bound the central 90% interval."
@@ -93,7 +93,7 @@ fn surrogate(material: &Material<'_>) -> Markup {
     let header =
         ["parameter", "mean", "sd", "noise part of sd", "mean, data units", "sd, data units", "noise part of sd, data units"];
     html! {
-        (released::fitted_with_and_without_noise(material.result, SCALE, usize::MAX))
+        (released::surrogate_noise_plot(material.result, SCALE, usize::MAX))
         (table("The same posterior by a quadratic fitted to all releases (“surrogate”)", &header, &body))
         p.note { "A normal approximation of the posterior from the same releases as the draws, " (inline(&surrogate["answers"], whole))
             " of them: the two check each other and must not be averaged. Its sd includes the noise. Cubic terms, which would indicate "
@@ -131,7 +131,7 @@ pub(super) fn verdict(material: &Material<'_>) -> Markup {
         1 => "One warning".to_owned(),
         several => format!("{several} warnings"),
     };
-    notice(Tone::Beware, &heading, &body, false)
+    notice(Tone::Warning, &heading, &body, false)
 }
 
 pub(super) fn diagnostics(material: &Material<'_>) -> Markup {

@@ -1,6 +1,5 @@
 //! Budget spent at each party, its guarantee, and the limits of that guarantee.
 
-use conclave_common::job::{Algorithm, HmcTest, JobSpec};
 use conclave_pages::aggregation;
 use conclave_pages::plot::{Budget, budget};
 use conclave_pages::table::{Cell, table};
@@ -34,9 +33,9 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         @for (index, party) in parties.iter().enumerate() { (bar(index, party)) }
         (spending(parties))
         (protected(parties))
-        p { (noise(material.spec)) }
+        p { (material.spec.words_on_noise(&decimals(material.spec.privacy.noise.sd()))) }
         p {
-            @match aggregation::told(material.result) {
+            @match aggregation::summary(material.result) {
                 Some(words) => { (words) " Masks rest on X25519, HKDF and HMAC with SHA-256. Not protected are the job " }
                 None => {
                     "The coordinator, the analyst and the other owners may pool all they have: the guarantee holds against all "
@@ -106,87 +105,4 @@ fn unit(protects: &str) -> Markup {
             _ => {}
         }
     }
-}
-
-fn noise_of_releases() -> String {
-    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator. Its scale follows from the job’s \
-     budget, all of which is spent in a few releases. The posterior is that of the parameters given the releases, and includes \
-     the uncertainty due to the noise."
-        .to_owned()
-}
-
-fn noise_of_gradients() -> String {
-    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient and in the test of \
-     every step; its scale follows from the job’s budget. The noise of the gradients drives the chains, whose friction \
-     dissipates it, and the test corrects for its own noise (the penalty method of Ceperley & Dewing, 1999): the draws have the \
-     posterior of the pooled records as their distribution."
-        .to_owned()
-}
-
-fn noise_of_stochastic_gradients() -> String {
-    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, \
-     with the scale that a step of the chains requires: it drives them (Wang, Fienberg & Smola, 2015). Steps have no acceptance \
-     test: the draws follow the posterior of the pooled records approximately, and the run reports the known error."
-        .to_owned()
-}
-
-fn noise_of_polished_chains(spec: &JobSpec) -> String {
-    format!(
-        "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every \
-         gradient with the scale that a step of the chains requires, and with standard deviation {} log-likelihood units in \
-         every ratio of the final sweeps. Steps have no acceptance test; the sweeps correct for their noise (the penalty method \
-         of Ceperley & Dewing, 1999; Yıldırım): the draws are those of the sweeps, and follow the posterior of the pooled \
-         records once the sweeps have mixed.",
-        decimals(spec.privacy.noise.sd())
-    )
-}
-
-fn choice_among_candidates() -> String {
-    "Noise: none is added, since each draw is random itself: the owner draws one of the public candidates in proportion to its \
-     posterior weight (the exponential mechanism), exactly, from its operating system’s generator. The charge follows from the \
-     largest change of the log odds of two candidates by one record. The draws follow the posterior of the records, up to the \
-     error of a finite set of candidates."
-        .to_owned()
-}
-
-fn noise(spec: &JobSpec) -> String {
-    let unit = match spec.algorithm {
-        Algorithm::Penalty | Algorithm::Barker => "log-likelihood units",
-        Algorithm::Ops => return choice_among_candidates(),
-        Algorithm::PenaltyExpFamily => "widths of a component’s range",
-        Algorithm::Hmc if spec.runs_dp_hmc() => {
-            return format!(
-                "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of \
-                 every gradient with a scale set by the job’s budget, and with standard deviation {} log-likelihood units in the \
-                 test of every trajectory. The test rejects the energy added by the gradients’ noise and corrects for its own \
-                 noise (the penalty method of Ceperley & Dewing, 1999; Räisä, Koskela & Honkela, 2021): the draws follow the \
-                 posterior of the pooled records.",
-                decimals(spec.privacy.noise.sd())
-            );
-        }
-        Algorithm::Hmc if spec.sampler.hmc.test == HmcTest::None => {
-            return "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of \
-                    every gradient, with a scale set by the job’s budget. It drives the chains, whose friction dissipates it, \
-                    and no test corrects the discretisation error: the draws follow the posterior of the pooled records \
-                    approximately."
-                .to_owned();
-        }
-        Algorithm::Hmc => return noise_of_gradients(),
-        _ if spec.is_polished() => return noise_of_polished_chains(spec),
-        Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => return noise_of_stochastic_gradients(),
-        Algorithm::NoisyStatistics | Algorithm::Augmentation => return noise_of_releases(),
-    };
-    let corrected = if spec.algorithm == Algorithm::Barker {
-        "The chain’s acceptance step uses it as a part of its own randomness and corrects for the remainder (Barker’s test by \
-         Heikkilä, Jälkö, Dikmen & Honkela, 2019), closely but not exactly: the draws nearly follow the posterior of the pooled \
-         records."
-    } else {
-        "The chain’s acceptance step corrects for it (the penalty method of Ceperley & Dewing, 1999; Yıldırım): the draws follow \
-         the posterior of the pooled records."
-    };
-    format!(
-        "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, standard deviation {} {unit} for every answer of every owner \
-         while the chains run. {corrected}",
-        decimals(spec.privacy.noise.sd())
-    )
 }

@@ -86,7 +86,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
             format!("until split R-hat was below {rhat}, at most {} sweeps; excluded from the draws", thousands(max))
         }
     };
-    let driven = gradients::told(result);
+    let driven = gradients::diagnostics(result);
     let driven: Vec<(&str, Markup)> = driven.iter().map(|(what, words)| (*what, html! { (words) })).collect();
     html! {
         (facts(&[
@@ -102,7 +102,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
             ("warm-up", html! { (warmup) }),
             ("clip", clip(material)),
         ]))
-        @if let Some(words) = barker::told(result) { h3 { "Decision of steps" } p { (words) } }
+        @if let Some(words) = barker::summary(result) { h3 { "Decision of steps" } p { (words) } }
         @if !driven.is_empty() { h3 { "Gradient-driven chains" } (facts(&driven)) }
     }
 }

@@ -4,7 +4,7 @@
 //! always agree on the meaning of a release.
 
 mod aggregation;
-mod algorithm;
+mod algorithms;
 mod chosen;
 mod edit;
 mod error;
@@ -23,7 +23,7 @@ mod tests;
 mod wanted;
 
 pub use aggregation::{Aggregation, KeyFingerprint, NoFingerprint, Secure};
-pub use algorithm::Algorithm;
+pub use algorithms::{ANY_MODEL, Algorithm, Summand};
 pub use error::JobError;
 pub use extension::{Continuation, Extension};
 pub use limits::{

@@ -1,6 +1,5 @@
 //! Blocks of a job's subsampled releases. Both sides derive them from the job file.
 
-use super::algorithm::Algorithm;
 use super::privacy_spec::ClipRule;
 use super::sampler_spec::Warmup;
 use super::spec::JobSpec;
@@ -34,7 +33,7 @@ impl JobSpec {
     /// without such ratios.
     #[must_use]
     pub fn block_of_ratios(&self, unit: PrivacyUnit) -> Option<BlockTerms> {
-        let Some(ClipRule::PerRecord(clip)) = self.privacy.clip.filter(|_| self.algorithm == Algorithm::Barker) else {
+        let Some(ClipRule::PerRecord(clip)) = self.privacy.clip.filter(|_| self.algorithm.asks(QueryKind::SampledRatio)) else {
             return None;
         };
         let sensitivity = unit.sensitivity(sensitivity(f64::INFINITY, Some(clip)).ok()?).ok()?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::aggregation::Aggregation;
-use super::algorithm::Algorithm;
+use super::algorithms::Algorithm;
 use super::error::JobError;
 use super::privacy_spec::{PrivacySpec, ReleaseSpec};
 use super::sampler_spec::{HmcTest, Locate, SamplerSpec};
@@ -160,7 +160,7 @@ impl JobSpec {
     /// Returns whether a chain of ratios, or a choice, finds the mode by gradients.
     #[must_use]
     pub fn locates_by_gradients(&self) -> bool {
-        matches!(self.algorithm, Algorithm::Penalty | Algorithm::Ops) && self.sampler.locate == Locate::Gradients
+        self.algorithm.takes("locate") && self.sampler.locate == Locate::Gradients
     }
 
     /// Returns whether the chains are those of DP-HMC: gradients without friction, and a test on the whole log ratio.
@@ -185,32 +185,7 @@ impl JobSpec {
     /// Returns the kinds of release that the job uses, by the words of [`QueryKind::release`].
     #[must_use]
     pub fn releases(&self) -> Vec<&'static str> {
-        match self.algorithm {
-            Algorithm::Penalty if self.locates_by_gradients() => vec!["score", "ratio"],
-            Algorithm::Penalty => vec!["ratio"],
-            Algorithm::PenaltyExpFamily => vec!["statistic"],
-            Algorithm::NoisyStatistics if self.outcome_table(self.build_model().as_ref()).is_some() => vec!["table"],
-            Algorithm::NoisyStatistics => match self.build_model().scores() {
-                Some(scores) if scores.moments_outcome().is_some() => vec!["moments", "score"],
-                Some(_) => vec!["score"],
-                None => vec!["statistic"],
-            },
-            Algorithm::Augmentation if self.build_model().tables().is_some() => vec!["table"],
-            Algorithm::Augmentation => vec!["statistic"],
-            Algorithm::Hmc => match self.sampler.hmc.test {
-                HmcTest::Remainder => vec!["score", "remainder"],
-                HmcTest::Ratio { .. } => vec!["score", "ratio"],
-                HmcTest::None => vec!["score"],
-            },
-            Algorithm::Barker => vec!["ratio"],
-            Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs if self.is_polished() => {
-                vec!["score", "ratio"]
-            }
-            Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => vec!["score"],
-            Algorithm::Ops if self.locates_by_gradients() => vec!["score", "choice"],
-            Algorithm::Ops if self.sampler.locate_share > 0.0 => vec!["ratio", "choice"],
-            Algorithm::Ops => vec!["choice"],
-        }
+        (self.algorithm.declaration().releases)(self)
     }
 
     /// Returns whether the job uses queries of this kind.
@@ -238,26 +213,7 @@ impl JobSpec {
     /// Returns the maximum number of rounds of a job that releases once; `None` for jobs with repeated rounds.
     #[must_use]
     pub fn most_rounds(&self) -> Option<u64> {
-        match self.algorithm {
-            Algorithm::Augmentation => return Some(1),
-            Algorithm::NoisyStatistics => {}
-            _ => return None,
-        }
-        let stages = || match (&self.release.stages, self.release.curvature_share) {
-            (Some(shares), _) => shares.len() as u64,
-            (None, Some(_)) => ReleaseSpec::FIXED_SHARES.len() as u64,
-            (None, None) => ReleaseSpec::MOST_LOCATING as u64 + 1,
-        };
-        // The last stage queries its gradient, and then the information twice.
-        let rounds = || stages() + 2;
-        let model = self.build_model();
-        Some(match model.scores() {
-            Some(_) if self.outcome_table(model.as_ref()).is_some() => 1,
-            // Second moments, and then second moments or a score once more.
-            Some(scores) if scores.moments_outcome().is_some() => 2,
-            Some(_) => rounds(),
-            None => 1,
-        })
+        (self.algorithm.declaration().most_rounds)(self)
     }
 
     /// Returns whether `theta` lies inside the parameter box.

@@ -1,4 +1,4 @@
-//! Queries over samples: who may ask them, what is charged, and what holds a unit's part.
+//! Queries over samples: the jobs that may send them, their charges, and the limit of a unit's contribution.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -21,7 +21,7 @@ const ALGORITHMS: [Algorithm; 10] = [
     Algorithm::Ops,
 ];
 
-/// A job over samples of a hundredth, in 20 blocks.
+/// Returns a job over samples of a hundredth, in 20 blocks.
 fn sampled(algorithm: Algorithm, privacy: &str) -> JobSpec {
     let text = format!(
         "name = \"t\"\nparties = [\"a\"]\n[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = [\"x\"]\n[columns]\n\
@@ -43,7 +43,7 @@ fn terms(spec: &JobSpec, unit: PrivacyUnit, kind: QueryKind, points: (&[f64], &[
 }
 
 #[test]
-fn only_jobs_over_samples_ask_samples() {
+fn only_jobs_over_samples_query_samples() {
     let (ratio, gradient) = (QueryKind::SampledRatio, QueryKind::SampledGradient { parameters: 2 });
     for algorithm in ALGORITHMS {
         let spec = sampled(algorithm, "clip = 0.5");
@@ -63,14 +63,14 @@ fn only_jobs_over_samples_ask_samples() {
                 .is_none()
         );
     }
-    // The search before the chains asks all records.
+    // The search before the chains queries all records.
     assert!(sampled(Algorithm::Barker, "clip = 0.5").asks(QueryKind::Ratio));
     assert!(sampled(Algorithm::Sgld, "").asks(QueryKind::Gradient { parameters: 2 }));
 }
 
-/// A block's releases have one sensitivity, the clip, whatever each step's own bound is; what holds a unit is the smaller of the two.
+/// A block's releases have one sensitivity, the clip, whatever each step's own bound is; the smaller of the two limits a unit.
 #[test]
-fn a_ratio_over_a_sample_is_charged_by_the_clip_and_held_to_the_bound() {
+fn a_ratio_over_a_sample_is_charged_by_the_clip_and_limited_by_the_bound() {
     let spec = sampled(Algorithm::Barker, "clip = 0.5");
     let model = spec.build_model();
     let (origin, near, far) = ([0.0, 0.0], [0.01, 0.0], [5.0, 3.0]);
@@ -88,7 +88,7 @@ fn a_ratio_over_a_sample_is_charged_by_the_clip_and_held_to_the_bound() {
             let bound = (model.bound(&origin, &to) * (1_u64 << 32) as f64).ceil().max(1.0) as u64 * records;
             assert_eq!(step.clamp.units(), bound.min(clip), "{unit} {to:?}");
             assert_eq!((step.clamp.units() == clip, step.centre.to_bits(), step.of), (is_clipped, 0, Summed::Ratios));
-            // A charge below the clip would hold, too.
+            // A smaller charge would limit a unit, too.
             let less = conclave_privacy::mechanism::Sensitivity::from_units(7).unwrap();
             assert!(matches!(terms.summand(&origin, &to, less), Ok(Summand::Step(step)) if step.clamp == step.clamp.min(less)));
             let block = spec.block_terms(QueryKind::SampledRatio, unit, (terms.sensitivity(), spec.privacy.noise)).unwrap();
@@ -106,9 +106,9 @@ fn without_a_clip_per_record_a_ratio_over_a_sample_has_no_price() {
     }
 }
 
-/// A gradient over a sample is one over all in everything that a unit's part depends on.
+/// A gradient over a sample is one over all records in everything that affects a unit's contribution.
 #[test]
-fn a_gradient_over_a_sample_is_charged_and_held_as_any() {
+fn a_gradient_over_a_sample_is_charged_and_limited_as_any() {
     let spec = sampled(Algorithm::Sgnht, "");
     let frame: Vec<f64> = (0..Frame::length(2)).map(|at| if at < 4 { 0.2 } else { 0.001 }).collect();
     let theta = [0.3, -0.2];
@@ -126,9 +126,9 @@ fn a_gradient_over_a_sample_is_charged_and_held_as_any() {
     assert!(matches!(wrong, Err(QueryError::Vector(_))), "{wrong:?}");
 }
 
-/// Whatever one unit's records hold, it adds no more than the clip.
+/// Whatever one unit's records contain, its contribution is at most the clip.
 #[test]
-fn no_unit_adds_more_than_its_clip() {
+fn no_contribution_exceeds_the_clip() {
     let spec = sampled(Algorithm::Barker, "clip = 0.25");
     let model = spec.build_model();
     for (from, to) in [([0.0, 0.0], [0.01, -0.01]), ([3.0, -3.0], [-9.0, 20.0])] {
@@ -149,10 +149,10 @@ fn no_unit_adds_more_than_its_clip() {
     }
 }
 
-/// A second moment is the sum of the units' squared parts, of persons the squares of their sums; whatever a unit holds, it adds no more than what
-/// is charged, and both neighbourhoods move the sum by no more than that.
+/// A second moment is the sum of the units' squared contributions; for persons, of their squared sums. Whatever a unit contains,
+/// its contribution is at most the charge, and both adjacencies move the sum by no more than that.
 #[test]
-fn squares_are_of_units_and_held_to_what_is_charged() {
+fn squares_are_of_units_and_limited_by_the_charge() {
     let spec = sampled(Algorithm::Barker, "clip = 0.05");
     let model = spec.build_model();
     let (from, to) = ([0.1, -0.3], [0.2, -0.1]);
@@ -165,7 +165,7 @@ fn squares_are_of_units_and_held_to_what_is_charged() {
         let terms = terms(&spec, unit, kind, (&from, &to)).unwrap();
         let most = QueryKind::SQUARE_UNITS;
         assert_eq!((terms.sensitivity().units(), terms.centre().to_bits(), terms.length()), (most, 0, 1));
-        // No factor of two: the sum of squares moves by one unit's greatest, whether a unit is replaced or added.
+        // There is no factor of two: the sum of squares moves by one unit's maximum, whether a unit is replaced or added.
         let noise = NoiseScale::from_units(1 << 30).unwrap();
         let charge =
             unit.charge_of_kind(kind, terms.sensitivity(), (noise, conclave_privacy::accounting::Honest::ALONE)).unwrap();

@@ -27,11 +27,11 @@ pub(super) async fn page(State(dashboard): Shared, Extension(visitor): Extension
     let parts = parts(&dashboard, &filter, from);
     let body = html! { @for (id, content) in &parts { (site::part(id, *id == "waiting", content)) } };
     let events = format!("/events?from={from}");
-    web::html(site::served(&Served {
+    web::html(site::render(&Served {
         title: if filter == JobFilter::All { "Jobs of this coordinator" } else { "Your jobs" },
-        above: &[],
-        word: (web::CSRF_FIELD, &visitor.csrf),
-        session: visitor.has_session(),
+        parents: &[],
+        csrf: (web::CSRF_FIELD, &visitor.csrf),
+        has_session: visitor.has_session(),
         events: Some(&events),
         body: &body,
     }))
@@ -105,7 +105,7 @@ type Waiting = (String, String, Vec<String>, i64);
 fn waiting_part(waiting: &[Waiting]) -> Markup {
     html! {
         @for (id, name, parties, since) in waiting {
-            (notice(Tone::Beware, &format!("Paused: waiting for {} since {}", plain_name(&parties.join(", ")), utc(*since)), &html! {
+            (notice(Tone::Warning, &format!("Paused: waiting for {} since {}", plain_name(&parties.join(", ")), utc(*since)), &html! {
                 p { a href={ "/jobs/" (id) } { (plain_name(name)) } }
             }, false))
         }

@@ -60,11 +60,11 @@ pub(super) fn now(parts: Vec<Part>, is_final: bool) -> Snapshot {
 /// A not-found page that gives the reason.
 pub(super) fn missing(words: &str) -> Response {
     let body = html! { p { (words) } p { a href="/" { "All jobs" } } };
-    let text = site::served(&Served {
+    let text = site::render(&Served {
         title: "Nothing here",
-        above: &[],
-        word: (web::CSRF_FIELD, ""),
-        session: false,
+        parents: &[],
+        csrf: (web::CSRF_FIELD, ""),
+        has_session: false,
         events: None,
         body: &body,
     });

@@ -58,7 +58,7 @@ impl WatchedJob {
         };
         // Each point is added in one step, so a poisoned lock is harmless.
         let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
-        pace.see(phase, moment);
+        pace.observe(phase, moment);
         RunPace {
             draws_per_second: pace.draws_per_second(),
             forecast: pace.forecast(status.draws_asked, &vec![limit; status.parties.len()]),

@@ -10,10 +10,7 @@ use conclave_draws::spent::Spent;
 use conclave_draws::zarr::DrawStore;
 use conclave_inference::planner;
 use conclave_inference::sampler;
-use conclave_inference::sampler::{
-    BarkerDiagnostics, ChoiceDiagnostics, ClipWatch, FittedPosterior, GradientDiagnostics, Inference, Next, ReplayError, Sampler,
-    SamplerError, StochasticGradients, Totals,
-};
+use conclave_inference::sampler::{Next, ReplayError, RunReport, Sampler, SamplerError, Totals};
 use conclave_privacy::accounting::PrivacyFilter;
 use conclave_proto::error::{ErrorCode, Fault};
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -185,7 +182,12 @@ impl Chain {
 
     /// Warnings for the analyst, about an explicit clip and from the sampler.
     pub(super) fn warnings(&self) -> Vec<String> {
-        self.sampler.clip_watch().and_then(ClipWatch::word).into_iter().chain(self.sampler.warnings()).collect()
+        self.sampler.warnings()
+    }
+
+    /// Returns what the algorithm states beside its draws.
+    pub(super) fn report(&self) -> RunReport {
+        self.sampler.report()
     }
 
     /// The reason why the run is futile, if it is.
@@ -193,17 +195,7 @@ impl Chain {
         self.sampler.hopeless().map(|forecast| forecast.word(&self.job.spec))
     }
 
-    /// Proposal radii in the form of a job file.
-    pub(super) fn radii(&self) -> Option<Vec<f64>> {
-        self.sampler.radii_by_parameter()
-    }
-
-    /// Results of inference from releases made once, for such a run.
-    pub(super) fn inference(&self) -> Option<Inference> {
-        self.sampler.inference().cloned()
-    }
-
-    /// Makes the draws that the releases so far permit, when the run ends early.
+    /// Makes the draws that there can be of what was released, where the run ends before all of it was.
     ///
     /// # Errors
     /// A sampler that can make none.
@@ -215,34 +207,9 @@ impl Chain {
         Ok(())
     }
 
-    /// The posterior from a quadratic fitted to all released log ratios.
-    pub(super) fn fitted_posterior(&self) -> Option<FittedPosterior> {
-        self.sampler.fitted_posterior()
-    }
-
-    /// Returns true if the sampler ended because the budget was used up.
+    /// Whether the chains came to their own end by the budget.
     pub(super) fn ended_by_budget(&self) -> bool {
         self.sampler.ended_by_budget()
-    }
-
-    /// Diagnostics of the choice of draws, if each draw is a choice.
-    pub(super) fn choice_diagnostics(&self) -> Option<ChoiceDiagnostics> {
-        self.sampler.choice_diagnostics()
-    }
-
-    /// Diagnostics of the accuracy of `barker` decisions.
-    pub(super) fn barker_diagnostics(&self) -> Option<BarkerDiagnostics> {
-        self.sampler.barker_diagnostics()
-    }
-
-    /// Diagnostics of gradient-driven chains.
-    pub(super) fn gradient_diagnostics(&self) -> Option<GradientDiagnostics> {
-        self.sampler.gradient_diagnostics()
-    }
-
-    /// Diagnostics of chains driven by stochastic gradients, including their known bias.
-    pub(super) fn stochastic_gradients(&self) -> Option<StochasticGradients> {
-        self.sampler.stochastic_gradients()
     }
 
     pub(super) fn phase(&self) -> Phase {

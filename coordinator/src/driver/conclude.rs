@@ -115,7 +115,7 @@ impl Driver {
         match ending {
             StopReason::Finished => {
                 let by_budget = self.chain.as_ref().is_some_and(Chain::ended_by_budget);
-                plain(State::Finished, StoppedBy::itself(&self.job.spec, kept, by_budget))
+                plain(State::Finished, StoppedBy::regular_end(&self.job.spec, kept, by_budget))
             }
             StopReason::Hopeless => plain(State::Finished, StoppedBy::Hopeless),
             StopReason::Cancelled => plain(State::Cancelled, StoppedBy::Cancelled),
@@ -155,12 +155,7 @@ impl Driver {
         let chain = self.chain.take()?;
         let hopeless = chain.hopeless().filter(|_| verdict.stopped_by == StoppedBy::Hopeless);
         let warnings = chain.warnings().into_iter().chain(hopeless).collect();
-        let radii = chain.radii();
-        let inference = chain.inference();
-        let surrogate = chain.fitted_posterior();
-        let (gradients, barker) = (chain.gradient_diagnostics(), chain.barker_diagnostics());
-        let choices = chain.choice_diagnostics();
-        let stochastic_gradients = chain.stochastic_gradients();
+        let report = chain.report();
         let draws = chain.finish().await;
         let job = Arc::clone(&self.job);
         let mut draws = draws.map_err(|fault| tracing::error!(job = %job.id, %fault, "draws lost")).ok()?;
@@ -174,13 +169,7 @@ impl Driver {
             seconds: status.seconds,
             refit_of: None,
             warnings,
-            radii,
-            inference,
-            surrogate,
-            gradients,
-            choices,
-            stochastic_gradients,
-            barker,
+            report,
             parties: status
                 .parties
                 .iter()

@@ -43,10 +43,10 @@ impl Spending {
     /// Adds the charges of an absorbed round.
     ///
     /// # Errors
-    /// The errors of [`Spent::of_round`].
+    /// The errors of [`Spent::for_round`].
     pub(super) fn add(&mut self, round: &Round, model: &dyn Model, spec: &JobSpec) -> Result<(), String> {
         for Account { unit, spent, blocks } in &mut self.accounts {
-            let cost = Spent::of_round(round, (model, spec), *unit, blocks)?;
+            let cost = Spent::for_round(round, (model, spec), *unit, blocks)?;
             self.highest_cost = self.highest_cost.max(cost.units);
             *spent = spent.plus(cost);
         }
@@ -62,10 +62,10 @@ impl Spending {
     /// Cost to a party of a round that is not absorbed yet.
     ///
     /// # Errors
-    /// The errors of [`Spent::of_round`].
+    /// The errors of [`Spent::for_round`].
     pub(super) fn cost(&self, party: usize, round: &Round, model: &dyn Model, spec: &JobSpec) -> Result<Spent, String> {
         let Account { unit, blocks, .. } = &self.accounts[self.of_party[party]];
-        Spent::of_round(round, (model, spec), *unit, &mut blocks.clone())
+        Spent::for_round(round, (model, spec), *unit, &mut blocks.clone())
     }
 
     /// Highest cost of a round to a party.

@@ -143,8 +143,8 @@ fn read(root: &Path, chains: usize, parameters: &[String]) -> Result<Live, ReadE
     let draws = KeptDraws::open(root, chains, parameters)?;
     let live = Live::new(chains, 0);
     for chain in 0..chains {
-        for part in 0..draws.parts() {
-            let (theta, accepted) = draws.part(chain, part)?;
+        for chunk in 0..draws.chunks() {
+            let (theta, accepted) = draws.read_chunk(chain, chunk)?;
             let draw = |(at, accepted): (usize, &bool)| Draw {
                 chain: chain as u32,
                 warmup: false,

@@ -1,7 +1,7 @@
 //! Chains of a job as its analyst follows them in a terminal.
 
 use conclave_inference::diagnostics::worst_mixing;
-use conclave_pages::plot::evenly;
+use conclave_pages::plot::evenly_spaced;
 use conclave_proto::v1::{ChainTrace, ParameterFigure, ParameterTraces, TracesReply};
 
 use super::chains::{Live, ParameterView};
@@ -42,7 +42,7 @@ fn of_one_phase(live: &Live, names: &[String]) -> Option<TracesReply> {
 
 fn of_parameter(name: &str, parameter: &ParameterView) -> ParameterTraces {
     let summary = parameter.summary();
-    let thinned = |sample: &Vec<f64>| evenly(sample, DRAWS).into_iter().map(|draw| draw as f32).collect();
+    let thinned = |sample: &Vec<f64>| evenly_spaced(sample, DRAWS).into_iter().map(|draw| draw as f32).collect();
     ParameterTraces {
         parameter: name.to_owned(),
         mean: summary.mean,

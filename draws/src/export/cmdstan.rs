@@ -1,9 +1,9 @@
-//! Draws as CmdStan writes them: one CSV file per chain, warm-up first, with the `#` lines that cmdstanpy and ArviZ read.
+//! Export in CmdStan's format: one CSV file per chain, warm-up first, with the `#` lines that cmdstanpy and ArviZ read.
 //!
-//! Columns that CmdStan's sampler has and a penalty chain has not are neutral: `lp__` and `energy__` are not-a-number (nobody knows the log
-//! density), a step is one leapfrog, no draw is divergent. `accept_stat__` is `min(1, exp(log alpha))`, and the noisy `log_alpha__` and
-//! the decision `accepted__` stand beside it. Behind the parameters, on the scale of their priors, stand the same in the data's own units
-//! (`age_original`), as CmdStan has generated quantities; of the warm-up they are not-a-number.
+//! Columns that a penalty chain lacks have neutral values: `lp__` and `energy__` are NaN (the log density is unknown), a step is
+//! one leapfrog, and no draw is divergent. `accept_stat__` is `min(1, exp(log alpha))`, followed by the noisy `log_alpha__` and
+//! the decision `accepted__`. The parameters on the scale of their priors are followed by those in the data's own units
+//! (`age_original`), like CmdStan's generated quantities; the latter are NaN in the warm-up.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -17,19 +17,19 @@ use crate::{Draws, PhaseDraws};
 
 const STATISTICS: &str = "lp__,accept_stat__,stepsize__,treedepth__,n_leapfrog__,divergent__,energy__,log_alpha__,accepted__";
 
-/// Writes `chain-1.csv` and so on into a folder; gives their number and size.
+/// Writes `chain-1.csv` and so on into a folder; returns their number and total size in bytes.
 pub fn write(draws: &Draws, folder: &Path) -> Result<(u64, u64), Fault> {
-    std::fs::create_dir_all(folder).map_err(|e| Fault::of_file(folder, "be made", &e))?;
+    std::fs::create_dir_all(folder).map_err(|e| Fault::of_file(folder, "be created", &e))?;
     let columns = columns(&names(draws));
     let mut bytes = 0;
     for chain in 0..draws.chains() {
         let path = folder.join(format!("chain-{}.csv", chain + 1));
         let written = File::create_new(&path).and_then(|file| {
             let mut file = BufWriter::new(file);
-            let text = head(draws, &columns, chain) + &rows(&draws.warmup, beside(draws, None), chain);
+            let text = head(draws, &columns, chain) + &rows(&draws.warmup, original_columns(draws, None), chain);
             file.write_all(text.as_bytes())?;
             file.write_all(adaptation(draws.parameters.len()).as_bytes())?;
-            file.write_all(rows(&draws.sampling, beside(draws, draws.original.as_deref()), chain).as_bytes())?;
+            file.write_all(rows(&draws.sampling, original_columns(draws, draws.original.as_deref()), chain).as_bytes())?;
             file.write_all(TIMES.as_bytes())?;
             file.flush()?;
             file.get_ref().metadata()
@@ -39,7 +39,7 @@ pub fn write(draws: &Draws, folder: &Path) -> Result<(u64, u64), Fault> {
     Ok((draws.chains() as u64, bytes))
 }
 
-/// What each column after the statistics holds: the parameters, then those in the data's own units where they are known.
+/// Returns the contents of the columns after the statistics: the parameters, then those in the data's own units if available.
 fn names(draws: &Draws) -> Vec<String> {
     let original = draws.parameters.iter().filter(|_| draws.original.is_some()).map(|name| match name.split_once('[') {
         Some((base, index)) => format!("{base}_original[{index}"),
@@ -48,12 +48,12 @@ fn names(draws: &Draws) -> Vec<String> {
     draws.parameters.iter().cloned().chain(original).collect()
 }
 
-/// How many parameters stand in the data's own units beside the draws, and their values, where there are such.
-fn beside<'a>(draws: &Draws, values: Option<&'a [Vec<Vec<f64>>]>) -> (usize, Option<&'a [Vec<Vec<f64>>]>) {
+/// Returns the number of columns in the data's own units, with the given values.
+fn original_columns<'a>(draws: &Draws, values: Option<&'a [Vec<Vec<f64>>]>) -> (usize, Option<&'a [Vec<Vec<f64>>]>) {
     (draws.original.as_ref().map_or(0, Vec::len), values)
 }
 
-/// What the programs look for: method, counts, thinning, metric, seed.
+/// Builds the header that the programs read: method, counts, thinning, metric, seed.
 fn head(draws: &Draws, columns: &[String], chain: usize) -> String {
     let model: String = draws.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let mut text = format!(
@@ -67,16 +67,16 @@ fn head(draws: &Draws, columns: &[String], chain: usize) -> String {
         chain + 1,
         draws.seed
     );
-    text += "# Drawn by Conclave, a penalty chain in the place of hmc. Parameters are on the scale of their priors; those called original, in the \
-             data's own units.\n";
+    text += "# Drawn by Conclave, by a penalty chain instead of hmc. Parameters are on the scale of their priors; columns named original are in \
+             the data's own units.\n";
     for (column, name) in columns.iter().zip(&names(draws)).filter(|(column, name)| column != name) {
-        // Quoted: a name may hold anything, a line break included.
+        // Quoted, since a name may contain any character, including a line break.
         let _ = writeln!(text, "# column {column} holds {name:?}");
     }
     text + STATISTICS + "," + &columns.join(",") + "\n"
 }
 
-/// The end of the warm-up, by which cmdstanpy tells it from the draws.
+/// Builds the lines after the warm-up, which cmdstanpy uses to separate it from the draws.
 fn adaptation(dimension: usize) -> String {
     let ones = vec!["1"; dimension].join(", ");
     format!("# Adaptation terminated\n# Step size = 1\n# Diagonal elements of inverse mass matrix:\n# {ones}\n")
@@ -103,10 +103,10 @@ fn rows(phase: &PhaseDraws, (count, original): (usize, Option<&[Vec<Vec<f64>>]>)
     text
 }
 
-/// Column names that every reader of CmdStan's files takes, one per parameter and no two alike.
+/// Builds unique column names that every reader of CmdStan's files accepts, one per parameter.
 ///
-/// `p[1]`, `p[2]` … become `p.1`, `p.2` …, which readers make an array of, where the indices are whole and have no gaps. Any other
-/// character outside letters, digits and `_` becomes `_`.
+/// `p[1]`, `p[2]` … become `p.1`, `p.2` …, which readers combine into an array, if the indices are integers without gaps. Any
+/// other character outside letters, digits and `_` becomes `_`.
 fn columns(names: &[String]) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let mut out = Vec::new();
@@ -123,7 +123,7 @@ fn columns(names: &[String]) -> Vec<String> {
     out
 }
 
-/// `p.3` for `p[3]` where all elements `p[1]` to the last are there in order.
+/// Returns `p.3` for `p[3]` if all elements from `p[1]` to the last exist in order.
 fn array_element(name: &str, names: &[String]) -> Option<String> {
     let index = |name: &str| -> Option<(String, usize)> {
         let (base, rest) = name.strip_suffix(']')?.split_once('[')?;

@@ -1,4 +1,4 @@
-//! Draws written for other programs.
+//! Export of draws to other programs.
 
 mod cmdstan;
 #[cfg(feature = "parquet")]

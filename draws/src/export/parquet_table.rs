@@ -1,5 +1,5 @@
-//! Draws as one Parquet table: a row per chain and draw, a column per parameter on the scale of the priors (`age`), and one in the data's own
-//! units (`age (original)`), which is not-a-number in the warm-up.
+//! Export as a Parquet table: a row per chain and draw, a column per parameter on the scale of the priors (`age`), and one in the
+//! data's own units (`age (original)`), which is NaN in the warm-up.
 
 use std::fs::File;
 use std::path::Path;
@@ -24,7 +24,8 @@ const FIXED: [(&str, Physical); 6] = [
     ("iteration", Physical::INT64),
 ];
 
-/// Writes the table; gives 1 and its size. Warm-up and kept draws are numbered from 0 each, and `warmup` tells them apart.
+/// Writes the table; returns 1 and its size in bytes. Warm-up and kept draws are each numbered from 0 and distinguished by
+/// `warmup`.
 pub fn write(draws: &Draws, path: &Path) -> Result<(u64, u64), Fault> {
     let file = File::create_new(path).map_err(|e| Fault::of_file(path, "be written", &e))?;
     let fault = |e: ParquetError| Fault::new(ErrorCode::Internal, format!("{} cannot be written: {e}", path.display()));
@@ -49,7 +50,7 @@ fn schema(draws: &Draws) -> Result<Type, ParquetError> {
     let column = |name: &str, physical| {
         Type::primitive_type_builder(name, physical).with_repetition(Repetition::REQUIRED).build().map(Arc::new)
     };
-    // A parameter with the name of a fixed column is told apart.
+    // A parameter with the name of a fixed column gets a suffix.
     let own = |name: &String| match FIXED.iter().any(|(fixed, _)| fixed == name) {
         true => format!("{name} (parameter)"),
         false => name.clone(),

@@ -1,6 +1,6 @@
-//! One array of a Zarr v3 store, uncompressed: a `zarr.json` and raw little-endian chunks.
+//! One uncompressed array of a Zarr v3 store: a `zarr.json` and raw little-endian chunks.
 //!
-//! Written from the format's specification (zarr-specs, Zarr core version 3.0, sections "Array metadata" and
+//! The format follows its specification (zarr-specs, Zarr core version 3.0, sections "Array metadata" and
 //! "Chunk key encoding"): regular chunks, default chunk keys (`c/0/3`), the `bytes` codec with little-endian order.
 
 use std::io;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::element::Element;
 use super::layout::{replace, write_json};
 
-/// Draws in one chunk of a store that grows; a chunk holds one chain.
+/// Number of draws in a chunk of a growing store; each chunk holds draws of one chain.
 pub(crate) const CHUNK: usize = 1000;
 
 /// An array of shape (chain, draw), or (draw) or (chain) for a coordinate, whose rows grow along the last dimension.
@@ -21,38 +21,38 @@ pub(crate) struct Array<T> {
     dimensions: &'static [&'static str],
     attributes: Map<String, Value>,
     rows: Vec<Vec<T>>,
-    /// Elements of each row that are on disk.
+    /// Number of elements of each row that are on disk.
     written: Vec<usize>,
 }
 
-/// An array whatever its elements are, for who writes all arrays of a store alike.
+/// An array of any element type, for code that treats all arrays of a store alike.
 pub(crate) trait AnyArray {
-    /// Where it is in a folder.
+    /// Returns the array's folder.
     fn folder(&self) -> &Path;
-    /// Rows; one of a coordinate.
+    /// Returns the number of rows, 1 for a coordinate.
     fn rows(&self) -> usize;
-    /// Its `zarr.json`, with `length` as the growing dimension's extent and chunks of `columns` elements of one row.
+    /// Returns its `zarr.json`, with `length` as the growing dimension's extent and chunks of `columns` elements of one row.
     fn metadata(&self, length: usize, columns: usize) -> Value;
-    /// A row's chunk of that number in bytes, filled up to `columns`.
+    /// Returns the bytes of chunk number `chunk` of a row, padded to `columns` elements.
     fn chunk(&self, row: usize, chunk: usize, columns: usize) -> Vec<u8>;
-    /// The name of a chunk below the array.
+    /// Returns the name of a chunk below the array.
     fn key(&self, row: usize, chunk: usize) -> String;
 }
 
 impl<T: Element> Array<T> {
-    /// An empty array of `rows` rows in `folder`; one row for a coordinate.
+    /// Creates an empty array of `rows` rows in `folder`; one row for a coordinate.
     pub(crate) fn new(folder: PathBuf, dimensions: &'static [&'static str], rows: usize) -> Self {
-        Self::holding(folder, dimensions, (0..rows).map(|_| Vec::new()).collect())
+        Self::from_rows(folder, dimensions, (0..rows).map(|_| Vec::new()).collect())
     }
 
-    /// An array of these rows in `folder`.
-    pub(crate) fn holding(folder: PathBuf, dimensions: &'static [&'static str], rows: Vec<Vec<T>>) -> Self {
+    /// Creates an array of these rows in `folder`.
+    pub(crate) fn from_rows(folder: PathBuf, dimensions: &'static [&'static str], rows: Vec<Vec<T>>) -> Self {
         let written = vec![0; rows.len()];
         Self { folder, dimensions, attributes: Map::new(), rows, written }
     }
 
     /// Adds an attribute.
-    pub(crate) fn attribute(mut self, key: &str, value: impl Into<Value>) -> Self {
+    pub(crate) fn with_attribute(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.attributes.insert(key.to_owned(), value.into());
         self
     }
@@ -62,18 +62,18 @@ impl<T: Element> Array<T> {
         self.rows[row].push(value);
     }
 
-    /// All elements of a row.
+    /// Returns all elements of a row.
     pub(crate) fn row(&self, row: usize) -> &[T] {
         &self.rows[row]
     }
 
-    /// Length that every row has reached.
+    /// Returns the length of the shortest row.
     pub(crate) fn len(&self) -> usize {
         self.rows.iter().map(Vec::len).min().unwrap_or(0)
     }
 
-    /// Writes the chunks that have grown since the last call. Each file is replaced whole, so that a reader sees the
-    /// old chunk or the new one, never half of either.
+    /// Writes the chunks that have grown since the last call. Each file is replaced atomically, so that a reader sees either the
+    /// old or the new chunk, never a partial one.
     ///
     /// # Errors
     /// The file system's.
@@ -91,8 +91,8 @@ impl<T: Element> Array<T> {
         Ok(())
     }
 
-    /// Writes `zarr.json` with `length` as the growing dimension's extent. Called after the chunks, so that the shape
-    /// never promises what is not there.
+    /// Writes `zarr.json` with `length` as the growing dimension's extent. It is called after the chunks are written, so that the
+    /// shape never covers missing data.
     ///
     /// # Errors
     /// The file system's.

@@ -1,18 +1,18 @@
-//! The types of element that a store of draws holds, and their little-endian bytes.
+//! Element types of a store of draws, and their little-endian encoding.
 
 use serde_json::{Value, json};
 
-/// A type of element that the store holds.
+/// An element type of the store.
 pub trait Element: Copy {
     /// Its name in `data_type`.
     const DATA_TYPE: &'static str;
-    /// What fills the rest of an unfinished chunk.
+    /// The padding of an unfinished chunk.
     const FILL: Self;
-    /// [`Self::FILL`] in `zarr.json`.
+    /// Returns [`Self::FILL`] for `zarr.json`.
     fn fill_value() -> Value;
     /// Appends the element's little-endian bytes.
     fn put(self, out: &mut Vec<u8>);
-    /// The element of its little-endian bytes, which are as many as [`Self::put`] appends.
+    /// Decodes an element from its little-endian bytes, of the length that [`Self::put`] appends.
     fn get(bytes: &[u8]) -> Self;
 }
 

@@ -1,4 +1,4 @@
-//! The files that a store is made of, in a folder or together in one file.
+//! The files of a store, in a folder or packed into one file.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -8,37 +8,37 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::layout::below;
 use super::packed::{self, Archive};
 
-/// The files of a store, by names with slashes.
+/// The files of a store, addressed by names with slashes.
 #[derive(Debug, Clone)]
 pub struct StoreFiles {
     root: PathBuf,
-    /// Where they are in one file.
+    /// The archive of a packed store.
     archive: Option<Arc<Mutex<Archive>>>,
 }
 
 impl StoreFiles {
-    /// The store at `root`, a folder or a file.
+    /// Opens the store at `root`, a folder or a file.
     ///
     /// # Errors
-    /// The file system's; a file that is no such store. A folder that is not there is told by who reads in it.
+    /// The file system's; a file that is not a store. A missing folder is reported by the first read.
     pub fn open(root: &Path) -> io::Result<Self> {
         let archive = root.is_file().then(|| packed::open(root)).transpose()?;
         Ok(Self { root: root.to_owned(), archive: archive.map(|archive| Arc::new(Mutex::new(archive))) })
     }
 
-    /// A file's path; where all is in one file, below that one's.
+    /// Returns a file's path; in a packed store it is below the path of the archive.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
-    /// The store's own path.
+    /// Returns the store's path.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Every file, metadata first.
+    /// Returns the names of all files, metadata first.
     ///
     /// # Errors
     /// The file system's.
@@ -54,19 +54,19 @@ impl StoreFiles {
         Ok(names)
     }
 
-    /// One file, whole.
+    /// Reads a whole file.
     ///
     /// # Errors
     /// The file system's.
     pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         match &self.archive {
-            // A reading that panicked has changed nothing but where the next one begins to read.
+            // A panic during a read leaves only the read position changed.
             Some(archive) => packed::read(&mut archive.lock().unwrap_or_else(PoisonError::into_inner), name),
             None => std::fs::read(self.path(name)),
         }
     }
 
-    /// One file's length, and its bytes as they are read.
+    /// Returns a file's length in bytes and a reader of it.
     ///
     /// # Errors
     /// The file system's.

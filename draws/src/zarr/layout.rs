@@ -1,29 +1,29 @@
-//! The folders of a store, and how its files are replaced.
+//! The folders of a store, and the replacement of its files.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-/// The two groups of a phase: draws, and what belongs to them. `prefix` is `warmup_`, or nothing for what is kept.
+/// Returns the folders of a phase's two groups, draws and statistics. `prefix` is `warmup_`, or empty for kept draws.
 pub(super) fn group_folders(root: &Path, prefix: &str) -> [PathBuf; 2] {
     ["posterior", "sample_stats"].map(|group| root.join(format!("{prefix}{group}")))
 }
 
-/// The attributes by which ArviZ knows a group's maker.
+/// Returns the attributes by which ArviZ identifies the library that wrote a group.
 #[must_use]
-pub fn made_by() -> Map<String, Value> {
+pub fn maker_attributes() -> Map<String, Value> {
     let pairs = [("inference_library", "conclave"), ("inference_library_version", env!("CARGO_PKG_VERSION"))];
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect()
 }
 
-/// A group's `zarr.json`.
+/// Builds a group's `zarr.json`.
 pub(super) fn group(attributes: &Map<String, Value>) -> Value {
     json!({"zarr_format": 3, "node_type": "group", "attributes": attributes})
 }
 
-/// The root's `zarr.json` of a store that is complete, which holds those of all nodes below as well: who opens it reads one file
-/// ("inline" consolidated metadata, as zarr-python 3 writes and reads them).
+/// Builds the root's `zarr.json` of a complete store, which includes the metadata of all nodes below, so that a reader needs one
+/// file ("inline" consolidated metadata, as zarr-python 3 writes and reads them).
 pub(super) fn consolidated(attributes: &Map<String, Value>, nodes: &[(String, Value)]) -> Value {
     let below: Map<String, Value> = nodes.iter().cloned().collect();
     let mut root = group(attributes);
@@ -47,19 +47,19 @@ pub(super) fn write_json(folder: &Path, value: &Value) -> io::Result<()> {
     replace(&folder.join("zarr.json"), &text_of(value)?)
 }
 
-/// A `zarr.json` as it is written.
+/// Formats a `zarr.json`.
 ///
 /// # Errors
-/// None of what is written here.
+/// None for the values written here.
 pub(super) fn text_of(value: &Value) -> io::Result<Vec<u8>> {
-    // With all nodes of thousands of parameters in it the root's is long, and nobody reads it by eye.
+    // The root's metadata of thousands of parameters are long and not meant for people, so they are not indented.
     let long = value.get("consolidated_metadata").is_some();
     let mut text = if long { serde_json::to_vec(value)? } else { serde_json::to_vec_pretty(value)? };
     text.push(b'\n');
     Ok(text)
 }
 
-/// Replaces a file in one step, making its folder where needed.
+/// Replaces a file atomically, and creates its folder if needed.
 ///
 /// # Errors
 /// The file system's.
@@ -77,7 +77,7 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     std::fs::rename(&temporary, path)
 }
 
-/// Every file below `root`, those left out that are still being written.
+/// Lists every file below `root`, except those still being written.
 ///
 /// # Errors
 /// The file system's.
@@ -87,7 +87,7 @@ pub(super) fn below(root: &Path) -> io::Result<Vec<String>> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(root.join(&folder))? {
             let entry = entry?;
-            // Names are made by `encode`, hence ASCII.
+            // Names come from `encode` and are ASCII.
             let own = entry.file_name().to_string_lossy().into_owned();
             let name = if folder.is_empty() { own.clone() } else { format!("{folder}/{own}") };
             if entry.file_type()?.is_dir() {

@@ -1,4 +1,4 @@
-//! A job's draws as a Zarr v3 store, laid out as ArviZ and xarray read it and written while the chains run.
+//! A Zarr v3 store of a job's draws in the layout of ArviZ and xarray, written while the chains run.
 //!
 //! ```text
 //! JOB.zarr/
@@ -6,13 +6,13 @@
 //!   sample_stats/         accepted (bool), log_alpha (float64), iteration (int64), each (chain, draw)
 //!   warmup_posterior/     the same for the warm-up
 //!   warmup_sample_stats/
-//!   posterior_original/   of a store that is complete: the kept draws in the data's own units
+//!   posterior_original/   in a complete store: the kept draws in the data's own units
 //! ```
-//! Each group carries int64 coordinates `chain` and `draw`, and as attributes who made it; the root's attributes tell job, seed,
-//! noise and spending. There is no `lp`: nobody knows the log density, which is what the noise is for. `log_alpha` is what a
-//! decision was made on, the noisy log acceptance ratio with penalty and prior.
+//! Each group has int64 coordinates `chain` and `draw`, and attributes that name the software. The root's attributes hold job,
+//! seed, noise and cost. There is no `lp`: the log density is unknown because of the noise. `log_alpha` is the quantity behind
+//! each decision, the noisy log acceptance ratio with penalty and prior.
 //!
-//! While chains run the store is a folder. One that is complete may be one file, [`DrawStore::pack`].
+//! While chains run the store is a folder. A complete store may be a single file, see [`DrawStore::pack`].
 
 mod array;
 mod element;
@@ -31,9 +31,9 @@ mod tests;
 pub use conclave_proto::array_name::encode;
 pub use element::Element;
 pub use files::StoreFiles;
-pub use layout::made_by;
+pub use layout::maker_attributes;
 pub(crate) use original::{GROUP as ORIGINAL, columns};
 pub use packed::pack_folder;
-pub use read::{KeptDraws, Part, ReadError, StoredArray, metadata, open};
+pub use read::{DrawsChunk, KeptDraws, ReadError, StoredArray, metadata, open};
 pub use row::Row;
 pub use store::DrawStore;

@@ -1,4 +1,4 @@
-//! The kept draws in the data's own units, beside those on the scale of the priors.
+//! The kept draws in the data's own units, in addition to those on the scale of the priors.
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +9,13 @@ use conclave_proto::array_name::encode;
 use serde_json::{Map, Value, json};
 
 use super::array::{AnyArray, Array};
-use super::layout::made_by;
+use super::layout::maker_attributes;
 use super::section::CHAIN_DRAW;
 
 /// The group's name.
 pub(crate) const GROUP: &str = "posterior_original";
 
-/// The group `posterior_original`: the kept draws as the data's own units have them, and the public bounds by which they were mapped.
+/// The group `posterior_original`: the kept draws in the data's own units, and the public bounds that define the mapping.
 #[derive(Debug)]
 pub(super) struct Original {
     pub(super) folder: PathBuf,
@@ -26,36 +26,36 @@ pub(super) struct Original {
 }
 
 impl Original {
-    /// Of the kept draws `samples`, `[parameter][chain]`, chains being of one length.
-    pub(super) fn of(spec: &JobSpec, samples: &[Vec<&[f64]>], root: &Path) -> Self {
+    /// Builds the group from the kept draws `samples`, `[parameter][chain]`, with chains of equal length.
+    pub(super) fn new(spec: &JobSpec, samples: &[Vec<&[f64]>], root: &Path) -> Self {
         let model = spec.build_model();
         let names = model.parameter_names();
         let kept = samples.first().and_then(|chains| chains.first()).map_or(0, |chain| chain.len());
         let folder = root.join(GROUP);
         let theta = names.iter().zip(model::in_original_units(model.as_ref(), samples)).enumerate().map(|(i, (name, rows))| {
-            Array::holding(folder.join(encode(name, i)), CHAIN_DRAW, rows).attribute("parameter", name.as_str())
+            Array::from_rows(folder.join(encode(name, i)), CHAIN_DRAW, rows).with_attribute("parameter", name.as_str())
         });
         let count = |length: usize| vec![(0..length as i64).collect::<Vec<_>>()];
-        let mut attributes = made_by();
+        let mut attributes = maker_attributes();
         attributes.insert("scale".to_owned(), json!("the data's own units"));
         attributes.insert("columns".to_owned(), columns(spec));
         Self {
             theta: theta.collect(),
-            chain: Array::holding(folder.join("chain"), &["chain"], count(samples.first().map_or(0, Vec::len))),
-            draw: Array::holding(folder.join("draw"), &["draw"], count(kept)),
+            chain: Array::from_rows(folder.join("chain"), &["chain"], count(samples.first().map_or(0, Vec::len))),
+            draw: Array::from_rows(folder.join("draw"), &["draw"], count(kept)),
             attributes,
             folder,
         }
     }
 
-    /// Its arrays, each with its length.
+    /// Returns its arrays with their lengths.
     pub(super) fn arrays(&self) -> Vec<(&dyn AnyArray, usize)> {
         let length = self.draw.len();
         let theta = self.theta.iter().map(|array| (array as &dyn AnyArray, length));
         theta.chain([(&self.chain as &dyn AnyArray, self.chain.len()), (&self.draw, length)]).collect()
     }
 
-    /// Writes its chunks, and then their shapes.
+    /// Writes its chunks, then its metadata.
     pub(super) fn write(&mut self) -> std::io::Result<()> {
         super::layout::write_group(&self.folder, &self.attributes)?;
         let length = self.draw.len();
@@ -71,7 +71,7 @@ impl Original {
     }
 }
 
-/// The declared columns as a job file has them: bounds, `binary`, or levels, the reference first.
+/// Returns the columns as declared in the job file: bounds, `binary`, or levels with the reference first.
 pub(crate) fn columns(spec: &JobSpec) -> Value {
     let declared = |column: &ColumnSpec| match column {
         ColumnSpec::Numeric { min, max } => json!({"min": min, "max": max}),

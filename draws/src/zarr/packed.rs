@@ -1,4 +1,4 @@
-//! A store in one file: a ZIP archive whose members are the store's files, uncompressed, as zarr-python's `ZipStore` reads it.
+//! A packed store: a ZIP archive of the store's files, uncompressed, as zarr-python's `ZipStore` reads it.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -11,11 +11,11 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::layout::{below, text_of};
 
-/// A file that is being written.
+/// A packed store being written.
 pub(super) struct PackedFile(ZipWriter<BufWriter<File>>);
 
 impl PackedFile {
-    /// Adds a node's `zarr.json`; the root has no name.
+    /// Adds a node's `zarr.json`; the root's name is empty.
     pub(super) fn node(&mut self, name: &str, metadata: &Value) -> io::Result<()> {
         let name = if name.is_empty() { "zarr.json".to_owned() } else { format!("{name}/zarr.json") };
         self.put(&name, &text_of(metadata)?)
@@ -28,7 +28,7 @@ impl PackedFile {
     }
 }
 
-/// Writes a file in one step: until it is whole and on the disk it has another name.
+/// Writes a file atomically: it has a temporary name until it is complete and synced.
 ///
 /// # Errors
 /// The file system's.
@@ -42,7 +42,7 @@ pub(super) fn write(to: &Path, fill: impl FnOnce(&mut PackedFile) -> io::Result<
     std::fs::rename(draft, to)
 }
 
-/// Puts every file below a folder into the one file `to`.
+/// Packs every file below a folder into the file `to`.
 ///
 /// # Errors
 /// The file system's.
@@ -51,14 +51,14 @@ pub fn pack_folder(root: &Path, to: &Path) -> io::Result<()> {
     write(to, |file| names.iter().try_for_each(|name| file.put(name, &std::fs::read(root.join(name))?)))
 }
 
-/// The members of a file by name.
+/// A packed store opened for reading.
 pub(super) type Archive = ZipArchive<File>;
 
 pub(super) fn open(path: &Path) -> io::Result<Archive> {
     ZipArchive::new(File::open(path)?).map_err(as_io)
 }
 
-/// One member, whole; its checksum is compared.
+/// Reads a whole member and checks its checksum.
 pub(super) fn read(archive: &mut Archive, name: &str) -> io::Result<Vec<u8>> {
     let mut member = archive.by_name(name).map_err(as_io)?;
     let mut bytes = Vec::new();
@@ -66,7 +66,7 @@ pub(super) fn read(archive: &mut Archive, name: &str) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A member that is missing is as a file that is missing.
+/// Converts an error; a missing member becomes a missing file.
 fn as_io(error: ZipError) -> io::Error {
     match error {
         ZipError::FileNotFound => io::ErrorKind::NotFound.into(),

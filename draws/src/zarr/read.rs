@@ -1,4 +1,4 @@
-//! Arrays of a store read back, chunk by chunk: [`super::array`] the other way round.
+//! Reading of a store's arrays by chunks, the inverse of [`super::array`].
 
 use std::io;
 use std::marker::PhantomData;
@@ -10,23 +10,23 @@ use serde_json::Value;
 use super::element::Element;
 use super::files::StoreFiles;
 
-/// Why a store can't be read.
+/// An error in reading a store.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// A file that is not there or that nobody may read.
+    /// A missing or unreadable file.
     #[error("{} cannot be read: {error}", path.display())]
     File {
-        /// Which one.
+        /// The file.
         path: PathBuf,
-        /// The file system's word.
+        /// The file system's error.
         error: io::Error,
     },
-    /// It is not what a store of draws is made of.
-    #[error("{} cannot be used: {what}", path.display())]
+    /// Content that is not that of a store of draws.
+    #[error("{} is unusable: {what}", path.display())]
     Layout {
-        /// Where.
+        /// The file or array.
         path: PathBuf,
-        /// What is wrong there.
+        /// The deviation from the expected layout.
         what: String,
     },
 }
@@ -41,19 +41,19 @@ fn bytes(files: &StoreFiles, name: &str) -> Result<Vec<u8>, ReadError> {
     files.read(name).map_err(|error| ReadError::File { path: files.path(name), error })
 }
 
-/// The `zarr.json` of a group or an array; the root has no name.
+/// Reads the `zarr.json` of a group or an array; the root's name is empty.
 ///
 /// # Errors
-/// A file that can't be read or is no JSON.
+/// An unreadable file or invalid JSON.
 pub fn metadata(files: &StoreFiles, node: &str) -> Result<Value, ReadError> {
     let name = if node.is_empty() { "zarr.json".to_owned() } else { format!("{node}/zarr.json") };
     serde_json::from_slice(&bytes(files, &name)?).map_err(|e| ReadError::layout(&files.path(&name), e.to_string()))
 }
 
-/// The files of the store at `root`.
+/// Opens the files of the store at `root`.
 ///
 /// # Errors
-/// One that can't be read.
+/// An unreadable file.
 pub fn open(root: &Path) -> Result<StoreFiles, ReadError> {
     StoreFiles::open(root).map_err(|error| ReadError::File { path: root.to_owned(), error })
 }
@@ -65,16 +65,16 @@ pub struct StoredArray<T> {
     name: String,
     chains: usize,
     draws: usize,
-    /// Draws of a chunk.
+    /// Number of draws in a chunk.
     columns: usize,
     element: PhantomData<T>,
 }
 
 impl<T: Element> StoredArray<T> {
-    /// Opens the array of that name.
+    /// Opens the array with this name.
     ///
     /// # Errors
-    /// Metadata that are missing, or of another array than one of `T` by chain and draw.
+    /// Missing metadata, or an array that does not hold `T` by chain and draw.
     pub fn open(files: &StoreFiles, name: &str) -> Result<Self, ReadError> {
         let metadata = metadata(files, name)?;
         let pair = |value: &Value| -> Option<[usize; 2]> {
@@ -92,48 +92,48 @@ impl<T: Element> StoredArray<T> {
         Ok(Self { files: files.clone(), name: name.to_owned(), chains, draws, columns, element: PhantomData })
     }
 
-    /// Chains, and draws of each.
+    /// Returns the number of chains and of draws per chain.
     #[must_use]
     pub fn shape(&self) -> (usize, usize) {
         (self.chains, self.draws)
     }
 
-    /// Chunks of a chain.
+    /// Returns the number of chunks per chain.
     #[must_use]
-    pub fn parts(&self) -> usize {
+    pub fn chunks(&self) -> usize {
         self.draws.div_ceil(self.columns)
     }
 
-    /// One chunk of a chain.
+    /// Reads one chunk of a chain.
     ///
     /// # Errors
-    /// A file that is missing, or has another length than the metadata say.
-    pub fn part(&self, chain: usize, part: usize) -> Result<Vec<T>, ReadError> {
-        let name = format!("{}/c/{chain}/{part}", self.name);
+    /// A missing file, or one whose length contradicts the metadata.
+    pub fn read_chunk(&self, chain: usize, chunk: usize) -> Result<Vec<T>, ReadError> {
+        let name = format!("{}/c/{chain}/{chunk}", self.name);
         let bytes = bytes(&self.files, &name)?;
         if bytes.len() != self.columns.saturating_mul(size_of::<T>()) {
-            return Err(ReadError::layout(&self.files.path(&name), "it has another length than its metadata say"));
+            return Err(ReadError::layout(&self.files.path(&name), "its length contradicts its metadata"));
         }
-        let left = self.draws.saturating_sub(part.saturating_mul(self.columns));
-        Ok(bytes.chunks_exact(size_of::<T>()).take(left).map(T::get).collect())
+        let remaining = self.draws.saturating_sub(chunk.saturating_mul(self.columns));
+        Ok(bytes.chunks_exact(size_of::<T>()).take(remaining).map(T::get).collect())
     }
 }
 
-/// The kept draws of a store, and whether each was accepted, a chunk at a time.
+/// The kept draws of a store with their decisions, read by chunks.
 #[derive(Debug)]
 pub struct KeptDraws {
     theta: Vec<StoredArray<f64>>,
     accepted: StoredArray<bool>,
 }
 
-/// A chunk: draws by parameter, and whether each was accepted.
-pub type Part = (Vec<Vec<f64>>, Vec<bool>);
+/// A chunk: the draws by parameter, and true for each accepted one.
+pub type DrawsChunk = (Vec<Vec<f64>>, Vec<bool>);
 
 impl KeptDraws {
     /// Opens the store at `root`.
     ///
     /// # Errors
-    /// An array that is missing or of another shape than the rest.
+    /// A missing array, or one whose shape differs from the others'.
     pub fn open(root: &Path, chains: usize, parameters: &[String]) -> Result<Self, ReadError> {
         let files = open(root)?;
         let named = |(i, name): (usize, &String)| StoredArray::open(&files, &format!("posterior/{}", encode(name, i)));
@@ -141,23 +141,23 @@ impl KeptDraws {
         let accepted = StoredArray::open(&files, "sample_stats/accepted")?;
         let like = |array: &StoredArray<f64>| array.shape() == accepted.shape() && array.columns == accepted.columns;
         if accepted.chains != chains || !theta.iter().all(like) {
-            return Err(ReadError::layout(root, "its arrays differ in shape, or are not of the job's chains"));
+            return Err(ReadError::layout(root, "its arrays differ in shape, or do not match the number of chains"));
         }
         Ok(Self { theta, accepted })
     }
 
-    /// Chunks of a chain.
+    /// Returns the number of chunks per chain.
     #[must_use]
-    pub fn parts(&self) -> usize {
-        self.accepted.parts()
+    pub fn chunks(&self) -> usize {
+        self.accepted.chunks()
     }
 
-    /// One chunk of a chain.
+    /// Reads one chunk of a chain.
     ///
     /// # Errors
-    /// As [`StoredArray::part`].
-    pub fn part(&self, chain: usize, part: usize) -> Result<Part, ReadError> {
-        let theta = self.theta.iter().map(|array| array.part(chain, part)).collect::<Result<_, _>>()?;
-        Ok((theta, self.accepted.part(chain, part)?))
+    /// As [`StoredArray::read_chunk`].
+    pub fn read_chunk(&self, chain: usize, chunk: usize) -> Result<DrawsChunk, ReadError> {
+        let theta = self.theta.iter().map(|array| array.read_chunk(chain, chunk)).collect::<Result<_, _>>()?;
+        Ok((theta, self.accepted.read_chunk(chain, chunk)?))
     }
 }

@@ -1,21 +1,21 @@
-//! One draw as a row of the store.
+//! A draw as a row of the store.
 
 use conclave_common::query::Draw;
 
-/// What one chain did in one round.
+/// The state of one chain after one round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// Chain, from 0.
     pub chain: usize,
-    /// Whether it belongs to the warm-up.
+    /// True for a draw of the warm-up.
     pub warmup: bool,
-    /// Parameters, on the scale that priors are declared on.
+    /// Parameters on the scale that priors are declared on.
     pub theta: Vec<f64>,
-    /// Whether the proposal was accepted.
+    /// True if the proposal was accepted.
     pub accepted: bool,
-    /// The log acceptance ratio, noise and penalty included.
+    /// The log acceptance ratio, including noise and penalty.
     pub log_alpha: f64,
-    /// The round that decided it.
+    /// The round of the decision.
     pub iteration: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The two groups of one phase of a run: its draws, and what was decided on them.
+//! The two groups of one phase of a run: its draws and their statistics.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use conclave_proto::array_name::encode;
 
 use super::array::{AnyArray, Array};
-use super::layout::{group_folders, made_by, write_group};
+use super::layout::{group_folders, maker_attributes, write_group};
 use super::row::Row;
 
 pub(super) const CHAIN_DRAW: &[&str] = &["chain", "draw"];
 
-/// `posterior` and `sample_stats` of one phase of the run: the warm-up, or what is kept.
+/// The groups `posterior` and `sample_stats` of one phase of the run: warm-up or sampling.
 #[derive(Debug)]
 pub(super) struct Section {
     pub(super) chains: usize,
@@ -32,7 +32,7 @@ impl Section {
     pub(super) fn new(root: &Path, prefix: &str, chains: usize, parameters: &[String]) -> Self {
         let [posterior, stats] = group_folders(root, prefix);
         let theta = parameters.iter().enumerate().map(|(i, parameter)| {
-            Array::new(posterior.join(encode(parameter, i)), CHAIN_DRAW, chains).attribute("parameter", parameter.as_str())
+            Array::new(posterior.join(encode(parameter, i)), CHAIN_DRAW, chains).with_attribute("parameter", parameter.as_str())
         });
         Self {
             chains,
@@ -42,7 +42,7 @@ impl Section {
             log_alpha: Array::new(stats.join("log_alpha"), CHAIN_DRAW, chains),
             iteration: Array::new(stats.join("iteration"), CHAIN_DRAW, chains),
             chain: [&posterior, &stats]
-                .map(|folder| Array::holding(folder.join("chain"), &["chain"], vec![(0..chains as i64).collect::<Vec<_>>()])),
+                .map(|folder| Array::from_rows(folder.join("chain"), &["chain"], vec![(0..chains as i64).collect::<Vec<_>>()])),
             draw: [&posterior, &stats].map(|folder| Array::new(folder.join("draw"), &["draw"], 1)),
             groups: [posterior, stats],
         }
@@ -51,7 +51,7 @@ impl Section {
     /// Writes the empty section.
     pub(super) fn begin(&mut self) -> io::Result<()> {
         for (folder, chain) in self.groups.iter().zip(&mut self.chain) {
-            write_group(folder, &made_by())?;
+            write_group(folder, &maker_attributes())?;
             chain.flush_chunks()?;
             chain.write_metadata(self.chains)?;
         }
@@ -85,7 +85,7 @@ impl Section {
         self.write_metadata(length)
     }
 
-    /// Its arrays, each with its length, as of the last flush.
+    /// Returns its arrays with their lengths as of the last flush.
     pub(super) fn arrays(&self) -> Vec<(&dyn AnyArray, usize)> {
         let length = self.flushed;
         let mut arrays: Vec<(&dyn AnyArray, usize)> = self.theta.iter().map(|array| (array as &dyn AnyArray, length)).collect();

@@ -1,4 +1,4 @@
-//! Chains of draws are cut to one length, split and pooled.
+//! Functions that trim, split and pool chains of draws.
 
 /// Cuts all chains to the length of the shortest.
 pub(super) fn equal_lengths<'a>(chains: &[&'a [f64]]) -> Vec<&'a [f64]> {
@@ -6,24 +6,24 @@ pub(super) fn equal_lengths<'a>(chains: &[&'a [f64]]) -> Vec<&'a [f64]> {
     chains.iter().map(|chain| &chain[..draws]).collect()
 }
 
-/// Whether chains of one length are long enough, and numbers.
-pub(super) fn usable(chains: &[&[f64]]) -> bool {
+/// True if every chain has at least four draws and all draws are finite.
+pub(super) fn is_usable(chains: &[&[f64]]) -> bool {
     !chains.is_empty() && chains.iter().all(|chain| chain.len() >= 4 && chain.iter().all(|x| x.is_finite()))
 }
 
-/// First and second halves; an odd length leaves the middle draw out.
+/// Returns the first halves, then the second halves. An odd length omits the middle draw.
 pub(super) fn split<'a>(chains: &[&'a [f64]]) -> Vec<&'a [f64]> {
     let half = |chain: &&'a [f64]| chain.len() / 2;
     let first = chains.iter().map(|chain| &chain[..half(chain)]);
     first.chain(chains.iter().map(|chain| &chain[chain.len() - half(chain)..])).collect()
 }
 
-/// The draws of all chains.
+/// Concatenates the draws of all chains.
 pub(super) fn pooled(chains: &[&[f64]]) -> Vec<f64> {
     chains.iter().flat_map(|chain| chain.iter().copied()).collect()
 }
 
-/// Chains as slices.
+/// Borrows the chains as slices.
 pub(super) fn slices(chains: &[Vec<f64>]) -> Vec<&[f64]> {
     chains.iter().map(Vec::as_slice).collect()
 }

@@ -1,24 +1,24 @@
 //! Effective sample size by Geyer's initial monotone sequence over several chains.
 
-use super::chains::{equal_lengths, pooled, slices, split, usable};
+use super::chains::{equal_lengths, is_usable, pooled, slices, split};
 use super::moments::{mean, mean_and_sd, quantile};
 use super::ranks::z_scale;
 
-/// Effective sample size of the mean, from split chains.
+/// Returns the effective sample size of the mean, from split chains.
 #[must_use]
 pub fn ess(chains: &[&[f64]]) -> f64 {
     let chains = equal_lengths(chains);
-    if usable(&chains) { of_split_chains(&split(&chains)) } else { f64::NAN }
+    if is_usable(&chains) { split_ess(&split(&chains)) } else { f64::NAN }
 }
 
-/// Bulk effective sample size; see [`super::Summary::ess_bulk`].
+/// Returns the bulk effective sample size; see [`super::Summary::ess_bulk`].
 #[must_use]
 pub fn ess_bulk(chains: &[&[f64]]) -> f64 {
     let chains = equal_lengths(chains);
-    if usable(&chains) { of_split_chains(&slices(&z_scale(&split(&chains)))) } else { f64::NAN }
+    if is_usable(&chains) { split_ess(&slices(&z_scale(&split(&chains)))) } else { f64::NAN }
 }
 
-/// Tail effective sample size; see [`super::Summary::ess_tail`].
+/// Returns the tail effective sample size; see [`super::Summary::ess_tail`].
 #[must_use]
 pub fn ess_tail(chains: &[&[f64]]) -> f64 {
     let chains = equal_lengths(chains);
@@ -27,21 +27,21 @@ pub fn ess_tail(chains: &[&[f64]]) -> f64 {
     ess_below(&chains, quantile(&sorted, 0.05)).min(ess_below(&chains, quantile(&sorted, 0.95)))
 }
 
-/// Effective sample size of the indicator of draws at or below `threshold`, of chains of one length.
+/// Effective sample size of the indicator of draws at or below `threshold`, from chains of equal length.
 pub(super) fn ess_below(chains: &[&[f64]], threshold: f64) -> f64 {
-    if !usable(chains) {
+    if !is_usable(chains) {
         return f64::NAN;
     }
     let below: Vec<Vec<f64>> =
         chains.iter().map(|chain| chain.iter().map(|&x| f64::from(u8::from(x <= threshold))).collect()).collect();
-    of_split_chains(&split(&slices(&below)))
+    split_ess(&split(&slices(&below)))
 }
 
-/// The effective sample size of the mean of chains that are already split, all of one length of at least 2.
+/// Effective sample size of the mean of chains that are already split and have equal lengths of at least 2.
 ///
-/// Chains whose draws are all equal count every draw. The result is at most `count * log10(count)`, for
-/// antithetic chains.
-fn of_split_chains(chains: &[&[f64]]) -> f64 {
+/// If all draws are equal, the result is the number of draws. It is at most `count * log10(count)`, which antithetic chains can
+/// reach.
+fn split_ess(chains: &[&[f64]]) -> f64 {
     let draws = chains[0].len();
     let count = (draws * chains.len()) as f64;
     let (least, greatest) =
@@ -54,7 +54,7 @@ fn of_split_chains(chains: &[&[f64]]) -> f64 {
     count / tau.max(1.0 / count.log10())
 }
 
-/// Autocorrelations that combine the variance within and between chains.
+/// Autocorrelations from the variances within and between chains.
 struct Autocorrelation {
     centred: Vec<Vec<f64>>,
     mean_var: f64,
@@ -76,13 +76,13 @@ impl Autocorrelation {
     }
 }
 
-/// The mean over chains of the autocovariance at a lag, with divisor `n`.
+/// Mean over the chains of the autocovariance at a lag, with divisor `n`.
 fn covariance(centred: &[Vec<f64>], lag: usize) -> f64 {
     let total: f64 = centred.iter().map(|chain| dot(&chain[..chain.len() - lag], &chain[lag..])).sum();
     total / (centred.len() * centred[0].len()) as f64
 }
 
-/// A dot product in eight lanes: a sum in one variable would wait for each addition.
+/// Computes a dot product in eight lanes: a single accumulator would wait for each addition.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a, b) = (a.chunks_exact(8), b.chunks_exact(8));
     let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(x, y)| x * y).sum();
@@ -98,7 +98,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 /// The integrated autocorrelation time, `-1 + 2 sum rho`, over Geyer's initial positive and monotone
 /// sequence of pairs.
 ///
-/// Lags are asked for in order and only up to the first pair with a negative sum.
+/// Lags are evaluated in order, and only up to the first pair with a negative sum.
 fn correlation_time(draws: usize, correlation: impl Fn(usize) -> f64) -> f64 {
     let mut rho = vec![1.0, correlation(1)];
     let (mut even, mut odd) = (rho[0], rho[1]);
@@ -107,8 +107,7 @@ fn correlation_time(draws: usize, correlation: impl Fn(usize) -> f64) -> f64 {
         rho.push(even);
         rho.push(odd);
     }
-    // The last pair is left out of the doubled sum, but for its even term once, unless that ends the
-    // sequence by being negative.
+    // The doubled sum omits the last pair. Its even term counts once, unless it is negative and ended the sequence.
     let kept = rho.len() - 2;
     let last = if even > 0.0 || even + odd >= 0.0 { even } else { 0.0 };
     let sum: f64 = monotone(&rho[..kept]).iter().sum();

@@ -1,13 +1,13 @@
-//! Convergence diagnostics of Markov chains: rank-normalised split R-hat, bulk and tail effective sample
-//! size, Monte Carlo error, and [what they mean](Verdict) in sentences.
+//! Convergence diagnostics of Markov chains: rank-normalised split R-hat, bulk and tail effective sample size, Monte Carlo error,
+//! and their [interpretation](Verdict) in sentences.
 //!
-//! After Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), "Rank-normalization, folding, and
-//! localization: an improved R-hat for assessing convergence of MCMC", in the form that ArviZ 0.23
-//! computes. Chains are slices of draws of one parameter, in order.
+//! The definitions follow Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), "Rank-normalization, folding, and localization:
+//! an improved R-hat for assessing convergence of MCMC", as computed by ArviZ 0.23. A chain is a slice of the draws of one
+//! parameter, in order.
 //!
-//! What cannot be computed is `NaN`: everything for no draws or draws that are not numbers, the
-//! diagnostics for fewer than four draws per chain, R-hat for a single chain or for chains that never
-//! moved. Chains of unequal length are cut to the shortest.
+//! A result that cannot be computed is `NaN`. Without draws, or with draws that are not finite, everything is `NaN`. With fewer
+//! than four draws per chain, the diagnostics are `NaN`. R-hat is also `NaN` for a single chain and for chains that never moved.
+//! Chains of unequal length are cut to the shortest.
 
 mod chains;
 mod ess;

@@ -1,6 +1,6 @@
 //! Moments and quantiles of draws.
 
-/// A quantile of sorted values, linearly interpolated. `NaN` when there are none.
+/// Returns a quantile of sorted values by linear interpolation; `NaN` if there are none.
 #[must_use]
 pub fn quantile(sorted: &[f64], probability: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
@@ -10,7 +10,7 @@ pub fn quantile(sorted: &[f64], probability: f64) -> f64 {
     sorted[below] + (position - below as f64) * (sorted[above] - sorted[below])
 }
 
-/// Mean.
+/// Mean of the values.
 pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }

@@ -1,4 +1,4 @@
-//! A summary describes the posterior of one parameter, with the diagnostics of its chains.
+//! Posterior summary of one parameter, with the diagnostics of its chains.
 
 use super::chains::{equal_lengths, pooled};
 use super::ess::{ess, ess_below, ess_bulk};
@@ -11,57 +11,54 @@ use super::rhat::split_rhat;
 pub struct Summary {
     /// Mean of all draws.
     pub mean: f64,
-    /// Standard deviation of all draws (divisor: count less one).
+    /// Standard deviation of all draws (divisor: the count minus one).
     pub sd: f64,
-    /// 5% quantile, linearly interpolated between order statistics, as all quantiles here (Hyndman &
-    /// Fan's type 7).
+    /// 5% quantile. All quantiles here are interpolated linearly between order statistics (Hyndman & Fan's type 7).
     pub q5: f64,
     /// Median.
     pub median: f64,
     /// 95% quantile.
     pub q95: f64,
-    /// Effective sample size of the bulk: that of the mean of rank-normalised draws.
+    /// Effective sample size of the bulk: the effective sample size of the mean of the rank-normalised draws.
     pub ess_bulk: f64,
-    /// Effective sample size of the tails: the smaller of those of the 5% and 95% quantiles.
+    /// Effective sample size of the tails: the smaller of the effective sample sizes of the 5% and 95% quantiles.
     pub ess_tail: f64,
-    /// The larger of the rank-normalised split R-hat of the draws and of their folded values. Below 1.01
-    /// is good, above 1.1 is not.
+    /// Rank-normalised split R-hat: the larger of the values for the draws and for their folded values. A value below 1.01 is
+    /// good, a value above 1.1 is unacceptable.
     pub rhat: f64,
     /// Monte Carlo standard error of the mean, `sd / sqrt(ess)`.
     pub mcse_mean: f64,
     /// Monte Carlo standard error of the sd.
     pub mcse_sd: f64,
-    /// Monte Carlo standard error of the 5% quantile, and of the other two below.
+    /// Monte Carlo standard error of the 5% quantile.
     pub mcse_q5: f64,
-    /// Of the median.
+    /// Monte Carlo standard error of the median.
     pub mcse_median: f64,
-    /// Of the 95% quantile.
+    /// Monte Carlo standard error of the 95% quantile.
     pub mcse_q95: f64,
-    /// Effective sample size of the 5% quantile: that of the indicator of draws at or below it. The same
-    /// for the other two below.
+    /// Effective sample size of the 5% quantile: the effective sample size of the indicator of draws at or below it.
     pub ess_q5: f64,
-    /// Of the median.
+    /// Effective sample size of the median, defined in the same way.
     pub ess_median: f64,
-    /// Of the 95% quantile.
+    /// Effective sample size of the 95% quantile, defined in the same way.
     pub ess_q95: f64,
 }
 
 impl Summary {
-    /// As it is told of so many draws over all chains: with effective sample sizes no larger than that. Chains that swing around their mean
-    /// know it better than so many independent draws would, and `mcse_mean` says so, but nobody reads more draws than there are as anything
-    /// but a mistake.
+    /// Caps the effective sample sizes at the number of draws over all chains. Antithetic chains estimate their mean better than
+    /// that number of independent draws, which `mcse_mean` shows, but a larger effective sample size would look like a mistake.
     #[must_use]
-    pub fn told(mut self, draws: usize) -> Self {
+    pub fn with_ess_capped(mut self, draws: usize) -> Self {
         let most = draws as f64;
         let sizes = [&mut self.ess_bulk, &mut self.ess_tail, &mut self.ess_q5, &mut self.ess_median, &mut self.ess_q95];
-        // What is no number stays none.
+        // `NaN` stays `NaN`.
         sizes.into_iter().filter(|size| **size > most).for_each(|size| *size = most);
         self
     }
 }
 
-/// A summary with nothing in it.
-pub(super) const NOTHING: Summary = Summary {
+/// Summary without values: every field is `NaN`.
+pub(super) const EMPTY: Summary = Summary {
     mean: f64::NAN,
     sd: f64::NAN,
     q5: f64::NAN,
@@ -86,13 +83,13 @@ pub fn summarise(chains: &[&[f64]]) -> Summary {
     let chains = equal_lengths(chains);
     let mut sorted = pooled(&chains);
     if sorted.is_empty() || sorted.iter().any(|x| !x.is_finite()) {
-        return NOTHING;
+        return EMPTY;
     }
     let (mean, sd) = mean_and_sd(&sorted);
     sorted.sort_unstable_by(f64::total_cmp);
     let [q5, median, q95] = PROBABILITIES.map(|p| quantile(&sorted, p));
     let ess_at = [q5, median, q95].map(|threshold| ess_below(&chains, threshold));
-    let mcse_at = |i: usize| mcse::of_quantile(&sorted, PROBABILITIES[i], ess_at[i]);
+    let mcse_at = |i: usize| mcse::quantile_error(&sorted, PROBABILITIES[i], ess_at[i]);
     Summary {
         mean,
         sd,
@@ -103,7 +100,7 @@ pub fn summarise(chains: &[&[f64]]) -> Summary {
         ess_tail: ess_at[0].min(ess_at[2]),
         rhat: split_rhat(&chains),
         mcse_mean: sd / ess(&chains).sqrt(),
-        mcse_sd: mcse::of_sd(&chains, mean),
+        mcse_sd: mcse::sd_error(&chains, mean),
         mcse_q5: mcse_at(0),
         mcse_median: mcse_at(1),
         mcse_q95: mcse_at(2),
@@ -113,5 +110,5 @@ pub fn summarise(chains: &[&[f64]]) -> Summary {
     }
 }
 
-/// Of the quantiles that a summary holds.
+/// Probabilities of the quantiles in a summary.
 const PROBABILITIES: [f64; 3] = [0.05, 0.5, 0.95];

@@ -1,73 +1,70 @@
-//! What diagnostics mean, in sentences: warnings with a remedy, and how much of what is reported is the
-//! budget's doing.
+//! Interpretation of diagnostics in sentences: warnings with a remedy, and the share of the reported spread that a small budget
+//! causes.
 
 use conclave_common::job::Wanted;
 
 use super::summary::Summary;
 
-/// Split R-hat above this says that the draws are of no use.
+/// Draws with a split R-hat above this are unusable.
 const RHAT_USELESS: f64 = 1.1;
 
-/// What to think of a run.
+/// Assessment of a run.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Verdict {
-    /// What to beware of, each with a remedy; empty when there is nothing.
+    /// Warnings, each with a remedy; empty if there are none.
     pub warnings: Vec<String>,
-    /// The largest Monte Carlo standard error of a mean, as a share of that parameter's posterior sd;
-    /// `NaN` where none can be computed.
+    /// Largest Monte Carlo standard error of a mean, as a share of that parameter's posterior sd; `NaN` if none can be computed.
     pub mcse_to_sd: f64,
-    /// One sentence on how much of the reported spread is due to too little budget.
+    /// Sentence on the share of the reported spread that is due to too little budget.
     pub budget_error: String,
 }
 
-/// Judges a run by its parameters' summaries, `(name, summary)`; `by_budget` tells that a budget ended
-/// it before its last draw.
+/// Assesses a run by its parameters' summaries, `(name, summary)`. `ended_by_budget` is true if the budget ended the run before
+/// its last draw.
 #[must_use]
-pub fn verdict(rows: &[(&str, Summary)], chains: u32, wanted: Wanted, by_budget: bool) -> Verdict {
-    let remedy = if by_budget { "a larger epsilon, more records or fewer parameters" } else { "more draws, or a longer warm-up" };
+pub fn verdict(rows: &[(&str, Summary)], chains: u32, wanted: Wanted, ended_by_budget: bool) -> Verdict {
+    let remedy =
+        if ended_by_budget { "a larger epsilon, more records or fewer parameters" } else { "more draws, or a longer warm-up" };
     let mut warnings = Vec::new();
-    warnings.extend(mixing(rows, chains, wanted.rhat, remedy));
-    warnings.extend(sample_size(rows, wanted.ess, remedy));
+    warnings.extend(mixing_warnings(rows, chains, wanted.rhat, remedy));
+    warnings.extend(sample_size_warnings(rows, wanted.ess, remedy));
     let worst = worst_error(rows);
     if let Some((name, share)) = worst.filter(|(_, share)| *share > wanted.error_share()) {
         warnings.push(format!(
-            "the mean of {name} is uncertain by {:.0}% of its posterior sd from sampling alone (limit {:.0}%): ask for {remedy}.",
+            "the mean of {name} is uncertain by {:.0}% of its posterior sd because of Monte Carlo error alone (limit {:.0}%); try {remedy}.",
             100.0 * share,
             100.0 * wanted.error_share()
         ));
     }
-    Verdict { warnings, mcse_to_sd: worst.map_or(f64::NAN, |w| w.1), budget_error: budget_error(worst, by_budget) }
+    Verdict { warnings, mcse_to_sd: worst.map_or(f64::NAN, |w| w.1), budget_error: budget_error(worst, ended_by_budget) }
 }
 
-/// What is said of a single chain: of draws that are independent whatever their number there is nothing to compare.
-pub const ONE_CHAIN: &str = "one chain can't be compared with another, so R-hat says nothing: run four.";
+/// Warning for a single chain. It does not apply to independent draws, which need no comparison.
+pub const ONE_CHAIN: &str = "R-hat cannot be computed from one chain: run four.";
 
-fn mixing(rows: &[(&str, Summary)], chains: u32, most: f64, remedy: &str) -> Vec<String> {
+fn mixing_warnings(rows: &[(&str, Summary)], chains: u32, most: f64, remedy: &str) -> Vec<String> {
     let mut out = Vec::new();
     let worst = rows.iter().filter(|(_, s)| s.rhat > most).max_by(|a, b| a.1.rhat.total_cmp(&b.1.rhat));
     if let Some((name, s)) = worst {
-        let use_them = if s.rhat > RHAT_USELESS { " Do not use these draws." } else { "" };
-        out.push(format!(
-            "the chains disagree: split R-hat of {name} is {:.3}, above {most}: ask for {remedy}.{use_them}",
-            s.rhat
-        ));
+        let severity = if s.rhat > RHAT_USELESS { " Do not use these draws." } else { "" };
+        out.push(format!("the chains disagree: split R-hat of {name} is {:.3}, above {most}; try {remedy}.{severity}", s.rhat));
     }
     if chains < 2 {
         out.push(ONE_CHAIN.to_owned());
     } else if let Some((name, _)) = rows.iter().find(|(_, s)| s.rhat.is_nan()) {
         out.push(format!(
-            "split R-hat of {name} can't be computed: there are too few draws, or a chain never moved. Nothing here can be relied \
-             on: ask for {remedy}."
+            "split R-hat of {name} can't be computed: there are too few draws, or a chain never moved. Do not rely on these draws; \
+             try {remedy}."
         ));
     }
     out
 }
 
-fn sample_size(rows: &[(&str, Summary)], wanted: f64, remedy: &str) -> Vec<String> {
+fn sample_size_warnings(rows: &[(&str, Summary)], wanted: f64, remedy: &str) -> Vec<String> {
     let least = |what: &str, of: fn(&Summary) -> f64, so: &str| {
         let low = rows.iter().filter(|(_, s)| of(s) < wanted).min_by(|a, b| of(&a.1).total_cmp(&of(&b.1)));
         low.map(|(name, s)| {
-            format!("few independent draws: the {what} effective sample size of {name} is {:.0}, below {wanted:.0}, so {so}: ask for {remedy}.", of(s))
+            format!("few independent draws: the {what} effective sample size of {name} is {:.0}, below {wanted:.0}, so {so}; try {remedy}.", of(s))
         })
     };
     let bulk = least("bulk", |s| s.ess_bulk, "means and medians are uncertain");
@@ -75,23 +72,25 @@ fn sample_size(rows: &[(&str, Summary)], wanted: f64, remedy: &str) -> Vec<Strin
     bulk.into_iter().chain(tail).collect()
 }
 
-/// The parameter whose mean has the largest Monte Carlo error in posterior sds.
+/// Returns the parameter whose mean has the largest Monte Carlo error in posterior sds.
 fn worst_error<'a>(rows: &[(&'a str, Summary)]) -> Option<(&'a str, f64)> {
     let shares = rows.iter().map(|(name, s)| (*name, s.mcse_mean / s.sd)).filter(|(_, share)| share.is_finite());
     shares.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// A reported mean spreads around the truth by the posterior's sd and, on top, by the Monte Carlo error,
-/// whose variance falls in proportion to the draws and so to the budget's mu^2.
-fn budget_error(worst: Option<(&str, f64)>, by_budget: bool) -> String {
+/// States how much Monte Carlo error widens the spread of the reported means.
+///
+/// A reported mean varies around the truth by the posterior sd and by the Monte Carlo error. The error's variance falls in
+/// proportion to the number of draws, and so to the budget's mu^2.
+fn budget_error(worst: Option<(&str, f64)>, ended_by_budget: bool) -> String {
     let Some((name, share)) = worst else {
-        return "How much of the spread is due to too little budget can't be told: there are too few draws.".to_owned();
+        return "The share of the spread due to too little budget is unknown: there are too few draws.".to_owned();
     };
     let extra = 100.0 * ((1.0 + share * share).sqrt() - 1.0);
-    let means = if by_budget { "too little budget" } else { "too few draws" };
+    let cause = if ended_by_budget { "too little budget" } else { "too few draws" };
     format!(
-        "Of the spread of the reported means, {means} adds at most {extra:.1}% to the posterior's own (Monte Carlo error {:.1}% of the \
-         posterior sd, for {name}); four times the draws, at four times the mu^2, would halve that error.",
+        "Relative to the posterior's own spread, {cause} adds at most {extra:.1}% to the spread of the reported means (the Monte Carlo \
+         error is {:.1}% of the posterior sd, for {name}); four times the draws, at four times the mu^2, would halve that error.",
         100.0 * share
     )
 }
@@ -99,10 +98,10 @@ fn budget_error(worst: Option<(&str, f64)>, by_budget: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostics::summary::NOTHING;
+    use crate::diagnostics::summary::EMPTY;
 
     fn row(rhat: f64, ess: f64, mcse: f64) -> Summary {
-        Summary { mean: 1.0, sd: 2.0, rhat, ess_bulk: ess, ess_tail: ess, mcse_mean: mcse, ..NOTHING }
+        Summary { mean: 1.0, sd: 2.0, rhat, ess_bulk: ess, ess_tail: ess, mcse_mean: mcse, ..EMPTY }
     }
 
     #[test]
@@ -138,13 +137,13 @@ mod tests {
         assert!(verdict(&[good], 10, Wanted::usual(10), false).warnings[0].contains("below 1000"), "100 per chain");
     }
 
-    /// Who says that less is enough is not told that it isn't; that draws are of no use, all the same.
+    /// Lower requirements suppress the warnings, except the warning about unusable draws.
     #[test]
     fn a_job_may_want_less() {
         let less = Wanted { ess: 100.0, rhat: 1.05 };
         let of = |summary| verdict(&[("age", summary)], 4, less, true).warnings;
         assert_eq!(of(row(1.04, 120.0, 0.18)), Vec::<String>::new());
-        assert_eq!(of(row(1.0, 120.0, 0.23)), Vec::<String>::new(), "11% of the sd, as of 100 draws and a little more");
+        assert_eq!(of(row(1.0, 120.0, 0.23)), Vec::<String>::new(), "11% of the sd: slightly more than the error of 100 draws");
         assert!(of(row(1.0, 120.0, 0.25))[0].contains("limit 12%"));
         assert!(of(row(1.06, 120.0, 0.18))[0].contains("is 1.060, above 1.05"));
         assert!(of(row(1.0, 90.0, 0.18))[0].contains("below 100"));
@@ -155,7 +154,7 @@ mod tests {
     fn what_cannot_be_computed_is_said() {
         let v = verdict(&[("age", Summary { sd: 0.0, mcse_mean: 0.0, ..row(f64::NAN, 900.0, 0.0) })], 1, Wanted::usual(1), true);
         assert!(v.warnings.iter().any(|w| w.contains("one chain")), "{v:?}");
-        assert!(v.mcse_to_sd.is_nan() && v.budget_error.contains("can't be told"));
-        assert!(verdict(&[], 4, Wanted::usual(4), true).budget_error.contains("can't be told"));
+        assert!(v.mcse_to_sd.is_nan() && v.budget_error.contains("is unknown"));
+        assert!(verdict(&[], 4, Wanted::usual(4), true).budget_error.contains("is unknown"));
     }
 }

@@ -1,6 +1,7 @@
-//! Which parameters mix worst.
+//! Selection of the parameters that mix worst.
 
-/// The places of those of greatest split R-hat, at most `most`, in their own order. One that is not known counts as 0.
+/// Returns the indices of at most `most` parameters with the largest split R-hat, in their original order. An unknown value
+/// counts as 0.
 #[must_use]
 pub fn worst_mixing(rhats: impl IntoIterator<Item = f64>, most: usize) -> Vec<usize> {
     let known: Vec<f64> = rhats.into_iter().map(|rhat| if rhat.is_nan() { 0.0 } else { rhat }).collect();

@@ -1,4 +1,4 @@
-//! What to change to get more.
+//! Advice on how to change a job for more effective draws.
 
 use super::cost_model::CostModel;
 use super::outcome::{Plan, kappa};
@@ -6,41 +6,42 @@ use super::samples;
 use conclave_common::job::{Algorithm, JobSpec, ProposalKind};
 use conclave_privacy::accounting::{gaussian_dp, mu_squared};
 
-/// Effective draws that diagnostics ask for (Vehtari et al. 2021: 100 per chain of four).
+/// Effective draws that the diagnostics require (Vehtari et al. 2021: 100 for each of four chains).
 const WANTED: f64 = 400.0;
-/// A total noise off its best by more than this factor is worth a word.
+/// Advice mentions a total noise that differs from the optimum by more than this factor.
 const NOISE_FACTOR: f64 = 1.25;
-/// What would do is named with this much to spare.
+/// Margin by which a suggested remedy exceeds the requirement.
 const ROOM: f64 = 1.05;
-/// A search leaves at least this share of a budget.
+/// Least share of a budget that is assumed to remain after a search.
 const LEAST_KEPT: f64 = 0.05;
-/// A share of the budget before the first kept draw above this is worth a word.
+/// Advice mentions a share of the budget before the first kept draw above this.
 const WARMUP_SHARE: f64 = 0.4;
 
-/// What advice is made of, besides the plan.
+/// Inputs of the advice besides the plan.
 pub(super) struct Known {
-    /// Total noise sd of a release summed over parties.
+    /// Total noise sd of a release, summed over the parties.
     pub(super) sigma: f64,
-    /// Kept draws per chain that the budget holds.
+    /// Kept draws per chain that the budget affords.
     pub(super) affordable: u64,
     pub(super) needed: Needed,
-    /// Whether the guess of several parameters says nothing of how they go together.
+    /// True if the guess for several parameters contains no correlations.
     pub(super) uncorrelated: bool,
 }
 
-/// What it takes to get anywhere.
+/// Budgets that yield any draws, or enough of them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Needed {
     /// Epsilon for the first kept draws, at the job's delta.
     first: f64,
-    /// Epsilon for [`WANTED`] effective draws of every parameter; `NaN` where those are not known.
+    /// Epsilon for [`WANTED`] effective draws of every parameter; `NaN` if those are unknown.
     wanted: f64,
-    /// How many times the records would do for the latter.
+    /// Factor on the number of records that gives [`WANTED`] effective draws at the job's own budget.
     records: f64,
 }
 
 impl Needed {
-    /// A search takes a share of any budget, a warm-up's and a draw's costs are what they are; all fall as the number of records grows.
+    /// A search takes a share of any budget. The warm-up and each draw have fixed costs. All costs fall as the number of records
+    /// grows.
     pub(super) fn of(spec: &JobSpec, costs: &CostModel, limit_units: u64) -> Self {
         let (limit, delta) = (limit_units as f64, spec.privacy.budget.delta);
         let before = costs.rounds_before_sampling();
@@ -66,18 +67,18 @@ pub(super) fn advice(spec: &JobSpec, plan: &Plan, known: &Known) -> Vec<String> 
     out.extend(length(spec, plan, affordable, known.needed));
     out.extend(effective(spec, plan));
     let best = spec.sampler.proposal.total_noise_sd();
-    // Algorithm 3's noise is in widths of a statistic's range, which says nothing of a ratio's.
+    // Algorithm 3's noise is relative to the range of a statistic, which says nothing about the noise of a ratio.
     let of_ratios = spec.algorithm == Algorithm::Penalty;
     if known.uncorrelated {
         out.push(
-            "the guess of the posterior says nothing of how parameters go together, and they are planned as independent: correlated ones get \
-             fewer effective draws. A rehearsal knows, or plan.correlations says."
+            "the guess of the posterior contains no correlations, so the parameters are planned as independent: correlated parameters get \
+             fewer effective draws. Rehearse the job, or set plan.correlations."
                 .to_owned(),
         );
     }
     if of_ratios && (sigma > best * NOISE_FACTOR || sigma < best / NOISE_FACTOR) {
         out.push(format!(
-            "the noise of all parties together has sd {sigma:.2}; {} moves make the most of a budget near {best}: leave noise_sd at \"auto\".",
+            "the noise of all parties together has sd {sigma:.2}; {} moves use a budget best near {best}: leave noise_sd at \"auto\".",
             spec.sampler.proposal.as_str()
         ));
     }
@@ -87,7 +88,7 @@ pub(super) fn advice(spec: &JobSpec, plan: &Plan, known: &Known) -> Vec<String> 
     }
     if plan.warmup_share > WARMUP_SHARE {
         out.push(format!(
-            "{:.0}% of the budget goes before the first kept draw: shorten the warm-up, or give starting values and radii from a rehearsal.",
+            "{:.0}% of the budget is spent before the first kept draw: shorten the warm-up, or set starting values and radii from a rehearsal.",
             100.0 * plan.warmup_share
         ));
     }
@@ -100,14 +101,14 @@ fn length(spec: &JobSpec, plan: &Plan, affordable: u64, needed: Needed) -> Optio
         return Some(if plan.draws == 0 {
             let enough = if needed.wanted.is_finite() {
                 format!(
-                    ", epsilon = {:.1} (or {:.1} times the records) some {WANTED:.0} effective draws of every parameter",
+                    ", epsilon = {:.1} (or {:.1} times the records) would give about {WANTED:.0} effective draws of every parameter",
                     needed.wanted, needed.records
                 )
             } else {
                 String::new()
             };
             format!(
-                "the budget ends before the first kept draw: epsilon = {:.1} would keep the first ones{enough}; or shorten the warm-up.",
+                "the budget ends before the first kept draw: epsilon = {:.1} would keep the first ones{enough}; a shorter warm-up helps too.",
                 needed.first
             )
         } else {
@@ -130,15 +131,15 @@ fn effective(spec: &JobSpec, plan: &Plan) -> Option<String> {
     if least.ess >= WANTED || plan.draws == 0 {
         return None;
     }
-    // Kept draws, and so effective ones, are in proportion to what is left of mu^2 after the warm-up.
+    // The number of kept draws, and so of effective draws, is proportional to the mu^2 that remains after the warm-up.
     let budget = &spec.privacy.budget;
     let mu = gaussian_dp::mu(budget.epsilon, budget.delta);
     let sampling = (plan.budget_share - plan.warmup_share).max(1e-9);
     let needed = mu * (plan.warmup_share + sampling * WANTED / least.ess.max(1e-9)).sqrt();
     let epsilon = gaussian_dp::epsilon(needed, budget.delta);
     Some(format!(
-        "{} gets {:.0} effective draws; {WANTED:.0} need epsilon = {epsilon:.1} (and as many more draws), narrower bounds of its column, fewer \
-         parameters, or larger shards: effective draws grow as the square of mu, as the number of records, and fall as the number of parties.",
+        "{} gets {:.0} effective draws; {WANTED:.0} need epsilon = {epsilon:.1} (with proportionally more draws), narrower bounds for its column, fewer \
+         parameters, or larger shards: effective draws grow with the square of mu and with the number of records, and fall with the number of parties.",
         least.name, least.ess
     ))
 }

@@ -1,30 +1,30 @@
-//! Every algorithm that could answer a job, beside each other.
+//! Comparison of all algorithms that can run a job.
 
 use super::outcome::{Plan, PlanError};
 use super::penalty_error::penalty_error;
 use super::prospect::prospect;
 use crate::sampler;
-use crate::sampler::Case;
+use crate::sampler::{Case, ErrorSource, engine};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::PrivacyFilter;
 
-/// In the order of their rows.
+/// Algorithms in the order of their rows.
 const ALL: [Algorithm; 5] =
     [Algorithm::NoisyStatistics, Algorithm::Augmentation, Algorithm::Hmc, Algorithm::Penalty, Algorithm::PenaltyExpFamily];
 
-/// What a chain's error is.
-const CHAIN: &str = "as without privacy, but for this Monte Carlo error";
+/// Note on the error of a chain.
+const CHAIN: &str = "as without privacy, except for this Monte Carlo error";
 
-/// The same of chains without a test.
-const APPROXIMATE: &str = "no test: as without privacy, but for a bias and this Monte Carlo error";
+/// Note on the error of a chain without an acceptance test.
+const APPROXIMATE: &str = "no acceptance test: as without privacy, except for a bias and this Monte Carlo error";
 
-/// A figure in the best case and in a worse one; the same twice where it is known.
+/// A figure in the best case and in a worse one; both are equal if it is known.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Range {
-    /// Predictors even over their bounds, without correlation; records that vary as much as is declared.
+    /// Best case: predictors are spread evenly over their bounds without correlation, and records have the declared variation.
     pub best: f64,
-    /// Predictors that fill a fifth of their bounds; a fifth of the records with a 1, or another level than the first.
+    /// Worse case: predictors fill a fifth of their bounds, and a fifth of the records have a 1, or a level other than the first.
     pub worse: f64,
 }
 
@@ -33,29 +33,29 @@ impl Range {
         Self { best, worse: worse.max(best) }
     }
 
-    /// How many times as wide as without privacy an interval is with this error in it.
+    /// Returns the ratio of an interval's width with this error to its width without privacy.
     fn factor(self) -> Self {
         let factor = |error: f64| (1.0 + error * error).sqrt();
         Self { best: factor(self.best), worse: factor(self.worse) }
     }
 }
 
-/// What to expect of a job by one algorithm.
+/// Forecast for a job under one algorithm.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct AlgorithmPlan {
-    /// Its name.
+    /// Name of the algorithm.
     pub algorithm: &'static str,
-    /// The error of a posterior mean in posterior sds without privacy, rms over the parameters: the noise's, or of a chain of ratios the
-    /// Monte Carlo error that the budget leaves. Infinite (`null` in JSON) where the budget ends before a draw is kept; `None` where
-    /// nothing can be told.
+    /// Error of a posterior mean in posterior sds without privacy, rms over the parameters. For a chain of ratios it is the Monte
+    /// Carlo error that the budget leaves, for other algorithms the error from the noise. Infinite (`null` in JSON) if the budget
+    /// ends before a draw is kept; `None` if it cannot be computed.
     pub expected_error: Option<Range>,
-    /// How many times as wide as without privacy an interval is with that error in it.
+    /// Ratio of an interval's width with that error to its width without privacy.
     pub interval_factor: Option<Range>,
-    /// Messages to every party, at most; `None` where that takes a guess of the posterior.
+    /// Largest number of messages to every party; `None` if that requires a guess of the posterior.
     pub rounds: Option<u64>,
-    /// Whether the job would be refused before anything is asked.
+    /// True if the job would be refused before any query.
     pub refused: bool,
-    /// What else there is to say.
+    /// Further remark.
     pub note: String,
 }
 
@@ -76,42 +76,38 @@ impl AlgorithmPlan {
     }
 }
 
-/// What to expect of a job by each algorithm that the model allows, from the number of records of each party. `plans` are those of
-/// algorithms that propose, where there is a guess of the posterior to make them from.
+/// Returns the forecast of each algorithm that the model allows, from the number of records of each party. `plans` holds the
+/// plans of algorithms that propose moves, if a guess of the posterior is available.
 ///
 /// # Errors
-/// Another number of counts than of parties.
+/// A number of counts that differs from the number of parties.
 pub fn compare(spec: &JobSpec, records: &[u64], plans: &[(Algorithm, Plan)]) -> Result<Vec<AlgorithmPlan>, PlanError> {
     if records.len() != spec.parties.len() {
         return Err(PlanError::Guess(format!("{} record counts for {} parties", records.len(), spec.parties.len())));
     }
     let mut rows = Vec::new();
-    // Those that nobody would choose for what they cost or leave out have a row where the job names them.
+    // Algorithms omitted from `ALL` because of their cost or limitations have a row only if the job names them.
     let own = Some(spec.algorithm).filter(|own| !ALL.contains(own));
     for algorithm in ALL.into_iter().chain(own) {
         let Ok(spec) = spec.by(algorithm) else { continue };
         let plan = plans.iter().find(|(of, _)| *of == algorithm).map(|(_, plan)| plan);
-        rows.push(match algorithm {
-            Algorithm::NoisyStatistics | Algorithm::Augmentation => released(&spec, records),
-            Algorithm::Ops => chosen(&spec, records),
-            Algorithm::Penalty | Algorithm::Barker => of_chain(&spec, records, plan),
-            Algorithm::Hmc => driven(&spec, records, plan),
-            Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => {
+        rows.push(match engine(algorithm).error_source {
+            ErrorSource::Release { note, .. } => released(&spec, records, note),
+            ErrorSource::Choices => chosen(&spec, records),
+            ErrorSource::Ratios => of_chain(&spec, records, plan),
+            ErrorSource::Gradients { approximate } => {
                 let row = driven(&spec, records, plan);
-                let note = if row.refused { row.note } else { APPROXIMATE.to_owned() };
+                let note = if approximate && !row.refused { APPROXIMATE.to_owned() } else { row.note };
                 AlgorithmPlan { note, ..row }
             }
-            Algorithm::PenaltyExpFamily => {
-                let note = "noisy sums anew for every draw: what they come to, `conclave rehearse` tells";
-                AlgorithmPlan::new(algorithm, None, plan.map(|plan| plan.iterations), note)
-            }
+            ErrorSource::Unknown { note } => AlgorithmPlan::new(algorithm, None, plan.map(|plan| plan.iterations), note),
         });
     }
     Ok(rows)
 }
 
-/// By one that releases once.
-fn released(spec: &JobSpec, records: &[u64]) -> AlgorithmPlan {
+/// Forecast for an algorithm with one release.
+fn released(spec: &JobSpec, records: &[u64], note: &str) -> AlgorithmPlan {
     let algorithm = spec.algorithm;
     let parties = PartyMetadata::of_rows(records);
     let outlook = match sampler::outlook(spec, &parties) {
@@ -119,18 +115,13 @@ fn released(spec: &JobSpec, records: &[u64]) -> AlgorithmPlan {
         Ok(None) => return AlgorithmPlan::new(algorithm, None, None, ""),
         Err(error) => return AlgorithmPlan::refused(algorithm, &error.to_string()),
     };
-    let once = algorithm == Algorithm::NoisyStatistics;
     let refused = prospect(spec, &parties).is_some();
-    let note = match (once, refused) {
-        (true, true) => "no answer can be expected, so nothing is asked",
-        (true, false) => "as wide as the noise of one release makes it",
-        (false, _) => "the same, exact in small studies; imputes every record in every sweep",
-    };
+    let note = if refused { "no answer can be expected, so nothing is asked" } else { note };
     let range = Range::of(outlook.best, outlook.worse);
     AlgorithmPlan { refused, ..AlgorithmPlan::new(algorithm, Some(range), spec.most_rounds(), note) }
 }
 
-/// By draws of candidates, each of which is an independent draw of the posterior: the error of a mean of so many.
+/// Forecast for draws of candidates, each an independent draw of the posterior: the error of the mean of that number of draws.
 fn chosen(spec: &JobSpec, records: &[u64]) -> AlgorithmPlan {
     let row = |error, note: &str| AlgorithmPlan::new(spec.algorithm, error, None, note);
     let parties = PartyMetadata::of_rows(records);
@@ -139,19 +130,19 @@ fn chosen(spec: &JobSpec, records: &[u64]) -> AlgorithmPlan {
     }
     let price = parties.first().and_then(|party| sampler::foreseen_choice(spec, *party).ok().flatten());
     let (Some(price), Ok(filter)) = (price, PrivacyFilter::new(&spec.privacy.budget)) else {
-        return row(None, "what a draw costs follows from what the search finds");
+        return row(None, "the cost of a draw depends on the result of the search");
     };
     let left = (1.0 - spec.sampler.locate_share) * filter.limit_units() as f64;
     let draws = spec.sampler.draws.min((left / price.units.max(1) as f64) as u64).max(1);
     let error = (draws as f64).sqrt().recip();
     let note = format!(
-        "{draws} of the posterior's draws, among {} candidates each, at mu {:.3} a draw or more: as wide as without privacy, but for this Monte Carlo error",
+        "{draws} draws of the posterior, each among {} candidates, at a mu of at least {:.3} per draw: as wide as without privacy, except for this Monte Carlo error",
         price.candidates, price.mu
     );
     row(Some(Range::of(error, error)), &note)
 }
 
-/// By chains that gradients drive.
+/// Forecast for chains driven by gradients.
 fn driven(spec: &JobSpec, records: &[u64], plan: Option<&Plan>) -> AlgorithmPlan {
     let parties = PartyMetadata::of_rows(records);
     if let Some(plan) = plan.filter(|_| prospect(spec, &parties).is_none()) {
@@ -160,7 +151,7 @@ fn driven(spec: &JobSpec, records: &[u64], plan: Option<&Plan>) -> AlgorithmPlan
     match sampler::outlook(spec, &parties) {
         Ok(Some(outlook)) => {
             let refused = prospect(spec, &parties).is_some();
-            let note = if refused { "too few effective draws, so nothing is asked" } else { CHAIN };
+            let note = if refused { "too few effective draws, so nothing is queried" } else { CHAIN };
             let row = AlgorithmPlan::new(spec.algorithm, Some(Range::of(outlook.best, outlook.worse)), None, note);
             AlgorithmPlan { refused, ..row }
         }
@@ -169,15 +160,15 @@ fn driven(spec: &JobSpec, records: &[u64], plan: Option<&Plan>) -> AlgorithmPlan
     }
 }
 
-/// By a chain whose posterior is guessed.
+/// Forecast for a chain from a plan.
 fn of_plan(algorithm: Algorithm, plan: &Plan) -> AlgorithmPlan {
     let finite: Vec<f64> = plan.ess.iter().map(|row| row.ess).filter(|ess| ess.is_finite()).collect();
     let error = (finite.iter().map(|ess| ess.max(0.0).recip()).sum::<f64>() / finite.len().max(1) as f64).sqrt();
-    let more = if plan.stopped_by == "draws" { ", which more draws would lessen" } else { "" };
+    let more = if plan.stopped_by == "draws" { ", which more draws would reduce" } else { "" };
     AlgorithmPlan::new(algorithm, Some(Range::of(error, error)), Some(plan.iterations), &format!("{CHAIN}{more}"))
 }
 
-/// By a chain of ratios.
+/// Forecast for a chain of ratios.
 fn of_chain(spec: &JobSpec, records: &[u64], plan: Option<&Plan>) -> AlgorithmPlan {
     let algorithm = spec.algorithm;
     if let Some(plan) = plan {
@@ -191,7 +182,7 @@ fn of_chain(spec: &JobSpec, records: &[u64], plan: Option<&Plan>) -> AlgorithmPl
             let row = AlgorithmPlan::new(algorithm, Some(range), None, "the budget ends before the first kept draw");
             AlgorithmPlan { refused, ..row }
         }
-        Ok(range) => AlgorithmPlan::new(algorithm, Some(range), None, &format!("{CHAIN}; rounds take a guess")),
+        Ok(range) => AlgorithmPlan::new(algorithm, Some(range), None, &format!("{CHAIN}; rounds need a guess of the posterior")),
         Err(error) => AlgorithmPlan::refused(algorithm, &error.to_string()),
     }
 }

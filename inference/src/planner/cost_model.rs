@@ -1,4 +1,4 @@
-//! The cost model runs the job's own sampler against the stand-in and prices every round.
+//! Cost model: runs the job's own sampler against the stand-in and prices every round.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -17,30 +17,31 @@ use conclave_common::query::{PartyMetadata, Phase, Query, Round};
 use conclave_privacy::accounting::{BlockCosts, PrivacyUnit};
 use conclave_privacy::mechanism::{QueryKind, STEP};
 
-/// Queries of sampling that are walked at least, over all walks: effective sample sizes are then known to some 5% where chains mix well.
+/// Least number of sampling queries over all walks. Effective sample sizes are then known to about 5% if the chains mix well.
 const LEAST_QUERIES: u64 = 120_000;
-/// Effective draws of the worst parameter that are walked at least, where chains mix badly: a walk that has few tells their number to a
-/// factor of 2 only.
+/// Least number of effective draws of the worst parameter, for chains that mix badly. A walk with fewer determines its effective
+/// sample size only to a factor of 2.
 const LEAST_EFFECTIVE: f64 = 400.0;
-/// Queries of sampling at most: in one walk, where the budget holds more and costs beyond are those of an average round, and over all.
+/// Largest number of sampling queries, in one walk and over all walks. If the budget affords more, further rounds are priced at
+/// the average cost.
 const MOST_QUERIES: u64 = 400_000;
-/// Queries in all, after which a warm-up without end is given up.
+/// Largest number of queries in all phases, after which an endless warm-up is abandoned.
 const MOST_IN_ALL: u64 = 3_000_000;
-/// Walks at most: where a budget ends early, what it buys differs from run to run.
+/// Largest number of walks. Short runs vary, so a budget that ends early takes several walks.
 const MOST_WALKS: u64 = 24;
-/// The walk's noise is nobody's secret, and a plan should say the same twice.
+/// Seed of the walk's noise. The noise is not secret, and a plan should be reproducible.
 const SEED: u64 = 0x70_6c_61_6e;
 
-/// What the walks found.
+/// Results of the walks.
 pub(super) struct CostModel {
     walks: Vec<Walk>,
     conditional_sd: Vec<f64>,
-    /// Effective draws of each parameter per draw of each chain, in the long run.
+    /// Long-run effective draws of each parameter per draw of each chain.
     efficiency: Vec<f64>,
 }
 
 impl CostModel {
-    /// Runs the job as often as it takes to know what its budget buys: once, where that is a long run.
+    /// Runs the job as often as needed to determine what its budget affords: once if the run is long.
     pub(super) fn run(spec: &JobSpec, guess: &Guess, limit_units: u64) -> Result<Self, PlanError> {
         let stand_in = StandIn::new(spec, guess)?;
         let mut endless = spec.clone();
@@ -48,12 +49,12 @@ impl CostModel {
         endless.sampler.force = true;
         endless.sampler.draws = MOST_IN_ALL;
         let mut walks: Vec<Walk> = Vec::new();
-        // Of each walk, effective draws of each parameter per draw of each chain.
+        // Effective draws of each parameter per draw of each chain, one vector per walk.
         let mut efficiencies: Vec<Vec<f64>> = Vec::new();
         let mut asked = 0;
         for number in 0..MOST_WALKS {
             let mut one = endless.clone();
-            // Another run of the same job: the noise is another, and with it all that the chains do.
+            // Another run of the same job has different noise, and so different chains.
             one.sampler.seed = spec.sampler.seed.wrapping_add(number);
             let rng = ChaCha20Rng::seed_from_u64(SEED.wrapping_add(number));
             let mut parties =
@@ -75,7 +76,7 @@ impl CostModel {
         Ok(Self { walks, conditional_sd: stand_in.conditional_sd, efficiency })
     }
 
-    /// Units of 2^-48 of mu^2 that the search for the mode takes, which is a share of any budget.
+    /// Cost of the mode search in units of 2^-48 of mu^2, which is a share of any budget.
     pub(super) fn search_cost(&self) -> f64 {
         self.mean(|walk| walk.searched as f64)
     }
@@ -84,27 +85,27 @@ impl CostModel {
         self.walks.iter().map(of).sum::<f64>() / self.walks.len() as f64
     }
 
-    /// Rounds of locate and warm-up.
+    /// Number of rounds of `locate` and warm-up.
     pub(super) fn rounds_before_sampling(&self) -> u64 {
         self.mean(|walk| walk.before as f64).round() as u64
     }
 
-    /// How many rounds stay within a sum of charges.
+    /// Number of rounds within a sum of charges.
     pub(super) fn rounds_within(&self, units: u64) -> u64 {
         self.mean(|walk| walk.rounds_within(units) as f64).round() as u64
     }
 
-    /// What so many rounds cost, in units of 2^-48 of mu^2.
+    /// Cost of a number of rounds, in units of 2^-48 of mu^2.
     pub(super) fn cost_of(&self, rounds: u64) -> f64 {
         self.mean(|walk| walk.cost_of(rounds))
     }
 
-    /// What a run that ends by a sum of charges has cost by then.
+    /// Cost of a run that ends at a sum of charges.
     pub(super) fn cost_within(&self, units: u64) -> f64 {
         self.mean(|walk| walk.cost_of(walk.rounds_within(units)))
     }
 
-    /// Mean charge of a query of sampling.
+    /// Mean charge of a sampling query.
     pub(super) fn mean_price(&self) -> f64 {
         self.mean(Walk::mean_price)
     }
@@ -114,22 +115,23 @@ impl CostModel {
         self.mean(|walk| walk.acceptance)
     }
 
-    /// Effective draws of each parameter in a run that keeps at most `draws` of each chain within a sum of charges, as its diagnostics
-    /// would tell them: the median of the walks, as short chains are at times told far too many.
+    /// Returns the effective draws of each parameter in a run that keeps at most `draws` of each chain within a sum of charges,
+    /// as its diagnostics would report them. It is the median over the walks, because the diagnostics of short chains sometimes
+    /// report far too many.
     pub(super) fn effective(&self, draws: u64, units: u64) -> Vec<f64> {
         let kept = |walk: &Walk| walk.rounds_within(units).saturating_sub(walk.before).min(draws);
         let one = |j: usize| median(self.walks.iter().map(|walk| walk.effective(j, kept(walk))).collect());
         (0..self.walks.first().map_or(0, Walk::parameters)).map(one).collect()
     }
 
-    /// Effective draws of each parameter per draw of each chain, in the long run.
+    /// Long-run effective draws of each parameter per draw of each chain.
     pub(super) fn efficiency(&self) -> &[f64] {
         &self.efficiency
     }
 
-    /// The constant of the law for small steps: effective draws per query, times total noise variance,
-    /// over the mean squared move in units of the posterior sd of the coordinate given the others. `NaN` for the last of a simplex, which
-    /// has no coordinate of its own.
+    /// Constant of the small-step law: effective draws per query, times the total noise variance, over the mean squared move in
+    /// units of the conditional posterior sd of the coordinate. It is `NaN` for the last element of a simplex, which has no
+    /// coordinate of its own.
     pub(super) fn kappas(&self, transform: &Transform, total_variance: f64) -> Vec<f64> {
         let efficiency = &self.efficiency;
         let mut kappas = vec![f64::NAN; efficiency.len()];
@@ -141,7 +143,7 @@ impl CostModel {
     }
 }
 
-/// Effective draws of the parameter that has fewest, in all walks together; without end where draws tell nothing.
+/// Returns the fewest effective draws of any parameter, over all walks; infinite if the draws carry no information.
 fn least_effective(walks: &[Walk], efficiencies: &[Vec<f64>]) -> f64 {
     if walks.iter().all(|walk| walk.drawn() == 0) {
         return f64::INFINITY;
@@ -159,7 +161,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     0.5 * (middle(values.len() / 2) + middle(values.len().saturating_sub(1) / 2))
 }
 
-/// One run of the job: until its budget is spent and its chains are known, or known to go on for long.
+/// Runs the job once, until its budget is spent and its chains are characterised, or until the query limits.
 fn walk(spec: &JobSpec, parties: &mut Parties<'_>, limit_units: u64) -> Result<Walk, PlanError> {
     let mut sampler = sampler::build(spec, &PartyMetadata::of_rows(&parties.guess.records))?;
     let transform = spec.transform();
@@ -186,13 +188,13 @@ fn walk(spec: &JobSpec, parties: &mut Parties<'_>, limit_units: u64) -> Result<W
     }
     walk.acceptance = sampler.acceptance_rate().unwrap_or(f64::NAN);
     if !spec.algorithm.walks_on_ratios() {
-        // Without statistics the chains go anywhere: what they cost is right, and nothing else.
+        // Without statistics the chains move arbitrarily. Only their costs are valid.
         walk.forget_draws();
     }
     Ok(walk)
 }
 
-/// Parties that hold the stand-in between them, each its share of the records.
+/// Simulated parties that hold the stand-in together, each in proportion to its records.
 struct Parties<'a> {
     spec: &'a JobSpec,
     model: Box<dyn Model>,
@@ -203,7 +205,7 @@ struct Parties<'a> {
 }
 
 impl Parties<'_> {
-    /// What one party is charged for a round.
+    /// Charge of one party for a round.
     fn price(&mut self, round: &Round) -> Result<u64, PlanError> {
         let unit = PrivacyUnit::default();
         round.queries.iter().try_fold(0_u64, |sum, query| {
@@ -222,12 +224,12 @@ impl Parties<'_> {
         for query in &round.queries {
             let Query { from, to, noise, .. } = query;
             let terms = query_terms(self.spec, self.model.as_ref(), PrivacyUnit::default(), query)?;
-            // Of all records together, and of each of them; in units of the lattice. The stand-in has no statistics, and its clips never bite:
-            // those answers are noise alone.
+            // For each integer: the sum over all records, and a constant per record, in lattice units. The stand-in has no
+            // statistics, and its clips never apply, so those answers are noise alone.
             let none = || vec![(0.0, 0.0); query.length()];
             let sums = match query.kind {
                 QueryKind::Ratio => vec![(self.stand_in.log_ratio(from, to) / STEP, -terms.centre() / STEP)],
-                // The mean over samples, whose own noise is not the stand-in's.
+                // The mean over samples. The stand-in does not simulate the sampling noise.
                 QueryKind::SampledRatio => {
                     vec![(self.spec.sampler.batch.get() * self.stand_in.log_ratio(from, to) / STEP, 0.0)]
                 }

@@ -1,4 +1,4 @@
-//! The plan of a job whose chains gradients drive: by the settings that its sampler will have, about a guess of the posterior.
+//! Plan of a job whose chains are driven by gradients, from its sampler's own settings and a guess of the posterior.
 
 use super::outcome::{ParameterPlan, PartyPlan, Plan, PlanError};
 use super::samples;
@@ -11,21 +11,21 @@ use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::{PrivacyFilter, advanced_composition, mu_squared};
 
-/// Effective draws below which it is worth a word.
+/// Advice mentions fewer effective draws than this.
 const FEW: f64 = 100.0;
 
-/// Plans a job by `hmc`, or by stochastic gradients.
+/// Plans a job that runs `hmc` or stochastic gradients.
 ///
 /// # Errors
-/// A guess that does not fit the job; a budget that holds no step.
+/// A guess that does not fit the job, or a budget that does not afford a step.
 pub(super) fn driven(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let stand_in = StandIn::new(spec, guess)?;
     let parties = PartyMetadata::of_rows(&guess.records);
     let spec = &*sampler::settled(spec, &parties);
     let (mean, precision) = stand_in.moments();
-    let seen = sampler::foresee(spec, &parties, mean, precision)?;
+    let seen = (sampler::engine(spec.algorithm).foresee)(spec, &parties, mean, precision)?;
     let Foreseen { search, search_share, warmup, draws, step_share, acceptance, polish, .. } = seen;
-    // Steps that no draw is of are all paid for before the first that is.
+    // Steps that yield no draw are all paid before the first step that does.
     let (sweep_draws, sweep_share) = polish.map_or((0, 0.0), |polish| (polish.draws, polish.share));
     let kept_share = if polish.is_some() { sweep_share } else { draws as f64 * step_share };
     let before = if polish.is_some() { warmup + draws } else { warmup };
@@ -35,7 +35,7 @@ pub(super) fn driven(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let affordable =
         |share: f64| search + of_a_step * ((share - search_share - sweep_share).max(0.0) / step_share) as u64 + sweep_draws;
     let chains = u64::from(spec.sampler.chains).max(1);
-    // The queries of a step, a gradient and a remainder that costs next to nothing, as queries that cost the same.
+    // A step's queries are a gradient and a remainder that costs almost nothing. They are counted as queries of equal cost.
     let mean_price = step_share * limit as f64 / (of_a_step * chains) as f64;
     let mu0 = mu_squared(mean_price as u64).sqrt();
     let party = |(name, records): (&String, &u64)| PartyPlan {
@@ -68,8 +68,8 @@ fn advice(plan: &Plan) -> Vec<String> {
     let least = plan.ess.iter().map(|row| row.ess).fold(f64::INFINITY, f64::min);
     let few = (least < FEW).then(|| {
         format!(
-            "{least:.0} effective draws leave a mean uncertain by {:.2} posterior sds: they go with the square of epsilon where that is small, and with the \
-             number of records",
+            "{least:.0} effective draws leave a mean uncertain by {:.2} posterior sds: their number grows with the square of epsilon if epsilon is small, and \
+             with the number of records",
             least.max(1.0).sqrt().recip()
         )
     });

@@ -1,17 +1,16 @@
-//! What a job will buy, before anything is spent.
+//! Forecast of a job's result before any budget is spent.
 //!
-//! The planner runs the job's own sampler against a normal stand-in for the likelihood (the guess of the
-//! posterior), prices every query with the code that ledgers use, and counts how far each accounting
-//! reaches. Nothing here sees a record, and nothing is spent.
+//! The planner runs the job's own sampler against a normal stand-in for the likelihood, which it builds from the guess of the
+//! posterior. It prices every query with the ledger's own code, and counts the rounds that each accounting allows. It reads no
+//! record and spends no budget.
 //!
-//! The law for small steps says what to expect in formulas (N parties, each with noise of its own; bound
-//! L per unit step; tau the posterior sd of a coordinate given the others; d coordinates; mu the
-//! budget): `ESS = (kappa / d) (mu / (2 L tau sqrt(N)))^2`, with kappa 0.45 for guided moves, 0.33 for
-//! one coordinate with a random sign, 0.19 for Gaussian random walks. The cost model gives the same
-//! figures where steps are small, and goes on being right where they are not.
+//! The small-step law gives approximate formulas. Let N be the number of parties, each with its own noise; L the bound per unit
+//! step; tau the conditional posterior sd of a coordinate; d the number of coordinates; mu the budget. Then
+//! `ESS = (kappa / d) (mu / (2 L tau sqrt(N)))^2`, with kappa 0.45 for guided moves, 0.33 for one coordinate with a random sign,
+//! and 0.19 for Gaussian random walks. The cost model agrees with the law for small steps, and stays valid for larger ones.
 //!
-//! Before anybody has a guess of the posterior, what an algorithm's error will be is told as a range: from the bounds, the priors
-//! and the numbers of records alone, in the best case and in a worse one.
+//! Without a guess of the posterior, the error of an algorithm is reported as a range from the best case to a worse one. It is
+//! computed from the bounds, the priors and the numbers of records only.
 
 mod advice;
 mod compare;

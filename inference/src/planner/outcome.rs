@@ -1,26 +1,26 @@
-//! A plan is what to expect of a job: rounds each party can afford, effective draws, and advice.
+//! Outcome of planning: the rounds that each party can afford, effective draws, and advice.
 
 use crate::sampler::SamplerError;
 use conclave_common::job::ProposalKind;
 use conclave_common::query::QueryError;
 use conclave_privacy::accounting::AccountingError;
 
-/// Why a job can't be planned.
+/// Failure to plan a job.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlanError {
     /// The guess does not fit the job.
     #[error("the guess of the posterior cannot be used: {0}")]
     Guess(String),
-    /// All of the budget goes into one round, whatever the chains then do.
-    #[error("augmentation asks one round for the whole budget, and its draws cost nothing: there is no length of a run to plan")]
+    /// All of the budget is spent in one round, whatever the number of draws.
+    #[error("augmentation spends the whole budget in one round, and its draws cost nothing: there is no run length to plan")]
     ReleasedOnce,
-    /// What the sampler refuses.
+    /// The sampler refuses the job.
     #[error(transparent)]
     Sampler(#[from] SamplerError),
     /// The walk was stopped.
     #[error("{0}")]
     Stopped(String),
-    /// The budget can't be kept.
+    /// The accounting cannot represent the budget or a charge.
     #[error(transparent)]
     Accounting(#[from] AccountingError),
     /// A query that no party can answer.
@@ -28,66 +28,62 @@ pub enum PlanError {
     Query(#[from] QueryError),
 }
 
-/// What to expect of a job.
+/// Forecast of a job.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Plan {
-    /// What each party can afford, in the job's order.
+    /// Rounds that each party can afford, in the job's order.
     pub parties: Vec<PartyPlan>,
-    /// Number of chains: the job's, or what its budget is worth.
+    /// Number of chains: the job's setting, or the number that its budget supports.
     pub chains: u32,
-    /// Expected share of proposals accepted while sampling: Proposition 1 of the penalty paper, averaged
-    /// over the walk's steps. `NaN` (`null` in JSON) for Algorithm 3, as are effective draws: its chains
-    /// walk on statistics that only records have.
+    /// Expected share of proposals accepted while sampling: Proposition 1 of the penalty paper, averaged over the walk's steps.
+    /// `NaN` (`null` in JSON) for Algorithm 3, as are the effective draws, because its chains depend on statistics of the
+    /// records.
     pub acceptance_rate: f64,
-    /// The same in the limit of small steps, `2 Phi(-sigma / 2)`.
+    /// Expected acceptance rate in the limit of small steps, `2 Phi(-sigma / 2)`.
     pub acceptance_small_steps: f64,
-    /// Effective draws of each parameter in the run as it will be: all of its draws, or as many as the
-    /// budget holds.
+    /// Effective draws of each parameter in the forecast run: all of its draws, or the draws that the budget affords.
     pub ess: Vec<ParameterPlan>,
-    /// Rounds of the run as it will be, over all chains together, `locate` and warm-up included.
+    /// Rounds of the forecast run, over all chains together, including `locate` and warm-up.
     pub iterations: u64,
     /// Kept draws per chain.
     pub draws: u64,
-    /// `draws` or `budget`.
+    /// Reason for the end of the run: `draws` or `budget`.
     pub stopped_by: &'static str,
     /// Share of the budget's mu^2 that the run spends.
     pub budget_share: f64,
     /// Share of the budget's mu^2 that goes into finding the mode and the warm-up.
     pub warmup_share: f64,
-    /// What to change to get more, in sentences.
+    /// Advice on how to obtain more, in sentences.
     pub advice: Vec<String>,
 }
 
-/// Rounds (messages to every party, for all chains together) that one party's budget holds by each
-/// accounting.
+/// Rounds that one party's budget affords under each accounting. A round is one message to every party for all chains together.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct PartyPlan {
-    /// The party.
+    /// Name of the party.
     pub name: String,
-    /// By Gaussian differential privacy, which is what its ledger counts.
+    /// Rounds under Gaussian differential privacy, the accounting of the ledger.
     pub iterations_gdp: u64,
-    /// By zero-concentrated differential privacy.
+    /// Rounds under zero-concentrated differential privacy.
     pub iterations_zcdp: u64,
-    /// By the penalty paper's composition (Theorems 2 and 3), as if every query cost what an average one
-    /// costs.
+    /// Rounds under the penalty paper's composition (Theorems 2 and 3), as if every query had the average cost.
     pub iterations_advanced: u64,
-    /// By the penalty paper's Theorem 1: its k(n) for this party's records.
+    /// Rounds under the penalty paper's Theorem 1: its k(n) for this party's records.
     pub iterations_theorem_1: u64,
 }
 
-/// One parameter of a plan.
+/// Forecast for one parameter.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct ParameterPlan {
-    /// The parameter.
+    /// Name of the parameter.
     pub name: String,
     /// Expected effective sample size of its mean.
     pub ess: f64,
-    /// The constant of the law for small steps that this amounts to; `NaN` where the curvature of the
-    /// guess is not positive.
+    /// Corresponding constant of the small-step law; `NaN` if the curvature of the guess is not positive.
     pub kappa: f64,
 }
 
-/// Kappa of the law for small steps at its best noise, as measured for this kind of proposal.
+/// Returns the kappa of the small-step law at its optimal noise, as measured for this kind of proposal.
 #[must_use]
 pub fn kappa(kind: ProposalKind) -> f64 {
     match kind {

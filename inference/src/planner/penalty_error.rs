@@ -1,7 +1,7 @@
-//! The Monte Carlo error that a chain of noisy ratios is left with once its budget is spent, before anybody has a guess of the posterior.
+//! Monte Carlo error of a chain of noisy ratios once its budget is spent, without a guess of the posterior.
 //!
-//! By the law for small steps a mean has `kappa (h / tau)² Q / (d sigma²)` effective draws after Q queries of moves that are `h` long,
-//! `sigma²` being the noise of all parties together. A query's price is what a ledger would charge for such a move.
+//! By the small-step law a mean has `kappa (h / tau)² Q / (d sigma²)` effective draws after Q queries with moves of length `h`.
+//! `sigma²` is the noise variance of all parties together. A query costs what a ledger would charge for such a move.
 
 use super::outcome::{PlanError, kappa};
 use crate::sampler::{Beforehand, Case, beforehand};
@@ -10,13 +10,14 @@ use conclave_common::query::QueryTerms;
 use conclave_privacy::accounting::{PrivacyFilter, PrivacyUnit, mu_squared};
 use conclave_privacy::mechanism::QueryKind;
 
-/// The length of a move, in posterior sds given the others.
+/// Length of a move in conditional posterior sds.
 const MOVE: f64 = 0.44;
 
-/// The rms over the coordinates of the Monte Carlo error, in posterior sds; infinite where the budget ends before the first kept draw.
+/// Returns the rms Monte Carlo error over the coordinates, in posterior sds; infinite if the budget ends before the first kept
+/// draw.
 ///
 /// # Errors
-/// A step without a price; a budget that is none.
+/// A step without a price, or an invalid budget.
 pub(super) fn penalty_error(spec: &JobSpec, records: f64, case: Case) -> Result<f64, PlanError> {
     let mut least = f64::INFINITY;
     for place in beforehand(spec, records, case) {
@@ -35,7 +36,7 @@ fn at(spec: &JobSpec, place: &Beforehand, case: Case) -> Result<f64, PlanError> 
     Ok(effective.sqrt().recip())
 }
 
-/// What a move of one coordinate costs a party, as mu², in the mean over the coordinates.
+/// Mean cost of a one-coordinate move at a party, as mu², over the coordinates.
 fn mean_price(spec: &JobSpec, place: &Beforehand) -> Result<f64, PlanError> {
     let (model, transform, unit) = (spec.build_model(), spec.transform(), PrivacyUnit::default());
     let from = transform.unconstrain(&place.theta);
@@ -53,13 +54,13 @@ fn mean_price(spec: &JobSpec, place: &Beforehand) -> Result<f64, PlanError> {
             (&transform.constrain(&from), &transform.constrain(&to)),
         )?;
         let charge = unit.charge_of_kind(QueryKind::Ratio, terms.sensitivity(), spec.protected(spec.privacy.noise))?;
-        // As if the whole of the move had been made.
+        // Scaled to the full length of the move.
         sum += mu_squared(charge) * (MOVE * sd / step) * (MOVE * sd / step);
     }
     Ok(sum / place.sd.len().max(1) as f64)
 }
 
-/// The share of the budget that is left for kept draws, where a sweep of one chain takes `sweep` of it.
+/// Share of the budget that remains for kept draws, if a sweep of one chain costs the share `sweep`.
 fn kept_share(spec: &JobSpec, sweep: f64, case: Case) -> f64 {
     let search = match (spec.sampler.locate_share, &spec.sampler.radius) {
         (share, _) if share > 0.0 => share,

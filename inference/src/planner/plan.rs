@@ -1,4 +1,4 @@
-//! Planning runs the cost model of a job and counts how far each accounting reaches.
+//! Planning: runs the cost model of a job and counts the rounds that each accounting allows.
 
 use super::advice;
 use super::cost_model::CostModel;
@@ -7,17 +7,16 @@ use super::outcome::{ParameterPlan, PartyPlan, Plan, PlanError};
 use super::stand_in::Guess;
 use super::theorem_1::iterations as theorem_1;
 use super::zcdp_budget::zcdp_units;
-use crate::sampler;
-use crate::sampler::{Expected, acceptance};
+use crate::sampler::{Expected, engine};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::parameter::Constraint;
 use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::{PrivacyFilter, advanced_composition, mu_squared};
 
-/// Plans a job. `guess` has one record count per party and one mean, row and column per parameter.
+/// Plans a job. `guess` has one record count per party, and one mean, row and column per parameter.
 ///
 /// # Errors
-/// [`PlanError`]: a guess that does not fit, or a job whose queries can't be asked.
+/// [`PlanError`]: a guess that does not fit, or a job whose queries are invalid.
 pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     if spec.algorithm.follows_gradients() {
         return driven(spec, guess);
@@ -32,7 +31,7 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let gdp = afford(filter.limit_units());
     let zcdp = afford(zcdp_units(&budget).min(filter.limit_units()));
     let chains = u64::from(spec.sampler.chains);
-    let statistics = spec.algorithm == Algorithm::PenaltyExpFamily;
+    let statistics = spec.releases() == ["statistic"];
     // Algorithm 3 releases every component for every chain.
     let components =
         spec.build_model().exponential_family().filter(|_| statistics).map_or(1, |family| family.ranges().len() as u64);
@@ -62,12 +61,7 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
         parties,
         chains: spec.sampler.chains,
         acceptance_rate: costs.acceptance(),
-        acceptance_small_steps: match spec.algorithm {
-            // Barker's test takes every second step of no length, whatever its noise.
-            Algorithm::Barker => 0.5,
-            _ if statistics => f64::NAN,
-            _ => acceptance::expected_acceptance(0.0, sigma2.sqrt()),
-        },
+        acceptance_small_steps: (engine(spec.algorithm).small_step_acceptance)(sigma2.sqrt()),
         ess: ess.collect(),
         iterations,
         draws,
@@ -91,24 +85,21 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     Ok(plan)
 }
 
-/// Whether parameters that may go together are guessed, and nobody says how they do. Those that add up to 1 do as they must.
+/// True if the guess contains several parameters that could be correlated, but no correlations. Parameters that sum to 1 are
+/// correlated by construction.
 fn unsaid(spec: &JobSpec, guess: &Guess) -> bool {
     let said = spec.plan.as_ref().is_some_and(|plan| plan.correlations.is_some());
     let free = spec.model.constraints().iter().filter(|constraint| !matches!(constraint, Constraint::Simplex { .. })).count();
     free > 1 && !said && guess.is_independent()
 }
 
-/// What to expect in the best case of a job by `noisy-statistics`, from its number of records per party alone; `None` of one by another
-/// algorithm.
+/// Returns the best-case forecast of a `noisy-statistics` job from its number of records per party; `None` for other algorithms.
 ///
 /// # Errors
-/// Another number of counts than of parties; a budget that is none.
+/// A number of counts that differs from the number of parties, or an invalid budget.
 pub fn expect(spec: &JobSpec, records: &[u64]) -> Result<Option<Expected>, PlanError> {
     if records.len() != spec.parties.len() {
         return Err(PlanError::Guess(format!("{} record counts for {} parties", records.len(), spec.parties.len())));
     }
-    if spec.algorithm != Algorithm::NoisyStatistics {
-        return Ok(None);
-    }
-    Ok(Some(sampler::expectation(spec, &PartyMetadata::of_rows(records))?))
+    Ok((engine(spec.algorithm).expectation)(spec, &PartyMetadata::of_rows(records))?)
 }

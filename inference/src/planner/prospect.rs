@@ -1,92 +1,96 @@
-//! Whether a job can be expected to leave an answer, from what is public before anything is asked.
+//! Forecast that decides, from public data before any query, whether a job can yield a usable answer.
 //!
-//! A budget that is spent does not come back, so a job is refused where none can be expected: one that releases once, where the noise
-//! would leave intervals more than twice as wide as without privacy in the best case, or several times that where records fill a fifth of
-//! what is declared; a chain that would keep not one draw, and chains by gradients that would come to hardly any. An analyst who knows better forces it.
+//! A spent budget cannot be recovered, so a job without a usable answer is refused. For a job with one release that means
+//! intervals more than twice as wide as without privacy in the best case, or several times that if the records fill a fifth of
+//! the declared bounds. For a chain it means no kept draw, and for chains driven by gradients too few effective draws. An analyst
+//! may force the job.
 
 use super::penalty_error::penalty_error;
 use crate::sampler;
-use crate::sampler::{Case, Outlook, SamplerError};
-use conclave_common::job::{Algorithm, JobSpec, Radius};
+use crate::sampler::{Case, ErrorSource, Outlook, SamplerError, engine};
+use conclave_common::job::{JobSpec, Radius};
 use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::{Budget, gaussian_dp};
 
-/// What would do is named with this much to spare.
+/// Margin by which a suggested remedy exceeds the requirement.
 const ROOM: f64 = 1.02;
-/// Effective draws of all chains below which sds come out too small and nothing shows it.
+/// Effective draws of all chains below which the reported sds are too small, without any visible sign.
 const LEAST_ESS: f64 = 20.0;
-/// Steps in which it is looked for.
+/// Largest number of steps of the search for a remedy.
 const STEPS: u32 = 20;
-/// Doublings of an epsilon that are tried.
+/// Largest number of doublings of epsilon.
 const DOUBLINGS: u32 = 40;
-/// Halvings of the range that it lies in then.
+/// Number of halvings of the range that then contains epsilon.
 const HALVINGS: u32 = 20;
 
-/// Why no answer can be expected, and what would do.
+/// Reason why no usable answer can be expected, with a sufficient remedy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Hopeless {
     /// The noise of a release would hide the answer.
     #[error(
-        "at this budget the noise would move each mean by {best:.1} posterior sds in the best case, and by {worse:.1} where the records fill a \
-         fifth of the declared bounds; no answer can be expected. Epsilon {epsilon:.1} would do, or {records:.0} records in all, or narrower \
-         bounds. Nothing was asked; to ask all the same, write force = true under [sampler]"
+        "at this budget the noise would move each mean by {best:.1} posterior sds in the best case, and by {worse:.1} if the records fill a \
+         fifth of the declared bounds; no usable answer can be expected. Epsilon {epsilon:.1} would suffice, or {records:.0} records in all, or \
+         narrower bounds. Nothing was asked; to run the job anyway, set force = true under [sampler]"
     )]
     NoAnswer {
-        /// The error of a posterior mean, in posterior sds without privacy, in the best case.
+        /// Error of a posterior mean in the best case, in posterior sds without privacy.
         best: f64,
-        /// The same in a worse one.
+        /// Error of a posterior mean in a worse case.
         worse: f64,
-        /// An epsilon that would do, at the job's delta.
+        /// Sufficient epsilon at the job's delta.
         epsilon: f64,
-        /// Records of all parties that would do.
+        /// Sufficient number of records over all parties.
         records: f64,
     },
-    /// Chains driven by gradients would come to too few effective draws.
+    /// Chains driven by gradients would have too few effective draws.
     #[error(
-        "at this budget the chains would come to {ess:.0} effective draws in the best case, and from fewer than {LEAST_ESS:.0} neither means nor \
-         sds can be told; epsilon {epsilon:.1} would do, and algorithm = \"noisy-statistics\" may ask for less. Nothing was asked; to ask all the \
-         same, write force = true under [sampler]"
+        "at this budget the chains would have {ess:.0} effective draws in the best case, and fewer than {LEAST_ESS:.0} determine neither means \
+         nor sds; epsilon {epsilon:.1} would suffice, and algorithm = \"noisy-statistics\" may need less. Nothing was asked; to run the job \
+         anyway, set force = true under [sampler]"
     )]
     FewDraws {
-        /// Effective draws of all chains, in the best case.
+        /// Effective draws of all chains in the best case.
         ess: f64,
-        /// An epsilon that would do, at the job's delta.
+        /// Sufficient epsilon at the job's delta.
         epsilon: f64,
     },
-    /// A chain would have no draw.
+    /// A chain would keep no draw.
     #[error(
-        "at this budget the chains would not keep one draw, even in the best case. Epsilon {epsilon:.1} is the least at which there could be one, and \
-         algorithm = \"auto\" may ask for less. Nothing was asked; to ask all the same, write force = true under [sampler]"
+        "at this budget the chains would not keep one draw, even in the best case. Epsilon {epsilon:.1} is the least that could give one, and \
+         algorithm = \"auto\" may need less. Nothing was asked; to run the job anyway, set force = true under [sampler]"
     )]
     NoDraw {
-        /// The least epsilon that would give any, at the job's delta.
+        /// Least epsilon that could give a draw, at the job's delta.
         epsilon: f64,
     },
-    /// What is paid ahead is beyond the budget: nothing comes of that, forced or not.
+    /// The charges in advance exceed the budget. The job cannot run, even if forced.
     #[error("{0}. Nothing was asked")]
     PaidAhead(SamplerError),
 }
 
-/// Why nothing can be expected of a job of these parties; `None` where something can, where a number of records is not public, and where
-/// the job is forced but for what is paid ahead. A job that can't be run for another reason is for the sampler to refuse.
+/// Returns the reason why no usable answer can be expected from a job of these parties.
+///
+/// `None` if an answer can be expected, if a number of records is not public, or if the job is forced. Charges in advance that
+/// exceed the budget are reported even for a forced job. Other obstacles are left to the sampler, which refuses the job.
 #[must_use]
 pub fn prospect(spec: &JobSpec, parties: &[PartyMetadata]) -> Option<Hopeless> {
-    if let Err(error) = sampler::affords(spec, parties) {
+    if let Err(error) = (engine(spec.algorithm).affords)(spec, parties) {
         return Some(Hopeless::PaidAhead(error));
     }
     if spec.sampler.force {
         return None;
     }
     let records = PartyMetadata::most_records_of_all(parties)?;
-    match spec.algorithm {
-        Algorithm::NoisyStatistics => of_release(spec, parties, records),
-        Algorithm::Penalty | Algorithm::Barker => of_chain(spec, records),
-        Algorithm::Hmc | Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => of_gradients(spec, parties),
-        Algorithm::Augmentation | Algorithm::PenaltyExpFamily | Algorithm::Ops => None,
+    match engine(spec.algorithm).error_source {
+        ErrorSource::Release { refusable: true, .. } => of_release(spec, parties, records),
+        ErrorSource::Ratios => of_chain(spec, records),
+        ErrorSource::Gradients { .. } => of_gradients(spec, parties),
+        ErrorSource::Release { refusable: false, .. } | ErrorSource::Choices | ErrorSource::Unknown { .. } => None,
     }
 }
 
-/// The error falls about as mu and as the root of the number of records: what would do is looked for from there, as a prior has its part in it.
+/// Searches for a sufficient budget and number of records. The search starts from the approximate law: the error falls with mu
+/// and with the square root of the number of records. The prior makes the law inexact.
 fn of_release(spec: &JobSpec, parties: &[PartyMetadata], records: f64) -> Option<Hopeless> {
     let outlook = sampler::outlook(spec, parties).ok().flatten()?;
     if outlook.excess() <= 1.0 {
@@ -122,7 +126,8 @@ fn of_release(spec: &JobSpec, parties: &[PartyMetadata], records: f64) -> Option
     })
 }
 
-/// Effective draws go with mu². Too few that were asked for are the analyst's choice.
+/// Effective draws grow with mu². The forecast therefore ignores the job's own limit on draws: a small limit is the analyst's
+/// choice.
 fn of_gradients(spec: &JobSpec, parties: &[PartyMetadata]) -> Option<Hopeless> {
     let mut unlimited = spec.clone();
     unlimited.sampler.draws = u64::MAX;
@@ -132,12 +137,12 @@ fn of_gradients(spec: &JobSpec, parties: &[PartyMetadata]) -> Option<Hopeless> {
     (ess < LEAST_ESS).then_some(Hopeless::FewDraws { ess, epsilon })
 }
 
-/// Chains whose radii are the analyst's may move less than the planner's do.
+/// Chains with radii set by the analyst are not judged: they may take shorter moves than the planner assumes.
 fn of_chain(spec: &JobSpec, records: f64) -> Option<Hopeless> {
     let draws = |epsilon: f64| {
         let mut other = spec.clone();
         other.privacy.budget = Budget { epsilon, ..spec.privacy.budget };
-        // What has no price is told by the sampler.
+        // The sampler reports a step without a price.
         penalty_error(&other, records, Case::Best).map_or(true, f64::is_finite)
     };
     let epsilon = spec.privacy.budget.epsilon;

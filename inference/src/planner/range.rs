@@ -1,5 +1,5 @@
-//! What a chain buys before anybody has a guess of the posterior: from bounds, priors and record counts alone, in the best case and in a
-//! worse one.
+//! Range of a chain's results without a guess of the posterior: from bounds, priors and record counts alone, in the best case and
+//! in a worse one.
 
 use super::compare::Range;
 use super::outcome::{Plan, PlanError};
@@ -8,21 +8,21 @@ use super::stand_in::Guess;
 use crate::sampler::{Case, beforehand};
 use conclave_common::job::JobSpec;
 
-/// What to expect of a chain whose posterior nobody guesses.
+/// Forecast for a chain without a guess of the posterior.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct ChainRange {
-    /// Rounds of the run as it will be, over all chains together.
+    /// Rounds of the forecast run, over all chains together.
     pub rounds: Range,
     /// Kept draws per chain.
     pub draws: Range,
-    /// Effective draws of the parameter that has the fewest.
+    /// Effective draws of the parameter with the fewest.
     pub effective: Range,
 }
 
-/// Plans a job by a chain about what its bounds and priors say of the posterior, for independent parameters.
+/// Plans a job with a chain from the posterior that its bounds and priors imply, with independent parameters.
 ///
 /// # Errors
-/// As [`plan`].
+/// The errors of [`plan`].
 pub fn range(spec: &JobSpec, records: &[u64]) -> Result<ChainRange, PlanError> {
     let (best, worse) = (of(spec, records, Case::Best)?, of(spec, records, Case::Worse)?);
     let between = |figure: fn(&Plan) -> f64| {
@@ -36,7 +36,7 @@ pub fn range(spec: &JobSpec, records: &[u64]) -> Result<ChainRange, PlanError> {
     })
 }
 
-/// The plan about the place that promises most.
+/// Returns the plan at the position with the most effective draws.
 fn of(spec: &JobSpec, records: &[u64], case: Case) -> Result<Plan, PlanError> {
     let total = records.iter().map(|n| *n as f64).sum();
     let mut found: Option<Plan> = None;
@@ -46,7 +46,7 @@ fn of(spec: &JobSpec, records: &[u64], case: Case) -> Result<Plan, PlanError> {
             found = Some(next);
         }
     }
-    found.ok_or_else(|| PlanError::Guess("nothing is known of the posterior beforehand".to_owned()))
+    found.ok_or_else(|| PlanError::Guess("the bounds and priors give no information about the posterior".to_owned()))
 }
 
 fn least(plan: &Plan) -> f64 {

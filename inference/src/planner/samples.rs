@@ -1,58 +1,48 @@
-//! Samples of the records: what they take from the effective draws, and when they save reading.
+//! Samples of the records: their cost in effective draws, and when they save reading.
 //!
-//! In posterior sds a sample of the part `q` of the records adds the variance `V_s = tau (1 - q)/q` to a gradient, `tau` the power that the likelihood
-//! is raised to. A chain walks at some noise `v`, to which the parties may add what is left: at one budget `kappa = 1 - V_s/v` of the effective
-//! draws are left. As the noise is `v` all the same, a draw takes as many steps, and each reads the part `q` of the records; but for `sgnht`, whose thermostat
-//! takes the samples' noise up beside the parties' and so makes more steps of a draw. Without tempering, `kappa` is soon gone. Where
-//! the likelihood is tempered, the least `q` whose samples add a tenth of `v` at most is `tau / (tau + v/10)`.
+//! In posterior sds, a sample with rate `q` adds the variance `V_s = tau (1 - q)/q` to a gradient, where `tau` is the power of
+//! the likelihood. A chain tolerates a noise variance `v`, and the parties add the remainder. At a given budget, the share
+//! `kappa = 1 - V_s/v` of the effective draws remains.
+//!
+//! The total noise is still `v`, so a draw takes the same number of steps, and each step reads the share `q` of the records. The
+//! exception is `sgnht`: its thermostat absorbs the sampling noise in addition to the parties' noise, and a draw takes more
+//! steps.
+//!
+//! Without tempering, `kappa` falls to 0 quickly. For a tempered likelihood, the least `q` whose samples add at most a tenth of
+//! `v` is `tau / (tau + v/10)`.
 
-use crate::sampler::gradient_noise;
-use conclave_common::job::{Algorithm, JobSpec, ProposalKind, Radius};
+use crate::sampler::engine;
+use conclave_common::job::{Algorithm, JobSpec};
 
-/// The part of a chain's noise that samples may add.
+/// Share of a chain's noise that samples may add.
 const ADDED: f64 = 0.1;
-/// The power of a likelihood below which samples are worth a word.
+/// Advice mentions samples for a power of the likelihood below this.
 const TEMPERED: f64 = 0.1;
-
-/// The variance of the noise that the job's chains walk at, per unit of a step in posterior sds; `None` of chains that take no samples.
-fn noise(spec: &JobSpec) -> Option<f64> {
-    let sampler = &spec.sampler;
-    match spec.algorithm {
-        Algorithm::Barker if sampler.radius == Radius::Auto => match sampler.proposal {
-            ProposalKind::Guided | ProposalKind::Componentwise => {
-                Some(sampler.barker.correction / (ProposalKind::ONE_COORDINATE * (1.0 + sampler.jitter)).powi(2))
-            }
-            ProposalKind::RandomWalk | ProposalKind::TruncatedWalk => None,
-        },
-        algorithm if algorithm.is_unadjusted() => Some(gradient_noise(spec).0),
-        _ => None,
-    }
-}
 
 /// The least part of the records whose samples add no more than a tenth of this noise.
 fn least(power: f64, noise: f64) -> f64 {
     power / (power + ADDED * noise)
 }
 
-/// What is left of the effective draws over samples of this part of the records.
+/// Share of the effective draws that remains at the sampling rate `q`.
 fn kappa(power: f64, noise: f64, q: f64) -> f64 {
     1.0 - power * (1.0 - q) / q / noise
 }
 
-/// What a job's samples save, or what samples would.
+/// Returns advice on the reading that a job's samples save, or that samples would save.
 pub(super) fn advice(spec: &JobSpec) -> Option<String> {
     if spec.aggregation.is_secure() {
         return None;
     }
-    let (noise, power, q) = (noise(spec)?, spec.power, spec.sampler.batch.get());
+    let (noise, power, q) = ((engine(spec.algorithm).noise_over_samples)(spec)?, spec.power, spec.sampler.batch.get());
     let reads = |q: f64| if spec.algorithm == Algorithm::Sgnht { q / kappa(power, noise, q) } else { q };
-    let beside = "before what is lost with the public centre, and by blocks, whose releases all have one bound";
+    let beside = "before the loss of the public centre, and in blocks, whose releases all have one bound";
     if q < 1.0 {
         let left = kappa(power, noise, q);
         return (left > 0.0).then(|| {
             format!(
                 "samples leave {left:.2} of a budget's effective draws (kappa), {beside}; a draw reads {:.3} times the records that it would read without \
-                 them. They buy no privacy.",
+                 them. Samples do not improve privacy.",
                 reads(q)
             )
         });
@@ -61,8 +51,8 @@ pub(super) fn advice(spec: &JobSpec) -> Option<String> {
     let clip = if spec.algorithm == Algorithm::Barker { ", a clip per record" } else { "" };
     (power < TEMPERED && q < 0.5).then(|| {
         format!(
-            "at this power batch = {q:.1e} would leave {:.2} of a budget's effective draws (kappa), {beside}, and a draw would read {:.0} times fewer records: worth it \
-             where a pass over all of them takes long. It buys no privacy, and needs a delta_reserve at every owner{clip}.",
+            "at this power batch = {q:.1e} would leave {:.2} of a budget's effective draws (kappa), {beside}, and a draw would read {:.0} times fewer records. Use it \
+             if a pass over all records takes long. It has no privacy benefit, and needs a delta_reserve at every owner{clip}.",
             kappa(power, noise, q),
             reads(q).recip()
         )
@@ -73,6 +63,7 @@ pub(super) fn advice(spec: &JobSpec) -> Option<String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::sampler::gradient_noise;
 
     fn job(algorithm: &str, more: &str) -> JobSpec {
         JobSpec::parse(&format!(
@@ -82,7 +73,7 @@ mod tests {
         .unwrap()
     }
 
-    /// A power of 1e-4 at a noise of 3.9: samples of 2.6e-4 (GRADIENTS 5.3).
+    /// A power of 1e-4 at a noise of 3.9 gives a rate of 2.6e-4 (GRADIENTS 5.3).
     #[test]
     fn the_least_samples_add_a_tenth() {
         let q = least(1e-4, 3.9);
@@ -96,23 +87,23 @@ mod tests {
             assert_eq!(advice(&job(algorithm, "")), None);
             let words = advice(&job(algorithm, "power = 1e-3\n")).unwrap();
             assert!(
-                words.contains("leave 0.90 of") && words.contains("times fewer records") && words.contains("no privacy"),
+                words.contains("leave 0.90 of") && words.contains("times fewer records") && words.contains("no privacy benefit"),
                 "{words}"
             );
         }
-        // The usual step of sgld is 0.1: a noise of 40.
+        // The default step of sgld is 0.1: a noise of 40.
         assert!(advice(&job("sgld", "power = 1e-3\n")).unwrap().contains("batch = 2.5e-4 would"));
         assert_eq!(advice(&job("penalty", "power = 1e-3\n")), None);
     }
 
     #[test]
-    fn what_samples_save_is_told() {
+    fn the_savings_of_samples_are_reported() {
         // 1 - (0.5/0.5)/40.
         let words = advice(&job("sgld", "[sampler]\nbatch = 0.5\n")).unwrap();
         assert!(words.contains("leave 0.97 of") && words.contains("reads 0.500 times"), "{words}");
-        // Of a noise of 40, samples of a fiftieth add 49.
+        // At a noise of 40, samples with a rate of a fiftieth add 49.
         assert_eq!(advice(&job("sgld", "[sampler]\nbatch = 0.02\n")), None);
-        // Momenta of sgnht at a friction of 1 take what samples add beside the parties' noise.
+        // At a friction of 1, the momenta of sgnht absorb the sampling noise in addition to the parties' noise.
         let spec = job("sgnht", "[sampler]\nbatch = 0.05\n");
         let (all, theirs) = gradient_noise(&spec);
         assert!((all - theirs - 19.0).abs() < 1e-3);

@@ -7,11 +7,10 @@ use conclave_common::model::Model;
 use conclave_common::parameter::{Interval, Transform};
 use conclave_privacy::pass::{Frame, GRADIENT_SCALE};
 
-/// How far a value is moved to see what moves with it, as a share of it.
+/// Relative step of the finite differences.
 const MOVED: f64 = 1e-4;
 
-/// A guess of what there is: record counts, and the posterior's first two moments on the scale that
-/// priors are declared on.
+/// A guess of the record counts and of the posterior's first two moments, on the scale on which priors are declared.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Guess {
     /// Records per party, in the job's order.
@@ -23,14 +22,14 @@ pub struct Guess {
 }
 
 impl Guess {
-    /// A guess with independent parameters of these standard deviations.
+    /// Creates a guess with independent parameters of these standard deviations.
     #[must_use]
     pub fn independent(records: Vec<u64>, mean: Vec<f64>, sd: &[f64]) -> Self {
         let row = |i: usize| (0..sd.len()).map(|j| if i == j { sd[i] * sd[i] } else { 0.0 }).collect();
         Self { records, mean, covariance: (0..sd.len()).map(row).collect() }
     }
 
-    /// A guess around theta, where the unconstrained values are independent and have these standard deviations.
+    /// Creates a guess around `theta`, with independent unconstrained values of these standard deviations.
     pub(super) fn around(spec: &JobSpec, records: Vec<u64>, theta: &[f64], sd: &[f64]) -> Self {
         let transform = spec.transform();
         let slopes = slopes(&transform.unconstrain(theta), |u| transform.constrain(u));
@@ -39,7 +38,7 @@ impl Guess {
         Self { records, mean: theta.to_vec(), covariance }
     }
 
-    /// The guess of a job's `[plan]`, of these records; `None` where it guesses no posterior.
+    /// Creates the guess in a job's `[plan]`, for these record counts; `None` if the plan contains no posterior.
     #[must_use]
     pub fn of_plan(plan: &PlanSpec, records: Vec<u64>) -> Option<Self> {
         let moments = plan.posterior.as_ref()?;
@@ -53,12 +52,12 @@ impl Guess {
         Some(guess)
     }
 
-    /// Whether it says nothing of how parameters go together.
+    /// True if the guess contains no correlations.
     pub(super) fn is_independent(&self) -> bool {
         is_diagonal(&self.covariance)
     }
 
-    /// The posterior that other record counts would give: the covariance shrinks as the records grow.
+    /// Adjusts the guess to other record counts: the covariance shrinks in proportion as their total grows.
     #[must_use]
     pub fn with_records(mut self, records: Vec<u64>) -> Self {
         let total = |counts: &[u64]| counts.iter().map(|n| *n as f64).sum::<f64>().max(1.0);
@@ -72,28 +71,29 @@ impl Guess {
         let d = spec.dimension();
         let fail = |what: String| Err(PlanError::Guess(what));
         if self.records.len() != spec.parties.len() || self.records.contains(&0) {
-            return fail(format!("it needs a record count above 0 for each of {} parties", spec.parties.len()));
+            return fail(format!("a record count above 0 is required for each of {} parties", spec.parties.len()));
         }
         if self.mean.len() != d || self.covariance.len() != d || self.covariance.iter().any(|row| row.len() != d) {
-            return fail(format!("it needs a mean and a covariance of {d} parameters"));
+            return fail(format!("a mean and a covariance are required for {d} parameters"));
         }
         if !self.mean.iter().chain(self.covariance.iter().flatten()).all(|x| x.is_finite()) {
-            return fail("it holds a value that is not finite".to_owned());
+            return fail("it contains a value that is not finite".to_owned());
         }
         Ok(())
     }
 }
 
-/// The log likelihood of all records together, as far as chains see it: with the prior it makes a posterior that is normal in the
-/// unconstrained values that they walk in, of the guess's moments.
+/// Log likelihood of all records together, as the chains see it.
+///
+/// With the prior it gives a posterior that is normal in the chains' unconstrained values and has the moments of the guess.
 pub(super) struct StandIn<'a> {
     spec: &'a JobSpec,
     transform: Transform,
-    /// Where the posterior's centre is, unconstrained.
+    /// Centre of the posterior, unconstrained.
     mean: Vec<f64>,
-    /// Minus the Hessian of its log density.
+    /// Negative Hessian of the log density.
     precision: Vec<Vec<f64>>,
-    /// Posterior sd of each coordinate given the others.
+    /// Conditional posterior sd of each coordinate.
     pub(super) conditional_sd: Vec<f64>,
 }
 
@@ -106,19 +106,19 @@ impl<'a> StandIn<'a> {
         let mean: Vec<f64> = transform.unconstrain(&guess.mean).into_iter().zip(&boxes).map(inside).collect();
         let precision =
             covariance(&transform, &mean, &guess.covariance).and_then(|covariance| inverse(&covariance)).ok_or_else(|| {
-                PlanError::Guess("the covariance is not positive definite: give sds above 0 and milder correlations".to_owned())
+                PlanError::Guess("the covariance is not positive definite: set sds above 0 and weaker correlations".to_owned())
             })?;
         let conditional_sd = precision.iter().enumerate().map(|(j, row)| row[j].sqrt().recip()).collect();
         Ok(Self { spec, transform, mean, precision, conditional_sd })
     }
 
-    /// The posterior's mean and precision, in unconstrained values.
+    /// Mean and precision of the posterior in unconstrained values.
     pub(super) fn moments(&self) -> (&[f64], &[Vec<f64>]) {
         (&self.mean, &self.precision)
     }
 
-    /// What the gradient at theta comes to in a frame of these numbers: the sums over all records, and what each of them adds besides, in
-    /// lattice units.
+    /// Returns the gradient at `theta` in the frame of these numbers, in lattice units. Each component is the sum over all
+    /// records and a constant per record.
     pub(super) fn gradient(&self, theta: &[f64], numbers: &[f64]) -> Vec<(f64, f64)> {
         let at = self.transform.unconstrain(theta);
         let Some(frame) = Frame::new(numbers, at.len()) else { return Vec::new() };
@@ -136,41 +136,41 @@ impl<'a> StandIn<'a> {
         (0..at.len()).map(|k| (GRADIENT_SCALE * component(k), GRADIENT_SCALE * frame.shift()[k])).collect()
     }
 
-    /// What the information comes to, counted in these scales: as [`Self::gradient`]. None of a model that has none.
+    /// Returns the information counted in these scales, in the form of [`Self::gradient`]; `None` for a model without scores.
     pub(super) fn information(&self, model: &dyn Model, scales: &[f64]) -> Option<Vec<(f64, f64)>> {
         let totals = as_released(model.scores()?.as_ref(), &self.precision, scales.try_into().ok()?);
         Some(totals.into_iter().map(|total| (total, 0.0)).collect())
     }
 
-    /// The log likelihood ratio of `to` against `from`.
+    /// Returns the log likelihood ratio of `to` against `from`.
     pub(super) fn log_ratio(&self, from: &[f64], to: &[f64]) -> f64 {
         let [at, towards] = [from, to].map(|theta| self.transform.unconstrain(theta));
-        // -1/2 (to - from)' A (to + from - 2 m): one product, and nothing cancels.
+        // Computes -1/2 (to - from)' A (to + from - 2 m) in one product, without cancellation.
         let step: Vec<f64> = towards.iter().zip(&at).map(|(t, f)| t - f).collect();
         let sum: Vec<f64> = towards.iter().zip(&at).zip(&self.mean).map(|((t, f), m)| t + f - 2.0 * m).collect();
         let product: f64 =
             self.precision.iter().zip(&step).map(|(row, s)| s * row.iter().zip(&sum).map(|(a, x)| a * x).sum::<f64>()).sum();
-        // What the prior knows is no part of the likelihood.
+        // The prior's information is not part of the likelihood.
         let prior = |theta: &[f64], u: &[f64]| self.spec.log_prior(theta) + self.transform.log_jacobian(u);
         -0.5 * product - (prior(to, &towards) - prior(from, &at))
     }
 }
 
-/// The covariance of the unconstrained values where theta has this one around their point `u`; `None` where it has none.
+/// Covariance of the unconstrained values at `u` that corresponds to the covariance `of_theta` of theta; `None` if there is none.
 ///
-/// Sds without correlations are taken for those of independent unconstrained values: parameters that add up to 1 can't be independent
-/// themselves.
+/// Sds without correlations are taken for the sds of independent unconstrained values: parameters that sum to 1 cannot be
+/// independent themselves.
 fn covariance(transform: &Transform, u: &[f64], of_theta: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     let d = u.len();
     let parameters = transform.parameters();
     if is_diagonal(of_theta) {
-        // A parameter moves with its own unconstrained value and with those before it.
+        // A parameter depends on its own unconstrained value and on the previous ones.
         let slopes = slopes(u, |u| transform.constrain(u));
         let mut variances: Vec<f64> = Vec::with_capacity(d);
         for (k, parameter) in parameters.iter().enumerate() {
             let before: f64 = variances.iter().enumerate().map(|(j, v)| slopes[j][*parameter].powi(2) * v).sum();
             let all = of_theta[*parameter][*parameter];
-            // Sds that no shares of a whole could have leave a tenth to the value itself.
+            // If the sds are impossible for shares of a whole, the value itself gets a tenth of the variance.
             variances.push((all - before).max(0.1 * all) / slopes[k][*parameter].powi(2));
         }
         let square = |i: usize, j: usize| if i == j { variances[i] } else { 0.0 };
@@ -189,7 +189,7 @@ fn is_diagonal(matrix: &[Vec<f64>]) -> bool {
     matrix.iter().enumerate().all(|(i, row)| row.iter().enumerate().all(|(j, c)| i == j || *c == 0.0))
 }
 
-/// How each value of a smooth map changes with each argument, `[argument][value]`, by central differences.
+/// Derivatives of the values of a smooth map by its arguments, `[argument][value]`, by central differences.
 fn slopes(at: &[f64], map: impl Fn(&[f64]) -> Vec<f64>) -> Vec<Vec<f64>> {
     let one = |j: usize| {
         let h = MOVED * at[j].abs().max(MOVED);
@@ -204,7 +204,7 @@ fn slopes(at: &[f64], map: impl Fn(&[f64]) -> Vec<f64>) -> Vec<Vec<f64>> {
     (0..at.len()).map(one).collect()
 }
 
-/// The inverse of a symmetric positive definite matrix by Cholesky; `None` for any other.
+/// Inverts a symmetric positive definite matrix by Cholesky decomposition; `None` for any other matrix.
 fn inverse(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     let d = matrix.len();
     let mut lower = vec![vec![0.0; d]; d];

@@ -1,32 +1,32 @@
-//! The penalty paper's Theorem 1, as a row of the comparison.
+//! Theorem 1 of the penalty paper, as a row of the comparison.
 
 use conclave_privacy::accounting::largest_count;
 
-/// What Theorem 1 allows.
+/// Queries that Theorem 1 allows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Theorem1 {
-    /// Queries, `k(n) = floor(k0 n / log n)`.
+    /// Number of queries, `k(n) = floor(k0 n / log n)`.
     pub k: u64,
-    /// The k0 that this is, at alpha = 1/2.
+    /// Corresponding k0, at alpha = 1/2.
     pub k0: f64,
-    /// The beta at which delta is met.
+    /// The beta that meets delta.
     pub beta: f64,
 }
 
-/// The largest k(n) of Yıldırım, Theorem 1, for one party of `n` records whose queries cost `mu0` each
-/// (`mu0 = c n^-alpha / sigma` there, alpha = 1/2), within `(epsilon, delta)`.
+/// Returns the largest k(n) of Yıldırım, Theorem 1, for one party of `n` records whose queries cost `mu0` each
+/// (`mu0 = c n^-alpha / sigma` in the paper, alpha = 1/2), within `(epsilon, delta)`.
 ///
-/// Computed from the paper's Theorems 2 and 3 with the proof's choices: each query is
-/// `(epsilon_0, delta_0)`-DP with `delta_0 = 1.25 n^-beta'`, `epsilon_0 = mu0 sqrt(2 beta' log n)`,
-/// `beta' = 2 alpha + beta`, and the composition adds `delta' = n^-beta`. Never from eq. (3), whose
-/// first term has lost a factor sqrt(log n): the line before it reads
-/// `sqrt(4 k beta' log n log(1/delta')) c n^-alpha / sigma`, and with `delta' = n^-beta` and
-/// `k = k0 n^{2 alpha} / log n` that is `2 sqrt(k0 beta' beta log n) c / sigma`, since
-/// `log(1/delta') = beta log n` cancels only one of the two logarithms. So at that k(n) epsilon is not
-/// O(1) but grows as sqrt(log n).
+/// It is computed from the paper's Theorems 2 and 3 with the choices of the proof. Each query is `(epsilon_0, delta_0)`-DP with
+/// `delta_0 = 1.25 n^-beta'`, `epsilon_0 = mu0 sqrt(2 beta' log n)` and `beta' = 2 alpha + beta`. The composition adds
+/// `delta' = n^-beta`.
 ///
-/// All of `delta` is used: beta solves `n^-beta (1 + 1.25 k / n) = delta`. 0 where the theorem does not
-/// apply (epsilon_0 reaches 1, or fewer than 3 records).
+/// Eq. (3) is not used, because its first term lacks a factor sqrt(log n). The preceding line reads
+/// `sqrt(4 k beta' log n log(1/delta')) c n^-alpha / sigma`. With `delta' = n^-beta` and `k = k0 n^{2 alpha} / log n` that is
+/// `2 sqrt(k0 beta' beta log n) c / sigma`: `log(1/delta') = beta log n` cancels only one of the two logarithms. At that k(n),
+/// epsilon therefore grows as sqrt(log n) and is not O(1).
+///
+/// The result uses all of `delta`: beta solves `n^-beta (1 + 1.25 k / n) = delta`. It is 0 if the theorem does not apply
+/// (epsilon_0 reaches 1, or there are fewer than 3 records).
 #[must_use]
 pub fn iterations(mu0: f64, n: u64, epsilon: f64, delta: f64) -> Theorem1 {
     let none = Theorem1 { k: 0, k0: 0.0, beta: 0.0 };
@@ -56,8 +56,8 @@ mod tests {
     use super::*;
     use conclave_privacy::accounting::advanced_composition;
 
-    /// The theorem splits delta its own way, so it can't do better than the best split, and does not do
-    /// much worse than an even one.
+    /// The theorem fixes its own split of delta. The result is therefore at most that of the best split, and not much below that
+    /// of an even split.
     #[test]
     fn near_the_composition_that_it_comes_from() {
         for (mu0, n) in [(0.01, 100_000), (0.003, 1_000_000), (0.02, 1000)] {
@@ -72,9 +72,9 @@ mod tests {
         assert_eq!(iterations(0.01, 2, 3.0, 1e-6).k, 0);
     }
 
-    /// With sigma, k0 and beta fixed, the composition's epsilon at k(n) = k0 n / log n grows as sqrt(log
-    /// n). Granted that, the row is k(n); granted eq. (3)'s epsilon, which does not grow, it is smaller
-    /// by about log n, and by nothing if eq. (3) were what it is made of.
+    /// With sigma, k0 and beta fixed, the composition's epsilon at k(n) = k0 n / log n grows as sqrt(log n). With that epsilon
+    /// the row equals k(n). With the constant epsilon of eq. (3), the row is smaller by about log n. It would not be smaller if
+    /// eq. (3) followed from the theorems.
     #[test]
     fn equation_3_has_lost_a_factor() {
         let (c_over_sigma, k0, beta) = (0.05_f64, 1.0_f64, 2.0_f64);
@@ -86,7 +86,7 @@ mod tests {
             let epsilon_0 = mu0 * (2.0 * (1.0 + beta) * log_n).sqrt();
             let row = iterations(mu0, n, printed * log_n.sqrt() + k * epsilon_0 * epsilon_0.exp_m1(), delta);
             assert!((row.k0 / k0 - 1.0).abs() < 1e-3 && (row.beta / beta - 1.0).abs() < 1e-6, "{n}: {row:?}");
-            // The second term, some k0 (c / sigma)^2, and the beta of a smaller k take a little more.
+            // The second term, about k0 (c / sigma)^2, and the beta of a smaller k account for a small difference.
             let row = iterations(mu0, n, printed, delta);
             assert!((0.8..1.05).contains(&(row.k0 * log_n / k0)), "{n}: {row:?}");
         }

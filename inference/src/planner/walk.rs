@@ -1,31 +1,31 @@
-//! One run of a job against the stand-in: what its rounds cost, and what its chains drew.
+//! One run of a job against the stand-in: the cost of its rounds and the draws of its chains.
 
 use crate::diagnostics;
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Draw, Phase, Round};
 
-/// Draws of a chain that are looked at where it mixes slowly.
+/// Number of draws per chain that are analysed if the chain mixes slowly.
 const THINNED: usize = 4096;
-/// Of which at most this share is effective.
+/// Largest effective share of the draws for which a chain counts as slow.
 const SLOW: f64 = 0.1;
 
-/// What one run found.
+/// Results of one run.
 pub(super) struct Walk {
     /// Units of 2^-48 of mu^2 that a party has spent after each round.
     cumulative: Vec<u64>,
-    /// Rounds before the first of sampling, so far.
+    /// Number of rounds before the first sampling round, so far.
     pub(super) before: u64,
-    /// Rounds of sampling, and their queries.
+    /// Number of sampling rounds and of their queries.
     sampled: (u64, u64),
-    /// Units of 2^-48 of mu^2 that went into the search for the mode.
+    /// Cost of the mode search in units of 2^-48 of mu^2.
     pub(super) searched: u64,
-    /// Queries of all phases.
+    /// Number of queries in all phases.
     pub(super) asked: u64,
-    /// `[parameter][chain][draw]` of sampling.
+    /// Sampling draws, `[parameter][chain][draw]`.
     draws: Vec<Vec<Vec<f64>>>,
     /// Share of proposals accepted while sampling.
     pub(super) acceptance: f64,
-    /// Sum over sampling queries of each coordinate's squared move, unconstrained.
+    /// Sum over the sampling queries of each coordinate's squared move, unconstrained.
     pub(super) moved: Vec<f64>,
 }
 
@@ -43,7 +43,7 @@ impl Walk {
         }
     }
 
-    /// Takes note of a round of sampling, before [`Self::asks`].
+    /// Records a sampling round; to be called before [`Self::asks`].
     pub(super) fn samples(&mut self, round: &Round, unconstrain: impl Fn(&[f64]) -> Vec<f64>) {
         self.sampled = (self.sampled.0 + 1, self.sampled.1 + round.queries.len() as u64);
         for query in round.queries.iter().filter(|query| !query.from.is_empty()) {
@@ -52,7 +52,7 @@ impl Walk {
         }
     }
 
-    /// Takes note of any round, and of what a party has spent before it and with it.
+    /// Records a round of any phase, and a party's total charge before and after it.
     pub(super) fn asks(&mut self, round: &Round, before: u64, spent: u64) {
         if round.phase == Phase::Locate {
             self.searched += spent - before;
@@ -79,17 +79,17 @@ impl Walk {
         self.draws.len()
     }
 
-    /// Queries of sampling.
+    /// Number of sampling queries.
     pub(super) fn queries(&self) -> u64 {
         self.sampled.1
     }
 
-    /// Whether the first round of sampling stays within a sum of charges.
+    /// True if the first sampling round stays within a sum of charges.
     pub(super) fn reaches_sampling(&self, units: u64) -> bool {
         self.sampled.0 > 0 && self.cumulative.get(self.before as usize).is_some_and(|spent| *spent <= units)
     }
 
-    /// How many rounds stay within a sum of charges.
+    /// Number of rounds within a sum of charges.
     pub(super) fn rounds_within(&self, units: u64) -> u64 {
         let within = self.cumulative.partition_point(|spent| *spent <= units);
         let Some(last) = self.cumulative.last().filter(|_| within == self.cumulative.len()) else { return within as u64 };
@@ -97,7 +97,7 @@ impl Walk {
         within as u64 + u64::try_from(u128::from(units - last) * u128::from(rounds) / u128::from(cost.max(1))).unwrap_or(u64::MAX)
     }
 
-    /// What so many rounds cost, in units of 2^-48 of mu^2.
+    /// Cost of a number of rounds, in units of 2^-48 of mu^2.
     pub(super) fn cost_of(&self, rounds: u64) -> f64 {
         let at = usize::try_from(rounds).unwrap_or(usize::MAX).min(self.cumulative.len());
         let walked = at.checked_sub(1).map_or(0.0, |last| self.cumulative[last] as f64);
@@ -105,23 +105,23 @@ impl Walk {
         walked + (rounds - at as u64) as f64 * cost as f64 / sampled.max(1) as f64
     }
 
-    /// Mean charge of a query of sampling.
+    /// Mean charge of a sampling query.
     pub(super) fn mean_price(&self) -> f64 {
         self.sampling().1 as f64 / self.queries().max(1) as f64
     }
 
-    /// Rounds of sampling and what they cost.
+    /// Number of sampling rounds and their cost.
     fn sampling(&self) -> (u64, u64) {
         let before = (self.before as usize).checked_sub(1).map_or(0, |last| self.cumulative[last]);
         (self.sampled.0, self.cumulative.last().map_or(0, |all| all - before))
     }
 
-    /// Effective draws of a parameter's mean in the first so many draws of each chain; beyond what was walked, as many as there would be at
-    /// the same rate.
+    /// Returns the effective draws of a parameter's mean in the first `kept` draws of each chain. Beyond the walked draws the
+    /// rate is assumed constant.
     pub(super) fn effective(&self, parameter: usize, kept: u64) -> f64 {
         let Some(walked) = self.draws[parameter].first().map(Vec::len) else { return f64::NAN };
         let length = usize::try_from(kept).unwrap_or(usize::MAX).min(walked).max(1);
-        // One stretch after the other, each as a run of its own: together they know better.
+        // Each stretch counts as a run of its own. Their mean is more accurate.
         let of = |stretch: usize| {
             let chains = self.draws[parameter].iter().map(|chain| &chain[stretch * length..(stretch + 1) * length]);
             effective(&chains.collect::<Vec<&[f64]>>())
@@ -131,25 +131,24 @@ impl Walk {
         found * kept as f64 / length as f64
     }
 
-    /// Effective draws per draw of each chain, in the long run.
+    /// Long-run effective draws per draw of each chain.
     pub(super) fn efficiency(&self, parameter: usize) -> f64 {
         let walked = self.draws[parameter].first().map_or(0, Vec::len);
         let draws = (walked * self.draws[parameter].len()) as f64;
-        // Chains that mix slowly have as many effective draws when only some of their draws are looked at, and far fewer lags.
+        // If the chains mix slowly, thinning keeps their effective draws and needs far fewer lags.
         let stride = walked / THINNED + 1;
         let thinned = self.draws[parameter].iter().map(|chain| chain.iter().step_by(stride).copied().collect());
         let few = effective(&slices(&thinned.collect::<Vec<Vec<f64>>>()));
         if few < SLOW * draws / stride as f64 { few / draws } else { effective(&slices(&self.draws[parameter])) / draws }
     }
 
-    /// Draws of all chains, where they tell anything.
+    /// Number of draws of all chains; 0 if they were discarded.
     pub(super) fn drawn(&self) -> usize {
         self.draws.first().map_or(0, |chains| chains.iter().map(Vec::len).sum())
     }
 }
 
-/// Effective draws of a parameter's mean. Of fewer than four draws nothing is known, and chains that never move tell nothing: they count for
-/// nothing.
+/// Effective draws of a parameter's mean; 0 for fewer than four draws, and for chains that never move.
 fn effective(chains: &[&[f64]]) -> f64 {
     let moved = chains.iter().any(|chain| chain.iter().any(|x| *x != chain[0]));
     Some(diagnostics::ess(chains)).filter(|ess| moved && ess.is_finite()).unwrap_or(0.0)

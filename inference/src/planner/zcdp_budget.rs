@@ -1,9 +1,8 @@
-//! What of a budget zero-concentrated differential privacy would allow (Bun & Steinke 2016).
+//! Equivalent of a budget under zero-concentrated differential privacy (Bun & Steinke 2016).
 
 use conclave_privacy::accounting::{Budget, mu_squared, zcdp};
 
-/// The mu^2 that zCDP allows, in units of 2^-48: the largest whose epsilon at the budget's delta stays
-/// within the budget.
+/// Returns the mu^2 that zCDP allows, in units of 2^-48: the largest whose epsilon at the budget's delta stays within the budget.
 pub(super) fn zcdp_units(budget: &Budget) -> u64 {
     let fits = |units: u64| zcdp::epsilon(0.5 * mu_squared(units), budget.delta) <= budget.epsilon;
     let (mut under, mut over) = (0_u64, 1_u64 << 62);

@@ -1,6 +1,6 @@
-//! All parties of a job in one process: the real kernels, lattice, noise and privacy filter, and no ledger.
+//! Runs all parties of a job in one process: the real kernels, lattice, noise and privacy filter, but no ledger.
 //!
-//! What a rehearsal spends is nobody's budget: it is for records that its user may see anyway, the analyst's own or made-up ones.
+//! A rehearsal spends no owner's budget. It is for records that its user may see anyway: the analyst's own, or synthetic ones.
 
 mod party;
 mod run;

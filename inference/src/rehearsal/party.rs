@@ -1,4 +1,4 @@
-//! One party of a rehearsal: its records, what it has granted, and the places that it has left in blocks.
+//! One party of a rehearsal: its records, its charges, and the free places in its blocks.
 
 use conclave_common::job::JobSpec;
 use conclave_common::query::Query;
@@ -7,9 +7,9 @@ use conclave_privacy::accounting::{FilterRefusal, Honest, OpenBlocks, Priced, Pr
 use conclave_privacy::mechanism::QueryKind;
 use conclave_privacy::pass::{ModelData, PoissonSampling};
 
-/// What is granted, and the free places of blocks that were charged ahead.
+/// Charges of a party, and the free places of blocks that were charged in advance.
 #[derive(Debug, Clone)]
-pub(super) struct Granted {
+pub(super) struct Account {
     pub(super) filter: PrivacyFilter,
     blocks: OpenBlocks,
 }
@@ -17,26 +17,28 @@ pub(super) struct Granted {
 pub(super) struct Party {
     pub(super) data: ModelData,
     pub(super) unit: PrivacyUnit,
-    pub(super) granted: Granted,
+    pub(super) account: Account,
     pub(super) queries: u64,
-    /// The law of the samples that its releases add up; `None` where they add up all records.
+    /// Sampling law of its subsampled releases; `None` if its releases sum all records.
     pub(super) sampling: Option<PoissonSampling>,
 }
 
 impl Party {
     pub(super) fn new(spec: &JobSpec, (data, unit): (ModelData, PrivacyUnit), filter: PrivacyFilter) -> Self {
         let sampling = spec.privacy.blocks.map(|_| PoissonSampling::new(data.units(), spec.sampler.batch));
-        let granted = Granted { filter, blocks: OpenBlocks::default() };
-        Self { data, unit, granted, queries: 0, sampling }
+        let account = Account { filter, blocks: OpenBlocks::default() };
+        Self { data, unit, account, queries: 0, sampling }
     }
 }
 
-impl Granted {
-    /// Charges a message's queries, as a ledger does: a release over a sample takes a place, or opens a block and takes its first. All of them,
-    /// or none that counts: whoever is refused forgets this.
+impl Account {
+    /// Charges a message's queries as a ledger does. A subsampled release takes a place in a block, or opens a block and takes
+    /// its first place.
+    ///
+    /// The caller discards this account after a refusal, because some of the queries may already be charged.
     ///
     /// # Errors
-    /// A block that nobody may open.
+    /// A block that may not be opened.
     pub(super) fn charge(
         &mut self,
         spec: &JobSpec,
@@ -48,7 +50,7 @@ impl Granted {
             let paid = match spec.block_terms(query.kind, unit, (sensitivity, noise)) {
                 Some(block) => self.filter.try_spend(self.blocks.take(query.kind, block)?),
                 None => {
-                    // A choice is opened by itself, whatever else a job's answers are.
+                    // A choice is revealed by itself, whatever the rule for the job's other answers.
                     let honest = if matches!(query.kind, QueryKind::Choice { .. }) { Honest::ALONE } else { spec.honest() };
                     self.filter.try_charge(&[Priced::new(query.kind, sensitivity, noise, honest)]).map(|_| ())
                 }

@@ -1,4 +1,4 @@
-//! The rounds of a rehearsal: charged at every party or at none, and answered.
+//! Rounds of a rehearsal: each is charged at every party or at none, and answered.
 
 use rand::CryptoRng;
 
@@ -10,13 +10,13 @@ use conclave_common::query::{Candidates, QueryError, QueryTerms};
 use conclave_common::query::{PartyMetadata, Query, Round};
 use conclave_privacy::accounting::{AccountingError, Budget, FilterRefusal, PrivacyFilter, PrivacyUnit, SubsampledError};
 use conclave_privacy::mechanism::{NoiseSample, QueryKind};
-use conclave_privacy::pass::{LatticeSum, log_weights};
 use conclave_privacy::pass::{Block, ModelData};
+use conclave_privacy::pass::{LatticeSum, log_weights};
 
-/// Why a round can't be answered, the budget aside.
+/// Failure to answer a round, other than an exhausted budget.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RehearsalError {
-    /// Not as many shards as parties.
+    /// The number of shards differs from the number of parties.
     #[error("{got} shards for {expected} parties")]
     Parties {
         /// Number of parties.
@@ -24,16 +24,16 @@ pub enum RehearsalError {
         /// Number of shards.
         got: usize,
     },
-    /// A query that does not belong to the job, or is out of range.
+    /// A query does not belong to the job, or is out of range.
     #[error(transparent)]
     QueryTerms(#[from] QueryError),
-    /// The budget can't be kept.
+    /// The accounting cannot represent the budget or a charge.
     #[error(transparent)]
     Accounting(#[from] AccountingError),
-    /// A block of releases over samples that nobody may open.
+    /// A block of subsampled releases may not be opened.
     #[error(transparent)]
     Subsampled(#[from] SubsampledError),
-    /// The sum of a shard does not fit the lattice.
+    /// The sum of a shard does not fit on the lattice.
     #[error(
         "{party}: the sum over its records does not fit 64 bits at this step: set privacy.clip, or narrow the parameters' box"
     )]
@@ -43,21 +43,21 @@ pub enum RehearsalError {
     },
 }
 
-/// What the parties say to a round.
+/// Outcome of a round.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// Per party the integers of all queries, one after the other in the order asked; lattice units.
+    /// Integers of all queries in the order of the round, in lattice units, one vector per party.
     Released(Vec<Vec<i64>>),
-    /// This party's budget does not hold the round; nobody was charged for it.
+    /// One party's remaining budget is too small for the round. No party was charged for it.
     Refused {
-        /// Index in the job's order.
+        /// Index of the party in the job's order.
         party: usize,
-        /// Why.
+        /// Reason for the refusal.
         refusal: FilterRefusal,
     },
 }
 
-/// Candidates of a choice whose weights one pass over the records sums.
+/// Number of candidates of a choice whose weights one pass over the records sums.
 const CANDIDATES_IN_A_PASS: usize = 256;
 
 /// The parties of one job.
@@ -69,10 +69,10 @@ pub struct Rehearsal<R> {
 }
 
 impl<R: CryptoRng> Rehearsal<R> {
-    /// One shard per party with what it protects, in the job's order; `rng` is the noise's.
+    /// Creates a rehearsal from one shard and unit of privacy per party, in the job's order. `rng` generates the noise.
     ///
     /// # Errors
-    /// Another number of shards than parties, or a budget that no ledger can keep.
+    /// A number of shards that differs from the number of parties, or a budget that the accounting rejects.
     pub fn new(spec: &JobSpec, shards: Vec<(ModelData, PrivacyUnit)>, rng: R) -> Result<Self, RehearsalError> {
         if shards.len() != spec.parties.len() {
             return Err(RehearsalError::Parties { expected: spec.parties.len(), got: shards.len() });
@@ -86,16 +86,16 @@ impl<R: CryptoRng> Rehearsal<R> {
         Ok(Self { spec: spec.clone(), model: spec.build_model(), parties, rng })
     }
 
-    /// What is public about each party.
+    /// Returns the public metadata of each party.
     #[must_use]
     pub fn metadata(&self) -> Vec<PartyMetadata> {
         self.parties.iter().map(|party| PartyMetadata::new(party.unit, party.data.units())).collect()
     }
 
-    /// What each party has released and what it cost: number of releases, and units of 2^-48 of mu^2.
+    /// Returns the number of releases of each party and their charge, in units of 2^-48 of mu^2.
     #[must_use]
     pub fn spent(&self) -> Vec<(u64, u64)> {
-        self.parties.iter().map(|party| (party.queries, party.granted.filter.spent().units)).collect()
+        self.parties.iter().map(|party| (party.queries, party.account.filter.spent().units)).collect()
     }
 
     /// Charges a round at every party, or at none, and releases the answers.
@@ -110,14 +110,14 @@ impl<R: CryptoRng> Rehearsal<R> {
             if terms.iter().any(|terms| !terms.sum_fits(party.data.units())) {
                 return Err(RehearsalError::TooManyRecords { party: self.spec.parties[index].clone() });
             }
-            let mut granted = party.granted.clone();
-            if let Err(refusal) = granted.charge(&self.spec, party.unit, (&round.queries, &terms))? {
+            let mut account = party.account.clone();
+            if let Err(refusal) = account.charge(&self.spec, party.unit, (&round.queries, &terms))? {
                 return Ok(Answer::Refused { party: index, refusal });
             }
-            charged.push(granted);
+            charged.push(account);
         }
-        for (party, granted) in self.parties.iter_mut().zip(charged) {
-            party.granted = granted;
+        for (party, account) in self.parties.iter_mut().zip(charged) {
+            party.account = account;
             party.queries += round.queries.len() as u64;
         }
         let releases = (0..self.parties.len()).map(|party| self.release(party, round)).collect::<Result<_, _>>()?;
@@ -139,7 +139,7 @@ impl<R: CryptoRng> Rehearsal<R> {
         Ok(out)
     }
 
-    /// One candidate's number, by the exponential mechanism.
+    /// Selects the index of a candidate by the exponential mechanism.
     fn choose(&mut self, party: usize, query: &Query, count: u32) -> Result<Vec<i64>, RehearsalError> {
         let (model, Party { data, unit, .. }) = (self.model.as_ref(), &self.parties[party]);
         let terms = query_terms(&self.spec, model, *unit, query)?;
@@ -155,7 +155,7 @@ impl<R: CryptoRng> Rehearsal<R> {
         Ok(vec![i64::from(weights.choose(&mut self.rng))])
     }
 
-    /// The un-noised sums of one party, one per query; all steps over all records in one pass.
+    /// Returns the sums of one party without noise, one per query. One pass over all records serves all steps.
     fn sums(&mut self, party: usize, queries: &[Query]) -> Result<Vec<LatticeSum>, RehearsalError> {
         let (model, Party { data, unit, sampling, .. }) = (self.model.as_ref(), &self.parties[party]);
         let (mut whole, mut over_samples) = (Vec::new(), Vec::new());
@@ -178,7 +178,7 @@ impl<R: CryptoRng> Rehearsal<R> {
     }
 }
 
-/// A query's public constants at a party that protects `unit`.
+/// Returns a query's public constants at a party with the privacy unit `unit`.
 pub(crate) fn query_terms(spec: &JobSpec, model: &dyn Model, unit: PrivacyUnit, query: &Query) -> Result<QueryTerms, QueryError> {
     QueryTerms::new(model, spec, unit, query.kind, (&query.from, &query.to))
 }

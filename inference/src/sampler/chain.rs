@@ -1,4 +1,4 @@
-//! One chain: its state, its own random stream, and the proposal that waits for a decision.
+//! One chain: its state, its own random stream, and its pending proposal.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -10,11 +10,11 @@ use super::target::Target;
 use conclave_common::query::{Draw, Query};
 use conclave_privacy::mechanism::QueryKind;
 
-/// How often a starting value is drawn anew when it falls outside the box, before the centre is taken.
+/// Number of starting values that may fall outside the box before the centre is used.
 const START_TRIES: usize = 100;
 
-/// A place of a chain: theta is kept beside its coordinates, so that a query's `from` has the bits of the
-/// `to` that was accepted.
+/// A place of a chain. It stores theta as well as its coordinates, so that a query's `from` has the bits of the `to` that was
+/// accepted.
 struct Point {
     u: Vec<f64>,
     theta: Vec<f64>,
@@ -31,7 +31,7 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// A chain at the coordinates `u` with a stream of its own under the job's seed.
+    /// Starts a chain at the coordinates `u`, with its own stream under the job's seed.
     pub(super) fn new(target: &Target, id: u32, u: Vec<f64>) -> Self {
         let sampler = &target.spec.sampler;
         let mut rng = ChaCha20Rng::seed_from_u64(sampler.seed);
@@ -41,7 +41,7 @@ impl Chain {
         Self { id, at: Point { u, theta }, rng, proposal, proposed: None, accepted: false, log_alpha: f64::NEG_INFINITY }
     }
 
-    /// A chain at `theta`, bit for bit, wherever its coordinates would round to.
+    /// Starts a chain at `theta`, bit for bit, even if its coordinates round to another value.
     pub(super) fn at(target: &Target, id: u32, theta: Vec<f64>) -> Self {
         let mut chain = Self::new(target, id, target.space.coordinates(&theta));
         chain.at.theta = theta;
@@ -64,7 +64,7 @@ impl Chain {
         self.at.theta = target.space.theta_inside(&target.spec, &self.at.u);
     }
 
-    /// Moves the start by a normal step of the covariance that this is the Cholesky factor of, within the box.
+    /// Moves the start by a normal step within the box; `lower` is the Cholesky factor of its covariance.
     pub(super) fn disperse_along(&mut self, target: &Target, lower: &Matrix) {
         let step = |rng: &mut ChaCha20Rng| -> Vec<f64> {
             let normals: Vec<f64> = (0..lower.order()).map(|_| StandardNormal.sample(rng)).collect();
@@ -77,8 +77,8 @@ impl Chain {
         self.at.theta = target.space.theta_inside(&target.spec, &self.at.u);
     }
 
-    /// The next proposal as a query; `None` when it falls outside the box, which is a rejection without a
-    /// query: the box is part of the prior.
+    /// Returns the next proposal as a query. `None` if it falls outside the box, which is a rejection without a query: the box is
+    /// part of the prior.
     pub(super) fn propose(&mut self, target: &Target, scale: &ProposalScale) -> Option<Query> {
         let u = self.proposal.propose(&self.at.u, scale, &mut self.rng);
         let theta = target.space.theta(&u);
@@ -97,30 +97,29 @@ impl Chain {
         Some(query)
     }
 
-    /// The pending step, theta and theta'.
+    /// Returns the pending step, theta and theta'.
     pub(super) fn step(&self) -> Option<(&[f64], &[f64])> {
         Some((&self.at.theta, &self.proposed.as_ref()?.theta))
     }
 
-    /// The log prior ratio of the pending step, in the coordinates walked in; `None` where no step is
-    /// pending.
+    /// Returns the log prior ratio of the pending step, in the walk's coordinates; `None` if no step is pending.
     pub(super) fn log_prior_ratio(&self, target: &Target) -> Option<f64> {
         let log_prior = |at: &Point| target.space.log_prior(&target.spec, &at.u, &at.theta);
         self.proposed.as_ref().map(|to| log_prior(to) - log_prior(&self.at))
     }
 
-    /// The chain's next uniform number in (0, 1].
+    /// Draws the chain's next uniform number in (0, 1].
     pub(super) fn uniform(&mut self) -> f64 {
         1.0 - self.rng.random::<f64>()
     }
 
-    /// The chain's next standard normal number (Box & Muller 1958), by `libm`, so that it is the same on every machine.
+    /// Draws the chain's next standard normal number (Box & Muller 1958), by `libm`, so that it is the same on every machine.
     pub(super) fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(self.uniform()));
         radius * libm::cos(std::f64::consts::TAU * self.uniform())
     }
 
-    /// Moves to the pending proposal or drops it, as decided on this log acceptance ratio.
+    /// Moves to the pending proposal or drops it, according to the decision on this log acceptance ratio.
     pub(super) fn settle(&mut self, accepted: bool, log_alpha: f64) {
         if let Some(to) = self.proposed.take().filter(|_| accepted) {
             self.at = to;
@@ -130,12 +129,12 @@ impl Chain {
         self.proposal.decided(accepted);
     }
 
-    /// The current coordinates.
+    /// Returns the current coordinates.
     pub(super) fn coordinates(&self) -> &[f64] {
         &self.at.u
     }
 
-    /// The state after the last decision.
+    /// Returns the state after the last decision.
     pub(super) fn draw(&self, warmup: bool, iteration: u64) -> Draw {
         Draw {
             chain: self.id,

@@ -1,14 +1,14 @@
-//! What is told of the choices that a run's draws are.
+//! The report on the choices that are a run's draws.
 
-/// The choices of a run by `ops`.
+/// The choices of an `ops` run.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ChoiceDiagnostics {
-    /// How many candidates each draw was one of.
+    /// Number of candidates of each draw.
     pub candidates: u32,
-    /// Choices made: independent draws.
+    /// Number of choices, which are independent draws.
     pub draws: u64,
-    /// Range of a choice's log probabilities between neighbouring data sets, in log-likelihood units; the greatest of all.
+    /// Largest range of a choice's log probabilities between neighbouring data sets, in log-likelihood units.
     pub range: f64,
-    /// Gaussian-DP parameter of one choice; the greatest of all. Squares add.
+    /// Largest Gaussian-DP parameter of one choice. Squares add.
     pub mu_per_draw: f64,
 }

@@ -1,27 +1,22 @@
-//! The clip watch tells how many records an explicit clip cuts, by noisy counts at a small share of the
-//! budget.
+//! The clip watch estimates how many records an explicit clip affects, by noisy counts at a small share of the budget.
 //!
-//! A clip that bites is worse than noise: it cuts the ratios of some records and not of others, and sends
-//! the chains to another place without a sign. So a job with an explicit clip asks each party for noisy
-//! counts of what the clip cuts at the very steps that the chains propose, in looks of one sweep (a step
-//! along every direction, or one joint step where steps are joint): at the start of the warm-up and of the
-//! sampling, and after 25, 50, 100, … sweeps of either. One count is `2^20 count + N_Z(0, (2^20 s_c)^2)` of
-//! sensitivity 2^20, so it costs mu² = 1/s_c² (of what only the parties' sum is opened, a part of that), and the noise
-//! is what lets all counts together cost the share.
+//! An active clip is worse than noise: it distorts the ratios of some records and not of others, and moves the chains to another
+//! posterior without any sign. So a job with an explicit clip asks each party for noisy counts of the clipped records at the very
+//! steps that the chains propose. A look lasts one sweep: a step along every direction, or one joint step if steps are joint.
+//! Looks take place at the start of the warm-up and of the sampling, and after 25, 50, 100, … sweeps of either. One count is
+//! `2^20 count + N_Z(0, (2^20 s_c)^2)` of sensitivity 2^20, so it costs mu² = 1/s_c², or a part of that if only the parties' sum
+//! is opened. The noise is chosen so that all counts together cost the share.
 //!
-//! Judged is the total over the N parties, less three standard errors of it, as a share of all their
-//! records: `(total - 3 s_c sqrt(N)) / n`. A chain that the clip does not cut is warned of or stopped in
-//! vain with probability below 0.2% a count.
+//! The watch judges the total over the N parties, minus three of its standard errors, as a share of all their records:
+//! `(total - 3 s_c sqrt(N)) / n`. The probability of a false warning or stop is below 0.2% per count.
 //!
-//! All parties are judged together, and none by itself: with N parties of one size, a single one must have
-//! N times the share of its rows cut to be seen. One site whose rows are all cut may pass unseen among
-//! many.
+//! All parties are judged together, and none on its own. With N parties of one size, N times the share of a single party's rows
+//! must be clipped to be detected. One site whose rows are all clipped may remain undetected among many.
 //!
-//! A party that does not publish its count, and of which the job makes no guess, is taken to hold as many
-//! records as the others on average. A share that rests on that is a word of warning and never stops a job:
-//! a party far larger than the others would be cut by a smaller share than is printed. Its noise is in the
-//! total all the same, so whether counts tell anything is judged by the noise of all parties against the
-//! records that are known.
+//! A party without a public count, if the job makes no guess, is assumed to hold the average number of records of the others. A
+//! share that depends on this assumption causes a warning and never stops a job, because a much larger party could have a smaller
+//! share of clipped records than is printed. Its noise is part of the total in any case, so the informativeness of the counts is
+//! judged by the noise of all parties against the known records.
 
 use super::error::SamplerError;
 use conclave_common::job::{JobSpec, ProposalKind, Warmup};
@@ -29,34 +24,33 @@ use conclave_common::query::PartyMetadata;
 use conclave_common::query::{Phase, Query};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP};
 
-/// Share of cut records, less three standard errors, above which a job warns.
+/// Share of clipped records, minus three standard errors, above which a job warns.
 pub const WARN_SHARE: f64 = 0.02;
-/// The same above which it stops.
+/// Share of clipped records, minus three standard errors, above which a job stops.
 pub const STOP_SHARE: f64 = 0.10;
-/// Three standard errors may be at most this share of the records: beyond, counts tell nothing and are not
-/// asked.
+/// Largest ratio of three standard errors to the records: above it, counts are uninformative and are not queried.
 const BLIND: f64 = 0.10;
-/// Standard errors that a count is lowered by before it is judged.
+/// Number of standard errors by which a count is reduced before it is judged.
 const ERRORS: f64 = 3.0;
-/// Looks come at 0 and at this many sweeps times 1, 2, 4, …
+/// Number of sweeps before the first look after the start; later looks follow at 2, 4, … times that number.
 const FIRST_LOOK: u64 = 25;
 
-/// What is known of an explicit clip.
+/// The knowledge about an explicit clip.
 #[derive(Debug, Clone)]
 pub struct ClipWatch {
-    /// `None` where a count would tell nothing.
+    /// `None` if a count would be uninformative.
     plan: Option<Plan>,
     chains: u32,
     steps_per_sweep: u64,
-    /// Counts in a look: one per direction, or one where every step moves all coordinates.
+    /// Number of counts in a look: one per direction, or one if every step moves all coordinates.
     counts_per_look: u64,
     parties: f64,
-    /// Parties whose number of records nobody tells: taken to hold as many as the others.
+    /// Parties without a public or guessed number of records: assumed to hold the average of the others.
     uncounted: Vec<String>,
-    /// Units of privacy at all parties together: public, guessed, or as many as at the others on average.
+    /// Number of units of privacy at all parties together: public, guessed, or the average of the others.
     units: f64,
     counts: u64,
-    /// The greatest share found, less its error.
+    /// Largest share found, minus its error.
     worst: f64,
     why_blind: String,
 }
@@ -66,12 +60,12 @@ struct Plan {
     noise: NoiseScale,
     /// Standard error of a party's count.
     error: f64,
-    /// One look at the start of each phase, and no more.
+    /// Set if there is only one look at the start of each phase.
     sparse: bool,
 }
 
 impl ClipWatch {
-    /// The watch of a job; `None` where it has no explicit clip. `budget` is the job's, as mu².
+    /// Plans the watch of a job; `None` if it has no explicit clip. `budget` is the job's, as mu².
     pub(super) fn new(
         spec: &JobSpec,
         parties: &[PartyMetadata],
@@ -103,7 +97,7 @@ impl ClipWatch {
             }
         }
         if known == 0.0 {
-            watch.why_blind = "no party publishes how many records it has: give [sampler] records_guess".to_owned();
+            watch.why_blind = "no party publishes its number of records: set records_guess under [sampler]".to_owned();
             return Ok(Some(watch));
         }
         watch.units = units * watch.parties / known;
@@ -118,24 +112,24 @@ impl ClipWatch {
                 return Ok(Some(watch));
             }
             watch.why_blind = format!(
-                "a count would err by {error:.0} of {units:.0} records: raise privacy.clip_watch_share or epsilon, or have more records"
+                "a count would have an error of {error:.0} of {units:.0} records: raise privacy.clip_watch_share or epsilon, or use more records"
             );
         }
         Ok(Some(watch))
     }
 
-    /// The count that goes with these proposals, if one is due.
+    /// Returns the count for these proposals, if one is due.
     pub(super) fn ask(&self, phase: Phase, step: u64, proposals: &[Query]) -> Option<Query> {
         let plan = self.plan.filter(|plan| phase != Phase::Locate && due(step / self.steps_per_sweep, plan.sparse))?;
         if proposals.is_empty() || step % self.steps_per_sweep >= self.counts_per_look {
             return None;
         }
-        // Another chain at every sweep.
+        // Each sweep watches another chain.
         let watched = &proposals[(step / self.steps_per_sweep) as usize % proposals.len()];
         Some(Query { chain: self.chains, kind: QueryKind::ClipCount, noise: plan.noise, ..watched.clone() })
     }
 
-    /// Takes the sum of all parties' counts, in lattice units.
+    /// Processes the sum of all parties' counts, in lattice units.
     pub(super) fn absorb(&mut self, total: i128) {
         let Some(plan) = self.plan else { return };
         self.counts += 1;
@@ -143,39 +137,38 @@ impl ClipWatch {
         self.worst = self.worst.max((total - ERRORS * plan.error * self.parties.sqrt()) / self.units);
     }
 
-    /// Counts taken so far.
+    /// Returns the number of counts so far.
     #[must_use]
     pub fn counts(&self) -> u64 {
         self.counts
     }
 
-    /// The greatest share of all records that a step was found to cut: at least so much, by three standard
-    /// errors.
+    /// Returns the largest share of all records that was clipped at a step, as a lower limit by three standard errors.
     #[must_use]
     pub fn worst_share(&self) -> f64 {
         self.worst
     }
 
-    /// What an analyst must know of the clip, in a sentence; `None` where it cuts little.
+    /// Returns a warning about the clip; `None` if it is rarely active.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         if self.plan.is_none() {
             return Some(format!(
-                "whether privacy.clip cuts records could not be watched ({}). A clip that cuts displaces the posterior and nothing else shows it.",
+                "the effect of privacy.clip could not be watched ({}). An active clip displaces the posterior, and nothing else shows it.",
                 self.why_blind
             ));
         }
         (self.worst > WARN_SHARE).then(|| self.sentence("Its draws may be displaced"))
     }
 
-    /// Why the chains must not go on, if so; never where a share rests on a count that nobody knows.
+    /// Returns the reason to stop the chains, if there is one; never if the share depends on an unknown count.
     #[must_use]
     pub fn stop(&self) -> Option<String> {
         (self.uncounted.is_empty() && self.worst > STOP_SHARE)
-            .then(|| self.sentence("The chains were stopped, and their draws are of another posterior"))
+            .then(|| self.sentence("The chains were stopped, because their draws follow another posterior"))
     }
 
-    /// What the analyst hears of the clip at a run's end: why it was stopped, else the warning, if any.
+    /// Returns the report on the clip at a run's end: the reason for its stop, otherwise the warning, if any.
     #[must_use]
     pub fn word(&self) -> Option<String> {
         self.stop().or_else(|| self.warning())
@@ -184,11 +177,11 @@ impl ClipWatch {
     fn sentence(&self, consequence: &str) -> String {
         let assumed = match &self.uncounted[..] {
             [] => String::new(),
-            [one] => format!(", if {one}, which publishes no count, holds as many as the others on average"),
-            many => format!(", if {}, which publish no count, hold as many as the others on average", many.join(", ")),
+            [one] => format!(", if {one}, which publishes no count, holds the average number of the others"),
+            many => format!(", if {}, which publish no count, hold the average number of the others", many.join(", ")),
         };
         format!(
-            "privacy.clip cuts the log ratios of at least {:.1}% of the records at some of the chains' steps{assumed}. {consequence}: raise \
+            "privacy.clip distorts the log ratios of at least {:.1}% of the records at some of the chains' steps{assumed}. {consequence}: raise \
              the clip, or use a model with a public bound and clip = \"auto\".",
             100.0 * self.worst.min(1.0)
         )
@@ -215,7 +208,7 @@ fn due(sweep: u64, sparse: bool) -> bool {
     sweep == 0 || (later && !sparse)
 }
 
-/// Looks in a phase of so many sweeps.
+/// Returns the number of looks in a phase of this number of sweeps.
 fn looks(sweeps: u64, sparse: bool) -> u64 {
     let later =
         (0..64).take_while(|k| FIRST_LOOK.checked_shl(*k).is_some_and(|at| at < sweeps && at >= FIRST_LOOK)).count() as u64;

@@ -1,10 +1,10 @@
 //! Eigenvectors of small symmetric matrices, by Jacobi's cyclic rotations (Golub & Van Loan, section 8.5).
 
-/// Most sweeps over all off-diagonal entries; convergence is quadratic and takes fewer than ten.
+/// Maximum number of sweeps over all off-diagonal entries; convergence is quadratic and takes fewer than ten.
 const SWEEPS: usize = 50;
 
-/// Eigenvalues and unit eigenvectors of a symmetric matrix, in no order. Only arithmetic and square roots:
-/// the same bits everywhere.
+/// Returns eigenvalues and unit eigenvectors of a symmetric matrix, unordered. It uses only arithmetic and square roots, so the
+/// bits are the same everywhere.
 pub(super) fn symmetric(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
     let d = a.len();
     let mut vectors: Vec<Vec<f64>> = (0..d).map(|i| (0..d).map(|j| f64::from(u8::from(i == j))).collect()).collect();
@@ -25,7 +25,7 @@ pub(super) fn symmetric(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
     (0..d).map(|k| (a[k][k], vectors[k].clone())).collect()
 }
 
-/// Makes `a[p][q]` zero; `vectors` holds one eigenvector a row.
+/// Makes `a[p][q]` zero; `vectors` holds one eigenvector per row.
 fn turn(a: &mut [Vec<f64>], vectors: &mut [Vec<f64>], p: usize, q: usize) {
     let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
     let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());

@@ -1,19 +1,20 @@
-//! Whether the draws have come to what the job wants of them.
+//! The job's stopping rule for the draws.
 
 use crate::diagnostics::summarise;
 use conclave_common::job::{JobSpec, Until};
 use conclave_common::query::Draw;
 
-/// Kept draws of a chain at which they are looked at first.
+/// Number of kept draws of a chain at the first look.
 const FIRST_LOOK: u64 = 100;
-/// Looks grow by a quarter each, so that all of them together cost little more than the last, and few of them can end a run by chance.
+/// Looks grow by a quarter each, so that all of them together cost little more than the last, and few of them can end a run by
+/// chance.
 const GROWTH: u64 = 4;
 
-/// Watches the kept draws of a job that names what they are to come to.
+/// Watches the kept draws of a job that states a stopping rule.
 pub(super) struct Enough {
     until: Option<Until>,
     next_look: u64,
-    /// `history[parameter][chain]`, kept only where it is wanted.
+    /// `history[parameter][chain]`, kept only if there is a rule.
     history: Vec<Vec<Vec<f64>>>,
     reached: bool,
 }
@@ -25,7 +26,7 @@ impl Enough {
         Self { until: spec.sampler.until, next_look: FIRST_LOOK, history, reached: false }
     }
 
-    /// Takes note of a kept draw.
+    /// Adds a kept draw.
     pub(super) fn push(&mut self, draw: &Draw) {
         if self.until.is_some() {
             for (parameter, value) in self.history.iter_mut().zip(&draw.theta) {
@@ -34,7 +35,7 @@ impl Enough {
         }
     }
 
-    /// Looks at the draws, where that is due after so many of every chain.
+    /// Checks the rule, if a look is due after this number of draws of every chain.
     pub(super) fn look(&mut self, draws: u64) {
         let Some(until) = self.until.filter(|_| !self.reached && draws >= self.next_look) else { return };
         self.next_look = draws + (draws / GROWTH).max(1);
@@ -45,7 +46,7 @@ impl Enough {
         });
     }
 
-    /// Whether the last look found enough.
+    /// Returns true if the last look found the rule satisfied.
     pub(super) fn reached(&self) -> bool {
         self.reached
     }
@@ -67,7 +68,8 @@ mod tests {
         Enough::new(&JobSpec::parse(&job).unwrap())
     }
 
-    /// How many draws a chain has when it is enough of four chains of this autocorrelation, the first of them displaced.
+    /// Returns the number of draws of a chain at which the rule is satisfied, for four chains of this autocorrelation, the first
+    /// of them displaced.
     fn enough(watch: &mut Enough, correlation: f64, displaced: f64) -> Option<u64> {
         let mut rng = ChaCha20Rng::seed_from_u64(3);
         let mut at = [0.0; 4];
@@ -87,15 +89,15 @@ mod tests {
         None
     }
 
-    /// 400 of four chains: 100 draws of each that are independent; of an autocorrelation of .9, 19 times as many, and up to a quarter
-    /// more by the looks. Standard errors of an ESS are some 10%.
+    /// An ESS of 400 from four chains: 100 draws of each if they are independent. With an autocorrelation of .9 it takes 19 times
+    /// that number, and up to a quarter more because of the looks. Standard errors of an ESS are about 10%.
     #[test]
     fn it_is_enough_where_every_figure_is() {
         let independent = enough(&mut watch("until = { ess = 300, rhat = 1.05 }"), 0.0, 0.0).unwrap();
         assert!((100..=195).contains(&independent), "{independent}");
         let slow = enough(&mut watch("until = { ess = 400, rhat = 1.02 }"), 0.9, 0.0).unwrap();
         assert!((1_300..=4_000).contains(&slow), "{slow}");
-        // Chains that are not in one place are never enough, however many draws there are.
+        // Chains at different places never satisfy the rule, for any number of draws.
         assert_eq!(enough(&mut watch("until = { ess = 10, rhat = 1.01 }"), 0.0, 1.0), None);
         assert_eq!(enough(&mut watch(""), 0.0, 0.0), None);
     }

@@ -1,7 +1,6 @@
-//! Chains that step together: how they start, the phases that they go through, and how their moves are
-//! scaled.
+//! Chains that step together: their starts, their phases, and the scale of their moves.
 //!
-//! Penalty samplers hold one, and decide its chains' proposals each in its own way.
+//! Penalty samplers hold one, and decide its chains' proposals in their own way.
 
 use super::chain::Chain;
 use super::enough::Enough;
@@ -16,12 +15,12 @@ use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 use conclave_common::query::{Draw, Phase, Query, Round};
 
-/// Squared ratio of the starting values' spread to the posterior's.
+/// Ratio of the starting values' variance to the posterior's.
 const START_VARIANCE: f64 = 2.0;
 
-/// How far apart chains start.
+/// The spread of the chains' starts.
 pub(super) enum Spread<'a> {
-    /// All of them at one place.
+    /// All chains start at one place.
     None,
     /// By the posterior's sd of each coordinate there, and the place's standard error.
     Axes { sd: &'a [f64], error_sd: &'a [f64] },
@@ -31,24 +30,24 @@ pub(super) enum Spread<'a> {
 
 /// All chains of a job.
 pub(super) struct Ensemble {
-    /// None before they start.
+    /// Empty before they start.
     chains: Vec<Chain>,
     scale: ProposalScale,
     warmup: WarmupWatch,
     enough: Enough,
     hopeless: HopelessWatch,
     rotation: Option<Rotation>,
-    /// Each coordinate's posterior sd given the others, as a search found it.
+    /// Posterior sd of each coordinate given the others, from a search.
     sd: Vec<f64>,
     phase: Phase,
-    /// Steps made by every chain in the present phase.
+    /// Number of steps of every chain in the present phase.
     steps: u64,
     accepted: u64,
     draws: Vec<Draw>,
 }
 
 impl Ensemble {
-    /// No chains yet.
+    /// Creates an ensemble without chains.
     pub(super) fn new(target: &Target, parties: &[PartyMetadata]) -> Self {
         let dimension = target.space.dimension();
         Self {
@@ -66,8 +65,7 @@ impl Ensemble {
         }
     }
 
-    /// Starts the chains where the job says, with the radii that it gives: without a search it has given
-    /// both.
+    /// Starts the chains at the job's values, with the job's radii; a job without a search states both.
     pub(super) fn start_as_given(&mut self, target: &Target) {
         let radii = target.given_radii().unwrap_or_default();
         match &target.spec.sampler.starts {
@@ -86,7 +84,7 @@ impl Ensemble {
     pub(super) fn start(&mut self, target: &Target, centre: &[f64], spread: &Spread<'_>, radii: Vec<f64>) {
         let start = |id| {
             let mut chain = Chain::new(target, id, centre.to_vec());
-            // The search's own error widens the starts, so that R-hat can show a search that ended far away.
+            // The search's own error widens the starts, so that R-hat can reveal a search that ended far away.
             match spread {
                 Spread::None => {}
                 Spread::Axes { sd, error_sd } => {
@@ -110,35 +108,35 @@ impl Ensemble {
         self.enter(phase);
     }
 
-    /// Whether the chains have started.
+    /// Returns true once the chains have started.
     pub(super) fn started(&self) -> bool {
         !self.chains.is_empty()
     }
 
-    /// Takes note of each coordinate's posterior sd given the others.
+    /// Stores each coordinate's posterior sd given the others.
     pub(super) fn learn_sd(&mut self, sd: &[f64]) {
         self.sd = sd.to_vec();
     }
 
-    /// Gives the moves these radii, or those along the principal axes where the draws so far tell them.
+    /// Sets the radii of the moves, or those along the principal axes if the draws so far determine them.
     pub(super) fn rescale(&mut self, radii: Vec<f64>) {
         let turned = self.rotation.as_ref().and_then(|rotation| rotation.scale(&self.sd));
         self.scale = turned.unwrap_or_else(|| ProposalScale::axes(radii));
     }
 
-    /// Every chain's proposal that has to be asked about; the others are rejected already.
+    /// Returns the proposals of all chains that need a query; the others are already rejected.
     pub(super) fn propose(&mut self, target: &Target) -> Vec<Query> {
         let scale = &self.scale;
         self.chains.iter_mut().filter_map(|chain| chain.propose(target, scale)).collect()
     }
 
-    /// The chain of this number.
+    /// Returns the chain with this index.
     pub(super) fn chain(&mut self, id: u32) -> Option<&mut Chain> {
         self.chains.get_mut(id as usize)
     }
 
-    /// Ends the step that every chain has just made, in the message of this number, and enters the next
-    /// phase where it is due.
+    /// Ends the step that every chain has just completed, in the message with this number, and enters the next phase if it is
+    /// due.
     pub(super) fn step_done(&mut self, message: u64) {
         self.steps += 1;
         let warmup = self.phase == Phase::Warmup;
@@ -164,7 +162,7 @@ impl Ensemble {
         }
     }
 
-    /// Turns the moves into the axes of the warm-up's draws, when that is asked for and due.
+    /// Turns the moves into the axes of the warm-up's draws, if the job asks for it and it is due.
     fn turn(&mut self) {
         let dimension = self.warmup.dimension();
         let Some(rotation) = self.rotation.as_mut().filter(|_| self.steps.is_multiple_of(dimension)) else { return };
@@ -179,12 +177,13 @@ impl Ensemble {
         self.accepted = 0;
     }
 
-    /// Whether radii measured at a given start are to be measured again now: it may have been far away.
+    /// Returns true if radii measured at the job's start have to be measured again now, because that start may have been far
+    /// away.
     pub(super) fn remeasures(&self, spec: &JobSpec) -> bool {
         self.phase == Phase::Warmup && warmup::remeasures(spec.sampler.warmup, self.warmup.dimension(), self.steps)
     }
 
-    /// Where the chains are on average, in coordinates.
+    /// Returns the mean place of the chains, in coordinates.
     pub(super) fn mean(&self, dimension: usize) -> Vec<f64> {
         let mut mean = vec![0.0; dimension];
         for chain in &self.chains {
@@ -193,17 +192,17 @@ impl Ensemble {
         mean
     }
 
-    /// Takes note of what a round costs, before its draws.
+    /// Adds the cost of a round, before its draws.
     pub(super) fn charge(&mut self, target: &Target, round: &Round) {
         self.hopeless.charge(target, round, round.phase == Phase::Sampling);
     }
 
-    /// What is to be expected of a run without hope.
+    /// Returns the forecast of a futile run.
     pub(super) fn hopeless(&self) -> Option<&Forecast> {
         self.hopeless.found().filter(|_| !self.enough.reached())
     }
 
-    /// Whether all draws are made, or enough of them.
+    /// Returns true if all draws are made, or the stopping rule is satisfied.
     pub(super) fn finished(&self, spec: &JobSpec) -> bool {
         self.phase == Phase::Sampling && (self.steps >= spec.sampler.draws || self.enough.reached())
     }
@@ -212,36 +211,36 @@ impl Ensemble {
         self.phase
     }
 
-    /// Steps made by every chain in the present phase.
+    /// Returns the number of steps of every chain in the present phase.
     pub(super) fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// Draws made since the last call, chain by chain within each round.
+    /// Returns the draws made since the last call, chain by chain within each round.
     pub(super) fn take_draws(&mut self) -> Vec<Draw> {
         std::mem::take(&mut self.draws)
     }
 
-    /// Share of proposals accepted in the present phase; 0 before the first decision.
+    /// Returns the share of proposals accepted in the present phase; 0 before the first decision.
     pub(super) fn acceptance_rate(&self) -> f64 {
         let decisions = self.steps * self.chains.len() as u64;
         if decisions == 0 { 0.0 } else { self.accepted as f64 / decisions as f64 }
     }
 
-    /// Proposal radii as a job file gives them; `None` before the chains start, and where the moves were
-    /// turned away from the coordinates.
+    /// Returns proposal radii in the form of a job file; `None` before the chains start, and if the moves were turned away from
+    /// the coordinates.
     pub(super) fn radii_by_parameter(&self, target: &Target) -> Option<Vec<f64>> {
         if self.scale.directions.is_some() || self.scale.radii.is_empty() {
             return None;
         }
-        // The last of a simplex has no coordinate of its own: its radius is not used.
+        // The last component of a simplex has no coordinate of its own: its radius is not used.
         let mut radii = vec![1.0; target.spec.dimension()];
         target.space.parameters.iter().zip(&self.scale.radii).for_each(|(p, r)| radii[*p] = *r);
         Some(radii)
     }
 }
 
-/// What the warm-up learns directions with, where the job asks for it and there is more than one.
+/// Creates the learner of directions for the warm-up, if the job asks for it and there is more than one direction.
 fn rotation(spec: &JobSpec, dimension: usize) -> Option<Rotation> {
     let sampler = &spec.sampler;
     (sampler.rotate && dimension > 1).then(|| Rotation::new(sampler.proposal, sampler.warmup, dimension, sampler.chains as usize))

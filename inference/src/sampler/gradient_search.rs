@@ -1,13 +1,14 @@
-//! The search for the posterior's mode by score stages: a few gradients with the information beside them, in the place of some eighty ratios.
+//! The search for the posterior's mode by score stages: a few gradients with information matrices, in place of about eighty
+//! ratios.
 //!
-//! The information has the correlations in it, along which a search coordinate by coordinate creeps.
+//! The information includes the correlations, along which a search coordinate by coordinate creeps.
 
 use super::error::SamplerError;
 use super::matrix::Matrix;
 use super::noisy_statistics::Allotment;
 use super::noisy_statistics::gaussian::factor;
-use super::noisy_statistics::score_way::{Found, ScoreWay};
-use super::noisy_statistics::way::Way;
+use super::noisy_statistics::score_strategy::{Found, ScoreStrategy};
+use super::noisy_statistics::strategy::Strategy;
 use super::target::Target;
 use super::totals::Totals;
 use conclave_common::query::PartyMetadata;
@@ -15,52 +16,52 @@ use conclave_common::query::{Query, Round};
 
 /// A search, with its own part of the budget.
 pub(super) struct GradientSearch {
-    way: ScoreWay,
+    strategy: ScoreStrategy,
     part: Allotment,
 }
 
-/// What was found, in the coordinates that chains walk in.
+/// The result of a search, in the chains' coordinates.
 pub(super) struct Located {
-    /// The place.
+    /// Location.
     pub(super) u: Vec<f64>,
-    /// The posterior's covariance around it, as far as the release tells.
+    /// Covariance of the posterior around it, as far as the release determines it.
     pub(super) covariance: Matrix,
-    /// The covariance of the place's own error.
+    /// Covariance of the location's error.
     pub(super) error: Matrix,
 }
 
 impl GradientSearch {
-    /// A search that has this part of the job's budget.
+    /// Starts a search with this part of the job's budget.
     ///
     /// # Errors
-    /// A model without gradients; a budget out of range.
+    /// The model has no gradients; a budget is out of range.
     pub(super) fn new(target: &Target, parties: &[PartyMetadata], part: Allotment) -> Result<Self, SamplerError> {
         let scores = target.model.scores().ok_or(SamplerError::NoScores)?;
-        Ok(Self { way: ScoreWay::new(target, scores.as_ref(), parties, &part)?, part })
+        Ok(Self { strategy: ScoreStrategy::new(target, scores.as_ref(), parties, &part)?, part })
     }
 
-    /// The queries that are due.
+    /// Returns the next queries.
     ///
     /// # Errors
-    /// A budget too small for them, or a query without a price.
+    /// The budget is too small for them, or a query has no price.
     pub(super) fn queries(&mut self, target: &Target) -> Result<Vec<Query>, SamplerError> {
-        self.way.ask(target, &mut self.part)
+        self.strategy.ask(target, &mut self.part)
     }
 
-    /// Takes the totals of a round; what was found, once the last is in.
+    /// Processes the totals of a round. Returns the result after the last one.
     ///
     /// # Errors
-    /// A search that has ended and found nothing.
+    /// The search has ended without a result.
     pub(super) fn absorb(&mut self, target: &Target, round: &Round, totals: &Totals) -> Result<Option<Found>, SamplerError> {
-        if !self.way.absorb(target, round, totals, &self.part) {
+        if !self.strategy.absorb(target, round, totals, &self.part) {
             return Ok(None);
         }
-        self.way.found(target).ok_or(SamplerError::NoRound).map(Some)
+        self.strategy.found(target).ok_or(SamplerError::NoRound).map(Some)
     }
 }
 
 impl Located {
-    /// What a search found, in these coordinates.
+    /// Converts a search's result to these coordinates.
     pub(super) fn of(found: &Found) -> Self {
         Self {
             u: found.coding.plain(&found.mean),
@@ -69,7 +70,7 @@ impl Located {
         }
     }
 
-    /// The posterior's sd of each coordinate given the others.
+    /// Returns the posterior's sd of each coordinate given the others.
     pub(super) fn conditional_sd(&self) -> Vec<f64> {
         factor(&self.covariance).inverse().diagonal_entries().into_iter().map(|precision| precision.sqrt().recip()).collect()
     }

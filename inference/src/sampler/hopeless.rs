@@ -1,8 +1,9 @@
-//! Whether a run can still come to anything: a forecast of what its draws are at the end of the budget, from released numbers alone.
+//! The futility forecast: an estimate of a run's draws at the end of its budget, from released numbers only.
 //!
-//! Budget that is spent does not come back, so chains that will not agree by the end of it end before. Effective draws grow as the draws
-//! do, and `R-hat² − 1` falls as they grow; of chains shorter than their own memory the first is told too high, so that what is forecast is
-//! too much rather than too little. The forecast is a function of the job, of what is public of the parties, and of what they released.
+//! Spent budget is not returned, so chains that will not agree by the end of it end early. Effective draws grow in proportion to
+//! the draws, and `R-hat² − 1` falls accordingly. For chains shorter than their own memory the number of effective draws is
+//! overestimated, so that the forecast is too optimistic rather than too pessimistic. The forecast is a function of the job, of
+//! the parties' public metadata, and of their releases.
 
 use super::target::Target;
 use crate::diagnostics::{ess_bulk, split_rhat};
@@ -11,44 +12,44 @@ use conclave_common::query::QueryTerms;
 use conclave_common::query::{Draw, Round};
 use conclave_privacy::accounting::{BlockCosts, PrivacyFilter, PrivacyUnit};
 
-/// Kept draws of a chain at which they are looked at first.
+/// Number of kept draws of a chain at the first look.
 const FIRST_LOOK: u64 = 100;
 /// Looks grow by a quarter each.
 const GROWTH: u64 = 4;
-/// No run is given up that is nearly over: the whole must be so many times as long as what there is.
+/// A run that is nearly over is not stopped: least ratio of the whole run's length to the present one.
 const NEAREST: f64 = 1.25;
-/// Nothing is forecast that is more than so many times as long as what there is.
+/// Largest ratio of the forecast length to the present one.
 const FURTHEST: f64 = 8.0;
-/// Draws of a chain that are kept for the look; of more, every second, fourth, … one.
+/// Maximum number of a chain's draws that are kept for the look; beyond it, every second, fourth, … one is kept.
 const MOST_KEPT: usize = 8192;
-/// Effective draws of each chain, and R-hat, of draws that are of no use to anybody.
+/// Effective draws of each chain, and R-hat, of useless draws.
 const USELESS: (f64, f64) = (10.0, 1.1);
-/// What is forecast must be so many times as far from R-hat 1 as what is wanted, as `R-hat² − 1`.
+/// Least ratio of the forecast `R-hat² − 1` to the required one.
 const EXCESS: f64 = 3.0;
-/// And of effective draws less than this share: of what is of use to anybody, and of what a job names.
+/// Largest ratio of the forecast effective draws to the useful number, and to the number that a job states.
 const SHARES: (f64, f64) = (0.5, 0.25);
 
-/// Why a run has no hope.
+/// The reason why a run is futile.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Forecast {
-    /// What a parameter's draws would be at the end of the budget.
+    /// Forecast of a parameter's draws at the end of the budget.
     Apart(AtTheEnd),
-    /// Chains take hardly a step: the share that they take.
+    /// The share of accepted steps, if chains accept hardly any.
     Stuck(f64),
 }
 
-/// What a parameter's draws would be at the end of the budget.
+/// The forecast of a parameter's draws at the end of the budget.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AtTheEnd {
     parameter: usize,
-    /// Kept draws of a chain by then.
+    /// Number of kept draws of a chain by then.
     draws: f64,
     rhat: f64,
     ess: f64,
 }
 
 impl Forecast {
-    /// Why the run has ended, in a sentence.
+    /// Returns the reason for the stop, as a sentence.
     #[must_use]
     pub fn word(&self, spec: &JobSpec) -> String {
         let AtTheEnd { parameter, draws, rhat, ess } = match self {
@@ -57,7 +58,7 @@ impl Forecast {
                 return format!(
                     "the run was stopped as hopeless, and the rest of the budget was not spent: of the chains' steps {:.0}% were taken, so that the \
                      draws are those of no posterior. The search's share of the budget did not find where the posterior lies, or how wide it is: ask \
-                     for a larger epsilon or fewer parameters, or for a larger locate_share; to go on all the same, write force = true under [sampler].",
+                     for a larger epsilon or fewer parameters, or for a larger locate_share; to continue anyway, set force = true under [sampler].",
                     100.0 * taken
                 );
             }
@@ -66,7 +67,7 @@ impl Forecast {
         format!(
             "the run was stopped as hopeless, and the rest of the budget was not spent: with all of it, {draws:.0} draws of each chain, the split R-hat of \
              {} would be about {rhat:.2}, of {ess:.0} effective draws. Ask for a larger epsilon, fewer parameters or better starting values (`conclave \
-             plan`); to go on all the same, write force = true under [sampler].",
+             plan`); to continue anyway, set force = true under [sampler].",
             names.get(*parameter).map_or("a parameter", String::as_str),
         )
     }
@@ -74,28 +75,29 @@ impl Forecast {
 
 /// Watches kept draws and charges.
 pub(super) struct HopelessWatch {
-    /// What each chain has kept; empty once there is nothing to watch for. `[parameter][chain][draw]`.
+    /// Kept draws of each chain, `[parameter][chain][draw]`; empty if there is nothing to watch.
     history: Vec<Vec<Vec<f64>>>,
-    /// Every which draw is in it.
+    /// Interval between the draws in it.
     stride: u64,
     units: Vec<PrivacyUnit>,
-    /// What blocks of releases over samples cost.
+    /// Costs of blocks of subsampled releases.
     blocks: BlockCosts,
     limit: u64,
     spent: u64,
-    /// What the rounds of kept draws have cost.
+    /// Cost of the rounds of kept draws.
     sampling: u64,
     most_draws: u64,
-    /// Effective draws and R-hat beyond which there is no hope.
+    /// Effective draws and `R-hat² − 1` beyond which a run is futile.
     bar: (f64, f64),
     next_look: u64,
-    /// Whether there was no hope at the last look.
+    /// Set if the last look found the run futile.
     before: bool,
     found: Option<Forecast>,
 }
 
 impl HopelessWatch {
-    /// The watch of a job at parties that protect these units; none where the job is forced, has one chain, or a budget that is none.
+    /// Creates the watch of a job at parties with these units of privacy. It is inactive if the job is forced, has one chain, or
+    /// has an invalid budget.
     pub(super) fn new(spec: &JobSpec, units: impl Iterator<Item = PrivacyUnit>) -> Self {
         let limit = PrivacyFilter::new(&spec.privacy.budget).map_or(0, |filter| filter.limit_units());
         let watched = !spec.sampler.force && spec.sampler.chains > 1 && limit > 0;
@@ -126,7 +128,7 @@ impl HopelessWatch {
         }
     }
 
-    /// Takes note of what a round costs the party that it costs most.
+    /// Adds the cost of a round to the party where it costs most.
     pub(super) fn charge(&mut self, target: &Target, round: &Round, sampling: bool) {
         if self.history.is_empty() {
             return;
@@ -145,7 +147,7 @@ impl HopelessWatch {
         };
         match self.units.iter().map(&mut at).max().flatten() {
             Some(units) => self.pays(units, sampling),
-            // What has no price can't be forecast.
+            // A run with queries that have no price can't be forecast.
             None => self.history.clear(),
         }
     }
@@ -157,7 +159,7 @@ impl HopelessWatch {
         }
     }
 
-    /// Takes note of a kept draw, made in a chain's step of this number.
+    /// Adds a kept draw from the chain's step with this number.
     pub(super) fn push(&mut self, draw: &Draw, step: u64) {
         if step.is_multiple_of(self.stride) {
             for (chains, value) in self.history.iter_mut().zip(&draw.theta) {
@@ -166,7 +168,8 @@ impl HopelessWatch {
         }
     }
 
-    /// Looks ahead, where that is due after so many kept draws of every chain. Only what two looks in a row find is believed.
+    /// Makes a forecast, if it is due after this number of kept draws of every chain. Only a finding of two looks in a row
+    /// counts.
     pub(super) fn look(&mut self, draws: u64) {
         if self.history.is_empty() || self.found.is_some() || draws < self.next_look {
             return;
@@ -175,7 +178,7 @@ impl HopelessWatch {
         let rate = self.sampling as f64 / draws as f64;
         let affordable = draws as f64 + self.limit.saturating_sub(self.spent) as f64 / rate.max(1.0);
         let growth = affordable / draws as f64;
-        // What ends by its draws is as long as its analyst wants it, and leaves budget.
+        // A run that ends by its number of draws has the length that its analyst wants, and leaves budget.
         if affordable >= self.most_draws as f64 || !(NEAREST..=FURTHEST).contains(&growth) {
             return;
         }
@@ -192,7 +195,7 @@ impl HopelessWatch {
         self.found = worst.filter(|_| self.before).map(Forecast::Apart);
         self.before = worst.is_some();
         if self.found.is_some() || (worst.is_none() && least >= growth * self.bar.0) {
-            // There is no more to be found: they have what they are watched for already.
+            // Nothing more can be found: the draws have already reached their target.
             self.history.clear();
         }
         self.thin();
@@ -206,7 +209,7 @@ impl HopelessWatch {
         }
     }
 
-    /// What is to be expected of a run that has no hope.
+    /// Returns the forecast of a futile run.
     pub(super) fn found(&self) -> Option<&Forecast> {
         self.found.as_ref()
     }

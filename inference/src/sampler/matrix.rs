@@ -1,5 +1,5 @@
-//! Dense symmetric and square matrices of a few dozen rows, by arithmetic and square roots alone: the same
-//! bits everywhere.
+//! Dense symmetric and square matrices of a few dozen rows, using only arithmetic and square roots: the bits are the same
+//! everywhere.
 
 use std::ops::{Index, IndexMut};
 
@@ -13,12 +13,12 @@ pub(crate) struct Matrix {
 }
 
 impl Matrix {
-    /// All entries 0.
+    /// Returns a matrix of zeros.
     pub(crate) fn zeros(order: usize) -> Self {
         Self { order, entries: vec![0.0; order * order] }
     }
 
-    /// Each entry by its row and column.
+    /// Builds a matrix from a function of row and column.
     pub(crate) fn from_fn(order: usize, mut entry: impl FnMut(usize, usize) -> f64) -> Self {
         let mut entries = Vec::with_capacity(order * order);
         for i in 0..order {
@@ -27,59 +27,59 @@ impl Matrix {
         Self { order, entries }
     }
 
-    /// These entries on the diagonal, 0 elsewhere.
+    /// Returns a diagonal matrix with these entries.
     pub(crate) fn diagonal(entries: &[f64]) -> Self {
         Self::from_fn(entries.len(), |i, j| if i == j { entries[i] } else { 0.0 })
     }
 
-    /// Ones on the diagonal.
+    /// Returns the identity matrix.
     pub(crate) fn identity(order: usize) -> Self {
         Self::from_fn(order, |i, j| f64::from(u8::from(i == j)))
     }
 
-    /// `scale` times the outer product of a vector with itself.
+    /// Returns `scale` times the outer product of a vector with itself.
     pub(crate) fn outer(vector: &[f64], scale: f64) -> Self {
         Self::from_fn(vector.len(), |i, j| scale * (vector[i] * vector[j]))
     }
 
-    /// Rows, and columns.
+    /// Returns the number of rows, which is also that of columns.
     pub(crate) fn order(&self) -> usize {
         self.order
     }
 
-    /// A row.
+    /// Returns a row.
     pub(crate) fn row(&self, i: usize) -> &[f64] {
         &self.entries[i * self.order..(i + 1) * self.order]
     }
 
-    /// All entries, row after row.
+    /// Returns all entries, row after row.
     pub(crate) fn entries(&self) -> &[f64] {
         &self.entries
     }
 
-    /// The entries on the diagonal.
+    /// Returns the diagonal entries.
     pub(crate) fn diagonal_entries(&self) -> Vec<f64> {
         (0..self.order).map(|i| self[(i, i)]).collect()
     }
 
-    /// The sum with another matrix of this order, multiplied by `scale`.
+    /// Adds `scale` times another matrix of this order.
     pub(crate) fn plus(mut self, other: &Self, scale: f64) -> Self {
         self.entries.iter_mut().zip(&other.entries).for_each(|(a, b)| *a += scale * b);
         self
     }
 
-    /// Every entry multiplied.
+    /// Multiplies every entry.
     pub(crate) fn scaled(mut self, scale: f64) -> Self {
         self.entries.iter_mut().for_each(|a| *a *= scale);
         self
     }
 
-    /// Rows and columns swapped.
+    /// Returns the transpose.
     pub(crate) fn transposed(&self) -> Self {
         Self::from_fn(self.order, |i, j| self[(j, i)])
     }
 
-    /// The product with another matrix of this order.
+    /// Returns the product with another matrix of this order.
     pub(crate) fn times(&self, other: &Self) -> Self {
         let mut product = Self::zeros(self.order);
         for i in 0..self.order {
@@ -93,27 +93,27 @@ impl Matrix {
         product
     }
 
-    /// The product with a vector.
+    /// Returns the product with a vector.
     pub(crate) fn apply(&self, vector: &[f64]) -> Vec<f64> {
         (0..self.order).map(|i| dot(self.row(i), vector)).collect()
     }
 
-    /// `vector' self vector`.
+    /// Returns `vector' self vector`.
     pub(crate) fn quadratic(&self, vector: &[f64]) -> f64 {
         dot(vector, &self.apply(vector))
     }
 
-    /// The mean with its own transpose: symmetric bit for bit.
+    /// Returns the mean of the matrix and its transpose, symmetric bit for bit.
     pub(crate) fn symmetrised(&self) -> Self {
         Self::from_fn(self.order, |i, j| 0.5 * self[(i.max(j), i.min(j))] + 0.5 * self[(i.min(j), i.max(j))])
     }
 
-    /// Eigenvalues and unit eigenvectors of a symmetric matrix, in no order.
+    /// Returns eigenvalues and unit eigenvectors of a symmetric matrix, unordered.
     pub(crate) fn eigen(&self) -> Vec<(f64, Vec<f64>)> {
         eigen::symmetric((0..self.order).map(|i| self.row(i).to_vec()).collect())
     }
 
-    /// The symmetric matrix of the same eigenvectors whose eigenvalues are those of this one, mapped.
+    /// Returns the symmetric matrix with the same eigenvectors and mapped eigenvalues.
     pub(crate) fn map_eigenvalues(&self, map: impl Fn(f64) -> f64) -> Self {
         let mut mapped = Self::zeros(self.order);
         for (value, vector) in self.eigen() {
@@ -122,7 +122,7 @@ impl Matrix {
         mapped
     }
 
-    /// The lower factor of a symmetric matrix; `None` where it is not positive definite.
+    /// Returns the lower factor of a symmetric matrix; `None` if it is not positive definite.
     pub(crate) fn cholesky(&self) -> Option<Cholesky> {
         let mut lower = Self::zeros(self.order);
         for i in 0..self.order {
@@ -156,25 +156,24 @@ impl IndexMut<(usize, usize)> for Matrix {
     }
 }
 
-/// A positive definite matrix as the product of a lower triangular one and its transpose (Golub & Van Loan,
-/// section 4.2).
+/// A positive definite matrix as the product of a lower triangular one and its transpose (Golub & Van Loan, section 4.2).
 #[derive(Debug, Clone)]
 pub(crate) struct Cholesky {
     lower: Matrix,
 }
 
 impl Cholesky {
-    /// The factor of the identity.
+    /// Returns the factor of the identity.
     pub(crate) fn identity(order: usize) -> Self {
         Self { lower: Matrix::identity(order) }
     }
 
-    /// The lower triangular factor.
+    /// Returns the lower triangular factor.
     pub(crate) fn lower(&self) -> &Matrix {
         &self.lower
     }
 
-    /// `lower^-1 vector`.
+    /// Returns `lower^-1 vector`.
     pub(crate) fn solve_lower(&self, vector: &[f64]) -> Vec<f64> {
         let mut solved: Vec<f64> = Vec::with_capacity(vector.len());
         for (i, value) in vector.iter().enumerate() {
@@ -184,7 +183,7 @@ impl Cholesky {
         solved
     }
 
-    /// `(lower')^-1 vector`: of independent standard normal numbers, a normal vector whose precision is the matrix.
+    /// Returns `(lower')^-1 vector`: for independent standard normal numbers, a normal vector whose precision is the matrix.
     pub(crate) fn solve_transposed(&self, vector: &[f64]) -> Vec<f64> {
         let mut solved = vector.to_vec();
         for i in (0..solved.len()).rev() {
@@ -194,30 +193,30 @@ impl Cholesky {
         solved
     }
 
-    /// `matrix^-1 vector`.
+    /// Returns `matrix^-1 vector`.
     pub(crate) fn solve(&self, vector: &[f64]) -> Vec<f64> {
         self.solve_transposed(&self.solve_lower(vector))
     }
 
-    /// The inverse of the matrix, symmetric bit for bit.
+    /// Returns the inverse of the matrix, symmetric bit for bit.
     pub(crate) fn inverse(&self) -> Matrix {
         let order = self.lower.order();
         let columns: Vec<Vec<f64>> = (0..order).map(|j| self.solve(Matrix::identity(order).row(j))).collect();
         Matrix::from_fn(order, |i, j| columns[i.min(j)][i.max(j)])
     }
 
-    /// The logarithm of the matrix's determinant.
+    /// Returns the logarithm of the matrix's determinant.
     pub(crate) fn log_determinant(&self) -> f64 {
         2.0 * self.lower.diagonal_entries().into_iter().map(libm::log).sum::<f64>()
     }
 
-    /// `vector' matrix^-1 vector`.
+    /// Returns `vector' matrix^-1 vector`.
     pub(crate) fn quadratic_of_inverse(&self, vector: &[f64]) -> f64 {
         self.solve_lower(vector).iter().map(|x| x * x).sum()
     }
 }
 
-/// The inner product.
+/// Returns the inner product.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

@@ -1,11 +1,11 @@
-//! The messages of a run in their order: one is asked until it is answered, and each has a number.
+//! The numbered messages of a run: one at a time is pending until it is answered.
 
 use super::error::SamplerError;
 use super::totals::Totals;
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Opened, Phase, Query, Round};
 
-/// The message being asked, and how many were answered before it.
+/// The pending message, and the number of answered ones.
 pub(super) struct Messages {
     parties: usize,
     opened: Opened,
@@ -14,25 +14,25 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    /// No message yet to a job's parties.
+    /// Starts without any message to a job's parties.
     pub(super) fn new(spec: &JobSpec) -> Self {
         Self { parties: spec.parties.len(), opened: Opened::from(&spec.aggregation), answered: 0, pending: None }
     }
 
-    /// The message being asked.
+    /// Returns the pending message.
     pub(super) fn pending(&self) -> Option<&Round> {
         self.pending.as_ref()
     }
 
-    /// Makes these queries the message being asked.
+    /// Makes these queries the pending message.
     pub(super) fn ask(&mut self, phase: Phase, queries: Vec<Query>) {
         self.pending = Some(Round { iteration: self.answered, phase, queries, opened: self.opened });
     }
 
-    /// Takes the message being asked as answered, and gives it.
+    /// Marks the pending message as answered, and returns it.
     ///
     /// # Errors
-    /// No message being asked, or totals that do not fit it; it goes on being asked then.
+    /// There is no pending message, or the totals do not fit it; it then stays pending.
     pub(super) fn answer(&mut self, totals: &Totals) -> Result<Round, SamplerError> {
         let round = self.pending.as_ref().ok_or(SamplerError::NoRound)?;
         totals.check(round, self.parties)?;
@@ -41,7 +41,7 @@ impl Messages {
         Ok(round)
     }
 
-    /// The number of the message answered last; 0 before the first.
+    /// Returns the number of the last answered message; 0 before the first.
     pub(super) fn last(&self) -> u64 {
         self.answered.saturating_sub(1)
     }

@@ -1,10 +1,9 @@
-//! Samplers are state machines without input or output: each says what to ask, is told the totals over
-//! parties of what they released, and yields posterior draws.
+//! Samplers are state machines without input or output: each returns queries, receives the totals of the parties' releases, and
+//! yields posterior draws.
 //!
-//! A sampler is a deterministic function of the job, what is public of the parties' data, and the totals. A
-//! coordinator that was killed replays the logged releases through a fresh sampler and goes on with the
-//! same chains. One file stands for one algorithm, under its name in the papers, behind the [`Sampler`]
-//! interface; [`build`] picks it.
+//! A sampler is a deterministic function of the job, the parties' public metadata, and the totals. After a crash, a coordinator
+//! replays the logged releases through a fresh sampler and continues the same chains. Each algorithm has its own file, named as
+//! in the papers, behind the [`Sampler`] interface; [`build`] selects it.
 
 pub mod acceptance;
 mod augmentation;
@@ -13,6 +12,7 @@ mod chain;
 mod choices;
 mod clip_watch;
 mod eigen;
+mod engine;
 mod enough;
 mod ensemble;
 mod error;
@@ -34,6 +34,7 @@ mod record_bounds;
 mod refit;
 mod registry;
 mod replay;
+mod report;
 mod rotation;
 mod space;
 mod statistic;
@@ -46,19 +47,22 @@ mod warmup;
 pub use barker::{BarkerDiagnostics, CheckedVariance};
 pub use choices::ChoiceDiagnostics;
 pub use clip_watch::{ClipWatch, STOP_SHARE, WARN_SHARE};
+pub(crate) use engine::ErrorSource;
 pub use error::SamplerError;
 pub(crate) use hmc::Foreseen;
 pub use hmc::{GradientDiagnostics, Identity, RepeatedAnswers};
 pub use hopeless::Forecast;
 pub use interface::{Next, Sampler};
-pub(crate) use noisy_statistics::{Beforehand, Case, Outlook, as_released, beforehand, expectation};
+pub(crate) use noisy_statistics::{Beforehand, Case, Outlook, as_released, beforehand};
 pub use noisy_statistics::{Check, Expected, Inference, RefitError, Refitted, Stage};
 pub(crate) use ops::foreseen as foreseen_choice;
 pub use quadratic_fit::{FittedParameter, FittedPosterior};
 pub use refit::{StoredReleases, refittable};
-pub(crate) use registry::{affords, foresee, outlook};
 pub use registry::{build, settled};
+pub(crate) use registry::{engine, outlook};
 pub use replay::ReplayError;
+pub use report::RunReport;
+#[cfg(test)]
 pub(crate) use stochastic_gradients::noise as gradient_noise;
 pub use stochastic_gradients::{Polished, StochasticGradients};
 pub use totals::Totals;

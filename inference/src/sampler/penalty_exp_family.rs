@@ -1,14 +1,14 @@
-//! Algorithm 3 of Yıldırım, *On the use of penalty MCMC for differential privacy*: chains on noisy
-//! sufficient statistics, for any number of owners.
+//! Algorithm 3 of Yıldırım, *On the use of penalty MCMC for differential privacy*: chains on noisy sufficient statistics, for any
+//! number of owners.
 //!
-//! Each round and chain, every party releases a fresh noisy sum of every component of the statistic. With
-//! `S` their totals, `d = n [log g(theta') - log g(theta)] + (phi(theta') - phi(theta)) . S` is an unbiased
-//! log likelihood ratio whose noise has variance `N sum_j (phi_j(theta') - phi_j(theta))^2 (s g_j)^2` for N
-//! parties of noise scale s, components of lattice step `g_j`. A release costs the same whatever the step,
-//! so its noise follows from the budget and the rounds that the job asks for, and the proposal's length
-//! from the noise. The search for the mode costs one round: what follows it is a search on the released
-//! statistic, which costs nothing.
+//! In each round, every party releases a fresh noisy sum of every component of the statistic for every chain. With `S` their
+//! totals, `d = n [log g(theta') - log g(theta)] + (phi(theta') - phi(theta)) . S` is an unbiased log likelihood ratio. Its noise
+//! has variance `N sum_j (phi_j(theta') - phi_j(theta))^2 (s g_j)^2` for N parties of noise scale s and components of lattice
+//! step `g_j`. A release costs the same for every step, so its noise follows from the budget and the job's number of rounds, and
+//! the proposal's length follows from the noise. The search for the mode costs one round: it then continues on the released
+//! statistic, at no further charge.
 
+use super::engine::{Engine, ErrorSource};
 use super::ensemble::{Ensemble, Spread};
 use super::error::SamplerError;
 use super::hopeless::Forecast;
@@ -16,6 +16,7 @@ use super::interface::{Next, Sampler};
 use super::messages::Messages;
 use super::mode_search::Purpose;
 use super::penalty;
+use super::report::RunReport;
 use super::statistic::{ReleasedStatistic, family_of};
 use super::surrogate::Mode;
 use super::target::Target;
@@ -26,27 +27,26 @@ use conclave_common::query::{Draw, Phase, Query, Round};
 use conclave_privacy::mechanism::NoiseScale;
 use conclave_privacy::pass::StatisticGrid;
 
-/// Greatest radius of a guided one-coordinate move in posterior sds: without noise it mixes best near there.
+/// Largest radius of a guided one-coordinate move in posterior sds: without noise it mixes best near there.
 const GUIDED: f64 = 1.0;
-/// The same for a one-coordinate move of random sign, and for a joint step before division by √d.
+/// Largest radius of a one-coordinate move of random sign, and of a joint step before division by √d.
 const RANDOM: f64 = 2.2;
 
 /// Algorithm 3 as a state machine: one release of the statistic to start from, then the chains.
 pub(super) struct PenaltyExpFamily {
     target: Target,
     statistic: ReleasedStatistic,
-    /// What the first release is for and its noise; `None` once it is in, or where the job needs none.
+    /// Purpose and noise of the first release; `None` once it is known, or if the job needs none.
     search: Option<(Purpose, NoiseScale)>,
     ensemble: Ensemble,
     messages: Messages,
 }
 
 impl PenaltyExpFamily {
-    /// The sampler at its start.
+    /// Returns the sampler before its first round.
     ///
     /// # Errors
-    /// A model without a bounded statistic; a party that does not protect rows against replacement; a
-    /// budget or scale out of range.
+    /// The model has no bounded statistic; a party does not protect rows against replacement; a budget or scale is out of range.
     pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let target = Target::new(spec);
         let budget = target.budget()?;
@@ -64,7 +64,7 @@ impl PenaltyExpFamily {
         Ok(Self { target, statistic, search, ensemble, messages: Messages::new(spec) })
     }
 
-    /// A release of the whole statistic for every chain that proposes, whatever the step.
+    /// Returns the queries for a release of the whole statistic for every chain that proposes.
     fn propose(&mut self) -> Vec<Query> {
         let (statistic, noise) = (&self.statistic, self.target.spec.privacy.noise);
         let each = |step: Query| statistic.queries(step.chain as usize * statistic.components(), noise);
@@ -88,9 +88,9 @@ impl PenaltyExpFamily {
     fn decide(&mut self, round: &Round, totals: &Totals) {
         let (components, noise) = (self.statistic.components(), self.target.spec.privacy.noise);
         let mut by_query = totals.by_query();
-        for asked in round.queries.chunks(components) {
-            let totals = by_query.by_ref().take(asked.len()).collect::<Vec<_>>().concat();
-            let Some(chain) = self.ensemble.chain(asked[0].chain / components as u32) else { continue };
+        for queries in round.queries.chunks(components) {
+            let totals = by_query.by_ref().take(queries.len()).collect::<Vec<_>>().concat();
+            let Some(chain) = self.ensemble.chain(queries[0].chain / components as u32) else { continue };
             let Some(step) = chain.step() else { continue };
             let (ratio, variance) = log_ratio(&self.statistic, &self.target, step, &totals, noise);
             self.statistic.learn(&totals, noise);
@@ -98,6 +98,14 @@ impl PenaltyExpFamily {
         }
     }
 }
+
+/// The algorithm as it is planned and run.
+pub(super) const ENGINE: Engine = Engine {
+    error_source: ErrorSource::Unknown { note: "noisy sums anew for every draw: what they come to, `conclave rehearse` tells" },
+    small_step_acceptance: |_| f64::NAN,
+    refit_obstacle: Some("asks for its statistic afresh at every step of its own chains, which follow from the job's prior"),
+    ..Engine::of_ratios(|spec, parties| Ok(Box::new(PenaltyExpFamily::new(spec, parties)?)))
+};
 
 impl Sampler for PenaltyExpFamily {
     fn next_round(&mut self) -> Result<Next, SamplerError> {
@@ -110,7 +118,7 @@ impl Sampler for PenaltyExpFamily {
                 None => self.propose(),
             };
             if queries.is_empty() {
-                self.ensemble.step_done(self.messages.last()); // every proposal fell outside the box: decided without a query
+                self.ensemble.step_done(self.messages.last()); // Every proposal fell outside the box: decided without a query.
             } else {
                 self.messages.ask(self.ensemble.phase(), queries);
             }
@@ -141,8 +149,8 @@ impl Sampler for PenaltyExpFamily {
         Some(self.ensemble.acceptance_rate())
     }
 
-    fn radii_by_parameter(&self) -> Option<Vec<f64>> {
-        self.ensemble.radii_by_parameter(&self.target)
+    fn report(&self) -> RunReport {
+        RunReport { radii: self.ensemble.radii_by_parameter(&self.target), ..RunReport::default() }
     }
 
     fn hopeless(&self) -> Option<&Forecast> {
@@ -150,7 +158,7 @@ impl Sampler for PenaltyExpFamily {
     }
 }
 
-/// The noisy log likelihood ratio `d` of a step and the variance of its noise; `totals` are of one release.
+/// Returns the noisy log likelihood ratio `d` of a step and the variance of its noise; `totals` belong to one release.
 fn log_ratio(
     statistic: &ReleasedStatistic,
     target: &Target,
@@ -171,8 +179,7 @@ fn log_ratio(
     (ratio, statistic.parties * variance)
 }
 
-/// Radii at which the posterior is well explored and the noise of a ratio is no more than the proposal is
-/// good for.
+/// Returns radii at which the posterior is well explored and the noise of a ratio suits the proposal.
 fn radii(statistic: &ReleasedStatistic, target: &Target, mode: &Mode) -> Vec<f64> {
     let Target { spec, space, .. } = target;
     let kind = spec.sampler.proposal;

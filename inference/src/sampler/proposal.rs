@@ -1,8 +1,7 @@
 //! Symmetric proposals around the current coordinates.
 //!
-//! All of them are symmetric, so the proposal ratio of the acceptance step is 1. With a public bound that
-//! is linear in the step, only squared distance travelled costs budget: small steps cost rounds, not
-//! privacy.
+//! All of them are symmetric, so the proposal ratio of the acceptance step is 1. With a public bound that is linear in the step,
+//! only squared distance costs budget: small steps cost rounds, not privacy.
 
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
@@ -10,27 +9,27 @@ use rand_distr::{Distribution, StandardNormal};
 use conclave_common::job::ProposalKind;
 use conclave_common::parameter::Interval;
 
-/// Radius in units of the posterior sd of a joint Gaussian step, before division by √d.
+/// Radius of a joint Gaussian step in units of the posterior sd, before division by √d.
 const JOINT: f64 = 0.6;
-/// Where a truncated walk is cut off, in radii.
+/// Truncation of a truncated walk, in radii.
 const TRUNCATION: f64 = 2.0;
 
-/// The scale of the chains' proposals: how far a move goes, and along what.
+/// The scale of the chains' proposals: the lengths and directions of their moves.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct ProposalScale {
     /// Length of a move along each direction.
     pub(super) radii: Vec<f64>,
-    /// Unit vectors; the coordinates' own axes where there are none.
+    /// Unit vectors; `None` for the coordinates' own axes.
     pub(super) directions: Option<Vec<Vec<f64>>>,
 }
 
 impl ProposalScale {
-    /// Moves along the coordinates.
+    /// Returns the scale of moves along the coordinates.
     pub(super) fn axes(radii: Vec<f64>) -> Self {
         Self { radii, directions: None }
     }
 
-    /// Moves along these vectors, each as long as the posterior's sd in its direction.
+    /// Returns the scale of moves along these vectors, each as long as the posterior's sd in its direction.
     pub(super) fn along(kind: ProposalKind, vectors: Vec<Vec<f64>>) -> Self {
         let length = |v: &Vec<f64>| v.iter().map(|x| x * x).sum::<f64>().sqrt();
         let radii = vectors.iter().map(|v| factor(kind, vectors.len()) * length(v)).collect();
@@ -54,26 +53,26 @@ fn factor(kind: ProposalKind, dimension: usize) -> f64 {
     }
 }
 
-/// Radii for a posterior whose conditional standard deviations are `sd`, at most half of the box.
+/// Returns radii for a posterior whose conditional standard deviations are `sd`, at most half of the box.
 pub(super) fn radii(kind: ProposalKind, sd: &[f64], boxes: &[Interval]) -> Vec<f64> {
     let factor = factor(kind, sd.len());
     sd.iter().zip(boxes).map(|(s, i)| (factor * s).min((i.max - i.min) / 2.0)).collect()
 }
 
-/// The conditional standard deviations that these radii are for.
+/// Returns the conditional standard deviations that correspond to these radii.
 pub(super) fn sd_of(kind: ProposalKind, radii: &[f64]) -> Vec<f64> {
     radii.iter().map(|radius| radius / factor(kind, radii.len())).collect()
 }
 
-/// One chain's proposal: a symmetric step, and what it remembers of the decisions before.
+/// One chain's proposal: a symmetric step, and its memory of earlier decisions.
 pub(super) struct Proposal {
     kind: ProposalKind,
-    /// The direction that is moved along next; cyclic scan.
+    /// Next direction of a move, in a cyclic scan.
     direction: usize,
-    /// One sign per direction (guided only): with one sign for all of them the walk mixes a third slower.
+    /// One sign per direction (guided only): with one common sign the walk mixes a third more slowly.
     signs: Vec<f64>,
-    /// Half width of the factor on a one-coordinate radius: a walk of one fixed length would only reach a
-    /// lattice of points.
+    /// Half width of the random factor on a one-coordinate radius: a walk of one fixed length would reach a lattice of points
+    /// only.
     jitter: f64,
 }
 
@@ -83,7 +82,7 @@ impl Proposal {
         Self { kind, direction: 0, signs, jitter }
     }
 
-    /// The proposed coordinates for the current ones.
+    /// Returns the proposed coordinates.
     pub(super) fn propose<R: Rng>(&self, u: &[f64], scale: &ProposalScale, rng: &mut R) -> Vec<f64> {
         let mut to = u.to_vec();
         let k = self.direction;
@@ -109,8 +108,7 @@ impl Proposal {
         if self.jitter > 0.0 { radius * rng.random_range(1.0 - self.jitter..1.0 + self.jitter) } else { radius }
     }
 
-    /// Takes note of the decision: a guided walk turns round in the direction that was refused, and only
-    /// there.
+    /// Records the decision: a guided walk reverses in the rejected direction, and only there.
     pub(super) fn decided(&mut self, accepted: bool) {
         if !accepted {
             self.signs[self.direction] = -self.signs[self.direction];
@@ -123,7 +121,7 @@ fn random_sign<R: Rng>(rng: &mut R) -> f64 {
     if rng.random::<bool>() { 1.0 } else { -1.0 }
 }
 
-/// A standard normal within ±[`TRUNCATION`]; one in twenty is drawn anew.
+/// Draws a standard normal number within ±[`TRUNCATION`]; one in twenty is drawn again.
 fn truncated<R: Rng>(rng: &mut R) -> f64 {
     loop {
         let z: f64 = StandardNormal.sample(rng);

@@ -1,7 +1,7 @@
-//! A walk on noisy log likelihood ratios: a search for the mode, then chains whose proposals are decided one by one on what the parties
-//! released of them.
+//! A walk on noisy log likelihood ratios: a search for the mode, then chains whose proposals are decided one by one from the
+//! parties' releases.
 //!
-//! How a proposal is decided is the algorithm's ([`Decision`]); all else is shared.
+//! The decision belongs to the algorithm ([`Decision`]); everything else is shared.
 
 use super::barker::BarkerDiagnostics;
 use super::chain::Chain;
@@ -15,7 +15,8 @@ use super::messages::Messages;
 use super::mode_search::{Found, ModeSearch, Purpose, SearchPlan};
 use super::noisy_statistics::Allotment;
 use super::proposal;
-use super::quadratic_fit::{Answer, FittedPosterior, QuadraticFit};
+use super::quadratic_fit::{Answer, QuadraticFit};
+use super::report::RunReport;
 use super::target::Target;
 use super::totals::Totals;
 use conclave_common::job::JobSpec;
@@ -24,32 +25,32 @@ use conclave_common::query::{Draw, Phase, Query, Round};
 use conclave_common::query::{centre, is_centred};
 use conclave_privacy::mechanism::{QueryKind, STEP};
 
-/// How a chain's proposal is decided.
+/// The decision rule for a chain's proposal.
 pub(super) trait Decision: Send {
-    /// The kind of ratio that chains ask of their proposals.
-    fn asks(&self) -> QueryKind;
+    /// Returns the kind of ratio that chains ask for.
+    fn ratio_kind(&self) -> QueryKind;
 
-    /// Takes note of what a search measured, each coordinate's posterior sd given the others, and of the radii of the moves.
+    /// Records the result of a search: each coordinate's posterior sd given the others, and the radii of the moves.
     ///
     /// # Errors
-    /// Moves that the decision has no room for.
-    fn measured(&mut self, target: &Target, sd: &[f64], radii: &[f64]) -> Result<(), SamplerError>;
+    /// The decision rule does not allow such moves.
+    fn set_curvature(&mut self, target: &Target, sd: &[f64], radii: &[f64]) -> Result<(), SamplerError>;
 
-    /// The variance of the log likelihood ratio of a chain's query, over all parties.
+    /// Returns the variance of the log likelihood ratio of a chain's query, over all parties.
     fn variance(&self, target: &Target, query: &Query) -> f64;
 
     /// Accepts or rejects a chain's pending proposal on its noisy log likelihood ratio and that ratio's variance.
     fn decide(&mut self, chain: &mut Chain, target: &Target, log_ratio: f64, variance: f64);
 
-    /// What is asked beside the proposals of a step of this number, to check what the decision rests on.
-    fn asks_beside(&self, _phase: Phase, _step: u64, _proposals: &[Query]) -> Option<Query> {
+    /// Returns a query beside the proposals of the step with this number that checks the rule's assumptions.
+    fn check_query(&self, _phase: Phase, _step: u64, _proposals: &[Query]) -> Option<Query> {
         None
     }
 
-    /// Takes the total of that.
-    fn told(&mut self, _target: &Target, _query: &Query, _total: i128) {}
+    /// Processes the total of that query.
+    fn absorb_check(&mut self, _target: &Target, _query: &Query, _total: i128) {}
 
-    /// What a run by this decision says of itself; `None` where its draws are of the posterior whatever it was told.
+    /// Returns the diagnostics of a run with this rule; `None` if its draws always follow the posterior.
     fn diagnostics(&self) -> Option<BarkerDiagnostics> {
         None
     }
@@ -65,27 +66,27 @@ enum Search {
 pub(super) struct RatioWalk<D> {
     target: Target,
     decision: D,
-    /// Why the chains can't walk, found after the search.
+    /// Error that stops the chains, found after the search.
     fault: Option<SamplerError>,
-    /// How searches are made, where the job needs any.
+    /// Plan of the searches, if the job needs any.
     plan: Option<SearchPlan>,
-    /// The search that is going on; the chains wait for its end.
+    /// Present search; the chains wait for its end.
     search: Option<Search>,
     ensemble: Ensemble,
-    /// What all released ratios say together; no decision looks at it.
+    /// Fit to all released ratios; no decision uses it.
     fit: QuadraticFit,
-    /// Counts what an explicit clip cuts.
+    /// Watch over an explicit clip.
     clip_watch: Option<ClipWatch>,
-    /// Records of the parties that take the model's centre off each log ratio.
+    /// Number of records whose log ratios the parties centre.
     centred: u64,
     messages: Messages,
 }
 
 impl<D: Decision> RatioWalk<D> {
-    /// The walk at its start, its proposals decided like this.
+    /// Starts a walk with this decision rule.
     ///
     /// # Errors
-    /// A count that a search needs and nobody gives; a budget or scale out of range.
+    /// A search needs a count of records that is neither public nor guessed; a budget or scale is out of range.
     pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata], decision: D) -> Result<Self, SamplerError> {
         let target = Target::new(spec);
         let budget = target.budget()?;
@@ -114,7 +115,7 @@ impl<D: Decision> RatioWalk<D> {
             ensemble,
             fit,
             clip_watch: ClipWatch::new(spec, parties, target.space.dimension(), budget)?,
-            // Counts are other people's word: no sum of them may panic.
+            // The counts come from other parties: their sum must not panic.
             centred: parties
                 .iter()
                 .filter(|party| is_centred(party.unit()))
@@ -125,11 +126,11 @@ impl<D: Decision> RatioWalk<D> {
         })
     }
 
-    /// The same as a part of a run that has asked these messages before.
+    /// Starts a walk that continues these messages of a run.
     ///
     /// # Errors
-    /// As [`Self::new`].
-    pub(super) fn going_on(
+    /// Those of [`Self::new`].
+    pub(super) fn continuing(
         spec: &JobSpec,
         parties: &[PartyMetadata],
         decision: D,
@@ -138,8 +139,8 @@ impl<D: Decision> RatioWalk<D> {
         Ok(Self { messages, ..Self::new(spec, parties, decision)? })
     }
 
-    /// The noisy log likelihood ratio of a step: the released integers, and what the parties took off each
-    /// record's ratio before they summed. Both change sign with the step, bit for bit. Of a sample it is scaled up to all records.
+    /// Returns the noisy log likelihood ratio of a step: the released integers, plus the centres that the parties subtracted from
+    /// the records' ratios. Both change sign with the step, bit for bit. A subsampled ratio is scaled up to all records.
     fn log_ratio(&self, query: &Query, total: i128) -> f64 {
         if query.kind == QueryKind::SampledRatio {
             return STEP * total as f64 / self.target.spec.sampler.batch.get();
@@ -152,8 +153,8 @@ impl<D: Decision> RatioWalk<D> {
 
     fn propose(&mut self) -> Vec<Query> {
         let mut queries = self.ensemble.propose(&self.target);
-        queries.iter_mut().for_each(|query| query.kind = self.decision.asks());
-        let beside = self.decision.asks_beside(self.ensemble.phase(), self.ensemble.steps(), &queries);
+        queries.iter_mut().for_each(|query| query.kind = self.decision.ratio_kind());
+        let beside = self.decision.check_query(self.ensemble.phase(), self.ensemble.steps(), &queries);
         if let Some(watch) = &mut self.clip_watch {
             queries.extend(watch.ask(self.ensemble.phase(), self.ensemble.steps(), &queries));
         }
@@ -161,7 +162,7 @@ impl<D: Decision> RatioWalk<D> {
         queries
     }
 
-    /// A released ratio, as the fit takes it.
+    /// Converts a released ratio to an answer of the fit.
     fn answer(&self, query: &Query, ratio: f64, variance: f64) -> Answer {
         let space = &self.target.space;
         Answer { from: space.coordinates(&query.from), to: space.coordinates(&query.to), ratio, variance }
@@ -175,7 +176,7 @@ impl<D: Decision> RatioWalk<D> {
                 continue;
             }
             if query.kind == QueryKind::SecondMoment {
-                self.decision.told(&self.target, query, total);
+                self.decision.absorb_check(&self.target, query, total);
                 continue;
             }
             let (ratio, variance) = (self.log_ratio(query, total), self.decision.variance(&self.target, query));
@@ -188,11 +189,11 @@ impl<D: Decision> RatioWalk<D> {
 
     fn step_done(&mut self) {
         self.ensemble.step_done(self.messages.last());
-        self.measure_anew();
+        self.remeasure();
     }
 
-    /// Measures the radii again around where the chains are now, when that is due.
-    fn measure_anew(&mut self) {
+    /// Measures the radii again around the chains' present places, if it is due.
+    fn remeasure(&mut self) {
         let Some(plan) = self.plan.as_ref().filter(|plan| plan.purpose == Purpose::Curvature) else { return };
         if self.ensemble.remeasures(&self.target.spec) {
             let mean = self.ensemble.mean(self.target.space.dimension());
@@ -200,7 +201,7 @@ impl<D: Decision> RatioWalk<D> {
         }
     }
 
-    /// Starts the chains on what a search found, or gives those that walk already its radii.
+    /// Starts the chains at a search's result, or gives running chains its radii.
     fn found(&mut self, found: &Found) {
         let radii = self.radii(&found.sd);
         if self.ensemble.started() {
@@ -215,7 +216,7 @@ impl<D: Decision> RatioWalk<D> {
         }
     }
 
-    /// Starts the chains on what a search by gradients found.
+    /// Starts the chains at the result of a search by gradients.
     fn located(&mut self, located: Located) {
         let sd = located.conditional_sd();
         let radii = self.radii(&sd);
@@ -224,16 +225,16 @@ impl<D: Decision> RatioWalk<D> {
         self.fit.begin(located.u, &sd);
     }
 
-    /// The radii for these sds of each coordinate given the others, where the job gives none.
+    /// Returns the radii for these sds of each coordinate given the others, or the job's own.
     fn radii(&mut self, sd: &[f64]) -> Vec<f64> {
         self.ensemble.learn_sd(sd);
         let kind = self.target.spec.sampler.proposal;
         let radii = self.target.given_radii().unwrap_or_else(|| proposal::radii(kind, sd, &self.target.space.boxes));
-        self.fault = self.decision.measured(&self.target, sd, &radii).err();
+        self.fault = self.decision.set_curvature(&self.target, sd, &radii).err();
         radii
     }
 
-    /// Takes a search's answers: the chains start, or have their radii, once it is over.
+    /// Processes a search's answers: after the last one the chains start, or get their radii.
     fn searched(&mut self, mut search: ModeSearch, round: &Round, totals: &Totals) {
         let ratios: Vec<f64> = single(round, totals).map(|(query, total)| self.log_ratio(query, total)).collect();
         for (query, ratio) in round.queries.iter().zip(&ratios) {
@@ -248,7 +249,7 @@ impl<D: Decision> RatioWalk<D> {
     }
 }
 
-/// Each query with its total: the walk asks ratios and counts, and a party answers either by one integer.
+/// Yields each query with its total: the walk asks for ratios and counts, which are answered by one integer each.
 fn single<'a>(round: &'a Round, totals: &'a Totals) -> impl Iterator<Item = (&'a Query, i128)> {
     let one = |(query, total): (&'a Query, &[i128])| match total {
         [total] => Some((query, *total)),
@@ -276,7 +277,7 @@ impl<D: Decision> Sampler for RatioWalk<D> {
                 None => self.propose(),
             };
             if queries.is_empty() {
-                self.step_done(); // every proposal fell outside the box: decided without a query
+                self.step_done(); // Every proposal fell outside the box: decided without a query.
             } else {
                 self.messages.ask(self.ensemble.phase(), queries);
             }
@@ -313,28 +314,22 @@ impl<D: Decision> Sampler for RatioWalk<D> {
         Some(self.ensemble.acceptance_rate())
     }
 
-    fn radii_by_parameter(&self) -> Option<Vec<f64>> {
-        self.ensemble.radii_by_parameter(&self.target)
-    }
-
     fn hopeless(&self) -> Option<&Forecast> {
         self.ensemble.hopeless()
     }
 
-    fn clip_watch(&self) -> Option<&ClipWatch> {
-        self.clip_watch.as_ref()
-    }
-
     fn warnings(&self) -> Vec<String> {
-        self.decision.diagnostics().map_or_else(Vec::new, |told| told.words())
+        let clip = self.clip_watch.as_ref().and_then(ClipWatch::word);
+        clip.into_iter().chain(self.decision.diagnostics().iter().flat_map(BarkerDiagnostics::words)).collect()
     }
 
-    fn barker_diagnostics(&self) -> Option<BarkerDiagnostics> {
-        self.decision.diagnostics()
-    }
-
-    fn fitted_posterior(&self) -> Option<FittedPosterior> {
+    fn report(&self) -> RunReport {
         let clipped = self.clip_watch.as_ref().and_then(ClipWatch::word).is_some();
-        Some(self.fit.posterior(&self.target, clipped))
+        RunReport {
+            surrogate: Some(self.fit.posterior(&self.target, clipped)),
+            radii: self.ensemble.radii_by_parameter(&self.target),
+            barker: self.decision.diagnostics(),
+            ..RunReport::default()
+        }
     }
 }

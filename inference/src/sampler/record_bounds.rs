@@ -5,7 +5,7 @@ use conclave_common::query::PartyMetadata;
 
 use super::error::SamplerError;
 
-/// Upper bounds, or the analyst's guess, of every party's number of records.
+/// Returns upper bounds, or the analyst's guess, of every party's number of records.
 pub(super) fn record_bounds(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Vec<u64>, SamplerError> {
     let bound = |(party, metadata): (&String, &PartyMetadata)| {
         let known = metadata.most_records().or(spec.sampler.records_guess);

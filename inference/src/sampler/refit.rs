@@ -1,85 +1,68 @@
-//! Refit: another posterior from what a job's parties released once. Nobody is asked, and nothing is charged.
+//! Refit: another posterior from a job's releases. It sends no query and charges nothing.
 
 use super::error::SamplerError;
 use super::interface::{Next, Sampler};
 use super::noisy_statistics::{NoisyStatistics, RefitError, Refitted};
+use super::registry::engine;
 use super::replay::ReplayError;
-use conclave_common::job::{Algorithm, JobSpec};
+use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 
-/// Whether what the job's parties release can be given to another prior.
+/// Checks that the releases of a job can be combined with another prior.
 ///
 /// # Errors
-/// [`RefitError::Algorithm`], with what stands in the way.
+/// [`RefitError::Algorithm`], with the obstacle.
 pub fn refittable(spec: &JobSpec) -> Result<(), RefitError> {
-    let why = match spec.algorithm {
-        Algorithm::NoisyStatistics => return Ok(()),
-        Algorithm::Penalty => {
-            "asks for noisy log likelihood ratios along its own chains, whose steps follow from the job's prior, and they make no \
-             likelihood for another one"
-        }
-        Algorithm::Hmc => "asks for gradients at every step, each of which is of another place: extend it instead",
-        Algorithm::PenaltyExpFamily => {
-            "asks for its statistic afresh at every step of its own chains, which follow from the job's prior"
-        }
-        Algorithm::Barker => {
-            "asks for noisy log likelihood ratios along its own chains, whose steps follow from the job's prior, and they make no \
-             likelihood for another one"
-        }
-        Algorithm::Sgld | Algorithm::Sghmc | Algorithm::Sgnht | Algorithm::Sgfs => {
-            "asks for gradients at every step, each of which is of another place"
-        }
-        Algorithm::Ops => "releases one draw of the posterior under the job's own prior",
-        Algorithm::Augmentation => "imputes the records beside the parameters, all of them under the job's own prior",
-    };
-    Err(RefitError::Algorithm { algorithm: spec.algorithm.as_str(), why })
+    match engine(spec.algorithm).refit_obstacle {
+        Some(why) => Err(RefitError::Algorithm { algorithm: spec.algorithm.as_str(), why }),
+        None => Ok(()),
+    }
 }
 
-/// What a job's parties released, taken in round by round from its log.
+/// A job's releases, taken round by round from its log.
 pub struct StoredReleases {
     sampler: NoisyStatistics,
 }
 
 impl StoredReleases {
-    /// Nothing yet, of the parties with this metadata in the job's order.
+    /// Starts without releases, for parties with this metadata in the job's order.
     ///
     /// # Errors
-    /// [`RefitError::Algorithm`]; what [`super::build`] refuses.
+    /// [`RefitError::Algorithm`]; the errors of [`super::build`].
     pub fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, RefitError> {
         refittable(spec)?;
         let expected = spec.parties.len();
         if parties.len() != expected {
             return Err(SamplerError::Records { expected, got: parties.len() }.into());
         }
-        // The job's own draws are not wanted, and what is asked does not depend on them.
+        // The job's own draws are not needed, and the queries do not depend on them.
         let mut spec = spec.clone();
         (spec.sampler.chains, spec.sampler.draws) = (1, 1);
         Ok(Self { sampler: NoisyStatistics::new(&spec, parties)? })
     }
 
-    /// Takes in the next round; `releases[party][component]`, as in [`super::Totals::of`].
+    /// Absorbs the next round; `releases[party][component]`, as in [`super::Totals::of`].
     ///
     /// # Errors
-    /// A round or releases that the job does not lead to.
+    /// The job does not lead to this round or these releases.
     pub fn replay(&mut self, iteration: u64, releases: &[Vec<i64>]) -> Result<(), ReplayError> {
         let sampler: &mut dyn Sampler = &mut self.sampler;
         sampler.replay(iteration, releases).map(|_| ())
     }
 
-    /// How many integers a party's answer to the round that is next has in the log; 0 where none is.
+    /// Returns the number of integers that a party's answer to the next round has in the log; 0 if there is no round.
     pub fn awaited(&mut self) -> usize {
         self.sampler.next_round().ok().and_then(Next::round).map_or(0, |round| round.logged_length())
     }
 
-    /// Whether everything is there that the job asks for.
+    /// Returns true once all releases of the job are present.
     #[must_use]
     pub fn complete(&self) -> bool {
         self.sampler.released()
     }
 
-    /// The posterior of another job given these releases: one with other priors, boxes, draws, chains or seed, or,
-    /// where second moments were released, without some of the predictors. With the job itself it gives the job's own
-    /// draws, bit for bit.
+    /// Returns the posterior of another job given these releases. It may have other priors, boxes, draws, chains or seed, or,
+    /// with released second moments, fewer predictors. With the job itself it gives the job's own draws, bit for bit.
     ///
     /// # Errors
     /// [`RefitError`].

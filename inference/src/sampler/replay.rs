@@ -1,26 +1,25 @@
-//! A sampler replays a run from its log: how a coordinator goes on after a restart, and how a party checks
-//! it.
+//! The replay of a run from its log: a coordinator continues after a restart, and a party checks the run.
 
 use super::error::SamplerError;
 use super::interface::Sampler;
 use super::totals::Totals;
 use conclave_common::query::Round;
 
-/// Where a log does not fit its job.
+/// A log that does not fit its job.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ReplayError {
-    /// The log has another round than the one that the sampler asks.
-    #[error("the log goes on with round {logged}, and the job asks {}", asked(*.expected))]
+    /// The log has another round than the sampler's next one.
+    #[error("the log continues with round {logged}, but the job expects {}", asked(*.expected))]
     OutOfPlace {
-        /// The round in the log.
+        /// Round in the log.
         logged: u64,
-        /// The round that is asked; `None` where the run is at its end.
+        /// Round that the job expects; `None` at the end of the run.
         expected: Option<u64>,
     },
-    /// The sampler can't ask a next round.
+    /// The sampler can't return a next round.
     #[error(transparent)]
     Asking(SamplerError),
-    /// The sampler does not take the logged releases.
+    /// The sampler does not accept the logged releases.
     #[error("{0}")]
     Releases(SamplerError),
 }
@@ -30,8 +29,7 @@ fn asked(expected: Option<u64>) -> String {
 }
 
 impl dyn Sampler + '_ {
-    /// Absorbs the next round of a log and gives it as it was asked; `releases[party][component]`, as in
-    /// [`Totals::of`].
+    /// Absorbs the next round of a log and returns it; `releases[party][component]`, as in [`Totals::of`].
     ///
     /// # Errors
     /// [`ReplayError`].

@@ -1,22 +1,21 @@
-//! Turning the chains' moves into the posterior's principal axes, from the chains' own draws in the warm-up.
+//! Turns the chains' moves into the posterior's principal axes, from the chains' own draws in the warm-up.
 //!
-//! Draws are functions of released values, so using them costs nothing. Moves along principal axes are
-//! worth their price where coordinates are correlated: along its weak direction a posterior is wider than
-//! any coordinate given the others.
+//! Draws are functions of released values, so their use is free of charge. Moves along principal axes are worthwhile if
+//! coordinates are correlated: along its widest direction a posterior is wider than any coordinate given the others.
 
 use super::eigen;
 use super::proposal::ProposalScale;
 use crate::diagnostics;
 use conclave_common::job::{ProposalKind, Warmup};
 
-/// First look in a warm-up of unknown length, in sweeps; then again and again after half as many more.
+/// First look in a warm-up of unknown length, in sweeps; each later look comes after half as many more.
 const FIRST_LOOK: u64 = 30;
-/// Effective draws below which correlations are not believed at all.
+/// Effective draws below which correlations are ignored.
 const LEAST_ESS: f64 = 2.0;
-/// Least eigenvalue of a correlation matrix that is believed.
+/// Smallest plausible eigenvalue of a correlation matrix; smaller ones are raised to it.
 const LEAST_EIGENVALUE: f64 = 0.005;
 
-/// Collects the coordinates of all chains, one set a sweep.
+/// Collects the coordinates of all chains, one set per sweep.
 pub(super) struct Rotation {
     kind: ProposalKind,
     rule: Warmup,
@@ -30,8 +29,8 @@ impl Rotation {
         Self { kind, rule, history: vec![vec![Vec::new(); chains]; dimension], next_look: FIRST_LOOK }
     }
 
-    /// Takes the chains' coordinates at the end of a sweep; gives a new scale when it is time for one. `sd`
-    /// holds each coordinate's sd given the others, as the search found it.
+    /// Adds the chains' coordinates at the end of a sweep; returns a new scale when it is due. `sd` holds each coordinate's sd
+    /// given the others, from the search.
     pub(super) fn sweep<'a>(
         &mut self,
         chains: impl Iterator<Item = &'a [f64]>,
@@ -60,11 +59,11 @@ impl Rotation {
         }
     }
 
-    /// The principal axes of a posterior that has the partial correlations of the draws' later half and
-    /// these sds given the others.
+    /// Returns the principal axes of a posterior with the partial correlations of the draws' later half and these sds given the
+    /// others.
     ///
-    /// Each correlation is drawn towards 0 by one standard error of its Fisher transform: a direction that
-    /// is not known yet is not longer than a coordinate's own move.
+    /// Each correlation is shrunk towards 0 by one standard error of its Fisher transform, so an uncertain direction is not
+    /// longer than a coordinate's own move.
     pub(super) fn scale(&self, sd: &[f64]) -> Option<ProposalScale> {
         let d = self.history.len();
         let later: Vec<Vec<&[f64]>> =
@@ -96,7 +95,7 @@ impl Rotation {
     }
 }
 
-/// Effective draws of which a number is not a number are none.
+/// Replaces an undefined number of effective draws (NaN) by 0.
 fn known(ess: f64) -> f64 {
     if ess.is_nan() { 0.0 } else { ess }
 }
@@ -109,8 +108,7 @@ fn positive(pairs: Vec<(f64, Vec<f64>)>) -> Vec<(f64, Vec<f64>)> {
     pairs.into_iter().map(|(value, v)| (value.max(LEAST_EIGENVALUE), v)).collect()
 }
 
-/// A correlation less one standard error of its Fisher transform, by `libm` as everything that a replay
-/// computes.
+/// Returns a correlation minus one standard error of its Fisher transform, by `libm` like everything that a replay computes.
 fn shrunk(r: f64, ess: f64) -> f64 {
     let z = libm::atanh(r.abs().min(0.999));
     libm::tanh((z - ess.sqrt().recip()).max(0.0)).copysign(r)

@@ -1,4 +1,4 @@
-//! Where the chains walk: unconstrained values, their box, and the prior's density there.
+//! The space of the chains: unconstrained values, their box, and the prior's density there.
 
 use conclave_common::job::JobSpec;
 use conclave_common::parameter::Transform;
@@ -7,14 +7,13 @@ use conclave_common::parameter::{Constraint, Interval};
 /// The unconstrained space of a job's parameters.
 pub(super) struct Space {
     transform: Transform,
-    /// One interval per coordinate; a simplex's box is looked at in theta.
+    /// One interval per coordinate; a simplex's box is checked in theta.
     pub(super) boxes: Vec<Interval>,
-    /// Where a search for the mode begins, how far the prior reaches from there, and its precision; per
-    /// coordinate.
+    /// Starting point of a search for the mode, the prior's width around it, and the prior's precision, per coordinate.
     pub(super) location: Vec<f64>,
     pub(super) scale: Vec<f64>,
     pub(super) precision: Vec<f64>,
-    /// The parameter that each coordinate belongs to.
+    /// Parameter of each coordinate.
     pub(super) parameters: Vec<usize>,
 }
 
@@ -37,35 +36,34 @@ impl Space {
         Self { transform, boxes, location, scale, precision, parameters }
     }
 
-    /// Number of coordinates.
+    /// Returns the number of coordinates.
     pub(super) fn dimension(&self) -> usize {
         self.parameters.len()
     }
 
-    /// theta of these coordinates.
+    /// Returns theta of these coordinates.
     pub(super) fn theta(&self, u: &[f64]) -> Vec<f64> {
         self.transform.constrain(u)
     }
 
-    /// theta of these coordinates, moved into the parameter box where rounding or a simplex's edge put it
-    /// outside.
+    /// Returns theta of these coordinates, moved into the parameter box if rounding or a simplex's edge put it outside.
     pub(super) fn theta_inside(&self, spec: &JobSpec, u: &[f64]) -> Vec<f64> {
         self.theta(u).into_iter().zip(&spec.support).map(|(x, box_)| x.clamp(box_.min, box_.max)).collect()
     }
 
-    /// The coordinates of `theta`.
+    /// Returns the coordinates of `theta`.
     pub(super) fn coordinates(&self, theta: &[f64]) -> Vec<f64> {
         self.transform.unconstrain(theta)
     }
 
-    /// Log density of the prior of the coordinates, up to a constant.
+    /// Returns the log density of the prior of the coordinates, up to a constant.
     pub(super) fn log_prior(&self, spec: &JobSpec, u: &[f64], theta: &[f64]) -> f64 {
         spec.log_prior(theta) + self.transform.log_jacobian(u)
     }
 }
 
-/// Centres of the priors, within the box. A dirichlet's component holds the share that it takes of what the
-/// ones before it left.
+/// Returns the centres of the priors, within the box. A Dirichlet component's prior holds its share of the remainder after the
+/// components before it.
 fn prior_centre(spec: &JobSpec) -> Vec<f64> {
     let mut left = 1.0;
     let mut theta = Vec::with_capacity(spec.priors.len());

@@ -1,5 +1,4 @@
-//! The sufficient statistic as released: totals over the parties, averaged over all releases so far, and
-//! the posterior that they make.
+//! The released sufficient statistic: totals over the parties, averaged over all releases so far, and the resulting posterior.
 
 use super::error::SamplerError;
 use super::surrogate::{Mode, Surrogate};
@@ -11,24 +10,22 @@ use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP};
 use conclave_privacy::pass::StatisticGrid;
 
-/// The statistic of a job's family, and what the parties have released of it.
+/// The statistic of a job's family, and its releases so far.
 pub(super) struct ReleasedStatistic {
     pub(super) grids: Vec<StatisticGrid>,
-    /// Records of all parties.
+    /// Number of records of all parties.
     pub(super) records: f64,
     pub(super) parties: f64,
-    /// Per component, released totals over their noise's variance (lattice units), summed; and the sum of
-    /// the weights.
+    /// Per component, the sum of released totals over their noise's variance (lattice units); and the sum of the weights.
     weighted: Vec<f64>,
     weight: f64,
 }
 
 impl ReleasedStatistic {
-    /// The statistic of a job over these parties, of which nothing is released yet.
+    /// Creates the statistic of a job over these parties, without any release.
     ///
     /// # Errors
-    /// A model without one; a party that does not protect rows against replacement, or holds more records
-    /// than a sum can.
+    /// The model has none; a party does not protect rows against replacement, or holds more records than a sum can hold.
     pub(super) fn new(target: &Target, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let grids = StatisticGrid::of_ranges(family_of(target.model.as_ref())?.ranges())?;
         let mut records = 0;
@@ -49,12 +46,12 @@ impl ReleasedStatistic {
         Ok(Self { records: records as f64, parties: parties.len() as f64, grids, weighted, weight: 0.0 })
     }
 
-    /// Number of components.
+    /// Returns the number of components.
     pub(super) fn components(&self) -> usize {
         self.grids.len()
     }
 
-    /// One release of every component, in slots from `first` on.
+    /// Yields the queries for one release of every component, in slots from `first`.
     pub(super) fn queries(&self, first: usize, noise: NoiseScale) -> impl Iterator<Item = Query> {
         (0..self.components()).map(move |component| {
             let kind = QueryKind::Statistic { component: component as u32 };
@@ -62,14 +59,14 @@ impl ReleasedStatistic {
         })
     }
 
-    /// Takes note of one release of every component; `totals` are sums over the parties.
+    /// Adds one release of every component; `totals` are sums over the parties.
     pub(super) fn learn(&mut self, totals: &[i128], noise: NoiseScale) {
         let weight = noise.variance().recip();
         self.weighted.iter_mut().zip(totals).for_each(|(sum, total)| *sum += weight * *total as f64);
         self.weight += weight;
     }
 
-    /// The mode of the posterior that everything released so far makes, and the curvature there.
+    /// Returns the mode of the posterior given all releases so far, and the curvature there.
     pub(super) fn mode(&self, target: &Target) -> Result<Mode, SamplerError> {
         let estimate = |(sum, grid): (&f64, &StatisticGrid)| grid.step * sum / self.weight;
         // A total of N parties at scale s has variance N s²; weights are in log-likelihood units, s STEP.
@@ -86,10 +83,10 @@ impl ReleasedStatistic {
     }
 }
 
-/// The model's exponential family.
+/// Returns the model's exponential family.
 ///
 /// # Errors
-/// A model that has none.
+/// The model has none.
 pub(super) fn family_of(model: &dyn Model) -> Result<&dyn ExponentialFamily, SamplerError> {
     model.exponential_family().ok_or(SamplerError::NoFamily)
 }

@@ -1,19 +1,18 @@
-//! The posterior that released statistics make: a function of the unconstrained coordinates that costs
-//! nothing to look at.
+//! The posterior given released statistics: a function of the unconstrained coordinates that is cheap to evaluate.
 
 use super::space::Space;
 use conclave_common::job::JobSpec;
 use conclave_common::model::ExponentialFamily;
 
-/// Sweeps of one-coordinate searches before Newton's.
+/// Number of sweeps of one-coordinate searches before Newton's method.
 const SWEEPS: u32 = 30;
-/// Narrowings of an interval in a one-coordinate search: to 1e-10 of it.
+/// Number of narrowings of an interval in a one-coordinate search: to 1e-10 of it.
 const NARROWINGS: u32 = 48;
-/// Newton steps at most.
+/// Maximum number of Newton steps.
 const NEWTON: u32 = 20;
 /// Length of finite differences, in sds of a coordinate given the others.
 const DIFFERENCE: f64 = 0.3;
-/// A priori half width of a search, in scales of the prior.
+/// Initial half width of a search, in scales of the prior.
 const REACH: f64 = 50.0;
 
 /// The surrogate: `n log g(theta) + phi(theta) . S + log prior(theta)`.
@@ -29,9 +28,9 @@ pub(super) struct Surrogate<'a> {
     pub variances: Vec<f64>,
 }
 
-/// What the surrogate says of the posterior.
+/// The surrogate's estimate of the posterior.
 pub(super) struct Mode {
-    /// The place, in coordinates.
+    /// Mode, in coordinates.
     pub u: Vec<f64>,
     /// Posterior sd of each coordinate given the others.
     pub sd: Vec<f64>,
@@ -40,7 +39,7 @@ pub(super) struct Mode {
 }
 
 impl Surrogate<'_> {
-    /// At the coordinates `u`, of which it is the log density.
+    /// Returns the log density at the coordinates `u`.
     fn at(&self, u: &[f64]) -> f64 {
         let theta = &self.space.theta(u);
         if !self.spec.in_support(theta) {
@@ -51,8 +50,7 @@ impl Surrogate<'_> {
         if value.is_nan() { f64::NEG_INFINITY } else { value }
     }
 
-    /// The mode and the curvature there. Total: whatever was released, the result is inside the box and its
-    /// widths are positive.
+    /// Finds the mode and the curvature there. For any released values, the result is inside the box and its widths are positive.
     pub(super) fn mode(&self) -> Mode {
         let mut u = self.start();
         let mut width: Vec<f64> = self.reach();
@@ -96,7 +94,7 @@ impl Surrogate<'_> {
         self.space.scale.iter().zip(&self.space.boxes).map(one).collect()
     }
 
-    /// Golden-section search along one coordinate, within `width` on either side.
+    /// Runs a golden-section search along one coordinate, within `width` on either side.
     fn search(&self, u: &[f64], j: usize, width: f64) -> f64 {
         const GOLDEN: f64 = 0.618_033_988_749_894_9;
         let interval = self.space.boxes[j];
@@ -123,7 +121,7 @@ impl Surrogate<'_> {
         if at_best >= value(u[j]) { best } else { u[j] }
     }
 
-    /// The sd of each coordinate given the others, by second differences over a fraction of it.
+    /// Returns the sd of each coordinate given the others, by second differences over a fraction of it.
     fn widths(&self, u: &[f64]) -> Vec<f64> {
         let one = |j: usize| {
             let interval = self.space.boxes[j];
@@ -150,7 +148,7 @@ impl Surrogate<'_> {
         (0..u.len()).map(one).collect()
     }
 
-    /// Minus the matrix of second derivatives, in units of `sd`.
+    /// Returns minus the matrix of second derivatives, in units of `sd`.
     fn information(&self, u: &[f64], sd: &[f64]) -> Vec<Vec<f64>> {
         let d = u.len();
         let inside = |j: usize| {
@@ -167,8 +165,7 @@ impl Surrogate<'_> {
             let curvature = if i == j {
                 moved(&[(i, 1.0)]) - 2.0 * moved(&[]) + moved(&[(i, -1.0)])
             } else {
-                // The same order whichever way the pair is named, so that the matrix is symmetric bit for
-                // bit.
+                // The order is the same for both orders of the pair, so that the matrix is symmetric bit for bit.
                 let (i, j) = (i.max(j), i.min(j));
                 let corners = moved(&[(i, 1.0), (j, 1.0)]) - moved(&[(i, 1.0), (j, -1.0)]) - moved(&[(i, -1.0), (j, 1.0)])
                     + moved(&[(i, -1.0), (j, -1.0)]);
@@ -192,7 +189,7 @@ impl Surrogate<'_> {
         Some(step.iter().zip(sd).map(|(s, sd)| s * sd).collect())
     }
 
-    /// How far noise in S moves the mode: the information's inverse on the slope's noise.
+    /// Returns the standard error of the mode from the noise in S: the information's inverse on the slope's noise.
     fn errors(&self, u: &[f64], sd: &[f64]) -> Vec<f64> {
         let information = self.information(u, sd);
         let mut variance = vec![0.0; u.len()];
@@ -214,7 +211,7 @@ impl Surrogate<'_> {
     }
 }
 
-/// Solves a small linear system by elimination with pivots; `None` where it is singular.
+/// Solves a small linear system by elimination with pivots; `None` if it is singular.
 fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Option<Vec<f64>> {
     let d = b.len();
     for column in 0..d {

@@ -1,4 +1,4 @@
-//! The posterior that a job's chains walk on: the job, its model, and the space of its coordinates.
+//! The target of a job's chains: the job, its model, and the space of its coordinates.
 
 use super::error::SamplerError;
 use super::space::Space;
@@ -6,7 +6,7 @@ use conclave_common::job::{JobSpec, Radius};
 use conclave_common::model::Model;
 use conclave_privacy::accounting::PrivacyFilter;
 
-/// A job's posterior, as its chains see it.
+/// A job's posterior, as its chains use it.
 pub(super) struct Target {
     pub(super) spec: JobSpec,
     pub(super) space: Space,
@@ -18,15 +18,15 @@ impl Target {
         Self { space: Space::new(spec), model: spec.build_model(), spec: spec.clone() }
     }
 
-    /// The job's budget, as mu².
+    /// Returns the job's budget, as mu².
     ///
     /// # Errors
-    /// A budget that is none.
+    /// The budget is invalid.
     pub(super) fn budget(&self) -> Result<f64, SamplerError> {
         Ok(conclave_privacy::accounting::mu_squared(PrivacyFilter::new(&self.spec.privacy.budget)?.limit_units()))
     }
 
-    /// The radii that the job gives, one per coordinate; `None` where they are to be measured.
+    /// Returns the job's radii, one per coordinate; `None` if they have to be measured.
     pub(super) fn given_radii(&self) -> Option<Vec<f64>> {
         match &self.spec.sampler.radius {
             Radius::Fixed(radii) => Some(self.space.parameters.iter().map(|p| radii[*p]).collect()),

@@ -1,22 +1,22 @@
-//! When the warm-up is over.
+//! The end of the warm-up.
 
 use crate::diagnostics::split_rhat;
 use conclave_common::job::{JobSpec, Warmup};
 use conclave_common::query::Draw;
 
-/// First sweep at which convergence is looked at.
+/// First sweep at which convergence is checked.
 const FIRST_LOOK: u64 = 50;
 /// Looks grow by a quarter each, so that all of them together cost little more than the last.
 const GROWTH: u64 = 4;
 
-/// Sweeps after which radii are measured anew where the first measurement was at a given start, which may
-/// lie far from the posterior: in a warm-up of unknown length, and as shares of a known one.
+/// Sweeps after which radii are measured again if the first measurement was at the job's start, which may be far from the
+/// posterior: in a warm-up of unknown length, and as divisors of a known one.
 const REMEASURE_AFTER: [u64; 3] = [50, 200, 800];
 const REMEASURE_SHARES: [u64; 2] = [4, 2];
-/// A known warm-up shorter than this is not interrupted.
+/// Shortest known warm-up that is interrupted for a measurement.
 const LEAST_SWEEPS: u64 = 20;
 
-/// Whether radii are measured anew after this many steps of a warm-up.
+/// Returns true if radii are measured again after this many steps of a warm-up.
 pub(super) fn remeasures(rule: Warmup, dimension: u64, steps: u64) -> bool {
     let due = |sweeps: u64| steps == sweeps * dimension;
     match rule {
@@ -30,12 +30,12 @@ pub(super) struct WarmupWatch {
     rule: Warmup,
     dimension: u64,
     next_look: u64,
-    /// `history[parameter][chain]`, kept only when the rule needs it.
+    /// `history[parameter][chain]`, kept only if the rule needs it.
     history: Vec<Vec<Vec<f64>>>,
 }
 
 impl WarmupWatch {
-    /// `dimension` is the number of proposals of a sweep.
+    /// Creates the watch; `dimension` is the number of proposals of a sweep.
     pub(super) fn new(spec: &JobSpec, dimension: usize) -> Self {
         let chains = spec.sampler.chains as usize;
         Self {
@@ -46,7 +46,7 @@ impl WarmupWatch {
         }
     }
 
-    /// Number of steps of a sweep.
+    /// Returns the number of steps of a sweep.
     pub(super) fn dimension(&self) -> u64 {
         self.dimension
     }
@@ -59,7 +59,7 @@ impl WarmupWatch {
         }
     }
 
-    /// Whether the warm-up is over after this many steps of every chain.
+    /// Returns true if the warm-up is over after this many steps of every chain.
     pub(super) fn over(&mut self, steps: u64) -> bool {
         let sweeps = steps / self.dimension;
         let over = match self.rule {

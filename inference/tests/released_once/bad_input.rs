@@ -1,4 +1,4 @@
-//! Records and budgets that no answer can be made of, or hardly one: what is refused, what is flagged, what is answered.
+//! Records and budgets that permit no answer, or hardly one: each is refused, flagged or answered.
 
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
@@ -30,7 +30,7 @@ fn records(seed: u64, row: impl Fn(&mut ChaCha20Rng, usize) -> (Vec<f64>, f64)) 
     Records { x, y, offset: Vec::new() }
 }
 
-/// How far the means are off those without privacy, in sds of the noise that is claimed.
+/// Largest distance of a mean from the mean without privacy, in sds of the claimed noise.
 fn worst(run: &Run, records: &Records) -> f64 {
     let (mode, _) = without_privacy(records, |y, eta| y - logistic(eta), |eta| logistic(eta) * (1.0 - logistic(eta)));
     let shares = run.inference.noise_share.iter().map(|share| share.unwrap_or(1.0).sqrt());
@@ -38,7 +38,7 @@ fn worst(run: &Run, records: &Records) -> f64 {
     z.fold(0.0, f64::max)
 }
 
-/// What no release could answer is refused before anything is asked, with what would do.
+/// A job that no release could answer is refused before any query, with a sufficient remedy.
 #[test]
 fn a_budget_too_small_is_refused_with_what_would_do() {
     let spec = job("\"x\"", &numeric("x"), 0.05);
@@ -47,13 +47,13 @@ fn a_budget_too_small_is_refused_with_what_would_do() {
     assert!(*epsilon > 0.05 && *records > 300.0);
     let text = error.to_string();
     assert!(text.contains("Epsilon") && text.contains("records in all"), "{text}");
-    // With as many records, or that budget, it is not.
+    // With that number of records, or that budget, the job is accepted.
     let enough = (records / 3.0).ceil() as u64 + 1;
     assert_eq!(planner::prospect(&spec, &PartyMetadata::of_rows(&[enough; 3])), None);
     assert_eq!(planner::prospect(&job("\"x\"", &numeric("x"), 1.01 * epsilon), &PartyMetadata::of_rows(&[100; 3])), None);
 }
 
-/// The outcome follows from the predictor: only the prior keeps the slope from infinity. Whatever is called an answer is one.
+/// The predictor determines the outcome, and only the prior keeps the slope finite. A run that is not flagged must be correct.
 #[test]
 fn a_separated_outcome_is_flagged_or_answered() {
     let mut adequate = 0;
@@ -70,7 +70,7 @@ fn a_separated_outcome_is_flagged_or_answered() {
     println!("{adequate} of 6 are answered");
 }
 
-/// Two predictors that are one: their difference has no information, and what is left of it is the prior.
+/// Two identical predictors: their difference has no information apart from the prior.
 #[test]
 fn collinear_columns_are_no_answer_and_it_is_said_why() {
     let spec = job("\"x\", \"z\"", &(numeric("x") + &numeric("z")), 8.0);
@@ -85,7 +85,7 @@ fn collinear_columns_are_no_answer_and_it_is_said_why() {
     }
 }
 
-/// The last third of the records, one party's, hold none of a level that the others hold.
+/// The last third of the records, one party's, has no record of a level that the others have.
 #[test]
 fn a_party_without_a_level_is_as_good_as_any() {
     let spec = job("\"x\", \"w\"", &(numeric("x") + "w = { levels = [\"p\", \"q\"] }\n"), 8.0);

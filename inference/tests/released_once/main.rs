@@ -1,8 +1,8 @@
-//! `noisy-statistics` from the job file to the draws, in one process: the real kernels, lattice, noise and prices.
+//! `noisy-statistics` from the job file to the draws in one process: the real kernels, lattice, noise and prices.
 //!
-//! Every figure is over made-up records, fresh for each seed: *rms* is the error of the posterior mean against the posterior
-//! without privacy, in sds of that; *z* the same in sds of the noise that the run claims (1 is right); *c90* the coverage of the
-//! 90% interval of that noise; *flagged* the share of runs that the adequacy checks do not call an answer.
+//! All figures are over synthetic records, fresh for each seed. *rms* is the error of the posterior mean against the posterior
+//! without privacy, in sds of the latter. *z* is the same error in sds of the claimed noise (1 is correct). *c90* is the coverage
+//! of the 90% interval of that noise. *flagged* is the share of runs that fail the adequacy checks.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,14 +21,14 @@ use rand_distr::{Distribution, Poisson, StandardNormal};
 
 const PRIOR_SD: f64 = 2.5;
 
-/// Made-up records of one job: predictors without the intercept's, outcomes, offsets.
+/// Synthetic records of one job: predictors without the intercept, outcomes, offsets.
 struct Records {
     x: Vec<Vec<f64>>,
     y: Vec<f64>,
     offset: Vec<f64>,
 }
 
-/// What one run came to.
+/// Result of one run.
 struct Run {
     mean: Vec<f64>,
     sd: Vec<f64>,
@@ -36,7 +36,7 @@ struct Run {
     rounds: usize,
 }
 
-/// Asks three parties in one process, each with a third of the records.
+/// Queries three parties in one process, each with a third of the records.
 fn run(spec: &JobSpec, records: &Records, scale: impl Fn(f64) -> f64, seed: u64) -> Run {
     let third = records.y.len() / 3;
     let shard = |i: usize| {
@@ -63,16 +63,17 @@ fn run(spec: &JobSpec, records: &Records, scale: impl Fn(f64) -> f64, seed: u64)
     let n = draws.len() as f64;
     let mean: Vec<f64> = (0..d).map(|j| draws.iter().map(|draw| draw.theta[j]).sum::<f64>() / n).collect();
     let sd = (0..d).map(|j| (draws.iter().map(|draw| (draw.theta[j] - mean[j]).powi(2)).sum::<f64>() / n).sqrt()).collect();
-    // The whole budget is spent, and no more. Noise on counts is a record at least, and goes in steps of a sixteenth of one.
+    // The run spends the whole budget, and no more. Noise on counts is at least one record, in steps of a sixteenth of a record.
     let least = if spec.releases() == ["table"] { 0.9 } else { 0.999 };
     for (_, units) in parties.spent() {
         let limit = conclave_privacy::accounting::PrivacyFilter::new(&spec.privacy.budget).unwrap().limit_units();
         assert!(units <= limit && units as f64 > least * limit as f64, "{units} of {limit}");
     }
-    Run { mean, sd, inference: sampler.inference().unwrap().clone(), rounds }
+    Run { mean, sd, inference: sampler.report().inference.unwrap(), rounds }
 }
 
-/// The posterior mode and sds without privacy, by Newton's method; `slope` and `weight` of an outcome at a linear predictor.
+/// Posterior mode and sds without privacy, by Newton's method. `slope` and `weight` are functions of an outcome and a linear
+/// predictor.
 fn without_privacy(records: &Records, slope: fn(f64, f64) -> f64, weight: fn(f64) -> f64) -> (Vec<f64>, Vec<f64>) {
     let d = records.x[0].len() + 1;
     let mut theta = vec![0.0; d];
@@ -243,7 +244,7 @@ impl Figures {
         let mut worst = 0.0_f64;
         for j in 0..mode.len() {
             let error = run.mean[j] - mode[j];
-            // Without a share of the noise all of the variance may be the noise's.
+            // Without a known share, the noise may be all of the variance.
             let noise_sd = run.sd[j] * run.inference.noise_share[j].unwrap_or(1.0).sqrt();
             let z = error / noise_sd;
             self.squares += (error / sds[j]).powi(2);
@@ -288,8 +289,9 @@ impl Figures {
     }
 }
 
-/// 30 runs of four coefficients: a z of all 120 whose law is N(0, 1) lies within [.82, 1.18] but once in 200 times, and these seeds
-/// are fixed; a likelihood that forgets the noise of the information, or counts parties' noises once, is off by more.
+/// In 30 runs of four coefficients, the rms of 120 values of z with law N(0, 1) lies within [.82, 1.18] except once in 200 times,
+/// and the seeds are fixed. A likelihood that ignores the noise of the information, or counts the parties' noise once, is off by
+/// more.
 #[test]
 fn a_logistic_regression_is_answered_within_its_noise() {
     let figures = Figures::of(Case::Even(3_000), 3.0, 30);
@@ -299,7 +301,7 @@ fn a_logistic_regression_is_answered_within_its_noise() {
     assert!(figures.rounds <= 11 * figures.runs);
 }
 
-/// The settings of many simulated jobs.
+/// Settings of many simulated jobs.
 #[test]
 #[ignore = "minutes"]
 fn simulated_jobs_are_answered_or_refused() {
@@ -314,7 +316,7 @@ fn simulated_jobs_are_answered_or_refused() {
     }
 }
 
-/// Without an intercept nothing that is released counts the records, where a value outside of a column's levels leaves one out.
+/// Without an intercept no release counts the records, and a value outside a column's levels excludes its record.
 #[test]
 fn unknown_scatter_needs_a_count_of_the_records() {
     let job = |more: &str| {

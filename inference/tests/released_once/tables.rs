@@ -3,7 +3,7 @@
 use super::*;
 use conclave_inference::planner;
 
-/// Predictors of 0 and 1, `b0 ...`, and one of three levels, `w`, where there is one.
+/// Predictors with values 0 and 1, `b0 ...`, and optionally one with three levels, `w`.
 struct Design {
     binaries: usize,
     levels: bool,
@@ -41,7 +41,7 @@ impl Design {
     }
 }
 
-/// Errors in sds without privacy, z and how many runs are called answers.
+/// Errors in sds without privacy, z, and the number of runs that pass the adequacy checks.
 struct Found {
     error: f64,
     z: f64,
@@ -74,8 +74,8 @@ fn rms(values: &[f64]) -> f64 {
 
 const DESIGNS: [Design; 2] = [Design { binaries: 1, levels: true }, Design { binaries: 2, levels: false }];
 
-/// 12 runs of 3 or 4 coefficients: the mean square of z has sd .3 or so, correlation allowed for. A noise that is half or twice what is
-/// claimed lies outside; so does a table that is counted in other cells than it is read in.
+/// In 12 runs of 3 or 4 coefficients, the mean square of z has an sd of about .3, including correlation. Noise of half or twice
+/// the claimed size lies outside the range; so does a table read with a different order of cells.
 #[test]
 fn a_table_is_calibrated_and_as_sharp_as_announced() {
     for (design, (n, epsilon)) in DESIGNS.iter().zip([(3_000, 1.0), (900, 3.0)]) {
@@ -88,7 +88,7 @@ fn a_table_is_calibrated_and_as_sharp_as_announced() {
     }
 }
 
-/// Nothing has to be found first, so of a rare outcome nothing is missed.
+/// A table needs no preliminary search, so rare outcomes are not missed.
 #[test]
 fn rare_outcomes_are_answered() {
     let found = simulate(&DESIGNS[0], (9_000, -4.0), 3.0, 10);

@@ -26,7 +26,8 @@ const HEADERS: [(HeaderName, &str); 8] = [
     (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
 ];
 
-/// The login page, which is all that a visitor without a token sees. It names neither daemon nor version, and needs no other file.
+/// The login page, which is all that a visitor without a token sees. It names neither daemon nor version, and needs no other
+/// file.
 const LOGIN: [&str; 2] = [
     "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
      <meta name=\"color-scheme\" content=\"light dark\"><title>Conclave</title></head><body><main><h1>Conclave</h1>",

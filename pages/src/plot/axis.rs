@@ -1,20 +1,20 @@
-//! An axis: which values it spans, its ticks at round numbers, and where a value lies.
+//! Axes: their range, ticks at round numbers, and the position of a value.
 
-/// Values of a larger magnitude are drawn at the edge.
+/// Largest magnitude; larger values are drawn at the edge.
 const GREATEST: f64 = 1e300;
 
 /// A linear axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Axis {
-    /// Least value shown.
+    /// Lower end.
     pub least: f64,
-    /// Greatest value shown, above `least`.
+    /// Upper end, above `least`.
     pub greatest: f64,
 }
 
 impl Axis {
-    /// The axis from the least to the greatest of `values`, those that are no numbers left out, with a twentieth of their distance to
-    /// either side. Around a single value it is as wide as that value is large.
+    /// Returns the axis over the range of the finite `values`, with a margin of one twentieth on either side. Around a single
+    /// value it is as wide as the value's magnitude.
     #[must_use]
     pub fn around(values: impl IntoIterator<Item = f64>) -> Self {
         let finite = values.into_iter().filter(|x| x.is_finite()).map(|x| x.clamp(-GREATEST, GREATEST));
@@ -23,7 +23,7 @@ impl Axis {
             return Self { least: 0.0, greatest: 1.0 };
         }
         let span = greatest - least;
-        // Closer together than this the ticks could not be told apart.
+        // On a narrower range the ticks would be indistinguishable.
         if span <= least.abs().max(greatest.abs()) * 1e-9 {
             let half = if least == 0.0 { 1.0 } else { 0.5 * least.abs() };
             return Self { least: least - half, greatest: greatest + half };
@@ -31,7 +31,7 @@ impl Axis {
         Self { least: least - 0.05 * span, greatest: greatest + 0.05 * span }
     }
 
-    /// The axis between two values, whichever is larger.
+    /// Returns the axis between two values in either order.
     #[must_use]
     pub fn between(a: f64, b: f64) -> Self {
         let around = Self::around([a, b]);
@@ -41,19 +41,19 @@ impl Axis {
         around
     }
 
-    /// Where a value lies, 0 at the least and 1 at the greatest; values beyond are at the edge. `None` for what is no number.
+    /// Returns the position of a value between 0 at the lower end and 1 at the upper end, clamped; `None` for NaN.
     #[must_use]
     pub fn share(&self, value: f64) -> Option<f64> {
         if value.is_nan() {
             return None;
         }
-        // In halves, since the distance itself may not be a number.
+        // Halves avoid an overflow of the difference.
         let half = 0.5 * self.greatest - 0.5 * self.least;
         Some(((0.5 * value - 0.5 * self.least) / half).clamp(0.0, 1.0))
     }
 
-    /// At most about `wanted` round values within the axis, with their texts: multiples of 1, 2 or 5 times a power of ten (Heckbert
-    /// 1990, "Nice numbers for graph labels").
+    /// Returns about `wanted` round values within the axis, with their labels: multiples of 1, 2 or 5 times a power of ten
+    /// (Heckbert 1990, "Nice numbers for graph labels").
     #[must_use]
     pub fn ticks(&self, wanted: usize) -> Vec<(f64, String)> {
         let half = 0.5 * self.greatest - 0.5 * self.least;
@@ -72,7 +72,7 @@ impl Axis {
     }
 }
 
-/// A tick's text, with the decimals that its step needs.
+/// Formats a tick's label with the decimals required by its step.
 fn label(value: f64, step: f64) -> String {
     let decimals = (-(step.log10() + 1e-9).floor()).max(0.0);
     if value == 0.0 {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_is_one_whatever_it_is_given() {
+    fn any_values_make_a_valid_axis() {
         let unit = Axis { least: 0.0, greatest: 1.0 };
         assert_eq!([Axis::around([]), Axis::around([f64::NAN, f64::INFINITY])], [unit, unit]);
         assert_eq!(Axis::around([3.0, 3.0]), Axis { least: 1.5, greatest: 4.5 });

@@ -1,4 +1,4 @@
-//! Small pictures beside words: a budget as a bar, a few numbers as a line.
+//! Small pictures beside text: budget bars and sparklines.
 
 use maud::{Markup, html};
 
@@ -7,7 +7,7 @@ use super::figure::picture;
 use super::path::Path;
 use crate::text::{number, plain_name};
 
-/// What a party's budget is at a moment.
+/// The state of a party's budget.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget<'a> {
     /// Distinguishes the bar from other plots on the page: letters, digits and `-`.
@@ -16,24 +16,24 @@ pub struct Budget<'a> {
     pub party: &'a str,
     /// Epsilon spent.
     pub spent: f64,
-    /// Epsilon that it will have come to at the end, where that can be told: at least `spent`.
+    /// Epsilon expected to be spent at the end, if it can be predicted: at least `spent`.
     pub projected: Option<f64>,
-    /// The most that may be spent, above 0.
+    /// The total budget, above 0.
     pub limit: f64,
 }
 
-/// A budget as a bar, spent and projected against what is left, with the numbers in words beside it.
+/// Draws a budget as a bar of the spent, projected and remaining parts, with its numbers as text.
 #[must_use]
 pub fn budget(of: &Budget<'_>) -> Markup {
     let party = plain_name(of.party);
     let share = |x: f64| Axis::between(0.0, of.limit).share(x).unwrap_or(0.0);
     let spent = share(of.spent);
     let projected = of.projected.filter(|p| p.is_finite()).map_or(spent, |p| share(p).max(spent));
-    let left = (of.limit - of.spent).max(0.0);
+    let remaining = (of.limit - of.spent).max(0.0);
     let words = format!("epsilon {} of {} spent ({})", number(of.spent), of.limit, share_of(of.spent / of.limit));
     let rest = match of.projected.filter(|p| p.is_finite() && projected > spent) {
-        Some(p) => format!("{} left; {} expected at the end", number(left), number(p)),
-        None => format!("{} left", number(left)),
+        Some(p) => format!("{} remaining; {} expected at the end", number(remaining), number(p)),
+        None => format!("{} remaining", number(remaining)),
     };
     let whole = |x: f64| super::figure::at(300.0 * x);
     let content = html! {
@@ -50,12 +50,12 @@ pub fn budget(of: &Budget<'_>) -> Markup {
     }
 }
 
-/// A share in tenths of a percent: a budget of which little is left is not said to be spent whole.
+/// Formats a fraction in tenths of a percent, rounded down: a nearly exhausted budget is not shown as 100%.
 fn share_of(share: f64) -> String {
     if share.is_finite() { format!("{:.1}%", (1000.0 * share).floor() / 10.0) } else { "-".to_owned() }
 }
 
-/// A line of a few numbers without axes, the last one marked; numbers that are none are gaps.
+/// Draws a sparkline without axes and with its last value marked; values that are not finite are gaps.
 #[must_use]
 pub fn spark(id: &str, title: &str, values: &[f64]) -> Markup {
     let (width, height) = (120.0, 24.0);
@@ -88,14 +88,14 @@ pub fn spark(id: &str, title: &str, values: &[f64]) -> Markup {
     picture(id, "spark", (width, height), (title, &words), &content)
 }
 
-/// The same as [`spark`] in characters, for a terminal: at most `width` of the last values.
+/// Draws a sparkline in characters for a terminal, of at most `width` of the last values.
 #[must_use]
 pub fn spark_text(values: &[f64], width: usize) -> String {
     let values = &values[values.len().saturating_sub(width)..];
     spark_texts(&[values]).concat()
 }
 
-/// Several of them, drawn on one scale: what is higher in one is higher in all. Empty where none holds a number.
+/// Draws several sparklines in characters on a common scale. They are empty if no value is finite.
 #[must_use]
 pub fn spark_texts(rows: &[&[f64]]) -> Vec<String> {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -104,7 +104,7 @@ pub fn spark_texts(rows: &[&[f64]]) -> Vec<String> {
         return vec![String::new(); rows.len()];
     };
     let axis = Axis::between(least, greatest);
-    // Numbers that are all alike are in the middle.
+    // Equal values are drawn in the middle.
     let level = |x: f64| if least == greatest { 3 } else { (axis.share(x).unwrap_or(0.0) * 7.999) as usize };
     let one = |row: &&[f64]| row.iter().map(|x| if x.is_finite() { LEVELS[level(*x).min(7)] } else { ' ' }).collect();
     rows.iter().map(one).collect()
@@ -115,11 +115,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_says_its_numbers() {
+    fn a_bar_states_its_numbers() {
         let text = budget(&Budget { id: "b", party: "<b>", spent: 1.5, projected: Some(2.25), limit: 3.0 }).into_string();
-        for part in
-            ["epsilon 1.5000 of 3 spent (50.0%)", "1.5000 left; 2.2500 expected at the end", "width=\"150\"", "width=\"225\""]
-        {
+        for part in [
+            "epsilon 1.5000 of 3 spent (50.0%)",
+            "1.5000 remaining; 2.2500 expected at the end",
+            "width=\"150\"",
+            "width=\"225\"",
+        ] {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(!text.contains("<b><b>") && text.contains("&lt;b&gt;"));

@@ -1,4 +1,4 @@
-//! Marginal densities: what each chain thinks of a parameter.
+//! Marginal densities of a parameter by chain.
 
 use maud::{Markup, html};
 
@@ -9,29 +9,29 @@ use super::trace::{label, shown};
 use crate::table::{Cell, table};
 use crate::text::{plain_name, thousands};
 
-/// Points of the grid on which densities are computed.
+/// Number of grid points for densities.
 const GRID: usize = 128;
-/// A kernel reaches so many bandwidths.
+/// Cut-off of a kernel, in bandwidths.
 const REACH: f64 = 4.0;
 
-/// What a density plot is of.
+/// The content of a density plot.
 #[derive(Clone, Copy)]
 pub struct Densities<'a> {
     /// Distinguishes the plot from others on the page: letters, digits and `-`.
     pub id: &'a str,
     /// The parameter.
     pub parameter: &'a str,
-    /// On which scale, in a few words.
+    /// The scale, in a few words.
     pub scale: &'a str,
-    /// Draws of each chain. Chains after the eighth are left to the table.
+    /// Draws of each chain. Chains after the eighth appear only in the table.
     pub chains: &'a [&'a [f64]],
-    /// Where the parameter can lie at all: densities end there. Infinite where it has no end.
+    /// The support of the parameter, infinite if unbounded: densities end at its bounds.
     pub support: (f64, f64),
-    /// The prior's density at a point, up to a constant; drawn beside the chains where it is given.
+    /// The prior's log density up to a constant, drawn beside the chains if given.
     pub log_prior: Option<&'a dyn Fn(f64) -> f64>,
 }
 
-/// The plot of one density per chain, on a common grid.
+/// Plots one density per chain on a common grid.
 #[must_use]
 pub fn density(of: &Densities<'_>) -> Markup {
     let parameter = plain_name(of.parameter);
@@ -53,7 +53,7 @@ pub fn density(of: &Densities<'_>) -> Markup {
         }
     };
     let legend: Vec<String> = (1..=apart).map(|chain| format!("chain {chain}")).collect();
-    let note = html! { @if prior.is_some() { p.note { "Dotted: the prior’s shape over this range, not on the scale of the densities." } } };
+    let note = html! { @if prior.is_some() { p.note { "Dotted: the shape of the prior over this range, not on the scale of the densities." } } };
     figure(&Figure {
         id: of.id,
         class: "chart",
@@ -62,7 +62,7 @@ pub fn density(of: &Densities<'_>) -> Markup {
         description: &format!(
             "Marginal posterior density of {parameter}, one line per chain. Gaussian kernels on a grid of {GRID} points, bandwidth by \
              Silverman's rule (1986, equation 3.31), 0.9 min(sd, interquartile range / 1.34) n^(-1/5), mirrored where the parameter's \
-             range ends. Chains that agree lie on each other."
+             range ends. The lines of chains that agree coincide."
         ),
         x: (&x, &label(&parameter, of.scale, 40)),
         y: (None, "density"),
@@ -73,7 +73,7 @@ pub fn density(of: &Densities<'_>) -> Markup {
     })
 }
 
-/// A chain's bandwidth and quartiles.
+/// A chain's kernel bandwidth and quantiles.
 struct Kernel {
     draws: u64,
     bandwidth: f64,
@@ -90,20 +90,20 @@ impl Kernel {
         let mean = sorted.iter().map(|x| x / n).sum::<f64>();
         let sd = (sorted.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0)).sqrt();
         let quartiles = (quantiles[3] - quantiles[1]) / 1.34;
-        // A chain that stays where it is for half of its draws has no quartiles to speak of.
+        // A chain that does not move for half of its draws has an interquartile range of 0.
         let spread = if quartiles > 0.0 { sd.min(quartiles) } else { sd };
         let bandwidth = 0.9 * spread * n.powf(-0.2);
         Self { draws: draws.len() as u64, bandwidth: if bandwidth.is_finite() { bandwidth } else { 0.0 }, quantiles }
     }
 
-    /// The density at the grid's points; zero everywhere for a chain that never moved, which has none.
+    /// Returns the density at the grid points; zero everywhere for a chain that never moved.
     fn curve(&self, draws: &[f64], points: &[f64], (least, greatest): (f64, f64)) -> Vec<f64> {
         let (from, step) = (points[0], points[1] - points[0]);
         let mut curve = vec![0.0; points.len()];
         if self.bandwidth.is_nan() || self.bandwidth <= 0.0 || !step.is_finite() {
             return curve;
         }
-        // Each draw is shared between the two grid points beside it (linear binning, Wand 1994).
+        // Each draw is split between the two adjacent grid points (linear binning, Wand 1994).
         let mut weights = vec![0.0; points.len()];
         let finite = draws.iter().filter(|x| x.is_finite());
         for share in finite.map(|x| ((x - from) / step).clamp(0.0, (points.len() - 1) as f64)) {
@@ -127,14 +127,15 @@ impl Kernel {
     }
 }
 
-/// The prior on the grid, as high at its highest as a third of the plot: its shape, since its height would be lost beside a posterior's.
+/// Returns the prior on the grid, scaled to a maximum of a third of the plot: it shows only the shape, since the true height
+/// would be invisible beside a posterior's.
 fn prior_curve(log: &dyn Fn(f64) -> f64, points: &[f64], highest: f64) -> Option<Vec<f64>> {
     let logs: Vec<f64> = points.iter().map(|x| log(*x)).collect();
     let top = logs.iter().copied().filter(|x| x.is_finite()).fold(f64::NEG_INFINITY, f64::max);
     top.is_finite().then(|| logs.iter().map(|x| highest / 3.0 * (x - top).exp()).collect())
 }
 
-/// The range of all draws with room for the kernels, within the support.
+/// Returns the range of all draws with room for the kernels, within the support.
 fn grid_of(chains: &[&[f64]], kernels: &[Kernel], (least, greatest): (f64, f64)) -> Axis {
     let all = chains.iter().flat_map(|draws| draws.iter().copied()).filter(|x| x.is_finite());
     let (low, high) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
@@ -154,7 +155,7 @@ fn line(curve: &[f64], points: &[f64], field: &Field, x: &Axis, y: &Axis) -> Str
     path.finish()
 }
 
-/// The quantile of sorted values, linear between them (Hyndman & Fan's type 7); `NaN` where there is none.
+/// Returns the quantile of sorted values with linear interpolation (Hyndman & Fan's type 7); `NaN` without values.
 fn quantile(sorted: &[f64], probability: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let place = probability * last as f64;
@@ -177,7 +178,7 @@ fn numbers(chains: &[&[f64]], kernels: &[Kernel]) -> Markup {
 mod tests {
     use super::*;
 
-    /// Draws of a standard normal distribution at even quantiles, by a logistic approximation that serves here.
+    /// Returns approximate standard normal draws at even quantiles, by a logistic approximation.
     fn bell(n: usize) -> Vec<f64> {
         (0..n).map(|i| (i as f64 + 0.5) / n as f64).map(|p| (p / (1.0 - p)).ln() / 1.702).collect()
     }

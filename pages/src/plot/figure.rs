@@ -1,13 +1,13 @@
-//! What every plot has: a frame with axes, a title and a description for who does not see it, a legend, and its numbers.
+//! Common parts of all plots: a frame with axes, a title and a description for screen readers, a legend, and the numbers.
 
 use maud::{Markup, html};
 
 use super::axis::Axis;
 
-/// How many series can be told apart by colour and dashes; more begin again.
+/// Number of series distinguishable by colour and dashes, after which the styles repeat.
 pub(super) const SERIES: usize = 8;
 
-/// The size of a plot and of the margins around its field, in units that are pixels where it is shown at its natural size.
+/// The size of a plot and its margins, in pixels at its natural size.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
     pub(super) width: f64,
@@ -19,55 +19,55 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// A field with room for an axis to the left and below.
+    /// Creates a field with room for an axis on the left and below.
     pub(super) fn new(width: f64, height: f64) -> Self {
         Self { width, height, left: 52.0, bottom: 36.0, top: 8.0, right: 18.0 }
     }
 
-    /// The position of a share of the horizontal axis.
+    /// Returns the position of a fraction of the horizontal axis.
     pub(super) fn x(&self, share: f64) -> f64 {
         self.left + share * (self.width - self.left - self.right)
     }
 
-    /// The position of a share of the vertical axis, which grows upwards.
+    /// Returns the position of a fraction of the vertical axis, which grows upwards.
     pub(super) fn y(&self, share: f64) -> f64 {
         self.height - self.bottom - share * (self.height - self.bottom - self.top)
     }
 }
 
-/// A plot before it is put together. Texts are plain; names in them have gone through [`crate::text::plain_name`].
+/// The parts of a plot. Its texts are plain; names in them must have passed [`crate::text::plain_name`].
 pub(super) struct Figure<'a> {
     /// Distinguishes the plot's elements from those of other plots on the page: letters, digits and `-`.
     pub(super) id: &'a str,
-    /// Of the picture.
+    /// The class of the picture.
     pub(super) class: &'a str,
     pub(super) field: Field,
     pub(super) title: &'a str,
     pub(super) description: &'a str,
     pub(super) x: (&'a Axis, &'a str),
-    /// Without an axis the vertical direction has no numbers.
+    /// The vertical axis and its label; `None` for a direction without numbers.
     pub(super) y: (Option<&'a Axis>, &'a str),
     pub(super) layers: Markup,
-    /// Name of each series, in the order of its classes.
+    /// The name of each series, in the order of the classes.
     pub(super) legend: &'a [String],
-    /// What more there is to say below it.
+    /// A note below the plot.
     pub(super) note: Markup,
-    /// The plot's numbers.
+    /// The plot's numbers as a table.
     pub(super) numbers: Markup,
 }
 
-/// A coordinate to a tenth, without superfluous zeros.
+/// Formats a coordinate with at most one decimal.
 pub(super) fn at(x: f64) -> String {
     let text = format!("{x:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// The class of a series' colour and dashes.
+/// Returns the class for a series' colour and dashes.
 pub(super) fn class_of(series: usize) -> String {
     format!("s{}", series % SERIES)
 }
 
-/// A picture that says what it shows to who does not see it.
+/// Builds a picture with a title and a description for screen readers.
 pub(super) fn picture(id: &str, class: &str, size: (f64, f64), texts: (&str, &str), content: &Markup) -> Markup {
     let (title, description) = texts;
     html! {
@@ -80,7 +80,7 @@ pub(super) fn picture(id: &str, class: &str, size: (f64, f64), texts: (&str, &st
     }
 }
 
-/// Puts a plot together.
+/// Assembles a plot.
 pub(super) fn figure(figure: &Figure<'_>) -> Markup {
     let Figure { id, class, field, title, description, layers, legend, note, numbers, .. } = figure;
     let content = html! { (axes(figure)) (layers) };
@@ -88,7 +88,7 @@ pub(super) fn figure(figure: &Figure<'_>) -> Markup {
     framed(id, (title, description), &drawn, &html! { (legend_of(legend, "line")) (note) }, numbers)
 }
 
-/// Pictures under one title, what explains them, and their numbers.
+/// Builds a figure of pictures with a title, a description and their numbers.
 pub(super) fn framed(
     id: &str,
     (title, description): (&str, &str),
@@ -106,7 +106,7 @@ pub(super) fn framed(
     }
 }
 
-/// The names of the series beside a sample of each one's `line` or colour (`swatch`).
+/// Builds the legend: each series' name beside a sample of its `line` or colour (`swatch`).
 pub(super) fn legend_of(names: &[String], sample: &str) -> Markup {
     html! {
         @if names.len() > 1 {
@@ -128,7 +128,7 @@ fn axes(figure: &Figure<'_>) -> Markup {
         let ticks = axis.ticks(wanted);
         ticks.into_iter().filter_map(|(value, text)| Some((axis.share(value)?, text))).collect()
     };
-    // A label takes about 40 units across and 25 down.
+    // A label is about 40 units wide and 25 high.
     let across = ((right - left) / 55.0).max(2.0) as usize;
     let down = ((bottom - top) / 32.0).max(2.0) as usize;
     html! {

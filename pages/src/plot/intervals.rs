@@ -8,8 +8,8 @@ use super::trace::shown;
 use crate::table::{Cell, table};
 use crate::text::plain;
 
-/// Most parameters of one plot.
-const MOST: usize = 60;
+/// Maximum number of parameters in a plot.
+const MAX_PARAMETERS: usize = 60;
 /// Height of one row.
 const ROW: f64 = 20.0;
 
@@ -18,14 +18,14 @@ const ROW: f64 = 20.0;
 pub struct Interval {
     /// The parameter.
     pub name: String,
-    /// 5% quantile, median and 95% quantile; `NaN` where there is none.
+    /// 5% quantile, median and 95% quantile; `NaN` if unknown.
     pub quantiles: [f64; 3],
 }
 
-/// The plot of medians and 90% intervals, one row per parameter; at most 60 are drawn.
+/// Plots medians and 90% intervals, one row per parameter; at most 60 are drawn.
 #[must_use]
 pub fn intervals(id: &str, scale: &str, rows: &[Interval]) -> Markup {
-    let drawn = &rows[..rows.len().min(MOST)];
+    let drawn = &rows[..rows.len().min(MAX_PARAMETERS)];
     let field = Field { left: 100.0, ..Field::new(440.0, drawn.len() as f64 * ROW + 52.0) };
     let x = Axis::around(drawn.iter().flat_map(|row| row.quantiles));
     let height = 1.0 / drawn.len().max(1) as f64;
@@ -46,8 +46,11 @@ pub fn intervals(id: &str, scale: &str, rows: &[Interval]) -> Markup {
         .iter()
         .map(|row| std::iter::once(Cell::Name(row.name.clone())).chain(row.quantiles.map(|q| Cell::Number(shown(q)))).collect())
         .collect();
-    let more =
-        if rows.len() > MOST { format!(" The first {MOST} of {} parameters are drawn.", rows.len()) } else { String::new() };
+    let more = if rows.len() > MAX_PARAMETERS {
+        format!(" The first {MAX_PARAMETERS} of {} parameters are drawn.", rows.len())
+    } else {
+        String::new()
+    };
     figure(&Figure {
         id,
         class: "chart intervals",

@@ -1,4 +1,4 @@
-//! Intervals with the noise in them, and what they would be without it.
+//! Intervals with and without the noise.
 
 use maud::{Markup, html};
 
@@ -8,62 +8,65 @@ use super::trace::shown;
 use crate::table::{Cell, table};
 use crate::text::{percent, plain};
 
-/// Most parameters of one plot.
-const MOST: usize = 40;
+/// Maximum number of parameters in a plot.
+const MAX_PARAMETERS: usize = 40;
 /// Height of one row.
 const ROW: f64 = 40.0;
 /// Half the length of the caps at an interval's ends.
 const CAP: f64 = 6.0;
 
-/// One parameter's interval, and its spread without noise.
+/// One parameter's interval and its spread without noise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NoisyInterval {
     /// The parameter.
     pub name: String,
-    /// The mean, about which the interval without noise lies; `NaN` where there is none.
+    /// The mean, which is the centre of the interval without noise; `NaN` if unknown.
     pub mean: f64,
-    /// Both ends of the central 90% interval as reported; `NaN` where there are none.
+    /// Both ends of the reported central 90% interval; `NaN` if unknown.
     pub ends: [f64; 2],
-    /// The sd that there would be without noise, where that is known.
+    /// The sd without noise, if known.
     pub sd_data: Option<f64>,
-    /// The share of the variance that is the noise's, where that is known.
+    /// The fraction of the variance due to the noise, if known.
     pub noise_share: Option<f64>,
 }
 
 impl NoisyInterval {
-    /// Sds from the mean to either end of a normal distribution's central 90% interval.
+    /// Half the length of a normal distribution's central 90% interval, in sds.
     pub const TO_90: f64 = 1.645;
 
-    /// Both ends of the interval that there would be without noise.
+    /// Returns both ends of the interval without noise.
     fn without_noise(&self) -> Option<[f64; 2]> {
         let half = self.sd_data.map(|sd| Self::TO_90 * sd).filter(|half| half.is_finite() && self.mean.is_finite())?;
         Some([self.mean - half, self.mean + half])
     }
 }
 
-/// A share of a variance as a percentage; of one that is not nothing it is not said that it were.
+/// Formats a fraction of a variance as a percentage; a small positive fraction is not shown as 0%.
 #[must_use]
-pub fn share_of_noise(share: f64) -> String {
+pub fn format_noise_share(share: f64) -> String {
     if share > 0.0 && share < 0.01 { "under 1%".to_owned() } else { percent(share) }
 }
 
-/// A plot of intervals as reported and, inside them, without noise: one row per parameter, each with a scale of its own, since it is
-/// the two lengths that are to be compared. At most 40 are drawn; all of them stand in the table.
+/// Plots the reported intervals and, inside them, the intervals without noise. Each parameter has a row with its own scale, since
+/// the two lengths are to be compared. At most 40 are drawn; the table holds all of them.
 #[must_use]
 pub fn noisy_intervals(id: &str, title: &str, scale: &str, rows: &[NoisyInterval]) -> Markup {
-    let drawn = &rows[..rows.len().min(MOST)];
+    let drawn = &rows[..rows.len().min(MAX_PARAMETERS)];
     let field = Field { left: 106.0, bottom: 4.0, right: 70.0, ..Field::new(480.0, drawn.len() as f64 * ROW + 12.0) };
-    let more =
-        if rows.len() > MOST { format!(" The first {MOST} of {} parameters are drawn.", rows.len()) } else { String::new() };
+    let more = if rows.len() > MAX_PARAMETERS {
+        format!(" The first {MAX_PARAMETERS} of {} parameters are drawn.", rows.len())
+    } else {
+        String::new()
+    };
     let description = format!(
-        "For each parameter, on the {scale}, the 90% interval as reported, with the noise (a line with ends), and inside it the one that \
-         there would be without noise, the mean ± {} times the sd without noise (a thick bar). Each row has a scale of its own: \
-         lengths are to be compared within a row. At its end stands the share of the variance that is the noise's.{more}",
+        "For each parameter, on the {scale}, the reported 90% interval, which includes the noise (a line with caps), and inside it the \
+         interval without noise, the mean ± {} times the sd without noise (a thick bar). Each row has its own scale: compare lengths \
+         within a row. The number at its end is the fraction of the variance due to the noise.{more}",
         NoisyInterval::TO_90
     );
     let content = html! { @for (index, row) in drawn.iter().enumerate() { (drawn_row(row, index, &field)) } };
     let legend = html! { ul.legend {
-        li { svg viewBox="0 0 24 8" aria-hidden="true" { path.with-noise d="M2 4h20M2 0v8M22 0v8" {} } " 90% interval, the noise in it" }
+        li { svg viewBox="0 0 24 8" aria-hidden="true" { path.with-noise d="M2 4h20M2 0v8M22 0v8" {} } " 90% interval with noise" }
         li { svg viewBox="0 0 24 8" aria-hidden="true" { path.without-noise d="M5 4h14" {} } " without noise" }
         li { svg viewBox="0 0 24 8" aria-hidden="true" { circle class="mean" cx="12" cy="4" r="3" {} } " mean" }
     } };
@@ -89,20 +92,20 @@ fn drawn_row(row: &NoisyInterval, index: usize, field: &Field) -> Markup {
             path.without-noise d={ "M" (at(low)) " " (at(y)) "H" (at(high)) } {}
         }
         @if let (Some(mean), [Some(_), Some(_)]) = (place(row.mean), ends) { circle.mean cx=(at(mean)) cy=(at(y)) r="3" {} }
-        text.tick x=(at(field.x(1.0) + 4.0)) y=(at(y + 3.5)) { (row.noise_share.map_or_else(|| "not known".to_owned(), |share| format!("noise {}", share_of_noise(share)))) }
+        text.tick x=(at(field.x(1.0) + 4.0)) y=(at(y + 3.5)) { (row.noise_share.map_or_else(|| "unknown".to_owned(), |share| format!("noise {}", format_noise_share(share)))) }
     }
 }
 
-/// Every parameter's two intervals.
+/// Builds the table of every parameter's two intervals.
 fn numbers(rows: &[NoisyInterval]) -> Markup {
-    let unknown = || "not known".to_owned();
+    let unknown = || "unknown".to_owned();
     let of = |row: &NoisyInterval| {
         let inner = row.without_noise().map_or_else(|| [unknown(), unknown()], |ends| ends.map(shown));
-        let share = row.noise_share.map_or_else(unknown, share_of_noise);
+        let share = row.noise_share.map_or_else(unknown, format_noise_share);
         let figures = row.ends.map(shown).into_iter().chain(inner).chain([share]).map(Cell::Number);
         std::iter::once(Cell::Name(row.name.clone())).chain(figures).collect::<Vec<_>>()
     };
-    let header = ["parameter", "5%", "95%", "from, without noise", "to, without noise", "of the variance, the noise’s"];
+    let header = ["parameter", "5%", "95%", "lower end without noise", "upper end without noise", "noise share of the variance"];
     table("90% intervals with and without the noise", &header, &rows.iter().map(of).collect::<Vec<_>>())
 }
 
@@ -120,7 +123,7 @@ mod tests {
         }
     }
 
-    /// The horizontal ends of the first path of a class in the picture.
+    /// Returns the horizontal ends of the first path of a class in the picture.
     fn reach(text: &str, class: &str) -> Option<(f64, f64)> {
         let picture = text.split("</svg>").next()?;
         let (low, rest) = picture.split_once(&format!("<path class=\"{class}\" d=\"M"))?.1.split_once(' ')?;
@@ -129,22 +132,22 @@ mod tests {
     }
 
     #[test]
-    fn the_inner_interval_is_as_long_as_the_data_alone_make_it() {
-        // An sd of 1 with the noise and of 1/2 without: half as long, about the same place.
+    fn the_inner_interval_has_the_length_without_noise() {
+        // An sd of 1 with the noise and of 1/2 without: half the length around the same centre.
         let text = noisy_intervals("n", "t", "scale of the priors", &[row("dose", [-1.645, 1.645], Some(0.5))]).into_string();
         let ((a, b), (c, d)) =
             (reach(&text, "with-noise").unwrap_or_default(), reach(&text, "without-noise").unwrap_or_default());
         assert!(b > a && ((d - c) / (b - a) - 0.5).abs() < 0.01 && (a + b - c - d).abs() < 0.3, "{a} {b} {c} {d}");
-        assert_eq!([0.0, 0.009, 0.01, 0.764].map(share_of_noise), ["0%", "under 1%", "1%", "76%"]);
-        for part in ["noise 76%", ">76%<", "90% interval, the noise in it", "<title id=\"n-title\">", "<desc id=\"n-desc\">"] {
+        assert_eq!([0.0, 0.009, 0.01, 0.764].map(format_noise_share), ["0%", "under 1%", "1%", "76%"]);
+        for part in ["noise 76%", ">76%<", "90% interval with noise", "<title id=\"n-title\">", "<desc id=\"n-desc\">"] {
             assert!(text.contains(part), "{part} in {text}");
         }
     }
 
     #[test]
-    fn what_is_not_known_is_said_and_not_drawn() {
+    fn unknown_intervals_are_named_and_not_drawn() {
         let text = noisy_intervals("n", "t", "s", &[row("<i>", [0.0, 1.0], None)]).into_string();
-        assert!(text.contains("not known") && reach(&text, "with-noise").is_some(), "{text}");
+        assert!(text.contains("unknown") && reach(&text, "with-noise").is_some(), "{text}");
         assert!(reach(&text, "without-noise").is_none() && !text.contains("<i>"), "{text}");
         let odd = [f64::NAN, f64::INFINITY];
         for rows in [
@@ -154,8 +157,8 @@ mod tests {
             vec![row("x", [1.0, 2.0], Some(0.1)); 900],
         ] {
             let text = noisy_intervals("n", "t", "s", &rows).into_string();
-            assert!(!text.contains("NaN") && text.matches("<path class=\"with-noise\"").count() <= MOST + 1, "{text}");
-            // The rest stands in the table.
+            assert!(!text.contains("NaN") && text.matches("<path class=\"with-noise\"").count() <= MAX_PARAMETERS + 1, "{text}");
+            // The table holds all of them.
             assert_eq!(text.matches("<th scope=\"row\">").count(), rows.len());
         }
     }

@@ -1,4 +1,4 @@
-//! Pairs of parameters: a bounded number of points for each two, and their correlations.
+//! Pairs of parameters: a bounded number of points for each pair, and their correlations.
 
 use maud::{Markup, html};
 
@@ -8,30 +8,30 @@ use super::path::Path;
 use crate::table::{Cell, table};
 use crate::text::{plain, plain_name};
 
-/// Parameters that a plot can hold and still be read.
-pub const MOST_PARAMETERS: usize = 8;
-/// Points of one panel, over all chains.
+/// Maximum number of parameters in a legible plot.
+pub const MAX_PARAMETERS: usize = 8;
+/// Number of points in a panel, over all chains.
 const POINTS: usize = 500;
-/// Chains that have a colour of their own; points of more would hide each other.
+/// Number of chains drawn, each in its own colour; the points of more would hide each other.
 const APART: usize = super::figure::SERIES;
-/// Width and height of a panel, and what its names take beside it.
+/// Width and height of a panel, and the margin for its names.
 const PANEL: f64 = 112.0;
 const MARGIN: f64 = 46.0;
 
-/// What a pairs plot is of.
+/// The content of a pairs plot.
 #[derive(Debug, Clone, Copy)]
 pub struct Pairs<'a> {
     /// Distinguishes the plot from others on the page: letters, digits and `-`.
     pub id: &'a str,
     /// The parameters.
     pub names: &'a [String],
-    /// On which scale, in a few words.
+    /// The scale, in a few words.
     pub scale: &'a str,
     /// Draws, `[parameter][chain][draw]`.
     pub draws: &'a [Vec<&'a [f64]>],
 }
 
-/// The plot of each two parameters. Of more than [`MOST_PARAMETERS`] those are drawn that the strongest correlations belong to.
+/// Plots each pair of parameters. If there are more than [`MAX_PARAMETERS`], those with the strongest correlations are drawn.
 #[must_use]
 pub fn pairs(of: &Pairs<'_>) -> Markup {
     let Pairs { id, names, draws, .. } = *of;
@@ -45,10 +45,10 @@ pub fn pairs(of: &Pairs<'_>) -> Markup {
     let chains = draws[0].len().min(APART);
     let left_out = draws.len() - shown.len();
     let description = format!(
-        "Draws of each two of {} parameters{}, at most {POINTS} points to a panel; a slanted cloud tells of correlated parameters, two \
-         clouds of two modes. On the {}.",
+        "Draws of each pair of {} parameters{}, at most {POINTS} points per panel, on the {}. A slanted cloud indicates correlated \
+         parameters, two clouds indicate two modes.",
         shown.len(),
-        if left_out == 0 { String::new() } else { format!(" ({left_out} others with weaker correlations are left out)") },
+        if left_out == 0 { String::new() } else { format!(" ({left_out} others with weaker correlations are omitted)") },
         if of.scale.is_empty() { "scale of the draws" } else { of.scale },
     );
     let content = html! {
@@ -69,7 +69,7 @@ pub fn pairs(of: &Pairs<'_>) -> Markup {
     }
 }
 
-/// One panel: axes at the edges only, points by chain, the correlation in a corner.
+/// Draws one panel: axes at the edges only, points by chain, the correlation in a corner.
 fn panel(of: &Pairs<'_>, (i, j): (usize, usize), (column, row): (usize, usize), count: usize, correlation: f64) -> Markup {
     let left = MARGIN + column as f64 * PANEL;
     let top = 4.0 + (row - 1) as f64 * PANEL;
@@ -104,7 +104,7 @@ fn panel(of: &Pairs<'_>, (i, j): (usize, usize), (column, row): (usize, usize), 
     }
 }
 
-/// Evenly spaced draws of one chain.
+/// Draws evenly spaced draws of one chain as points.
 fn cloud(of: &Pairs<'_>, (i, j): (usize, usize), chain: usize, axes: &[Axis; 2], (left, top, side): (f64, f64, f64)) -> String {
     let (xs, ys) = (of.draws[i][chain], of.draws[j].get(chain).copied().unwrap_or_default());
     let draws = xs.len().min(ys.len());
@@ -119,14 +119,14 @@ fn cloud(of: &Pairs<'_>, (i, j): (usize, usize), chain: usize, axes: &[Axis; 2],
     path.finish()
 }
 
-/// Correlations of each two parameters over all draws of all chains.
+/// The correlations of each pair of parameters over all draws of all chains.
 struct Correlations {
     rows: Vec<Vec<f64>>,
 }
 
 impl Correlations {
     fn of(draws: &[Vec<&[f64]>]) -> Self {
-        // Every draw of long runs would take a time that grows with the square of the parameters, for digits that nobody sees.
+        // Long runs are thinned: using every draw would take time quadratic in the parameters, for invisible digits.
         let total: usize = draws.first().map_or(0, |chains| chains.iter().map(|chain| chain.len()).sum());
         let every = (total * draws.len().pow(2) / 40_000_000).max(1);
         let standard: Vec<Vec<f64>> = draws
@@ -146,19 +146,19 @@ impl Correlations {
         self.rows.get(high).and_then(|row| row.get(low)).copied().unwrap_or(f64::NAN)
     }
 
-    /// At most [`MOST_PARAMETERS`] of `count` parameters, in their order: those with the strongest correlation to another.
+    /// Returns at most [`MAX_PARAMETERS`] of `count` parameters in their order: those with the strongest correlation to another.
     fn strongest(&self, count: usize) -> Vec<usize> {
         let strength =
             |i: usize| (0..count).filter(|j| *j != i).map(|j| self.at(i, j).abs()).filter(|r| r.is_finite()).fold(0.0, f64::max);
         let mut order: Vec<(usize, f64)> = (0..count).map(|i| (i, strength(i))).collect();
         order.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let mut shown: Vec<usize> = order.into_iter().take(MOST_PARAMETERS).map(|(i, _)| i).collect();
+        let mut shown: Vec<usize> = order.into_iter().take(MAX_PARAMETERS).map(|(i, _)| i).collect();
         shown.sort_unstable();
         shown
     }
 }
 
-/// Values less their mean, over their sd; all `NaN` where there is no spread or one is no number.
+/// Standardises values; all `NaN` if they have no spread or one is `NaN`.
 fn standardised(mut values: Vec<f64>) -> Vec<f64> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -185,7 +185,7 @@ fn numbers(names: &[String], shown: &[usize], correlations: &Correlations) -> Ma
     table("Correlations of the draws", &header, &rows)
 }
 
-/// A correlation to two decimals, with a true minus sign and no minus zero.
+/// Formats a correlation with two decimals, a true minus sign and no negative zero.
 fn signed(r: f64) -> String {
     let text = format!("{r:.2}").replace('-', "−");
     if text == "−0.00" { "0.00".to_owned() } else { text }
@@ -211,7 +211,7 @@ mod tests {
         draws[7] = vec![&line];
         draws[15] = vec![&down];
         let shown = Correlations::of(&draws).strongest(20);
-        assert!(shown.len() == MOST_PARAMETERS && shown.contains(&7) && shown.contains(&15), "{shown:?}");
+        assert!(shown.len() == MAX_PARAMETERS && shown.contains(&7) && shown.contains(&15), "{shown:?}");
         assert!(text(&draws, "a").contains("12 others"));
     }
 

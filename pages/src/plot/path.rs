@@ -1,4 +1,4 @@
-//! Path data of SVG in as few bytes as a picture needs: tenths of a unit, relative to the point before.
+//! Compact SVG path data: tenths of a unit, relative to the previous point.
 
 use std::fmt::Write as _;
 
@@ -11,23 +11,23 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// Lifts the pen: the next point begins a new line.
+    /// Lifts the pen: the next point starts a new line.
     pub(super) fn lift(&mut self) {
         self.at = None;
     }
 
-    /// Draws to a point, or begins there. Coordinates are finite and within a picture.
+    /// Draws a line to a point, or starts there. Coordinates are finite and within a picture.
     pub(super) fn to(&mut self, x: f64, y: f64) {
         self.go('l', x, y);
     }
 
-    /// A dot: a line of no length, which a round cap makes visible.
+    /// Draws a dot: a line of zero length, visible by its round cap.
     pub(super) fn dot(&mut self, x: f64, y: f64) {
         self.go('m', x, y);
         self.text.push_str("h0");
     }
 
-    /// Goes to a point by this relative command, or begins there.
+    /// Moves to a point with this relative command, or starts there.
     fn go(&mut self, command: char, x: f64, y: f64) {
         let point = (tenths(x), tenths(y));
         match self.at {
@@ -43,7 +43,7 @@ impl Path {
         self.at = Some(point);
     }
 
-    /// Closes the line to where it began, and lifts the pen.
+    /// Closes the line to its start, and lifts the pen.
     pub(super) fn close(&mut self) {
         if self.at.is_some() {
             self.text.push('Z');
@@ -51,7 +51,7 @@ impl Path {
         self.at = None;
     }
 
-    /// The path data.
+    /// Returns the path data.
     pub(super) fn finish(self) -> String {
         self.text
     }
@@ -68,7 +68,7 @@ impl Path {
             self.text.push(' ');
         }
         let (whole, rest) = (tenths.abs() / 10, tenths.abs() % 10);
-        // Writing into a string can't fail.
+        // Writing to a string can't fail.
         if whole > 0 || rest == 0 {
             let _ = write!(self.text, "{whole}");
         }

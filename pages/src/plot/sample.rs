@@ -1,7 +1,7 @@
-//! A few of many draws.
+//! Thinned samples of draws.
 
-/// Every n-th draw of a chain, n doubling as they come, so that their number stays bounded: what densities and pairs of a live chain are
-/// drawn from. Rows hold one value per parameter, so that what was drawn together stays together.
+/// Every n-th draw of a chain, with n doubling so that their number stays bounded, for the densities and pairs plots of a live
+/// chain. Each row is a whole draw with one value per parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     rows: Vec<Vec<f64>>,
@@ -11,13 +11,13 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// An empty sample of at most `rows` draws, at least 2.
+    /// Creates an empty sample of at most `rows` draws, which is raised to 2.
     #[must_use]
     pub fn new(rows: usize) -> Self {
         Self { rows: Vec::new(), capacity: rows.max(2), every: 1, draws: 0 }
     }
 
-    /// Takes one more draw: one value per parameter.
+    /// Adds a draw: one value per parameter.
     pub fn push(&mut self, theta: &[f64]) {
         if self.draws.is_multiple_of(self.every) {
             if self.rows.len() == self.capacity {
@@ -35,23 +35,23 @@ impl Sample {
         self.draws += 1;
     }
 
-    /// The values of one parameter, in the order of the draws.
+    /// Returns the values of one parameter, in the order of the draws.
     #[must_use]
     pub fn parameter(&self, index: usize) -> Vec<f64> {
         self.rows.iter().map(|row| row.get(index).copied().unwrap_or(f64::NAN)).collect()
     }
 
-    /// How many draws lie between two of the sample.
+    /// Returns the thinning interval n.
     #[must_use]
     pub fn every(&self) -> u64 {
         self.every
     }
 }
 
-/// At most `most` of some values, evenly spaced from the first to the last.
+/// Returns at most `limit` of the values, evenly spaced from the first to the last.
 #[must_use]
-pub fn evenly(values: &[f64], most: usize) -> Vec<f64> {
-    let count = values.len().min(most);
+pub fn evenly_spaced(values: &[f64], limit: usize) -> Vec<f64> {
+    let count = values.len().min(limit);
     let last = values.len().saturating_sub(1);
     (0..count).map(|i| values[if count > 1 { i * last / (count - 1) } else { last }]).collect()
 }
@@ -72,10 +72,10 @@ mod tests {
     }
 
     #[test]
-    fn few_of_many_are_even() {
+    fn thinned_values_are_evenly_spaced() {
         let ten: Vec<f64> = (0..10).map(f64::from).collect();
-        assert_eq!(evenly(&ten, 4), [0.0, 3.0, 6.0, 9.0]);
-        assert_eq!((evenly(&ten, 20), evenly(&ten, 1)), (ten, vec![9.0]));
-        assert!(evenly(&[], 5).is_empty() && evenly(&[1.0], 0).is_empty());
+        assert_eq!(evenly_spaced(&ten, 4), [0.0, 3.0, 6.0, 9.0]);
+        assert_eq!((evenly_spaced(&ten, 20), evenly_spaced(&ten, 1)), (ten, vec![9.0]));
+        assert!(evenly_spaced(&[], 5).is_empty() && evenly_spaced(&[1.0], 0).is_empty());
     }
 }

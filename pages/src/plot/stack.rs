@@ -1,4 +1,4 @@
-//! Lengths of time as bars one above the other, each made up of parts: where the time of a round or of an answer goes.
+//! Stacked bars of durations: the breakdown of the time of a round or an answer.
 
 use maud::{Markup, html};
 
@@ -7,10 +7,10 @@ use super::figure::{Field, Figure, at, figure};
 use crate::table::{Cell, table};
 use crate::text::plain;
 
-/// Kinds of parts that can be told apart, by colour and by a pattern of the ground's.
+/// Number of kinds of parts distinguishable by colour and pattern.
 const KINDS: usize = 6;
-/// Most bars of one plot.
-const MOST: usize = 60;
+/// Maximum number of bars in a plot.
+const MAX_BARS: usize = 60;
 /// Height of one row, and of the bar in it.
 const ROW: f64 = 26.0;
 const BAR: f64 = 14.0;
@@ -18,46 +18,49 @@ const BAR: f64 = 14.0;
 /// A part of a bar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Part {
-    /// What it is, counted from 0 in the plot's list.
+    /// The index of its kind in the plot's list.
     pub kind: usize,
-    /// Its median and its 95% quantile, milliseconds. The bar shows the median.
-    pub typical: (f64, f64),
+    /// The median and the 95% quantile in milliseconds. The bar shows the median.
+    pub quantiles: (f64, f64),
 }
 
 /// A bar.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
-    /// Whose it is.
+    /// The bar's label.
     pub name: String,
-    /// From left to right.
+    /// The parts from left to right.
     pub parts: Vec<Part>,
 }
 
-/// Bars and what they are made up of.
+/// The content of a plot of stacked bars.
 #[derive(Debug, Clone, Copy)]
 pub struct Stack<'a> {
     /// Distinguishes the plot from others on the page: letters, digits and `-`.
     pub id: &'a str,
-    /// Above the plot.
+    /// The title of the plot.
     pub title: &'a str,
-    /// Of what the medians are, as in "the latest answers".
-    pub of: &'a str,
+    /// The measured events, as in "the latest answers".
+    pub events: &'a str,
     /// The kinds of parts, at most six.
     pub kinds: &'a [&'a str],
     /// The bars; at most 60 are drawn.
     pub bars: &'a [Bar],
 }
 
-/// The plot of bars, with a legend of the kinds that occur.
+/// Plots the bars, with a legend of the kinds that occur.
 #[must_use]
 pub fn stack(of: &Stack<'_>) -> Markup {
-    let bars = &of.bars[..of.bars.len().min(MOST)];
+    let bars = &of.bars[..of.bars.len().min(MAX_BARS)];
     let kinds: Vec<usize> = (0..of.kinds.len().min(KINDS)).filter(|kind| occurs(bars, *kind)).collect();
     let field = Field { left: 116.0, ..Field::new(620.0, bars.len() as f64 * ROW + 52.0) };
-    let longest = bars.iter().map(|bar| bar.parts.iter().map(|part| length(part.typical.0)).sum::<f64>()).fold(0.0, f64::max);
+    let longest = bars.iter().map(|bar| bar.parts.iter().map(|part| length(part.quantiles.0)).sum::<f64>()).fold(0.0, f64::max);
     let x = Axis { least: 0.0, greatest: if longest > 0.0 { longest } else { 1.0 } };
-    let more =
-        if of.bars.len() > MOST { format!(" The first {MOST} of {} bars are drawn.", of.bars.len()) } else { String::new() };
+    let more = if of.bars.len() > MAX_BARS {
+        format!(" The first {MAX_BARS} of {} bars are drawn.", of.bars.len())
+    } else {
+        String::new()
+    };
     let words: Vec<String> = kinds.iter().map(|kind| of.kinds[*kind].to_owned()).collect();
     figure(&Figure {
         id: of.id,
@@ -65,9 +68,9 @@ pub fn stack(of: &Stack<'_>) -> Markup {
         field,
         title: of.title,
         description: &format!(
-            "Each bar is made up of {}: medians of {}, in milliseconds, which need not add up to the median of the whole.{more}",
+            "Each bar consists of {}: medians over {}, in milliseconds, which need not add up to the median of the total.{more}",
             words.join("; "),
-            of.of
+            of.events
         ),
         x: (&x, "milliseconds, medians"),
         y: (None, ""),
@@ -78,7 +81,7 @@ pub fn stack(of: &Stack<'_>) -> Markup {
     })
 }
 
-/// A length of time that can be drawn.
+/// Clamps a duration to a range that can be drawn.
 fn length(ms: f64) -> f64 {
     if ms.is_finite() { ms.clamp(0.0, 1e12) } else { 0.0 }
 }
@@ -93,14 +96,14 @@ fn drawn(bar: &Bar, row: usize, field: &Field, x: &Axis) -> Markup {
     let place = |ms: f64| field.x(x.share(ms).unwrap_or(0.0));
     let mut from = 0.0;
     let parts = bar.parts.iter().filter(|part| part.kind < KINDS).map(|part| {
-        let ends = (place(from), place(from + length(part.typical.0)));
-        from += length(part.typical.0);
+        let ends = (place(from), place(from + length(part.quantiles.0)));
+        from += length(part.quantiles.0);
         (part.kind, ends)
     });
     html! {
         text.tick x=(at(field.left - 6.0)) y=(at(middle + 3.5)) text-anchor="end" { (plain(&bar.name, 18)) }
         @for (kind, (left, right)) in parts {
-            // Narrower than this it would be all pattern, or nothing.
+            // A narrower part would show only its pattern, or nothing.
             @if right - left >= 0.1 {
                 rect class={ "part p" (kind) } x=(at(left)) y=(at(top)) width=(at(right - left)) height=(at(BAR)) {}
                 path class={ "hatch h" (kind) } d={ "M" (at(left)) " " (at(middle)) "H" (at(right)) } {}
@@ -127,7 +130,7 @@ fn numbers(bars: &[Bar], kinds: &[usize], names: &[&str]) -> Markup {
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     let row = |bar: &Bar| {
         let of_kind = |kind: &usize| match bar.parts.iter().find(|part| part.kind == *kind) {
-            Some(part) => [part.typical.0, part.typical.1].map(|ms| Cell::Number(millis(ms))),
+            Some(part) => [part.quantiles.0, part.quantiles.1].map(|ms| Cell::Number(format_millis(ms))),
             None => ["-", "-"].map(|none| Cell::Number(none.to_owned())),
         };
         std::iter::once(Cell::Name(bar.name.clone())).chain(kinds.iter().flat_map(of_kind)).collect::<Vec<_>>()
@@ -135,9 +138,9 @@ fn numbers(bars: &[Bar], kinds: &[usize], names: &[&str]) -> Markup {
     table("Where the time goes", &header, &bars.iter().map(row).collect::<Vec<_>>())
 }
 
-/// A length of time as it is shown beside the bars: microseconds where they are what matters.
+/// Formats a duration in milliseconds; short ones include microseconds.
 #[must_use]
-pub fn millis(ms: f64) -> String {
+pub fn format_millis(ms: f64) -> String {
     match ms {
         ms if !ms.is_finite() => "-".to_owned(),
         ms if ms < 10.0 => format!("{ms:.3}"),
@@ -152,16 +155,16 @@ mod tests {
     const KINDS_OF: [&str; 3] = ["held", "wire & queues", "other"];
 
     fn of(bars: &[Bar]) -> String {
-        stack(&Stack { id: "t", title: "Times", of: "the latest answers", kinds: &KINDS_OF, bars }).into_string()
+        stack(&Stack { id: "t", title: "Times", events: "the latest answers", kinds: &KINDS_OF, bars }).into_string()
     }
 
     fn bar(name: &str, parts: &[(usize, f64)]) -> Bar {
-        let part = |(kind, ms): &(usize, f64)| Part { kind: *kind, typical: (*ms, 2.0 * ms) };
+        let part = |(kind, ms): &(usize, f64)| Part { kind: *kind, quantiles: (*ms, 2.0 * ms) };
         Bar { name: name.to_owned(), parts: parts.iter().map(part).collect() }
     }
 
     #[test]
-    fn parts_are_as_long_as_they_take_and_begin_where_the_one_before_ends() {
+    fn parts_are_proportional_and_adjacent() {
         let text = of(&[bar("<a>", &[(0, 3.0), (1, 1.0)]), bar("b", &[(0, 0.5)])]);
         // The field is 486 wide, for 4 ms.
         let (left, per_ms) = (116.0, (620.0 - 116.0 - 18.0) / 4.0);
@@ -179,12 +182,12 @@ mod tests {
         ] {
             assert!(text.contains(&part), "{part} in {text}");
         }
-        // What does not occur is in neither legend nor table.
+        // An absent kind is in neither legend nor table.
         assert!(!text.contains("other") && !text.contains("p2") && !text.contains("<a>"), "{text}");
     }
 
     #[test]
-    fn nothing_that_it_is_given_breaks_it() {
+    fn any_durations_make_a_plot() {
         for odd in [f64::NAN, f64::INFINITY, -1.0, 0.0, 1e300, 1e-9] {
             let text = of(&[bar("a", &[(0, odd), (1, 1.0), (7, 1.0)]), bar("b", &[])]);
             assert!(!text.contains("NaN") && !text.contains("inf") && !text.contains("width=\"-"), "{text}");
@@ -197,6 +200,6 @@ mod tests {
 
     #[test]
     fn short_times_keep_their_microseconds() {
-        assert_eq!([0.0, 0.0214, 9.5, 10.04, f64::NAN].map(millis), ["0.000", "0.021", "9.500", "10.0", "-"]);
+        assert_eq!([0.0, 0.0214, 9.5, 10.04, f64::NAN].map(format_millis), ["0.000", "0.021", "9.500", "10.0", "-"]);
     }
 }

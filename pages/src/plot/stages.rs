@@ -1,4 +1,4 @@
-//! What a run learnt stage by stage: small pictures beside each other, one of the budget and one for each parameter.
+//! Estimates after each stage of a run, as small multiples: one picture of the budget and one for each parameter.
 
 use maud::{Markup, html};
 
@@ -8,19 +8,19 @@ use super::trace::shown;
 use crate::table::{Cell, table};
 use crate::text::{percent, plain, plain_name};
 
-/// Most parameters that are drawn.
-const MOST: usize = 12;
+/// Maximum number of parameters in a plot.
+const MAX_PARAMETERS: usize = 12;
 /// Size of one picture.
 const SIZE: (f64, f64) = (210.0, 124.0);
 
-/// A stage: what was asked for, and what was known after it.
+/// A stage and the estimates after it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LearntStage {
-    /// Its share of the budget.
+pub struct StageEstimate {
+    /// The stage's share of the budget.
     pub share: f64,
-    /// Whether the draws are given what it released.
+    /// True if the draws are conditioned on the stage's release.
     pub last: bool,
-    /// Per parameter the mean after it and both ends of one sd around that; `NaN` where there are none.
+    /// The mean of each parameter after the stage, and the mean minus and plus one sd; `NaN` if unknown.
     pub after: Vec<[f64; 3]>,
 }
 
@@ -33,22 +33,22 @@ pub struct Stages<'a> {
     pub scale: &'a str,
     /// The parameters' names.
     pub names: &'a [String],
-    /// In order.
-    pub stages: &'a [LearntStage],
+    /// The stages in order.
+    pub stages: &'a [StageEstimate],
 }
 
-/// Pictures of the budget's shares and of at most twelve parameters' mean ± sd, stage by stage; of all of them in the table.
+/// Plots the shares of the budget and the mean ± sd of at most twelve parameters by stage; the table holds all of them.
 #[must_use]
 pub fn stages(of: &Stages<'_>) -> Markup {
-    let drawn = of.names.len().min(MOST);
-    let more = if of.names.len() > MOST {
-        format!(" The first {MOST} of {} parameters are drawn.", of.names.len())
+    let drawn = of.names.len().min(MAX_PARAMETERS);
+    let more = if of.names.len() > MAX_PARAMETERS {
+        format!(" The first {MAX_PARAMETERS} of {} parameters are drawn.", of.names.len())
     } else {
         String::new()
     };
     let description = format!(
         "Each stage's share of the budget, and for each parameter, on the {}, the mean after each stage (dot) with one sd to either side \
-         (line). The draws are given what the stages with a filled dot released. Each parameter has a scale of its own.{more}",
+         (line). The draws are conditioned on the releases of stages with a filled dot. Each parameter has its own scale.{more}",
         of.scale
     );
     let pictures = html! {
@@ -59,18 +59,18 @@ pub fn stages(of: &Stages<'_>) -> Markup {
     };
     let legend = html! { ul.legend {
         li { svg viewBox="0 0 24 8" aria-hidden="true" { path class="interval s0" d="M4 4h16" {} } " mean ± sd after the stage" }
-        li { svg viewBox="0 0 24 8" aria-hidden="true" { circle class="dot s0" cx="12" cy="4" r="3.5" {} } " a stage that the draws are given" }
-        li { svg viewBox="0 0 24 8" aria-hidden="true" { circle class="hollow s0" cx="12" cy="4" r="3" {} } " one that found its place" }
+        li { svg viewBox="0 0 24 8" aria-hidden="true" { circle class="dot s0" cx="12" cy="4" r="3.5" {} } " stage used by the draws" }
+        li { svg viewBox="0 0 24 8" aria-hidden="true" { circle class="hollow s0" cx="12" cy="4" r="3" {} } " earlier stage that located the posterior" }
     } };
-    framed(of.id, ("What each stage taught", &description), &pictures, &legend, &numbers(of))
+    framed(of.id, ("Estimates after each stage", &description), &pictures, &legend, &numbers(of))
 }
 
-/// The middle of a stage's column.
+/// Returns the middle of a stage's column.
 fn column(field: &Field, index: usize, stages: usize) -> f64 {
     field.x((index as f64 + 0.5) / stages.max(1) as f64)
 }
 
-/// The frame of one picture: its heading, the numbers of the stages, and the ticks of an axis.
+/// Draws the frame of one picture: its heading, the stage numbers, and the ticks of an axis.
 fn frame(field: &Field, heading: &str, stages: usize, ticks: &[(f64, String)]) -> Markup {
     let (left, right, bottom) = (field.x(0.0), field.x(1.0), field.y(0.0));
     html! {
@@ -94,7 +94,7 @@ fn ticks(axis: &Axis) -> Vec<(f64, String)> {
     axis.ticks(4).into_iter().filter_map(|(value, text)| Some((axis.share(value)?, text))).collect()
 }
 
-/// The budget's shares as bars.
+/// Draws the shares of the budget as bars.
 fn shares(of: &Stages<'_>) -> Markup {
     let (field, count) = (field(), of.stages.len());
     let greatest = of.stages.iter().map(|stage| stage.share).filter(|share| share.is_finite()).fold(0.0, f64::max);
@@ -110,11 +110,11 @@ fn shares(of: &Stages<'_>) -> Markup {
             rect.bar-spent x=(at(middle - 0.5 * width)) y=(at(top)) width=(at(width)) height=(at(field.y(0.0) - top)) {}
         }
     };
-    let description = format!("Of the budget the stages took, in order: {}.", words.join(", "));
-    picture(&format!("{}-shares", of.id), "chart", SIZE, ("Share of the budget of each stage", &description), &content)
+    let description = format!("Shares of the budget by stage, in order: {}.", words.join(", "));
+    picture(&format!("{}-shares", of.id), "chart", SIZE, ("Share of the budget by stage", &description), &content)
 }
 
-/// One parameter's mean ± sd.
+/// Draws one parameter's mean ± sd.
 fn parameter(of: &Stages<'_>, index: usize) -> Markup {
     let (field, count, name) = (field(), of.stages.len(), plain_name(&of.names[index]));
     let after = || of.stages.iter().map(|stage| stage.after.get(index).copied().unwrap_or([f64::NAN; 3]));
@@ -135,20 +135,20 @@ fn parameter(of: &Stages<'_>, index: usize) -> Markup {
     picture(&format!("{}-{index}", of.id), "chart", SIZE, (&title, &description), &content)
 }
 
-/// A mean and half the distance of the ends around it.
+/// Formats a mean and half the distance between the ends around it.
 fn spread([mean, low, high]: [f64; 3]) -> String {
     let half = 0.5 * high - 0.5 * low;
     if mean.is_finite() && half.is_finite() { format!("{} ± {}", shown(mean), shown(half)) } else { "-".to_owned() }
 }
 
-/// Every parameter after every stage.
+/// Builds the table of every parameter after every stage.
 fn numbers(of: &Stages<'_>) -> Markup {
-    let heading = |(index, stage): (usize, &LearntStage)| {
+    let heading = |(index, stage): (usize, &StageEstimate)| {
         format!(
             "stage {}, {} of the budget{}",
             index + 1,
             percent(stage.share),
-            if stage.last { ", given to the draws" } else { "" }
+            if stage.last { ", used by the draws" } else { "" }
         )
     };
     let header: Vec<String> = of.stages.iter().enumerate().map(heading).collect();
@@ -165,23 +165,21 @@ fn numbers(of: &Stages<'_>) -> Markup {
 mod tests {
     use super::*;
 
-    fn drawn(names: &[&str], stages: &[LearntStage]) -> String {
+    fn drawn(names: &[&str], stages: &[StageEstimate]) -> String {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         super::stages(&Stages { id: "s", scale: "scale of the priors", names: &names, stages }).into_string()
     }
 
     #[test]
-    fn each_stage_has_its_share_and_what_was_known_after_it() {
-        let stage = |share, sd: f64, last| LearntStage { share, last, after: vec![[0.3, 0.3 - sd, 0.3 + sd]] };
+    fn each_stage_has_its_share_and_estimates() {
+        let stage = |share, sd: f64, last| StageEstimate { share, last, after: vec![[0.3, 0.3 - sd, 0.3 + sd]] };
         let text = drawn(&["dose"], &[stage(0.05, 0.8, false), stage(0.15, 0.4, false), stage(0.8, 0.1, true)]);
-        for part in [
-            "5%, 15%, 80%",
-            "0.3000 ± 0.8000, 0.3000 ± 0.4000, 0.3000 ± 0.1000",
-            "stage 3, 80% of the budget, given to the draws",
-        ] {
+        for part in
+            ["5%, 15%, 80%", "0.3000 ± 0.8000, 0.3000 ± 0.4000, 0.3000 ± 0.1000", "stage 3, 80% of the budget, used by the draws"]
+        {
             assert!(text.contains(part), "{part} in {text}");
         }
-        // The bars are in proportion, and of three dots the last alone is filled.
+        // The bars are proportional, and only the last of three dots is filled.
         let heights: Vec<f64> = text.split("height=\"").skip(1).filter_map(|rest| rest.split('"').next()?.parse().ok()).collect();
         assert!(
             (heights[2] / heights[0] - 16.0).abs() < 0.5 && (heights[2] / heights[1] - 16.0 / 3.0).abs() < 0.1,
@@ -194,15 +192,15 @@ mod tests {
 
     #[test]
     fn any_stages_make_pictures() {
-        let odd = LearntStage { share: f64::NAN, last: true, after: vec![[f64::NAN, f64::INFINITY, f64::MAX], [1.0; 3]] };
+        let odd = StageEstimate { share: f64::NAN, last: true, after: vec![[f64::NAN, f64::INFINITY, f64::MAX], [1.0; 3]] };
         for stages in [vec![], vec![odd.clone()], vec![odd; 16]] {
             let text = drawn(&["<i>", "b", "without"], &stages);
             assert!(!text.contains("NaN") && !text.contains("inf") && !text.contains("<i>"), "{text}");
         }
         let names: Vec<String> = (0..40).map(|i| format!("x{i}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let text = drawn(&names, &[LearntStage { share: 1.0, last: true, after: vec![[1.0, 0.5, 1.5]; 40] }]);
-        assert_eq!(text.matches("role=\"img\"").count(), 1 + MOST);
+        let text = drawn(&names, &[StageEstimate { share: 1.0, last: true, after: vec![[1.0, 0.5, 1.5]; 40] }]);
+        assert_eq!(text.matches("role=\"img\"").count(), 1 + MAX_PARAMETERS);
         assert!(text.contains("The first 12 of 40") && text.matches("<th scope=\"row\">").count() == 40, "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! The path of a chain: what it covered and its running mean, in a number of columns that does not grow with the draws.
+//! Trace plots: a chain's range and running mean, in a bounded number of columns.
 
 use maud::{Markup, html};
 
@@ -8,13 +8,13 @@ use super::path::Path;
 use crate::table::{Cell, table};
 use crate::text::{number, plain_name, thousands};
 
-/// What a chain did within some consecutive draws.
+/// The summary of consecutive draws.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Column {
-    /// Least draw; above `greatest` where no draw was a number.
+    /// Least draw; above `greatest` if no draw was finite.
     least: f64,
     greatest: f64,
-    /// Mean of all draws from the first to the last of this column.
+    /// Mean of all draws up to the last of this column.
     mean: f64,
 }
 
@@ -27,17 +27,18 @@ impl Column {
     }
 }
 
-/// The draws of one parameter in one chain, summarised as they come: least and greatest of each column, and the running mean at its end.
+/// The draws of one parameter in one chain, summarised online: the least and greatest draw of each column, and the running mean
+/// at its end.
 ///
-/// Memory is that of the columns, whatever the number of draws: when they are full, each two become one.
+/// Memory is bounded for any number of draws: when all columns are in use, adjacent pairs are merged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trace {
     columns: Vec<Column>,
     capacity: usize,
-    /// Draws of a column.
+    /// Number of draws in a column.
     width: u64,
     draws: u64,
-    /// Draws that are numbers.
+    /// Number of finite draws.
     finite: u64,
     mean: f64,
     /// Sum of squared distances from the mean (Welford 1962).
@@ -45,24 +46,24 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// An empty trace of at most `columns` columns, at least 2.
+    /// Creates an empty trace of at most `columns` columns, which is raised to 2.
     #[must_use]
     pub fn new(columns: usize) -> Self {
         let capacity = columns.max(2).next_multiple_of(2);
         Self { columns: Vec::new(), capacity, width: 1, draws: 0, finite: 0, mean: f64::NAN, squares: 0.0 }
     }
 
-    /// The trace of draws that are all there.
+    /// Creates the trace of a complete chain.
     #[must_use]
-    pub fn of(draws: &[f64], columns: usize) -> Self {
+    pub fn from_draws(draws: &[f64], columns: usize) -> Self {
         let mut trace = Self::new(columns);
-        // As many draws to a column as they will come to, so that the columns are used to the full.
+        // The width that just fits all draws, so that all columns are used.
         trace.width = (draws.len() as u64).div_ceil(trace.capacity as u64).max(1);
         draws.iter().for_each(|draw| trace.push(*draw));
         trace
     }
 
-    /// Takes one more draw.
+    /// Adds a draw.
     pub fn push(&mut self, draw: f64) {
         let mut column = Column::EMPTY;
         if draw.is_finite() {
@@ -88,56 +89,56 @@ impl Trace {
         self.draws += 1;
     }
 
-    /// Draws so far.
+    /// Returns the number of draws so far.
     #[must_use]
     pub fn draws(&self) -> u64 {
         self.draws
     }
 
-    /// Mean of the draws so far that are numbers; `NaN` before the first.
+    /// Returns the mean of the finite draws so far; `NaN` before the first.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// Their standard deviation (divisor: count less one); `NaN` for fewer than two.
+    /// Returns the standard deviation of the finite draws (divisor: count minus one); `NaN` for fewer than two.
     #[must_use]
     pub fn sd(&self) -> f64 {
         if self.finite < 2 { f64::NAN } else { (self.squares / (self.finite - 1) as f64).sqrt() }
     }
 
-    /// Least and greatest draw.
+    /// Returns the least and the greatest draw.
     #[must_use]
     pub fn range(&self) -> (f64, f64) {
         let all = self.columns.iter().copied().fold(Column::EMPTY, Column::with);
         (all.least, all.greatest)
     }
 
-    /// The draw, counted from 0, in the middle of a column.
+    /// Returns the index of the draw in the middle of a column.
     fn middle(&self, column: usize) -> f64 {
         (column as f64 + 0.5) * self.width as f64 - 0.5
     }
 }
 
-/// What a trace plot is of.
+/// The content of a trace plot.
 #[derive(Debug, Clone, Copy)]
 pub struct Traces<'a> {
     /// Distinguishes the plot from others on the page: letters, digits and `-`.
     pub id: &'a str,
     /// The parameter.
     pub parameter: &'a str,
-    /// On which scale, in a few words: `scale of the priors`.
+    /// The scale, in a few words: `scale of the priors`.
     pub scale: &'a str,
     /// One entry per chain. Those after the eighth are drawn together as one grey band.
     pub chains: &'a [Trace],
-    /// Whether these are draws of the warm-up.
+    /// True for draws of the warm-up.
     pub warmup: bool,
 }
 
-/// Chains that are drawn each by itself.
+/// Number of chains drawn separately.
 const APART: usize = 8;
 
-/// The trace plot: for every chain the band that it covered, and its running mean.
+/// Plots for every chain the band of its draws and its running mean.
 #[must_use]
 pub fn trace(traces: &Traces<'_>) -> Markup {
     let Traces { id, scale, chains, warmup, .. } = *traces;
@@ -154,7 +155,7 @@ pub fn trace(traces: &Traces<'_>) -> Markup {
     };
     let mut legend: Vec<String> = (1..=apart.len()).map(|chain| format!("chain {chain}")).collect();
     if chains.len() > APART {
-        legend[0] += &format!(" (grey: what chains {} to {} covered)", APART + 1, chains.len());
+        legend[0] += &format!(" (grey: range of chains {} to {})", APART + 1, chains.len());
     }
     figure(&Figure {
         id,
@@ -162,8 +163,8 @@ pub fn trace(traces: &Traces<'_>) -> Markup {
         field,
         title: &format!("Trace of {parameter}"),
         description: &format!(
-            "Draws of {parameter} in the order in which they were made, {} per chain {} the warm-up. Bands: least and greatest \
-             draw within {} consecutive ones. Lines: mean of all draws so far. Chains that mix cover the same band and their means meet.",
+            "Draws of {parameter} in order, {} per chain {} the warm-up. Bands: least and greatest of {} consecutive draws. Lines: \
+             mean of all draws so far. Chains that mix cover the same band, and their means converge.",
             thousands(draws),
             if warmup { "in" } else { "after" },
             thousands(chains.first().map_or(1, |chain| chain.width)),
@@ -177,7 +178,7 @@ pub fn trace(traces: &Traces<'_>) -> Markup {
     })
 }
 
-/// An axis' name with its scale; the scale is left out where there is no room for so many characters.
+/// Formats an axis label with its scale, which is omitted if the label would exceed `room` characters.
 pub(super) fn label(parameter: &str, scale: &str, room: usize) -> String {
     let short: String = crate::text::plain(parameter, 22);
     if short.chars().count() + scale.chars().count() + 3 > room || scale.is_empty() {
@@ -200,12 +201,12 @@ fn numbers(chains: &[Trace]) -> Markup {
     table("Draws by chain", &["chain", "draws", "mean", "sd", "least", "greatest"], &rows)
 }
 
-/// A number, or a dash for what is none.
+/// Formats a number, or a dash if it is not finite.
 pub(super) fn shown(x: f64) -> String {
     if x.is_finite() { number(x) } else { "-".to_owned() }
 }
 
-/// The band, one closed line for each stretch of columns that hold numbers.
+/// Draws the band, with one closed line for each run of columns with finite draws.
 fn band(trace: &Trace, field: &Field, x: &Axis, y: &Axis) -> String {
     let mut path = Path::default();
     let filled = |column: &Column| column.least <= column.greatest;
@@ -216,8 +217,8 @@ fn band(trace: &Trace, field: &Field, x: &Axis, y: &Axis) -> String {
             for (draw, column) in places() {
                 to(&mut path, field, (x, y), (draw, column.greatest));
             }
-            // With one draw to a column the way back is the way there. It is gone nevertheless: a band is filled, and what is left
-            // open is filled up to the straight line between its ends.
+            // With one draw per column the lower edge retraces the upper one. It is drawn nevertheless: a band is filled, and an
+            // open line would be filled up to the straight line between its ends.
             for (draw, column) in places().rev() {
                 to(&mut path, field, (x, y), (draw, column.least));
             }
@@ -238,7 +239,7 @@ fn means(trace: &Trace, field: &Field, x: &Axis, y: &Axis) -> String {
     path.finish()
 }
 
-/// What several chains covered together.
+/// Draws the joint range of several chains.
 fn rest(chains: &[Trace], field: &Field, x: &Axis, y: &Axis) -> String {
     let Some(longest) = chains.iter().max_by_key(|chain| chain.columns.len()) else { return String::new() };
     let mut together = longest.clone();
@@ -259,13 +260,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_bounded_and_nothing_is_lost() {
+    fn memory_is_bounded_and_statistics_are_exact() {
         let mut live = Trace::new(100);
         let values: Vec<f64> = (0..12_345).map(|i| ((i * 7919) % 1000) as f64).collect();
         values.iter().for_each(|x| live.push(*x));
         assert!(live.columns.len() <= 100 && live.columns.len() > 45, "{}", live.columns.len());
         assert_eq!((live.draws(), live.range()), (12_345, (0.0, 999.0)));
-        let whole = Trace::of(&values, 100);
+        let whole = Trace::from_draws(&values, 100);
         assert!(whole.columns.len() <= 100 && whole.columns.len() > 95);
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         for trace in [&live, &whole] {
@@ -274,10 +275,10 @@ mod tests {
     }
 
     #[test]
-    fn columns_hold_what_their_draws_did() {
-        let trace = Trace::of(&[1.0, 3.0, f64::NAN, 2.0, f64::INFINITY, f64::NAN], 3);
+    fn columns_summarise_their_draws() {
+        let trace = Trace::from_draws(&[1.0, 3.0, f64::NAN, 2.0, f64::INFINITY, f64::NAN], 3);
         let of = |c: &Column| (c.least, c.greatest);
-        // Three columns are made four, of two draws each.
+        // Three columns are rounded up to four, of two draws each.
         assert_eq!(trace.columns.iter().map(of).collect::<Vec<_>>()[..2], [(1.0, 3.0), (2.0, 2.0)]);
         assert_eq!((trace.mean(), trace.finite, trace.draws()), (2.0, 3, 6));
         assert!(trace.columns[2].least > trace.columns[2].greatest);
@@ -286,9 +287,9 @@ mod tests {
     #[test]
     fn a_band_of_single_draws_encloses_nothing() {
         let (field, y) = (Field::new(390.0, 180.0), Axis::between(0.0, 4.0));
-        let drawn = |draws: &[f64]| band(&Trace::of(draws, 10), &field, &Axis::between(0.0, 3.0), &y);
+        let drawn = |draws: &[f64]| band(&Trace::from_draws(draws, 10), &field, &Axis::between(0.0, 3.0), &y);
         assert_eq!(drawn(&[1.0, 3.0, 2.0]), "M52 110l106.7-68l106.6 34l0 0l-106.6-34l-106.7 68Z");
-        // A number that is none breaks the band in two.
+        // A draw that is not finite breaks the band in two.
         assert_eq!(drawn(&[1.0, f64::NAN, 2.0]).matches('Z').count(), 2);
     }
 
@@ -298,7 +299,7 @@ mod tests {
         let odd = [vec![], vec![1.0], vec![2.0; 50], vec![f64::NAN; 9], vec![f64::MAX, f64::MIN, 0.0], long];
         for draws in &odd {
             for chains in [1, 4, 40] {
-                let chains = vec![Trace::of(draws, 200); chains];
+                let chains = vec![Trace::from_draws(draws, 200); chains];
                 let text = trace(&Traces { id: "t", parameter: "<b>", scale: "x", chains: &chains, warmup: true }).into_string();
                 assert!(!text.contains("NaN") && !text.contains("inf") && !text.contains("<b>"), "{text}");
                 assert!(text.len() < 60_000, "{}", text.len());

@@ -39,7 +39,7 @@ impl Audit {
         self.run_prepared(Design::new(self.budget, (self.queries, self.noise_sd), self.noise_parties)?, &|_| {})
     }
 
-    /// As [`Audit::run`]; `prepare` modifies every sandbox before it answers.
+    /// Runs the audit; `prepare` modifies every sandbox before it answers.
     pub(super) fn run_prepared(&self, design: Design, prepare: &(dyn Fn(&mut Sandbox) + Sync)) -> Result<Report, String> {
         let began = Instant::now();
         let folder = Folder::new()?;

@@ -31,7 +31,7 @@ fn the_answer_path_keeps_its_claim() {
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n") && !svg.contains("NaN"), "{svg}");
 }
 
-/// Budgets so large that one query costs as much as many ordinary jobs: their exhaustion is not a finding.
+/// Budgets so large that one query costs what many ordinary jobs cost: their exhaustion is not a finding.
 #[test]
 fn a_large_budget_is_no_finding() {
     for mu in [10.0, 25.0] {

@@ -83,7 +83,7 @@ impl Design {
         Self::priced(cap, (queries, sd), noise_parties, |model| model)
     }
 
-    /// As [`Design::new`], with prices computed by the model that `plant` returns.
+    /// Creates a design as [`Design::new`] does, with prices computed by the model that `plant` returns.
     pub(crate) fn priced(
         cap: Budget,
         (queries, sd): (u32, f64),

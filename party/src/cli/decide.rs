@@ -90,7 +90,7 @@ fn decide(
         _ => "its analyst will be notified",
     };
     let masked = decision != Standing::Approved && job.is_masked();
-    let warning = if masked { format!("; {}", masked::NEVER_AGAIN) } else { String::new() };
+    let warning = if masked { format!("; {}", masked::NEVER_REOPENED) } else { String::new() };
     print(&format!("{id} {}: {effect}{warning}", decision.as_str()))
 }
 

@@ -28,7 +28,8 @@ pub(super) struct StatusArgs {
     /// Show only whether the party runs and answers, without reading data or ledger: for a health check.
     #[arg(long)]
     brief: bool,
-    /// As --brief, and exit with 4 too if the party is not attached to the coordinator: for services that depend on it.
+    /// Print the --brief line, and exit with 4 too if the party is not attached to the coordinator: for services that depend on
+    /// it.
     #[arg(long)]
     attached: bool,
 }
@@ -105,9 +106,9 @@ fn print_full(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
     if let Ok(report) = &ledger {
         print(&budget_line(report))?;
         if let Some(collude) = &report.if_all_collude {
-            print(&format!("collusion {}", masked::total(collude)))?;
+            print(&format!("collusion {}", masked::total_if_all_collude(collude)))?;
         }
-        report.masked_jobs.iter().filter(|job| job.open).flat_map(masked::standing).try_for_each(|line| print(&line))?;
+        report.masked_jobs.iter().filter(|job| job.open).flat_map(masked::status_lines).try_for_each(|line| print(&line))?;
     }
     let count = |state| jobs.iter().filter(|job| job.state() == state).count();
     print(&format!(

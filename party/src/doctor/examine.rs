@@ -27,7 +27,11 @@ pub(crate) async fn examine(file: &Path) -> Vec<Finding> {
     findings
         .extend(misplaced.map(|message| Finding::fail("secure", message, "move the head file: the party does not start before")));
     findings.extend(config.secure.concerns().into_iter().map(|concern| {
-        Finding::warn("secure", concern, "docs/how-to/data-owner/take-part-in-secure-jobs.md describes the settings under [secure]")
+        Finding::warn(
+            "secure",
+            concern,
+            "docs/how-to/data-owner/take-part-in-secure-jobs.md describes the settings under [secure]",
+        )
     }));
     findings
 }

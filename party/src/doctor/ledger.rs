@@ -26,7 +26,9 @@ pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
     let inspection = inspect(&settings, config.policy.min_noise_sd.max(f64::MIN_POSITIVE));
     findings.push(match &inspection {
         Ok(found) => entries(found),
-        Err(e @ LedgerError::Former(_)) => Finding::warn("ledger", e.to_string(), "start the party: docs/how-to/operator/upgrade.md"),
+        Err(e @ LedgerError::Former(_)) => {
+            Finding::warn("ledger", e.to_string(), "start the party: docs/how-to/operator/upgrade.md")
+        }
         Err(e) => Finding::fail("ledger", e.to_string(), remedy(e)),
     });
     let Ok(inspection) = inspection else {
@@ -74,7 +76,9 @@ fn remedy(error: &LedgerError) -> &'static str {
             "restore the configuration with which the ledger was made"
         }
         LedgerError::Secret { .. } => "restore ledger-secret.key from your backup of keys",
-        LedgerError::Corrupt { .. } => "stop the party, and restore the newest backup: docs/how-to/operator/back-up-and-restore.md",
+        LedgerError::Corrupt { .. } => {
+            "stop the party, and restore the newest backup: docs/how-to/operator/back-up-and-restore.md"
+        }
         _ => "check the path `ledger`, and that this user can read it",
     }
 }
@@ -133,7 +137,7 @@ fn budget(report: &Report) -> Finding {
 
 fn all_collude(collude: &IfAllCollude) -> Finding {
     const CODE: &str = "all-collude";
-    let found = masked::total(collude);
+    let found = masked::total_if_all_collude(collude);
     match collude.mu_squared_limit {
         Some(limit) if collude.mu_squared_spent >= NEARLY_SPENT * limit => Finding::warn(
             CODE,

@@ -66,7 +66,11 @@ async fn connect(config: &PartyConfig, host: &str, port: u16, findings: &mut Vec
             Some(tunnel)
         }
         Err(fault) => {
-            findings.push(Finding::fail("proxy", fault.to_string(), "follow the message; docs/how-to/connect-to-the-coordinator.md has more on proxies"));
+            findings.push(Finding::fail(
+                "proxy",
+                fault.to_string(),
+                "follow the message; docs/how-to/connect-to-the-coordinator.md has more on proxies",
+            ));
             None
         }
     }

@@ -27,7 +27,7 @@ fn unusable(config: &PartyConfig, error: &DataError) -> Finding {
     let mut found = error.to_string();
     let remedy = match error {
         DataError::BadValue { .. } => {
-            // The number of bad rows tells the owner whether to correct the file or to keep the rows as they are.
+            // The number of bad rows shows the owner whether to correct the file or to keep the rows as they are.
             let all = DataConfig { bad_rows: BadRows::Drop, ..config.data.clone() };
             if let Ok(shard) = Shard::load(&all, config.policy.columns.as_deref()) {
                 found = format!("{found}. {} of {} rows have such values", shard.inert(), shard.file_rows());

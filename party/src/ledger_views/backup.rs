@@ -1,7 +1,7 @@
-//! A backup is a copy of a ledger, taken while the party runs: whole, verified, and of one moment.
+//! Backups: a complete, verified copy of a ledger at one moment, taken while the party may run.
 //!
-//! A copy is for reading, and for the day on which the ledger itself is lost. Put back, it is older than what has left the party, and is
-//! locked until its owner unlocks it: see docs/how-to/operator/back-up-and-restore.md.
+//! A copy serves for reading, and for the case that the ledger itself is lost. A restored copy is older than the party's
+//! releases, and is locked until its owner unlocks it: see docs/how-to/operator/back-up-and-restore.md.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,25 +17,25 @@ use conclave_vault::ledger::settings::LedgerSettings;
 use conclave_vault::ledger::verify;
 use conclave_vault::private_files::{close_to_others, with_suffix};
 
-/// Pages copied at a step; the party writes in between.
+/// Pages copied per step; the party can write between steps.
 const PAGES: i32 = 1024;
 
-/// What was copied.
+/// The result of a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Copied {
-    /// Entries in the copy.
+    /// Number of entries in the copy.
     pub entries: u64,
-    /// Hash of the last one, in hexadecimal.
+    /// Hash of the last entry, in hexadecimal.
     pub head: String,
-    /// The copy of the owner's decisions, where there are any.
+    /// The copy of the owner's decisions, if there are any.
     pub decisions: Option<PathBuf>,
 }
 
-/// Copies the ledger to `to`, and the owner's decisions beside it. Takes no lock; what the party writes meanwhile may be left out. A copy
-/// whose entries don't hold gets no name.
+/// Copies the ledger to `to`, and the owner's decisions beside it. Takes no lock; concurrent writes may be missing. A copy with
+/// invalid entries is not given its final name.
 ///
 /// # Errors
-/// [`LedgerError::Exists`] where `to`, or the file of decisions beside it, is there; the errors of [`super::inspect`].
+/// [`LedgerError::Exists`] if `to` or the file of decisions beside it exists; the errors of [`super::inspect`].
 pub(crate) fn backup(settings: &LedgerSettings, to: &Path) -> Result<Copied, LedgerError> {
     let decisions = with_suffix(to, ".consent");
     for path in [to, &decisions] {
@@ -48,32 +48,32 @@ pub(crate) fn backup(settings: &LedgerSettings, to: &Path) -> Result<Copied, Led
     let state = verify::read(&copied, &draft, &verify::Layout::PRESENT, |_, _| Ok(()))?;
     settings.check_genesis(&draft, state.genesis())?;
     drop(copied);
-    let asked = ConsentStore::path_of(&settings.ledger);
-    let decided = asked.exists().then(|| copy(&Connection::open(&asked)?, &decisions)).transpose()?;
+    let source = ConsentStore::path_of(&settings.ledger);
+    let decided = source.exists().then(|| copy(&Connection::open(&source)?, &decisions)).transpose()?;
     if let Some(draft) = &decided {
         std::fs::rename(draft, &decisions).map_err(|e| LedgerError::io(&decisions, &e))?;
     }
-    // Last: whoever finds the ledger's copy finds all of it.
+    // Renamed last: a ledger's copy with its final name is complete.
     std::fs::rename(&draft, to).map_err(|e| LedgerError::io(to, &e))?;
     sync_folder(to)?;
     Ok(Copied { entries: state.seq(), head: hex(&state.hash()), decisions: decided.map(|_| decisions) })
 }
 
-/// Copies a database into one file under a name that is still to be changed.
+/// Copies a database into one file under a temporary name.
 fn copy(from: &Connection, to: &Path) -> Result<PathBuf, LedgerError> {
     let draft = with_suffix(to, ".new");
     if draft.exists() {
-        // A backup that was cut short has left it.
+        // Left over from an interrupted backup.
         std::fs::remove_file(&draft).map_err(|e| LedgerError::io(&draft, &e))?;
     }
     let mut copy = Connection::open(&draft)?;
     close_to_others(&draft).map_err(|e| LedgerError::io(&draft, &e))?;
     Backup::new(from, &mut copy)?.run_to_completion(PAGES, Duration::ZERO, None)?;
-    // One file and no log beside it; a party that opens it turns the log on again.
+    // One file without a log beside it; a party that opens it turns the log on again.
     copy.pragma_update(None, "journal_mode", "DELETE")?;
     let sound: String = copy.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
     if sound != "ok" {
-        return Err(LedgerError::corrupt(&draft, format!("the copy is not whole ({sound})")));
+        return Err(LedgerError::corrupt(&draft, format!("the copy is damaged ({sound})")));
     }
     copy.close().map_err(|(_, e)| e)?;
     std::fs::File::open(&draft).and_then(|file| file.sync_all()).map_err(|e| LedgerError::io(&draft, &e))?;
@@ -105,11 +105,11 @@ mod tests {
         let names = |suffix: &str| with_suffix(&to, suffix).exists();
         assert!(!names("-wal") && !names("-shm") && !names(".new"));
 
-        // The ledger goes on, and is no older for it.
+        // The ledger continues, and the backup does not make it older.
         ledger.charge(JOB, 1, &[key(0, 2, 5)]).unwrap();
         ledger.close().unwrap();
         assert!(Ledger::open_kept(&settings).unwrap().behind().is_none());
         let restored = LedgerSettings { ledger: to, ..settings };
-        assert!(Ledger::open_kept(&restored).unwrap().behind().is_some(), "a copy is older than what has left");
+        assert!(Ledger::open_kept(&restored).unwrap().behind().is_some(), "a copy is older than the releases");
     }
 }

@@ -1,7 +1,7 @@
-//! The ledger as JSON lines, for an auditor without the party's machine: one entry a line, and its checker.
+//! The ledger as JSON lines for an auditor without access to the party's machine, and the checker of such a file.
 //!
-//! The first line says what the file is, the last carries the party's signature over everything before it. Between them
-//! stand all entries in order, each with its hash; [`check`] adds them up again with the code that the ledger itself uses.
+//! The first line is the header, the last carries the party's signature over everything before it. Between them stand all
+//! entries in order, one per line, each with its hash; [`check`] verifies them with the code that the ledger itself uses.
 
 use std::io::{BufRead, Write};
 
@@ -18,9 +18,9 @@ use conclave_vault::ledger::settings::LedgerSettings;
 use conclave_vault::ledger::state::LedgerState;
 use conclave_vault::ledger::{schema, verify};
 
-/// Version of the file's lines.
+/// Version of the export format.
 const EXPORT: u32 = 2;
-/// First bytes under the signature; SHA-256 of all lines before the last follows.
+/// First signed bytes; SHA-256 of all lines before the last follows.
 pub const SIGNED: &str = "conclave ledger export 2";
 
 /// The file's first line.
@@ -28,9 +28,9 @@ pub const SIGNED: &str = "conclave ledger export 2";
 pub struct Header {
     /// Version of the export.
     pub conclave_ledger_export: u32,
-    /// The party.
+    /// Name of the party.
     pub party: String,
-    /// When it was written, Unix time in milliseconds.
+    /// Time of the export, Unix time in milliseconds.
     pub exported_ms: i64,
 }
 
@@ -39,14 +39,14 @@ pub struct Header {
 pub struct Seal {
     /// The signature over [`signed_bytes`], in hexadecimal.
     pub signature: String,
-    /// How it was made, as TLS names it.
+    /// Signature scheme, as named by TLS.
     pub scheme: String,
-    /// The certificate of the key that made it, PEM.
+    /// Certificate of the signing key, PEM.
     pub certificate: String,
 }
 
 impl Seal {
-    /// The signature's bytes; `None` where they are not hexadecimal.
+    /// Returns the signature's bytes; `None` if they are not hexadecimal.
     pub fn signature_bytes(&self) -> Option<Vec<u8>> {
         let (pairs, rest) = self.signature.as_bytes().as_chunks::<2>();
         if !rest.is_empty() {
@@ -56,7 +56,7 @@ impl Seal {
     }
 }
 
-/// An entry's line.
+/// The line of an entry.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "lowercase")]
 #[serde(deny_unknown_fields)]
@@ -79,10 +79,10 @@ enum Line {
         charge: u64,
         running_total: u64,
         slack: u64,
-        /// Not written where it is 1.
+        /// Omitted if it is 1.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         components: u32,
-        /// With `alone`, of what leaves masked alone.
+        /// Present for masked releases only, with `alone`.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         honest: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,7 +92,7 @@ enum Line {
     Answer {
         seq: u64,
         charge: u64,
-        /// A number, or a list of several.
+        /// One number, or a list of several.
         released: Components,
         hash: String,
     },
@@ -146,7 +146,7 @@ impl Line {
                 hash,
             },
             Entry::Answer(AnswerEntry { seq, charge, released }) => {
-                // An entry has at least one integer, which the state sees to.
+                // An entry has at least one integer, as the state guarantees.
                 let released = Components::new(released).unwrap_or(Components::One(0));
                 Self::Answer { seq, charge, released, hash }
             }
@@ -169,7 +169,7 @@ impl Line {
         }
     }
 
-    /// Adds the entry to the state.
+    /// Checks the entry and adds it to the state.
     fn check(&self, state: &mut LedgerState) -> Result<(), String> {
         match self {
             Self::Charge { digest, theta, theta_next, hash, .. } => {
@@ -196,7 +196,7 @@ impl Line {
             } => {
                 let spec_digest = stored(spec_digest)?;
                 if Hash::from(Sha256::digest(spec_toml.as_bytes())) != spec_digest {
-                    return Err("has a job whose digest is not that of its text".into());
+                    return Err("contains a job whose digest does not match its text".into());
                 }
                 let fingerprint = if fingerprint.is_empty() { Vec::new() } else { stored(fingerprint)?.to_vec() };
                 let entry = JobEntered {
@@ -271,19 +271,19 @@ fn one() -> u32 {
     1
 }
 
-/// As `skip_serializing_if` wants it.
+/// Has the signature that `skip_serializing_if` requires.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_one(number: &u32) -> bool {
     *number == 1
 }
 
-const NOT_HEX: &str = "has a digest that is not hexadecimal";
+const NOT_HEX: &str = "contains a digest that is not hexadecimal";
 
 fn stored(hash: &str) -> Result<Hash, String> {
     unhex(hash).ok_or_else(|| NOT_HEX.to_owned())
 }
 
-/// Writes through and hashes what is written.
+/// A writer that hashes the bytes it passes on.
 struct Hashing<W> {
     to: W,
     hash: Sha256,
@@ -301,21 +301,21 @@ impl<W: Write> Write for Hashing<W> {
     }
 }
 
-/// What the signature is over.
+/// Returns the bytes to be signed.
 pub fn signed_bytes(lines: &Hash) -> Vec<u8> {
     [SIGNED.as_bytes(), lines].concat()
 }
 
-/// Writes the ledger's entries to `to`, verified on the way, and gives what is to be signed: the caller appends the
-/// [`Seal`] as the last line. Takes no lock; what the party writes meanwhile is left out.
+/// Writes the ledger's entries to `to`, verifying them, and returns the bytes to be signed: the caller appends the
+/// [`Seal`] as the last line. Takes no lock; concurrent writes are left out.
 ///
 /// # Errors
-/// [`LedgerError`] where the ledger is damaged or `to` takes no more.
+/// [`LedgerError`] if the ledger is damaged or `to` can't be written.
 pub fn write(settings: &LedgerSettings, to: impl Write) -> Result<(Vec<u8>, LedgerState), LedgerError> {
     write_as(settings, &verify::Layout::PRESENT, to)
 }
 
-/// As [`write`], of a ledger of a layout.
+/// Writes an export as [`write`] does, for a ledger of a given layout.
 pub(super) fn write_as(
     settings: &LedgerSettings,
     layout: &verify::Layout,
@@ -335,38 +335,38 @@ pub(super) fn write_as(
     Ok((signed_bytes(&to.hash.finalize().into()), state))
 }
 
-/// Writes one line of JSON, in whose strings no character stands that acts on a terminal, but its escape.
+/// Writes one line of JSON; control characters in its strings are escaped, so that none acts on a terminal.
 ///
 /// # Errors
-/// Where `to` takes no more.
+/// Fails if `to` can't be written.
 pub fn write_line(to: &mut impl Write, line: &impl Serialize) -> std::io::Result<()> {
     let line = serde_json::to_string(line)?;
     to.write_all(text::json(&line).as_bytes())?;
     to.write_all(b"\n")
 }
 
-/// An export whose chain and sums hold. The signature is still to be checked.
+/// An export with a valid chain and valid totals. Its signature has not been checked yet.
 #[derive(Debug)]
 pub struct Checked {
     /// The first line.
     pub header: Header,
-    /// What the entries add up to.
+    /// The state after all entries.
     pub state: LedgerState,
     /// The last line.
     pub seal: Seal,
-    /// What the signature must be over.
+    /// The bytes that the signature must cover.
     pub signed: Vec<u8>,
 }
 
 /// Reads an export and checks every entry: order, chain, charges, running totals, answers, caps of blocks, the budget.
 ///
 /// # Errors
-/// The line and what is wrong with it.
+/// Returns the line and its error.
 pub fn check(from: impl BufRead) -> Result<Checked, String> {
     check_onto(LedgerState::default(), from)
 }
 
-/// As [`check`], from the state before the first entry on.
+/// Checks an export as [`check`] does, starting from a given state.
 pub(super) fn check_onto(mut state: LedgerState, from: impl BufRead) -> Result<Checked, String> {
     let mut lines = from.lines();
     let mut hash = Sha256::new();
@@ -376,17 +376,17 @@ pub(super) fn check_onto(mut state: LedgerState, from: impl BufRead) -> Result<C
         None => Ok(None),
     };
     let first = next(1)?.ok_or("the file is empty")?;
-    let header: Header = serde_json::from_str(&first).map_err(|e| format!("line 1 is not that of a ledger's export: {e}"))?;
+    let header: Header = serde_json::from_str(&first).map_err(|e| format!("line 1 is not the header of a ledger export: {e}"))?;
     if header.conclave_ledger_export != EXPORT {
         return Err(format!(
-            "an export of version {}; this program reads version {EXPORT}: use the program that made it",
+            "the export has version {}, but this program reads version {EXPORT}: use the program that wrote it",
             header.conclave_ledger_export
         ));
     }
     let (mut line, mut at) = (first, 1);
     while let Some(following) = next(at + 1)? {
         if at > 1 {
-            let entry: Line = serde_json::from_str(&line).map_err(|e| format!("line {at} is no entry: {e}"))?;
+            let entry: Line = serde_json::from_str(&line).map_err(|e| format!("line {at} is not an entry: {e}"))?;
             entry.check(&mut state).map_err(|why| format!("line {at}: the entry {why}"))?;
         }
         hash.update(line.as_bytes());
@@ -394,10 +394,10 @@ pub(super) fn check_onto(mut state: LedgerState, from: impl BufRead) -> Result<C
         (line, at) = (following, at + 1);
     }
     let seal: Seal =
-        serde_json::from_str(&line).map_err(|_| "the last line is no signature: the file is cut short".to_owned())?;
+        serde_json::from_str(&line).map_err(|_| "the last line is not a signature: the file is truncated".to_owned())?;
     state.finish()?;
     if state.genesis().is_none_or(|genesis| genesis.party != header.party) {
-        return Err("line 1 names another party than the ledger".into());
+        return Err("the party in line 1 differs from that of the ledger".into());
     }
     Ok(Checked { header, state, seal, signed: signed_bytes(&hash.finalize().into()) })
 }

@@ -1,5 +1,5 @@
-//! A ledger's health, for its owner: every entry read and added up again, its head compared. Takes no lock and writes nothing, so
-//! that it may be done while the party runs.
+//! Inspects a ledger for its owner: reads and verifies every entry, and compares its head. Takes no lock and writes nothing, so
+//! it can be used while the party runs.
 
 use std::time::Duration;
 
@@ -12,37 +12,37 @@ use conclave_vault::ledger::secret::Secret;
 use conclave_vault::ledger::settings::LedgerSettings;
 use conclave_vault::ledger::{head, schema, verify};
 
-/// What a rate is measured over.
+/// Period over which a rate is measured.
 pub(crate) const RECENTLY: Duration = Duration::from_secs(7 * 86_400);
 
-/// What was found of a ledger whose entries all hold.
+/// The result for a ledger whose entries are all valid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Inspection {
-    /// Entries read.
+    /// Number of entries.
     pub entries: u64,
-    /// Genuine heads in the head file.
+    /// Number of genuine heads in the head file.
     pub heads: usize,
-    /// Numbers of the head that the ledger does not hold and of its last entry, where there is such a head: it is locked.
+    /// If a head is missing from the ledger: its number and that of the ledger's last entry. The ledger is then locked.
     pub behind: Option<(u64, u64)>,
-    /// Releases charged in all.
+    /// Total number of charged releases.
     pub releases: u64,
     /// Releases charged within the last [`RECENTLY`].
     pub recent: u64,
-    /// Mean price of those, or of all where none is recent, in mu² each; 0 before the first.
+    /// Mean price of the recent releases, or of all if none is recent, in mu² each; 0 before the first.
     pub price: f64,
-    /// The same at a noise floor, as [`inspect`] was given it.
+    /// The same at the noise floor given to [`inspect`].
     pub price_at_floor: f64,
 }
 
-/// Verifies a ledger without its lock. `floor` is the least noise that the owner's policy admits, in log-likelihood units.
+/// Verifies a ledger without its lock. `floor` is the minimum noise of the owner's policy, in log-likelihood units.
 ///
 /// # Errors
-/// As [`conclave_vault::ledger::Ledger::open_kept`], but for the lock.
+/// As [`conclave_vault::ledger::Ledger::open_kept`], except for the lock.
 pub(crate) fn inspect(settings: &LedgerSettings, floor: f64) -> Result<Inspection, LedgerError> {
     let path = &settings.ledger;
     let mut connection = schema::connect_read_only(path)?;
     let secret = Secret::load(&settings.secret)?;
-    // Before the entries: a party that runs moves on, and its head file never leads its ledger.
+    // Read before the entries: a running party continues to write, and its head file is never ahead of its ledger.
     let heads = head::read(&settings.head_file, &secret, &settings.party)?;
     let connection = connection.transaction()?;
     let now = now_ms();
@@ -60,7 +60,7 @@ pub(crate) fn inspect(settings: &LedgerSettings, floor: f64) -> Result<Inspectio
             && event.kind == BlockOpened::KIND
             && let Ok(block) = BlockOpened::parse(event.body)
         {
-            // What its releases cost, and no release itself. Its noise is its own.
+            // The cost of its releases, but not a release itself. Its noise does not depend on the floor.
             all.pay(block.units as f64);
             if event.time_ms >= since {
                 recent.pay(block.units as f64);
@@ -139,7 +139,7 @@ mod tests {
         let held = inspect(&settings, 2.0).unwrap();
         assert_eq!((held.releases, held.recent, held.behind), (2, 2, None));
         assert_eq!(held.entries, ledger.state().seq());
-        // Noise of 1 was charged for, and twice the noise costs a quarter.
+        // The charge was for noise of 1, and twice the noise costs a quarter.
         assert!(held.price > 0.0 && (held.price_at_floor / held.price - 0.25).abs() < 1e-9, "{held:?}");
         let last = ledger.state().seq();
         ledger.close().unwrap();

@@ -1,5 +1,4 @@
-//! A job's history in the ledger, charge by charge: what a replay of the coordinator's log is compared
-//! with.
+//! A job's history in the ledger, charge by charge: compared with a replay of the coordinator's log.
 
 use conclave_privacy::mechanism::Components;
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -12,21 +11,21 @@ use conclave_vault::ledger::schema;
 use conclave_vault::ledger::schema::genesis;
 use conclave_vault::ledger::settings::LedgerSettings;
 
-/// A job as it was entered.
+/// A job entered in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entered {
     seq: u64,
-    /// When, Unix time in milliseconds.
+    /// Time of entry, Unix time in milliseconds.
     pub(crate) time_ms: i64,
-    /// Who asked.
+    /// The submitting analyst.
     pub(crate) analyst: String,
-    /// SHA-256 of its text.
+    /// SHA-256 of the job's text.
     pub(crate) spec_digest: Hash,
-    /// Public number of units of privacy; 0 where none is.
+    /// Public number of units of privacy; 0 if it is not public.
     pub(crate) records: u64,
-    /// Rounds whose answers may have left and been lost with a crash: first, and the one after the last.
+    /// Rounds whose answers may have been sent and lost in a crash: first round, and the one after the last.
     pub(crate) lost: Vec<(u64, u64)>,
-    /// The roster under whose masks its answers leave, where they do.
+    /// The roster of a masked job, if any.
     pub(crate) roster: Option<RosterEntered>,
 }
 
@@ -39,11 +38,11 @@ pub(crate) struct Charged {
     pub(crate) chain: u32,
     /// SHA-256 of the query's content.
     pub(crate) digest: Hash,
-    /// The integers that left; `None` where none have yet.
+    /// The released integers; `None` if there are none yet.
     pub(crate) released: Option<Components>,
 }
 
-/// Reads what the ledger has of a job; takes no lock and writes nothing.
+/// Reads the ledger's entries of a job; takes no lock and writes nothing.
 #[derive(Debug)]
 pub(crate) struct JobReader {
     connection: Connection,
@@ -51,6 +50,8 @@ pub(crate) struct JobReader {
 }
 
 impl JobReader {
+    /// Opens the ledger and reads the job's entry.
+    ///
     /// # Errors
     /// [`LedgerError::Missing`], a ledger of another party or budget; a failure of the database.
     pub(crate) fn open(settings: &LedgerSettings, job: &str) -> Result<Self, LedgerError> {
@@ -80,24 +81,24 @@ impl JobReader {
         Ok(Self { connection, entered })
     }
 
-    /// The job, where it was ever opened.
+    /// Returns the job's entry, if it was ever opened.
     pub(crate) fn entered(&self) -> Option<&Entered> {
         self.entered.as_ref()
     }
 
-    /// Charges from a round on, by round and chain, as they stand now.
+    /// Returns the current charges from a round on, by round and chain.
     ///
     /// # Errors
     /// A failure of the database.
     pub(crate) fn charges(&self, from: u64) -> Result<Vec<Charged>, LedgerError> {
         let Some(entered) = &self.entered else { return Ok(Vec::new()) };
-        // One snapshot: the party that writes meanwhile may enter its first vector between two statements.
+        // One snapshot: a running party may enter its first vector between two statements.
         let snapshot = self.connection.unchecked_transaction()?;
         let mut select = snapshot.prepare_cached(
             "SELECT c.iteration, c.chain, c.digest, a.released, c.seq FROM charges c LEFT JOIN answers a ON a.charge = c.seq
              WHERE c.job = ?1 AND c.iteration >= ?2 ORDER BY c.iteration, c.chain",
         )?;
-        // No ledger counts rounds beyond its signed integers.
+        // A ledger's rounds never exceed its signed integers.
         let from = i64::try_from(from).unwrap_or(i64::MAX);
         let vectors = components::are_stored(&snapshot)?;
         let charged = |row: &Row<'_>| charged(row, vectors.then_some(&*snapshot));
@@ -105,7 +106,7 @@ impl JobReader {
     }
 }
 
-/// A row, with the further integers of its answer where the ledger has any.
+/// Reads a row, with the further integers of its answer if the ledger stores any.
 fn charged(row: &Row<'_>, vectors: Option<&Connection>) -> rusqlite::Result<Charged> {
     let whole = |first: i64| match vectors {
         Some(connection) => components::of_answer(connection, row.get(4)?, first),
@@ -115,15 +116,15 @@ fn charged(row: &Row<'_>, vectors: Option<&Connection>) -> rusqlite::Result<Char
     Ok(Charged { iteration: row.get(0)?, chain: row.get(1)?, digest: row.get(2)?, released })
 }
 
-/// The roster of a job whose answers leave masked.
+/// Returns the roster of a masked job.
 fn roster(connection: &Connection, job: u64) -> Result<Option<RosterEntered>, LedgerError> {
     let mut select = connection.prepare("SELECT body FROM events WHERE job = ?1 AND kind = ?2")?;
     let body: Option<String> = select.query_row((job, RosterEntered::KIND), |row| row.get(0)).optional()?;
-    // A start has checked it.
+    // Validated by every start.
     Ok(body.and_then(|body| RosterEntered::parse(&body).ok()))
 }
 
-/// Rounds that blocks forfeited in a crash may have paid for: their answers may have left without a row that lasted.
+/// Returns rounds paid by blocks that a crash forfeited: their answers may have been sent without a durable row.
 fn lost(connection: &Connection, job: u64) -> Result<Vec<(u64, u64)>, LedgerError> {
     let mut select = connection.prepare("SELECT seq, kind, body FROM events WHERE job = ?1 AND kind IN (?2, ?3) ORDER BY seq")?;
     let mut events = select.query((job, Reserve::KIND, Settle::KIND))?;

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use conclave_vault::ledger::error::LedgerError;
 
-/// A job as the tables have it.
+/// A job as stored in the tables.
 pub(super) struct Row {
     pub(super) seq: u64,
     pub(super) job: String,
@@ -18,7 +18,7 @@ pub(super) struct Row {
     pub(super) draws: u64,
 }
 
-/// Every job with its totals, in the order in which they were entered.
+/// Returns every job with its totals, in order of entry.
 pub(super) fn rows(connection: &Connection) -> Result<Vec<Row>, LedgerError> {
     let mut select = connection.prepare(
         "SELECT j.seq, j.job, j.analyst, j.cap_epsilon, j.cap_delta, t.queries, t.charge, t.reserved, t.last_charge, t.slack, t.draws

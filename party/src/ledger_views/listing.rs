@@ -1,4 +1,4 @@
-//! Every release, line by line: what `conclave-party ledger` shows.
+//! The list of releases for `conclave-party ledger`.
 
 use std::collections::HashMap;
 
@@ -14,12 +14,12 @@ use conclave_vault::ledger::schema;
 use conclave_vault::ledger::schema::genesis;
 use conclave_vault::ledger::settings::LedgerSettings;
 
-/// Which releases to list.
+/// Selection of releases.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Listing {
-    /// Of this job alone: its id, or how the id begins.
+    /// Only releases of this job: its id, or a prefix of it.
     pub job: Option<String>,
-    /// The last so many alone.
+    /// Only this number of latest releases.
     pub last: Option<u64>,
 }
 
@@ -28,50 +28,50 @@ pub(crate) struct Listing {
 pub(crate) struct Listed {
     /// Number of its charge in the ledger.
     pub seq: u64,
-    /// When it was charged, UTC.
+    /// Time of the charge, UTC.
     pub time: String,
     /// The job's id.
     pub job: String,
-    /// Who asked.
+    /// The submitting analyst.
     pub analyst: String,
     /// Round of the job.
     pub iteration: u64,
     /// Chain within the round.
     pub chain: u32,
-    /// Above 0 where a crash in reserve mode may have lost an earlier answer.
+    /// Above 0 if a crash in reserve mode may have lost an earlier answer.
     pub attempt: u32,
     /// First half of theta's SHA-256.
     pub theta: String,
     /// First half of the SHA-256 of theta'.
     pub theta_next: String,
-    /// What was released, in the words of [`QueryKind`]: `ratio`, `statistic 3`, `gradient of 5 parameters`.
+    /// Kind of release, as named by [`QueryKind`]: `ratio`, `statistic 3`, `gradient of 5 parameters`.
     pub kind: String,
-    /// Integers in it, each with noise of its own.
+    /// Number of its integers, each with its own noise.
     pub integers: usize,
-    /// Of a ratio the most that one unit of privacy contributes, of other kinds the most that the sum moves; lattice units.
+    /// Largest contribution of one unit of privacy for a ratio, largest change of the sum for other kinds; lattice units.
     pub k_t: u64,
     /// Noise standard deviation of each integer, in the kind's unit; see [`QueryKind::noise_sd`].
     pub sigma: f64,
-    /// Of a release over a sample the number of the entry that opened its block, which is what was charged.
+    /// For a subsampled release: number of the entry that opened its block, which carries the charge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<u64>,
-    /// And its place in the block, from 0.
+    /// Index in the block, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<u64>,
     /// The cost, in units of 2^-48 of mu².
     pub charge: u64,
-    /// The same as mu².
+    /// The cost as mu².
     pub mu_squared: f64,
-    /// mu² spent up to and with this one.
+    /// mu² spent up to and including this release.
     pub running_total: f64,
-    /// The integers that left, lattice units; `None` where none have.
+    /// The released integers, in lattice units; `None` if there are none.
     pub released: Option<Components>,
 }
 
 impl Listed {
-    /// The integers that left, for a line that has room for a few: `-` where none have.
+    /// Formats the released integers, abbreviated to a few; `-` if there are none.
     pub(crate) fn shown(&self) -> String {
-        /// So many are shown of more.
+        /// Number of integers shown.
         const FIRST: usize = 3;
         match self.released.as_ref().map(Components::as_slice) {
             None => "-".to_owned(),
@@ -87,7 +87,7 @@ impl Listed {
 /// Reads releases in the order of their charges; takes no lock and writes nothing.
 ///
 /// # Errors
-/// [`LedgerError`], and what `each` returns.
+/// [`LedgerError`], and the errors of `each`.
 pub(crate) fn list<E: From<LedgerError>>(
     settings: &LedgerSettings,
     listing: &Listing,
@@ -122,19 +122,19 @@ pub(crate) fn list<E: From<LedgerError>>(
     Ok(())
 }
 
-/// The places that releases take in their blocks, in the order in which they are listed.
+/// Indices of releases in their blocks, counted in the order of the list.
 struct Places<'c> {
     connection: &'c rusqlite::Connection,
     taken: HashMap<u64, u64>,
 }
 
 impl Places<'_> {
-    /// That of the release of this number, with which the ones before it are listed, or none are.
+    /// Returns the index of a release; the releases before it in its block are either all listed or none.
     fn next(&mut self, block: u64, seq: u64) -> rusqlite::Result<u64> {
         let place = match self.taken.get(&block) {
             Some(taken) => *taken,
             None => {
-                // A block's charges come after it.
+                // The charges of a block follow it.
                 let before = "SELECT count(*) FROM charges WHERE seq > ?1 AND seq < ?2 AND block = ?1";
                 self.connection.prepare_cached(before)?.query_row((block, seq), |row| row.get(0))?
             }
@@ -144,7 +144,7 @@ impl Places<'_> {
     }
 }
 
-/// A row, with the further integers of its answer where the ledger has any.
+/// Reads a row, with the further integers of its answer if the ledger stores any.
 fn listed(row: &rusqlite::Row<'_>, vectors: Option<&rusqlite::Connection>) -> rusqlite::Result<Listed> {
     let whole = |first: i64| match vectors {
         Some(connection) => components::of_answer(connection, row.get(0)?, first),

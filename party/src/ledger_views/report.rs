@@ -1,5 +1,5 @@
-//! The report on the budget for its owner: read without the lock, so also while the party runs, and without
-//! reading every entry.
+//! The budget report for the owner: read without the lock, so that it works while the party runs, and without reading
+//! every entry.
 //!
 //! The figures come from the table of totals, which every start checks against the entries.
 
@@ -24,86 +24,86 @@ use conclave_vault::ledger::settings::LedgerSettings;
 /// The state of the data's budget.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Report {
-    /// The party.
+    /// Name of the party.
     pub party: String,
-    /// What the budget protects.
+    /// Unit of privacy protected by the budget.
     pub unit: String,
     /// The budget's epsilon.
     pub epsilon_budget: f64,
-    /// The delta of what is charged by mu²; the budget's, where nothing of it is set aside.
+    /// The delta of charges in mu²; the budget's delta unless a part of it is reserved.
     pub delta: f64,
-    /// Gaussian-DP epsilon of what is spent, at the budget's delta: a running total to watch, not a guarantee of its own.
+    /// Gaussian-DP epsilon of the spent mu², at the budget's delta: a running total, not a separate guarantee.
     pub epsilon_spent: f64,
-    /// The largest epsilon that one new job could still be given, at the budget's delta. Epsilons of several jobs do not add;
+    /// The largest epsilon that one new job could still get, at the budget's delta. Epsilons of several jobs do not add;
     /// mu² does.
     pub epsilon_new_job: f64,
     /// The same spending by zCDP accounting, about 7% looser.
     pub epsilon_zcdp: f64,
-    /// What of the promise's delta is set aside for blocks of subsampled releases, beside `delta`; 0 where nothing is.
+    /// The part of the promised delta reserved for blocks of subsampled releases, in addition to `delta`; 0 without a reserve.
     pub delta_reserve: f64,
-    /// What blocks have taken of it.
+    /// The part of the reserve taken by blocks.
     pub delta_reserve_spent: f64,
-    /// What blocks may still take of it.
+    /// The remaining reserve.
     pub delta_reserve_remaining: f64,
-    /// The delta of the whole promise: `delta` and the reserve.
+    /// The total promised delta: `delta` and the reserve.
     pub delta_promised: f64,
     /// mu² that the budget admits, after the slack for discrete noise.
     pub mu_squared_budget: f64,
-    /// mu² spent, blocks that are open included.
+    /// Spent mu², open blocks included.
     pub mu_squared_spent: f64,
-    /// Part of `mu_squared_spent` that is written ahead and not used yet.
+    /// Part of `mu_squared_spent` that is reserved ahead and not used yet.
     pub mu_squared_reserved: f64,
-    /// mu² left.
+    /// Remaining mu².
     pub mu_squared_remaining: f64,
-    /// Share of mu² spent, 0 to 1.
+    /// Spent share of mu², 0 to 1.
     pub share_spent: f64,
     /// Numbers charged, over all jobs.
     pub queries: u64,
-    /// Noise draws that are spent, forfeits and open blocks included.
+    /// Spent noise draws, forfeited ones and open blocks included.
     pub draws_spent: u64,
-    /// Noise draws that the ledger still grants. They are priced so that the budget ends first.
+    /// Remaining noise draws. They are priced so that the budget ends first.
     pub draws_remaining: u64,
-    /// Share of the allowance for discrete noise that is spent, 0 to 1; priced so that the budget ends first.
+    /// Spent share of the allowance for discrete noise, 0 to 1; priced so that the budget ends first.
     pub slack_share_spent: f64,
-    /// Jobs entered.
+    /// Number of jobs entered.
     pub jobs: u64,
-    /// When the ledger was made, UTC.
+    /// Creation time of the ledger, UTC.
     pub created: String,
-    /// Jobs that are open, by id.
+    /// Open jobs, by id.
     pub open_jobs: Vec<JobReport>,
     /// Every analyst, by name.
     pub analysts: Vec<AnalystReport>,
-    /// What is spent if all other parties of masked jobs work together; `None` where no job is masked and nothing limits it.
+    /// Spending under full collusion of the other parties of masked jobs; `None` if no job is masked and no limit is set.
     pub if_all_collude: Option<IfAllCollude>,
-    /// Jobs whose answers leave masked.
+    /// Jobs with masked answers.
     pub masked_jobs: Vec<MaskedJob>,
 }
 
-/// An open job's part.
+/// The figures of an open job.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct JobReport {
     /// The job's id.
     pub job: String,
-    /// Who asked.
+    /// The submitting analyst.
     pub analyst: String,
     /// Numbers charged.
     pub queries: u64,
     /// mu² spent, its block included.
     pub mu_squared_spent: f64,
-    /// mu² that its own cap admits.
+    /// mu² admitted by its own cap.
     pub mu_squared_cap: f64,
-    /// mu² of one iteration of all its chains, the mean of its latest; 0 before the first.
+    /// mu² of one iteration of all its chains, averaged over the latest; 0 before the first.
     pub mu_squared_per_iteration: f64,
-    /// Iterations that the caps and the budget still hold at that price; `None` before the first.
+    /// Iterations that the caps and the budget still afford at that price; `None` before the first.
     pub iterations_left: Option<u64>,
 }
 
-/// What one analyst's jobs have spent together.
+/// The total spending of one analyst's jobs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct AnalystReport {
     /// The analyst.
     pub analyst: String,
-    /// Jobs entered.
+    /// Number of jobs entered.
     pub jobs: u64,
     /// Numbers charged.
     pub queries: u64,
@@ -115,7 +115,7 @@ pub(crate) struct AnalystReport {
     pub mu_squared_cap: Option<f64>,
 }
 
-/// Latest charges that make the price of an iteration; as many sequence numbers back at most.
+/// Range of sequence numbers, counted back from the latest charge, that determines the price of an iteration.
 const LATEST: u64 = 512;
 
 /// Reads the totals of a ledger with key and head beside it; takes no lock and writes nothing.
@@ -133,7 +133,7 @@ pub(crate) fn report(path: &Path, party: &str, budget: &Budget) -> Result<Report
 pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerError> {
     let path = &settings.ledger;
     let mut connection = schema::connect_read_only(path)?;
-    // One moment's state, whatever the party writes meanwhile.
+    // A snapshot, regardless of concurrent writes.
     let connection = connection.transaction()?;
     let (created, genesis) = genesis(&connection, path)?;
     let budget = &settings.agreed(path, Some(&genesis))?;
@@ -205,7 +205,7 @@ fn analysts(settings: &LedgerSettings, rows: &[Row]) -> Result<Vec<AnalystReport
     Ok(sums.into_iter().map(report).collect())
 }
 
-/// Entries of jobs that are not open.
+/// Returns the entries of jobs that are not open.
 fn closed_jobs(connection: &Connection) -> Result<HashSet<u64>, LedgerError> {
     let mut closed = HashSet::new();
     let mut select = connection.prepare("SELECT job, kind FROM events WHERE kind IN ('open', 'close') ORDER BY seq")?;
@@ -226,7 +226,7 @@ fn open_jobs(
     connection: &Connection,
     settings: &LedgerSettings,
     rows: &[Row],
-    (closed, remaining): (&HashSet<u64>, u64),
+    (closed, budget_remaining): (&HashSet<u64>, u64),
 ) -> Result<Vec<JobReport>, LedgerError> {
     let limits = match &settings.analyst_cap {
         Some(cap) => Some(PrivacyFilter::new(cap)?.limit_units()),
@@ -238,11 +238,11 @@ fn open_jobs(
         let cap = Budget::new(number(&row.cap.0), number(&row.cap.1))?.of(settings.budget.unit);
         let cap = PrivacyFilter::new(&cap)?.limit_units();
         let spent = row.charge.saturating_add(row.reserved);
-        // What its block holds is its own to use.
-        let mut left = cap.saturating_sub(spent).min(remaining);
+        // Its block's reserve is available to the job itself.
+        let mut remaining = cap.saturating_sub(spent).min(budget_remaining);
         if let Some(limit) = limits {
             let theirs = rows.iter().filter(|other| other.analyst == row.analyst);
-            left = left.min(limit.saturating_sub(theirs.map(|other| other.charge + other.reserved).sum()));
+            remaining = remaining.min(limit.saturating_sub(theirs.map(|other| other.charge + other.reserved).sum()));
         }
         let price = price(connection, row)?;
         reports.push(JobReport {
@@ -252,18 +252,18 @@ fn open_jobs(
             mu_squared_spent: accounting::mu_squared(spent),
             mu_squared_cap: accounting::mu_squared(cap),
             mu_squared_per_iteration: price.map_or(0.0, |units| units * accounting::mu_squared(1)),
-            iterations_left: price.map(|units| ((left + row.reserved) as f64 / units) as u64),
+            iterations_left: price.map(|units| ((remaining + row.reserved) as f64 / units) as u64),
         });
     }
     Ok(reports)
 }
 
-/// Units that one iteration of the job costs, the mean of its latest.
+/// Returns the units that one iteration of the job costs, averaged over the latest.
 fn price(connection: &Connection, row: &Row) -> Result<Option<f64>, LedgerError> {
     let mut select =
         connection.prepare_cached("SELECT iteration, charge, block FROM charges WHERE seq BETWEEN ?1 AND ?2 AND job = ?3")?;
     let mut charges = select.query((row.last_charge.saturating_sub(LATEST), row.last_charge, row.seq))?;
-    // What takes a place of a block has been paid for with it.
+    // A release within a block has been paid for by the block.
     let places = sampled::price_of_places(connection, row.seq)?;
     let (mut iterations, mut units) = (HashSet::new(), 0.0);
     while let Some(charge) = charges.next()? {

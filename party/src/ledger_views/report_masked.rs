@@ -1,8 +1,8 @@
-//! What the report says of jobs whose answers leave masked: their rosters and keys, and what all of them come to if everybody else works
-//! together.
+//! The report on masked jobs: their rosters and keys, and the total spending under full collusion.
 //!
-//! The totals hold what was charged. What it comes to alone stands beside each masked charge, and a job is masked from its first charge to its
-//! last or not at all: so the other jobs' totals and one pass over the masked charges give the sum.
+//! The totals hold the charges. Each masked charge also stores its cost without the other parties' noise, and a job is masked
+//! from its first charge to its last or not at all. The total under collusion is therefore the sum of the other jobs' totals and
+//! of one pass over the masked charges.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -18,37 +18,37 @@ use conclave_vault::ledger::error::LedgerError;
 use conclave_vault::ledger::events::{AllCollude, MaskKey, RosterEntered, Unlock};
 use conclave_vault::ledger::settings::LedgerSettings;
 
-/// What the data have spent if all other parties of masked jobs work together.
+/// Spending of the data if all other parties of masked jobs collude.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct IfAllCollude {
     /// Gaussian-DP epsilon, at the budget's delta.
     pub epsilon_spent: f64,
-    /// mu², blocks that are open included: jobs that are not masked at their charge, masked ones as if each answer had been opened alone.
+    /// mu², open blocks included: unmasked jobs at their charge, masked ones as if each answer had been opened alone.
     pub mu_squared_spent: f64,
-    /// The most epsilon that the owner allows (`secure.max_epsilon_if_all_collude`), at the budget's delta.
+    /// The owner's limit on epsilon (`secure.max_epsilon_if_all_collude`), at the budget's delta.
     pub epsilon_limit: Option<f64>,
-    /// mu² that this admits.
+    /// mu² admitted by that limit.
     pub mu_squared_limit: Option<f64>,
 }
 
-/// A job whose answers leave masked.
+/// A job with masked answers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct MaskedJob {
     /// The job's id.
     pub job: String,
-    /// Whether it is open: once closed it never opens again.
+    /// True if the job is open; once closed it is never reopened.
     pub open: bool,
-    /// When its key was made, UTC.
+    /// Creation time of its key, UTC.
     pub key_made: String,
-    /// Days since then, where the key is still here: it is deleted when the job ends.
+    /// Age in days of the key if it still exists; it is deleted when the job ends.
     pub key_age_days: Option<u64>,
-    /// Digest of the roster, once it is entered; so for what follows.
+    /// Digest of the roster, once it is entered; the following fields likewise.
     pub roster: Option<String>,
-    /// How many of the other members are taken to work with the coordinator.
+    /// Assumed number of other members that collude with the coordinator.
     pub colluders: Option<u32>,
-    /// How many parties' noise protects this one's answers then.
+    /// Number of parties whose noise then protects this one's answers.
     pub honest: Option<u32>,
-    /// In the job's order.
+    /// Members in the job's order.
     pub members: Vec<MaskedMember>,
 }
 
@@ -57,13 +57,13 @@ pub(crate) struct MaskedJob {
 pub(crate) struct MaskedMember {
     /// Name.
     pub name: String,
-    /// Fingerprint of its identity key, as `conclave-party fingerprint` prints it there.
+    /// Fingerprint of its identity key, as printed by `conclave-party fingerprint` at that member.
     pub fingerprint: String,
-    /// Whether the owner had pinned it; the party itself is.
+    /// True if the owner had pinned it, or if it is the party itself.
     pub pinned: bool,
 }
 
-/// What everything comes to if all others work together; `None` where no job is masked and nothing limits it.
+/// Computes the total spending under full collusion; `None` if no job is masked and no limit is set.
 pub(super) fn if_all_collude(
     connection: &Connection,
     settings: &LedgerSettings,
@@ -75,7 +75,7 @@ pub(super) fn if_all_collude(
     if masked.is_empty() && limit.is_none() && !stored {
         return Ok(None);
     }
-    // In floating point: what all others together could tell has no bound that 64 bits hold.
+    // In floating point: the total without other parties' noise may exceed 64 bits.
     let alone: f64 = match stored {
         true => connection.query_row("SELECT total(alone) FROM charges", [], |row| row.get(0))?,
         false => 0.0,
@@ -93,7 +93,8 @@ pub(super) fn if_all_collude(
     }))
 }
 
-/// The owner's limit, as epsilon and mu²: the ledger's last, or the configuration's where the party has not started with it yet.
+/// Returns the owner's limit as epsilon and mu²: the ledger's latest, or the configuration's if the party has not started with it
+/// yet.
 fn limit(connection: &Connection, settings: &LedgerSettings) -> Result<Option<(f64, f64)>, LedgerError> {
     let mut select = connection.prepare("SELECT body FROM events WHERE kind = ?1 ORDER BY seq DESC LIMIT 1")?;
     let mut bodies = select.query_map([AllCollude::KIND], |row| row.get::<_, String>(0))?;
@@ -103,8 +104,8 @@ fn limit(connection: &Connection, settings: &LedgerSettings) -> Result<Option<(f
     Ok(Some((limit.epsilon, accounting::mu_squared(units))))
 }
 
-/// Entries of masked jobs that an unlock has ended, and when: it deletes every key of masks, none that is put back is used, and no job gets a
-/// second one. The ledger has no entry that closes them.
+/// Returns the masked jobs ended by an unlock, with its time: it deletes all mask keys, restored ones are not used, and no job
+/// gets a second key. The ledger has no entry that closes these jobs.
 pub(crate) fn ended_by_unlocks(connection: &Connection) -> rusqlite::Result<HashMap<u64, i64>> {
     let mut select = connection.prepare("SELECT job, kind, time_ms FROM events WHERE kind IN (?1, ?2) ORDER BY seq")?;
     let mut events = select.query([MaskKey::KIND, Unlock::KIND])?;
@@ -120,7 +121,7 @@ pub(crate) fn ended_by_unlocks(connection: &Connection) -> rusqlite::Result<Hash
     Ok(ended)
 }
 
-/// Every job that has a key for masks, in the order in which they got it.
+/// Returns every job that has a mask key, in the order of the keys.
 pub(super) fn masked_jobs(connection: &Connection, rows: &[Row], closed: &HashSet<u64>) -> Result<Vec<MaskedJob>, LedgerError> {
     let names: BTreeMap<u64, &str> = rows.iter().map(|row| (row.seq, row.job.as_str())).collect();
     let mut select = connection.prepare("SELECT job, kind, time_ms, body FROM events WHERE kind IN (?1, ?2) ORDER BY seq")?;
@@ -147,7 +148,7 @@ pub(super) fn masked_jobs(connection: &Connection, rows: &[Row], closed: &HashSe
             ));
         } else if let (Some((_, job)), Ok(roster)) = (
             jobs.iter_mut().find(|(of, _)| *of == seq),
-            // A start has checked it.
+            // Validated by every start.
             RosterEntered::parse(event.get_ref(3)?.as_str().unwrap_or_default()),
         ) {
             (job.colluders, job.honest) = (Some(roster.colluders), Some(roster.honest));
@@ -162,7 +163,7 @@ pub(super) fn masked_jobs(connection: &Connection, rows: &[Row], closed: &HashSe
     Ok(jobs.into_iter().map(|(_, job)| job).collect())
 }
 
-/// Gaussian-DP epsilon; 0 where nothing is spent.
+/// Returns the Gaussian-DP epsilon; 0 if nothing is spent.
 pub(super) fn epsilon_of(mu_squared: f64, delta: f64) -> f64 {
     if mu_squared > 0.0 { gaussian_dp::epsilon(mu_squared.sqrt(), delta) } else { 0.0 }
 }

@@ -1,4 +1,4 @@
-//! A party dials its coordinator under its own identity. All settings are read again at every attempt: a
+//! Dials the coordinator under the party's own identity. All settings are read again at every attempt: a
 //! renewed certificate needs no restart.
 
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use conclave_proto::revoked::{RevokedFile, RevokedList};
 use conclave_proto::tls::{self, IdentityDir, ProxySettings};
 use tonic::transport::Channel;
 
-/// One party's way to its coordinator.
+/// Settings of a party's connection to its coordinator.
 #[derive(Clone)]
 pub(crate) struct Dial {
     pub(crate) party: String,
@@ -17,22 +17,22 @@ pub(crate) struct Dial {
     pub(crate) proxy: ProxySettings,
     pub(crate) identity: PathBuf,
     pub(crate) key: PathBuf,
-    /// Certificates that count for nothing, a coordinator's among them.
+    /// List of revoked certificates; applies to the coordinator's too.
     pub(crate) revoked: Option<RevokedFile>,
 }
 
 impl Dial {
-    /// The identity folder as it is now.
+    /// Loads the current identity folder.
     pub(super) fn load(&self) -> Result<IdentityDir, Fault> {
         load_identity(&self.identity, &self.key, &self.party)
     }
 
-    /// The list of revoked certificates as it stands now; `None` where the owner keeps none.
+    /// Reads the current list of revoked certificates; `None` if the owner has none.
     pub(super) fn revoked(&self) -> Result<Option<RevokedList>, Fault> {
         self.revoked.as_ref().map(RevokedFile::read).transpose()
     }
 
-    /// Connects as this identity, and gives the list by which the coordinator's certificate was judged.
+    /// Connects with this identity, and returns the list of revocations used to check the coordinator's certificate.
     pub(super) async fn connect_as(&self, identity: &IdentityDir) -> Result<(Channel, Option<RevokedList>), Fault> {
         let revoked = self.revoked()?;
         let channel = tls::connect_through(&self.coordinator, identity, &self.proxy, revoked.clone()).await?;
@@ -49,7 +49,7 @@ pub(crate) fn load_identity(folder: &std::path::Path, key: &std::path::Path, par
         return Err(Fault::new(
             ErrorCode::InvalidInput,
             format!(
-                "{}: the certificate is party {name:?}'s, and the configuration's name is {party:?}; use one name",
+                "{}: the certificate belongs to party {name:?}, but the configuration's name is {party:?}; use one name",
                 folder.display()
             ),
         ));

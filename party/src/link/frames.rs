@@ -1,5 +1,5 @@
-//! What a session sends. It ends with the session, whoever still holds an outbox: the answering thread keeps one for the jobs that wait
-//! for their owner, and a stream that went on with it would keep a connection open that is given up.
+//! Outgoing frames of a session. The stream ends with the session even if an outbox is still held elsewhere: the answering thread
+//! keeps one for jobs that await their owner, and an unending stream would keep an abandoned connection open.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,14 +8,14 @@ use conclave_proto::v1::PartyFrame;
 use tokio::sync::{mpsc, oneshot};
 use tokio_stream::Stream;
 
-/// Frames in the order in which they were put into the outbox.
+/// Frames in the order of the outbox.
 pub(super) struct Frames {
     outbox: mpsc::Receiver<PartyFrame>,
     session: oneshot::Receiver<()>,
     ended: bool,
 }
 
-/// Held by the session; the frames end, after those that are in the outbox by then, when it is dropped.
+/// Held by the session; when it is dropped, the frames end after those already in the outbox.
 pub(super) struct Open(#[allow(dead_code)] oneshot::Sender<()>);
 
 impl Frames {

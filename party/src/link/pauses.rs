@@ -1,20 +1,22 @@
-//! How long a party waits before it dials again: longer after every failure, up to a limit, and never as long as the next party.
+//! Pauses before a party redials: longer after every failure, up to a limit, and randomised so that parties do not redial
+//! together.
 
 use std::time::Duration;
 
-/// First and last pause between two attempts, before chance has shortened them.
+/// First pause between two attempts, before random shortening.
 const FIRST: Duration = Duration::from_millis(200);
+/// Longest pause between two attempts, before random shortening.
 const LAST: Duration = Duration::from_secs(5);
-/// Where only a person can mend what is wrong.
+/// Pause after an error that only a person can correct.
 const LONG: Duration = Duration::from_secs(30);
-/// What a pause follows.
+/// The event before a pause.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum After {
     /// An attempt that did not attach.
     Failure,
-    /// One whose cause only a person can mend.
+    /// An attempt that failed for a cause that only a person can correct.
     Lasting,
-    /// A session that had settled: what broke it is new.
+    /// The loss of a session that had settled: its cause is new.
     Loss,
 }
 
@@ -29,10 +31,10 @@ impl Pauses {
         Self { next: FIRST }
     }
 
-    /// The next pause; `chance` is drawn evenly from 0 to 1.
+    /// Returns the next pause; `chance` is uniform on 0 to 1.
     pub(super) fn next(&mut self, after: After, chance: f64) -> Duration {
         match after {
-            // Long for everyone: not sooner than half of it.
+            // Long for all parties: at least half of it.
             After::Lasting => return LONG.mul_f64(0.5 + 0.5 * chance),
             After::Loss => self.next = FIRST,
             After::Failure => {}
@@ -56,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_grow_to_a_limit_and_begin_anew_after_a_session_that_had_settled() {
+    fn pauses_grow_to_a_limit_and_restart_after_a_session_that_had_settled() {
         assert_eq!(most(&[After::Failure; 7]), [200, 400, 800, 1600, 3200, 5000, 5000]);
         assert_eq!(most(&[After::Failure, After::Failure, After::Loss, After::Failure]), [200, 400, 200, 400]);
         assert_eq!(most(&[After::Lasting, After::Failure, After::Lasting]), [30_000, 200, 30_000]);
@@ -65,7 +67,7 @@ mod tests {
         assert_eq!(pauses.next(After::Failure, 0.0), FIRST / 10);
     }
 
-    /// A thousand parties that lose their coordinator at the same moment, which is back after `outage`: when each of them dials it.
+    /// A thousand parties lose their coordinator at the same moment; returns the delays with which they dial it after `outage`.
     fn returns(outage: Duration) -> Vec<Duration> {
         let mut chance = ChaCha8Rng::seed_from_u64(1);
         let mut party = || {
@@ -90,7 +92,7 @@ mod tests {
             assert!(returns.iter().all(|after| *after <= LAST), "no party stays away for longer than the last pause");
             let fullest =
                 returns.iter().map(|first| returns.iter().filter(|at| **at >= *first && **at < *first + window).count()).max();
-            // Evenly spread they would be 111 in the first case, and about 100 in the others.
+            // Uniformly spread, the count would be 111 in the first case, and about 100 in the others.
             assert!(
                 fullest.is_some_and(|most| most < 250),
                 "{fullest:?} of 1000 came within {window:?} of an outage of {outage:?}"

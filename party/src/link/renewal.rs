@@ -1,7 +1,7 @@
-//! A renewed certificate, taken up while the party is attached.
+//! Loads a renewed certificate while the party is attached.
 //!
-//! The session in hand is given up only once the coordinator has accepted the new certificate: files that can't be used, or that the
-//! coordinator does not know yet, leave it as it is.
+//! The current session is given up only once the coordinator has accepted the new certificate. Files that can't be used, or that
+//! the coordinator does not accept yet, leave the session unchanged.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,40 +13,42 @@ use tokio::time::Instant;
 use super::dial::Dial;
 use conclave_vault::text::clip;
 
-/// The folder is looked at this often.
-pub(super) const LOOK: Duration = Duration::from_secs(1);
-/// A certificate that the coordinator has refused is shown to it again after this long.
+/// Interval between checks of the folder.
+pub(super) const POLL_EVERY: Duration = Duration::from_secs(1);
+/// Pause before a refused certificate is tried again.
 const AGAIN: Duration = Duration::from_secs(30);
 
-/// Watches over the identity of one session.
+/// Watches the identity files of one session.
 pub(super) struct Renewal {
     in_use: IdentityDir,
-    /// A connection made with the new files, to see whether they are accepted. It ends with this.
+    /// A trial connection with the new files; it ends with this struct.
     trial: JoinSet<(IdentityDir, Result<(), Fault>)>,
-    /// Files that were not accepted, and when.
+    /// Refused files, with the time of the refusal.
     refused: Option<(IdentityDir, Instant)>,
-    said: String,
+    last_warning: String,
 }
 
 impl Renewal {
     pub(super) fn of(in_use: IdentityDir) -> Self {
-        Self { in_use, trial: JoinSet::new(), refused: None, said: String::new() }
+        Self { in_use, trial: JoinSet::new(), refused: None, last_warning: String::new() }
     }
 
-    /// Looks at the folder. True once other files lie there and the coordinator accepts them: then the session is to begin anew.
-    pub(super) fn look(&mut self, dial: &Dial) -> bool {
+    /// Checks the folder. Returns true once the coordinator accepts different files in it: the session must then be restarted.
+    pub(super) fn poll(&mut self, dial: &Dial) -> bool {
         match self.trial.try_join_next() {
             Some(Ok((_, Ok(())))) => return true,
             Some(Ok((new, Err(fault)))) => {
-                self.say(&format!("the renewed certificate is not accepted, and the session goes on with the old one: {fault}"));
+                self.warn(&format!(
+                    "the renewed certificate was not accepted, and the session continues with the old one: {fault}"
+                ));
                 self.refused = Some((new, Instant::now()));
             }
-            Some(Err(e)) => self.say(&format!("the renewed certificate can't be tried: {e}")),
+            Some(Err(e)) => self.warn(&format!("the renewed certificate can't be tried: {e}")),
             None => {}
         }
         match self.changed(dial) {
             Ok(None) => {
-                self.said.clear();
+                self.last_warning.clear();
                 self.refused = None;
             }
             Ok(Some(new)) if self.trial.is_empty() && !self.refused_lately(&new) => {
@@ -58,7 +60,7 @@ impl Renewal {
             }
             Ok(Some(_)) => {}
             Err(fault) => {
-                self.say(&format!("the identity's files can't be used, and the session goes on with the old ones: {fault}"));
+                self.warn(&format!("the identity's files can't be used, and the session continues with the old ones: {fault}"));
             }
         }
         false
@@ -68,7 +70,7 @@ impl Renewal {
         self.refused.as_ref().is_some_and(|(refused, at)| refused.has_same_files(new) && at.elapsed() < AGAIN)
     }
 
-    /// The files as they are now, where they are others than those in use.
+    /// Loads the current files; `None` if they are those in use.
     fn changed(&self, dial: &Dial) -> Result<Option<IdentityDir>, Fault> {
         let new = dial.load()?;
         if new.has_same_files(&self.in_use) {
@@ -78,11 +80,11 @@ impl Renewal {
         Ok(Some(new))
     }
 
-    fn say(&mut self, what: &str) {
+    fn warn(&mut self, what: &str) {
         let line = clip(what, 600);
-        if self.said != line {
+        if self.last_warning != line {
             tracing::warn!("{line}");
-            self.said = line;
+            self.last_warning = line;
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A session attaches to the coordinator and hands its frames to the answering thread; when the stream
-//! breaks, the next begins.
+//! A session: attaches to the coordinator and passes its frames to the answering thread. When the stream breaks, the next
+//! session begins.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,21 +21,21 @@ use tonic::Streaming;
 use super::dial::Dial;
 use super::frames::{Frames, Open};
 use super::pauses::{After, Pauses};
-use super::renewal::{LOOK, Renewal};
+use super::renewal::{POLL_EVERY, Renewal};
 use crate::presence::Announcement;
 use conclave_vault::answer::thread::{AnswerHandle, Gone};
 use conclave_vault::answer::{MAX_JOB_ID, ReplySender};
 use conclave_vault::text::clip;
 
-/// Longest frame taken from a coordinator, in bytes: a job file has at most 64 KiB, a query of 256 chains far less.
+/// Maximum size of a coordinator's frame in bytes: a job file has at most 64 KiB, a query of 256 chains far less.
 const MAX_FRAME: usize = 1 << 20;
-/// Both ends beat this often.
+/// Interval of heartbeats on both sides.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// After this long without any frame the coordinator is taken for gone.
+/// Time without any frame after which the coordinator is considered gone.
 const SILENCE: Duration = Duration::from_secs(45);
-/// Replies that may wait for the network.
+/// Maximum number of replies that wait for the network.
 const OUTBOX: usize = 1024;
-/// How long the last answers may take to leave once a session is given up.
+/// Time limit for sending the last answers of an abandoned session.
 const FAREWELL: Duration = Duration::from_secs(2);
 const SOFTWARE: &str = concat!("conclave-party ", env!("CARGO_PKG_VERSION"));
 
@@ -45,48 +45,48 @@ pub(crate) struct Link {
     pub(crate) answers: AnswerHandle,
     /// Written when the party is attached for the first time.
     pub(crate) ready_file: Option<PathBuf>,
-    /// Says whether this party is attached.
+    /// Announces whether this party is attached.
     pub(crate) presence: Announcement,
 }
 
 impl Link {
-    /// Keeps the link up until `stop` turns true; `Gone` when the answering thread ends before.
+    /// Keeps the link up until `stop` turns true; returns `Gone` if the answering thread ends first.
     pub(crate) async fn keep(&mut self, stop: &mut watch::Receiver<bool>) -> Result<(), Gone> {
         let mut pauses = Pauses::new();
-        let mut said = String::new();
+        let mut last_error = String::new();
         loop {
             let (fault, after) = match self.session(stop).await {
                 Ended::Gone => return Err(Gone),
                 Ended::Stopped => return Ok(()),
                 Ended::Renewed => {
                     self.presence.set_attached(false);
-                    said.clear();
+                    last_error.clear();
                     tracing::info!("the certificate has been renewed: attaching with the new one");
                     continue;
                 }
                 Ended::Fault(fault) => (fault, After::Failure),
                 Ended::Lost { fault, settled } => {
                     self.presence.set_attached(false);
-                    said.clear();
-                    // One that takes a party in and drops it at once is not to be tried at once for ever.
+                    last_error.clear();
+                    // A coordinator that accepts a party and drops it at once must not be redialled without a growing pause.
                     (fault, if settled { After::Loss } else { After::Failure })
                 }
             };
             let lasting = matches!(fault.code, ErrorCode::Unauthenticated | ErrorCode::InvalidInput | ErrorCode::Policy);
             let line = clip(&fault.to_string(), 600);
             let coordinator = &self.dial.coordinator;
-            if said == line {
+            if last_error == line {
                 tracing::debug!("still not attached: {line}");
             } else if lasting {
-                tracing::error!("not attached to {coordinator}, and retrying will not mend it: {line}");
+                tracing::error!("not attached to {coordinator}, and retrying will not help: {line}");
             } else {
                 tracing::warn!("not attached to {coordinator}, retrying: {line}");
             }
-            said = line;
+            last_error = line;
             let after = if lasting { After::Lasting } else { after };
             tokio::select! {
                 () = sleep(pauses.next(after, rand::rng().random())) => {}
-                () = told(stop) => return Ok(()),
+                () = stop_requested(stop) => return Ok(()),
             }
         }
     }
@@ -96,41 +96,41 @@ impl Link {
         let (open, frames) = Frames::of(frames);
         let attach = tokio::select! {
             attach = self.attach(&outbox, frames) => attach,
-            () = told(stop) => return Ended::Stopped,
+            () = stop_requested(stop) => return Ended::Stopped,
         };
         let Attached { mut inbound, revoked, identity } = match attach {
             Ok(attached) => attached,
             Err(fault) => return Ended::Fault(fault),
         };
-        let mut standing = Standing::Stranger;
+        let mut stage = Stage::Connecting;
         let mut renewal = Renewal::of(identity);
-        let (mut look, mut beat) = (every(LOOK), every(HEARTBEAT));
+        let (mut poll, mut beat) = (every(POLL_EVERY), every(HEARTBEAT));
         let mut sequence = 0;
         let mut heard = Instant::now();
         loop {
             let next = tokio::select! {
-                () = told(stop) => {
+                () = stop_requested(stop) => {
                     let _ = timeout(FAREWELL, self.farewell(open, inbound)).await;
                     return Ended::Stopped;
                 }
                 _ = beat.tick() => {
-                    standing = standing.after_a_beat();
+                    stage = stage.after_heartbeat();
                     sequence += 1;
                     self.beat(&outbox, sequence);
                     continue;
                 }
-                _ = look.tick() => {
-                    if renewal.look(&self.dial) {
+                _ = poll.tick() => {
+                    if renewal.poll(&self.dial) {
                         let _ = timeout(FAREWELL, self.farewell(open, inbound)).await;
                         return Ended::Renewed;
                     }
                     if self.dial.revoked().ok().as_ref() == Some(&revoked) {
                         continue;
                     }
-                    // The coordinator is asked for its certificate again.
+                    // A new session checks the coordinator's certificate again.
                     Err(lost("the list of revoked certificates has changed".into()))
                 }
-                () = sleep_until(heard + SILENCE) => Err(lost(format!("no word for {} s", SILENCE.as_secs()))),
+                () = sleep_until(heard + SILENCE) => Err(lost(format!("no frame received for {} s", SILENCE.as_secs()))),
                 next = inbound.message() => match next {
                     Ok(Some(frame)) => Ok(frame),
                     Ok(None) => Err(lost("the coordinator ended the connection".into())),
@@ -140,22 +140,22 @@ impl Link {
             let step = match next {
                 Ok(frame) => {
                     heard = Instant::now();
-                    self.take(frame, heard.into_std(), &outbox, &mut standing).await
+                    self.take(frame, heard.into_std(), &outbox, &mut stage).await
                 }
                 Err(fault) => Ok(Err(fault)),
             };
             match step {
                 Ok(Ok(())) => {}
-                Ok(Err(fault)) => return standing.ended(fault),
+                Ok(Err(fault)) => return stage.ended(fault),
                 Err(Gone) => return Ended::Gone,
             }
         }
     }
 
-    /// Shows that this party lives.
+    /// Sends a heartbeat.
     fn beat(&self, outbox: &ReplySender, sequence: u64) {
         self.presence.set_replies(self.answers.reply_counts());
-        // A full outbox holds frames enough to show it.
+        // A full outbox already contains frames that show the party is alive.
         let _ = outbox.try_send(frame(Body::Heartbeat(v1::Heartbeat { sequence })));
     }
 
@@ -164,17 +164,17 @@ impl Link {
         let (channel, revoked) = self.dial.connect_as(&identity).await?;
         outbox
             .try_send(frame(Body::Hello(ProtocolRange::SUPPORTED.hello(SOFTWARE))))
-            .map_err(|_| lost("the connection broke at once".into()))?;
+            .map_err(|_| lost("the connection broke immediately".into()))?;
         let mut client = LinkClient::new(channel).max_decoding_message_size(MAX_FRAME);
         let attach = async { client.attach(frames).await };
         match timeout(HEARTBEAT, attach).await {
             Ok(Ok(response)) => Ok(Attached { inbound: response.into_inner(), revoked, identity }),
             Ok(Err(status)) => Err(from_status(&status)),
-            Err(_) => Err(lost(format!("no welcome within {} s", HEARTBEAT.as_secs()))),
+            Err(_) => Err(lost(format!("no welcome received within {} s", HEARTBEAT.as_secs()))),
         }
     }
 
-    /// Finishes what is in hand, lets it leave, and waits for the coordinator to hang up.
+    /// Finishes the current answers, sends them, and waits for the coordinator to hang up.
     async fn farewell(&self, open: Open, mut inbound: Streaming<v1::CoordinatorFrame>) {
         self.answers.flush().await;
         drop(open);
@@ -187,32 +187,32 @@ impl Link {
         frame: v1::CoordinatorFrame,
         received: std::time::Instant,
         outbox: &ReplySender,
-        standing: &mut Standing,
+        stage: &mut Stage,
     ) -> Result<Result<(), Fault>, Gone> {
         use coordinator_frame::Body;
         match frame.body {
             Some(Body::Welcome(welcome)) => {
-                // A coordinator welcomes with a protocol that both speak; one that doesn't is heard as one that speaks no other.
+                // A coordinator welcomes with a shared protocol; otherwise it is treated as speaking only the announced one.
                 let coordinator = End { software: &welcome.software, protocols: ProtocolRange::only(welcome.protocol) };
                 if let Err(fault) = agree(coordinator, End { software: SOFTWARE, protocols: ProtocolRange::SUPPORTED }) {
                     return Ok(Err(fault));
                 }
-                // Before any job: the ledger may have to be locked.
+                // Before any job: the welcome may lock the ledger.
                 self.answers.welcome(welcome.protocol, welcome.head).await?;
-                if *standing == Standing::Stranger {
-                    *standing = Standing::Welcome;
+                if *stage == Stage::Connecting {
+                    *stage = Stage::Attached;
                     tracing::info!("attached to {}", self.dial.coordinator);
                     self.presence.set_attached(true);
                     self.ready();
                 }
             }
-            Some(_) if *standing == Standing::Stranger => return Ok(Err(lost("it spoke before it said welcome".into()))),
-            // Before anything is queued or answered at the length of what was asked.
+            Some(_) if *stage == Stage::Connecting => return Ok(Err(lost("it sent a frame before its welcome".into()))),
+            // Checked before anything is queued, or answered at the length of the query.
             Some(body) if out_of_bounds(&body) => {
                 return Ok(Err(lost("it sent a message that no coordinator of this protocol sends".into())));
             }
             Some(Body::Query(query)) => {
-                *standing = Standing::Settled;
+                *stage = Stage::Settled;
                 self.answers.query(query, received, outbox).await?;
             }
             Some(Body::OpenJob(open)) => self.answers.open(open, received, outbox).await?,
@@ -233,66 +233,66 @@ impl Link {
     }
 }
 
-/// How far a session has come.
+/// Stage of a session.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum Stage {
     /// Not welcomed yet.
-    Stranger,
+    Connecting,
     /// Attached.
-    Welcome,
-    /// Attached, and asked for an answer or still there a heartbeat later.
+    Attached,
+    /// Attached, and queried or still connected at the next heartbeat.
     Settled,
 }
 
-impl Standing {
-    /// A party that is still attached when it beats is settled.
-    fn after_a_beat(self) -> Self {
-        if self == Self::Welcome { Self::Settled } else { self }
+impl Stage {
+    /// Returns the stage after a heartbeat: an attached session is then settled.
+    fn after_heartbeat(self) -> Self {
+        if self == Self::Attached { Self::Settled } else { self }
     }
 
     fn ended(self, fault: Fault) -> Ended {
         match self {
-            Self::Stranger => Ended::Fault(fault),
-            Self::Welcome => Ended::Lost { fault, settled: false },
+            Self::Connecting => Ended::Fault(fault),
+            Self::Attached => Ended::Lost { fault, settled: false },
             Self::Settled => Ended::Lost { fault, settled: true },
         }
     }
 }
 
-/// A stream that the coordinator has taken, and what it was opened with.
+/// An accepted stream, with the identity and revocations it was opened with.
 struct Attached {
     inbound: Streaming<v1::CoordinatorFrame>,
     revoked: Option<RevokedList>,
     identity: IdentityDir,
 }
 
-/// How a session ended.
+/// Reasons for the end of a session.
 enum Ended {
     /// Never attached.
     Fault(Fault),
     /// Attached, then lost.
     Lost { fault: Fault, settled: bool },
-    /// Attached, and given up for a renewed certificate.
+    /// Attached, and abandoned for a renewed certificate.
     Renewed,
-    /// The party was told to stop.
+    /// The party was asked to stop.
     Stopped,
     /// The answering thread is gone.
     Gone,
 }
 
-/// Ticks first after one period; a tick that comes late puts off those after it.
+/// Ticks first after one period; a late tick delays the following ones.
 fn every(period: Duration) -> Interval {
     let mut interval = interval_at(Instant::now() + period, period);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     interval
 }
 
-/// Completes once the party is told to stop.
-async fn told(stop: &mut watch::Receiver<bool>) {
+/// Completes once the party is asked to stop.
+async fn stop_requested(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-/// Whether a frame is larger than any that a coordinator has reason to send.
+/// Returns true if a frame exceeds the limits of a genuine coordinator.
 fn out_of_bounds(body: &coordinator_frame::Body) -> bool {
     use coordinator_frame::Body;
     match body {

@@ -1,4 +1,4 @@
-//! Signs mask keys with the identity key as its files stand.
+//! Signs mask keys with the party's current identity key.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use conclave_vault::ports::MaskKeySigner;
 
 use super::load_identity;
 
-/// A party's identity, read from its files at each signature: a renewed certificate counts at once.
+/// A party's identity, read from its files for each signature: a renewed certificate takes effect immediately.
 #[derive(Debug, Clone)]
 pub struct IdentitySigner {
     /// The party that the certificate must name.

@@ -1,15 +1,6 @@
-//! Figures as owners read them.
+//! Formatting of figures for owners.
 
-/// A number for people: six significant digits at most.
-pub(crate) fn figure(x: f64) -> String {
-    if x == 0.0 || (1e-3..1e6).contains(&x.abs()) {
-        let digits = 5 - (x.abs().max(1e-3).log10().floor() as i32).clamp(-3, 5);
-        let text = format!("{x:.*}", digits as usize);
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-    } else {
-        format!("{x:e}")
-    }
-}
+pub(crate) use conclave_common::text::figure;
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! The owner's view of every job that was asked of this party: where it stands and what it has spent.
+//! The owner's view of the jobs submitted to this party: their states and spending.
 
 use std::path::Path;
 
@@ -12,21 +12,21 @@ use conclave_vault::ledger::LedgerError;
 
 use super::totals::{JobTotals, job_totals};
 
-/// Where a job stands, for the owner.
+/// The state of a job, for the owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
-    /// Nobody has decided.
+    /// No decision has been made.
     Awaiting,
-    /// Approved, and not begun.
+    /// Approved, but not started.
     Approved,
     /// Rejected.
     Rejected,
-    /// Approved once, and withdrawn.
+    /// Approved earlier, then withdrawn.
     Revoked,
-    /// Open: it may be answered.
+    /// Open: its queries may be answered.
     Running,
-    /// Ended by the coordinator; it would have to be opened again, which a job whose answers leave masked never is.
+    /// Ended by the coordinator; it would have to be reopened, which a masked job never is.
     Closed,
 }
 
@@ -46,16 +46,16 @@ impl State {
 /// One job.
 #[derive(Debug, Clone)]
 pub(crate) struct JobView {
-    /// As it was asked for.
+    /// The request for the job.
     pub(crate) request: Request,
-    /// The job, where this version reads it.
+    /// The parsed job, if this version can read it.
     pub(crate) spec: Option<JobSpec>,
-    /// What the ledger has of it, once it was opened.
+    /// The job's totals in the ledger, once it was opened.
     pub(crate) totals: Option<JobTotals>,
 }
 
 impl JobView {
-    /// Where it stands.
+    /// Returns the job's state.
     pub(crate) fn state(&self) -> State {
         match (self.request.standing(), &self.totals) {
             (Standing::Awaiting, Some(totals)) if totals.closed.is_some() => State::Closed,
@@ -68,27 +68,27 @@ impl JobView {
         }
     }
 
-    /// Whether it uses the records, or is about to.
+    /// Returns true if the job uses the records or may do so.
     pub(crate) fn is_live(&self) -> bool {
         matches!(self.state(), State::Awaiting | State::Approved | State::Running)
     }
 
-    /// Whether its answers leave masked: once it is over, it is so for good.
+    /// Returns true if the job's answers are masked: its end is then permanent.
     pub(crate) fn is_masked(&self) -> bool {
         self.spec.as_ref().is_some_and(|spec| spec.aggregation.is_secure())
     }
 
-    /// The analyst's name for it.
+    /// Returns the analyst's name for the job.
     pub(crate) fn name(&self) -> &str {
         self.spec.as_ref().map_or("(not readable)", |spec| spec.name.as_str())
     }
 
-    /// What it has spent.
+    /// Returns the job's spending.
     pub(crate) fn spent(&self) -> Spent {
         self.totals.as_ref().map(|t| t.spent).unwrap_or_default()
     }
 
-    /// Gaussian-DP epsilon of what it has spent, at the delta of the data's budget.
+    /// Returns the Gaussian-DP epsilon spent by the job, at the delta of the data's budget.
     pub(crate) fn epsilon_spent(&self, budget: &Budget) -> f64 {
         match self.spent().units {
             0 => 0.0,
@@ -97,23 +97,23 @@ impl JobView {
     }
 }
 
-/// All jobs, in the order in which they were asked for; before them any that only the ledger knows, as when the file of decisions was
-/// lost.
+/// Returns all jobs in the order of their submission. Jobs known only to the ledger come first, for instance after the file of
+/// decisions was lost.
 ///
 /// # Errors
-/// [`LedgerError::Missing`] where there is no ledger; a failure of either database.
+/// [`LedgerError::Missing`] without a ledger; a failure of either database.
 pub(crate) fn jobs(ledger: &Path) -> Result<Vec<JobView>, StartError> {
-    let asked = open(ledger)?.requests()?;
+    let requests = open(ledger)?.requests()?;
     let totals = job_totals(ledger)?;
-    let unasked = totals.iter().filter(|t| !asked.iter().any(|request| request.job == t.job)).map(request_of);
-    let all: Vec<Request> = unasked.collect::<Vec<_>>().into_iter().chain(asked).collect();
+    let ledger_only = totals.iter().filter(|t| !requests.iter().any(|request| request.job == t.job)).map(request_of);
+    let all: Vec<Request> = ledger_only.collect::<Vec<_>>().into_iter().chain(requests).collect();
     Ok(all.into_iter().map(|request| view(request, &totals)).collect())
 }
 
-/// One job, by its id or the beginning of it.
+/// Finds one job by its id or a prefix of it.
 ///
 /// # Errors
-/// As [`jobs`]; a job that is not there.
+/// As [`jobs`]; fails for an unknown job.
 pub(crate) fn find(ledger: &Path, id: &str) -> Result<JobView, StartError> {
     let totals = job_totals(ledger)?;
     match open(ledger)?.request(id) {
@@ -129,7 +129,7 @@ pub(crate) fn find(ledger: &Path, id: &str) -> Result<JobView, StartError> {
     }
 }
 
-/// A job as the ledger has it; what was decided on it is not known.
+/// Reconstructs a request from the ledger, without a decision.
 fn request_of(totals: &JobTotals) -> Request {
     let JobTotals { job, analyst, digest, spec_toml, opened, .. } = totals.clone();
     Request { job, analyst, digest, spec_toml, asked: opened, decided: None }

@@ -1,4 +1,4 @@
-//! What masked answers mean for the owner of the data, in the words in which it is said everywhere.
+//! Texts that explain masked answers to the owner of the data, used wherever they appear.
 
 use conclave_common::job::JobSpec;
 use conclave_privacy::accounting::gaussian_dp;
@@ -8,22 +8,24 @@ use super::worst_case::AllCollude;
 use crate::ledger_views::{IfAllCollude, MaskedJob, MaskedMember};
 use conclave_vault::secure::{Peers, SecureSettings};
 
-/// Why a secure job is over for good once it is closed, rejected or revoked.
-pub(crate) const NEVER_AGAIN: &str = "its answers leave masked, and the key of their masks is deleted: it never opens again, and its analyst has to submit it anew";
+/// Reason why a secure job can't continue once it is closed, rejected or revoked.
+pub(crate) const NEVER_REOPENED: &str =
+    "its answers are masked, and its mask key is deleted: it can never be reopened, and its analyst must submit it again";
 
-/// Who protects whom in a job whose answers leave masked; `None` for another.
+/// States the protection of a masked job; `None` for other jobs.
 pub(crate) fn promise(spec: &JobSpec) -> Option<String> {
     let secure = spec.aggregation.secure()?;
     let parties = spec.parties.len();
     let (honest, others) = (spec.aggregation.honest(parties).get(), parties.saturating_sub(1));
     Some(format!(
-        "your numbers leave masked; only the sum over these {parties} parties is opened. You are charged as if {honest} parties' noise protects \
-         you: true while at most {} of the other {others} seats (seats, not people: a group with three seats is three) work with the coordinator",
+        "your numbers are masked, and only the sum over these {parties} parties is opened. You are charged as if {honest} \
+         parties' noise protects you, which holds while at most {} of the other {others} seats collude with the coordinator \
+         (seats, not people: a group with three seats counts as three)",
         secure.colluders
     ))
 }
 
-/// How each other member of a secure job is known here, before there is a roster: its name, and in words whose key will be taken for its own.
+/// Lists the other members of a secure job before its roster exists: each name, and the key that will be accepted for it.
 pub(crate) fn members(spec: &JobSpec, party: &str, settings: &SecureSettings) -> Vec<(String, String)> {
     let Some(secure) = spec.aggregation.secure() else { return Vec::new() };
     let known = |name: &String| {
@@ -32,7 +34,7 @@ pub(crate) fn members(spec: &JobSpec, party: &str, settings: &SecureSettings) ->
             (Some(pins), _) => {
                 format!("pinned {}", pins.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or "))
             }
-            (None, Peers::Ca) => format!("whoever the CA calls {name}"),
+            (None, Peers::Ca) => format!("any key that the CA certifies as {name}"),
             (None, Peers::Pinned) => "not pinned: this job can't open here".to_owned(),
         };
         (name.clone(), words + &by_the_job.unwrap_or_default())
@@ -40,35 +42,35 @@ pub(crate) fn members(spec: &JobSpec, party: &str, settings: &SecureSettings) ->
     spec.parties.iter().filter(|name| *name != party).map(known).collect()
 }
 
-/// What the owner loses if the job's promise on the others does not hold.
+/// States the loss if the job's assumption about the others fails.
 pub(crate) fn if_all_collude(worst: &AllCollude, instead_of: f64, delta: f64) -> String {
     let others = worst.parties.saturating_sub(1);
     let limit = match worst.limit {
         Some(limit) if worst.ended_early => {
-            format!("; more than your limit of {}, which ends the job first, would admit", figure(limit))
+            format!("; without your limit of {}, which ends the job first, it would be higher", figure(limit))
         }
         Some(limit) => format!("; your limit is {}", figure(limit)),
-        None => "; you set no limit to that (secure.max_epsilon_if_all_collude)".to_owned(),
+        None => "; you have set no limit on it (secure.max_epsilon_if_all_collude)".to_owned(),
     };
     format!(
-        "if all {others} others work with the coordinator, your data's epsilon would be {} instead of {} at delta {}{limit}",
+        "if all {others} others collude with the coordinator, your data's epsilon would be {} instead of {} at delta {}{limit}",
         figure(worst.data_epsilon),
         figure(instead_of),
         figure(delta)
     )
 }
 
-/// What a ledger's total comes to if all others collude, in a line.
-pub(crate) fn total(collude: &IfAllCollude) -> String {
+/// States a ledger's total under full collusion in one line.
+pub(crate) fn total_if_all_collude(collude: &IfAllCollude) -> String {
     let limit =
         collude.epsilon_limit.map_or_else(|| "no limit is set".to_owned(), |limit| format!("the limit is {}", figure(limit)));
-    format!("if all other parties of masked jobs work together, epsilon {} is spent; {limit}", figure(collude.epsilon_spent))
+    format!("if all other parties of masked jobs collude, epsilon {} is spent; {limit}", figure(collude.epsilon_spent))
 }
 
-/// How an open masked job stands, in lines: its key, and the members of its roster with their fingerprints.
-pub(crate) fn standing(job: &MaskedJob) -> Vec<String> {
+/// Describes an open masked job in lines: its key, and the members of its roster with their fingerprints.
+pub(crate) fn status_lines(job: &MaskedJob) -> Vec<String> {
     let age = match job.key_age_days {
-        Some(0) => ", made today".to_owned(),
+        Some(0) => ", created today".to_owned(),
         Some(days) => format!(", {days} days old"),
         None => ", deleted".to_owned(),
     };
@@ -77,21 +79,21 @@ pub(crate) fn standing(job: &MaskedJob) -> Vec<String> {
         None => "no roster yet".to_owned(),
     };
     let member = |m: &MaskedMember| {
-        format!("            {} {} {}", m.name, m.fingerprint, if m.pinned { "pinned" } else { "by the CA's word" })
+        format!("            {} {} {}", m.name, m.fingerprint, if m.pinned { "pinned" } else { "certified by the CA only" })
     };
     let head = format!("masked    {}: {noise}; key of {}{age}", job.job, job.key_made);
     std::iter::once(head).chain(job.members.iter().map(member)).collect()
 }
 
-/// What a secure job comes to for a person who is at all of its owners: what a person's records move at each of them adds up within the one
-/// sum that is opened, so it is mu and not its square that grows by the number of owners.
+/// States the loss of a person with records at all owners of a secure job. That person's contributions add within the one opened
+/// sum, so mu itself, not its square, grows with the number of owners.
 pub(super) fn at_several_owners(spec: &JobSpec) -> Option<String> {
     spec.aggregation.secure()?;
     let (owners, budget) = (spec.parties.len(), spec.privacy.budget);
     let mu = gaussian_dp::mu(budget.epsilon, budget.delta) * owners as f64;
     Some(format!(
-        "each owner promises for its own records; of a person with records at m of the {owners} owners all m move the one sum that is opened, \
-         and mu grows by m: for one at all of them up to epsilon {} at delta {}",
+        "each owner's guarantee covers its own records; a person with records at m of the {owners} owners affects the one opened \
+         sum through all m, and mu grows by m: for a person at all of them, up to epsilon {} at delta {}",
         figure(gaussian_dp::epsilon(mu, budget.delta)),
         figure(budget.delta)
     ))
@@ -115,13 +117,13 @@ mod tests {
             "the sum over these 5 parties",
             "as if 3 parties' noise",
             "at most 2 of the other 4 seats",
-            "with three seats is three",
+            "with three seats counts as three",
         ] {
             assert!(words.contains(part), "{part}: {words}");
         }
     }
 
-    /// At a person's m owners mu grows by m: by five here, and not by the root of five.
+    /// For a person with records at m owners mu grows by m: by five here, not by the root of five.
     #[test]
     fn a_person_at_all_owners_counts_at_each_of_them_in_one_sum() {
         let spec = spec(5, 2, "");
@@ -146,7 +148,10 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let by_the_job = format!("; the job names {}", Fingerprint([9; 32]));
-        assert_eq!(of(Peers::Ca), [format!("h-1: pinned {pin}"), format!("h-2: whoever the CA calls h-2{by_the_job}")]);
+        assert_eq!(
+            of(Peers::Ca),
+            [format!("h-1: pinned {pin}"), format!("h-2: any key that the CA certifies as h-2{by_the_job}")]
+        );
         assert!(of(Peers::Pinned)[1].starts_with("h-2: not pinned: this job can't open here"));
     }
 }

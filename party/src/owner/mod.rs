@@ -1,6 +1,6 @@
-//! What the owner's commands show: jobs with their standing and spending, worst cases, warnings, statements.
+//! The content of the owner's commands: jobs with their states and spending, worst cases, warnings, statements.
 //!
-//! Everything is read without the ledger's lock, so also while the party runs. None of it leaves the building by itself.
+//! Everything is read without the ledger's lock, so also while the party runs. None of it is sent anywhere automatically.
 
 mod figure;
 mod jobs;

@@ -1,4 +1,4 @@
-//! A pending job, as its owner decides on it: the same words and the same act, by a command or at the
+//! A pending job and its owner's decision: the same text and the same action for the command line and the
 //! party's page.
 
 use std::sync::Arc;
@@ -20,22 +20,21 @@ use super::masked;
 use super::text::{describe, unit_of_privacy};
 use super::worst_case::{WorstCase, analyst_remaining, worst_case};
 
-/// What a job comes to if it uses all that it may.
+/// Computes a job's worst case: its cost if it uses everything it may.
 ///
 /// # Errors
-/// A job that this version can't read; a ledger that can't be read.
+/// Fails for a job that this version can't read, and for a ledger that can't be read.
 pub(crate) fn worst_case_of(config: &PartyConfig, job: &JobView) -> Result<WorstCase, StartError> {
-    let unreadable =
-        || StartError::Input(format!("this version can't read job {}; what can't be read can't be approved", job.request.job));
+    let unreadable = || StartError::Input(format!("this version can't read job {}, so it can't be approved", job.request.job));
     let spec = job.spec.as_ref().ok_or_else(unreadable)?;
     let settings = config.ledger_settings();
     let report = report_kept(&settings)?;
     analyst_remaining(&settings, &report, &job.request.analyst)
-        .and_then(|left| worst_case(spec, job.spent().units, &report, left))
+        .and_then(|remaining| worst_case(spec, job.spent().units, &report, remaining))
         .map_err(|e| StartError::Input(format!("[privacy]: {e}")))
 }
 
-/// What the owner sees before saying yes.
+/// Formats the text shown to the owner before approval.
 pub(crate) fn shown(config: &PartyConfig, job: &JobView, worst: &WorstCase) -> String {
     let members = job.spec.as_ref().map(|spec| masked::members(spec, &config.name, &config.secure)).unwrap_or_default();
     words(config.budget.unit, &members, job, worst)
@@ -45,17 +44,18 @@ fn words(unit: PrivacyUnit, members: &[(String, String)], job: &JobView, worst: 
     let request = &job.request;
     let mut lines = vec![
         format!("job {} {:?}", request.job, job.name()),
-        format!("  {:<9} analyst {}, on {}", "asked by", one_line(&request.analyst), one_line(&request.asked)),
+        format!("  {:<9} {}, on {}", "analyst", one_line(&request.analyst), one_line(&request.asked)),
     ];
-    // The parser takes no names that act on a terminal; an earlier version's may have, and the owner reads this before saying yes.
+    // The parser refuses names with control characters, but an earlier version's may contain some, and the owner relies on this
+    // text.
     lines.extend(
         job.spec.iter().flat_map(|spec| describe(spec, unit)).map(|(name, words)| format!("  {name:<9} {}", one_line(&words))),
     );
     lines.push(format!("  {:<9} SHA-256 {}", "digest", request.digest_hex()));
-    let end = if worst.ended_early { ", where the data's budget or the analyst's cap ends it" } else { "" };
+    let end = if worst.ended_early { ", limited by the data's budget or the analyst's cap" } else { "" };
     lines.push(format!(
-        "worst case, should it use all that it may:\n  this job  epsilon {} at delta {}{end}; by zCDP {}\n  the data  epsilon \
-         {} now, {} after it, of {} at delta {}: {:.1}% of the budget",
+        "worst case, if it uses everything it may:\n  this job  epsilon {} at delta {}{end}; by zCDP {}\n  the data  epsilon \
+         {} now, {} afterwards, of {} at delta {}: {:.1}% of the budget",
         figure(worst.job_epsilon),
         figure(worst.job_delta),
         figure(worst.job_epsilon_zcdp),
@@ -66,39 +66,39 @@ fn words(unit: PrivacyUnit, members: &[(String, String)], job: &JobView, worst: 
         100.0 * worst.share_after
     ));
     if let Some(collude) = &worst.if_all_collude {
-        let told = masked::if_all_collude(collude, worst.data_epsilon_after, worst.data_delta);
-        lines.push(format!("  {:<9} {told}", "else"));
-        lines.push("the other members of the job, under whose masks your numbers leave:".to_owned());
+        let text = masked::if_all_collude(collude, worst.data_epsilon_after, worst.data_delta);
+        lines.push(format!("  {:<9} {text}", "collusion"));
+        lines.push("the other members of the job, whose masks hide your numbers:".to_owned());
         lines.extend(members.iter().map(|(name, known)| format!("  {} {}", one_line(name), one_line(known))));
-        lines.push(format!("once it is closed, rejected or revoked it is over: {}", masked::NEVER_AGAIN));
+        lines.push(format!("closing, rejecting or revoking it is permanent: {}", masked::NEVER_REOPENED));
     }
     lines.push(format!("this {}", unit_of_privacy(unit)));
     lines.join("\n")
 }
 
-/// Enters the owner's decision on a job; the running party acts on it within a second.
+/// Records the owner's decision on a job; the running party acts on it within a second.
 ///
 /// # Errors
-/// A job that is not at the point of that decision; a failure of the database.
+/// Fails if the job's state does not allow that decision, or if the database fails.
 pub(crate) fn decide(config: &PartyConfig, job: &str, decision: Standing, reason: &str) -> Result<(), StartError> {
     Ok(ConsentStore::open(&config.ledger)?.decide(job, decision, Decider::Owner, reason)?)
 }
 
-/// What the records look like to jobs that are about to use them, each with the job it is about. Loads the data, so only where there are such
-/// jobs. Data that can't be read are a warning too.
+/// Returns warnings about the records for live jobs, each with its job. Loads the data only if there are live jobs. Unreadable
+/// data are a warning too.
 pub(crate) fn warnings(config: &PartyConfig, jobs: &[JobView]) -> Vec<String> {
     try_warnings(config, jobs).unwrap_or_else(|e| vec![unread(&e)])
 }
 
-/// In place of the warnings where there are none to be had.
+/// Formats the warning for unreadable data.
 pub(crate) fn unread(error: &DataError) -> String {
     format!("the data can't be read: {error}")
 }
 
-/// As [`warnings`].
+/// Returns the same warnings as [`warnings`].
 ///
 /// # Errors
-/// Where the data can't be read.
+/// Fails if the data can't be read.
 pub(crate) fn try_warnings(config: &PartyConfig, jobs: &[JobView]) -> Result<Vec<String>, DataError> {
     let live: Vec<&JobView> = jobs.iter().filter(|job| job.is_live()).collect();
     if live.is_empty() {
@@ -128,11 +128,11 @@ mod tests {
 
     const HOSTILE: &str = "b\u{1b}[2K\r  at most   epsilon 0.01 at delta 1e-9\u{202e}\nthis protects everybody\u{9b}2J";
 
-    /// What an owner reads before saying yes can't be rewritten by the job: such names are refused where they are parsed, and should they
-    /// ever get past that they are shown as what they are, each on its own line.
+    /// The job can't rewrite the text that its owner reads before approval: the parser refuses such names, and if it did not,
+    /// they would be shown harmlessly, each on its own line.
     #[test]
     fn a_job_does_not_rewrite_the_text_that_its_owner_consents_to() {
-        // JSON's escapes are TOML's, too.
+        // JSON escapes are also valid in TOML.
         let quoted = json(&serde_json::to_string(HOSTILE).unwrap()).into_owned();
         for (name, refused) in [("\"hospital-a\"", "parties"), ("\"mean\"", "name"), ("height = {", "columns")] {
             let hostile =
@@ -177,15 +177,15 @@ mod tests {
         let collude = worst.if_all_collude.unwrap();
         let instead = format!("would be {} instead of {} at", figure(collude.data_epsilon), figure(worst.data_epsilon_after));
         for part in [
-            "as if 4 parties' noise protects you: true while at most 1 of the other 4 seats",
+            "as if 4 parties' noise protects you, which holds while at most 1 of the other 4 seats",
             &instead,
-            "h-4 whoever the CA calls h-4",
-            "you set no limit",
-            "never opens again",
+            "h-4 any key that the CA certifies as h-4",
+            "you have set no limit",
+            "can never be reopened",
             "mu grows by m",
         ] {
             assert!(text.contains(part), "{part} is not in {text}");
         }
-        assert!(!text.contains("h-0 whoever") && text.lines().all(is_plain), "{text}");
+        assert!(!text.contains("h-0 any key") && text.lines().all(is_plain), "{text}");
     }
 }

@@ -1,6 +1,6 @@
-//! The owner's text says the same things in the same words wherever they are read.
+//! Texts for the owner, identical wherever they are shown.
 
-use conclave_common::job::{Algorithm, ClipRule, HmcTest, JobSpec, Warmup};
+use conclave_common::job::{ANY_MODEL, Algorithm, ClipRule, HmcTest, JobSpec, Warmup};
 use conclave_common::schema::ColumnSpec;
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit, gaussian_dp};
 use conclave_privacy::mechanism::QueryKind;
@@ -10,21 +10,19 @@ use super::masked;
 use super::price::price;
 use super::samples::samples;
 
-/// What a guarantee protects, as a sentence without its full stop.
+/// States the unit of privacy, as a sentence without its full stop.
 pub(crate) fn unit_of_privacy(unit: PrivacyUnit) -> String {
     let who = match unit.records_per_person() {
-        None => {
-            "protects one row, not one person: where a person has several rows, the guarantee is weaker for that person".into()
-        }
+        None => "protects one row, not one person: if a person has several rows, the guarantee is weaker for that person".into(),
         Some(limit) => format!("protects one person, with all of the person's rows that are used, at most {limit}"),
     };
     match unit.adjacency {
         Adjacency::Replace => who,
-        Adjacency::AddRemove => format!("{who}; whether it is in the data at all is protected, and so is their number"),
+        Adjacency::AddRemove => format!("{who}; its presence in the data is protected, and so is the number of such units"),
     }
 }
 
-/// A column with its public bounds.
+/// Formats a column with its public bounds.
 pub(crate) fn column(name: &str, spec: Option<&ColumnSpec>) -> String {
     match spec {
         Some(ColumnSpec::Numeric { min, max }) => format!("{name}, clamped to {} to {}", figure(*min), figure(*max)),
@@ -34,72 +32,24 @@ pub(crate) fn column(name: &str, spec: Option<&ColumnSpec>) -> String {
     }
 }
 
-/// What the noise of a kind of release is counted in.
+/// Returns the unit of the noise of a kind of release.
 pub(crate) fn noise_unit(kind: QueryKind) -> &'static str {
     match kind {
         QueryKind::Ratio | QueryKind::SampledRatio | QueryKind::Remainder { .. } | QueryKind::Choice { .. } => {
             "in log-likelihood units"
         }
         QueryKind::Statistic { .. } => "in widths of the statistic's range",
-        QueryKind::SecondMoment => "in squares of what one record or person contributes at most",
+        QueryKind::SecondMoment => "in squares of the largest contribution of one record or person",
         QueryKind::ClipCount | QueryKind::Table { .. } => "in records or persons counted",
         QueryKind::Moments { .. } | QueryKind::Curvature { .. } => "in products of two numbers between -1 and 1",
-        QueryKind::Gradient { .. } | QueryKind::SampledGradient { .. } => "in what one record contributes at most",
+        QueryKind::Gradient { .. } | QueryKind::SampledGradient { .. } => "in units of one record's largest contribution",
     }
 }
 
-/// What of the data is asked for, and how often.
-fn asked_for(spec: &JobSpec) -> String {
+/// Describes the queries and their number.
+fn queries(spec: &JobSpec) -> String {
     let Some(most) = spec.most_rounds() else {
-        if spec.algorithm == Algorithm::Hmc {
-            return format!("{TO_BEGIN_WITH}; then, {}. {ANY_MODEL}", by_gradients(spec.sampler.hmc.test));
-        }
-        if spec.algorithm == Algorithm::Ops {
-            let choice = format!(
-                "{} of the number of one of {} settings of the model that anybody may know, drawn in proportion to how well each explains the \
-                 records: one draw of the posterior, and nothing else",
-                if spec.sampler.draws == 1 { "one answer".to_owned() } else { format!("at most {} answers", spec.sampler.draws) },
-                spec.sampler.ops.candidates
-            );
-            return match spec.sampler.locate_share > 0.0 {
-                true if spec.locates_by_gradients() => format!("{TO_BEGIN_WITH}; then {choice}. {ANY_MODEL}"),
-                true => format!(
-                    "how much better one setting of the model explains the records than another, some dozens of numbers; then {choice}"
-                ),
-                false => choice,
-            };
-        }
-        if spec.algorithm.is_unadjusted() {
-            let sampled = match spec.privacy.blocks {
-                Some(_) => format!(
-                    ", each over a hidden random sample of {} of the records or persons",
-                    figure(spec.sampler.batch.get())
-                ),
-                None => String::new(),
-            };
-            let sweeps = match spec.is_polished() {
-                true => {
-                    "; then, over all of them, how much better one setting of the model explains the records than another, one number at a time"
-                }
-                false => "",
-            };
-            return format!("{TO_BEGIN_WITH}; then, {GRADIENTS_ALONE}{sampled}{sweeps}. {ANY_MODEL}");
-        }
-        let what = match spec.algorithm {
-            Algorithm::PenaltyExpFamily => "sums of the model's statistic",
-            _ => "how much better one setting of the model explains the records than another",
-        };
-        let sampled = spec.privacy.blocks.is_some() && spec.algorithm == Algorithm::Barker;
-        let sampled = if sampled {
-            "; while the chains run each number is of a fresh hidden sample of the records, and now and then one is a sum of squares over all of them"
-        } else {
-            ""
-        };
-        let ratios = format!("{what}, one number at a time, round after round{sampled}");
-        if spec.locates_by_gradients() {
-            return format!("{TO_BEGIN_WITH}; then {ratios}. {ANY_MODEL}");
-        }
-        return ratios;
+        return spec.asked_for();
     };
     let what: Vec<&str> = spec
         .releases()
@@ -108,45 +58,20 @@ fn asked_for(spec: &JobSpec) -> String {
             "moments" => "second moments (sums of products) of the columns, two by two",
             "score" => "scores: gradient and curvature of the log likelihood at a setting of the model",
             "statistic" => "the model's sufficient statistics (sums over the records)",
-            "table" if spec.algorithm == Algorithm::Augmentation => "tables: how many records have each class and level",
-            "table" => "a table: how many records have each outcome with each combination of the predictors' levels",
+            "table" if spec.algorithm == Algorithm::Augmentation => "tables: the number of records with each class and level",
+            "table" => "a table: the number of records with each outcome and each combination of the predictors' levels",
             other => other,
         })
         .collect();
     let (what, times) = (what.join("; "), if most == 1 { "once".to_owned() } else { format!("at most {most} times") });
     let stages = match &spec.release {
         release if most > 2 && release.stages.is_none() && release.curvature_share.is_none() => {
-            format!(", up to {} of them to find where the last three are asked", most - 3)
+            format!(", up to {} of them to find the point of the last three", most - 3)
         }
         _ => String::new(),
     };
-    format!("{what}; asked {times}{stages}. {ANY_MODEL}")
+    format!("{what}; queried {times}{stages}. {ANY_MODEL}")
 }
-
-/// What a search for the mode by gradients asks for.
-const TO_BEGIN_WITH: &str = "a few scores (gradient and curvature of the log likelihood) to begin with";
-
-/// What `hmc` asks for after that, and how often.
-fn by_gradients(test: HmcTest) -> String {
-    let steps = "chain by chain and step after step, the gradient at the middle of the step, a number for each parameter";
-    match test {
-        HmcTest::Remainder => format!(
-            "{steps}, and one number more: what is left of how much better the step's end explains the records than its start once the gradient is \
-             taken off"
-        ),
-        HmcTest::Ratio { kicks } => format!(
-            "{steps}, and after every {kicks} of them one number more: how much better the place come to explains the records than the one \
-             started from"
-        ),
-        HmcTest::None => steps.to_owned(),
-    }
-}
-
-/// What chains without a test ask for after that, and how often.
-const GRADIENTS_ALONE: &str = "chain by chain and step after step, the gradient where the chain is, a number for each parameter";
-
-/// What a release of statistics means for its owner.
-pub(crate) const ANY_MODEL: &str = "Whoever holds the release may fit any model of these columns";
 
 /// What is asked of a party that protects `unit`, as lines of a name and its words.
 pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<(&'static str, String)> {
@@ -156,9 +81,9 @@ pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<(&'static str, 
         Warmup::UntilRhat { max, .. } => format!("at most {max} sweeps of warm-up"),
     };
     let clip = match spec.privacy.clip {
-        Some(ClipRule::PerRecord(clip)) => format!("{} log-likelihood units a record, set by the job", figure(clip)),
+        Some(ClipRule::PerRecord(clip)) => format!("{} log-likelihood units per record, set by the job", figure(clip)),
         Some(ClipRule::Slope(slope)) => {
-            format!("{} log-likelihood units a record for each unit of a step's length, set by the job", figure(slope))
+            format!("{} log-likelihood units per record for each unit of a step's length, set by the job", figure(slope))
         }
         None => "the model's own public bound".into(),
     };
@@ -166,25 +91,26 @@ pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<(&'static str, 
     let (chains, noise, clip) = match spec.most_rounds() {
         Some(_) => (
             format!(
-                "{} chains of at most {} draws, made from what was released: they ask nothing",
+                "{} chains of at most {} draws, made from the releases without further queries",
                 spec.sampler.chains, spec.sampler.draws
             ),
-            "each release takes a share of the job's budget, and as much noise as that needs".to_owned(),
-            "what a record adds is held to a public length".to_owned(),
+            "each release takes a share of the job's budget, which sets its noise".to_owned(),
+            "the contribution of a record is limited to a public length".to_owned(),
         ),
         None if spec.is_polished() => (
             format!(
-                "{}{} chains of at most {} steps after a warm-up, and then of {} draws; a step takes one question, and so does a draw",
+                "{}{} chains of at most {} steps after a warm-up, and then of {} draws; each step and each draw takes one query",
                 if spec.plans_chains() { "at most " } else { "" },
                 spec.sampler.chains,
                 spec.sampler.draws,
                 spec.draws_asked()
             ),
             format!(
-                "each step takes the same share of the job's budget, and as much noise as that needs; standard deviation {} of every number after them",
+                "each step takes the same share of the job's budget, which sets its noise; every later number has noise of \
+                 standard deviation {}",
                 figure(spec.privacy.noise.sd())
             ),
-            "what a record adds is held to public lengths, and then to the model's own public bound".to_owned(),
+            "the contribution of a record is limited to public lengths, and then by the model's own public bound".to_owned(),
         ),
         None if spec.algorithm.follows_gradients() => (
             format!(
@@ -193,25 +119,27 @@ pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<(&'static str, 
                 spec.sampler.chains,
                 spec.sampler.draws,
                 match (spec.algorithm.is_unadjusted(), spec.sampler.hmc.test) {
-                    (true, _) | (_, HmcTest::None) => "one question".to_owned(),
-                    (_, HmcTest::Remainder) => "two questions".to_owned(),
-                    (_, HmcTest::Ratio { kicks }) => format!("{} questions", kicks + 1),
+                    (true, _) | (_, HmcTest::None) => "one query".to_owned(),
+                    (_, HmcTest::Remainder) => "two queries".to_owned(),
+                    (_, HmcTest::Ratio { kicks }) => format!("{} queries", kicks + 1),
                 }
             ),
             if spec.runs_dp_hmc() {
                 format!(
-                    "each gradient takes the same share of the job's budget, and as much noise as that needs; standard deviation {} of every number \
-                     of the tests",
+                    "each gradient takes the same share of the job's budget, which sets its noise; every number of the tests has \
+                     noise of standard deviation {}",
                     figure(spec.privacy.noise.sd())
                 )
             } else {
-                "each step takes the same share of the job's budget, and as much noise as that needs".to_owned()
+                "each step takes the same share of the job's budget, which sets its noise".to_owned()
             },
-            "what a record adds is held to public lengths".to_owned(),
+            "the contribution of a record is limited to public lengths".to_owned(),
         ),
         None if spec.algorithm == Algorithm::Ops => (
             format!("at most {} independent draws, each one of {} candidates", spec.sampler.draws, spec.sampler.ops.candidates),
-            "a draw has none: it is random itself, and costs what the range of its log probabilities between neighbouring data comes to".to_owned(),
+            "none is added: a draw is random itself, and is charged by the range of its log probabilities between neighbouring \
+             data"
+                .to_owned(),
             clip,
         ),
         None => (
@@ -219,8 +147,8 @@ pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<(&'static str, 
             match spec.asks(QueryKind::SecondMoment) {
                 false => format!("standard deviation {} of every number while the chains run", figure(spec.privacy.noise.sd())),
                 true => format!(
-                    "standard deviation {} of every number over a sample while the chains run; of the sums of squares so much that all of them together \
-                     take a twenty-fifth of the job's budget",
+                    "standard deviation {} of every subsampled number while the chains run; the noise of the sums of squares is \
+                     set so that all of them together take 1/25 of the job's budget",
                     figure(spec.privacy.noise.sd())
                 ),
             },
@@ -232,11 +160,11 @@ pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<(&'static str, 
     let lines = vec![
         ("model", {
             let power = (spec.power != 1.0).then(|| format!(", likelihood raised to the power {}", figure(spec.power)));
-            let inert = spec.incomplete_rows.then_some("; rows that can't be used count and add nothing");
+            let inert = spec.incomplete_rows.then_some("; unusable rows are counted and contribute zero");
             format!("{}{}{}", spec.model.describe(), power.unwrap_or_default(), inert.unwrap_or_default())
         }),
         ("columns", columns.join("; ")),
-        ("asks for", asked_for(spec)),
+        ("queries", queries(spec)),
         ("parties", spec.parties.join(", ")),
         ("chains", chains),
         ("noise", noise),
@@ -247,8 +175,8 @@ pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<(&'static str, 
     lines.into_iter().chain(samples(spec, unit).map(|words| ("samples", words))).chain(masked).chain(together).collect()
 }
 
-/// What the job comes to for a person who is at more than one of its owners: promises are made owner by owner, and their mu squared add; where
-/// one sum is opened, mu does.
+/// States the loss of a person with records at several owners of the job. Guarantees are separate, and their mu squared add; if
+/// one sum is opened, mu itself adds.
 pub(crate) fn at_several_owners(spec: &JobSpec) -> String {
     if let Some(masked) = masked::at_several_owners(spec) {
         return masked;
@@ -256,8 +184,8 @@ pub(crate) fn at_several_owners(spec: &JobSpec) -> String {
     let (owners, budget) = (spec.parties.len(), spec.privacy.budget);
     let mu = gaussian_dp::mu(budget.epsilon, budget.delta) * (owners as f64).sqrt();
     format!(
-        "each owner promises for its own records, and promises add: for a person with records at all {owners} owners up to epsilon {} at \
-         delta {}",
+        "each owner's guarantee covers its own records, and guarantees add: for a person with records at all {owners} owners, up \
+         to epsilon {} at delta {}",
         figure(gaussian_dp::epsilon(mu, budget.delta)),
         figure(budget.delta)
     )
@@ -269,14 +197,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_unit_of_privacy_is_said_in_so_many_words() {
+    fn the_unit_of_privacy_is_stated_explicitly() {
         assert!(unit_of_privacy(PrivacyUnit::default()).starts_with("protects one row, not one person"));
         let person = PrivacyUnit::person(Adjacency::AddRemove, 5).unwrap();
         let words = unit_of_privacy(person);
         assert!(words.contains("one person") && words.contains("at most 5") && words.contains("number"), "{words}");
     }
 
-    /// With four owners mu is twice as much: what the accountant makes of it, and nothing where there is one owner.
+    /// With four owners mu is doubled, as computed by the accountant; with one owner there is no such line.
     #[test]
     fn promises_of_several_owners_are_said_to_add() {
         let describe = |parties: &str| {
@@ -289,7 +217,10 @@ mod tests {
         };
         let doubled = figure(gaussian_dp::epsilon(2.0 * gaussian_dp::mu(1.0, 1e-6), 1e-6));
         let words = describe(r#""a", "b", "c", "d""#).unwrap();
-        assert!(words.contains("promises add") && words.contains(&format!("all 4 owners up to epsilon {doubled} at")), "{words}");
+        assert!(
+            words.contains("guarantees add") && words.contains(&format!("all 4 owners, up to epsilon {doubled} at")),
+            "{words}"
+        );
         assert_eq!(describe(r#""a""#), None);
     }
 
@@ -302,30 +233,36 @@ mod tests {
                  delta = 1e-6\n{more}"
             );
             let lines = describe(&JobSpec::parse(&text).unwrap(), PrivacyUnit::default());
-            lines.into_iter().find(|(name, _)| *name == "asks for").unwrap().1
+            lines.into_iter().find(|(name, _)| *name == "queries").unwrap().1
         };
         let once = "noisy-statistics";
         for (words, there) in [
             (
                 spec(once, "logistic", "binary = true", ""),
-                &["scores: gradient", "at most 11 times, up to 8 of them to find where the last three", ANY_MODEL][..],
+                &["scores: gradient", "at most 11 times, up to 8 of them to find the point of the last three", ANY_MODEL][..],
             ),
             (spec(once, "logistic", "binary = true", "[release]\nstages = [0.5, 0.5]\n"), &["at most 4 times.", ANY_MODEL]),
             (spec(once, "linear", "min = 0, max = 9", ""), &["second moments", "scores", "at most 2 times.", ANY_MODEL]),
-            (spec("hmc", "logistic", "binary = true", ""), &["gradient at the middle of the step", "step after step", ANY_MODEL]),
-            (spec("sgld", "logistic", "binary = true", ""), &["gradient where the chain is", "step after step", ANY_MODEL]),
+            (spec("hmc", "logistic", "binary = true", ""), &["gradient at the middle of the step", "each step", ANY_MODEL]),
+            (
+                spec("sgld", "logistic", "binary = true", ""),
+                &["gradient at the chain's current position", "each step", ANY_MODEL],
+            ),
             (
                 spec("sgfs", "logistic", "binary = true", "[sampler]\nbatch = 0.25\n"),
-                &["each over a hidden random sample of 0.25 of", ANY_MODEL],
+                &["each from a secret random sample", "sampling rate 0.25", ANY_MODEL],
             ),
             (
                 spec("sghmc", "logistic", "binary = true", "[sampler]\nbatch = 0.25\npolish = 9\n"),
-                &["each over a hidden random sample of 0.25 of", "then, over all of them, how much better", ANY_MODEL],
+                &["sampling rate 0.25", "then, over all of them, how much better", ANY_MODEL],
             ),
-            (spec("sgnht", "logistic", "binary = true", ""), &["gradient where the chain is", "step after step", ANY_MODEL]),
+            (
+                spec("sgnht", "logistic", "binary = true", ""),
+                &["gradient at the chain's current position", "each step", ANY_MODEL],
+            ),
             (
                 spec("hmc", "logistic", "binary = true", "[sampler]\nfriction = 0\nrefresh = 7\n"),
-                &["gradient at the middle of the step", "after every 7 of them one number more", ANY_MODEL],
+                &["gradient at the middle of the step", "after every 7 of them one more number", ANY_MODEL],
             ),
             (
                 spec("barker", "logistic", "binary = true", ""),
@@ -333,11 +270,11 @@ mod tests {
             ),
             (
                 spec("barker", "logistic", "binary = true", "clip = 0.05\n[sampler]\nbatch = 0.5\n"),
-                &["a fresh hidden sample of the records", "a sum of squares over all of them"],
+                &["a fresh secret sample of the records", "a sum of squares over all of them"],
             ),
             (
                 spec("ops", "logistic", "binary = true", "[sampler]\ndraws = 3\ncandidates = 512\n"),
-                &["some dozens of numbers", "at most 3 answers of the number of one of 512 settings", "and nothing else"],
+                &["a few dozen numbers", "at most 3 answers, each the index of one of 512 public settings", "and nothing else"],
             ),
             (spec("penalty", "logistic", "binary = true", ""), &["how much better one setting", "round after round"]),
             (
@@ -349,7 +286,10 @@ mod tests {
         }
         let family = "name = \"i\"\nparties = [\"a\"]\nalgorithm = \"noisy-statistics\"\n[model]\nkind = \"bernoulli\"\noutcome = \"y\"\n\
                       [columns]\ny = { binary = true }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n";
-        let words = asked_for(&JobSpec::parse(family).unwrap());
-        assert!(words.contains("sufficient statistics") && words.contains("asked once.") && words.contains(ANY_MODEL), "{words}");
+        let words = queries(&JobSpec::parse(family).unwrap());
+        assert!(
+            words.contains("sufficient statistics") && words.contains("queried once.") && words.contains(ANY_MODEL),
+            "{words}"
+        );
     }
 }

@@ -11,59 +11,59 @@ use rusqlite::{Connection, OpenFlags, Row};
 use crate::ledger_views::ended_by_unlocks;
 use conclave_vault::ledger::{LedgerError, are_masked, are_stored};
 
-/// One job's part of the ledger.
+/// The ledger totals of one job.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct JobTotals {
     /// Job id.
     pub(crate) job: String,
-    /// Who asked.
+    /// The submitting analyst.
     pub(crate) analyst: String,
-    /// SHA-256 of its text.
+    /// SHA-256 of the job's text.
     pub(crate) digest: [u8; 32],
-    /// Its text.
+    /// The job's text.
     pub(crate) spec_toml: String,
-    /// When it was first opened, UTC.
+    /// Time when it was first opened, UTC.
     pub(crate) opened: String,
-    /// When it was last closed, UTC, or a masked job ended by an unlock; `None` while it is open.
+    /// Time when it was last closed or, for a masked job, ended by an unlock, UTC; `None` while it is open.
     pub(crate) closed: Option<String>,
     /// Queries charged.
     pub(crate) queries: u64,
-    /// What it has spent, and what is written ahead for it; without the slack, and of the draws those of charged queries alone.
+    /// Its spending, including the amount reserved ahead; without the slack, and with the draws of charged queries only.
     pub(crate) spent: Spent,
 }
 
-/// What a job's numbers have in common.
+/// Summary of a job's releases.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Releases {
-    /// By kind.
+    /// Releases by kind.
     pub(crate) kinds: Vec<Released>,
-    /// When the first and the last were charged, UTC.
+    /// Times of the first and the last charge, UTC.
     pub(crate) charged: (String, String),
-    /// mu² if all other parties of a masked job work together; `None` of another.
+    /// mu² under full collusion for a masked job; `None` for other jobs.
     pub(crate) mu_squared_if_all_collude: Option<f64>,
 }
 
 /// Releases of one kind; components of a statistic count as one kind.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Released {
-    /// The kind, of a statistic one of its components.
+    /// The kind; for a statistic, one of its components.
     pub(crate) kind: QueryKind,
-    /// How often it was charged.
+    /// Number of charges.
     pub(crate) queries: u64,
-    /// Integers in all answers to it.
+    /// Number of integers in all its answers.
     pub(crate) integers: u64,
-    /// Least and greatest standard deviation of the noise, in the kind's unit.
+    /// Smallest and largest standard deviation of the noise, in the kind's unit.
     pub(crate) noise: (f64, f64),
 }
 
 impl Released {
-    /// Its name for a reader.
+    /// Returns the name of the kind for a reader.
     pub(crate) fn name(&self) -> String {
         if matches!(self.kind, QueryKind::Statistic { .. }) { "statistic".to_owned() } else { self.kind.to_string() }
     }
 }
 
-/// Integers of a job's charges beyond one each.
+/// Query for the integers of a job's charges beyond one each.
 const MORE: &str = "
 SELECT c.job, sum(n.components - 1) FROM charge_components n JOIN charges c ON c.seq = n.charge GROUP BY c.job";
 
@@ -73,13 +73,13 @@ FROM jobs j JOIN totals t ON t.job = j.seq
 LEFT JOIN events e ON e.seq = (SELECT max(seq) FROM events WHERE job = j.seq AND kind IN ('open', 'close'))
 ORDER BY j.seq";
 
-/// Every job that was ever opened.
+/// Returns the totals of every job that was ever opened.
 ///
 /// # Errors
 /// [`LedgerError::Missing`]; a failure of the database.
 pub(crate) fn job_totals(ledger: &Path) -> Result<Vec<JobTotals>, LedgerError> {
     let connection = connect(ledger)?;
-    // One snapshot: the party that writes meanwhile may enter its first vector between two statements.
+    // One snapshot: a running party may enter its first vector between two statements.
     let snapshot = connection.unchecked_transaction()?;
     let more: HashMap<u64, u64> = if are_stored(&snapshot)? {
         let mut select = snapshot.prepare(MORE)?;
@@ -110,7 +110,7 @@ fn read(row: &Row<'_>, more: &HashMap<u64, u64>, ended: &HashMap<u64, i64>) -> r
     })
 }
 
-/// What the numbers of a job have in common; `None` before the first. Looks at every one of them.
+/// Summarises the releases of a job; `None` before the first. Reads every one of them.
 ///
 /// # Errors
 /// As [`job_totals`].
@@ -143,7 +143,7 @@ pub(crate) fn releases(ledger: &Path, job: &str) -> Result<Option<Releases>, Led
     Ok(charged.map(|(first, last)| Releases { kinds, charged: (utc(first), utc(last)), mu_squared_if_all_collude }))
 }
 
-/// mu² of a job's masked charges as if each answer had been opened by itself; `None` where it has none.
+/// Returns the mu² of a job's masked charges as if each answer had been opened separately; `None` if it has none.
 fn alone(connection: &Connection, job: &str) -> Result<Option<f64>, LedgerError> {
     if !are_masked(connection)? {
         return Ok(None);
@@ -157,7 +157,7 @@ fn alone(connection: &Connection, job: &str) -> Result<Option<f64>, LedgerError>
     Ok(units.map(|units| units * mu_squared(1)))
 }
 
-/// Releases by day, of entries after the one numbered `after`: the day (since 1970, UTC), how many, and the last entry's number.
+/// Counts releases by day for entries after number `after`: the day (since 1970, UTC), the count, and the last entry's number.
 ///
 /// # Errors
 /// As [`job_totals`].

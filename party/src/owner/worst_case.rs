@@ -1,4 +1,4 @@
-//! The worst case of a job: what it comes to if it uses all that it may.
+//! The worst case of a job: its cost if it uses everything it may.
 
 use conclave_common::job::JobSpec;
 use conclave_privacy::accounting::{AccountingError, Budget, PrivacyFilter, gaussian_dp, mu_squared, zcdp};
@@ -7,57 +7,58 @@ use serde::Serialize;
 use crate::ledger_views::Report;
 use conclave_vault::ledger::LedgerSettings;
 
-/// What a job may come to, in Gaussian differential privacy unless said otherwise.
+/// The worst case of a job, in Gaussian differential privacy unless stated otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct WorstCase {
-    /// mu² of this job, what it has spent included.
+    /// mu² of this job, including what it has already spent.
     pub(crate) job_mu_squared: f64,
     /// Epsilon of this job at `job_delta`.
     pub(crate) job_epsilon: f64,
     /// The same by zCDP.
     pub(crate) job_epsilon_zcdp: f64,
-    /// The delta that the job names.
+    /// The delta set by the job.
     pub(crate) job_delta: f64,
-    /// Epsilon of the data as it stands, at `data_delta`.
+    /// Current epsilon of the data, at `data_delta`.
     pub(crate) data_epsilon_now: f64,
     /// Epsilon of the data after this job, at `data_delta`.
     pub(crate) data_epsilon_after: f64,
-    /// The data's budget.
+    /// Epsilon of the data's budget.
     pub(crate) data_epsilon_budget: f64,
-    /// Its delta.
+    /// Delta of the data's budget.
     pub(crate) data_delta: f64,
     /// Share of the budget, as mu², spent after this job.
     pub(crate) share_after: f64,
-    /// Whether the data's budget or the analyst's cap, and not the job's own, is what would end it.
+    /// True if the data's budget or the analyst's cap, not the job's own, would end it.
     pub(crate) ended_early: bool,
-    /// What it comes to if all other parties work together, of a job whose answers leave masked.
+    /// The worst case under full collusion, for a masked job.
     pub(crate) if_all_collude: Option<AllCollude>,
 }
 
-/// What a job whose answers leave masked may come to if all other parties work together.
+/// The worst case of a masked job if all other parties collude.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct AllCollude {
     /// Parties of the job.
     pub(crate) parties: usize,
-    /// How many of the others are taken to work with the coordinator.
+    /// Assumed number of other parties that collude with the coordinator.
     pub(crate) colluders: u32,
-    /// How many parties' noise the job is charged by.
+    /// Number of parties whose noise sets the job's charges.
     pub(crate) honest: u32,
-    /// Epsilon of the data after this job, at the budget's delta: what is booked, and the rest of this job at the price of its own noise alone.
+    /// Epsilon of the data after this job, at the budget's delta: past charges, and the rest of this job at the price without
+    /// other parties' noise.
     pub(crate) data_epsilon: f64,
-    /// The owner's limit to that.
+    /// The owner's limit on that.
     pub(crate) limit: Option<f64>,
-    /// Whether that limit would end the job first.
+    /// True if that limit would end the job first.
     pub(crate) ended_early: bool,
 }
 
-/// As [`AllCollude`], of a job that may still spend `more` mu².
+/// Computes [`AllCollude`] for a job that may still spend `more` mu².
 fn all_collude(spec: &JobSpec, report: &Report, more: f64) -> Option<AllCollude> {
     let secure = spec.aggregation.secure()?;
     let honest = spec.aggregation.honest(spec.parties.len()).get();
     let booked = report.if_all_collude.map_or(report.mu_squared_spent, |collude| collude.mu_squared_spent);
     let limit = report.if_all_collude.and_then(|collude| collude.mu_squared_limit.zip(collude.epsilon_limit));
-    // No charge is less than a share of what its answer costs alone.
+    // A charge is at least the honest share of the answer's cost without other parties' noise.
     let after = booked + more * f64::from(honest);
     let least = limit.map_or(after, |(mu_squared, _)| after.min(mu_squared));
     Some(AllCollude {
@@ -70,10 +71,10 @@ fn all_collude(spec: &JobSpec, report: &Report, more: f64) -> Option<AllCollude>
     })
 }
 
-/// What the owner's cap on one analyst still holds, as mu²; `None` where there is no cap.
+/// Returns the remaining mu² of the owner's cap on one analyst; `None` without a cap.
 ///
 /// # Errors
-/// A cap that can't be accounted for.
+/// Fails for a cap that can't be accounted for.
 pub(crate) fn analyst_remaining(
     settings: &LedgerSettings,
     report: &Report,
@@ -85,11 +86,11 @@ pub(crate) fn analyst_remaining(
     Ok(Some((limit - spent).max(0.0)))
 }
 
-/// The worst case of a job that has spent `spent` units of 2^-48 mu², on data that stand as `report` says; `analyst_remaining` is what its
-/// analyst's cap still holds.
+/// Computes the worst case of a job that has spent `spent` units of 2^-48 mu² on data in the state of `report`;
+/// `analyst_remaining` is the remaining mu² of its analyst's cap.
 ///
 /// # Errors
-/// A cap that can't be accounted for.
+/// Fails for a cap that can't be accounted for.
 pub(crate) fn worst_case(
     spec: &JobSpec,
     spent: u64,
@@ -99,8 +100,8 @@ pub(crate) fn worst_case(
     let cap = spec.privacy.budget;
     let limit = PrivacyFilter::new(&cap)?.limit_units();
     let spent = mu_squared(spent);
-    let left = (mu_squared(limit) - spent).max(0.0);
-    let more = left.min(report.mu_squared_remaining).min(analyst_remaining.unwrap_or(f64::INFINITY));
+    let remaining = (mu_squared(limit) - spent).max(0.0);
+    let more = remaining.min(report.mu_squared_remaining).min(analyst_remaining.unwrap_or(f64::INFINITY));
     let (job, data) = (spent + more, report.mu_squared_spent + more);
     let epsilon = |mu_squared: f64, delta| if mu_squared > 0.0 { gaussian_dp::epsilon(mu_squared.sqrt(), delta) } else { 0.0 };
     let whole = Budget { epsilon: report.epsilon_budget, delta: report.delta, ..cap };
@@ -114,7 +115,7 @@ pub(crate) fn worst_case(
         data_epsilon_budget: whole.epsilon,
         data_delta: whole.delta,
         share_after: (data / report.mu_squared_budget).min(1.0),
-        ended_early: more < left,
+        ended_early: more < remaining,
         if_all_collude: all_collude(spec, report, more),
     })
 }
@@ -135,19 +136,19 @@ mod tests {
         Ledger::init(&path, "a", &budget()).unwrap();
         let report = report(&path, "a", &budget()).unwrap();
         let worst = worst_case(&spec, 0, &report, None).unwrap();
-        // The ledger's allowance for discrete noise takes about a millionth.
+        // The ledger's allowance for discrete noise takes about one millionth.
         assert!(worst.job_epsilon <= 3.0 && worst.job_epsilon > 3.0 - 1e-4, "{worst:?}");
         assert_eq!((worst.data_epsilon_now, worst.ended_early), (0.0, false));
         assert!((worst.data_epsilon_after - worst.job_epsilon).abs() < 1e-9 && worst.share_after < 0.25);
         assert!(worst.job_epsilon_zcdp > worst.job_epsilon);
-        // What it has spent is part of its own worst case, not of the rest's.
+        // Its past spending is part of its own worst case, not of the remainder.
         let begun = worst_case(&spec, (0.01 * 2_f64.powi(48)) as u64, &report, None).unwrap();
         assert!((begun.job_epsilon - worst.job_epsilon).abs() < 1e-9 && begun.data_epsilon_after < worst.data_epsilon_after);
     }
 
-    /// With nothing booked, the job's cap at five times its price; with a limit, that and no more.
+    /// Without past charges, the worst case is the job's cap at five times its price; with a limit, it is the limit.
     #[test]
-    fn a_masked_job_is_told_at_the_price_of_its_own_noise_alone() {
+    fn a_masked_job_is_stated_at_the_price_of_its_own_noise_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger.sqlite");
         Ledger::init(&path, "a", &budget()).unwrap();
@@ -155,13 +156,22 @@ mod tests {
         let settings = LedgerSettings::beside(&path, "a", &budget());
         let worst = |settings: &LedgerSettings| worst_case(&spec, 0, &report_kept(settings).unwrap(), None).unwrap();
         let free = worst(&settings);
-        let told = free.if_all_collude.unwrap();
+        let collusion = free.if_all_collude.unwrap();
         let expected = gaussian_dp::epsilon((5.0 * free.job_mu_squared).sqrt(), budget().delta);
-        assert_eq!((told.honest, told.colluders, told.parties, told.limit, told.ended_early), (5, 2, 7, None, false));
-        assert!((told.data_epsilon - expected).abs() < 1e-6 && expected > 1.5 * free.data_epsilon_after, "{free:?}");
+        assert_eq!(
+            (collusion.honest, collusion.colluders, collusion.parties, collusion.limit, collusion.ended_early),
+            (5, 2, 7, None, false)
+        );
+        assert!((collusion.data_epsilon - expected).abs() < 1e-6 && expected > 1.5 * free.data_epsilon_after, "{free:?}");
         let limited = worst(&LedgerSettings { all_collude: Some(Budget { epsilon: 7.0, ..budget() }), ..settings });
-        let told = limited.if_all_collude.unwrap();
-        assert!(told.ended_early && told.data_epsilon <= 7.0 && told.data_epsilon > 6.99 && told.limit == Some(7.0), "{told:?}");
+        let collusion = limited.if_all_collude.unwrap();
+        assert!(
+            collusion.ended_early
+                && collusion.data_epsilon <= 7.0
+                && collusion.data_epsilon > 6.99
+                && collusion.limit == Some(7.0),
+            "{collusion:?}"
+        );
         assert_eq!(
             worst_case(&JobSpec::parse(MEAN_TOML).unwrap(), 0, &report(&path, "a", &budget()).unwrap(), None)
                 .unwrap()
@@ -191,8 +201,8 @@ mod tests {
         };
         settings.init().unwrap();
         let report = report(&path, "a", &budget()).unwrap();
-        let left = analyst_remaining(&settings, &report, "alice").unwrap();
-        let worst = worst_case(&JobSpec::parse(MEAN_TOML).unwrap(), 0, &report, left).unwrap();
+        let remaining = analyst_remaining(&settings, &report, "alice").unwrap();
+        let worst = worst_case(&JobSpec::parse(MEAN_TOML).unwrap(), 0, &report, remaining).unwrap();
         assert!(worst.ended_early && worst.job_epsilon <= 0.5 && worst.job_epsilon > 0.499, "{worst:?}");
         assert_eq!(analyst_remaining(&LedgerSettings::beside(&path, "a", &budget()), &report, "alice").unwrap(), None);
     }

@@ -1,4 +1,4 @@
-//! The page of one job, on which its owner decides.
+//! The page of one job, where its owner decides on it.
 
 use std::sync::Arc;
 
@@ -11,26 +11,26 @@ use conclave_pages::site::{self, Served};
 use conclave_pages::text::{plain, plain_name};
 use maud::{Markup, html};
 
-use super::state::{PageState, Shared, said};
+use super::state::{PageState, Shared, message_page};
 use super::warnings::Warnings;
 use crate::config::PartyConfig;
 use crate::owner::{JobView, State as JobState, find, masked, pending_job};
 use conclave_vault::consent::Standing;
 
-/// Longest line that is shown of a job.
+/// Maximum length of a shown line of a job.
 const LINE: usize = 4000;
-/// Longest reason that is entered.
+/// Maximum length of a recorded reason.
 const REASON: usize = 1000;
 
-/// A job and what the owner is told of it.
-struct Asked {
+/// A job with the information shown to the owner.
+struct ShownJob {
     job: JobView,
     words: Result<String, String>,
     warnings: Vec<String>,
 }
 
-/// Reads a job by its whole id. Looks at the data where a decision on it is due, as `conclave-party approve` does.
-fn look(config: &PartyConfig, warnings: &Warnings, id: &str) -> Option<Asked> {
+/// Reads a job by its full id. Checks the data if a decision is due, as `conclave-party approve` does.
+fn load(config: &PartyConfig, warnings: &Warnings, id: &str) -> Option<ShownJob> {
     let job = find(&config.ledger, id).ok().filter(|job| job.request.job == id)?;
     let worst = pending_job::worst_case_of(config, &job);
     let words = worst.map(|worst| pending_job::shown(config, &job, &worst)).map_err(|e| e.to_string());
@@ -38,27 +38,27 @@ fn look(config: &PartyConfig, warnings: &Warnings, id: &str) -> Option<Asked> {
         JobState::Awaiting => warnings.of(config, &job),
         _ => Vec::new(),
     };
-    Some(Asked { job, words, warnings })
+    Some(ShownJob { job, words, warnings })
 }
 
 pub(super) async fn page(State(shared): Shared, Extension(visitor): Extension<Visitor>, Path(id): Path<String>) -> Response {
-    let looking = move || look(&shared.config, &shared.warnings, &id);
-    let Ok(Some(asked)) = tokio::task::spawn_blocking(looking).await else { return unknown() };
-    let body = body(&asked, &visitor.csrf);
-    web::html(site::served(&Served {
-        title: &format!("Job {}", plain_name(asked.job.name())),
-        above: &[("/", "The party")],
-        word: (web::CSRF_FIELD, &visitor.csrf),
-        session: visitor.has_session(),
+    let reading = move || load(&shared.config, &shared.warnings, &id);
+    let Ok(Some(shown)) = tokio::task::spawn_blocking(reading).await else { return unknown() };
+    let body = body(&shown, &visitor.csrf);
+    web::html(site::render(&Served {
+        title: &format!("Job {}", plain_name(shown.job.name())),
+        parents: &[("/", "The party")],
+        csrf: (web::CSRF_FIELD, &visitor.csrf),
+        has_session: visitor.has_session(),
         events: None,
         body: &body,
     }))
 }
 
-fn body(asked: &Asked, csrf: &str) -> Markup {
-    let (job, word) = (&asked.job, (web::CSRF_FIELD, csrf));
+fn body(shown: &ShownJob, csrf: &str) -> Markup {
+    let (job, word) = (&shown.job, (web::CSRF_FIELD, csrf));
     let at = |act: &str| format!("/jobs/{}/{act}", job.request.job);
-    // Line by line: a name must not turn what stands after it.
+    // Line by line: a name must not change the direction of the text after it.
     let lines = |text: &str| text.lines().map(|line| plain(line, LINE)).collect::<Vec<_>>().join("\n");
     html! {
         p { "State: " b { (job.state().as_str()) }
@@ -68,25 +68,25 @@ fn body(asked: &Asked, csrf: &str) -> Markup {
             }
         }
         @if job.is_masked() && matches!(job.state(), JobState::Closed | JobState::Rejected | JobState::Revoked) {
-            p { "It is over for good: " (masked::NEVER_AGAIN) "." }
+            p { "Its end is permanent: " (masked::NEVER_REOPENED) "." }
         }
-        @match &asked.words {
+        @match &shown.words {
             Ok(words) => pre { (lines(words)) },
-            Err(why) => { (notice(Tone::Beware, "This job can't be judged", &html! { p { (plain(why, REASON)) } }, false)) }
+            Err(why) => { (notice(Tone::Warning, "This job can't be assessed", &html! { p { (plain(why, REASON)) } }, false)) }
         }
-        @for warning in &asked.warnings { (notice(Tone::Beware, "Beware", &html! { p { (plain(warning, REASON)) } }, false)) }
+        @for warning in &shown.warnings { (notice(Tone::Warning, "Warning", &html! { p { (plain(warning, REASON)) } }, false)) }
         @if job.state() == JobState::Awaiting {
             h2 { "Your decision" }
-            p { "It is entered for good, and the running party acts on it within a second. What a job spends is never given back." }
+            p { "It is recorded permanently, and the running party acts on it within a second. Spent budget is never refunded." }
             div.decide {
-                @if asked.words.is_ok() { (site::form(&at("approve"), word, &html! { button { "Approve this job" } })) }
+                @if shown.words.is_ok() { (site::form(&at("approve"), word, &html! { button { "Approve this job" } })) }
                 (site::form(&at("reject"), word, &html! {
-                    p { label for="reason" { "Why not; the analyst is told" } br; input type="text" id="reason" name="reason" required maxlength=(REASON); }
+                    p { label for="reason" { "Reason, shown to the analyst" } br; input type="text" id="reason" name="reason" required maxlength=(REASON); }
                     button.danger { "Reject it" }
                 }))
             }
         }
-        details { summary { "The job file, as its analyst signed it" } pre { (lines(&job.request.spec_toml)) } }
+        details { summary { "The job file as signed by its analyst" } pre { (lines(&job.request.spec_toml)) } }
     }
 }
 
@@ -97,7 +97,11 @@ pub(super) async fn approve(State(shared): Shared, Path(id): Path<String>) -> Re
 pub(super) async fn reject(State(shared): Shared, Path(id): Path<String>, Extension(fields): Extension<Fields>) -> Response {
     let reason: String = fields.get("reason").unwrap_or_default().trim().chars().take(REASON).collect();
     if reason.is_empty() {
-        return said("No reason", &html! { p { "A rejection needs a reason: the analyst is told." } }, web::refused);
+        return message_page(
+            "No reason",
+            &html! { p { "A rejection needs a reason, which is shown to the analyst." } },
+            web::refused,
+        );
     }
     decide(&shared, id, Standing::Rejected, reason).await
 }
@@ -107,22 +111,23 @@ async fn decide(shared: &Arc<PageState>, id: String, decision: Standing, reason:
     let done = tokio::task::spawn_blocking(move || {
         let Some(job) = find(&config.ledger, &id).ok().filter(|job| job.request.job == id) else { return Ok(None) };
         if decision == Standing::Approved {
-            // What can't be judged can't be approved.
+            // A job that can't be assessed can't be approved.
             pending_job::worst_case_of(&config, &job).map_err(|e| e.to_string())?;
         }
         pending_job::decide(&config, &id, decision, &reason).map_err(|e| e.to_string())?;
         tracing::info!(job = %id, "{} at the party's page", decision.as_str());
         Ok(Some(id))
     });
-    let done: Result<Option<String>, String> = done.await.unwrap_or_else(|_| Err("it could not be entered".to_owned()));
-    shared.stale().await;
+    let done: Result<Option<String>, String> =
+        done.await.unwrap_or_else(|_| Err("the decision could not be recorded".to_owned()));
+    shared.invalidate().await;
     match done {
         Ok(Some(id)) => web::see_other(&format!("/jobs/{id}")),
         Ok(None) => unknown(),
-        Err(why) => said("Not entered", &html! { p { (plain(&why, REASON)) } }, web::refused),
+        Err(why) => message_page("Not recorded", &html! { p { (plain(&why, REASON)) } }, web::refused),
     }
 }
 
 fn unknown() -> Response {
-    said("Nothing here", &html! { p { "There is no such job." } }, web::missing)
+    message_page("Not found", &html! { p { "There is no such job." } }, web::missing)
 }

@@ -1,10 +1,10 @@
-//! The owner's own page, on this machine alone and behind [`conclave_ops::web`]'s guard: the budget, what left and when, and jobs that
-//! wait for a decision.
+//! The owner's own page, on this machine only and behind [`conclave_ops::web`]'s guard: the budget, past releases, and jobs that
+//! await a decision.
 //!
-//! It reads the ledger as `conclave-party status` does, without its lock and on threads that may block, at most once in [`state::FRESH`] for
-//! all who look; it holds no handle on the answers and so can't make the answering thread wait. What the times
-//! of answers were made up of, the answering thread leaves in memory without waiting, and nothing but this page looks there. A decision is the one act that it has, and it is the
-//! act of `conclave-party approve` and `reject`. What it shows never leaves by itself.
+//! It reads the ledger as `conclave-party status` does: without its lock, on threads that may block, and at most once per
+//! [`state::FRESH`] for all visitors. It has no handle on the answers and so can't make the answering thread wait. The answering
+//! thread stores the components of answer times in memory without waiting, and only this page reads them. Its only action is a
+//! decision, the same as `conclave-party approve` and `reject`. Nothing it shows is sent anywhere automatically.
 
 mod job;
 mod overview;

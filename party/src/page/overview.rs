@@ -1,4 +1,4 @@
-//! The overview page shows the party at a glance.
+//! The overview page of the party.
 
 use std::sync::Arc;
 
@@ -17,28 +17,29 @@ use maud::{Markup, html};
 use time::OffsetDateTime;
 
 use super::read::{Facts, Ledger, audit_of};
-use super::state::{FRESH, PageState, Shared, said};
+use super::state::{FRESH, PageState, Shared, message_page};
 use super::times;
 use crate::config::PartyConfig;
 use crate::owner::{State as JobState, figure, masked};
 
-/// Days and jobs that are shown.
+/// Number of days shown.
 const DAYS: usize = 14;
+/// Maximum number of jobs shown.
 const JOBS: usize = 50;
-/// Longest sentence that is shown.
+/// Maximum length of a shown sentence.
 const SENTENCE: usize = 600;
-/// No plot of an audit is longer.
+/// Maximum size of an audit's plot in bytes.
 const PLOT: u64 = 4 << 20;
 
 pub(super) async fn page(State(shared): Shared, Extension(visitor): Extension<Visitor>) -> Response {
     let facts = shared.facts().await;
     let body =
         html! { @for (id, content) in parts(&shared, &facts) { (site::part(id, matches!(id, "state" | "waiting"), &content)) } };
-    web::html(site::served(&Served {
+    web::html(site::render(&Served {
         title: &format!("Party {}", shared.config.name),
-        above: &[],
-        word: (web::CSRF_FIELD, &visitor.csrf),
-        session: visitor.has_session(),
+        parents: &[],
+        csrf: (web::CSRF_FIELD, &visitor.csrf),
+        has_session: visitor.has_session(),
         events: Some("/events"),
         body: &body,
     }))
@@ -63,7 +64,7 @@ pub(super) async fn audit(State(shared): Shared) -> Response {
     });
     match read.await.ok().flatten() {
         Some(text) => web::picture(text),
-        None => said("Nothing here", &html! { p { "No audit has left its plot." } }, web::missing),
+        None => message_page("Not found", &html! { p { "No audit has written a plot." } }, web::missing),
     }
 }
 
@@ -86,12 +87,12 @@ fn state(config: &PartyConfig, facts: &Facts) -> Markup {
     let problem = facts.daemon.as_ref().and_then(|daemon| daemon.ledger.as_ref()).or(facts.ledger.as_ref().err());
     html! {
         @if let Some(problem) = problem {
-            (notice(Tone::Beware, "The ledger answers nothing", &html! { p { (plain(problem, SENTENCE)) } }, false))
+            (notice(Tone::Warning, "The ledger answers nothing", &html! { p { (plain(problem, SENTENCE)) } }, false))
         }
         @match &facts.daemon {
             Some(daemon) if daemon.attached => p { "Attached to " code { (config.coordinator) } " since " (daemon.since) "." },
-            Some(daemon) => { (notice(Tone::Beware, &format!("Not attached since {}", daemon.since), &html! { p { "Jobs that need this party are paused; it dials " code { (config.coordinator) } " again by itself." } }, false)) }
-            None => p { "The daemon has not said yet how it is." },
+            Some(daemon) => { (notice(Tone::Warning, &format!("Not attached since {}", daemon.since), &html! { p { "Jobs that need this party are paused; it dials " code { (config.coordinator) } " again by itself." } }, false)) }
+            None => p { "The daemon has not reported its state yet." },
         }
     }
 }
@@ -99,11 +100,11 @@ fn state(config: &PartyConfig, facts: &Facts) -> Markup {
 fn waiting(jobs: &[crate::owner::JobView]) -> Markup {
     let waiting: Vec<_> = jobs.iter().filter(|job| job.state() == JobState::Awaiting).collect();
     html! {
-        h2 { "Waiting for your decision" }
+        h2 { "Awaiting your decision" }
         @if waiting.is_empty() { p { "Nothing." } }
         @for job in waiting.iter().take(JOBS) {
-            (notice(Tone::Note, &format!("{} asks for {}", plain(&job.request.analyst, 80), plain(job.name(), 80)), &html! {
-                p { "Asked on " (job.request.asked) ". " a href={ "/jobs/" (job.request.job) } { "Look at it and decide" } }
+            (notice(Tone::Note, &format!("{} submitted {}", plain(&job.request.analyst, 80), plain(job.name(), 80)), &html! {
+                p { "Submitted on " (job.request.asked) ". " a href={ "/jobs/" (job.request.job) } { "Review and decide" } }
             }, false))
         }
         @if waiting.len() > JOBS { p { "And " (waiting.len() - JOBS) " more: " code { "conclave-party jobs" } "." } }
@@ -116,23 +117,23 @@ fn budget(ledger: &Ledger) -> Markup {
         plot::budget(&Budget { id, party: words, spent: spent.min(r.epsilon_budget), projected: None, limit: r.epsilon_budget })
     };
     html! {
-        h2 { "The data's budget, over all jobs and for ever" }
+        h2 { "The data's budget, over all jobs, permanent" }
         (bar("gdp", "Epsilon, Gaussian DP", r.epsilon_spent))
         (bar("zcdp", "The same by zCDP", r.epsilon_zcdp))
         (facts(&[
             ("delta", html! { (r.delta_promised) }),
             ("share of the budget spent", html! { (format!("{:.2}%", 100.0 * r.share_spent)) " of mu² (" (number(r.mu_squared_spent)) " of " (number(r.mu_squared_budget)) "): mu² adds up over jobs, epsilons do not" }),
-            ("a new job may ask for", html! { "epsilon " (figure(r.epsilon_new_job)) " at most" }),
+            ("a new job may request", html! { "epsilon at most " (figure(r.epsilon_new_job)) }),
             ("numbers released", html! { (thousands(r.queries)) " in " (thousands(r.jobs)) " jobs since " (r.created) }),
             ("protects one", html! { (r.unit) }),
         ]))
-        @if let Some(collude) = &r.if_all_collude { p { "And " (masked::total(collude)) "." } }
+        @if let Some(collude) = &r.if_all_collude { p { "In addition: " (masked::total_if_all_collude(collude)) "." } }
         @for job in r.masked_jobs.iter().filter(|job| job.open) {
             details { summary { "Masked job " (plain(&job.job, 80)) ": members and key" }
-                pre { @for line in masked::standing(job) { (plain(&line, SENTENCE)) "\n" } }
+                pre { @for line in masked::status_lines(job) { (plain(&line, SENTENCE)) "\n" } }
             }
         }
-        p.note { "zCDP is another, looser account of the same releases; the budget is kept by the first." }
+        p.note { "zCDP is a looser accounting of the same releases; the budget is enforced by Gaussian DP." }
     }
 }
 
@@ -147,7 +148,7 @@ fn days(days: &std::collections::BTreeMap<i64, u64>) -> Markup {
         shown.iter().rev().map(|(day, count)| vec![Cell::Text(date(*day)), Cell::Number(thousands(*count))]).collect();
     html! {
         h2 { "Releases per day" }
-        p { (plot::spark("per-day", "Releases per day", &values)) " the last " (DAYS) " days; " (thousands(days.values().sum())) " in all" }
+        p { (plot::spark("per-day", "Releases per day", &values)) " the last " (DAYS) " days; " (thousands(days.values().sum())) " in total" }
         details { summary { "As a table" } (table("Releases per day, UTC", &["day", "releases"], &rows)) }
     }
 }
@@ -171,8 +172,8 @@ fn all(ledger: &Ledger, config: &PartyConfig) -> Markup {
         .collect();
     html! {
         h2 { "Jobs" }
-        @if rows.is_empty() { p { "No job was asked of this party yet." } }
-        @else { (table("The latest jobs first", &["job", "state", "numbers", "epsilon spent", "analyst", "asked"], &rows)) }
+        @if rows.is_empty() { p { "No job has been submitted to this party yet." } }
+        @else { (table("The latest jobs first", &["job", "state", "numbers", "epsilon spent", "analyst", "submitted"], &rows)) }
     }
 }
 
@@ -182,7 +183,7 @@ fn last(ledger: &Ledger) -> Markup {
         .iter()
         .map(|release| {
             vec![
-                // "2026-11-21 01:17:22": day and time break apart where there is little room.
+                // "2026-11-21 01:17:22": day and time may be broken apart on a narrow page.
                 Cell::Text(release.time.chars().take(19).collect::<String>().replace('T', " ")),
                 Cell::Name(release.job.chars().take(8).collect()),
                 Cell::Number(thousands(release.iteration)),
@@ -197,10 +198,11 @@ fn last(ledger: &Ledger) -> Markup {
         .collect();
     html! {
         h2 { "The last releases" }
-        @if rows.is_empty() { p { "Nothing has left." } }
+        @if rows.is_empty() { p { "No releases yet." } }
         @else {
-            (table("What left, the latest first", &["charged (UTC)", "job", "round", "chain", "what", "noise sd", "epsilon alone", "integers", "numbers that left"], &rows))
-            p.note { "Numbers are in lattice units with their noise in them, as they left; the noise is in what one of them counts: a ratio in log-likelihood units, a statistic in widths of its range, counts in units of privacy, moments and curvatures in products of two numbers within 1, a gradient in the most that one unit adds. All of them: " code { "conclave-party ledger" } "." }
+            (table("Releases, the latest first", &["charged (UTC)", "job", "round", "chain", "kind", "noise sd", "epsilon \
+                 alone", "integers", "released numbers"], &rows))
+            p.note { "Numbers are in lattice units and include their noise, as released. The noise is in the unit of each kind: log-likelihood units for a ratio, widths of its range for a statistic, units of privacy for counts, products of two numbers within 1 for moments and curvatures, and one unit's largest contribution for a gradient. All releases: " code { "conclave-party ledger" } "." }
         }
     }
 }
@@ -210,9 +212,9 @@ fn audited(there: bool) -> Markup {
         h2 { "Audit" }
         @if there {
             img.picture src="/audit.svg" alt="Plot of the last privacy audit: the test statistic with and without one record, and the errors of every test. Its figures are in the picture.";
-            p.note { "Of made-up records, through the answer path that this party uses. Run again: " code { "conclave-party audit --config party.toml" } "." }
+            p.note { "Run on simulated records, through this party's answer path. To run it again: " code { "conclave-party audit --config party.toml" } "." }
         } @else {
-            p { "No audit has been run with this configuration. " code { "conclave-party audit --config party.toml" } " attacks this party's own answer path on made-up records, and leaves its plot here." }
+            p { "No audit has been run with this configuration. " code { "conclave-party audit --config party.toml" } " attacks this party's own answer path on simulated records, and shows its plot here." }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The page's facts are read off the party's files.
+//! Reads the facts of the pages from the party's files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,19 +10,19 @@ use crate::owner::{JobView, jobs, releases_by_day};
 use crate::presence::{Presence, running};
 use conclave_vault::ledger::LedgerError;
 
-/// Releases that are shown one by one.
+/// Number of single releases shown.
 const LAST: u64 = 20;
 
-/// All of it, at a moment.
+/// All facts at one moment.
 #[derive(Debug)]
 pub(super) struct Facts {
     pub(super) daemon: Option<Presence>,
     pub(super) ledger: Result<Ledger, String>,
-    /// Whether an audit has left its plot.
+    /// True if an audit has written its plot.
     pub(super) audited: bool,
 }
 
-/// What the ledger and the file of decisions say.
+/// Content of the ledger and of the file of decisions.
 #[derive(Debug)]
 pub(super) struct Ledger {
     pub(super) report: Report,
@@ -32,7 +32,7 @@ pub(super) struct Ledger {
     pub(super) last: Vec<Listed>,
 }
 
-/// Releases by day, counted up to some entry: only later ones are counted anew.
+/// Releases by day, counted up to some entry: only later ones are counted next time.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Days {
     upto: u64,
@@ -45,14 +45,14 @@ impl Facts {
     }
 }
 
-/// The plot that `conclave-party audit --config` leaves beside the ledger.
+/// Returns the path of the plot that `conclave-party audit --config` writes beside the ledger.
 pub(crate) fn audit_of(ledger: &Path) -> PathBuf {
     let mut name = ledger.as_os_str().to_owned();
     name.push(".audit.svg");
     name.into()
 }
 
-/// Reads everything; gives the counts back with those of new entries.
+/// Reads everything; returns the counts together with those of new entries.
 pub(super) fn read(config: &PartyConfig, mut days: Days) -> (Facts, Days) {
     let ledger = ledger(config, &mut days).map_err(|e| e.to_string());
     let audited = audit_of(&config.ledger).exists();

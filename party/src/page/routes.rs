@@ -10,22 +10,22 @@ use conclave_pages::page;
 use conclave_pages::site;
 use maud::html;
 
-use super::state::{PageState, said};
+use super::state::{PageState, message_page};
 use super::warnings::Warnings;
 use super::{job, overview};
 use crate::config::PartyConfig;
 use conclave_vault::answer::answer_timing::OwnTimes;
 
-/// The file of the token.
+/// File name of the token.
 const TOKEN: &str = "page-token";
 
-/// Where the token is: in the identity folder, or beside the head file, which is there too unless the party may not write to that folder.
+/// Returns the token's path: in the identity folder or, if the party can't write there, beside the head file.
 pub(crate) fn token_of(config: &PartyConfig) -> PathBuf {
-    let kept = config.identity.join(TOKEN);
-    if kept.exists() { kept } else { config.head_file.with_file_name(TOKEN) }
+    let preferred = config.identity.join(TOKEN);
+    if preferred.exists() { preferred } else { config.head_file.with_file_name(TOKEN) }
 }
 
-/// Every page of the party's; `times` are the running party's.
+/// Returns the routes of all pages; `times` are those of the running party.
 pub(crate) fn pages(config: PartyConfig, times: OwnTimes) -> Router {
     let shared = Arc::new(PageState { config, times, warnings: Warnings::default(), read: tokio::sync::Mutex::default() });
     Router::new()
@@ -38,6 +38,6 @@ pub(crate) fn pages(config: PartyConfig, times: OwnTimes) -> Router {
         .route("/style.css", get(|| async { web::file("text/css; charset=utf-8", page::STYLE) }))
         .route("/live.js", get(|| async { web::file("text/javascript; charset=utf-8", site::SCRIPT) }))
         .route("/favicon.ico", get(|| async { web::file("image/svg+xml", site::ICON) }))
-        .fallback(|| async { said("Nothing here", &html! { p { "There is no such page." } }, web::missing) })
+        .fallback(|| async { message_page("Not found", &html! { p { "There is no such page." } }, web::missing) })
         .with_state(shared)
 }

@@ -1,4 +1,4 @@
-//! Every page is made from the party's files, read now or a moment ago.
+//! Shared state of the pages: facts from the party's files, read now or a moment ago.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,10 +14,10 @@ use super::warnings::Warnings;
 use crate::config::PartyConfig;
 use conclave_vault::answer::answer_timing::OwnTimes;
 
-/// How long what was read is shown before it is read anew.
+/// Time for which read facts are shown before they are read again.
 pub(super) const FRESH: Duration = Duration::from_secs(2);
 
-/// What the pages are made from.
+/// Inputs of the pages.
 #[derive(Debug)]
 pub(super) struct PageState {
     pub(super) config: PartyConfig,
@@ -35,7 +35,7 @@ pub(super) struct Read {
 pub(super) type Shared = State<Arc<PageState>>;
 
 impl PageState {
-    /// What there is to show, read now or a moment ago; one reader at a time.
+    /// Returns the facts to show, read now or a moment ago; one reader at a time.
     pub(super) async fn facts(&self) -> Arc<Facts> {
         let mut read = self.read.lock().await;
         if let Some((_, facts)) = read.last.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
@@ -50,14 +50,21 @@ impl PageState {
         facts
     }
 
-    /// Lets the next look read anew, as after a decision.
-    pub(super) async fn stale(&self) {
+    /// Forces the next visit to read again, for instance after a decision.
+    pub(super) async fn invalidate(&self) {
         self.read.lock().await.last = None;
     }
 }
 
-/// A page that says one thing.
-pub(super) fn said(title: &str, what: &Markup, answer: fn(String) -> Response) -> Response {
+/// Renders a page with one message.
+pub(super) fn message_page(title: &str, what: &Markup, answer: fn(String) -> Response) -> Response {
     let body = html! { (what) p { a href="/" { "To the party's page" } } };
-    answer(site::served(&Served { title, above: &[], word: (web::CSRF_FIELD, ""), session: false, events: None, body: &body }))
+    answer(site::render(&Served {
+        title,
+        parents: &[],
+        csrf: (web::CSRF_FIELD, ""),
+        has_session: false,
+        events: None,
+        body: &body,
+    }))
 }

@@ -40,8 +40,8 @@ impl Fixture {
         Self { pages: pages(config.clone(), times.clone()), _folder: folder, times, config }
     }
 
-    /// A job that waits, with hostile names in it.
-    fn asks(&self) {
+    /// Submits a pending job with hostile names in it.
+    fn submit_hostile_job(&self) {
         let toml = MEAN_TOML.replace("\"mean\"", &format!("\"{HOSTILE}\"")).replace("height", &format!("'{HOSTILE}'"));
         let toml = toml.replace(&format!("outcome = \"'{HOSTILE}'\""), &format!("outcome = \"{HOSTILE}\""));
         let request = conclave_proto::v1::OpenJob { analyst: format!("{HOSTILE}\u{202e}"), ..open_request(&toml) };
@@ -74,8 +74,8 @@ impl Fixture {
 #[tokio::test]
 async fn a_waiting_job_is_shown_in_the_commands_words_and_approved() {
     let rig = Fixture::new();
-    assert!(rig.get("/").await.1.contains("No job was asked of this party yet."));
-    rig.asks();
+    assert!(rig.get("/").await.1.contains("No job has been submitted to this party yet."));
+    rig.submit_hostile_job();
     tokio::time::sleep(FRESH).await;
     let at = format!("/jobs/{JOB}");
     for path in ["/", at.as_str()] {
@@ -97,7 +97,7 @@ async fn a_waiting_job_is_shown_in_the_commands_words_and_approved() {
 #[tokio::test]
 async fn a_rejection_needs_a_reason_and_ids_are_whole() {
     let rig = Fixture::new();
-    rig.asks();
+    rig.submit_hostile_job();
     assert_eq!(rig.post(&format!("/jobs/{JOB}/reject"), &[("reason", " ")]).await, StatusCode::CONFLICT);
     for part in [&JOB[..8], "x", "%27%3B--"] {
         assert_eq!(rig.post(&format!("/jobs/{part}/approve"), &[]).await, StatusCode::NOT_FOUND);
@@ -117,12 +117,12 @@ async fn releases_are_counted_by_day_and_shown() {
     ledger.open_job(&entry(JOB, rig.config.budget)).unwrap();
     ledger.charge(JOB, 0, &[key(0, 1, 1 << 20), key(1, 2, 1 << 20)]).unwrap();
     let first = rig.get("/").await.1;
-    assert!(first.contains("; 2 in all") && first.contains("Privacy budget of Epsilon, Gaussian DP"), "{first}");
-    // While the ledger is open, and without counting anything twice.
+    assert!(first.contains("; 2 in total") && first.contains("Privacy budget of Epsilon, Gaussian DP"), "{first}");
+    // Read while the ledger is open, without counting anything twice.
     ledger.charge(JOB, 1, &[key(0, 3, 1 << 20)]).unwrap();
     tokio::time::sleep(FRESH).await;
     let page = rig.get("/").await.1;
-    assert!(page.contains("; 3 in all"), "{page}");
+    assert!(page.contains("; 3 in total"), "{page}");
     assert_eq!(rig.get("/audit.svg").await.0, StatusCode::NOT_FOUND);
     std::fs::write(audit_of(&rig.config.ledger), "<svg xmlns=\"http://www.w3.org/2000/svg\"/>").unwrap();
     assert_eq!(rig.get("/audit.svg").await, (StatusCode::OK, "<svg xmlns=\"http://www.w3.org/2000/svg\"/>".to_owned()));
@@ -131,7 +131,7 @@ async fn releases_are_counted_by_day_and_shown() {
 #[tokio::test]
 async fn the_owner_sees_what_an_answers_time_was_made_up_of() {
     let rig = Fixture::new();
-    assert!(rig.get("/").await.1.contains("No number has left since the party was started."));
+    assert!(rig.get("/").await.1.contains("No number has been released since the party was started."));
     let us = Duration::from_micros;
     rig.times.note([us(1500), us(30), us(470), us(2000)]);
     let (_, page) = rig.get("/").await;
@@ -140,13 +140,13 @@ async fn the_owner_sees_what_an_answers_time_was_made_up_of() {
         "class=\"part p3\"",
         "<th scope=\"row\">computing</th><td class=\"n\">1.500</td>",
         "<th scope=\"row\">ledger, with its syncs</th><td class=\"n\">0.470</td>",
-        "<th scope=\"row\">held back until the reply delay</th><td class=\"n\">2.000</td>",
+        "<th scope=\"row\">held until the reply delay</th><td class=\"n\">2.000</td>",
         "service</th><td class=\"n\">4.000</td>",
-        "No reply was held back",
+        "No reply was delayed",
     ] {
         assert!(page.contains(there), "{there} in {page}");
     }
-    // Where the ledger is synced ahead, that is said and not hidden.
+    // If the ledger is synced ahead, the page states it.
     let reserve = conclave_vault::ledger::Durability::Reserve { block: 64 };
     let page = times::part(reserve, &rig.times).into_string();
     assert!(page.contains("syncs take 0 ms") && page.contains("ledger, its syncs off the path"), "{page}");

@@ -1,4 +1,4 @@
-//! What jobs that wait ask of the data, which their owner is warned of. To see it the data are loaded: once for a job, and one load at a time.
+//! Warnings to the owner about the data of pending jobs. Computing them loads the data: once per job, and one load at a time.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,43 +7,43 @@ use crate::config::PartyConfig;
 use crate::owner::{JobView, pending_job};
 use conclave_vault::data::{DataError, Stamp};
 
-/// Jobs whose warnings are kept; with one more, all are forgotten.
+/// Maximum number of jobs with cached warnings; one more clears the cache.
 const MOST: usize = 64;
 
-/// The warnings that are known, as long as the data file is the one that they were read off. A job's id stands for its text.
+/// Cached warnings, valid while the data file is unchanged. A job's id identifies its text.
 #[derive(Debug, Default)]
-pub(super) struct Warnings(Mutex<Known>);
+pub(super) struct Warnings(Mutex<Cache>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct Cache {
     stamp: Option<Stamp>,
     of_job: HashMap<String, Vec<String>>,
 }
 
 impl Warnings {
-    /// The warnings about a job that waits. Not for a task: it reads files, and waits for whoever reads them.
+    /// Returns the warnings about a pending job. Blocks: it reads files and waits for other readers.
     pub(super) fn of(&self, config: &PartyConfig, job: &JobView) -> Vec<String> {
-        self.known_or(config, &job.request.job, || pending_job::try_warnings(config, std::slice::from_ref(job)))
+        self.cached_or(config, &job.request.job, || pending_job::try_warnings(config, std::slice::from_ref(job)))
     }
 
-    fn known_or(&self, config: &PartyConfig, id: &str, load: impl FnOnce() -> Result<Vec<String>, DataError>) -> Vec<String> {
-        // Held while the data are loaded: no second copy of them. What a load that panicked has left is what was known before.
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Before they are loaded: a file that changes meanwhile is loaded again.
+    fn cached_or(&self, config: &PartyConfig, id: &str, load: impl FnOnce() -> Result<Vec<String>, DataError>) -> Vec<String> {
+        // Locked while the data are loaded, so that there is no second copy. A load that panicked leaves the cache unchanged.
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Stamped before loading: a file that changes meanwhile is loaded again.
         let stamp = std::fs::metadata(&config.data.path).ok().map(|about| Stamp::of(&about));
-        if stamp.is_none() || stamp != known.stamp {
-            *known = Known { stamp, of_job: HashMap::new() };
+        if stamp.is_none() || stamp != cache.stamp {
+            *cache = Cache { stamp, of_job: HashMap::new() };
         }
-        if let Some(warnings) = known.of_job.get(id) {
+        if let Some(warnings) = cache.of_job.get(id) {
             return warnings.clone();
         }
         match load() {
             Ok(warnings) => {
-                if known.of_job.len() >= MOST {
-                    known.of_job.clear();
+                if cache.of_job.len() >= MOST {
+                    cache.of_job.clear();
                 }
-                if known.stamp.is_some() {
-                    known.of_job.insert(id.to_owned(), warnings.clone());
+                if cache.stamp.is_some() {
+                    cache.of_job.insert(id.to_owned(), warnings.clone());
                 }
                 warnings
             }
@@ -71,9 +71,9 @@ mod tests {
         let (config, warnings, loads) = (config(folder.path()), Warnings::default(), AtomicUsize::new(0));
         let ask = |id: &str| {
             let load = || Ok(vec![format!("load {}", loads.fetch_add(1, Ordering::Relaxed))]);
-            warnings.known_or(&config, id, load)
+            warnings.cached_or(&config, id, load)
         };
-        // Without a file there is nothing to know it again by.
+        // Without a file there is no stamp to cache by.
         assert_eq!([ask("x"), ask("x")], [["load 0"], ["load 1"]]);
         std::fs::write(&config.data.path, "height\n150\n").unwrap();
         assert_eq!(
@@ -92,9 +92,9 @@ mod tests {
         let (config, warnings) = (config(folder.path()), Warnings::default());
         std::fs::write(&config.data.path, "height\n150\n").unwrap();
         let missing = || Err(DataError::Unreadable { file: config.data.path.clone(), reason: "cut off".to_owned() });
-        assert!(warnings.known_or(&config, "x", missing)[0].contains("can't be read"));
-        assert!(warnings.known_or(&config, "x", || Ok(Vec::new())).is_empty());
-        assert!(warnings.known_or(&config, "x", missing).is_empty());
+        assert!(warnings.cached_or(&config, "x", missing)[0].contains("can't be read"));
+        assert!(warnings.cached_or(&config, "x", || Ok(Vec::new())).is_empty());
+        assert!(warnings.cached_or(&config, "x", missing).is_empty());
     }
 
     #[test]
@@ -106,7 +106,7 @@ mod tests {
             for id in 0..8 {
                 let (config, warnings, loading) = (&config, &warnings, &loading);
                 threads.spawn(move || {
-                    warnings.known_or(config, &id.to_string(), || {
+                    warnings.cached_or(config, &id.to_string(), || {
                         assert_eq!(loading.fetch_add(1, Ordering::SeqCst), 0);
                         std::thread::sleep(std::time::Duration::from_millis(2));
                         loading.fetch_sub(1, Ordering::SeqCst);

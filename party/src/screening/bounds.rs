@@ -1,5 +1,5 @@
-//! What a job declares about single columns, beside what they hold. Bounds are public and unprotected: one that was read off the data
-//! tells the value of a record, whatever the noise.
+//! Compares a job's declarations about single columns with their content. Bounds are public and unprotected: bounds taken from
+//! the data reveal the value of a record, whatever the noise.
 
 use conclave_common::job::JobSpec;
 use conclave_common::schema::ColumnSpec;
@@ -8,12 +8,12 @@ use super::columns::Ends;
 use super::concern::Concern;
 use conclave_vault::data::{DataError, Kind, Shard, unlisted};
 
-/// Clamped values of more than this share of a column earn a warning.
+/// Share of clamped values in a column from which a warning is shown.
 const MANY_CLAMPED: f64 = 0.01;
-/// Data that use less than this share of a column's declared range make the job dearer than it need be.
+/// Share of a column's declared range below which the data use too little of it: the job is then more expensive than necessary.
 const LITTLE_USED: f64 = 0.05;
 
-const ASK: &str = "ask the analyst for bounds that fit; results lose what is clamped or left out";
+const ASK: &str = "ask the analyst for bounds that fit; clamped or omitted values are lost to the results";
 
 pub(super) fn concerns(shard: &Shard, spec: &JobSpec) -> Result<Vec<Concern>, DataError> {
     let mut found = Vec::new();
@@ -24,8 +24,8 @@ pub(super) fn concerns(shard: &Shard, spec: &JobSpec) -> Result<Vec<Concern>, Da
             ColumnSpec::Binary => {
                 let odd = share(shard, name, |v| !v.is_nan() && v != 0.0 && v != 1.0)?;
                 if odd > 0.0 {
-                    let what = format!("{:.1}% of {name} are neither 0 nor 1; from 0.5 on they count as 1", 100.0 * odd);
-                    found.push(Concern::new(what, "look whether the column holds what the job takes it for"));
+                    let what = format!("{:.1}% of {name} are neither 0 nor 1; values of at least 0.5 count as 1", 100.0 * odd);
+                    found.push(Concern::new(what, "check whether the column has the meaning that the job assumes"));
                 }
             }
             ColumnSpec::Levels(_) => {}
@@ -48,8 +48,8 @@ fn numeric(shard: &Shard, name: &str, (min, max): (f64, f64)) -> Result<Vec<Conc
             .push(Concern::new(what, "ask the analyst whether narrower bounds are public knowledge: noise grows with the range"));
     }
     if (min, max) == (least, greatest) {
-        let what = format!("the bounds of {name} are your data's own least and greatest value");
-        let remedy = "ask the analyst where they come from; bounds are public, and if they were read off the data they tell the values \
+        let what = format!("the bounds of {name} are the smallest and largest values of your own data");
+        let remedy = "ask the analyst for their origin; bounds are public, and bounds taken from the data reveal the values \
                       of records, whatever the noise";
         found.push(Concern::new(what, remedy));
     }
@@ -62,9 +62,10 @@ fn share(shard: &Shard, name: &str, odd: impl Fn(f64) -> bool) -> Result<f64, Da
     Ok(count as f64 / shard.records().max(1) as f64)
 }
 
-/// A column of which `rows` hold no listed level. A level is named where it is the job's own, which is public; never a row's.
+/// Describes a column in which `rows` have no listed level. Only the job's own levels, which are public, are named, never those
+/// of a row.
 fn levels(shard: &Shard, spec: &JobSpec, name: &str, rows: u64) -> Concern {
-    let mut found = format!("{rows} of {} rows hold a {name} that the job does not list", shard.file_rows());
+    let mut found = format!("{rows} of {} rows have a {name} that the job does not list", shard.file_rows());
     let (Some(ColumnSpec::Levels(levels)), Some(Kind::Texts(words))) = (spec.columns.get(name), shard.kind(name)) else {
         return Concern::new(found, ASK);
     };
@@ -78,7 +79,7 @@ fn levels(shard: &Shard, spec: &JobSpec, name: &str, rows: u64) -> Concern {
         return Concern::new(found, ASK);
     }
     let named: Vec<String> = same.iter().map(|level| format!("{level:?}")).collect();
-    found.push_str(&format!(", some of them one that differs from {} in case or blanks alone", named.join(", ")));
+    found.push_str(&format!(", some of them differing from {} only in case or spaces", named.join(", ")));
     Concern::new(found, "spell the levels in the file as the job does, or ask the analyst to spell them as the file does")
 }
 
@@ -98,7 +99,7 @@ mod tests {
             JobSpec::parse(&MEAN_TOML.replace("min = 100, max = 200", &format!("min = {min:?}, max = {max:?}"))).unwrap()
         };
         let read_off =
-            |min, max| concerns(&shard, &job(min, max)).unwrap().iter().any(|c| c.found.contains("least and greatest"));
+            |min, max| concerns(&shard, &job(min, max)).unwrap().iter().any(|c| c.found.contains("smallest and largest"));
         assert!(read_off(151.5, 197.25));
         for (min, max) in [(100.0, 200.0), (151.5, 200.0), (100.0, 197.25)] {
             assert!(!read_off(min, max));

@@ -1,14 +1,15 @@
-//! A column by itself: one value throughout, a code for "unknown" among the numbers, a time as a number.
+//! Screens single columns: constant values, codes for "unknown" among the numbers, times stored as numbers.
 
 use super::concern::Concern;
 use conclave_vault::data::{DataError, Kind, Shard};
 
-/// A number that is a usual code for "unknown" earns a warning from this share of the rows on; any other only where it is this frequent.
+/// Share of rows from which a usual code for "unknown" gives a warning.
 const CODES: f64 = 0.001;
+/// Share of rows from which any other number gives a warning.
 const OTHERS: f64 = 0.01;
 
 pub(super) fn concerns(shard: &Shard, name: &str) -> Result<Vec<Concern>, DataError> {
-    const SAME: &str = "look whether it came in wrong: nothing can be learnt from it";
+    const SAME: &str = "check whether it was imported incorrectly: it carries no information";
     let same = || Concern::new(format!("{name} is the same in every row"), SAME);
     let Some(Kind::Numbers) = shard.kind(name) else {
         let words = matches!(shard.kind(name), Some(Kind::Texts([_])));
@@ -25,7 +26,7 @@ pub(super) fn concerns(shard: &Shard, name: &str) -> Result<Vec<Concern>, DataEr
     Ok(found)
 }
 
-/// One end of a column: the extreme value, how many rows hold it, and the value next to it.
+/// One end of a column: the extreme value, the number of its rows, and the next value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct End {
     pub(super) value: f64,
@@ -38,7 +39,7 @@ impl End {
         Self { value: infinite, count: 0, next: infinite }
     }
 
-    /// Takes a value in; `beyond` says whether the first of two lies further out.
+    /// Adds a value; `beyond` returns true if the first of two values lies further out.
     fn take(&mut self, value: f64, beyond: impl Fn(f64, f64) -> bool) {
         if value == self.value {
             self.count += 1;
@@ -55,7 +56,7 @@ impl End {
 pub(super) struct Ends {
     pub(super) low: End,
     pub(super) high: End,
-    /// Rows that are not inert.
+    /// Number of rows that are not inert.
     count: u64,
 }
 
@@ -72,18 +73,18 @@ impl Ends {
         Ok(ends)
     }
 
-    /// Values at an end that stand apart from all others, and that many rows hold.
+    /// Finds values at an end that are far from all others and occur in many rows.
     fn spikes(&self, name: &str) -> Vec<Concern> {
         const LOOK: &str = "if it stands for \"unknown\", write it under `missing` in [data]";
         let rest = if is_code(self.low.value) { self.low.next } else { self.low.value };
         let rest = rest..if is_code(self.high.value) { self.high.next } else { self.high.value };
         let spike = |end: &End, others: f64, side: &str| {
-            // What is left of the column without the value, whatever is at the other end of it.
+            // The range of the column without the value, whatever is at the other end.
             let gap = (end.value - end.next).abs();
             let share = end.count as f64 / self.count.max(1) as f64;
             let spans = gap / others.max(f64::MIN_POSITIVE);
             let (frequent, apart) = match end.value {
-                // A number that is a value of many a column too is odd among others of some range alone.
+                // A number that is an ordinary value in many columns is suspicious only if the others span some range.
                 0.0 => (OTHERS, if others >= 10.0 { 0.2 } else { f64::INFINITY }),
                 9.0 => (CODES, if others >= 3.0 { 0.5 } else { f64::INFINITY }),
                 value if is_code(value) && value > -10.0 && value < 0.0 => {
@@ -93,8 +94,8 @@ impl Ends {
                 _ => (OTHERS, if others > 0.0 { 20.0 } else { f64::INFINITY }),
             };
             let odd = share >= frequent && spans >= apart;
-            // The value is told where it is a code, which is nobody's own.
-            let value = if is_code(end.value) || end.value == 0.0 { end.value.to_string() } else { "one same value".into() };
+            // The value is shown only if it is a code, which reveals no person's value.
+            let value = if is_code(end.value) || end.value == 0.0 { end.value.to_string() } else { "one value".into() };
             (odd && end.count > 1)
                 .then(|| Concern::new(format!("{:.1}% of {name} are {value}, far {side} all others", 100.0 * share), LOOK))
         };
@@ -104,7 +105,8 @@ impl Ends {
     }
 }
 
-/// Whether surveys and registries use a number for "unknown", "refused" and the like: 9, 99, 999 and their kin, -1, and repeated 7s and 8s.
+/// Returns true for numbers that surveys and registries use for "unknown", "refused" and similar: 9, 99, 999 etc., -1, and
+/// repeated 7s and 8s.
 fn is_code(value: f64) -> bool {
     if value == -1.0 || value.abs() == 9.0 {
         return true;
@@ -116,11 +118,11 @@ fn is_code(value: f64) -> bool {
     ["7", "8", "9"].iter().any(|digit| digits.replace(digit, "").is_empty())
 }
 
-/// Times that came in as numbers.
+/// Finds times stored as numbers.
 fn times(shard: &Shard, name: &str, ends: &Ends) -> Result<Option<Concern>, DataError> {
-    const DECLARE: &str = "name it and its unit under `dates` in [data], and tell the analyst the unit";
+    const DECLARE: &str = "declare it and its unit under `dates` in [data], and inform the analyst of the unit";
     if shard.undeclared_dates().iter().any(|dates| dates == name) {
-        let found = format!("{name} holds dates, read as the whole numbers in which the file stores them");
+        let found = format!("{name} contains dates, read as the whole numbers in which the file stores them");
         return Ok(Some(Concern::new(found, DECLARE)));
     }
     // From 1980 to 2100, in seconds since 1970.
@@ -128,7 +130,8 @@ fn times(shard: &Shard, name: &str, ends: &Ends) -> Result<Option<Concern>, Data
     let within = |unit: f64| ends.low.value >= from * unit && ends.high.value <= to * unit;
     let units = [(1.0, "seconds"), (1e3, "milliseconds"), (1e6, "microseconds"), (1e9, "nanoseconds")];
     if let Some((_, unit)) = units.iter().find(|(unit, _)| within(*unit)) {
-        let remedy = "if it is one, let its file hold a date and name it under `dates` in [data]; a number so large has no public bounds that suit";
+        let remedy = "if it is one, store a date in the file and declare it under `dates` in [data]; such a large number has no \
+                      suitable public bounds";
         return Ok(Some(Concern::new(format!("{name} looks like a time in {unit} since 1970"), remedy)));
     }
     if ends.low.value < 19_000_101.0 || ends.high.value > 21_001_231.0 {
@@ -136,11 +139,11 @@ fn times(shard: &Shard, name: &str, ends: &Ends) -> Result<Option<Concern>, Data
     }
     let mut others = 0;
     shard.look(name, |values| others += values.iter().filter(|value| !value.is_nan() && !is_date(**value)).count())?;
-    let remedy = "write it as 2026-03-01 and name it under `dates` in [data]: between such numbers there are gaps";
+    let remedy = "write it as 2026-03-01 and declare it under `dates` in [data]: such numbers have gaps between them";
     Ok((others == 0).then(|| Concern::new(format!("{name} looks like a date written as one number, as 20260301"), remedy)))
 }
 
-/// Whether a number is a day as `YYYYMMDD`.
+/// Returns true if a number is a day as `YYYYMMDD`.
 fn is_date(value: f64) -> bool {
     let (month, day) = ((value / 100.0).floor() % 100.0, value % 100.0);
     value.fract() == 0.0 && (1.0..=12.0).contains(&month) && (1.0..=31.0).contains(&day)
@@ -161,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_told_from_values() {
+    fn codes_are_distinguished_from_values() {
         let ages: Vec<f64> = (0..1000).map(|at| 18.0 + f64::from(at % 73)).collect();
         let with = |code: f64, times: usize| found(&[&ages[..], &vec![code; times]].concat());
         for code in [-99.0, -9.0, -1.0, 999.0, 9999.0, 888.0, -777.0, 99.0] {
@@ -172,7 +175,7 @@ mod tests {
             );
         }
         assert_eq!(with(-99.0, 1), Vec::<String>::new(), "one row");
-        assert_eq!(with(4711.0, 20), ["2.0% of x are one same value, far above all others"], "a value of somebody's is not told");
+        assert_eq!(with(4711.0, 20), ["2.0% of x are one value, far above all others"], "a person's value is not shown");
         assert_eq!(with(91.0, 20), Vec::<String>::new());
         let both = [&ages[..], &[-99.0; 20], &[9999.0; 20]].concat();
         assert_eq!(found(&both).len(), 2);
@@ -192,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_from_other_large_numbers() {
+    fn times_are_distinguished_from_other_large_numbers() {
         let of = |least: f64, step: f64| found(&(0..100).map(|at| least + step * f64::from(at)).collect::<Vec<_>>());
         assert_eq!(of(1.7e9, 86_400.0), ["x looks like a time in seconds since 1970"]);
         assert_eq!(of(1.7e12, 1e6), ["x looks like a time in milliseconds since 1970"]);

@@ -1,13 +1,13 @@
-//! A concern about the records, and what to do about it.
+//! A concern about the records, with a remedy.
 
-/// What looks wrong about the records, for their owner.
+/// A possible problem in the records, for their owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Concern {
-    /// Whether a job can make nothing of the records as they are.
+    /// True if a job can't use the records as they are.
     pub grave: bool,
-    /// What was found, in a clause.
+    /// The finding, as a clause.
     pub found: String,
-    /// What to do about it, in a clause.
+    /// The remedy, as a clause.
     pub remedy: &'static str,
 }
 
@@ -21,7 +21,7 @@ impl Concern {
     }
 }
 
-/// `found: remedy`.
+/// Formats `found: remedy`.
 impl std::fmt::Display for Concern {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.found, self.remedy)

@@ -1,5 +1,5 @@
-//! What a job's model makes of the records: none that can be used, predictors that never vary or follow from others, outcomes that the
-//! predictors tell without error.
+//! Screens the records for a job's model: no usable record, predictors that are constant or determined by others, outcomes that
+//! the predictors determine without error.
 
 use std::sync::Arc;
 
@@ -11,21 +11,22 @@ use super::concern::Concern;
 use super::separation::{Classes, Separation, cholesky};
 use conclave_vault::data::{Binding, DataError, Kind, Shard};
 
-/// A predictor of whose variance less than this share is its own follows from the others.
+/// Share of its own variance below which a predictor is determined by the others.
 const OWN_SHARE: f64 = 1e-3;
-/// Predictors beyond which pairs are not compared: that takes the square of their number for every row.
+/// Maximum number of predictors for pairwise comparison, whose cost per row is quadratic.
 const MOST_COMPARED: usize = 128;
 
-const LOOK: &str = "its coefficient will show the prior alone; tell the analyst";
+const LOOK: &str = "its coefficient will reflect the prior only; inform the analyst";
 
 pub(super) fn concerns(shard: &Arc<Shard>, spec: &JobSpec, binding: &Binding) -> Result<Vec<Concern>, DataError> {
     let is_binary = matches!(spec.columns.get(spec.model.outcome()), Some(ColumnSpec::Binary));
     let features = spec.model.design().map(|design| design.features.as_slice()).unwrap_or_default();
-    let mut seen = Seen::new(features.len(), is_binary);
+    let mut seen = DesignSums::new(features.len(), is_binary);
     shard.look_at_designs(binding, |data| seen.take(data))?;
     if seen.count == 0.0 {
-        let found = format!("not one of {} rows adds anything to the job", shard.file_rows());
-        let remedy = "each holds a value that can't be used or a level that the job does not list: mend the file, or ask the analyst for levels that fit";
+        let found = format!("none of {} rows contributes to the job", shard.file_rows());
+        let remedy = "each has an unusable value or a level that the job does not list: correct the file, or ask the analyst for \
+                      levels that fit";
         return Ok(vec![Concern::grave(found, remedy)]);
     }
     let mut found = Vec::new();
@@ -33,9 +34,9 @@ pub(super) fn concerns(shard: &Arc<Shard>, spec: &JobSpec, binding: &Binding) ->
     for (feature, at) in features.iter().zip(0..).filter(|(_, at)| constant[*at]) {
         let levelled = feature.factors.iter().any(|factor| factor.level.is_some());
         if levelled && seen.sums[at] == 0.0 {
-            found.push(Concern::new(format!("no record that can be used holds {}", feature.name), LOOK));
+            found.push(Concern::new(format!("no usable record has {}", feature.name), LOOK));
         } else if feature.factors.iter().all(|factor| varies(shard, &factor.column)) {
-            found.push(Concern::new(format!("{} is the same for the job in every record that can be used", feature.name), LOOK));
+            found.push(Concern::new(format!("{} is the same for the job in every usable record", feature.name), LOOK));
         }
     }
     let varying: Vec<usize> = (0..features.len()).filter(|at| !constant[*at]).collect();
@@ -44,27 +45,27 @@ pub(super) fn concerns(shard: &Arc<Shard>, spec: &JobSpec, binding: &Binding) ->
         found.extend(collinear(&seen, &varying).into_iter().map(|(at, partner)| {
             let others = partner.map_or("the other predictors", &name);
             let remedy =
-                "the two can't be told apart, and their coefficients will show the prior and the noise; tell the analyst";
-            Concern::new(format!("{} follows from {others}", name(at)), remedy)
+                "the two can't be distinguished, and their coefficients will reflect the prior and the noise; inform the analyst";
+            Concern::new(format!("{} is determined by {others}", name(at)), remedy)
         }));
     }
     if let Some(classes) = &seen.classes {
         let outcome = spec.model.outcome();
-        let remedy = "the coefficient has no end but the prior's; look whether the column holds what came after the outcome";
+        let remedy = "only the prior limits the coefficient; check whether the column was recorded after the outcome";
         found.extend(classes.separation(shard, binding, &varying)?.into_iter().map(|separation| match separation {
             Separation::One(at) => {
-                Concern::new(format!("{} alone tells {outcome}: one value of it parts 0 from 1", name(at)), remedy)
+                Concern::new(format!("{} alone determines {outcome}: one of its values separates 0 from 1", name(at)), remedy)
             }
             Separation::Level(at) => {
-                Concern::new(format!("{} tells {outcome}: it is the same wherever that holds", name(at)), remedy)
+                Concern::new(format!("{} determines {outcome}: the outcome is the same wherever it holds", name(at)), remedy)
             }
-            Separation::Joint => Concern::new(format!("the predictors together tell every {outcome}"), remedy),
+            Separation::Joint => Concern::new(format!("the predictors together determine every {outcome}"), remedy),
         }));
     }
     Ok(found)
 }
 
-/// Whether a column is not the same throughout; that it is has been said of the column itself then.
+/// Returns true if a column is not constant; a constant one has its own concern.
 fn varies(shard: &Shard, name: &str) -> bool {
     match shard.kind(name) {
         Some(Kind::Texts(words)) => words.len() > 1,
@@ -72,16 +73,16 @@ fn varies(shard: &Shard, name: &str) -> bool {
     }
 }
 
-/// Sums over the records that can be used.
-struct Seen {
+/// Sums over the usable records.
+struct DesignSums {
     count: f64,
     sums: Vec<f64>,
-    /// Sums of products, by predictor; the lower triangle.
+    /// Sums of products by predictor; the lower triangle.
     products: Vec<Vec<f64>>,
     classes: Option<Classes>,
 }
 
-impl Seen {
+impl DesignSums {
     fn new(features: usize, is_binary: bool) -> Self {
         let compared = if features <= MOST_COMPARED { features } else { 0 };
         let products = (0..features).map(|at| vec![0.0; if at < compared { at + 1 } else { 0 }]).collect();
@@ -110,16 +111,16 @@ impl Seen {
         }
     }
 
-    /// Of two predictors, the second not after the first: the sum of products of what they differ from their means by. Very many are not
-    /// compared, and count as varying.
+    /// Returns the sum of products of two predictors' deviations from their means, the second not after the first. With too many
+    /// predictors none are compared, and all count as varying.
     fn variance(&self, at: usize, other: usize) -> f64 {
         let product = self.products[at].get(other).copied();
         product.map_or(f64::INFINITY, |product| product - self.sums[at] * self.sums[other] / self.count)
     }
 }
 
-/// Predictors that follow from those before them, and the one that they follow from where it is one.
-fn collinear(seen: &Seen, varying: &[usize]) -> Vec<(usize, Option<usize>)> {
+/// Finds predictors determined by earlier ones, with the earlier one if it is a single one.
+fn collinear(seen: &DesignSums, varying: &[usize]) -> Vec<(usize, Option<usize>)> {
     let scale: Vec<f64> = varying.iter().map(|at| seen.variance(*at, *at).sqrt()).collect();
     let correlation = |i: usize, j: usize| seen.variance(varying[i], varying[j]) / (scale[i] * scale[j]);
     let correlations: Vec<Vec<f64>> = (0..varying.len()).map(|i| (0..=i).map(|j| correlation(i, j)).collect()).collect();

@@ -1,10 +1,11 @@
-//! The screening of an owner's records: mistakes that no answer shows, such as a code for "unknown" taken for a number, or a level spelt
-//! otherwise than the job's.
+//! Screening of an owner's records for mistakes that no answer shows, such as a code for "unknown" read as a number, or a level
+//! spelt differently than in the job.
 //!
-//! What is found depends on the records and is under no noise, so it is for the owner's eyes, on the owner's terminal and page. The daemon
-//! never screens: nothing found here decides what is answered, refused or logged, and no command's exit code leaves the machine. So the
-//! modules that speak to the coordinator or answer it don't import this one, and a test holds them to it. For the same reason `approve` tells and
-//! never refuses: whether a job was approved is known to its analyst, and that may be the owner's own judgement but not a function of the records.
+//! The findings depend on the records and are not noised, so they are shown only to the owner, on the owner's terminal and page.
+//! The daemon never screens: no finding affects what is answered, refused or logged, and no command's exit code leaves the
+//! machine. The modules that communicate with the coordinator or answer it therefore don't import this one, which a test
+//! enforces. For the same reason `approve` warns and never refuses: the analyst learns whether a job was approved, and that may
+//! depend on the owner's judgement but must not be a function of the records.
 
 mod bounds;
 mod columns;

@@ -1,4 +1,4 @@
-//! What there is to screen: the columns by themselves, and what a job declares about them.
+//! The entry points of screening: single columns, and a job's declarations about them.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use super::concern::Concern;
 use super::{bounds, columns, design};
 use conclave_vault::data::{Binding, DataError, Shard};
 
-/// Looks at the columns of a shard, or at those of them that a job uses.
+/// Screens the columns of a shard, or only those used by a job.
 ///
 /// # Errors
-/// Where the shard is streamed and can't be read.
+/// Fails if the shard is streamed and can't be read.
 pub fn screen_columns(shard: &Shard, job: Option<&JobSpec>) -> Result<Vec<Concern>, DataError> {
     let used = job.map(|spec| spec.model.columns());
     let names = shard.names().iter().filter(|name| used.as_ref().is_none_or(|used| used.contains(&name.as_str())));
@@ -19,7 +19,7 @@ pub fn screen_columns(shard: &Shard, job: Option<&JobSpec>) -> Result<Vec<Concer
     Ok(found.concat())
 }
 
-/// Looks at what a job declares about a shard, and at what its model would make of the records.
+/// Screens a job's declarations about a shard, and the records under its model.
 ///
 /// # Errors
 /// As [`screen_columns`].
@@ -27,7 +27,7 @@ pub fn screen_job(shard: &Arc<Shard>, spec: &JobSpec) -> Result<Vec<Concern>, Da
     let binding = match Binding::new(shard, spec) {
         Ok(binding) => binding,
         Err(e) => {
-            let remedy = "tell the analyst: columns, and levels of texts, are public";
+            let remedy = "inform the analyst: columns and levels of texts are public";
             return Ok(vec![Concern::grave(format!("the data {e}"), remedy)]);
         }
     };
@@ -58,7 +58,7 @@ mod tests {
         JobSpec::parse(text).unwrap()
     }
 
-    /// A made-up shard: outcomes, ages, indices and wards without a relation.
+    /// Makes a simulated shard: unrelated outcomes, ages, indices and wards.
     fn csv(rows: usize, row: impl Fn(usize, [f64; 3]) -> String) -> String {
         let mut state = 7_u64;
         let mut uniform = || {
@@ -105,29 +105,27 @@ mod tests {
         names(
             &with(cased),
             &[
-                "1000 of 2000 rows hold a ward that the job does not list, some of them one that differs from \"East\" in case or blanks alone",
+                "1000 of 2000 rows have a ward that the job does not list, some of them differing from \"East\" only in case or \
+                 spaces",
                 "ward[West] is the same for the job",
             ],
         );
         let constant = |_, _, row: String| row.replace("West", "East");
-        names(&with(constant), &["ward is the same in every row", "no record that can be used holds ward[West]"]);
+        names(&with(constant), &["ward is the same in every row", "no usable record has ward[West]"]);
         let collinear = |_, _, row: String| {
             let fields: Vec<&str> = row.trim_end().split(',').collect();
             format!("{},{},{:.4},{}\n", fields[0], fields[1], 15.0 + 0.4 * fields[1].parse::<f64>().unwrap(), fields[3])
         };
-        names(&with(collinear), &["bmi follows from age"]);
+        names(&with(collinear), &["bmi is determined by age"]);
         let separated = |_, u: [f64; 3], row: String| format!("{}{}", u8::from(u[1] > 0.5), &row[1..]);
-        names(&with(separated), &["age alone tells sick"]);
+        names(&with(separated), &["age alone determines sick"]);
         let within = |_, _, row: String| if row.contains("West") { format!("0{}", &row[1..]) } else { row };
-        names(&with(within), &["ward[West] tells sick"]);
+        names(&with(within), &["ward[West] determines sick"]);
         let jointly = |_, u: [f64; 3], row: String| format!("{}{}", u8::from(u[1] + u[2] > 1.0), &row[1..]);
-        names(&csv(300, |at, u| jointly(at, u, sound(at, u))), &["the predictors together tell every sick"]);
+        names(&csv(300, |at, u| jointly(at, u, sound(at, u))), &["the predictors together determine every sick"]);
         let elsewhere = |_, _, row: String| row.replace("East", "north").replace("West", "south");
         let all = found(&with(elsewhere));
-        assert!(
-            all.iter().any(|(grave, what)| *grave && what.contains("not one of 2000 rows adds anything to the job")),
-            "{all:?}"
-        );
+        assert!(all.iter().any(|(grave, what)| *grave && what.contains("none of 2000 rows contributes to the job")), "{all:?}");
         let times = |at: usize, _, row: String| {
             row.replacen(row.split(',').nth(1).unwrap(), &format!("{}", 1_600_000_000 + 7919 * at), 1)
         };
@@ -150,7 +148,7 @@ mod tests {
             [(false, "50.0% of height lie outside 100 to 200 and are clamped".into())]
         );
         assert_eq!(found("height\n170\n170.5\n"), [(false, "height uses less than 5% of the range 100 to 200".into())]);
-        assert!(found("height\n100\n200\n")[0].1.contains("least and greatest"));
+        assert!(found("height\n100\n200\n")[0].1.contains("smallest and largest"));
         let (grave, what) = found("weight\n70\n").remove(0);
         assert!(grave && what.contains("no column \"height\""), "{what}");
     }

@@ -1,4 +1,4 @@
-//! Separation: predictors that tell a binary outcome without error, so that the likelihood has no greatest value.
+//! Separation: predictors that determine a binary outcome without error, so that the likelihood has no maximum.
 
 use std::sync::Arc;
 
@@ -6,30 +6,30 @@ use conclave_privacy::pass::ModelData;
 
 use conclave_vault::data::{Binding, DataError, Shard};
 
-/// Records on which a separating direction is looked for, before it is tried on all.
+/// Number of records on which a separating direction is searched, before it is tested on all.
 const SAMPLE: usize = 4096;
-/// Newton's steps. On separated records each adds to the least margin; far fewer than these make it positive.
+/// Maximum number of Newton steps. On separated records each increases the smallest margin; far fewer make it positive.
 const STEPS: usize = 30;
-/// What keeps a step finite where nothing else does.
+/// Ridge that keeps a step finite.
 const RIDGE: f64 = 1e-6;
 
-/// Predictors that tell the outcome.
+/// Predictors that determine the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Separation {
-    /// A value of one predictor parts the outcomes, but for records that hold this very value.
+    /// A value of one predictor separates the outcomes, except for records with exactly this value.
     One(usize),
-    /// Where an indicator is not 0 there is one outcome alone.
+    /// Only one outcome occurs where one indicator is not 0.
     Level(usize),
-    /// All predictors together do.
+    /// All predictors jointly separate the outcomes.
     Joint,
 }
 
-/// Both classes of a binary outcome.
+/// Statistics of both classes of a binary outcome.
 pub(super) struct Classes {
     counts: [u64; 2],
-    /// By class and predictor, the least and the greatest value.
+    /// Smallest and largest value, by class and predictor.
     ranges: [Vec<(f64, f64)>; 2],
-    /// The first records: outcome, and the predictors after a 1.
+    /// The first records: outcome, and the predictors preceded by a 1.
     sample: Vec<(bool, Vec<f64>)>,
 }
 
@@ -52,7 +52,7 @@ impl Classes {
         }
     }
 
-    /// What separates the records; nothing where there is one class, which the outcome's own column says.
+    /// Finds the separations; none if there is only one class, which is reported for the outcome's column.
     pub(super) fn separation(
         &self,
         shard: &Arc<Shard>,
@@ -77,12 +77,12 @@ impl Classes {
         if high > low_of_one && high_of_one > low {
             return None;
         }
-        // A class that never leaves 0, where the other does to one side.
+        // One class is always 0, and the other lies on one side of it.
         let touches = high == low_of_one || high_of_one == low;
         Some(if touches && (low == high || low_of_one == high_of_one) { Separation::Level(at) } else { Separation::One(at) })
     }
 
-    /// A direction that separates the sample.
+    /// Finds a direction that separates the sample.
     fn direction(&self) -> Option<Vec<f64>> {
         let order = self.sample.first()?.1.len();
         let mut direction = vec![0.0; order];
@@ -111,7 +111,7 @@ impl Classes {
     }
 }
 
-/// By how much the direction gets the records right that it gets least right.
+/// Returns the smallest margin of the records along a direction.
 fn least_margin(data: &ModelData, direction: &[f64]) -> f64 {
     let margin = |(row, outcome): (usize, &f64)| {
         let slopes = data.predictors.iter().zip(&direction[1..]).map(|(column, w)| column[row] * w);
@@ -122,24 +122,24 @@ fn least_margin(data: &ModelData, direction: &[f64]) -> f64 {
     usable.map(margin).fold(f64::INFINITY, f64::min)
 }
 
-/// The lower Cholesky factor of a symmetric matrix's lower triangle, and what is left of each diagonal element after the rows before it. A row
-/// of which no more than `least` is left is left out: it follows from those before.
+/// Returns the lower Cholesky factor of a symmetric matrix's lower triangle, and the remainder of each diagonal element after the
+/// earlier rows. A row whose remainder is at most `least` is omitted: it is determined by earlier rows.
 pub(super) fn cholesky(matrix: &[Vec<f64>], least: f64) -> (Vec<Vec<f64>>, Vec<f64>) {
     let order = matrix.len();
     let mut factor = vec![vec![0.0; order]; order];
-    let mut left = vec![0.0; order];
+    let mut remainder = vec![0.0; order];
     for i in 0..order {
         for j in 0..i {
             let before: f64 = (0..j).map(|k| factor[i][k] * factor[j][k]).sum();
             factor[i][j] = if factor[j][j] > 0.0 { (matrix[i][j] - before) / factor[j][j] } else { 0.0 };
         }
-        left[i] = matrix[i][i] - factor[i][..i].iter().map(|x| x * x).sum::<f64>();
-        factor[i][i] = if left[i] > least { left[i].sqrt() } else { 0.0 };
+        remainder[i] = matrix[i][i] - factor[i][..i].iter().map(|x| x * x).sum::<f64>();
+        factor[i][i] = if remainder[i] > least { remainder[i].sqrt() } else { 0.0 };
     }
-    (factor, left)
+    (factor, remainder)
 }
 
-/// Solves a system by its factor; what was left out stays 0.
+/// Solves a system with its factor; omitted rows stay 0.
 fn solve(factor: &[Vec<f64>], right: &[f64]) -> Vec<f64> {
     let order = right.len();
     let divided = |value: f64, by: f64| if by > 0.0 { value / by } else { 0.0 };

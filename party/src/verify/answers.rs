@@ -1,4 +1,4 @@
-//! The log against this party's own ledger: what it was asked, and what it answered.
+//! Compares the log with this party's own ledger: its queries and its answers.
 
 use std::collections::BTreeSet;
 
@@ -15,43 +15,43 @@ use conclave_vault::consent::Request;
 use conclave_vault::ledger::events::unhex;
 use conclave_vault::ledger::{Masked, QueryContent};
 
-/// This party's part in the log.
+/// This party's answers in the log and in the ledger.
 pub(super) struct Answers {
     ledger: JobReader,
-    /// By round and chain.
+    /// Charges, ordered by round and chain.
     charges: Vec<Charged>,
-    /// Which of them the log has.
+    /// True for charges found in the log.
     seen: Vec<bool>,
-    /// Whether the ledger was read again in vain.
+    /// True if the ledger was read again without new answers.
     exhausted: bool,
     job: String,
     digest: [u8; 32],
     spec: JobSpec,
     model: Box<dyn Model>,
     unit: PrivacyUnit,
-    /// The roster under whose masks answers leave, and how many parties' noise protects this one then.
+    /// The roster of a masked job, and the number of parties whose noise then protects this one.
     roster: Option<([u8; 32], Honest)>,
-    /// Answers in the log whose rows were lost with a crash.
+    /// Number of answers in the log whose rows were lost in a crash.
     pub(super) lost: u64,
-    /// The first answer that is wrong or missing.
+    /// The first wrong or missing answer.
     pub(super) wrong: Option<String>,
-    /// The first query that is another one than the log leads to.
-    pub(super) asked_else: Option<String>,
+    /// The first query that differs from the one that follows from the log.
+    pub(super) other_query: Option<String>,
 }
 
-/// How a log ends.
+/// State of a job at the end of its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// The job goes on.
+    /// The job continues.
     Open,
-    /// With the job's last draw.
+    /// The job has made its last draw.
     Complete,
-    /// In the middle: by a budget, an owner, the analyst.
+    /// The job was ended early: by a budget, an owner or the analyst.
     Early,
 }
 
 impl Answers {
-    pub(super) fn new(ledger: JobReader, spec: JobSpec, asked: &Request, unit: PrivacyUnit) -> Result<Self, StartError> {
+    pub(super) fn new(ledger: JobReader, spec: JobSpec, request: &Request, unit: PrivacyUnit) -> Result<Self, StartError> {
         let charges = ledger.charges(0)?;
         let roster = ledger.entered().and_then(|entered| entered.roster.as_ref());
         let roster = roster.and_then(|roster| Some((unhex(&roster.digest)?, Honest::new(roster.honest)?)));
@@ -61,27 +61,27 @@ impl Answers {
             charges,
             ledger,
             exhausted: false,
-            job: asked.job.clone(),
-            digest: asked.digest,
+            job: request.job.clone(),
+            digest: request.digest,
             model: spec.build_model(),
             spec,
             unit,
             lost: 0,
             wrong: None,
-            asked_else: None,
+            other_query: None,
         })
     }
 
-    /// Number of answers that both have.
+    /// Returns the number of answers found in both.
     pub(super) fn matched(&self) -> usize {
         self.seen.iter().filter(|seen| **seen).count()
     }
 
-    /// Compares a replayed round with what this party was asked, and the log's answers with those that it gave.
+    /// Compares a replayed round with this party's queries, and the log's answers with its own.
     pub(super) fn compare(&mut self, round: &Round, logged: &[i64]) -> Result<(), StartError> {
         let mut rest = logged;
         for query in &round.queries {
-            // A log that ends within a round has no more to compare.
+            // A log that ends within a round has nothing more to compare.
             let Some((logged, others)) = rest.split_at_checked(query.kind.length()) else { break };
             rest = others;
             let Some(logged) = Components::new(logged) else { continue };
@@ -95,29 +95,29 @@ impl Answers {
             if charged.released.as_ref() != Some(&logged) && self.wrong.is_none() {
                 let given = charged.released.as_ref().map_or("none".to_owned(), Components::to_string);
                 self.wrong = Some(format!(
-                    "the log has {logged} as this party's answer to round {iteration}, chain {chain}, and the ledger has {given}"
+                    "the log has {logged} as this party's answer to round {iteration}, chain {chain}, but the ledger has {given}"
                 ));
             }
-            if self.asked_else.is_none() && self.content(round, query).as_ref() != Ok(&charged.digest) {
-                self.asked_else = Some(format!(
-                    "in round {iteration}, chain {chain}, this party was asked another question than the log leads to: a release or a \
-                     decision before it was changed, or the chain was not run by the job's seed"
+            if self.other_query.is_none() && self.content(round, query).as_ref() != Ok(&charged.digest) {
+                self.other_query = Some(format!(
+                    "in round {iteration}, chain {chain}, this party received another query than the log implies: an earlier \
+                     release or decision was changed, or the chain was not run with the job's seed"
                 ));
             }
         }
         Ok(())
     }
 
-    /// The log lacks a round; the ledger may have it.
+    /// Handles a round missing from the log, which the ledger may have.
     pub(super) fn lacks(&mut self, iteration: u64) -> Result<(), StartError> {
         let at = self.charges.partition_point(|c| c.iteration < iteration);
         if self.charges.get(at).is_some_and(|c| c.iteration == iteration) {
-            self.wrong.get_or_insert(format!("round {iteration}, which this party has answered, is missing from the log"));
+            self.wrong.get_or_insert(format!("round {iteration}, which this party answered, is missing from the log"));
         }
         Ok(())
     }
 
-    /// What the ledger has beyond the log, whose last round is `last`; `next` is the round that would be asked then. Gives a note on what
+    /// Checks charges beyond the log, whose last round is `last`; `next` is the round that would follow. Returns a note if there
     /// is no failure.
     pub(super) fn beyond(&mut self, last: Option<u64>, next: Option<&Round>, end: End) -> Option<String> {
         let unseen: Vec<Charged> =
@@ -125,33 +125,33 @@ impl Answers {
         if let Some(within) = unseen.iter().find(|c| last.is_some_and(|last| c.iteration <= last)) {
             let (iteration, chain) = (within.iteration, within.chain);
             self.wrong.get_or_insert(format!(
-                "this party was charged for round {iteration}, chain {chain}, and the log's round {iteration} did not ask that"
+                "this party was charged for round {iteration}, chain {chain}, but the log's round {iteration} has no such query"
             ));
         }
         let after: Vec<Charged> = unseen.into_iter().filter(|c| last.is_none_or(|last| c.iteration > last)).collect();
         let first = after.first()?;
-        let asked = |c: &Charged| {
+        let expected = |c: &Charged| {
             let next = next.filter(|next| next.iteration == c.iteration)?;
             let query = next.queries.iter().find(|q| q.chain == c.chain)?;
             self.content(next, query).ok().filter(|digest| *digest == c.digest)
         };
-        // Of a job that goes on the log may be some rounds behind; of one that has ended, its last round alone.
+        // The log of a running job may be some rounds behind; that of an ended one only by its last round.
         let due =
-            after.iter().all(|c| (end == End::Open && Some(c.iteration) != next.map(|n| n.iteration)) || asked(c).is_some());
+            after.iter().all(|c| (end == End::Open && Some(c.iteration) != next.map(|n| n.iteration)) || expected(c).is_some());
         match end {
             End::Complete => {
                 self.wrong.get_or_insert(format!("this party was charged for round {}, after the log's last", first.iteration));
             }
             _ if !due => {
-                self.asked_else.get_or_insert(format!(
-                    "after the log's last round this party was asked in round {} what the log does not lead to",
+                self.other_query.get_or_insert(format!(
+                    "after the log's last round this party received a query in round {} that the log does not imply",
                     first.iteration
                 ));
             }
             End::Early => return Some("the job ended in the middle of a round that this party was charged for".to_owned()),
             End::Open => {
                 let rounds: BTreeSet<u64> = after.iter().map(|c| c.iteration).collect();
-                return Some(format!("{} rounds were answered since and are not in the log yet", rounds.len()));
+                return Some(format!("{} later rounds were answered and are not in the log yet", rounds.len()));
             }
         }
         None
@@ -163,12 +163,12 @@ impl Answers {
             self.lost += 1;
         } else {
             self.wrong.get_or_insert(format!(
-                "the log has an answer of this party's to round {iteration}, chain {chain}, that its ledger never gave"
+                "the log has an answer by this party to round {iteration}, chain {chain}, that is not in its ledger"
             ));
         }
     }
 
-    /// Place of a charge. A party that runs may have been asked, or have answered, since the ledger was read.
+    /// Finds the index of a charge. A running party may have been queried, or have answered, since the ledger was read.
     fn find(&mut self, iteration: u64, chain: u32) -> Result<Option<usize>, StartError> {
         let place = |charges: &[Charged]| charges.binary_search_by_key(&(iteration, chain), |c| (c.iteration, c.chain)).ok();
         let answered = |charges: &[Charged]| place(charges).is_some_and(|at| charges[at].released.is_some());
@@ -177,14 +177,14 @@ impl Answers {
         if due && !self.exhausted {
             self.charges.truncate(self.charges.partition_point(|c| c.iteration < iteration));
             self.charges.extend(self.ledger.charges(iteration)?);
-            // What it has of earlier rounds stays in its place.
+            // Entries of earlier rounds keep their indices.
             self.seen.resize(self.charges.len(), false);
             self.exhausted = !answered(&self.charges);
         }
         Ok(place(&self.charges))
     }
 
-    /// The digest under which this party's ledger charges a query.
+    /// Returns the digest under which this party's ledger charges a query.
     fn content(&self, round: &Round, query: &Query) -> Result<[u8; 32], ()> {
         let Query { chain, kind, from, to, noise } = query;
         let terms = QueryTerms::new(self.model.as_ref(), &self.spec, self.unit, *kind, (from, to)).map_err(|_| ())?;

@@ -1,19 +1,19 @@
-//! A check of a job, and how it came out.
+//! The result of a check.
 
 use serde::Serialize;
 
-/// Longest sentence of the coordinator's that is shown.
-pub(super) const LONGEST_WORD: usize = 300;
+/// Maximum length of a coordinator's text that is shown.
+pub(super) const MAX_TEXT: usize = 300;
 
-/// What became of one check.
+/// Outcome of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Outcome {
-    /// It holds.
+    /// The check holds.
     Holds,
-    /// It does not: the coordinator lied, or its log is damaged.
+    /// The check fails: the coordinator lied, or its log is damaged.
     Fails,
-    /// It could not be made.
+    /// The check could not be made.
     Skipped,
 }
 
@@ -30,12 +30,12 @@ impl Outcome {
 /// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Check {
-    /// `signature`, `consent`, `answers`, `proposals`, `draws` or `result`; `roster` and `sums` too where answers leave masked; `log` where the
+    /// `signature`, `consent`, `answers`, `proposals`, `draws` or `result`; `roster` and `sums` too for masked jobs; `log` if the
     /// coordinator can't show it.
     pub(crate) name: &'static str,
-    /// What became of it.
+    /// Outcome of the check.
     pub(crate) result: Outcome,
-    /// What was compared, or what is wrong.
+    /// The compared items, or the error.
     pub(crate) detail: String,
 }
 
@@ -52,7 +52,7 @@ impl Check {
         Self { name, result: Outcome::Skipped, detail: detail.into() }
     }
 
-    /// What it says is wrong, or else that it holds.
+    /// Returns a failed check if there is an error, else one that holds.
     pub(super) fn of(name: &'static str, wrong: Option<String>, detail: impl Into<String>) -> Self {
         wrong.map_or_else(|| Self::holds(name, detail), |wrong| Self::fails(name, wrong))
     }

@@ -1,8 +1,8 @@
-//! The draws that a log leads to, as a store of draws has them.
+//! Draws implied by a log, in the layout of a store of draws.
 
 use conclave_common::query::Draw;
 
-/// An array of a stretch of draws.
+/// One array of a range of draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Column {
     /// A parameter.
@@ -10,19 +10,19 @@ pub(super) enum Column {
     Accepted,
     LogAlpha,
     Iteration,
-    /// The coordinate of chains; one row.
+    /// The coordinate of chains, with one row.
     Chain,
-    /// The coordinate of draws; one row.
+    /// The coordinate of draws, with one row.
     Draw,
 }
 
 impl Column {
-    /// Whether it has a row for each chain.
+    /// Returns true if the array has a row for each chain.
     pub(super) fn by_chain(self) -> bool {
         !matches!(self, Self::Chain | Self::Draw)
     }
 
-    /// Its `data_type`.
+    /// Returns the array's `data_type`.
     pub(super) fn data_type(self) -> &'static str {
         match self {
             Self::Theta(_) | Self::LogAlpha => "float64",
@@ -31,16 +31,16 @@ impl Column {
         }
     }
 
-    /// Bytes of an element.
+    /// Returns the size of an element in bytes.
     pub(super) fn size(self) -> usize {
         if self == Self::Accepted { 1 } else { 8 }
     }
 }
 
-/// One stretch of a run, warm-up or sampling.
+/// One range of a run: warm-up or sampling.
 #[derive(Debug, Default)]
 pub(super) struct DrawRange {
-    /// `[parameter][chain][draw]`, on the scale that priors are declared on.
+    /// `[parameter][chain][draw]`, on the scale of the priors.
     pub(super) theta: Vec<Vec<Vec<f64>>>,
     accepted: Vec<Vec<bool>>,
     log_alpha: Vec<Vec<f64>>,
@@ -67,24 +67,24 @@ impl DrawRange {
         self.iteration[chain].push(draw.iteration as i64);
     }
 
-    /// Draws per chain.
+    /// Returns the number of draws per chain.
     pub(super) fn draws(&self) -> usize {
         self.accepted.iter().map(Vec::len).min().unwrap_or(0)
     }
 
-    /// Number of chains.
+    /// Returns the number of chains.
     pub(super) fn chains(&self) -> usize {
         self.accepted.len()
     }
 
-    /// Share of proposals that were accepted; 0 before the first.
+    /// Returns the share of accepted proposals; 0 before the first.
     pub(super) fn acceptance_rate(&self) -> f64 {
         let all = self.accepted.iter().map(Vec::len).sum::<usize>();
         let accepted = self.accepted.iter().flatten().filter(|a| **a).count();
         if all == 0 { 0.0 } else { accepted as f64 / all as f64 }
     }
 
-    /// Elements `from` to `to` of a row, as a store of draws has them: little endian.
+    /// Returns elements `from` to `to` of a row as stored: little endian.
     pub(super) fn bytes(&self, column: Column, row: usize, (from, to): (usize, usize)) -> Vec<u8> {
         let floats = |values: &[f64]| values[from..to].iter().flat_map(|x| x.to_le_bytes()).collect();
         match column {

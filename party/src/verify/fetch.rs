@@ -1,4 +1,4 @@
-//! A job's log is fetched from the coordinator.
+//! Fetches a job's log from the coordinator.
 
 use std::time::Duration;
 
@@ -15,15 +15,16 @@ use crate::config::PartyConfig;
 use crate::error::StartError;
 use crate::link::load_identity;
 
-/// Longest message taken. Rounds and draws come in small ones; a header holds the result, below 2 KiB for each parameter of up to 4096.
-const MOST_BYTES: usize = 16 << 20;
-/// A coordinator that sends nothing for so long is given up.
+/// Maximum message size. Rounds and draws come in small messages; a header holds the result, below 2 KiB for each of up to 4096
+/// parameters.
+const MAX_BYTES: usize = 16 << 20;
+/// Time without data after which the coordinator is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Hands over a job's log piece by piece, its end excepted.
+/// Passes a job's log to `each` piece by piece, and returns its end.
 ///
 /// # Errors
-/// A coordinator that can't be reached, or that sends something else; what `each` returns.
+/// Fails if the coordinator can't be reached or sends something else; returns the errors of `each`.
 pub(super) async fn fetch(
     config: &PartyConfig,
     job: &str,
@@ -31,15 +32,17 @@ pub(super) async fn fetch(
 ) -> Result<LogEnd, StartError> {
     let identity = load_identity(&config.identity, &config.key, &config.name)?;
     let revoked = config.revoked.as_deref().map(|path| RevokedFile::at(path).read()).transpose()?;
-    let channel = tls::connect_through(&config.coordinator, &identity, &config.proxy, revoked).await.map_err(away)?;
-    let mut client = LinkClient::new(channel).max_decoding_message_size(MOST_BYTES);
+    let channel = tls::connect_through(&config.coordinator, &identity, &config.proxy, revoked).await.map_err(fetch_error)?;
+    let mut client = LinkClient::new(channel).max_decoding_message_size(MAX_BYTES);
     let request = client.log(JobRequest { job: job.to_owned() });
     let mut pieces = within(request).await?.into_inner();
     loop {
         match within(pieces.message()).await? {
             Some(JobLog { body: Some(Body::End(end)) }) => return Ok(end),
             Some(piece) => each(piece)?,
-            None => return Err(away(Fault::new(ErrorCode::Unreachable, "the coordinator broke the log off: try again"))),
+            None => {
+                return Err(fetch_error(Fault::new(ErrorCode::Unreachable, "the coordinator ended the log early: try again")));
+            }
         }
     }
 }
@@ -48,25 +51,29 @@ async fn within<T>(call: impl Future<Output = Result<T, Status>>) -> Result<T, S
     match timeout(PATIENCE, call).await {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(status)) if status.code() == Code::Unimplemented => {
-            let message = "the coordinator is of a version that shows no log: its operator has to upgrade it";
-            Err(away(Fault::new(ErrorCode::Unreachable, message)))
+            let message = "the coordinator's version shows no log: its operator must upgrade it";
+            Err(fetch_error(Fault::new(ErrorCode::Unreachable, message)))
         }
-        Ok(Err(status)) => Err(away(from_status(&status))),
+        Ok(Err(status)) => Err(fetch_error(from_status(&status))),
         Err(_) => {
             let message = format!("the coordinator has sent nothing for {} s", PATIENCE.as_secs());
-            Err(away(Fault::new(ErrorCode::Unreachable, message)))
+            Err(fetch_error(Fault::new(ErrorCode::Unreachable, message)))
         }
     }
 }
 
-/// Whatever keeps a log from being read is no word on what it says: only input errors keep their code.
-fn away(fault: Fault) -> StartError {
-    let kept = matches!(fault.code, ErrorCode::InvalidInput | ErrorCode::NotFound);
-    let code = if kept { fault.code } else { ErrorCode::Unreachable };
+/// Converts a fault that prevents reading the log; it is no evidence about the log's content, so only input errors keep their
+/// code.
+fn fetch_error(fault: Fault) -> StartError {
+    let keeps_code = matches!(fault.code, ErrorCode::InvalidInput | ErrorCode::NotFound);
+    let code = if keeps_code { fault.code } else { ErrorCode::Unreachable };
     Fault { code, message: conclave_vault::text::clip(&fault.message, 600), ..fault }.into()
 }
 
-/// A log that is not of this protocol's form.
-pub(super) fn strange() -> StartError {
-    away(Fault::new(ErrorCode::Unreachable, "the coordinator sent what is no log of this version: bring both to one version"))
+/// Returns the error for a message that this protocol does not allow.
+pub(super) fn unexpected_message() -> StartError {
+    fetch_error(Fault::new(
+        ErrorCode::Unreachable,
+        "the coordinator sent a log of another protocol version: use the same version on both sides",
+    ))
 }

@@ -1,21 +1,22 @@
-//! One number for a whole log: owners who compare theirs know that the coordinator has shown all of them the same.
+//! Digest of a whole log: owners who compare theirs know whether the coordinator has shown all of them the same log.
 //!
-//! SHA-256 over the field `conclave log 1`, the job's id as a field, the SHA-256 of its text, the digest of its roster (zeros where it has
-//! none), and of every round in order its number, its integers party by party, and how many they are. A field is its length in 64 bits, then its
-//! bytes; all numbers are little endian. In which pieces a log is sent, and what the coordinator says beside the releases, is not in it.
+//! It is SHA-256 over the field `conclave log 1`, the job's id as a field, the SHA-256 of its text, the digest of its roster
+//! (zeros without one), and for every round in order its number, its integers party by party, and their count. A field is its
+//! length in 64 bits, then its bytes; all numbers are little endian. The division of a log into pieces, and other statements of
+//! the coordinator, are not included.
 
 use conclave_proto::v1::LogRound;
 use sha2::{Digest, Sha256};
 
-/// A log's digest as the log comes in.
+/// Computes a log's digest as the log arrives.
 pub(super) struct LogDigest {
     hash: Sha256,
-    /// Integers of the round that is coming in; `None` between rounds.
+    /// Number of integers of the current round so far; `None` between rounds.
     integers: Option<u64>,
 }
 
 impl LogDigest {
-    /// Of a log without rounds.
+    /// Starts the digest of a log without rounds.
     pub(super) fn new(job: &str, spec_digest: &[u8; 32], roster: Option<&[u8; 32]>) -> Self {
         let mut hash = Sha256::new();
         for field in ["conclave log 1", job] {
@@ -27,7 +28,7 @@ impl LogDigest {
         Self { hash, integers: None }
     }
 
-    /// Takes in a round, or a part of one.
+    /// Adds a round, or a part of one.
     pub(super) fn take(&mut self, piece: &LogRound) {
         let before = self.integers.take().unwrap_or_else(|| {
             self.hash.update(piece.iteration.to_le_bytes());
@@ -42,7 +43,7 @@ impl LogDigest {
         }
     }
 
-    /// In hexadecimal.
+    /// Returns the digest in hexadecimal.
     pub(super) fn finish(self) -> String {
         conclave_vault::ledger::events::hex(&self.hash.finalize())
     }
@@ -60,7 +61,7 @@ mod tests {
         digest.finish()
     }
 
-    /// Against the bytes written out (Python's hashlib).
+    /// Compares with a digest of the bytes written out by hand (Python's hashlib).
     #[test]
     fn it_is_over_the_bytes_that_are_described() {
         assert_eq!(digest("job", None, &[(0, &[1, -2], false), (3, &[5], false)]), EXPECTED);

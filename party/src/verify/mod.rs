@@ -1,7 +1,8 @@
-//! A party checks the coordinator: the published log of a job is put through the sampler again, and everything that follows from it is
-//! compared with this party's own ledger and with the draws and the summary that the coordinator publishes.
+//! A party's verification of the coordinator: replays the published log of a job through the sampler, and compares everything
+//! that follows with this party's own ledger and with the draws and the summary that the coordinator publishes.
 //!
-//! The job's text, its seed among it, is this party's own copy; the releases are the coordinator's word, this party's own excepted.
+//! The job's text, including its seed, is this party's own copy; the releases are as stated by the coordinator, except this
+//! party's own.
 
 mod answers;
 mod check;

@@ -1,5 +1,4 @@
-//! The published draws are checked, file by file as they come, against those that the log leads to: bit for
-//! bit.
+//! Compares the published draws, file by file as they arrive, with those implied by the log: bit for bit.
 
 use conclave_proto::array_name::encode;
 use conclave_proto::v1::FileChunk;
@@ -13,25 +12,25 @@ use super::summary;
 use conclave_vault::text::clip;
 
 const NAME: &str = "draws";
-/// No file of a store of draws is longer.
-const MOST_BYTES: usize = 1 << 24;
+/// Maximum size of a file in a store of draws.
+const MAX_BYTES: usize = 1 << 24;
 
-/// An array that the store must have.
+/// An array required in the store.
 struct Array {
     warmup: bool,
     column: Column,
-    /// Length of its growing dimension and of its chunks along it, once its metadata are in.
+    /// Length of its growing dimension and of its chunks along it, once its metadata have arrived.
     shape: Option<(usize, usize)>,
-    /// Chunks that have come, as `(row, number)`.
+    /// Chunks received, as `(row, number)`.
     chunks: BTreeSet<(usize, usize)>,
 }
 
-/// A store of draws as it comes in, after the replay that it is compared with.
+/// A store of draws being received, with the replay that it is compared with.
 pub(super) struct Published {
     replayed: Replayed,
-    /// By folder.
+    /// Arrays by folder.
     arrays: BTreeMap<String, Array>,
-    /// The file that is being sent.
+    /// The file being received.
     file: Option<(String, Vec<u8>)>,
     wrong: Option<String>,
     any: bool,
@@ -58,7 +57,7 @@ impl Published {
         Self { replayed, arrays, file: None, wrong: None, any: false }
     }
 
-    /// Takes in a piece of a file.
+    /// Adds a piece of a file.
     pub(super) fn take(&mut self, chunk: FileChunk) {
         self.any = true;
         if self.wrong.is_some() || !self.replayed.whole {
@@ -66,8 +65,8 @@ impl Published {
         }
         let (path, mut bytes) = self.file.take().unwrap_or_else(|| (chunk.path.clone(), Vec::new()));
         bytes.extend(chunk.data);
-        if path != chunk.path || bytes.len() > MOST_BYTES {
-            self.wrong = Some(format!("{} breaks off, or is of no length that an array has", shown(&path)));
+        if path != chunk.path || bytes.len() > MAX_BYTES {
+            self.wrong = Some(format!("{} is incomplete, or longer than any array's file", shown(&path)));
         } else if chunk.last {
             self.wrong = self.compare(&path, &bytes).err();
         } else {
@@ -75,7 +74,7 @@ impl Published {
         }
     }
 
-    /// One whole file; what is no part of an array of draws says nothing about them.
+    /// Compares one complete file; files outside the arrays of draws are ignored.
     fn compare(&mut self, path: &str, bytes: &[u8]) -> Result<(), String> {
         if let Some(array) = path.strip_suffix("/zarr.json").and_then(|folder| self.arrays.get_mut(folder)) {
             let stretch = stretch(&self.replayed, array.warmup);
@@ -95,14 +94,14 @@ impl Published {
             _ => None,
         };
         let (Some((row, chunk)), Some((length, columns))) = (place, array.shape) else {
-            return Err(format!("{} is no part of the array that its metadata describe", shown(path)));
+            return Err(format!("{} is not part of the array described by its metadata", shown(path)));
         };
         array.chunks.insert((row, chunk));
         let size = array.column.size();
         if bytes.len() != columns.saturating_mul(size) {
-            return Err(format!("{} is not of the length that its metadata say", shown(path)));
+            return Err(format!("the length of {} differs from its metadata", shown(path)));
         }
-        // A job that goes on may have published draws since its log was read.
+        // A running job may have published draws since its log was read.
         let known = if array.column == Column::Chain { stretch.chains() } else { stretch.draws() };
         let from = chunk.saturating_mul(columns);
         let to = length.min(known).min(from.saturating_add(columns));
@@ -114,7 +113,7 @@ impl Published {
         match differs {
             None => Ok(()),
             Some(at) => Err(format!(
-                "{}, chain {row}, draw {}: {} is published, and the log leads to {}",
+                "{}, chain {row}, draw {}: {} is published, but the log implies {}",
                 shown(folder),
                 from + at,
                 element(array.column, &bytes[at * size..(at + 1) * size]),
@@ -123,7 +122,7 @@ impl Published {
         }
     }
 
-    /// The checks after the last file; gives the rounds replayed and the draws per chain that they lead to.
+    /// Makes the checks after the last file; returns the rounds replayed and the resulting draws per chain.
     pub(super) fn finish(mut self, damage: Option<String>, removed: bool, checks: &mut Vec<Check>) -> (u64, u64) {
         let counts = (self.replayed.count, self.replayed.drawn.sampling.draws() as u64);
         if let Some(damage) = &damage {
@@ -142,7 +141,7 @@ impl Published {
         counts
     }
 
-    /// Whether everything that must be there was; `removed` is the coordinator's word that it does not keep the draws any more.
+    /// Checks that everything required was published; `removed` is the coordinator's statement that it no longer keeps the draws.
     fn complete(&self, removed: bool) -> Check {
         let (over, drawn) = (self.replayed.claim.over(), &self.replayed.drawn);
         let (kept, warmup) = (drawn.sampling.draws(), drawn.warmup.draws());
@@ -150,8 +149,8 @@ impl Published {
             return match (kept + warmup, over) {
                 (0, _) => Check::skipped(NAME, "there are none yet"),
                 (_, false) => Check::skipped(NAME, "none are published yet"),
-                (_, true) if removed => Check::skipped(NAME, "the coordinator says that it does not keep them any more"),
-                (_, true) => Check::fails(NAME, "the log leads to draws, and none are published"),
+                (_, true) if removed => Check::skipped(NAME, "the coordinator states that it no longer keeps them"),
+                (_, true) => Check::fails(NAME, "the log implies draws, but none are published"),
             };
         }
         let wrong = self.wrong.clone().or_else(|| self.arrays.iter().find_map(|(folder, array)| self.lacks(folder, array, over)));
@@ -162,7 +161,7 @@ impl Published {
         Check::of(NAME, wrong, detail)
     }
 
-    /// What an array lacks.
+    /// Describes the missing part of an array.
     fn lacks(&self, folder: &str, array: &Array, over: bool) -> Option<String> {
         let stretch = stretch(&self.replayed, array.warmup);
         let expected = if array.column == Column::Chain { stretch.chains() } else { stretch.draws() };
@@ -170,7 +169,7 @@ impl Published {
             return Some(format!("{folder} is not published"));
         };
         if length != expected && (over || array.column == Column::Chain) {
-            return Some(format!("{folder} is published with {length} elements in a row, and the log leads to {expected}"));
+            return Some(format!("{folder} is published with {length} elements per row, but the log implies {expected}"));
         }
         let rows = if array.column.by_chain() { stretch.chains() } else { 1 };
         let all = (0..rows).flat_map(|row| (0..length.min(expected).div_ceil(columns)).map(move |chunk| (row, chunk)));
@@ -187,7 +186,7 @@ fn shown(path: &str) -> String {
     clip(path, 120)
 }
 
-/// An array's length and that of its chunks; `None` where it is not laid out as readers of draws take it.
+/// Returns the lengths of an array and of its chunks; `None` if its layout is not the one that readers of draws expect.
 fn shape(metadata: &[u8], column: Column, chains: usize) -> Option<(usize, usize)> {
     let metadata: Value = serde_json::from_slice(metadata).ok()?;
     for (key, expected) in [

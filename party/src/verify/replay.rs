@@ -1,4 +1,4 @@
-//! The replay fetches a job's log and takes it, piece by piece, to the checks that it has to stand.
+//! Fetches a job's log and passes it, piece by piece, to the checks.
 
 use conclave_common::job::JobSpec;
 use conclave_proto::error::ErrorCode;
@@ -7,7 +7,7 @@ use conclave_proto::v1::{JobLog, LogEnd, LogHeader};
 use serde::Serialize;
 
 use super::answers::Answers;
-use super::check::{Check, LONGEST_WORD, Outcome};
+use super::check::{Check, MAX_TEXT, Outcome};
 use super::log_digest::LogDigest;
 use super::published::Published;
 use super::rounds::Rounds;
@@ -18,32 +18,33 @@ use crate::ledger_views::JobReader;
 use crate::owner::{JobView, find};
 use conclave_vault::text::clip;
 
-/// What was checked of a job.
+/// Results of verifying a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Report {
     /// The job's id.
     pub(crate) job: String,
     /// Rounds replayed.
     pub(crate) rounds: u64,
-    /// Kept draws per chain that they lead to.
+    /// Resulting kept draws per chain.
     pub(crate) draws: u64,
-    /// SHA-256 over all that follows from the parties' answers, for owners to compare; none where the coordinator shows no log.
+    /// SHA-256 over everything that follows from the parties' answers, for owners to compare; `None` if the coordinator shows no
+    /// log.
     pub(crate) log_digest: Option<String>,
-    /// Every check, in the order in which they are made.
+    /// All checks, in order.
     pub(crate) checks: Vec<Check>,
 }
 
 impl Report {
-    /// Names of the checks that fail.
+    /// Returns the names of the failed checks.
     pub(crate) fn failed(&self) -> Vec<&'static str> {
         self.checks.iter().filter(|check| check.result == Outcome::Fails).map(|check| check.name).collect()
     }
 }
 
-/// Fetches a job's log, by the job's id or the beginning of it, and checks it.
+/// Fetches a job's log, given the job's id or a prefix of it, and checks it.
 ///
 /// # Errors
-/// A job that this party was never asked for; a coordinator that can't be reached; this party's own files.
+/// Fails for a job unknown to this party, a coordinator that can't be reached, and faults in this party's own files.
 pub(crate) async fn verify(config: &PartyConfig, id: &str) -> Result<Report, StartError> {
     let own = find(&config.ledger, id)?;
     let ledger = JobReader::open(&config.ledger_settings(), &own.request.job)?;
@@ -52,24 +53,24 @@ pub(crate) async fn verify(config: &PartyConfig, id: &str) -> Result<Report, Sta
     let job = checker.own.request.job.clone();
     match fetch::fetch(config, &job, |piece| checker.take(piece)).await {
         Ok(end) => checker.finish(end),
-        // It has asked, and denies it.
+        // The coordinator has sent queries of this job and denies it.
         Err(StartError::Identity(fault)) if fault.code == ErrorCode::NotFound && entered => {
-            let denied = Check::fails("log", format!("this party has opened the job, and {}", fault.message));
+            let denied = Check::fails("log", format!("this party has opened the job, but {}", fault.message));
             Ok(Report { job, rounds: 0, draws: 0, log_digest: None, checks: vec![denied] })
         }
         Err(error) => Err(error),
     }
 }
 
-/// How far a log has been taken in.
+/// Stage of receiving a log.
 enum Stage {
     Start,
     Rounds(Box<Rounds>),
-    /// The replay is over.
+    /// The replay is complete.
     Draws(Box<Published>),
 }
 
-/// A log as it is taken in.
+/// A log being received.
 struct Checker<'c> {
     config: &'c PartyConfig,
     own: JobView,
@@ -100,15 +101,15 @@ impl Checker<'_> {
                 published.take(chunk);
                 Stage::Draws(published)
             }
-            _ => return Err(fetch::strange()),
+            _ => return Err(fetch::unexpected_message()),
         };
         Ok(())
     }
 
-    /// What can be said before the first round.
+    /// Makes the checks before the first round.
     fn begin(&mut self, header: &LogHeader) -> Result<Box<Rounds>, StartError> {
         let id = &self.own.request.job;
-        let ledger = self.ledger.take().ok_or_else(fetch::strange)?;
+        let ledger = self.ledger.take().ok_or_else(fetch::unexpected_message)?;
         self.checks.push(job::signature(self.config, header, id, ledger.entered()));
         self.checks.push(job::consent(self.config, header, &self.own.request, ledger.entered()));
         let unreadable = || StartError::Input(format!("this version can't read job {id}, so it can't replay it"));
@@ -122,11 +123,11 @@ impl Checker<'_> {
 
     fn finish(mut self, end: LogEnd) -> Result<Report, StartError> {
         let published = match self.stage {
-            Stage::Start => return Err(fetch::strange()),
+            Stage::Start => return Err(fetch::unexpected_message()),
             Stage::Rounds(rounds) => Published::of(rounds.end()?),
             Stage::Draws(published) => *published,
         };
-        let damage = Some(clip(&end.damage, LONGEST_WORD)).filter(|damage| !damage.is_empty());
+        let damage = Some(clip(&end.damage, MAX_TEXT)).filter(|damage| !damage.is_empty());
         let replayed = published.finish(damage, end.draws_removed, &mut self.checks);
         let log_digest = self.log.map(LogDigest::finish);
         Ok(Report { job: self.own.request.job, rounds: replayed.0, draws: replayed.1, log_digest, checks: self.checks })

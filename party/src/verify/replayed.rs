@@ -1,10 +1,7 @@
-//! A replayed job: what its log comes to when its last round is in, and what the coordinator says that it
-//! comes to.
+//! A replayed job: the results of its log after the last round, and the coordinator's claims about them.
 
 use conclave_common::job::JobSpec;
-use conclave_inference::sampler::{
-    BarkerDiagnostics, ChoiceDiagnostics, FittedPosterior, GradientDiagnostics, StochasticGradients,
-};
+use conclave_inference::sampler::RunReport;
 use conclave_proto::v1::LogHeader;
 use serde_json::Value;
 
@@ -12,10 +9,10 @@ use super::answers::End;
 use super::check::Check;
 use super::drawn::Drawn;
 
-/// What the coordinator says of a job's end.
+/// The coordinator's claim about a job's end.
 pub(super) struct Claim {
     pub(super) state: String,
-    /// The result; null where there is none.
+    /// The result; null if there is none.
     pub(super) result: Value,
 }
 
@@ -23,13 +20,13 @@ impl Claim {
     pub(super) fn of(header: &LogHeader) -> Self {
         let result = match header.result_json.as_str() {
             "" => Value::Null,
-            // What can't be read holds nothing that is true.
+            // An unreadable result makes no true statement.
             text => serde_json::from_str(text).unwrap_or(Value::Bool(false)),
         };
         Self { state: header.state.clone(), result }
     }
 
-    /// Whether nothing more will happen.
+    /// Returns true if the job has ended.
     pub(super) fn over(&self) -> bool {
         matches!(self.state.as_str(), "finished" | "cancelled" | "failed")
     }
@@ -38,33 +35,25 @@ impl Claim {
         match self.over() {
             false => End::Open,
             true if ["draws", "released", "until"].iter().any(|end| self.result["stopped_by"] == *end) => End::Complete,
-            // Chains that plan for their budget come to their end by it, at no one party.
+            // Chains that plan for their budget end by it at no particular party.
             true if self.result["stopped_by"] == "budget" && self.result["budget_party"].is_null() => End::Complete,
             true => End::Early,
         }
     }
 }
 
-/// A replay that has come to its end.
+/// A completed replay.
 pub(super) struct Replayed {
     pub(super) spec: JobSpec,
     pub(super) drawn: Drawn,
-    /// The posterior by a quadratic through all released log ratios, where such are released.
-    pub(super) surrogate: Option<FittedPosterior>,
-    /// How the chains moved, where gradients drive them.
-    pub(super) gradients: Option<GradientDiagnostics>,
-    /// What the draws were chosen among, where each is a choice.
-    pub(super) choices: Option<ChoiceDiagnostics>,
-    /// The same where no test ends their steps.
-    pub(super) stochastic_gradients: Option<StochasticGradients>,
-    /// How exactly proposals were decided, by `barker`.
-    pub(super) barker: Option<BarkerDiagnostics>,
+    /// What the algorithm states beside its draws; nothing where no sampler was started.
+    pub(super) report: RunReport,
     /// Whether the releases forecast a run of no use.
     pub(super) hopeless: bool,
-    /// Whether it came to its own end by its budget.
+    /// True if it ended by its budget as planned.
     pub(super) by_budget: bool,
     pub(super) count: u64,
-    /// Whether the log was replayed to its last round.
+    /// True if the log was replayed to its last round.
     pub(super) whole: bool,
     pub(super) claim: Claim,
     pub(super) checks: Vec<Check>,

@@ -1,4 +1,4 @@
-//! The rounds of a log are put through the sampler again, one by one.
+//! Replays the rounds of a log through the sampler, one by one.
 
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Opened, PartyMetadata, Round};
@@ -14,21 +14,21 @@ use super::replayed::{Claim, Replayed};
 use super::sums::Sums;
 use crate::error::StartError;
 
-/// The replay.
+/// The replay in progress.
 pub(super) struct Rounds {
     spec: JobSpec,
-    /// This party's place among the job's.
+    /// This party's index among the job's parties.
     place: usize,
-    /// `None` as long as not every party has opened the job.
+    /// `None` until every party has opened the job.
     sampler: Option<Box<dyn Sampler>>,
     answers: Answers,
-    /// What is opened, where that is the answers' sum alone.
+    /// Opened sums, if only the answers' sum is opened.
     sums: Option<Sums>,
     drawn: Drawn,
     pieces: RoundPieces,
     count: u64,
     last: Option<u64>,
-    /// Why the log can't be replayed further.
+    /// The reason why the log can't be replayed further.
     broken: Option<String>,
     claim: Claim,
 }
@@ -55,13 +55,13 @@ impl Rounds {
         }
     }
 
-    /// Takes in a round, or a part of one.
+    /// Adds a round, or a part of one.
     pub(super) fn take(&mut self, piece: LogRound) -> Result<(), StartError> {
         if self.broken.is_some() {
             return Ok(());
         }
         let due = self.due();
-        // Masked answers end with a mask of nothing.
+        // Masked answers end with a mask of zero.
         let length = due.as_ref().map_or(0, |round| round.length() + usize::from(round.opened == Opened::SumAlone));
         match self.pieces.take(piece, length) {
             Ok(None) => Ok(()),
@@ -73,7 +73,7 @@ impl Rounds {
         }
     }
 
-    /// The round that is due.
+    /// Returns the round that is due.
     fn due(&mut self) -> Option<Round> {
         let next = self.sampler.as_mut().and_then(|sampler| sampler.next_round().ok());
         next.and_then(Next::round)
@@ -81,12 +81,12 @@ impl Rounds {
 
     fn replay(&mut self, due: Option<Round>, iteration: u64, releases: &[Vec<i64>]) -> Result<(), StartError> {
         let Some(sampler) = &mut self.sampler else {
-            self.broken = Some(format!("round {iteration} was asked before every party had opened the job"));
+            self.broken = Some(format!("round {iteration} was sent before every party had opened the job"));
             return Ok(());
         };
         let replayed = sampler.replay(iteration, releases);
         if let (Some(round), Ok(_) | Err(ReplayError::Releases(_))) = (due, &replayed) {
-            self.sums.iter_mut().for_each(|sums| sums.look(&round, releases));
+            self.sums.iter_mut().for_each(|sums| sums.check(&round, releases));
             let own = releases.get(self.place).map(Vec::as_slice).unwrap_or_default();
             self.answers.compare(&round, own)?;
         }
@@ -106,10 +106,10 @@ impl Rounds {
         }
     }
 
-    /// What the log comes to, once its last round is in.
+    /// Concludes the replay after the last round.
     pub(super) fn end(mut self) -> Result<Replayed, StartError> {
         if let Some(part) = self.pieces.unfinished() {
-            self.broken.get_or_insert(format!("round {part} breaks off"));
+            self.broken.get_or_insert(format!("round {part} is incomplete"));
         }
         let mut note = None;
         if self.broken.is_none() {
@@ -117,7 +117,7 @@ impl Rounds {
             let end = self.claim.end();
             if let (End::Complete, Some(next)) = (end, &next) {
                 let next = next.iteration;
-                self.broken = Some(format!("the job is said to have made its last draw, and the log ends before round {next}"));
+                self.broken = Some(format!("the job is stated to have made its last draw, but the log ends before round {next}"));
                 self.answers.lacks(next)?;
             } else if self.broken.is_none() {
                 note = self.answers.beyond(self.last, next.as_ref(), end);
@@ -125,15 +125,11 @@ impl Rounds {
             self.conclude(end);
         }
         let (answered, proposed) = (self.answered(note), self.proposed());
-        let summed = self.sums.take().map(Sums::checked);
+        let summed = self.sums.take().map(Sums::result);
         let checks = [answered].into_iter().chain(summed).chain([proposed]).collect();
         Ok(Replayed {
             whole: self.broken.is_none(),
-            surrogate: self.sampler.as_ref().and_then(|sampler| sampler.fitted_posterior()),
-            gradients: self.sampler.as_ref().and_then(|sampler| sampler.gradient_diagnostics()),
-            choices: self.sampler.as_ref().and_then(|sampler| sampler.choice_diagnostics()),
-            stochastic_gradients: self.sampler.as_ref().and_then(|sampler| sampler.stochastic_gradients()),
-            barker: self.sampler.as_ref().and_then(|sampler| sampler.barker_diagnostics()),
+            report: self.sampler.as_ref().map(|sampler| sampler.report()).unwrap_or_default(),
             by_budget: self.sampler.as_ref().is_some_and(|sampler| sampler.ended_by_budget()),
             hopeless: self.sampler.as_ref().is_some_and(|sampler| sampler.hopeless().is_some()),
             spec: self.spec,
@@ -144,7 +140,7 @@ impl Rounds {
         })
     }
 
-    /// The draws that a run which ended early made of what it had been told by then.
+    /// Makes the draws of a run that ended early from the releases received by then.
     fn conclude(&mut self, end: End) {
         let has_result = self.claim.result["stopped_by"].is_string();
         let Some(sampler) = self.sampler.as_mut().filter(|_| end == End::Early && has_result && self.broken.is_none()) else {
@@ -156,7 +152,7 @@ impl Rounds {
         }
     }
 
-    /// The round that would be asked next.
+    /// Returns the round that would be sent next.
     fn next(&mut self) -> Option<Round> {
         let sampler = self.sampler.as_mut()?;
         let next = sampler.next_round();
@@ -171,9 +167,12 @@ impl Rounds {
         const NAME: &str = "answers";
         let (matched, lost) = (self.answers.matched(), self.answers.lost);
         if let (None, Some(_)) = (&self.answers.wrong, &self.broken) {
-            return Check::skipped(NAME, format!("only {matched} answers could be compared, up to where the log breaks"));
+            return Check::skipped(
+                NAME,
+                format!("only {matched} answers could be compared, up to the point where the log breaks"),
+            );
         }
-        let mut detail = format!("the log has this party's {matched} answers as its ledger has them");
+        let mut detail = format!("this party's {matched} answers in the log equal those in its ledger");
         if lost > 0 {
             detail += &format!("; {lost} more were lost from the ledger in a crash");
         }
@@ -184,28 +183,28 @@ impl Rounds {
     fn proposed(&mut self) -> Check {
         const NAME: &str = "proposals";
         if self.broken.is_some() && self.sums.as_ref().is_some_and(Sums::are_wrong) {
-            return Check::skipped(NAME, "the log can't be replayed beyond a sum that is none");
+            return Check::skipped(NAME, "the log can't be replayed beyond an invalid sum");
         }
-        let wrong = self.broken.clone().or_else(|| self.answers.asked_else.take());
+        let wrong = self.broken.clone().or_else(|| self.answers.other_query.take());
         let detail = match self.sampler {
-            None => "not every party has opened the job yet, so nothing was asked".to_owned(),
+            None => "not every party has opened the job yet, so no query was sent".to_owned(),
             Some(_) => {
-                format!("{} rounds follow from the job's seed and the releases, and are what this party was asked", self.count)
+                format!("{} rounds follow from the job's seed and the releases, and equal this party's queries", self.count)
             }
         };
         Check::of(NAME, wrong, detail)
     }
 }
 
-/// A replay at its start.
+/// The initial state of a replay.
 struct Start {
-    /// The job with the number of its chains.
+    /// The job, with its number of chains settled.
     spec: JobSpec,
     sampler: Box<dyn Sampler>,
     sums: Option<Sums>,
 }
 
-/// A replay at its start, from what the parties are said to hold; `None` as long as not all of them have opened the job.
+/// Builds the initial state from the parties' stated metadata; `None` until all of them have opened the job.
 fn start(spec: &JobSpec, header: &LogHeader) -> Result<Option<Start>, String> {
     let parties = opened_parties(header, &spec.parties)?;
     let build = |parties: Vec<PartyMetadata>| {

@@ -1,12 +1,12 @@
-//! The published result is checked against the draws that the log leads to.
+//! Compares the published result with the draws implied by the log.
 
 use conclave_common::job::{Continuation, JobSpec};
 use conclave_common::model;
 use conclave_inference::diagnostics::{Summary, summarise};
-use serde::Serialize;
+use conclave_inference::sampler::RunReport;
 use serde_json::{Value, json};
 
-use super::check::{Check, LONGEST_WORD};
+use super::check::{Check, MAX_TEXT};
 use super::replayed::Replayed;
 use conclave_vault::text::clip;
 
@@ -16,21 +16,21 @@ const NAME: &str = "result";
 pub(super) fn check(replayed: &Replayed) -> Check {
     let claim = &replayed.claim;
     if !claim.over() {
-        return Check::skipped(NAME, format!("the job has not ended: it is {}", clip(&claim.state, LONGEST_WORD)));
+        return Check::skipped(NAME, format!("the job has not ended: it is {}", clip(&claim.state, MAX_TEXT)));
     }
     match &claim.result {
-        Value::Null if claim.state == "finished" => Check::fails(NAME, "the job has finished and there is no result"),
+        Value::Null if claim.state == "finished" => Check::fails(NAME, "the job has finished but has no result"),
         Value::Null => Check::skipped(NAME, "the job ended without a result"),
         _ if !replayed.whole => Check::skipped(NAME, "the log can't be replayed to its end"),
         result => Check::of(
             NAME,
             difference(replayed, result),
-            "posterior, counts and last states follow from the draws, and what stands beside them from the releases",
+            "posterior, counts and last states follow from the draws, and the other figures from the releases",
         ),
     }
 }
 
-/// The first figure that is another one.
+/// Returns the first figure that differs.
 fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
     let draws = &replayed.drawn.sampling;
     let samples: Vec<Vec<&[f64]>> = draws.theta.iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
@@ -39,20 +39,20 @@ fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
     let original: Vec<Vec<&[f64]>> = original.iter().map(|chains| chains.iter().map(Vec::as_slice).collect()).collect();
     let last = |chain: usize| samples.iter().filter_map(|parameter| parameter[chain].last().copied()).collect();
     let states: Vec<Vec<f64>> = (0..draws.chains()).map(last).collect();
-    let told = [
+    let counts = [
         ("iterations", json!(replayed.count)),
         ("draws_per_chain", json!(draws.draws())),
         ("acceptance_rate", json!(draws.acceptance_rate())),
-        // Whom the answers are said to be protected from, and by whose noise.
+        // The claimed protection: colluders, and the parties whose noise protects.
         ("aggregation", json!(aggregation(&replayed.spec))),
     ];
     if result["stopped_by"] == "hopeless" && !replayed.hopeless {
         return Some("stopped_by: hopeless is published, and by the replay there was hope".to_owned());
     }
     if result["stopped_by"] == "draws" && replayed.by_budget {
-        return Some("stopped_by: draws are published, and by the replay the budget ended the run".to_owned());
+        return Some("stopped_by: draws is published, but in the replay the budget ended the run".to_owned());
     }
-    let counted = told.into_iter().find_map(|(key, expected)| differs(key, &result[key], &expected));
+    let counted = counts.into_iter().find_map(|(key, expected)| differs(key, &result[key], &expected));
     counted
         .or_else(|| rows("posterior", model.parameter_names(), &samples, result))
         .or_else(|| rows("posterior_original", model.parameter_names(), &original, result))
@@ -61,14 +61,13 @@ fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
             let same = claimed.is_some_and(|claimed| claimed.states == states);
             (!same).then(|| "continuation: the chains' last states are not those of the last draws".to_owned())
         })
-        .or_else(|| beside("surrogate", &replayed.surrogate, &result["surrogate"]))
-        .or_else(|| beside("gradients", &replayed.gradients, &result["gradients"]))
-        .or_else(|| beside("ops", &replayed.choices, &result["ops"]))
-        .or_else(|| beside("stochastic_gradients", &replayed.stochastic_gradients, &result["stochastic_gradients"]))
-        .or_else(|| beside("barker", &replayed.barker, &result["barker"]))
+        .or_else(|| {
+            let report = serde_json::to_value(&replayed.report).unwrap_or_default();
+            RunReport::SECTIONS.into_iter().find_map(|section| beside(section, &report[section], &result[section]))
+        })
 }
 
-/// What a result says of how the answers were opened; nothing where each was opened by itself.
+/// Returns a result's statement on how the answers were opened; `None` if each was opened separately.
 fn aggregation(spec: &JobSpec) -> Option<Value> {
     let secure = spec.aggregation.secure()?;
     Some(json!({
@@ -76,24 +75,23 @@ fn aggregation(spec: &JobSpec) -> Option<Value> {
     }))
 }
 
-/// The first figure that is another one, of what stands beside the posterior: the fitted quadratic, how the chains moved. A result without
-/// any says nothing that is false: earlier coordinators made none.
-fn beside(what: &str, replayed: &impl Serialize, claimed: &Value) -> Option<String> {
+/// Returns the first differing figure beside the posterior: the fitted quadratic, or the diagnostics of the chains. A missing
+/// object is accepted: earlier coordinators published none.
+fn beside(what: &str, recomputed: &Value, claimed: &Value) -> Option<String> {
     if claimed.is_null() {
         return None;
     }
-    let recomputed = serde_json::to_value(replayed).unwrap_or_default();
     let keys = |value: &Value| value.as_object().map(|object| object.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
-    let mut both = keys(&recomputed);
+    let mut both = keys(recomputed);
     both.extend(keys(claimed));
     let one = |key: &String| differs(&format!("{what}, {key}"), &claimed[key], &recomputed[key]);
-    both.iter().find_map(one).or_else(|| differs(what, claimed, &recomputed))
+    both.iter().find_map(one).or_else(|| differs(what, claimed, recomputed))
 }
 
 fn rows(key: &str, names: &[String], samples: &[Vec<&[f64]>], result: &Value) -> Option<String> {
     let rows = result[key].as_array().map(Vec::as_slice).unwrap_or_default();
     if rows.len() != names.len() {
-        return Some(format!("{key} has {} rows, and the model {} parameters", rows.len(), names.len()));
+        return Some(format!("{key} has {} rows, but the model has {} parameters", rows.len(), names.len()));
     }
     names.iter().zip(samples).zip(rows).find_map(|((name, chains), row)| {
         let summary: Summary = summarise(chains);
@@ -105,13 +103,13 @@ fn rows(key: &str, names: &[String], samples: &[Vec<&[f64]>], result: &Value) ->
             figures.as_object().and_then(|figures| figures.iter().find_map(one))
         };
         let named = differs(&format!("{key}, name"), &row["name"], &json!(name));
-        // Earlier coordinators told effective sample sizes beyond the number of draws, too.
-        named.or_else(|| wrong(summary.told(draws)).filter(|_| wrong(summary).is_some()))
+        // Earlier coordinators also reported effective sample sizes above the number of draws.
+        named.or_else(|| wrong(summary.with_ess_capped(draws)).filter(|_| wrong(summary).is_some()))
     })
 }
 
 fn differs(what: &str, published: &Value, recomputed: &Value) -> Option<String> {
     let shown = |value: &Value| clip(&value.to_string(), 60);
     (published != recomputed)
-        .then(|| format!("{what}: {} is published, and the replay gives {}", shown(published), shown(recomputed)))
+        .then(|| format!("{what}: {} is published, but the replay gives {}", shown(published), shown(recomputed)))
 }

@@ -1,5 +1,5 @@
-//! What is opened of masked answers is their sum alone, and it must be one that all parties' clamped records and noise can add up to: masks
-//! that do not cancel, of a value that was changed or of a party that was left out, leave numbers of any size.
+//! Checks the opened sums of masked answers: each must be within the range of all parties' clamped records and noise. Masks that
+//! do not cancel, because of a changed value or an omitted party, leave numbers of any size.
 
 use std::iter::repeat_n;
 
@@ -13,24 +13,24 @@ use super::check::Check;
 
 const NAME: &str = "sums";
 
-/// The sums of a job whose answers leave masked.
+/// The sums of a masked job.
 pub(super) struct Sums {
     spec: JobSpec,
     model: Box<dyn Model>,
     parties: Vec<PartyMetadata>,
-    /// Sums that were opened, and are in range.
+    /// Number of opened sums within range.
     opened: usize,
     wrong: Option<String>,
 }
 
 impl Sums {
-    /// None yet, over these parties in the job's order.
+    /// Starts without sums, for these parties in the job's order.
     pub(super) fn new(spec: &JobSpec, parties: Vec<PartyMetadata>) -> Self {
         Self { model: spec.build_model(), spec: spec.clone(), parties, opened: 0, wrong: None }
     }
 
-    /// Looks at what a round opens.
-    pub(super) fn look(&mut self, round: &Round, releases: &[Vec<i64>]) {
+    /// Checks the sums opened by a round.
+    pub(super) fn check(&mut self, round: &Round, releases: &[Vec<i64>]) {
         if self.wrong.is_some() {
             return;
         }
@@ -40,18 +40,18 @@ impl Sums {
                 None => self.opened += totals.opened(0).len(),
             },
             Err(why @ SamplerError::Masks) => self.wrong = Some(format!("round {}: {why}", round.iteration)),
-            // Another number of integers is for the replay to say.
+            // A wrong number of integers is reported by the replay.
             Err(_) => {}
         }
     }
 
-    /// The first sum that can't be one.
+    /// Returns the first sum out of range.
     fn beyond(&self, round: &Round, sums: &[i64]) -> Option<String> {
         let limits = round.queries.iter().flat_map(|query| repeat_n((query, self.most(query)), query.length()));
         let beyond = limits.zip(sums).find(|((_, most), sum)| sum.unsigned_abs() > *most);
         beyond.map(|((query, most), sum)| {
             format!(
-                "round {}, chain {}: the answers' sum is {sum}, and no records and noise of these {} parties add up to more than {most}: \
+                "round {}, chain {}: the answers' sum is {sum}, but records and noise of these {} parties can't exceed {most}: \
                  an answer was changed, or the masks are not of one roster",
                 round.iteration,
                 query.chain,
@@ -60,7 +60,7 @@ impl Sums {
         })
     }
 
-    /// The most that a query's sum can be; of one without a price, which is never asked, anything.
+    /// Returns the largest possible sum of a query; unbounded for one without a price, which is never sent.
     fn most(&self, query: &Query) -> u64 {
         let points = (query.from.as_slice(), query.to.as_slice());
         let of_party = |party: &PartyMetadata| {
@@ -71,15 +71,15 @@ impl Sums {
         all.map_or(u64::MAX, |all| QueryTerms::greatest_sum(all, query.noise))
     }
 
-    /// Whether a sum was wrong.
+    /// Returns true if a sum was wrong.
     pub(super) fn are_wrong(&self) -> bool {
         self.wrong.is_some()
     }
 
-    /// How it came out.
-    pub(super) fn checked(self) -> Check {
+    /// Returns the result of the check.
+    pub(super) fn result(self) -> Check {
         let detail = format!(
-            "masks cancel in every round, and all {} opened sums are ones that {} parties can have",
+            "masks cancel in every round, and all {} opened sums are in the range of {} parties",
             self.opened,
             self.parties.len()
         );

@@ -1,4 +1,4 @@
-//! The command line: what it prints, what it refuses, how it ends.
+//! The command line: its output, refusals and exit codes.
 
 use std::process::{Command, Output};
 
@@ -70,7 +70,7 @@ fn an_owner_sets_up_checks_and_looks() {
     assert!(text(&nowhere.stderr).contains("/nowhere/party.toml"));
 }
 
-/// A budget is for ever: one that stands in a file that was copied is not taken for the owner's.
+/// A budget is permanent: one in a copied configuration is not accepted as the owner's.
 #[test]
 fn init_freezes_no_budget_that_the_owner_has_not_named() {
     let town = Town::new();
@@ -78,9 +78,9 @@ fn init_freezes_no_budget_that_the_owner_has_not_named() {
     let config = town.path("party.toml").display().to_string();
     std::fs::remove_dir_all(town.path("hospital-a")).unwrap();
     let init = |more: &[&str]| run(&[&["init", "--config", &config], more].concat());
-    let unasked = init(&[]);
-    let said = text(&unasked.stderr);
-    assert_eq!(unasked.status.code(), Some(2), "{said}");
+    let unconfirmed = init(&[]);
+    let said = text(&unconfirmed.stderr);
+    assert_eq!(unconfirmed.status.code(), Some(2), "{said}");
     assert!(
         ["epsilon = 8", "delta = 0.000001", "--epsilon 8 --delta 0.000001", "--yes"].iter().all(|part| said.contains(part)),
         "{said}"
@@ -95,7 +95,7 @@ fn init_freezes_no_budget_that_the_owner_has_not_named() {
     assert!(town.path("ledger.sqlite").exists());
 }
 
-/// What `init` writes is read as it was typed: a relative path is taken from the configuration's folder, as everywhere in it.
+/// `init` writes the path as typed: a relative path starts at the configuration's folder, as everywhere in it.
 #[test]
 fn the_records_of_a_new_configuration_are_where_the_configuration_says() {
     let town = Town::new();
@@ -127,7 +127,7 @@ fn the_records_of_a_new_configuration_are_where_the_configuration_says() {
     );
 }
 
-/// A fresh ledger is a fresh budget: where a party's key lies and its ledger does not, none is made without the owner's word.
+/// A new ledger is a new budget: if a party's key exists but its ledger does not, none is made without the owner's confirmation.
 #[test]
 fn init_wants_a_word_where_a_party_was_before() {
     let town = Town::new();
@@ -135,7 +135,7 @@ fn init_wants_a_word_where_a_party_was_before() {
     let config = town.path("party.toml").display().to_string();
     let (key, ledger) = (town.path("hospital-a/key.pem"), town.path("ledger.sqlite"));
     std::fs::remove_dir_all(town.path("hospital-a")).unwrap();
-    // One that can't be made leaves no key behind, which would look like an earlier ledger's.
+    // A failed attempt leaves no key behind, which would look like an earlier ledger's.
     std::fs::write(town.path("ledger.sqlite-wal"), "of another ledger").unwrap();
     assert_eq!(run(&["init", "--yes", "--config", &config]).status.code(), Some(2));
     assert!(!key.exists() && !ledger.exists());
@@ -163,7 +163,7 @@ fn the_private_key_is_the_owners_alone() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
-/// What a party keeps is its owner's alone where the umask would open it to everybody; only the ledger is its auditors' to read.
+/// A party's files are private to their owner even under an open umask; only the ledger is readable by its auditors.
 #[cfg(unix)]
 #[test]
 fn no_umask_opens_what_a_party_keeps() {
@@ -189,7 +189,7 @@ fn no_umask_opens_what_a_party_keeps() {
     }
 }
 
-/// `run` and `run --check` refuse what `doctor` fails: a key that others may read.
+/// `run` and `run --check` refuse a finding of `doctor`: a key that others may read.
 #[cfg(unix)]
 #[test]
 fn a_key_that_others_may_read_is_refused() {
@@ -235,15 +235,15 @@ fn owners_pin_each_other_by_one_list() {
     };
     let before = std::fs::read(town.path("party.toml")).unwrap();
     let members = format!("{other}\n{line}\n");
-    let asked = pin(&members, &["--json"]);
-    let json: serde_json::Value = serde_json::from_slice(&asked.stdout).unwrap();
+    let printed = pin(&members, &["--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&printed.stdout).unwrap();
     let digest = json["sha256"].as_str().unwrap().to_owned();
     assert_eq!(json["pinned"], serde_json::json!({ "hospital-b": [format!("sha256:{}", "0b".repeat(32))] }));
-    // For people: what to read out, and what to paste, all of it TOML.
+    // For people: the digest to read out, and text to paste, all of it TOML.
     let shown = pin(&members, &[]);
     let shown: toml::Table = text(&shown.stdout).parse().unwrap();
     assert!(shown["secure"]["pinned"].as_table().unwrap().contains_key("hospital-b"));
-    // For scripts: nothing unless it is the list that was read out, in whatever groups.
+    // For scripts: no output unless the list has the stated digest, in any grouping.
     let groups: Vec<&str> = digest.as_bytes().chunks(4).map(|group| std::str::from_utf8(group).unwrap()).collect();
     let good = pin(&members, &["--sha256", &groups.join(" ").to_uppercase()]);
     assert!(good.status.success() && text(&good.stdout).starts_with("[secure.pinned]\n"), "{}", text(&good.stdout));

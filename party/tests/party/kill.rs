@@ -1,4 +1,4 @@
-//! kill -9 at any moment: no id has two answers, and every number that left is charged.
+//! kill -9 at any moment: no id has two answers, and every released number is charged.
 
 use std::collections::HashMap;
 use std::process::{Child, Command, Stdio};
@@ -21,12 +21,12 @@ fn spawn(town: &Town) -> Child {
         .unwrap()
 }
 
-/// Asks round after round, two at a time, until the party dies; keeps what it said.
-async fn ask_until_death(session: &mut Session, said: &mut HashMap<u64, Vec<i64>>, from: u64) -> u64 {
+/// Sends round after round, two at a time, until the party dies; records its answers.
+async fn ask_until_death(session: &mut Session, answers: &mut HashMap<u64, Vec<i64>>, from: u64) -> u64 {
     let mut last = from;
     for iteration in from.. {
-        for asked in [iteration, iteration + 1] {
-            if session.to.send(Ok(query_frame(&session.job.job, asked))).await.is_err() {
+        for round in [iteration, iteration + 1] {
+            if session.to.send(Ok(query_frame(&session.job.job, round))).await.is_err() {
                 return last;
             }
         }
@@ -36,7 +36,7 @@ async fn ask_until_death(session: &mut Session, said: &mut HashMap<u64, Vec<i64>
                     party_frame::Body::Answer(answer) => {
                         assert_eq!(answer.status, Some(0));
                         last = answer.iteration;
-                        let first = said.entry(last).or_insert_with(|| answer.releases.clone());
+                        let first = answers.entry(last).or_insert_with(|| answer.releases.clone());
                         assert_eq!(*first, answer.releases, "iteration {last} was answered twice");
                     }
                     other => panic!("{other:?}"),
@@ -59,30 +59,30 @@ async fn killed_twenty_times_a_party_never_says_two_things() {
     let config = town.config(listener.local_addr().unwrap().port());
     init_ledger(&config).unwrap();
     let (mut sessions, server) = town.door(listener).await;
-    let mut said = HashMap::new();
+    let mut answers = HashMap::new();
     let mut at = 0;
     for round in 0..20u64 {
         let mut child = spawn(&town);
         let mut session = next(&mut sessions).await;
         assert!(matches!(session.open().await, party_frame::Body::JobOpened(_)));
-        // Moments spread over a round's few milliseconds.
+        // Moments spread over the few milliseconds of a round.
         let killer = tokio::task::spawn_blocking(move || {
             std::thread::sleep(Duration::from_micros(5_000 + round * 1_730));
             child.kill().unwrap();
             child.wait().unwrap();
         });
-        at = ask_until_death(&mut session, &mut said, at).await;
+        at = ask_until_death(&mut session, &mut answers, at).await;
         killer.await.unwrap();
     }
     server.abort();
     let ledger = rusqlite::Connection::open(&config.ledger).unwrap();
     let mut released = ledger.prepare("SELECT released FROM releases WHERE iteration = ?1 ORDER BY chain").unwrap();
-    for (iteration, values) in &said {
+    for (iteration, values) in &answers {
         let rows: Vec<i64> = released.query_map([*iteration], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
         assert_eq!(rows, *values, "iteration {iteration}");
     }
     let charges: usize = ledger.query_row("SELECT count(*) FROM charges", [], |row| row.get(0)).unwrap();
-    assert!(said.len() > 20, "{}", said.len());
-    // Two chains a round; of rounds that were asked and not heard of there are at most two a life.
-    assert!(charges >= 2 * said.len() && charges <= 2 * (said.len() + 2 * 20), "{charges} for {}", said.len());
+    assert!(answers.len() > 20, "{}", answers.len());
+    // Two chains per round; per life, at most two rounds were sent without an answer being received.
+    assert!(charges >= 2 * answers.len() && charges <= 2 * (answers.len() + 2 * 20), "{charges} for {}", answers.len());
 }

@@ -1,4 +1,4 @@
-//! The link: attaching, breaking, coming back, stopping.
+//! The link: attaching, breaking, reconnecting, stopping.
 
 use std::path::Path;
 use std::time::Duration;
@@ -41,13 +41,13 @@ async fn a_party_attaches_answers_and_comes_back() {
     assert_eq!(first.status, Some(0));
     assert_eq!(session.ask(0).await, first);
 
-    // The stream breaks: the party dials again, and its open job goes on.
+    // The stream breaks: the party redials, and its open job continues.
     drop(session);
     let mut session = next(&mut sessions).await;
     assert!(matches!(session.open().await, party_frame::Body::JobOpened(_)));
     assert_eq!(session.ask(0).await, first);
 
-    // The coordinator dies and comes back on the same port.
+    // The coordinator stops and comes back on the same port.
     server.abort();
     let _ = server.await;
     drop((session, sessions));
@@ -58,7 +58,7 @@ async fn a_party_attaches_answers_and_comes_back() {
     assert!(matches!(session.open().await, party_frame::Body::JobOpened(_)));
     assert_eq!(session.ask(0).await, first);
 
-    // Told to stop, it finishes what is in hand.
+    // Asked to stop, the party finishes its current answers.
     for iteration in 1..20 {
         session.send(query(&session.job.job, iteration)).await;
     }
@@ -72,12 +72,12 @@ async fn a_party_attaches_answers_and_comes_back() {
     drop(to);
     assert!(timeout(PATIENCE, party).await.unwrap().unwrap().is_ok());
     server.abort();
-    // No answer was charged and not given.
+    // Every charged answer was sent.
     let ledger = rusqlite::Connection::open(&config.ledger).unwrap();
     let charged: u64 = ledger.query_row("SELECT count(DISTINCT iteration) FROM releases", [], |row| row.get(0)).unwrap();
     assert_eq!(charged, answers);
 
-    // A party that starts anew answers from its ledger.
+    // A restarted party answers from its ledger.
     drop(sessions);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let config = PartyConfig { coordinator: format!("https://{}", listener.local_addr().unwrap()), ..config };
@@ -85,7 +85,7 @@ async fn a_party_attaches_answers_and_comes_back() {
     let (stop, party) = start(config, &ready);
     let mut session = next(&mut sessions).await;
     assert!(matches!(session.open().await, party_frame::Body::JobOpened(_)));
-    // The same bytes but for the head, which has moved with this start.
+    // The same bytes except for the head, which has moved with this start.
     let again = session.ask(0).await;
     assert_eq!(again.head.len(), first.head.len());
     assert_ne!(again.head, first.head);
@@ -96,7 +96,7 @@ async fn a_party_attaches_answers_and_comes_back() {
     server.abort();
 }
 
-/// Where retrying mends nothing, a party waits long; a link that merely broke is dialled again at once.
+/// If retrying can't help, a party waits long; a broken link is redialled immediately.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_coordinator_with_no_protocol_in_common_is_not_dialled_again_soon() {
     use conclave_proto::error::{ErrorCode, Fault};
@@ -154,7 +154,7 @@ async fn what_is_wrong_at_the_start_is_said_before_anything_is_dialled() {
     assert!(bad.to_string().contains("line 3") && bad.exit_code() == 2, "{bad}");
 }
 
-/// A coordinator that makes jobs up, changes them, puts another name to them or shows an old signature under a new id.
+/// Attacks by a coordinator: invented, changed or renamed jobs, and an old signature under a new id.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_its_analyst_has_not_signed_is_opened_for_nobody() {
     let town = Town::new();
@@ -187,7 +187,7 @@ async fn a_job_that_its_analyst_has_not_signed_is_opened_for_nobody() {
             other => panic!("{attack:?}: {other:?}"),
         }
     }
-    // The same signature once more is the same job once more.
+    // The same signature again is the same job again.
     session.send(coordinator_frame::Body::OpenJob(good)).await;
     assert!(matches!(session.receive().await, party_frame::Body::JobOpened(_)));
     drop(stop);
@@ -199,7 +199,7 @@ async fn a_job_that_its_analyst_has_not_signed_is_opened_for_nobody() {
     assert!(jobs <= 1, "{jobs}");
 }
 
-/// An analyst who has left, and then the coordinator itself: the list is read again as it changes.
+/// An analyst is revoked, then the coordinator itself: the list is read again when it changes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_revoked_count_for_nothing() {
     let town = Town::new();
@@ -220,10 +220,10 @@ async fn the_revoked_count_for_nothing() {
         party_frame::Body::JobRefused(refused) => assert!(refused.reason.contains("revoked"), "{refused:?}"),
         other => panic!("{other:?}"),
     }
-    // The job that ran is over.
+    // The revoked analyst's running job has ended.
     assert_ne!(session.ask(1).await.status, Some(0));
 
-    // The party does not come back to a coordinator that is revoked.
+    // The party does not reconnect to a revoked coordinator.
     std::fs::write(&list, "coordinator/hall\n").unwrap();
     drop(session);
     assert!(timeout(Duration::from_secs(2), sessions.recv()).await.is_err());

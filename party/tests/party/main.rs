@@ -1,4 +1,4 @@
-//! A party as a whole: its link, its command line, its death.
+//! The complete party: its link, its command line, its death.
 #![allow(clippy::unwrap_used)]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Sixty-four queries of several analysts on the wire at once, and budget for one of them.
+//! Sixty-four concurrent queries of several analysts, and budget for one of them.
 
 use conclave_party::{init_ledger, run_with};
 use conclave_privacy::accounting::{Budget, PrivacyFilter};
@@ -28,7 +28,7 @@ async fn status(session: &mut Session) -> Option<u32> {
     }
 }
 
-/// Charge units spent, and the price of the last charge.
+/// Returns the charge units spent, and the price of the last charge.
 fn spent(ledger: &Connection) -> (u64, u64) {
     let sql = "SELECT coalesce(sum(charge), 0), coalesce(max(charge), 0) FROM charges";
     ledger.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
@@ -68,7 +68,7 @@ async fn the_last_of_the_budget_goes_to_one_of_sixty_four() {
         }
     };
     assert!(limit - before >= price);
-    // None waits for another's answer.
+    // Queries do not wait for each other's answers.
     let sender = session.to.clone();
     tokio::spawn(async move {
         for iteration in 0..CLIENTS {

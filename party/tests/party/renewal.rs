@@ -1,4 +1,4 @@
-//! A certificate that is renewed while the party is attached.
+//! Renewal of a certificate while the party is attached.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::town::{PATIENCE, Session, Town, next, validity};
 
-/// Long enough that the party has looked at its files.
+/// Time within which the party has checked its files.
 const LOOKED: Duration = Duration::from_millis(2500);
 
 fn file(town: &Town, name: &str) -> String {
@@ -28,8 +28,8 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The session goes on, and no other one begins.
-async fn goes_on(session: &mut Session, sessions: &mut mpsc::Receiver<Session>, iteration: u64) {
+/// Checks that the session continues and no other one begins.
+async fn session_continues(session: &mut Session, sessions: &mut mpsc::Receiver<Session>, iteration: u64) {
     assert!(timeout(LOOKED, sessions.recv()).await.is_err(), "the party has dialled again");
     assert_eq!(session.ask(iteration).await.status, Some(0));
 }
@@ -47,35 +47,35 @@ async fn a_renewed_certificate_is_taken_up_and_one_that_can_not_be_used_is_not()
     assert!(matches!(session.open().await, party_frame::Body::JobOpened(_)));
     let first = session.ask(0).await;
 
-    // Half of a renewal: the new certificate lies beside the old key.
+    // Half of a renewal: the new certificate beside the old key.
     let ca_pem = file(&town, "ca.pem");
     let renewed = town.issue(Role::Party, "hospital-a", &[]);
     put(&town, "certificate.pem", &renewed.pem);
-    goes_on(&mut session, &mut sessions, 1).await;
+    session_continues(&mut session, &mut sessions, 1).await;
     put(&town, "certificate.pem", "");
-    // A certificate by a CA that the coordinator does not know: it loads well here, and is not accepted there.
+    // A certificate by a CA that the coordinator does not know: it loads here but is not accepted there.
     let other = ca::create_ca("other", validity()).unwrap();
     let KeyedPem { pem, key_pem } =
         ca::issue(&other, &PeerIdentity::new(Role::Party, "hospital-a").unwrap(), &[], validity()).unwrap();
     put(&town, "ca.pem", &format!("{ca_pem}{}", other.pem));
     put(&town, "key.pem", &key_pem);
     put(&town, "certificate.pem", &pem);
-    goes_on(&mut session, &mut sessions, 2).await;
+    session_continues(&mut session, &mut sessions, 2).await;
 
-    // The renewal as it should be.
+    // A complete renewal.
     put(&town, "ca.pem", &ca_pem);
     put(&town, "key.pem", &renewed.key_pem);
     put(&town, "certificate.pem", &renewed.pem);
     let mut again = next(&mut sessions).await;
     assert_ne!(again.certificate, session.certificate);
     assert_eq!(ca::fingerprint(&renewed.pem).unwrap(), hex(&Sha256::digest(&again.certificate)));
-    // The old session was ended in good order, and the job goes on where it was.
+    // The old session ended in good order, and the job continues where it was.
     assert!(matches!(timeout(PATIENCE, session.from.message()).await.unwrap(), Ok(None)));
     drop(session);
     assert!(matches!(again.open().await, party_frame::Body::JobOpened(_)));
     assert_eq!(again.ask(0).await.releases, first.releases);
-    // Nothing has changed since: it stays.
-    goes_on(&mut again, &mut sessions, 3).await;
+    // Nothing has changed since: the session stays.
+    session_continues(&mut again, &mut sessions, 3).await;
     stop.send(()).unwrap();
     drop(again);
     assert!(timeout(PATIENCE, party).await.unwrap().unwrap().is_ok());

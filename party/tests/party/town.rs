@@ -1,4 +1,4 @@
-//! A consortium in a folder, and a coordinator of a few lines: real TLS, one party.
+//! A test consortium in a folder, with a minimal coordinator: real TLS, one party.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -28,7 +28,7 @@ pub(crate) struct Session {
     pub(crate) name: String,
     /// Its certificate, DER.
     pub(crate) certificate: Vec<u8>,
-    /// The job that it opens and asks.
+    /// The job that the session opens and queries.
     pub(crate) job: v1::OpenJob,
     pub(crate) to: mpsc::Sender<Result<v1::CoordinatorFrame, Status>>,
     pub(crate) from: Streaming<v1::PartyFrame>,
@@ -43,7 +43,7 @@ impl Session {
         timeout(PATIENCE, self.from.message()).await.unwrap().unwrap().unwrap().body.unwrap()
     }
 
-    /// Greets, and opens the job.
+    /// Sends the welcome and opens the job.
     pub(crate) async fn open(&mut self) -> party_frame::Body {
         assert!(matches!(self.receive().await, party_frame::Body::Hello(h) if h.protocol == conclave_proto::PROTOCOL));
         self.send(coordinator_frame::Body::Welcome(v1::Welcome {
@@ -100,7 +100,7 @@ impl Link for Door {
 pub(crate) struct Town {
     folder: tempfile::TempDir,
     ca: KeyedPem,
-    /// Alice's one submission: signed anew, it would be another job.
+    /// Alice's single submission: a new signature would make another job.
     signed: OnceLock<v1::OpenJob>,
 }
 
@@ -120,7 +120,7 @@ impl Town {
         self.folder.path().join(name)
     }
 
-    /// A job as its analyst signed it.
+    /// Returns a job signed by its analyst.
     pub(crate) fn job(&self, analyst: &str, spec_toml: &str) -> v1::OpenJob {
         let identity = IdentityDir::load(&self.path(analyst)).unwrap();
         let signed = submission::sign(&identity, spec_toml).unwrap();
@@ -133,7 +133,7 @@ impl Town {
         }
     }
 
-    /// The same with a signature by another member's key, put together by hand.
+    /// Returns a job with a signature by another member's key, assembled by hand.
     pub(crate) fn forged(&self, signer: &str, analyst: &str, spec_toml: &str) -> v1::OpenJob {
         let mut job = self.job(analyst, spec_toml);
         let other = IdentityDir::load(&self.path(signer)).unwrap().sign(b"whatever").unwrap();
@@ -142,7 +142,7 @@ impl Town {
         job
     }
 
-    /// A certificate of this town's CA, and its key.
+    /// Issues a certificate of this consortium's CA, with its key.
     pub(crate) fn issue(&self, role: Role, name: &str, hosts: &[String]) -> KeyedPem {
         ca::issue(&self.ca, &PeerIdentity::new(role, name).unwrap(), hosts, validity()).unwrap()
     }
@@ -157,7 +157,7 @@ impl Town {
         std::fs::write(folder.join("ca.pem"), &self.ca.pem).unwrap();
     }
 
-    /// What the consortium does with a new owner's signing request.
+    /// Signs a new owner's request as the consortium would.
     pub(crate) fn sign_request(&self) {
         let folder = self.path("hospital-a");
         let request = std::fs::read_to_string(folder.join("request.pem")).unwrap();
@@ -176,7 +176,7 @@ impl Town {
         PartyConfig::load(&path).unwrap()
     }
 
-    /// Opens the coordinator's door; sessions come out of the channel, and dropping the task shuts it.
+    /// Starts the coordinator; sessions come out of the channel, and aborting the task stops it.
     pub(crate) async fn door(&self, listener: TcpListener) -> (mpsc::Receiver<Session>, JoinHandle<()>) {
         let (door, sessions) = mpsc::channel(4);
         let tls = IdentityDir::load(&self.path("hall")).unwrap().server_config().unwrap();
@@ -189,7 +189,7 @@ impl Town {
     }
 }
 
-/// As whoever makes a key leaves it: its owner's alone.
+/// Sets a key's permissions as its maker would: for the owner only.
 fn close(key: &Path) {
     #[cfg(unix)]
     {

@@ -135,7 +135,7 @@ fn every_lie_about_masked_answers_is_found_and_named() {
     );
     for (what, sql, word) in [
         ("no roster", "DELETE FROM rosters", "the log has no roster"),
-        ("no roster's bytes", "UPDATE rosters SET roster = x'ff'", "what is no roster"),
+        ("no roster's bytes", "UPDATE rosters SET roster = x'ff'", "the log's roster can't be decoded"),
     ] {
         honest.plant(
             what,
@@ -240,7 +240,7 @@ fn check_reports(cluster: &Cluster, id: &str) {
         "{read:#}"
     );
     let statement = party(&["statement", id]);
-    for part in ["as if 2 parties' noise protects you", "Under whose masks", "if all others collude", "never opens again"] {
+    for part in ["as if 2 parties' noise protects you", "Roster of the masks", "if all others collude", "can never be reopened"] {
         assert!(statement.contains(part), "{part} is not in {statement}");
     }
     assert!(party(&["jobs"]).contains("(masked: it can never be reopened)"));
@@ -248,7 +248,7 @@ fn check_reports(cluster: &Cluster, id: &str) {
     cluster.must(&["report", id, "-o", report.to_str().expect("a plain path")]);
     let page = fs::read_to_string(report).expect("a report");
     assert!(
-        page.contains("their sum over all 3 parties alone was opened") && !page.contains("holds against all of them"),
+        page.contains("only the sum over all 3 parties was unmasked") && !page.contains("holds against all of them"),
         "{page}"
     );
     assert!(cluster.must(&["summary", id]).contains("noise of 2 parties"));

@@ -67,11 +67,11 @@ fn a_masked_job_is_rehearsed_and_planned_at_its_price() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let printed = words(&rehearsal(&masked, &[]));
     for part in [
-        "their sum over all 3 parties alone was opened",
-        "as if the noise of 2 parties protected it",
-        "while at most 1 of the other 2 (seats, not people) work with the coordinator",
-        "Should more work together",
-        "mu would be up to 1.41 times as large",
+        "only the sum over all 3 parties was unmasked",
+        "as if protected by the noise of 2 parties",
+        "while at most 1 of the other 2 (seats, not people) collude with the coordinator",
+        "If more collude",
+        "mu is up to 1.41 times as large",
         "no ledger was charged",
     ] {
         assert!(printed.contains(part), "{part} is not in {printed}");
@@ -89,7 +89,7 @@ fn a_masked_job_is_rehearsed_and_planned_at_its_price() {
     let rounds = at(&of_masked, "/parties/0/iterations_gdp") / at(&of_local, "/parties/0/iterations_gdp");
     assert!((1.98..2.05).contains(&rounds), "{rounds}");
     for part in [
-        "their sum over 3 parties alone is opened: prices are by the noise of 2 of them, with 1 of the others working with the coordinator",
+        "only their sum over 3 parties is opened: prices use the noise of 2 of them, with 1 of the others colluding with the coordinator",
         "2 times as many rounds",
     ] {
         assert!(printed.contains(part) && !printed_local.contains(part), "{part}: {printed}");

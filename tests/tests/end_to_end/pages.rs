@@ -76,7 +76,7 @@ fn a_job_approved_at_the_partys_page_starts_and_is_cancelled_at_the_dashboard() 
     // The ledger records the decision as it records one by command.
     let acts: String = cluster.must(&["__party", "jobs", "--config", "a/party.toml", "--json"]);
     assert!(acts.contains("\"by\":\"owner\"") || acts.contains("\"by\": \"owner\""), "{acts}");
-    until("releases on the owner's page", PATIENCE, || owner.get("/").1.contains("numbers that left"));
+    until("releases on the owner's page", PATIENCE, || owner.get("/").1.contains("released numbers"));
 
     let (dashboard, token) = site(&cluster, "coordinator", "dashboard", "coordinator/dashboard-token");
     let operator = Visit::login(&dashboard, &token);

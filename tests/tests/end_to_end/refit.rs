@@ -80,7 +80,7 @@ fn another_posterior_needs_no_party_and_no_budget() {
     assert_eq!(cluster.rounds(), rounds);
 
     let (odds, line) = (id(&odds), id(&line));
-    refused(&cluster, &[odds, "--drop", "treated"], &["no score of a smaller one", "no predictor can be dropped"]);
+    refused(&cluster, &[odds, "--drop", "treated"], &["do not apply to a smaller model", "no predictor can be dropped"]);
     refused(&cluster, &[odds], &["nothing is changed", "--prior", "--drop"]);
     refused(&cluster, &[odds, "--prior", "height=normal(0, 1)"], &["prior.height", "intercept, treated, age"]);
     refused(&cluster, &[line, "--drop", "treatd"], &["did you mean `treated`", "it has treated, readmitted"]);

@@ -82,5 +82,5 @@ fn mistakes_in_the_records_are_reported_to_the_owner_only() {
     let rehearsal = cluster.run(&["rehearse", &path, "--data", file]);
     let said = stderr(&rehearsal);
     assert_eq!(rehearsal.status.code(), Some(2), "{said}");
-    assert!(said.contains("not one of 400 rows adds anything to the job") && !said.contains("epsilon"), "{said}");
+    assert!(said.contains("none of 400 rows contributes to the job") && !said.contains("epsilon"), "{said}");
 }

@@ -218,7 +218,7 @@ fn every_lie_is_found_and_named() {
             let fails = named(report, "fails");
             assert_eq!(fails.contains(&"answers"), party == "b", "{report:#}");
             assert!(fails.contains(&"draws") && fails.contains(&"result") && fails.contains(&"proposals"), "{report:#}");
-            assert!(detail(report, "proposals").contains("another question than the log leads to"), "{report:#}");
+            assert!(detail(report, "proposals").contains("another query than the log implies"), "{report:#}");
         },
     );
     honest.plant(
@@ -227,7 +227,7 @@ fn every_lie_is_found_and_named() {
         |_, report| {
             assert_eq!(named(report, "fails"), ["answers", "proposals"], "{report:#}");
             assert_eq!(named(report, "skipped"), ["draws", "result"]);
-            assert!(detail(report, "answers").contains(&format!("round {}, which this party has answered", last / 2)));
+            assert!(detail(report, "answers").contains(&format!("round {}, which this party answered", last / 2)));
             assert!(detail(report, "proposals").contains(&format!("the job asks round {}", last / 2)), "{report:#}");
         },
     );
@@ -260,7 +260,7 @@ fn every_lie_is_found_and_named() {
         |h| h.execute("UPDATE jobs SET spec = replace(spec, 'seed = 4', 'seed = 5')"),
         |_, report| {
             assert_eq!(named(report, "fails"), ["signature", "consent"], "{report:#}");
-            assert!(detail(report, "consent").contains("was changed since"), "{report:#}");
+            assert!(detail(report, "consent").contains("was changed afterwards"), "{report:#}");
         },
     );
     honest.plant(

@@ -58,7 +58,7 @@ fn a_dialling_member_is_warned_before_its_certificate_expires() {
     assert_eq!(jobs(&cluster), "");
     cluster.must(&["ca", "request", "--renew", "--out", "alice"]);
     cluster.must(&["ca", "sign", "alice/request.pem", "--ca", "ca", "--renew", "--days", "20"]);
-    assert!(jobs(&cluster).contains("ends in 19 days"), "{}", jobs(&cluster));
+    assert!(jobs(&cluster).contains("expires in 19 days"), "{}", jobs(&cluster));
     let shown = cluster.must(&["ca", "show", "alice"]);
     assert!(shown.contains("19 days left: renew it"), "{shown}");
     cluster.kill_coordinator();

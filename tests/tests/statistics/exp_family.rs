@@ -235,7 +235,7 @@ fn one_round_finds_the_mode() {
         let releases = federation.answer(&round).expect("within the budget");
         absorb(sampler.as_mut(), &round, &releases);
         federation::next_round(sampler.as_mut());
-        let radius = sampler.radii_by_parameter().expect("chains")[0];
+        let radius = sampler.report().radii.expect("chains")[0];
         // On the log-odds scale, on which the chain moves.
         let sd_walked = sd / (mode * (1.0 - mode));
         assert!((0.05..=1.2).contains(&(radius / sd_walked)), "seed {seed}: radius {} sd", radius / sd_walked);

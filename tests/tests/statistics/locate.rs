@@ -51,7 +51,7 @@ fn search(federation: &mut Federation) -> (Vec<Vec<f64>>, Vec<f64>) {
     loop {
         let round = federation::next_round(sampler.as_mut()).expect("a search, then chains");
         if round.phase != Phase::Locate {
-            return (round.queries.into_iter().map(|q| q.from).collect(), sampler.radii_by_parameter().expect("chains"));
+            return (round.queries.into_iter().map(|q| q.from).collect(), sampler.report().radii.expect("chains"));
         }
         let releases = federation.answer(&round).expect("within the budget");
         absorb(sampler.as_mut(), &round, &releases);

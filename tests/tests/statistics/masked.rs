@@ -83,7 +83,7 @@ fn run(spec: JobSpec, shards: Vec<Shard>) -> Transcript {
         sums.push(opened.components().to_vec());
         rounds.push(Round { opened: Opened::EachAnswer, ..round });
     }
-    let summary = format!("{:?} {:?}", sampler.acceptance_rate(), sampler.fitted_posterior());
+    let summary = format!("{:?} {:?}", sampler.acceptance_rate(), sampler.report().surrogate);
     Transcript { rounds, sums, draws: sampler.take_draws(), summary }
 }
 

@@ -130,5 +130,5 @@ fn the_fit_of_a_mixture_is_withheld() {
     println!("{across:.2} of the draws at the other mode: {:?}", fitted(&run));
     assert!((0.1..0.9).contains(&across), "chains that cross: {across}");
     let reason = fitted(&run).suppressed.as_deref().expect("a reason");
-    assert!(reason.contains("no quadratic") && fitted(&run).parameters.is_empty(), "{reason}");
+    assert!(reason.contains("not quadratic") && fitted(&run).parameters.is_empty(), "{reason}");
 }

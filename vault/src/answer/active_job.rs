@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use conclave_common::job::{Algorithm, JobSpec};
+use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_privacy::accounting::{Honest, PrivacyUnit};
-use conclave_privacy::mechanism::SumCache;
+use conclave_privacy::mechanism::QueryKind;
+use conclave_privacy::pass::SumCache;
 use conclave_privacy::pass::{PoissonSampling, Threads, WeightCache};
 
 use super::delay::JobDelay;
@@ -58,7 +59,8 @@ impl ActiveJob {
         let pass = Pass { model: model.as_ref(), blocks: records.blocks(), threads };
         let fixed_sums = fixed_sums(&pass, &spec, unit)?;
         let most_rounds = spec.most_rounds();
-        let gradients = if spec.algorithm == Algorithm::Hmc { spec.sampler.chains as usize } else { 0 };
+        let gradients =
+            if spec.algorithm.asks(QueryKind::Remainder { parameters: 0 }) { spec.sampler.chains as usize } else { 0 };
         let weight_cache = WeightCache::new((records.blocks().records(), records.blocks().count()), gradients);
         let sampling = spec.privacy.blocks.map(|_| PoissonSampling::new(records.blocks().units(), spec.sampler.batch));
         let used = (Instant::now(), idle);

@@ -8,11 +8,11 @@ use conclave_privacy::accounting::{Adjacency, Budget, Honest};
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::valid_name;
 use conclave_proto::v1;
-use conclave_proto::version::suits;
+use conclave_proto::version::check_protocol;
 use sha2::{Digest, Sha256};
 
-use super::left::admit_left;
 use super::open::{MAX_JOB_ID, ledger_fault};
+use super::remaining_budget::admit_remaining;
 use super::secrecy::NOT_ADMITTED;
 use crate::config::{Approve, Policy};
 use crate::consent::Standing;
@@ -69,7 +69,7 @@ pub(super) struct LedgerFacts<'a> {
     /// The limit on jobs that are opened and ask nothing.
     pub(super) idle: Later<'a, Result<(), LedgerError>>,
     /// The analyst's remaining budget, mu² in units of 2^-48.
-    pub(super) left: Later<'a, Result<u64, LedgerError>>,
+    pub(super) remaining: Later<'a, Result<u64, LedgerError>>,
     /// The remaining reserve of delta.
     pub(super) reserve: ReserveLeft,
 }
@@ -154,7 +154,7 @@ fn decide(facts: Facts<'_>) -> Result<Decision, Decision> {
     if !spec.parties.iter().any(|name| name == party) {
         return Err(invalid(format!("the job's `parties` do not name {party:?}")).into());
     }
-    suits(&spec, facts.spoken, party)?;
+    check_protocol(&spec, facts.spoken, party)?;
     if !open_jobs.has_this {
         check_memory(&spec, policy, &shard, facts.precision, open_jobs.columns)?;
         (ledger.idle)().map_err(ledger_fault)?;
@@ -163,7 +163,7 @@ fn decide(facts: Facts<'_>) -> Result<Decision, Decision> {
     policy::admit(policy, budget, &shard, &Applicant { analyst: &request.analyst, spec: &spec, trusted })?;
     let members_known = check_masked(facts.secure, party, &spec)?;
     if !ledger.has_job {
-        admit_left(&request.analyst, &spec, budget.unit, policy.tell_budget, ledger.left)?;
+        admit_remaining(&request.analyst, &spec, budget.unit, policy.tell_budget, ledger.remaining)?;
         ledger.reserve.admit(&spec.privacy.budget).map_err(|why| Fault::new(ErrorCode::Policy, why))?;
         // A job already in the ledger is bound to the data version it was opened on: should bad rows have become inert ones since, the
         // data have changed.

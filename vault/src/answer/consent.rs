@@ -81,7 +81,7 @@ impl Answerer {
     pub(super) fn open_or_wait(&mut self, request: v1::OpenJob, received: Instant, outbox: ReplySender) {
         let job = request.job.clone();
         self.consent.forget(&job);
-        self.asked.hear(&job);
+        self.requested.note(&job);
         let body = match self.open_held(&request, received) {
             Ok(Opening::Opened(metadata, mask_key)) => {
                 self.consent.outboxes.insert(job.clone(), outbox.clone());

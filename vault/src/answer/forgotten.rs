@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::answerer::Answerer;
-use super::asked::Asked;
+use super::requested_jobs::RequestedJobs;
 
 /// Time after the start of a stream in which every job of it has been asked for.
 const GRACE: Duration = Duration::from_secs(300);
@@ -17,15 +17,15 @@ const GRACE: Duration = Duration::from_secs(300);
 impl Answerer {
     /// Starts a stream, on which the coordinator asks for its jobs again.
     pub(super) fn begin_stream(&mut self, now: Instant) {
-        self.asked = Asked { since: Some(now), jobs: HashSet::new() };
+        self.requested = RequestedJobs { since: Some(now), jobs: HashSet::new() };
     }
 
     /// Closes what has not been asked for on this stream, once it has lasted long enough.
     pub(super) fn close_forgotten(&mut self, now: Instant) {
-        if self.asked.since.is_none_or(|since| now.duration_since(since) < GRACE) {
+        if self.requested.since.is_none_or(|since| now.duration_since(since) < GRACE) {
             return;
         }
-        let Asked { jobs, .. } = std::mem::take(&mut self.asked);
+        let RequestedJobs { jobs, .. } = std::mem::take(&mut self.requested);
         let entered = self.ledger.state().jobs().iter().filter(|job| job.open).map(|job| job.id.clone());
         let forgotten: HashSet<String> = entered.chain(self.jobs.keys().cloned()).filter(|job| !jobs.contains(job)).collect();
         for job in &forgotten {

@@ -20,14 +20,13 @@
 //! One thread runs all of it, one message at a time: the ledger, the records and the noise have one owner, and two messages cannot race.
 //! Neither a refusal nor the length of an answer depends on a record.
 //!
-//! [`open`] opens jobs as the pure function [`admission::admit`] decides, with the owner's consent ([`consent`]). [`measure`] finds their
-//! reply delay by a [`rehearsal`] in a [`sandbox`].
+//! [`open`] opens jobs as the pure function [`admission::admit`] decides, with the owner's consent ([`consent`]). A [`crate::ports::DelayMeter`] finds their
+//! reply delay, in a [`sandbox`].
 
 mod active_job;
 mod admission;
 pub mod answer_timing;
 mod answerer;
-mod asked;
 mod charged;
 mod choice;
 mod consent;
@@ -35,9 +34,7 @@ mod consent_state;
 mod delay;
 mod forgotten;
 mod known_noise;
-mod left;
 mod masking;
-mod measure;
 mod noised;
 mod open;
 mod priced;
@@ -45,8 +42,9 @@ mod query;
 mod received;
 mod recorded;
 mod records;
-mod rehearsal;
+mod remaining_budget;
 mod reply;
+mod requested_jobs;
 pub mod sandbox;
 mod secrecy;
 mod secure;
@@ -55,10 +53,9 @@ pub mod simulated;
 mod summed;
 mod sums;
 pub mod thread;
-mod worst_case_step;
 
 pub use answerer::Answerer;
-pub use delay::ReplyCounts;
+pub use delay::{JobDelay, ReplyCounts};
 pub use open::MAX_JOB_ID;
 pub use open::Opening;
 pub use reply::ReplySender;

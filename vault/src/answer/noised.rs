@@ -33,7 +33,7 @@ pub(super) enum Means {
     Choice {
         /// Bound of one unit's contribution, as charged.
         clamp: Sensitivity,
-        choice: ChargedChoice,
+        choice: Box<ChargedChoice>,
     },
 }
 
@@ -79,7 +79,7 @@ impl NoisedQuery {
         let kind = priced.query().kind;
         let means = match kind {
             QueryKind::Choice { .. } => {
-                Means::Choice { clamp, choice: prepare_choice(receipt, noise).ok_or(AnswerStatus::Halted)? }
+                Means::Choice { clamp, choice: Box::new(prepare_choice(receipt, noise).ok_or(AnswerStatus::Halted)?) }
             }
             _ => {
                 let sample = match kind.is_sampled() {

@@ -49,7 +49,7 @@ impl Answerer {
         let echo = outcome.as_ref().ok().and_then(|answered| answered.echo);
         let outcome = outcome.map(|answered| answered.integers);
         let answer = v1::Answer { head, ..answer_to_wire(&Answer { job, iteration, outcome }, length) };
-        if secure { Echo::told(echo, answer) } else { answer }
+        if secure { Echo::attach(echo, answer) } else { answer }
     }
 
     /// Halts the party where an answer's length is not the reply's: only a defect makes one.

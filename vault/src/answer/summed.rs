@@ -1,7 +1,7 @@
 //! Stage 5, summed: the records are read, each sum has its charged noise and, where the job is masked, its masks.
 
 use conclave_common::query::Query;
-use conclave_privacy::mechanism::LatticeSum;
+use conclave_privacy::pass::LatticeSum;
 use conclave_proto::convert::AnswerStatus;
 
 use super::active_job::ActiveJob;

@@ -1,4 +1,4 @@
-//! Plants faults in the answer path, to see that the audit finds them. None of this is in a shipped build.
+//! Plants faults in the answer path, to check that the audit detects them. None of them is in a shipped build.
 
 use std::collections::HashMap;
 
@@ -15,16 +15,16 @@ use rand_chacha::ChaCha20Rng;
 use crate::answer::answerer::Answerer;
 use crate::answer::query::Outcome;
 
-/// A fault in how a message is answered.
+/// A fault in answering a message.
 #[derive(Clone)]
 pub enum Fault {
     /// A different query under an answered id is answered, with the noise of the first.
     ReusedNoise(HashMap<(String, u64), (v1::Query, Vec<i64>)>),
-    /// The sum in log-likelihood units, noise and all, as a float's bits.
+    /// The noised sum is sent in log-likelihood units, as a float's bits.
     FloatOnTheWire,
-    /// Records that are no numbers are an error, found before anything is charged.
+    /// Records that are not numbers cause an error before anything is charged.
     UnchargedError,
-    /// The message is charged when the next one comes.
+    /// A message is charged only when the next one arrives.
     ChargeAfterAnswer(Option<v1::Query>),
 }
 
@@ -95,7 +95,7 @@ impl Answerer {
         self.noise.key_samples_by(keying);
     }
 
-    /// Units of a job's records.
+    /// Returns the number of units in a job's records.
     pub fn units_of(&self, job: &str) -> u64 {
         self.jobs[job].records.blocks().units()
     }
@@ -118,13 +118,13 @@ impl Answerer {
     }
 }
 
-/// A model that charges a sensitivity too small by a factor and clamps at the full one.
+/// A model that charges a sensitivity too small by a factor but clamps at the correct one.
 pub struct TooSmall(pub Box<dyn Model>, pub f64);
 
 /// A model that does not clamp NaN: the rounding turns it into some integer.
 pub struct NanNotClamped(pub Box<dyn Model>);
 
-/// A model that reports to a test when it reads the records.
+/// A model that notifies a test when it reads the records.
 pub struct Watched(pub Box<dyn Model>, pub Box<dyn Fn() + Send + Sync>);
 
 /// A model whose kernel panics on a given outcome.

@@ -91,7 +91,7 @@ fn waiting_jobs_are_bounded_and_ids_may_be_shortened() {
     assert!(matches!(store.ask(&long, &[0; 32]), Err(ConsentError::TooLong)));
 }
 
-/// However many one analyst sends, another's find room.
+/// However many jobs one analyst sends, another's find room.
 #[test]
 fn one_analysts_jobs_leave_room_for_others() {
     let (_folder, mut store) = store();

@@ -158,7 +158,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::Accounting`].
-    pub fn left_for(&self, analyst: &str) -> Result<u64, LedgerError> {
+    pub fn remaining_units_for(&self, analyst: &str) -> Result<u64, LedgerError> {
         let own = match (&self.analyst_cap, self.analysts.get(analyst)) {
             (None, _) => u64::MAX,
             (_, Some(filter)) => filter.remaining_units(),

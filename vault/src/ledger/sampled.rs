@@ -12,7 +12,7 @@
 //!   next block is a separate one.
 //! * A release takes one place, once, durably, before any record is read. Its sample and noise are drawn for it alone, and each place has
 //!   one answer for ever: a repeated query gets the same bytes; only a query that a crash left unanswered, of which nothing had left, is
-//! answered again.
+//!   answered again.
 //! * Nothing is refunded. Unused places stay paid for.
 //!
 //! A price takes up to a second to compute, and a job that opens no block pays for none. So few are computed per job: all of its blocks are

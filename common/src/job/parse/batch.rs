@@ -1,6 +1,6 @@
 //! `batch`: releases over hidden random samples of the units, in blocks that are charged when opened.
 
-use crate::job::algorithm::Algorithm;
+use crate::job::algorithms::Algorithm;
 use crate::job::error::JobError;
 use crate::job::raw::RawPrivacy;
 use crate::job::spec::JobSpec;
@@ -19,7 +19,7 @@ pub(super) fn batch(algorithm: Algorithm, written: Option<f64>) -> Result<Sampli
     let Ok(batch) = SamplingProbability::at_least(value) else {
         return fault(format!("must be a probability from 2^-20 (about 1e-6) to 1, not {value}"));
     };
-    if batch != SamplingProbability::ONE && !takes_batches(algorithm) {
+    if batch != SamplingProbability::ONE && !algorithm.takes("batch") {
         return fault(format!(
             "a value below 1 requires barker, sgld, sghmc, sgnht or sgfs: \"{}\" queries all records, since it does not allow for the \
              variance of samples",
@@ -31,7 +31,7 @@ pub(super) fn batch(algorithm: Algorithm, written: Option<f64>) -> Result<Sampli
 
 /// Removes samples and their blocks from a job whose algorithm queries all records. Its reserve becomes part of delta again.
 pub(super) fn forget(spec: &mut JobSpec) {
-    if takes_batches(spec.algorithm) {
+    if spec.algorithm.takes("batch") {
         return;
     }
     if spec.privacy.blocks.take().is_some() {
@@ -39,11 +39,6 @@ pub(super) fn forget(spec: &mut JobSpec) {
         spec.privacy.budget = spec.privacy.budget.reserving(0);
     }
     spec.sampler.batch = SamplingProbability::ONE;
-}
-
-/// Returns whether the algorithm allows for the variance of samples.
-fn takes_batches(algorithm: Algorithm) -> bool {
-    algorithm == Algorithm::Barker || algorithm.is_unadjusted()
 }
 
 /// Reads the number of blocks and their total reserve of delta, in units of 2^-60; `None` for a job over all records.

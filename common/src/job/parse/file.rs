@@ -4,11 +4,8 @@ use std::collections::BTreeSet;
 
 use super::checks::short;
 use super::parameters::{self, Parameters};
-use super::{
-    aggregation, augmentation, auto, barker, batch, columns, exp_family, hmc, model, ops, plan, privacy, release, sampler,
-    stochastic,
-};
-use crate::job::algorithm::Algorithm;
+use super::{aggregation, auto, batch, columns, model, plan, privacy, release, sampler};
+use crate::job::algorithms::{self, Algorithm};
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
 use crate::job::raw::{AutoOr, KEYS, RawJob};
@@ -44,7 +41,7 @@ impl JobSpec {
             name => (algorithm(name)?, None),
         };
         release::refuse_unused(algorithm, &raw)?;
-        let release = release::release(algorithm, raw.release.take())?;
+        let release = algorithms::release(raw.release.take())?;
         let parties = parties(raw.parties)?;
         let aggregation = aggregation::aggregation(raw.aggregation.take(), &parties)?;
         let columns = columns::columns(&raw.columns)?;
@@ -62,7 +59,7 @@ impl JobSpec {
             &Parameters { names: &names, constraints: &constraints, priors: &priors, support: &support },
         )?;
         let privacy = privacy::privacy(&raw.privacy, (sampler.proposal, sampler.batch), parties.len())?;
-        let privacy = hmc::noise(privacy, &raw.privacy, parties.len(), sampler.hmc)?;
+        let privacy = algorithms::noise_of_tests(privacy, &raw.privacy, parties.len(), sampler.hmc)?;
         let plan = raw.plan.map(|plan| plan::plan(plan, &parties, &names)).transpose()?;
         let auto_noise = !matches!(raw.privacy.noise_sd, Some(AutoOr::Value(_)));
         let spec = JobSpec {
@@ -90,16 +87,12 @@ impl JobSpec {
                 format!("must be at most {}, since rounds also contain clip counts or variance checks", MAX_CHAINS - beside);
             return Err(JobError::new("sampler.chains", message));
         }
-        release::check(&spec)?;
-        augmentation::check(&spec)?;
         sampler::check(&spec)?;
-        hmc::check(&spec)?;
-        stochastic::check(&spec)?;
-        ops::check(&spec)?;
+        (algorithm.declaration().check)(&spec)?;
         batch::check(&spec)?;
         let by_table = spec.chosen.is_some() && spec.outcome_table(spec.build_model().as_ref()).is_some();
         let spec = JobSpec { chosen: if by_table { Some(auto::BY_TABLE) } else { spec.chosen }, ..spec };
-        barker::resolve(exp_family::resolve(spec, auto_noise)?, auto_noise)
+        (algorithm.declaration().resolve)(spec, auto_noise)
     }
 }
 
@@ -113,24 +106,16 @@ fn job_id(id: &str) -> Result<(), JobError> {
 }
 
 fn algorithm(name: &str) -> Result<Algorithm, JobError> {
-    match name {
-        "penalty" => Ok(Algorithm::Penalty),
-        "penalty-exp-family" => Ok(Algorithm::PenaltyExpFamily),
-        "noisy-statistics" => Ok(Algorithm::NoisyStatistics),
-        "augmentation" => Ok(Algorithm::Augmentation),
-        "hmc" => Ok(Algorithm::Hmc),
-        "barker" => Ok(Algorithm::Barker),
-        "sgld" => Ok(Algorithm::Sgld),
-        "sghmc" => Ok(Algorithm::Sghmc),
-        "sgnht" => Ok(Algorithm::Sgnht),
-        "sgfs" => Ok(Algorithm::Sgfs),
-        "ops" => Ok(Algorithm::Ops),
-        other => {
-            let known = "`auto`, `penalty`, `penalty-exp-family`, `noisy-statistics`, `augmentation`, `hmc`, `barker`, `sgld`, `sghmc`, `sgnht`, \
-                         `sgfs` or `ops`";
-            Err(JobError::new("algorithm", format!("unknown algorithm `{other}`; use {known}")))
-        }
-    }
+    Algorithm::named(name).ok_or_else(|| {
+        let names = std::iter::once("auto").chain(Algorithm::names());
+        let (last, names) = names
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .split_last()
+            .map(|(last, names)| (last.clone(), names.join(", ")))
+            .unwrap_or_default();
+        JobError::new("algorithm", format!("unknown algorithm `{name}`; use {names} or {last}"))
+    })
 }
 
 fn parties(names: Vec<String>) -> Result<Vec<String>, JobError> {

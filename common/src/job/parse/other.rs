@@ -1,7 +1,7 @@
 //! A job converted to another algorithm.
 
-use super::{augmentation, barker, batch, hmc, ops, release, sampler, stochastic};
-use crate::job::algorithm::Algorithm;
+use super::{batch, sampler};
+use crate::job::algorithms::Algorithm;
 use crate::job::error::JobError;
 use crate::job::privacy_spec::ReleaseSpec;
 use crate::job::sampler_spec::{BarkerSpec, HmcSpec, StochasticSpec};
@@ -30,7 +30,7 @@ impl JobSpec {
             (HmcSpec::default(), BarkerSpec::default(), StochasticSpec::default());
         batch::forget(&mut spec);
         sampler::forget_locate(&mut spec.sampler);
-        if algorithm == Algorithm::Ops || self.algorithm == Algorithm::Ops {
+        if algorithm.declaration().usual_length != self.algorithm.declaration().usual_length {
             sampler::usual_length(&mut spec.sampler, algorithm);
         }
         if !algorithm.proposes() || algorithm.follows_gradients() {
@@ -40,12 +40,8 @@ impl JobSpec {
             let sd = spec.sampler.proposal.total_noise_sd() / (spec.parties.len() as f64).sqrt();
             spec.privacy.noise = NoiseScale::from_sd(sd).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
         }
-        release::check(&spec)?;
-        augmentation::check(&spec)?;
-        hmc::check(&spec)?;
-        stochastic::check(&spec)?;
-        ops::check(&spec)?;
-        barker::resolve(spec, true)
+        (algorithm.declaration().check)(&spec)?;
+        (algorithm.declaration().resolve)(spec, true)
     }
 }
 

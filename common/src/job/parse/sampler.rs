@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::batch;
 use super::checks::known_parameters;
 use super::parameters::Parameters;
-use super::release::MOST_PARAMETERS;
-use super::{barker, batch, hmc, ops, stochastic};
-use crate::job::algorithm::Algorithm;
+use crate::job::algorithms::{Algorithm, MOST_PARAMETERS, OwnSettings, UsualLength};
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
 use crate::job::raw::{RawRadius, RawSampler, RawUntil, RawWarmup};
@@ -15,9 +14,6 @@ use crate::job::spec::JobSpec;
 use crate::job::{RHAT, ess_wanted};
 use crate::parameter::{Constraint, Interval, Transform};
 
-/// Default number of chains; for `hmc` the maximum, see [`JobSpec::plans_chains`](crate::job::JobSpec::plans_chains).
-const DEFAULT_CHAINS: i64 = 4;
-const DEFAULT_DRAWS: i64 = 5000;
 const DEFAULT_LOCATE_SHARE: f64 = 0.2;
 /// Gradients provide more information at a lower price.
 const DEFAULT_LOCATE_SHARE_BY_GRADIENTS: f64 = 0.05;
@@ -31,14 +27,12 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
             .filter(|v| (1..=max.unsigned_abs()).contains(v))
             .ok_or_else(|| JobError::new(format!("sampler.{key}"), format!("must be between 1 and {max}, not {value}")))
     };
-    let hmc = hmc::settings(&raw, algorithm)?;
-    let barker = barker::settings(&raw, algorithm)?;
-    let stochastic = stochastic::settings(&raw, algorithm)?;
+    let OwnSettings { hmc, barker, stochastic, ops } = (algorithm.declaration().settings)(&raw)?;
     let of_choices = algorithm == Algorithm::Ops;
-    let ops = ops::settings(&raw, algorithm)?;
-    let named = raw.chains.unwrap_or(if of_choices { 1 } else { DEFAULT_CHAINS });
+    let usual = algorithm.declaration().usual_length;
+    let named = raw.chains.unwrap_or(usual.chains.into());
     let chains = u32::try_from(count("chains", named, i64::from(MAX_CHAINS))?).unwrap_or(MAX_CHAINS);
-    let draws = count("draws", raw.draws.unwrap_or(if of_choices { ops::DEFAULT_DRAWS } else { DEFAULT_DRAWS }), 100_000_000)?;
+    let draws = count("draws", raw.draws.unwrap_or(usual.draws.into()), 100_000_000)?;
     let raw_proposal = raw.proposal.unwrap_or_default();
     let proposal = match raw_proposal.kind.as_str() {
         "guided" => ProposalKind::Guided,
@@ -131,7 +125,7 @@ fn locate(word: Option<&str>, algorithm: Algorithm) -> Result<Locate, JobError> 
     let fault = |message: String| Err(JobError::new("sampler.locate", message));
     match word {
         None => Ok(Locate::default()),
-        Some(_) if !matches!(algorithm, Algorithm::Penalty | Algorithm::Ops) => fault(format!(
+        Some(_) if !algorithm.takes("locate") => fault(format!(
             "applies to algorithm = \"penalty\" and \"ops\": \"{}\" has its own search for the mode",
             algorithm.as_str()
         )),
@@ -173,9 +167,8 @@ pub(super) fn forget_locate(spec: &mut SamplerSpec) {
 
 /// Sets the default numbers of chains and draws.
 pub(super) fn usual_length(spec: &mut SamplerSpec, algorithm: Algorithm) {
-    let of_choices = algorithm == Algorithm::Ops;
-    let (chains, draws) = if of_choices { (1, ops::DEFAULT_DRAWS) } else { (DEFAULT_CHAINS, DEFAULT_DRAWS) };
-    (spec.chains, spec.draws, spec.chains_named) = (chains as u32, draws.unsigned_abs(), false);
+    let UsualLength { chains, draws } = algorithm.declaration().usual_length;
+    (spec.chains, spec.draws, spec.chains_named) = (chains, draws.into(), false);
     spec.ops = OpsSpec::default();
 }
 

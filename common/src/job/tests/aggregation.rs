@@ -27,12 +27,12 @@ fn answers_are_opened_one_by_one_unless_the_job_says_otherwise() {
 }
 
 #[test]
-fn the_greater_half_of_the_others_may_work_together() {
+fn the_greater_half_of_the_others_may_collude() {
     for (parties, colluders, honest) in [(3, 1, 2), (4, 2, 2), (5, 2, 3), (10, 5, 5), (31, 15, 16)] {
         let spec = JobSpec::parse(&job(parties, "[aggregation]\nmode = \"secure\"")).unwrap();
         assert_eq!(spec.aggregation.secure().map(|s| s.colluders), Some(colluders), "{parties}");
         assert_eq!((spec.honest().get(), spec.aggregation.opened(parties)), (honest, 1));
-        // The chain's own noise is what it was.
+        // The chain's own noise is unchanged.
         assert_eq!(spec.privacy.noise, JobSpec::parse(&job(parties, "")).unwrap().privacy.noise);
     }
     let spec = JobSpec::parse(&job(5, "[aggregation]\nmode = \"secure\"\ncolluders = 1")).unwrap();
@@ -57,7 +57,7 @@ fn members_are_named_by_their_keys() {
 }
 
 #[test]
-fn what_would_hide_nobody_is_refused() {
+fn aggregation_that_protects_no_party_is_refused() {
     let secure = "[aggregation]\nmode = \"secure\"";
     for parties in [1, 2] {
         assert!(refused(parties, secure).contains("mode = \"local\""));

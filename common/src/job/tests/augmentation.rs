@@ -51,7 +51,7 @@ fn chains_may_be_forced_and_started() {
 }
 
 #[test]
-fn what_does_not_apply_is_refused_by_name() {
+fn keys_that_do_not_apply_are_refused_by_name() {
     let cases = [
         (BAYES, "noise_sd = 1.0", "privacy.noise_sd", "epsilon alone sets the noise"),
         (BAYES, "clip = 1.0", "privacy.clip", "public ranges"),
@@ -83,9 +83,9 @@ fn what_does_not_apply_is_refused_by_name() {
     assert_eq!(JobSpec::parse(&family).unwrap_err().key, "sampler.force");
 }
 
-/// `x` given `a|x|a`, and `x|a` given `x|a`: the same name.
+/// `x` given `a|x|a`, and `x|a` given `x|a`, would get the same name.
 #[test]
-fn names_of_parameters_are_told_apart() {
+fn names_of_parameters_are_distinct() {
     let text = job("kind = \"naive_bayes\"\noutcome = \"odd\"\npredictors = [\"twin\"]", "")
         .replace("odd = {", "twin = { levels = [\"1|x\", \"1\"] }\nodd = {")
         .replace("\"x|a\", \"x\"", "\"x|x\", \"x\"");

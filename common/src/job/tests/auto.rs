@@ -1,4 +1,4 @@
-//! What `algorithm = "auto"` chooses, by the job file alone.
+//! The choice of `algorithm = "auto"`, from the job file alone.
 
 #![allow(clippy::unwrap_used)]
 
@@ -32,9 +32,9 @@ fn the_model_chooses() {
     }
 }
 
-/// What releases a sum that says nothing of how many rows could be used is not chosen, and refused where it is asked for.
+/// An algorithm that releases a sum without a count of usable rows is not chosen, and is refused where it is requested.
 #[test]
-fn incomplete_rows_choose_what_counts_them() {
+fn incomplete_rows_choose_an_algorithm_that_counts_them() {
     let incomplete = |model: &str| format!("{model}\nincomplete_rows = true");
     let counted = [
         "kind = \"logistic\"\noutcome = \"d\"\npredictors = [\"x\"]",
@@ -69,7 +69,7 @@ fn incomplete_rows_choose_what_counts_them() {
 }
 
 #[test]
-fn what_is_said_of_chains_asks_for_chains() {
+fn keys_of_chains_choose_chains() {
     let logistic = "kind = \"logistic\"\noutcome = \"d\"\npredictors = [\"x\"]";
     for rest in ["[sampler]\nproposal = { kind = \"guided\" }", "[sampler]\nlocate_share = 0.2"] {
         assert_eq!(chosen(logistic, rest).0, Algorithm::Penalty, "{rest}");

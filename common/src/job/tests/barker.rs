@@ -1,4 +1,4 @@
-//! What a job by `barker` may say.
+//! Settings of a `barker` job.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,11 +20,11 @@ fn noise_fills_the_correction_and_no_more() {
         let filled = spec.ratio_variance() / correction;
         assert!(filled <= 1.0 && filled > 0.9999, "{filled}");
     }
-    // Written in digits, and rounded up by them or by the grid.
+    // Written in decimals, and rounded up by them or by the grid.
     let written = parse("", "noise_sd = 0.8164966").unwrap();
     assert!(written.ratio_variance() <= 2.0);
     assert_eq!(parse("", "").unwrap().privacy.noise, written.privacy.noise);
-    // Less is the analyst's choice, and topped up.
+    // Less noise is the analyst's choice, and is topped up.
     assert!((parse("", "noise_sd = 0.5").unwrap().ratio_variance() - 0.75).abs() < 1e-4);
 }
 
@@ -34,14 +34,14 @@ fn samples_leave_room_for_their_variance() {
     // 0.44 times 1.1 posterior sds at most, squared.
     assert!((spec.ratio_variance() - (2.0 - 0.234_256)).abs() < 1e-3, "{}", spec.ratio_variance());
     assert!(spec.privacy.blocks.is_some());
-    // Back to all records: no samples, no blocks, and the whole of delta.
+    // Back to all records: no samples, no blocks, and the whole delta.
     let penalty = spec.by(Algorithm::Penalty).unwrap();
     assert!(penalty.privacy.blocks.is_none() && (penalty.privacy.budget.delta - 1e-6).abs() < 1e-15);
     assert_eq!(penalty.by(Algorithm::Barker).unwrap().ratio_variance(), parse("", "").unwrap().ratio_variance());
 }
 
 #[test]
-fn what_is_asked_in_vain_is_refused_by_name() {
+fn settings_without_effect_are_refused_by_name() {
     for (sampler, privacy, key) in [
         ("correction = 2.5", "", "sampler.correction"),
         ("", "noise_sd = 0.9", "privacy.noise_sd"),
@@ -56,7 +56,7 @@ fn what_is_asked_in_vain_is_refused_by_name() {
     }
 }
 
-/// Samples whose noise no owner would open a block at are refused as they are submitted, and those of a job of before are read.
+/// Samples with too little noise for any owner to open a block are refused at submission, but earlier jobs can still be read.
 #[test]
 fn samples_that_hide_next_to_nothing_are_refused_when_they_are_new() {
     let of = |clip: f64| parse("batch = 0.25\ncorrection = 2.0", &format!("clip = {clip}")).unwrap();

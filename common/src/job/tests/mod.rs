@@ -42,7 +42,7 @@ fn defaults_are_those_of_the_documentation() {
     assert_eq!(job.privacy.clip, None);
 }
 
-/// A chain of ratios asks for ratios alone, unless it says that it finds the mode by gradients.
+/// A penalty chain queries ratios only, unless it finds the mode by gradients.
 #[test]
 fn the_mode_is_found_by_gradients_where_the_job_says_so() {
     let (gradient, curvature) = (QueryKind::Gradient { parameters: 3 }, QueryKind::Curvature { parameters: 3 });
@@ -77,7 +77,7 @@ fn the_written_order_of_keys_does_not_matter() {
     assert_eq!(JobSpec::parse(&moved).unwrap(), JobSpec::parse(JOB).unwrap());
 }
 
-/// Each fault is reported at its key, with a word of the remedy.
+/// Each fault is reported with its key and a hint at the remedy.
 #[test]
 fn every_fault_names_its_key() {
     let cases: &[(&str, &str, &str, &str)] = &[
@@ -207,7 +207,7 @@ fn every_fault_names_its_key() {
         let error = JobSpec::parse(&text).expect_err(to);
         assert_eq!(error.key, *key, "{error}");
         assert!(error.message.contains(word), "{error}");
-        // What is wrong is said without saying it to the terminal.
+        // The message contains no text that could control a terminal.
         assert!(crate::text::is_plain(&error.to_string()), "{error:?}");
     }
     assert!(JobSpec::parse("name = ").unwrap_err().message.contains("1"));
@@ -248,7 +248,7 @@ fn the_documents_example_is_a_job() {
 }
 
 #[test]
-fn gaussian_mean_wants_its_own_keys() {
+fn gaussian_mean_needs_its_own_keys() {
     let text = r#"
 name = "m"
 parties = ["a"]
@@ -272,9 +272,9 @@ clip = 0.5
     assert_eq!(JobSpec::parse(&text.replace("min = -5, max = 5", "binary = true")).unwrap_err().key, "columns.y");
 }
 
-/// What is left out of it is what a verdict on the draws asks for.
+/// Omitted targets are those that a verdict on the draws requires.
 #[test]
-fn what_a_run_is_to_come_to_may_be_left_to_the_verdict() {
+fn targets_of_a_run_may_be_left_to_the_verdict() {
     let of = |until: &str| JobSpec::parse(&JOB.replace("chains = 4", &format!("chains = 4\n{until}"))).unwrap().sampler.until;
     assert_eq!(of(""), None);
     assert_eq!(of("until = {}"), Some(Until { ess: 400.0, rhat: 1.01 }));
@@ -282,7 +282,7 @@ fn what_a_run_is_to_come_to_may_be_left_to_the_verdict() {
     assert_eq!(of("until = { rhat = 1.05 }"), Some(Until { ess: 400.0, rhat: 1.05 }));
 }
 
-/// A prior on half of the line, or on a piece of it, is a part of the box.
+/// A prior on a half-line or an interval narrows the box.
 #[test]
 fn a_priors_support_narrows_the_box() {
     let text = JOB.replace("[sampler]", "[prior]\nage = \"half_normal(1)\"\nbmi = \"uniform(-2, 3)\"\n[sampler]");
@@ -292,7 +292,7 @@ fn a_priors_support_narrows_the_box() {
     assert_eq!(job.priors[0], Prior::Normal { mean: 0.0, sd: 2.5 });
 }
 
-/// A default box leaves room for the prior that is written, and grows with it.
+/// A default box covers an explicit prior and grows with it.
 #[test]
 fn a_default_box_does_not_cut_a_written_prior() {
     let of = |prior: &str, table: &str| {
@@ -303,7 +303,7 @@ fn a_default_box_does_not_cut_a_written_prior() {
     assert_eq!(of("uniform(500, 3000)", ""), Ok((500.0, 3e3)));
     assert_eq!(of("cauchy(0, 100)", ""), Ok((-1e4, 1e4)));
     assert_eq!(of("normal(0, 3e5)", ""), Ok((-1e6, 1e6)));
-    // What is written is what is meant.
+    // An explicit box is kept.
     assert_eq!(of("normal(5000, 100)", "[parameters]\nage = { min = 0, max = 10 }"), Ok((0.0, 10.0)));
     assert_eq!(of("normal(5000, 100)", "[parameters]\nage = { min = 0 }"), Ok((0.0, 6e3)));
     let error = of("normal(0, 2e6)", "").unwrap_err();
@@ -325,7 +325,7 @@ fn defaults_grow_with_the_declared_counts() {
         assert_eq!(job.priors, [Prior::HalfNormal { sd: 2.5 * max }]);
         assert_eq!(job.support, [Interval { min: LEAST_POSITIVE, max: 1e3 * max }]);
     }
-    // A prior on rates near 2000 with a box beyond.
+    // A prior on rates near 2000, with a box beyond.
     let job = of("5000", "rate = \"gamma(20, 0.01)\"").unwrap();
     assert!(job.support[0].max >= 1e5, "{:?}", job.support);
     assert_eq!(of("9", "rate = \"gamma(2, 1e8)\"").unwrap_err().key, "parameters.rate", "its mean is below the least rate");

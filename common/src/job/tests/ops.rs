@@ -6,7 +6,7 @@ const JOB: &str = "name = \"o\"\nalgorithm = \"ops\"\nparties = [\"a\"]\n[model]
                    [sampler]\nseed = 3\n";
 
 #[test]
-fn what_is_left_out_is_usual() {
+fn omitted_keys_have_defaults() {
     let spec = JobSpec::parse(JOB).unwrap();
     assert_eq!(spec.algorithm, Algorithm::Ops);
     assert_eq!((spec.sampler.chains, spec.sampler.draws, spec.sampler.ops.candidates), (1, 1, 4096));
@@ -19,7 +19,7 @@ fn what_is_left_out_is_usual() {
 }
 
 #[test]
-fn what_a_choice_is_not_for_is_refused_by_name() {
+fn jobs_that_ops_cannot_run_are_refused_by_name() {
     let eleven: Vec<String> = (0..10).map(|j| format!("x{j}")).collect();
     let wide = JOB.replace("[\"x\"]", &format!("{eleven:?}")).replace(
         "x = { min = 0, max = 1 }",

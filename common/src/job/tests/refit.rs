@@ -52,7 +52,7 @@ fn normal(mean: f64, sd: f64) -> Prior {
 }
 
 #[test]
-fn a_refit_without_changes_is_the_job_but_for_its_start() {
+fn a_refit_without_changes_is_the_job_except_for_its_start() {
     let (old, new) = (JobSpec::parse(JOB).unwrap(), NOTHING.of(JOB).unwrap());
     let mut same = new.clone();
     (same.sampler.start, same.sampler.locate_share, same.plan) = (old.sampler.start.clone(), 0.0, old.plan.clone());
@@ -61,7 +61,7 @@ fn a_refit_without_changes_is_the_job_but_for_its_start() {
 }
 
 #[test]
-fn a_predictor_is_dropped_with_all_that_is_said_of_its_coefficients() {
+fn a_predictor_is_dropped_with_all_keys_of_its_coefficients() {
     let drop = ["ward", "age:ward"].map(str::to_owned);
     let new = Refit { drop: &drop, draws: Some(9), chains: Some(2), seed: Some(8), ..NOTHING }.of(JOB).unwrap();
     assert_eq!(new.model.parameter_names(), ["intercept", "age", "smoker", "sigma"]);
@@ -80,7 +80,7 @@ fn priors_take_the_place_of_the_jobs_own() {
     let priors = owned(&[("default", "normal(1, 3)"), ("age", " normal(0, 0.1) ")]);
     let new = Refit { priors: &priors, ..NOTHING }.of(JOB).unwrap();
     assert_eq!(new.priors[..4], [normal(1.0, 3.0), normal(0.0, 0.1), normal(0.0, 0.5), normal(1.0, 3.0)]);
-    // One of several keys holds the prior of probabilities.
+    // The prior of probabilities is under one of several keys.
     let colours = "name = \"c\"\nalgorithm = \"auto\"\nparties = [\"a\"]\n[model]\nkind = \"multinomial\"\noutcome = \"c\"\n[columns]\n\
                    c = { levels = [\"r\", \"g\"] }\n[prior]\np = \"dirichlet(2)\"\n[privacy]\nepsilon = 1\ndelta = 1e-6\n";
     let of_first = owned(&[("p[r]", "dirichlet(5)")]);
@@ -89,7 +89,7 @@ fn priors_take_the_place_of_the_jobs_own() {
 }
 
 #[test]
-fn what_cannot_be_done_names_what_could() {
+fn an_impossible_refit_names_possible_ones() {
     let refused = |priors: &[(&str, &str)], drop: &[&str]| {
         let (priors, drop) = (owned(priors), drop.iter().map(|d| (*d).to_owned()).collect::<Vec<_>>());
         Refit { priors: &priors, drop: &drop, ..NOTHING }.of(JOB).unwrap_err().to_string()

@@ -1,4 +1,4 @@
-//! What a job of chains without a test may say of how they end.
+//! Settings for the end of chains without an acceptance test.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ fn parse(algorithm: &str, sampler: &str, privacy: &str) -> Result<JobSpec, JobEr
 }
 
 #[test]
-fn sweeps_ask_for_ratios_too_and_are_what_the_draws_are_of() {
+fn sweeps_query_ratios_too_and_give_the_draws() {
     for algorithm in ["sgld", "sghmc", "sgnht", "sgfs"] {
         let (plain, polished) = (parse(algorithm, "", "").unwrap(), parse(algorithm, "polish = 7", "").unwrap());
         assert_eq!((plain.releases(), plain.draws_asked()), (vec!["score"], 100));
@@ -25,13 +25,13 @@ fn sweeps_ask_for_ratios_too_and_are_what_the_draws_are_of() {
     // The noise of sweeps is a guided walk's, or the job's own.
     let sd = |privacy: &str| parse("sgld", "polish = 7", privacy).unwrap().privacy.noise.sd();
     assert!((sd("") - 1.75 / 2.0_f64.sqrt()).abs() < 1e-4 && (sd("noise_sd = 0.8") - 0.8).abs() < 1e-4);
-    // By another algorithm there are no sweeps.
+    // With another algorithm there are no sweeps.
     let penalty = parse("sgld", "polish = 7", "").unwrap().by(Algorithm::Penalty).unwrap();
     assert!(!penalty.is_polished() && penalty.draws_asked() == 100);
 }
 
 #[test]
-fn what_is_asked_of_sweeps_in_vain_is_refused_by_name() {
+fn sweep_settings_without_effect_are_refused_by_name() {
     for (algorithm, sampler, privacy, key, word) in [
         ("sgld", "polish = -1", "", "sampler.polish", "0 to 1000000"),
         ("sgld", "polish = 1000001", "", "sampler.polish", "0 to 1000000"),

@@ -12,9 +12,10 @@ pub(super) fn case() -> Case {
     Case { scales: [0.1, 1.0, 3.0, 10.0], ..case }
 }
 
-/// Without a clip its ratios have the bound of the declared columns; a job's own clip stands alone, as what it cuts is the question then.
+/// Without a clip its ratios have the bound of the declared columns; a job's own clip replaces that bound, so that its effect can
+/// be studied.
 #[test]
-fn a_clip_stands_in_the_place_of_its_bound() {
+fn a_clip_replaces_its_bound() {
     let of = |privacy: &str| {
         let text = format!(
             "name = \"b\"\nparties = [\"a\"]\n[model]\n{MODEL}\n[columns]\n{COLUMNS}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n{privacy}\n"
@@ -48,9 +49,9 @@ fn known_constants_are_checked() {
     assert_eq!(fault("second_outcome = \"y2\"\n", "second_outcome = \"y1\"\n"), "model.second_outcome");
 }
 
-/// What takes one local normal for the posterior is refused, by the key that says so.
+/// Algorithms that assume one local normal posterior are refused, with the key that selects them.
 #[test]
-fn what_takes_it_for_a_normal_is_refused() {
+fn algorithms_for_a_normal_posterior_are_refused() {
     let fault = |algorithm: &str, sampler: &str| {
         let text = format!(
             "name = \"b\"\nparties = [\"a\"]\nalgorithm = \"{algorithm}\"\n[model]\n{MODEL}\n[columns]\n{COLUMNS}\n[sampler]\n{sampler}\n[privacy]\n\

@@ -9,7 +9,7 @@ use crate::model::Model;
 use conclave_privacy::mechanism::{GRADIENT_UNITS, STEP};
 use conclave_privacy::pass::{Blocks, CachedBlocks, GRADIENT_SCALE, ModelData, WeightCache};
 
-/// Outcomes about zero and outcomes about five, in units of their own.
+/// Returns jobs with outcomes around zero and around five, in different units.
 fn jobs() -> [JobSpec; 2] {
     let job = |model: &str, columns: &str| {
         JobSpec::parse(&format!(
@@ -46,7 +46,7 @@ fn information(model: &dyn Model, data: &ModelData, theta: &[f64], scales: [f64;
     model.scores().unwrap().curvature_sum(&Block::lent(data), theta, scales).open_components_for_test()
 }
 
-/// A step by a middle that lies off the straight line, and a question's numbers in a frame of this length.
+/// A step through a midpoint off the straight line, and the numbers of its query in a frame of this length.
 struct Asked {
     points: [Vec<f64>; 3],
     all: Vec<f64>,
@@ -100,7 +100,7 @@ fn a_gradient_is_the_slope_of_the_log_likelihood() {
     }
 }
 
-/// Against second differences of the log likelihood at its maximum, where the two agree.
+/// Compares with second differences of the log likelihood at its maximum, where the two agree.
 #[test]
 fn at_the_maximum_the_information_is_the_observed_one() {
     for spec in jobs() {
@@ -133,9 +133,9 @@ fn at_the_maximum_the_information_is_the_observed_one() {
     }
 }
 
-/// In other units of the outcomes, and of the parameters with them, the same step is as far; and where nothing bends no step leaves anything out.
+/// In other units of outcomes and parameters the length of a step is the same; without bend no step has a remainder.
 #[test]
-fn how_far_a_step_goes_has_no_unit() {
+fn the_length_of_a_step_has_no_unit() {
     let far = |unit: f64, bend: f64, theta: [f64; 2], by: [f64; 2]| {
         let column = crate::schema::ColumnSpec::Numeric { min: -4.0 * unit, max: 4.0 * unit };
         let precision = [1.5, 2.5].map(|tau| tau / (unit * unit));
@@ -149,14 +149,14 @@ fn how_far_a_step_goes_has_no_unit() {
         assert!(one > 0.0 && (far(1e3, 0.7, theta, by) - one).abs() < 1e-9 * one);
         assert_eq!(far(1.0, 0.0, theta, by), 0.0);
     }
-    // From the middle one sd of the first parameter, 0.14 of 100,000 records, makes 26 times the information: that is far.
+    // From the middle, one sd of the first parameter, 0.14 for 100,000 records, makes the information 26 times as large.
     let column = crate::schema::ColumnSpec::Numeric { min: -250.0, max: 250.0 };
     let model = BananaLaw::new([&column, &column], 20.0, [0.0005, 0.0004]);
     assert!(BananaScores(&model).range(&[0.0, 3.0], &[0.14, 0.0]).1 > 4.9);
 }
 
 #[test]
-fn a_record_that_is_no_number_counts_for_nothing() {
+fn a_record_that_is_not_a_number_contributes_nothing() {
     let model = jobs()[0].build_model();
     let theta = [0.1, 3.0];
     let scales = model.scores().unwrap().most_information(&theta);
@@ -172,7 +172,7 @@ fn a_record_that_is_no_number_counts_for_nothing() {
 }
 
 #[test]
-fn no_bit_depends_on_vectors_or_on_what_was_kept() {
+fn no_bit_depends_on_vectors_or_on_cached_weights() {
     for spec in jobs() {
         let model = spec.build_model();
         let scores = model.scores().unwrap();
@@ -198,9 +198,9 @@ fn no_bit_depends_on_vectors_or_on_what_was_kept() {
 }
 
 proptest! {
-    /// Whatever the record, the point and the frame: what is charged bounds it.
+    /// The charge bounds the contribution of any record, at any point and in any frame.
     #[test]
-    fn no_record_adds_more_than_is_charged(
+    fn no_contribution_exceeds_its_charge(
         record in prop::array::uniform2(prop_oneof![-1.0..1.0_f64, Just(f64::NAN), Just(f64::INFINITY), -1e9..1e9_f64, Just(1e300)]),
         theta in prop::array::uniform2(-50.0..50.0_f64),
         part in 1e-6..1e3_f64,
@@ -213,7 +213,7 @@ proptest! {
             let squares: i128 = vector.iter().map(|x| i128::from(*x) * i128::from(*x)).sum();
             prop_assert!(squares <= i128::from(GRADIENT_UNITS * GRADIENT_UNITS), "{vector:?}");
             let [a, b, c] = <[i64; 3]>::try_from(information(model.as_ref(), &one, &theta, [part, 1.0])).unwrap();
-            // The matrix is positive and its trace, before the diagonal is shrunk, at most 2^32.
+            // The matrix is positive, and its trace before the diagonal is shrunk is at most 2^32.
             let whole = |x: i64| (x as f64 + 1.0) / DIAGONAL;
             prop_assert!(a >= 0 && c >= 0 && a as f64 / DIAGONAL + c as f64 / DIAGONAL <= 2_f64.powi(32));
             prop_assert!((b as f64).powi(2) <= whole(a) * whole(c), "{a} {b} {c}");
@@ -222,10 +222,10 @@ proptest! {
         }
     }
 
-    /// Shortened gradients or whole ones, with a centre or without: gradient and remainder are the log ratio together, to the rounding of each record
-    /// to the lattice; and the way back negates it.
+    /// With shortened or whole gradients, with or without a centre, gradient and remainder add up to the log ratio, up to the
+    /// rounding of each record to the lattice; the reverse step negates it.
     #[test]
-    fn with_the_gradient_it_is_the_log_ratio(
+    fn gradient_and_remainder_add_up_to_the_log_ratio(
         records in prop::collection::vec(prop::array::uniform2(-1.0..1.0_f64), 1..60),
         at in prop::array::uniform2(-1.0..1.0_f64),
         by in prop::array::uniform2(prop::array::uniform2(-0.1..0.1_f64)),
@@ -241,7 +241,7 @@ proptest! {
             let constant = asked.numbers[8] * records.len() as f64;
             let ratio = model.log_likelihood(&data, &asked.points[2]) - model.log_likelihood(&data, &asked.points[0]);
             let wanted = ratio - along - constant;
-            // The gradient's sum is rounded, too, once in each component; and two log likelihoods are taken from each other.
+            // The gradient's sum is rounded, too, once per component, and two log likelihoods are subtracted.
             let rounded: f64 = asked.numbers[6..8].iter().map(|weight| 0.5 * weight.abs()).sum();
             let slack = STEP * records.len() as f64 + rounded + 1e-13 * model.log_likelihood(&data, &asked.points[0]).abs() + 1e-10;
             prop_assert!((found as f64 * STEP - wanted).abs() < slack, "{found} {wanted}");
@@ -249,10 +249,10 @@ proptest! {
         }
     }
 
-    /// No record is beyond the public bound where its gradient is whole, and some record reaches it but for the vector's rounding: an idle bound would be
-    /// dear.
+    /// No record exceeds the public bound where its gradient is whole, and some record reaches it up to the vector's rounding: a
+    /// loose bound would be expensive.
     #[test]
-    fn the_bound_of_a_remainder_is_its_greatest(
+    fn the_bound_of_a_remainder_is_its_maximum(
         at in prop::array::uniform2(-1.0..1.0_f64),
         by in prop::array::uniform2(prop::array::uniform2(-0.2..0.2_f64)),
         inside in prop::array::uniform2(-1.0..1.0_f64),
@@ -273,9 +273,10 @@ proptest! {
         }
     }
 
-    /// No record's image is longer than it is said to reach, none is shortened in a frame as wide as that says, and a corner's is as long.
+    /// No record's image is longer than its stated reach, none is shortened in a frame of that width, and a corner's has that
+    /// length.
     #[test]
-    fn a_frame_holds_every_record(
+    fn a_frame_contains_every_record(
         at in prop::array::uniform2(-3.0..3.0_f64),
         rows in prop::array::uniform4(-1.0..1.0_f64),
         shift in prop::array::uniform2(-0.5..0.5_f64),

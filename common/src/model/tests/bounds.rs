@@ -4,7 +4,7 @@ use super::*;
 use conclave_privacy::mechanism::STEP;
 
 fn check_bounds(triples: usize) {
-    // Two threads take the cases in turn.
+    // Two threads take alternate cases.
     std::thread::scope(|scope| {
         for part in 0..2 {
             scope.spawn(move || {
@@ -18,7 +18,7 @@ fn check_bounds(triples: usize) {
 
 fn check_case(case: &Case, seed: u64, triples: usize) {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
-    // Several records share a step: some models' bounds take longer than their ratios.
+    // Several records share a step, since some models' bounds take longer than their ratios.
     for _ in 0..triples / 20 {
         let (from, to) = case.step(&mut rng);
         let (bound, half) = (case.model.bound(&from, &to), case.model.half_range(&from, &to));
@@ -53,7 +53,7 @@ fn the_bound_is_near_the_supremum() {
     for case in cases() {
         let corners = case.corners();
         for _ in 0..100_000 / corners.len() {
-            // One coordinate at a time, as the default proposal moves.
+            // One coordinate at a time, as in the default proposal.
             let from = case.point(&mut rng, 2.0);
             let mut to = from.clone();
             let coordinate = rng.random_range(case.tight.clone());

@@ -1,4 +1,4 @@
-//! The public centre: what it saves where the log density is concave, and that what it takes off a row that can't be used is given back.
+//! The public centre: its savings where the log density is concave, and its restitution for unusable rows.
 
 use super::*;
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
@@ -11,12 +11,13 @@ fn linear_predictor(r: &Record, coefficients: &[f64]) -> f64 {
     r.auxiliary.iter().sum::<f64>() + r.predictors.iter().zip(coefficients).map(|(x, b)| x * b).sum::<f64>()
 }
 
-/// A count from 3 to 20.
+/// Returns a count from 3 to 20.
 fn count(r: &Record) -> f64 {
     (11.5 + 8.5 * r.outcome).round_ties_even()
 }
 
-/// Regressions with concave log densities beside those among [`cases`]: least counts above 0, levels, interactions, offsets, no intercept.
+/// Returns regressions with concave log densities beyond those in [`cases`]: minimal counts above 0, levels, interactions,
+/// offsets, no intercept.
 fn concave() -> Vec<Case> {
     let text = |kind: &str, more: &str| {
         format!("kind = \"{kind}\"\noutcome = \"y\"\npredictors = [\"a\", \"w\", \"c\", \"a:c\"]\nintercept = false\n{more}")
@@ -44,7 +45,7 @@ fn concave() -> Vec<Case> {
     more.chain(ours).chain(logistic::wide()).collect()
 }
 
-/// All models under test, and more that may have inert rows.
+/// Returns all models under test, and more that may have inert rows.
 fn all() -> Vec<Case> {
     let mut all = cases();
     all.extend(concave().into_iter().take(3));
@@ -57,7 +58,7 @@ fn all() -> Vec<Case> {
     all
 }
 
-/// The same of rows any of which may be inert.
+/// Returns the case with rows any of which may be inert.
 fn incomplete(case: &Case) -> Case {
     let spec = JobSpec { incomplete_rows: true, ..case.spec.clone() };
     Case {
@@ -70,21 +71,23 @@ fn incomplete(case: &Case) -> Case {
     }
 }
 
-/// Whether a row may be inert: the job says so, or it holds a value that is no level of its column. Any other value is a number.
+/// Returns true where a row may be inert: the job permits it, or the row has a value outside its column's levels. Any other value
+/// is a number.
 fn may_be_inert(case: &Case) -> bool {
     case.spec.spares_inert_rows()
 }
 
-/// The sum over `rows` at a party that protects rows against replacement, lattice units, with its public constants.
+/// Returns the sum over `rows` in lattice units, with its public constants, at a party that protects rows against replacement.
 fn centred(case: &Case, rows: &[Record], from: &[f64], to: &[f64]) -> (i64, Contribution) {
     let part = contribution(&*case.model, &case.spec.privacy, PrivacyUnit::row(Adjacency::Replace), from, to).unwrap();
     let step = Step { centre: part.centre, ..Step::new(from, to, part.sensitivity) };
     (reveal(case.model.lattice_sums(&shard(rows), &[step]).pop().unwrap()), part)
 }
 
-/// Of every corner of the columns and of records inside: the ratio less the centre keeps to the half range, for small and large steps.
+/// At every corner of the columns and for records inside, the ratio less the centre stays within the half range, for small and
+/// large steps.
 #[test]
-fn no_record_of_a_concave_model_lies_beyond_the_half_range() {
+fn no_record_of_a_concave_model_exceeds_the_half_range() {
     let mut rng = ChaCha20Rng::seed_from_u64(61);
     for case in concave() {
         let corners = case.corners();
@@ -93,7 +96,8 @@ fn no_record_of_a_concave_model_lies_beyond_the_half_range() {
             let model = &case.model;
             let (centre, half, bound) = (model.centre(&from, &to), model.half_range(&from, &to), model.bound(&from, &to));
             assert!(half <= bound * (1.0 + 1e-9), "{}: {half} {bound}", case.name);
-            // 0 is within the range where a row may be inert, and wherever the predictor alone moves: not every record's has to.
+            // 0 is within the range where a row may be inert, and wherever only the predictor moves; it need not be for every
+            // record.
             let alone = model.parameter_names().last().is_none_or(|name| name != "dispersion");
             assert!(!(may_be_inert(&case) || alone) || centre.abs() <= half, "{}: {centre} {half}", case.name);
             assert_eq!(half.to_bits(), model.half_range(&to, &from).to_bits());
@@ -128,17 +132,17 @@ proptest! {
     }
 }
 
-/// A row that holds a value of no level is inert. What the centre takes off it is within the clamp, so that adding the centre back for every
-/// row gives exactly the total without it, to the rounding of the centre itself.
+/// A row with a value outside the levels is inert. The centre subtracted from it is within the clamp, so that adding the centre
+/// back for every row gives exactly the total without it, up to the rounding of the centre itself.
 #[test]
-fn a_row_that_cannot_be_used_adds_nothing_with_a_centre_either() {
+fn an_unusable_row_adds_nothing_with_a_centre_either() {
     let mut rng = ChaCha20Rng::seed_from_u64(62);
     for case in all() {
         let missing = case.filled(&mut || f64::NAN);
         for _ in 0..200 {
             let (from, to) = case.step(&mut rng);
             let Ok(_) = contribution(&*case.model, &case.spec.privacy, PrivacyUnit::row(Adjacency::Replace), &from, &to) else {
-                // No bound: there is no such query.
+                // Without a bound there is no such query.
                 continue;
             };
             let (alone, part) = centred(&case, std::slice::from_ref(&missing), &from, &to);
@@ -149,7 +153,7 @@ fn a_row_that_cannot_be_used_adds_nothing_with_a_centre_either() {
             }
             assert!(part.centre.abs() <= clamp as f64 * STEP, "{}: {part:?}", case.name);
             assert_eq!(alone, (-part.centre / STEP).round_ties_even() as i64, "{}: {part:?}", case.name);
-            // Nor is it cut among others, wherever it stands.
+            // It is not cut among other rows either, at any position.
             let rows: Vec<Record> = (0..30).map(|_| case.record(&mut rng)).collect();
             let more: Vec<Record> = rows[..11].iter().chain([&missing]).chain(&rows[11..]).cloned().collect();
             assert_eq!(centred(&case, &more, &from, &to).0 - centred(&case, &rows, &from, &to).0, alone, "{}", case.name);
@@ -157,8 +161,8 @@ fn a_row_that_cannot_be_used_adds_nothing_with_a_centre_either() {
     }
 }
 
-/// Without room for it an inert row would add something: where every record's log ratio has the same sign, as far from what is
-/// declared, the centre is more than the clamp. A job that says that rows may be incomplete makes the room, and changes nothing else.
+/// Without room for it an inert row would contribute: where every record's log ratio has the same sign, given the declarations,
+/// the centre exceeds the clamp. A job that admits incomplete rows makes the room, and changes nothing else.
 #[test]
 fn incomplete_rows_have_room_where_every_ratio_has_the_same_sign() {
     let (mut rng, unit) = (ChaCha20Rng::seed_from_u64(66), PrivacyUnit::row(Adjacency::Replace));
@@ -187,13 +191,13 @@ fn incomplete_rows_have_room_where_every_ratio_has_the_same_sign() {
     }
 }
 
-/// Of a statistic an inert row adds 0 to every component, and nothing to what is counted once a record.
+/// An inert row adds 0 to every component of a statistic, and nothing to components counted once per record.
 #[test]
 fn incomplete_rows_add_nothing_to_a_statistic() {
     let mut rng = ChaCha20Rng::seed_from_u64(67);
     let mut seen = 0;
     for case in cases().iter().map(incomplete) {
-        // One that counts every row is no family here.
+        // A model that counts every row is not a family here.
         let Some(family) = case.model.exponential_family() else { continue };
         seen += 1;
         let rows: Vec<Record> = (0..20).map(|_| case.record(&mut rng)).collect();
@@ -209,7 +213,7 @@ fn incomplete_rows_add_nothing_to_a_statistic() {
     assert!(seen >= 3, "{seen} families");
 }
 
-/// Replacing any record by any other, an inert one included, moves a centred sum by at most what is charged for.
+/// Replacing any record by any other, including an inert one, moves a centred sum by at most the charged sensitivity.
 #[test]
 fn a_centred_sum_moves_by_at_most_its_sensitivity() {
     let mut rng = ChaCha20Rng::seed_from_u64(63);
@@ -231,9 +235,9 @@ fn a_centred_sum_moves_by_at_most_its_sensitivity() {
     }
 }
 
-/// Whoever is in the data is protected under add-or-remove adjacency, and of a person's records only their number's limit is public.
+/// Under add-or-remove adjacency membership in the data is protected, and for persons only the limit of their records is public.
 #[test]
-fn units_whose_number_is_not_public_get_no_centre() {
+fn units_without_a_public_count_get_no_centre() {
     let mut rng = ChaCha20Rng::seed_from_u64(64);
     for case in concave() {
         let (from, to) = case.step(&mut rng);
@@ -250,15 +254,16 @@ fn units_whose_number_is_not_public_get_no_centre() {
     }
 }
 
-/// What a step of one coefficient costs with the centre, over what it costs without: `(half range / bound)^2`.
+/// Returns the cost of a step of one coefficient with the centre relative to that without: `(half range / bound)^2`.
 fn share(case: &Case, theta: &[f64], moved: usize, by: f64) -> f64 {
     let mut to = theta.to_vec();
     to[moved] += by;
     (case.model.half_range(theta, &to) / case.model.bound(theta, &to)).powi(2)
 }
 
-/// A step up takes the predictor of every record, or of every record whose indicator is 1, as far. It rises most where the outcome is
-/// greatest and the predictor low, and falls most at the other end; the bound is the greater of the two, the half range their mean.
+/// A step up moves the predictor of every record equally, or of every record whose indicator is 1. The ratio rises most where the
+/// outcome is greatest and the predictor low, and falls most at the other end; the bound is the larger of the two, the half range
+/// their mean.
 #[test]
 fn the_centre_saves_what_was_computed_for_it() {
     let numeric =
@@ -284,14 +289,14 @@ fn the_centre_saves_what_was_computed_for_it() {
                 assert!((found - expected).abs() < 0.01, "{moved} {by}: {found}, not {expected}");
             }
         }
-        // A numeric predictor moves as far up as down.
+        // A numeric predictor moves equally far up and down.
         assert!((share(case, theta, 1, by) - 1.0).abs() < 1e-9 && case.model.centre(theta, theta) == 0.0);
     }
 }
 
-/// What a party adds up is the ratio less the centre, on the lattice.
+/// A party sums the ratios less the centre, on the lattice.
 #[test]
-fn kernels_of_concave_models_take_the_centre_off() {
+fn kernels_of_concave_models_subtract_the_centre() {
     let mut rng = ChaCha20Rng::seed_from_u64(65);
     for case in concave() {
         for _ in 0..50 {
@@ -299,7 +304,7 @@ fn kernels_of_concave_models_take_the_centre_off() {
             let record = case.record(&mut rng);
             let (found, part) = centred(&case, std::slice::from_ref(&record), &from, &to);
             let units = part.sensitivity.units() as f64;
-            // Not-a-number is 0.
+            // Not-a-number counts as 0.
             let off = (case.ratio(&record, &from, &to) - part.centre) / STEP;
             let expected = off.clamp(-units, units).round_ties_even() as i64;
             assert!(part.centre != 0.0 && found.abs_diff(expected) <= 1, "{}: {found} {expected} {part:?}", case.name);
@@ -307,10 +312,10 @@ fn kernels_of_concave_models_take_the_centre_off() {
     }
 }
 
-/// A clip tighter than the half range holds each record's ratio around 0: what it cuts are the ratios beyond it, and an inert
-/// row adds nothing. A wider one changes nothing.
+/// A clip tighter than the half range limits each record's ratio around 0: it cuts the ratios beyond it, and an inert row adds
+/// nothing. A wider clip changes nothing.
 #[test]
-fn a_clip_that_bites_takes_no_centre_off() {
+fn a_clip_that_cuts_subtracts_no_centre() {
     let mut rng = ChaCha20Rng::seed_from_u64(65);
     let unit = PrivacyUnit::row(Adjacency::Replace);
     let mut bitten = 0;
@@ -319,7 +324,7 @@ fn a_clip_that_bites_takes_no_centre_off() {
         for share in [0.1, 0.9, 0.999_999, 1.000_001, 2.0].repeat(4) {
             let (from, to) = case.step(&mut rng);
             let (bound, half) = (case.model.bound(&from, &to), case.model.half_range(&from, &to));
-            // Of a step that the lattice tells such shares of apart.
+            // A step for which the lattice resolves such shares.
             let clip = share * half;
             if !(1e-2..1e5).contains(&clip) {
                 continue;
@@ -341,7 +346,7 @@ fn a_clip_that_bites_takes_no_centre_off() {
             if may_be_inert(&case) {
                 assert_eq!(centred(&case, std::slice::from_ref(&missing), &from, &to).0, 0, "{}", case.name);
             }
-            // A tempered model's record is told by the model that it tempers.
+            // A tempered model is not repeated here: its base model covers its records.
             for _ in 0..if case.spec.power == 1.0 { 20 } else { 0 } {
                 let record = case.record(&mut rng);
                 let (ratio, slack) = (case.ratio(&record, &from, &to), case.rounding(&record, &from, &to) + 2.0 * STEP);

@@ -5,7 +5,7 @@ use super::*;
 /// Lattice step of a statistic in these tests, 2^-30.
 const FINE: f64 = 1.0 / 1_073_741_824.0;
 
-/// The limits of a component on the lattice.
+/// Returns the limits of a component on the lattice.
 fn limits((low, high): (f64, f64), step: f64) -> (i64, i64) {
     ((low / step).floor() as i64, (high / step).ceil() as i64)
 }
@@ -50,7 +50,7 @@ fn a_statistics_sum_is_the_records_added_up() {
 }
 
 proptest! {
-    /// Whatever a record holds, its statistic stays within its limits: replacing it moves the sum by at most their distance.
+    /// Whatever a record contains, its statistic stays within its limits: replacing it moves the sum by at most their distance.
     #[test]
     fn a_statistic_stays_within_its_limits(seed in any::<u64>(), exponent in 0..40_i32) {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);

@@ -11,14 +11,14 @@ pub(super) fn case() -> Case {
 }
 
 #[test]
-fn the_information_is_that_of_a_normal_record_and_units_are_the_datas() {
+fn the_information_is_that_of_a_normal_record_in_the_datas_units() {
     let model = case().model;
     assert!((model.information_bound()[0] - 1.0 / 0.09).abs() < 1e-9);
     assert_eq!(model.to_original(&[0.5]), [65.0]);
 }
 
 #[test]
-fn the_centre_leaves_what_depends_on_the_record() {
+fn the_centre_leaves_the_part_that_depends_on_the_record() {
     let model = case().model;
     let (from, to) = ([0.7], [0.71]);
     // Delta / v around the centre, against Delta (1 + 0.705) / v without one.

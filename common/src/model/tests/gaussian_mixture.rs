@@ -8,11 +8,11 @@ fn density(r: &Record, theta: &[f64], variance: f64, weight: f64) -> f64 {
 
 const COLUMNS: &str = "x = { min = -10, max = 10 }";
 
-/// The mixture of Heikkilä et al.: equal weights, variance 2 on a range of ten either way.
+/// The mixture of Heikkilä et al.: equal weights, variance 2, on a range of ten each way.
 pub(super) fn case() -> Case {
     let model = format!("kind = \"gaussian_mixture\"\noutcome = \"x\"\nsd = {}", 2f64.sqrt());
     let case = Case::new("gaussian_mixture", &model, COLUMNS, |r, theta| density(r, theta, 0.02, 0.5));
-    // Means many ranges away make log densities whose rounding alone is more than the comparison allows.
+    // Means many ranges away give log densities whose rounding alone exceeds the tolerance.
     Case { scales: [0.1, 1.0, 3.0, 6.0], ..case }
 }
 
@@ -23,7 +23,7 @@ pub(super) fn narrow() -> Case {
     Case { scales: [0.1, 0.5, 1.0, 2.0], ..case }
 }
 
-/// Two components that hardly differ: a record shows about half of one component's ratio, 0.68 of it at the end of the range.
+/// Two similar components: a record shows about half of one component's ratio, 0.68 of it at the end of the range.
 #[test]
 fn the_bound_is_below_that_of_the_components() {
     let model = case().model;
@@ -31,7 +31,7 @@ fn the_bound_is_below_that_of_the_components() {
     let component = 0.01 * (1.0 + 0.015) / 0.02;
     let bound = model.bound(&from, &to);
     assert!(bound < 0.7 * component, "{bound} {component}");
-    // The whole of it where a record can belong to the second component alone.
+    // The whole ratio where a record can only belong to the second component.
     let (from, to) = ([-0.9, 1.5], [-0.9, 1.51]);
     let component = 0.01 * (1.0 - (-0.9 + 1.505_f64)).abs().max(0.1) / 0.02;
     assert!(model.bound(&from, &to) >= component * 0.999, "{} {component}", model.bound(&from, &to));

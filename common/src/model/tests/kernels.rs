@@ -1,9 +1,9 @@
-//! Kernels against the plain densities, and the ways a sum may be taken.
+//! Kernels against the plain densities, and the different methods of summation.
 
 use super::*;
 use conclave_privacy::mechanism::{MAX_SENSITIVITY, STEP};
 
-/// One record's log ratio as the kernel has it, to half a lattice step.
+/// Returns one record's log ratio as computed by the kernel, up to half a lattice step.
 fn kernel(case: &Case, record: &Record, from: &[f64], to: &[f64]) -> f64 {
     let widest = Sensitivity::from_units(MAX_SENSITIVITY).unwrap();
     reveal(case.model.lattice_sum(&shard(std::slice::from_ref(record)), from, to, widest)) as f64 * STEP
@@ -31,7 +31,7 @@ fn a_records_ratio_is_the_plain_densitys() {
 fn sums_agree_with_the_definition() {
     let mut rng = ChaCha20Rng::seed_from_u64(13);
     for case in cases() {
-        // Sizes around the block length, and none at all.
+        // Sizes around the block length, and zero.
         for records in [0, 1, 3, 511, 512, 513, 2_000] {
             let rows: Vec<Record> = (0..records).map(|_| case.record(&mut rng)).collect();
             let data = if records == 0 { empty(&case) } else { shard(&rows) };

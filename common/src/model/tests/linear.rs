@@ -5,7 +5,7 @@ const COLUMNS: &str = "y = { min = 0, max = 10 }\na = { min = 20, max = 80 }\nb 
     w = { levels = [\"p\", \"q\", \"r\"] }\no = { min = -2, max = 4 }";
 
 fn density(r: &Record, theta: &[f64], sigma: f64) -> f64 {
-    // An offset is in the outcome's units, of which 5 are a half width.
+    // An offset is in the outcome's units, 5 of which are a half width.
     let offset = r.auxiliary.first().map_or(0.0, |o| o / 5.0);
     let eta = offset + theta[0] + r.predictors.iter().zip(&theta[1..]).map(|(x, b)| x * b).sum::<f64>();
     -sigma.ln() - (r.outcome - eta).powi(2) / (2.0 * sigma * sigma)
@@ -19,7 +19,7 @@ fn known() -> Case {
     Case::new("linear, sd known", &text("\"a\", \"b\", \"c\"", "sd = 2.0"), COLUMNS, |r, theta| density(r, theta, 0.4))
 }
 
-/// Levels, an interaction and an offset.
+/// A case with levels, an interaction and an offset.
 fn wide() -> Case {
     let model = text("\"a\", \"w\", \"a:w\"", "sd = 2.0\noffset = \"o\"");
     let case = Case::new("linear with levels", &model, COLUMNS, |r, theta| density(r, theta, 0.4));
@@ -40,7 +40,7 @@ pub(super) fn cases() -> [Case; 3] {
 fn the_centre_shrinks_what_one_record_contributes() {
     let model = known().model;
     let (from, to) = ([0.8, 0.0, 0.0, 0.0], [0.81, 0.0, 0.0, 0.0]);
-    // An intercept's step: Delta / v (1 + 0.805) without a centre, Delta / v with one.
+    // A step of the intercept: Delta / v (1 + 0.805) without a centre, Delta / v with one.
     assert!((model.bound(&from, &to) - 0.01 * 1.805 / 0.16).abs() < 1e-9);
     assert!((model.half_range(&from, &to) - 0.01 / 0.16).abs() < 1e-9);
     assert!((model.centre(&from, &to) + 0.01 * 0.805 / 0.16).abs() < 1e-9);
@@ -48,7 +48,8 @@ fn the_centre_shrinks_what_one_record_contributes() {
 
 #[test]
 fn a_joint_steps_bound_is_near_the_supremum_too() {
-    // What moves and what the residuals depend on point apart: the product of the two ranges would be near four times the supremum.
+    // The step and the residuals depend on different directions: the product of the two ranges would be nearly four times the
+    // supremum.
     let model = known().model;
     let (from, to) = ([0.0, 4.0, -6.0, 0.0], [0.0, 5.0, -5.0, 0.0]);
     let grid = (0..=20).map(|i| f64::from(i) / 10.0 - 1.0);
@@ -63,7 +64,7 @@ fn a_joint_steps_bound_is_near_the_supremum_too() {
 }
 
 #[test]
-fn units_are_the_datas() {
+fn parameters_are_reported_in_the_datas_units() {
     let model = wide().model;
     let theta = [0.5, -1.2, 2.0, 0.7, 0.3, -0.4];
     let original = model.to_original(&theta);
@@ -87,7 +88,7 @@ fn a_record_with_an_unlisted_level_adds_nothing() {
     let k_t = Sensitivity::from_units(1 << 40).unwrap();
     let sum = |rows: &[Record]| reveal(case.model.lattice_sum(&shard(rows), &from, &to, k_t));
     assert_eq!(sum(&rows), sum(&more));
-    // What a centre takes off it, as off every record, is what the receiver adds back.
+    // The receiver adds back the centre subtracted from it, as for every record.
     let centre = case.model.centre(&from, &to);
     let centred = |rows: &[Record]| {
         let step = Step { centre, ..Step::new(&from, &to, k_t) };

@@ -16,7 +16,7 @@ pub(super) fn case() -> Case {
     Case { tight: 0..3, ..case }
 }
 
-/// Levels, an interaction and an offset.
+/// A case with levels, an interaction and an offset.
 pub(super) fn wide() -> Option<Case> {
     let case = Case::new(
         "logistic with levels",

@@ -1,6 +1,6 @@
-//! What every model must satisfy, and one file per model with its density written down plainly.
+//! Properties that every model must satisfy, and one file per model with its density written out plainly.
 //!
-//! A model joins by a [`Case`] in [`cases`]: the tests of bounds, sums, persons and exponential families then run on it.
+//! A new model needs a [`Case`] in [`cases`]: the tests of bounds, sums, persons and exponential families then run on it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -49,7 +49,7 @@ use crate::schema::ColumnSpec;
 use conclave_privacy::mechanism::Sensitivity;
 use conclave_privacy::pass::LatticeSum;
 
-/// One record on the model's scale, as a shard holds it.
+/// One record on the model's scale, as in a shard.
 #[derive(Debug, Clone, Default)]
 struct Record {
     outcome: f64,
@@ -62,15 +62,15 @@ struct Case {
     name: &'static str,
     spec: JobSpec,
     model: Box<dyn Model>,
-    /// The log density of one record, up to a constant in theta, as the model's document defines it and by the standard library.
+    /// The log density of one record, up to a constant in theta, as in the model's documentation and with the standard library.
     density: fn(&Record, &[f64]) -> f64,
     /// Half widths of the thetas that tests draw, on the unconstrained scale.
     scales: [f64; 4],
-    /// Parameters along which the bound is close to the supremum; the others' bound is only valid.
+    /// Parameters along which the bound is close to the supremum; for the others the bound is only valid.
     tight: std::ops::Range<usize>,
 }
 
-/// All models under test.
+/// Returns all models under test.
 fn cases() -> Vec<Case> {
     let first = vec![gaussian_mean::case(), bernoulli::case(), poisson_mean::case(), logistic::case()];
     let survival = [
@@ -88,12 +88,12 @@ fn cases() -> Vec<Case> {
 }
 
 impl Case {
-    /// `model` and `columns` are the lines of those tables of a job file.
+    /// Creates a case; `model` and `columns` are the lines of those tables of a job file.
     fn new(name: &'static str, model: &str, columns: &str, density: fn(&Record, &[f64]) -> f64) -> Self {
         Self::with(name, model, columns, "", density)
     }
 
-    /// As [`Case::new`], with more lines of `[privacy]`.
+    /// Creates a case as [`Case::new`] does, with more lines of `[privacy]`.
     fn with(name: &'static str, model: &str, columns: &str, privacy: &str, density: fn(&Record, &[f64]) -> f64) -> Self {
         let spec = job(model, columns, privacy);
         let built = spec.build_model();
@@ -101,17 +101,17 @@ impl Case {
         Self { name, spec, model: built, density, scales: [0.1, 1.0, 3.0, 20.0], tight }
     }
 
-    /// The log ratio of one record, by the plain density.
+    /// Returns the log ratio of one record from the plain density.
     fn ratio(&self, record: &Record, from: &[f64], to: &[f64]) -> f64 {
         (self.density)(record, to) - (self.density)(record, from)
     }
 
-    /// What rounding may move the plain ratio by.
+    /// Returns the possible rounding error of the plain ratio.
     fn rounding(&self, record: &Record, from: &[f64], to: &[f64]) -> f64 {
         1e-13 * (1.0 + (self.density)(record, to).abs() + (self.density)(record, from).abs())
     }
 
-    /// A record within the declared bounds, at their ends half of the time.
+    /// Draws a record within the declared bounds, at their ends half of the time.
     fn record(&self, rng: &mut ChaCha20Rng) -> Record {
         self.each_field(&mut |field| match field {
             ColumnSpec::Numeric { .. } => match rng.random_range(0..4) {
@@ -123,7 +123,8 @@ impl Case {
         })
     }
 
-    /// Records among which the extreme ratios are: every corner of the columns, and a grid of the outcome where it is numeric.
+    /// Returns records that include the extreme ratios: every corner of the columns, and a grid of the outcome where it is
+    /// numeric.
     fn corners(&self) -> Vec<Record> {
         let outcome = self.spec.model.outcome();
         let mut corners: Vec<Vec<f64>> = vec![Vec::new()];
@@ -149,7 +150,7 @@ impl Case {
         self.assembled(&values)
     }
 
-    /// The record with these values of the model's columns.
+    /// Returns the record with these values of the model's columns.
     fn assembled(&self, values: &[f64]) -> Record {
         let mut values = values.iter();
         let data = assemble(&self.spec.model, &self.spec.columns, None, |_, _| values.next().map(|value| vec![*value])).unwrap();
@@ -157,7 +158,7 @@ impl Case {
         Record { outcome: data.outcome[0], predictors: first(&data.predictors), auxiliary: first(&data.auxiliary) }
     }
 
-    /// A parameter value from a point on the unconstrained scale.
+    /// Maps a point on the unconstrained scale to a parameter value.
     fn constrain(&self, z: &[f64]) -> Vec<f64> {
         let constraints = self.spec.model.constraints();
         let (mut theta, mut z) = (Vec::new(), z);
@@ -178,7 +179,7 @@ impl Case {
         theta
     }
 
-    /// A point on the unconstrained scale.
+    /// Draws a point on the unconstrained scale.
     fn point(&self, rng: &mut ChaCha20Rng, scale: f64) -> Vec<f64> {
         self.model.parameter_names().iter().map(|_| rng.random_range(-scale..scale)).collect()
     }
@@ -187,7 +188,7 @@ impl Case {
         self.constrain(&self.point(rng, scale))
     }
 
-    /// A step of a random size, in one coordinate half of the time.
+    /// Draws a step of a random size, in one coordinate half of the time.
     fn step(&self, rng: &mut ChaCha20Rng) -> (Vec<f64>, Vec<f64>) {
         let scale = self.scales[rng.random_range(0..4)];
         let size = [1e-7, 1e-3, 0.1, 2.0][rng.random_range(0..4)];
@@ -202,13 +203,13 @@ impl Case {
         (self.constrain(&from), self.constrain(&to))
     }
 
-    /// Any record at all, bounds or not: the clamp must hold without them.
+    /// Draws any record, with or without regard to bounds: the clamp must hold without them.
     fn any_record(&self, rng: &mut ChaCha20Rng) -> Record {
         let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1e300, 1e300, 1e9, -3.0, -0.0, 5e-324, 0.5, 1.0, 7.0];
         self.filled(&mut || values[rng.random_range(0..values.len())])
     }
 
-    /// A record of these values in every field that a shard holds, what is made of columns included.
+    /// Builds a record with these values in every field of a shard, including fields derived from columns.
     fn filled(&self, value: &mut dyn FnMut() -> f64) -> Record {
         let mut record = self.each_field(&mut |_| 0.0);
         for field in record.predictors.iter_mut().chain(&mut record.auxiliary).chain([&mut record.outcome]) {
@@ -218,7 +219,7 @@ impl Case {
     }
 }
 
-/// A job with this model and these lines of `[privacy]`, all else by default.
+/// Creates a job with this model and these lines of `[privacy]`, and defaults elsewhere.
 fn job(model: &str, columns: &str, privacy: &str) -> JobSpec {
     let text = format!(
         "name = \"case\"\nparties = [\"a\"]\n[model]\n{model}\n[columns]\n{columns}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n{privacy}\n"
@@ -239,7 +240,7 @@ fn shard(records: &[Record]) -> ModelData {
     }
 }
 
-/// A shard without records, with the columns of a case.
+/// Returns a shard without records, with the columns of a case.
 fn empty(case: &Case) -> ModelData {
     let columns = |n: usize| vec![Vec::new(); n];
     let shape = case.each_field(&mut |_| 0.0);

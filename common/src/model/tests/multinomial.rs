@@ -19,7 +19,7 @@ fn one_probability_per_level() {
 }
 
 #[test]
-fn what_is_no_level_adds_nothing() {
+fn a_value_outside_the_levels_adds_nothing() {
     let model = case().model;
     let (from, to) = ([0.4, 0.3, 0.2, 0.1], [0.3, 0.4, 0.1, 0.2]);
     let k_t = Sensitivity::from_units(1 << 40).unwrap();
@@ -27,7 +27,7 @@ fn what_is_no_level_adds_nothing() {
         |outcome: f64| reveal(model.lattice_sum(&ModelData { outcome: vec![outcome], ..ModelData::default() }, &from, &to, k_t));
     assert!([f64::NAN, -1.0, 0.5, 4.0, 1e300, f64::INFINITY].iter().all(|wrong| sum(*wrong) == 0));
     assert!(sum(0.0) < 0 && sum(3.0) > 0);
-    // Nor with a centre, which is taken off every record and added back, nor to a statistic.
+    // The same with a centre, which is subtracted from every record and added back, and for a statistic.
     let (centre, unlisted) = (model.centre(&from, &to), ModelData { outcome: vec![f64::NAN], ..ModelData::default() });
     let left = reveal(model.lattice_sums(&unlisted, &[Step { centre, ..Step::new(&from, &to, k_t) }]).pop().unwrap());
     assert_eq!(left, (-centre / conclave_privacy::mechanism::STEP).round_ties_even() as i64);

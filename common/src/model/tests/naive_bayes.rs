@@ -21,7 +21,7 @@ fn a_simplex_of_classes_and_one_for_each_row() {
     assert_eq!(case.model.exponential_family().unwrap().ranges(), [(0.0, 1.0); 18]);
 }
 
-/// The tables of a shard: every record is in one cell of each, and one with something missing in none.
+/// In the tables of a shard, every record is in one cell of each, and one with a missing value in none.
 #[test]
 fn tables_count_records() {
     let case = case();

@@ -24,7 +24,7 @@ fn logistic(predictors: &str, more: &str) -> JobSpec {
     job(&format!("kind = \"logistic\"\npredictors = [{predictors}]\n{more}"), "")
 }
 
-/// Predictors of a record of these levels under "b", "w", "b:w".
+/// Returns the predictors of a record with these levels under "b", "w", "b:w".
 fn record(b: f64, w: usize) -> Vec<f64> {
     let is = |level| f64::from(u8::from(w == level));
     vec![b, is(1), is(2), b * is(1), b * is(2)]
@@ -39,7 +39,7 @@ fn shard(records: &[(f64, Vec<f64>)]) -> ModelData {
     }
 }
 
-/// Of the model with an interaction.
+/// Returns the table of the model with an interaction.
 fn counted(records: &[(f64, Vec<f64>)]) -> Vec<i64> {
     let model = logistic("\"b\", \"w\", \"b:w\"", "").build_model();
     sums(model.as_ref(), &shard(records), &[Summand::Table]).remove(0).open_components_for_test()
@@ -57,7 +57,7 @@ fn only_categories_with_predictors_of_their_own_make_a_table() {
     {
         assert_eq!(table(&logistic(predictors, more)), None, "{predictors} {more}");
     }
-    // So many combinations that gradients say more.
+    // With too many combinations, gradients are more informative.
     let columns = |n: usize| (0..n).map(|i| format!("c{i} = {{ binary = true }}\n")).collect::<String>();
     let binaries = |n: usize| {
         let names: Vec<String> = (0..n).map(|i| format!("\"c{i}\"")).collect();
@@ -87,7 +87,7 @@ fn rows_are_those_of_the_design() {
     }
 }
 
-/// Whatever a record holds, it is counted once: so replacing one by another moves two cells, by the price and no more.
+/// Every record is counted once, whatever it contains: replacing one by another moves two cells, by exactly the price.
 #[test]
 fn every_record_is_in_one_cell() {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
@@ -99,7 +99,7 @@ fn every_record_is_in_one_cell() {
         let mut any = || odd[rng.random_range(0..odd.len())];
         records.push((any(), (0..5).map(|_| any()).collect()));
     }
-    // Two levels at once.
+    // Two levels set in one column.
     records.push((1.0, vec![1.0, 1.0, 1.0, 1.0, 1.0]));
     let one: Vec<Vec<i64>> = records.iter().map(|record| counted(std::slice::from_ref(record))).collect();
     for (i, counts) in one.iter().enumerate() {
@@ -110,7 +110,8 @@ fn every_record_is_in_one_cell() {
     let all = counted(&records);
     assert!((0..13).all(|cell| all[cell] == one.iter().map(|counts| counts[cell]).sum::<i64>()));
     let square = |a: &[i64], b: &[i64]| a.iter().zip(b).map(|(a, b)| u128::from((a - b).unsigned_abs()).pow(2)).sum::<u128>();
-    let price = |replaced| u128::from(Moves::one_hot(1, 1).between(if replaced { Adjacency::Replace } else { Adjacency::AddRemove }));
+    let price =
+        |replaced| u128::from(Moves::one_hot(1, 1).between(if replaced { Adjacency::Replace } else { Adjacency::AddRemove }));
     let most = one.iter().flat_map(|a| one.iter().map(move |b| square(a, b))).max().unwrap();
     assert!(most <= price(true).pow(2) && most > (price(true) - 1).pow(2));
     assert!(one.iter().all(|a| square(a, &[0; 13]) <= price(false).pow(2)));
@@ -118,9 +119,9 @@ fn every_record_is_in_one_cell() {
     assert_eq!(persons(4), 4 * persons(1));
 }
 
-/// A job that asks for its table asks for nothing else, and one of stages asks for none.
+/// A job that uses its table queries nothing else, and a job with stages queries no table.
 #[test]
-fn a_job_asks_for_its_table_or_for_scores() {
+fn a_job_queries_its_table_or_scores() {
     let ask = |spec: &JobSpec, unit, kind, points: (&[f64], &[f64])| {
         QueryTerms::new(spec.build_model().as_ref(), spec, unit, kind, points).map(|terms| terms.sensitivity().units())
     };

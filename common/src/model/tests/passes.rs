@@ -1,4 +1,4 @@
-//! How a sum is taken changes nothing in it: vector width, threads, blocks, precision.
+//! The method of summation never changes a sum: vector width, threads, blocks, precision.
 
 use std::num::NonZeroUsize;
 
@@ -7,7 +7,7 @@ use pulp::Arch;
 use super::*;
 use conclave_privacy::pass::Summed;
 
-/// Cut into blocks of so many units.
+/// A shard cut into blocks of this many units.
 struct Pieces<'a>(&'a ModelData, usize);
 
 impl Blocks for Pieces<'_> {
@@ -15,7 +15,7 @@ impl Blocks for Pieces<'_> {
         (self.0.units() as usize).div_ceil(self.1).max(1)
     }
     fn records(&self) -> u64 {
-        // As many as call for threads.
+        // Enough units to require threads.
         1 << 40
     }
     fn units(&self) -> u64 {
@@ -42,7 +42,7 @@ impl Blocks for Pieces<'_> {
     }
 }
 
-/// Records of a case, some of them wild, by row or by person.
+/// Returns records of a case, some of them out of bounds, by row or by person.
 fn records(case: &Case, rng: &mut ChaCha20Rng, count: usize) -> ModelData {
     let one = |rng: &mut ChaCha20Rng| if rng.random_bool(0.02) { case.any_record(rng) } else { case.record(rng) };
     if rng.random_bool(0.5) {
@@ -89,7 +89,7 @@ proptest! {
         }
     }
 
-    /// Single precision is nothing but the rounding of each number.
+    /// Single precision only rounds each number.
     #[test]
     fn single_precision_rounds_the_records(seed in any::<u64>(), count in 2_usize..700) {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
@@ -121,7 +121,7 @@ proptest! {
     }
 }
 
-/// A shard of many blocks and tiles, wherever its columns lie in memory.
+/// A shard of many blocks and tiles, wherever its columns are in memory.
 #[test]
 fn large_shards_are_the_sum_of_their_records() {
     let mut rng = ChaCha20Rng::seed_from_u64(31);

@@ -23,7 +23,7 @@ pub(super) fn by_person(case: &Case, records: &[Vec<Record>], limit: u32) -> Mod
     ModelData { persons: Some(Persons::new(ends, limit).unwrap()), ..data }
 }
 
-/// The model's bound, or some clip where it has none.
+/// Returns the model's bound, or an arbitrary clip where it has none.
 fn bound(case: &Case, from: &[f64], to: &[f64]) -> f64 {
     let bound = case.model.bound(from, to);
     if bound < 1e4 { bound } else { 0.5 }
@@ -50,11 +50,11 @@ proptest! {
             let changed = with_person(&records, at, other);
             let moved = sum(&changed, &from, &to).abs_diff(sum(&records, &from, &to));
             prop_assert!(moved <= 2 * k_t.units(), "{} beyond {}", moved, 2 * k_t.units());
-            // Removing the person moves it by at most the sensitivity.
+            // Removing the person moves the sum by at most the sensitivity.
             let mut fewer = records.clone();
             fewer.remove(at);
             prop_assert!(sum(&fewer, &from, &to).abs_diff(sum(&records, &from, &to)) <= k_t.units());
-            // Odd, and the same every time.
+            // The sum is odd in the step, and reproducible.
             prop_assert_eq!(sum(&records, &to, &from), -sum(&records, &from, &to));
         }
     }

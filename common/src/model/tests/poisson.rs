@@ -3,7 +3,7 @@ use super::*;
 pub(super) const COLUMNS: &str = "y = { min = 0, max = 40 }\na = { min = 20, max = 80 }\nc = { binary = true }\n\
     w = { levels = [\"p\", \"q\", \"r\"] }\ndays = { min = 0.5, max = 3 }";
 
-/// The count that a scaled outcome stands for.
+/// Returns the count for a scaled outcome.
 pub(super) fn count(r: &Record) -> f64 {
     (20.0 + 20.0 * r.outcome).round_ties_even()
 }
@@ -19,7 +19,7 @@ pub(super) fn case() -> Case {
 }
 
 #[test]
-fn an_exposure_enters_with_its_logarithm_and_units_are_the_datas() {
+fn an_exposure_enters_with_its_logarithm_in_the_datas_units() {
     let case = case();
     let record = case.assembled(&[0.0, 0.5, 1.0, 1.0, -1.0]);
     assert_eq!((record.predictors, record.auxiliary), (vec![0.5, 1.0, 0.0, 1.0], vec![libm::log(0.5)]));
@@ -29,7 +29,7 @@ fn an_exposure_enters_with_its_logarithm_and_units_are_the_datas() {
 }
 
 #[test]
-fn a_count_out_of_reach_has_a_bound_all_the_same() {
+fn an_unreachable_count_still_has_a_bound() {
     let model = case().model;
     let far = |x: f64| [x, 0.0, 0.0, 0.0, 0.0];
     assert!(model.bound(&far(-30.0), &far(-30.1)) <= 4.0 + 1e-9);

@@ -1,8 +1,8 @@
-//! What privacy and balance rest on, whatever a record holds.
+//! Foundations of privacy and detailed balance, whatever a record contains.
 
 use super::*;
 
-/// Any float whatever, the extremes often.
+/// Any float, often an extreme one.
 fn wild() -> impl Strategy<Value = f64> {
     let extremes =
         [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN, f64::MIN_POSITIVE, 5e-324, -0.0, 0.0, 1.0, -1.0, 1e300];
@@ -16,8 +16,8 @@ fn record(case: &Case, values: &[f64; 8]) -> Record {
 }
 
 proptest! {
-    /// The clamp is what privacy rests on: whatever a record holds, even what loading would never let through, replacing it moves the
-    /// sum by at most twice the sensitivity.
+    /// Privacy depends on the clamp alone: whatever a record contains, even values that loading would refuse, replacing it moves
+    /// the sum by at most twice the sensitivity.
     #[test]
     fn replacing_a_record_moves_the_sum_by_at_most_twice_the_sensitivity(
         rows in prop::collection::vec(prop::array::uniform8(wild()), 1..20),

@@ -1,10 +1,10 @@
-//! What a party contributes with a public centre, and without one.
+//! Contributions with and without a public centre.
 
 use super::*;
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::STEP;
 
-/// The sum with the centre added back is the sum without one, and costs no more.
+/// The sum with the centre added back equals the sum without one, and costs no more.
 #[test]
 fn a_centre_moves_no_sum() {
     let mut rng = ChaCha20Rng::seed_from_u64(41);

@@ -1,4 +1,4 @@
-//! How far records' gradients reach: never farther than is said, and nearly so far.
+//! Reach of records' gradients: never beyond the stated bound, and close to it.
 
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn jobs() -> Vec<JobSpec> {
         job("student_t", "{ min = -1, max = 1 }", "df = 1.5\noffset = \"o\""),
         job("logistic", "{ binary = true }", "intercept = false"),
         job("student_t", "{ min = -1, max = 1 }", "df = 3000.0"),
-        // What follows counts products of columns as if they were free.
+        // The following tests count products of columns as if they were free.
         with_products(),
     ]
 }
@@ -31,7 +31,7 @@ fn with_products() -> JobSpec {
     .unwrap()
 }
 
-/// The lengths of records' images, of rows and a shift so small that none is shortened.
+/// Returns the lengths of records' images, of rows and a shift small enough that none is shortened.
 fn lengths(scores: &dyn ScoreModel, data: &ModelData, theta: &[f64], numbers: &[f64]) -> Vec<f64> {
     let of = |i: usize| {
         let one = |columns: &[Vec<f64>]| columns.iter().map(|column| vec![column[i]]).collect::<Vec<_>>();
@@ -48,7 +48,7 @@ fn lengths(scores: &dyn ScoreModel, data: &ModelData, theta: &[f64], numbers: &[
     (0..data.outcome.len()).map(of).collect()
 }
 
-/// The data's own columns, with interactions as the design has them.
+/// Replaces the data's own columns with a design that includes interactions.
 fn designed(spec: &JobSpec, data: ModelData) -> ModelData {
     let [x, b, q, r] = [0, 1, 2, 3].map(|j| data.predictors[j].clone());
     let times = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).collect::<Vec<f64>>();
@@ -64,7 +64,7 @@ impl<F: Fn(&[f64]) -> Vec<f64>> Images for F {}
 trait Numbers: Fn(f64) -> Vec<f64> {}
 impl<F: Fn(f64) -> Vec<f64>> Numbers for F {}
 
-/// Affine images of a gradient, and the frame's numbers that are these times `by`.
+/// Returns affine images of a gradient, and the frame's numbers for them, scaled by `by`.
 fn image(d: usize, seed: f64, shift: f64) -> (impl Images, impl Numbers) {
     let entry = move |i: usize| (1.0 + i as f64 * (seed + 0.37)).sin() + if i.is_multiple_of(d + 1) { 0.5 } else { 0.0 };
     let moved = move |k: usize| shift * (2.0 + k as f64 * seed).cos();
@@ -73,7 +73,7 @@ fn image(d: usize, seed: f64, shift: f64) -> (impl Images, impl Numbers) {
     (of, numbers)
 }
 
-/// Random records and those at ends; a third of each number at either end.
+/// Returns random records and records at the ends; a third of each number at either end.
 fn data(spec: &JobSpec, u: &[[f64; 6]]) -> ModelData {
     let ends: Vec<[f64; 6]> = u.iter().map(|u| u.map(|u| (3.0 * u - 1.0).clamp(0.0, 1.0))).collect();
     designed(spec, records(spec, &ends))
@@ -83,7 +83,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_record_reaches_farther(
+    fn no_record_exceeds_the_reach(
         which in 0..9_usize,
         u in prop::collection::vec(prop::array::uniform6(0.0..1.0_f64), 200),
         at in prop::collection::vec(-1.5..1.5_f64, 9),
@@ -105,9 +105,9 @@ proptest! {
     }
 }
 
-/// Over a fine grid of all records of one numeric predictor, some reach nearly as far as is said.
+/// Over a fine grid of all records of one numeric predictor, some come close to the stated reach.
 #[test]
-fn some_record_reaches_nearly_so_far() {
+fn some_record_nearly_reaches_the_bound() {
     for (which, spec) in jobs().iter().take(8).enumerate() {
         let model = spec.build_model();
         let scores = model.scores().unwrap();
@@ -129,7 +129,7 @@ fn some_record_reaches_nearly_so_far() {
             let (of, numbers) = image(d, seed, seed - 0.3);
             let reach = scores.reach(&theta, &of).unwrap();
             let longest = lengths(scores.as_ref(), &data, &theta, &numbers(0.5 / reach)).into_iter().fold(0.0, f64::max);
-            // Half a per cent of the halving, one of the body of slopes, and what lies between the grid's records.
+            // Half a per cent for the halving, one for the body of slopes, and the gaps between the grid's records.
             assert!((0.98..=1.0 + 1e-5).contains(&(2.0 * longest)), "{} of {which} at {seed}", 2.0 * longest);
         }
     }

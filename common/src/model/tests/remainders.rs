@@ -1,4 +1,4 @@
-//! Remainders: the same integers as the gradient's, within their bound, and the same both ways.
+//! Remainders: the same integers as for the gradient, within their bound, and the same in both directions.
 
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ fn jobs() -> Vec<JobSpec> {
     ]
 }
 
-/// theta, the middle and theta' for a step of so many parts.
+/// Returns theta, the midpoint and theta' for a step of this size and direction.
 fn points(spec: &JobSpec, by: [f64; 2], scale: f64) -> [Vec<f64>; 3] {
     let d = spec.dimension();
     let at = [0.2, -0.4, 0.3, 0.1, -0.2, 0.35];
@@ -31,12 +31,12 @@ fn points(spec: &JobSpec, by: [f64; 2], scale: f64) -> [Vec<f64>; 3] {
     [to(-1.0, by[0]), at[..d].to_vec(), to(1.0, by[1])]
 }
 
-/// The numbers of a question whose gradient is in units of `length`, with a centre.
+/// Returns the numbers of a query whose gradient is in units of `length`, with a centre.
 fn numbers(spec: &JobSpec, points: &[Vec<f64>; 3], length: f64, centre: f64) -> Vec<f64> {
     let d = points[0].len();
     let frame = (0..d * d).map(|at| if at / d == at % d { length.recip() } else { 0.0 });
     let shift = (0..d).map(|_| -centre / length);
-    // A family's own parameter counts by its logarithm.
+    // A family's own parameter enters by its logarithm.
     let by = |((from, to), constraint): ((&f64, &f64), &Constraint)| match constraint {
         Constraint::Positive => (to / from).ln(),
         _ => to - from,
@@ -52,7 +52,7 @@ fn sum(scores: &dyn ScoreModel, data: &ModelData, points: &[f64], numbers: &[f64
     scores.remainder_sum(&Block::lent(data), &step, Sensitivity::from_units(clamp).unwrap()).unwrap().open_for_test()
 }
 
-/// What the gradient's sum comes to along the step, and the log ratio: what a remainder is the difference of.
+/// Returns the difference between the log ratio and the gradient's sum along the step.
 fn expected(spec: &JobSpec, data: &ModelData, points: &[Vec<f64>; 3], numbers: &[f64]) -> f64 {
     let model = spec.build_model();
     let scores = model.scores().unwrap();
@@ -67,10 +67,10 @@ fn expected(spec: &JobSpec, data: &ModelData, points: &[Vec<f64>; 3], numbers: &
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Clipped gradients (short frames) or not, with a centre or without: gradient and remainder are the log ratio together, to the rounding
-    /// of each record to the lattice.
+    /// With clipped gradients (short frames) or not, with or without a centre, gradient and remainder add up to the log ratio, up
+    /// to the rounding of each record to the lattice.
     #[test]
-    fn with_the_gradient_it_is_the_log_ratio(
+    fn gradient_and_remainder_add_up_to_the_log_ratio(
         u in prop::collection::vec(prop::array::uniform6(0.0..1.0_f64), 1..40),
         by in prop::array::uniform2(-1.0..1.0_f64),
         length in prop_oneof![Just(0.3), Just(12.0)],
@@ -84,11 +84,11 @@ proptest! {
             let numbers = numbers(&spec, &points, length, centre);
             let found = sum(scores.as_ref(), &data, &points.concat(), &numbers, 1 << 40);
             let wanted = expected(&spec, &data, &points, &numbers);
-            // The gradient's sum is rounded, too, once in each component.
+            // The gradient's sum is rounded, too, once per component.
             let d = points[0].len();
             let rounded: f64 = numbers[Frame::length(d)..][..d].iter().map(|weight| 0.5 * weight.abs()).sum();
             prop_assert!((found as f64 * STEP - wanted).abs() < STEP * u.len() as f64 + rounded + 1e-11, "{found} {wanted}");
-            // The way back: the other end first, the same middle, and what counts along it negated.
+            // The reverse step: the other end first, the same midpoint, and negated weights.
             let back = [points[2].clone(), points[1].clone(), points[0].clone()];
             let fixed = Frame::length(points[0].len());
             let turned: Vec<f64> = numbers.iter().enumerate().map(|(at, x)| if at < fixed { *x } else { -x }).collect();
@@ -96,10 +96,10 @@ proptest! {
         }
     }
 
-    /// No record is beyond the public bound where none of its gradient is clipped, and it is not far above the farthest: an idle bound would
-    /// be dear.
+    /// No record exceeds the public bound where none of its gradient is clipped, and the bound is not far above the maximum: a
+    /// loose bound would be expensive.
     #[test]
-    fn no_record_is_beyond_the_bound(by in prop::array::uniform2(-1.0..1.0_f64), scale in prop_oneof![Just(1e-3), Just(0.3)]) {
+    fn no_record_exceeds_the_bound(by in prop::array::uniform2(-1.0..1.0_f64), scale in prop_oneof![Just(1e-3), Just(0.3)]) {
         for spec in jobs() {
             let model = spec.build_model();
             let scores = model.scores().unwrap();
@@ -122,10 +122,10 @@ proptest! {
     }
 }
 
-/// Gradient and remainder have the same bits on every machine, and the remainder the same where the gradient's weights were kept: of the last
-/// gradients, as many as there is room for, and of no other.
+/// Gradient and remainder have the same bits on every machine, and so does the remainder where the gradient's weights were
+/// cached: only the most recent gradients that fit are cached.
 #[test]
-fn no_bit_depends_on_vectors_or_on_what_was_kept() {
+fn no_bit_depends_on_vectors_or_on_cached_weights() {
     for spec in jobs()
         .into_iter()
         .chain([job("negative_binomial", "{ min = 0, max = 8 }", ""), job("linear", "{ min = -1, max = 1 }", "")])
@@ -142,7 +142,7 @@ fn no_bit_depends_on_vectors_or_on_what_was_kept() {
         data.outcome[10] = f64::INFINITY;
         let points = points(&spec, [0.4, -0.7], 0.02);
         let d = points[0].len();
-        // So short that some of the vectors are cut.
+        // Short enough that some of the vectors are cut.
         for length in [0.7, 12.0] {
             let numbers = numbers(&spec, &points, length, 0.1);
             let frame = Frame::new(&numbers[..Frame::length(d)], d).unwrap();
@@ -160,21 +160,21 @@ fn no_bit_depends_on_vectors_or_on_what_was_kept() {
             let block = keeping.block(0).unwrap();
             assert_eq!((remainder(&block), kept.gradients()), (left, 0));
             assert_eq!((gradient(&block), remainder(&block), kept.gradients()), (sum.clone(), left, 1));
-            // What is asked there is what was kept for it: of another point nothing is.
+            // A query finds its own cached weights; a query at another point finds none.
             let other = scores.gradient_sum(&block, &points[0], frame).open_components_for_test();
             assert!(other != sum && remainder(&block) == left && kept.gradients() == 2);
             let _ = scores.gradient_sum(&block, &points[2], frame);
             assert_eq!((kept.gradients(), remainder(&block)), (2, left));
-            // A part of a block is made anew.
+            // Weights of a part of a block are computed again.
             let halves = [block.part(0..400), block.part(400..1_000)].map(|half| remainder(&half).unwrap_or_default());
             assert_eq!(Some(halves[0] + halves[1]), left);
         }
     }
 }
 
-/// Of a shard that is too large nothing is kept.
+/// Nothing is cached for a shard that is too large.
 #[test]
-fn what_is_kept_has_a_bound() {
+fn the_cache_has_a_bound() {
     struct Many(u64);
     impl Blocks for Many {
         fn count(&self) -> usize {
@@ -190,16 +190,16 @@ fn what_is_kept_has_a_bound() {
             Ok(Block::owned(ModelData::default(), 0))
         }
     }
-    for (records, questions, keeps) in
+    for (records, queries, keeps) in
         [(1 << 25, 1, true), (1 << 25, 2, false), (1 << 23, 4, true), (u64::MAX, 1, false), (1, 0, false)]
     {
         let blocks = Many(records);
-        let kept = WeightCache::new((blocks.records(), blocks.count()), questions);
-        assert_eq!(CachedBlocks::new(&blocks, &kept).block(0).unwrap().weight_cache().is_some(), keeps, "{records} {questions}");
+        let kept = WeightCache::new((blocks.records(), blocks.count()), queries);
+        assert_eq!(CachedBlocks::new(&blocks, &kept).block(0).unwrap().weight_cache().is_some(), keeps, "{records} {queries}");
     }
 }
 
-/// A step of no length leaves nothing, at the ends of the widest box too, where the bend is beyond all numbers.
+/// A step of zero length has no remainder, even at the ends of the widest box, where the bend exceeds all numbers.
 #[test]
 fn no_step_has_no_remainder() {
     for spec in jobs() {
@@ -213,9 +213,9 @@ fn no_step_has_no_remainder() {
     }
 }
 
-/// The sum moves by no more than what is charged, whatever the question's numbers say; inert records and numbers beyond all bounds too.
+/// The sum moves by no more than its charge, whatever numbers a query has, also with inert records and out-of-range values.
 #[test]
-fn no_unit_adds_more_than_is_charged() {
+fn no_contribution_exceeds_its_charge() {
     for spec in jobs() {
         let spec = JobSpec { algorithm: Algorithm::Hmc, ..spec };
         let model = spec.build_model();
@@ -237,7 +237,7 @@ fn no_unit_adds_more_than_is_charged() {
                 }
             }
         }
-        // Another sensitivity than the charged one has no sum.
+        // A sensitivity other than the charged one has no sum.
         let numbers = numbers(&spec, &points, 3.0, 0.0);
         let terms = QueryTerms::new(model.as_ref(), &spec, PrivacyUnit::default(), kind, (&all, &numbers)).unwrap();
         let other = Sensitivity::from_units(terms.sensitivity().units() + 1).unwrap();

@@ -1,4 +1,4 @@
-//! Sums over a sample are sums over the sampled units alone, whole persons each, however the shard is held.
+//! Sums over a sample are sums over exactly the sampled units, whole persons each, however the shard is stored.
 
 use super::*;
 use conclave_privacy::accounting::SamplingProbability;
@@ -14,7 +14,7 @@ fn sample(units: u64, q: f64, seed: u64) -> HiddenSample {
     PoissonSampling::new(units, SamplingProbability::at_least(q).unwrap()).sample(&mut ChaCha20Rng::seed_from_u64(seed))
 }
 
-/// What a pass over a sample sees of a shard.
+/// Returns the part of a shard that a pass over a sample reads.
 fn seen(blocks: &dyn Blocks, sample: &HiddenSample) -> Vec<f64> {
     let of_block = |at| {
         let block: Block<'_> = blocks.block(at).unwrap();
@@ -36,7 +36,7 @@ fn the_sampled_records_and_no_others_are_gathered() {
     }
 }
 
-/// Persons come with all their records or with none, whatever block they are in.
+/// A person is sampled with all records or with none, whatever block they are in.
 #[test]
 fn persons_are_sampled_and_not_records() {
     let sizes = |person: usize| 1 + person * 7 % 11;
@@ -69,7 +69,7 @@ fn persons_are_sampled_and_not_records() {
     }
 }
 
-/// The places of blocks follow one another: a unit has its own place of the sample, in whatever block it is, and so has a part's.
+/// The places of blocks are consecutive: a unit keeps its place in the sample in whatever block it is, and so do a part's units.
 #[test]
 fn units_have_their_own_places() {
     let mut next = 0;
@@ -83,8 +83,8 @@ fn units_have_their_own_places() {
     assert_eq!(next, data.units());
 }
 
-/// Of every model: the sum of steps over a sample is that over a shard of the sampled records alone, by rows and by persons, in double and in
-/// single precision; and of a gradient, where there is one.
+/// For every model, the sum of steps over a sample equals that over a shard of the sampled records alone, by rows and by persons,
+/// in double and in single precision; the same holds for a gradient, where there is one.
 #[test]
 fn every_kernel_sums_a_sample_as_a_shard_of_its_own() {
     let mut rng = ChaCha20Rng::seed_from_u64(12);

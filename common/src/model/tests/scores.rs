@@ -1,16 +1,16 @@
-//! Gradients, information and moments: what they sum to, and how far a record can move them.
+//! Gradients, information and moments: their sums, and the limit of a record's contribution.
 
 use proptest::prelude::*;
 
 use super::super::ScoreModel;
-use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
-use conclave_privacy::pass::hold::{DIAGONAL, Moves};
 use crate::job::JobSpec;
 use crate::parameter::Constraint;
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::GRADIENT_UNITS;
+use conclave_privacy::pass::hold::{DIAGONAL, Moves};
 use conclave_privacy::pass::{Block, Frame, GRADIENT_SCALE, ModelData};
 
-/// A regression with a numeric and a binary predictor, a column of three levels and an offset.
+/// Returns a regression job with a numeric and a binary predictor, a column of three levels and an offset.
 pub(super) fn job(kind: &str, outcome: &str, more: &str) -> JobSpec {
     JobSpec::parse(&format!(
         "name = \"s\"\nparties = [\"a\"]\n[model]\nkind = \"{kind}\"\noutcome = \"y\"\npredictors = [\"x\", \"b\", \"w\"]\n{more}\n\
@@ -32,7 +32,7 @@ fn jobs() -> Vec<JobSpec> {
     ]
 }
 
-/// Records within the declared bounds: `u` are numbers in [0, 1], six a record.
+/// Returns records within the declared bounds; `u` are numbers in [0, 1], six per record.
 pub(super) fn records(spec: &JobSpec, u: &[[f64; 6]]) -> ModelData {
     let offset = spec.model.auxiliary().len();
     let outcome = |u: f64| match spec.model.kind() {
@@ -60,7 +60,7 @@ fn theta(spec: &JobSpec) -> Vec<f64> {
     all[..spec.dimension()].to_vec()
 }
 
-/// A frame of the identity over `length`, without a shift.
+/// Returns a frame of the identity divided by `length`, without a shift.
 fn plain(order: usize, length: f64) -> Vec<f64> {
     let entry = |at: usize| if at < order * order && at / order == at % order { length.recip() } else { 0.0 };
     (0..Frame::length(order)).map(entry).collect()
@@ -75,7 +75,7 @@ fn many() -> Vec<[f64; 6]> {
     (0..1_000_u32).map(|i| [0.618, 0.382, 0.755, 0.57, 0.414, 0.236].map(|step| (f64::from(i) * step + 0.05).fract())).collect()
 }
 
-/// Against differences of the log likelihood, in the coefficients and in the logarithm of the family's own parameter.
+/// Compares with differences of the log likelihood, in the coefficients and in the logarithm of the family's own parameter.
 #[test]
 fn a_gradient_is_the_slope_of_the_log_likelihood() {
     for spec in jobs() {
@@ -98,7 +98,7 @@ fn a_gradient_is_the_slope_of_the_log_likelihood() {
     }
 }
 
-/// The expectation of the products of slopes is the information: checked as minus the slope of the mean gradient where
+/// The expectation of the products of slopes is the information. It is compared with minus the slope of the mean gradient where
 /// outcomes are at their mean, for the families whose slope is linear in the outcome.
 #[test]
 fn a_curvature_is_the_weighted_sum_of_products() {
@@ -115,14 +115,14 @@ fn a_curvature_is_the_weighted_sum_of_products() {
         // Every record's coded intercept is 1: the first entry is the mean weight, between 0 and all records.
         let first = sums[0] as f64 / 4_294_967_296.0 / DIAGONAL;
         assert!(first > 0.0 && first <= 1_000.0 + 1e-3, "{first}");
-        // A binary predictor's square is 1 as well.
+        // A binary predictor's square is also 1.
         let coded = scores.coding();
         let diagonal = |j: usize| sums[(0..j).map(|i| order - i).sum::<usize>()] as f64 / 4_294_967_296.0 / DIAGONAL;
         for j in (0..coefficients).filter(|j| coded[*j]) {
             assert!((diagonal(j) - first).abs() < 1e-2, "{j}");
         }
         if order > coefficients {
-            // No products with the family's own parameter.
+            // There are no products with the family's own parameter.
             let last: Vec<i64> = (0..coefficients).map(|j| sums[(0..=j).map(|i| order - i).sum::<usize>() - 1]).collect();
             assert!(last.iter().all(|x| *x == 0) && diagonal(order - 1) > 0.0, "{last:?}");
         }
@@ -153,10 +153,10 @@ fn moments_are_the_sums_of_products_of_coded_columns() {
     }
 }
 
-/// A record with a value that is not a number adds nothing: of a gradient the shift, which the receiver counts for every
+/// A record with a value that is not a number adds nothing except the shift of a gradient, which the receiver accounts for in every
 /// record.
 #[test]
-fn a_record_that_is_left_out_adds_the_shift_and_no_more() {
+fn an_omitted_record_adds_only_the_shift() {
     for spec in jobs() {
         let (model, at) = (spec.build_model(), theta(&spec));
         let scores = model.scores().unwrap();
@@ -178,7 +178,7 @@ fn a_record_that_is_left_out_adds_the_shift_and_no_more() {
     }
 }
 
-/// Any numbers at all: as declared, far beyond, infinite, or none.
+/// Any numbers: in bounds, far beyond, infinite, or not a number.
 fn anything() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => -1.0..=1.0_f64,
@@ -201,10 +201,10 @@ fn distance(a: &[i64], b: &[i64]) -> u128 {
 }
 
 proptest! {
-    /// What privacy rests on: whatever two records hold, in whatever frame and at whatever scale, replacing one by the
-    /// other moves a vector by no more than it is charged by, and so does adding one.
+    /// Privacy depends on this: whatever two records contain, in any frame and at any scale, replacing one by the other moves a
+    /// vector by no more than its charge, and so does adding one.
     #[test]
-    fn no_record_moves_a_vector_further_than_is_charged(
+    fn no_record_moves_a_vector_by_more_than_its_charge(
         one in prop::collection::vec(anything(), 6),
         other in prop::collection::vec(anything(), 6),
         frame in prop::collection::vec(anything(), 42),
@@ -246,10 +246,11 @@ proptest! {
     }
 }
 
-/// Slopes in the coefficients and in the family's own parameter that are against each other, both of them many times what is allowed and together
-/// little more: a vector that is shortened, whose weights are then cut to whole numbers one by one, is no longer than is charged, and nearly so long.
+/// Slopes in the coefficients and in the family's own parameter that nearly cancel: each is many times the limit, and their sum
+/// little above it. A vector that is shortened, and whose weights are then truncated to integers one by one, is no longer than
+/// its charge, and nearly as long.
 #[test]
-fn parts_that_are_against_each_other_are_no_longer_together_when_they_are_cut() {
+fn truncated_parts_that_cancel_stay_within_the_charge() {
     let mut longest = 0.0_f64;
     for spec in [job("linear", "{ min = -1, max = 1 }", ""), job("negative_binomial", "{ min = 0, max = 8 }", "")] {
         let model = spec.build_model();
@@ -259,7 +260,7 @@ fn parts_that_are_against_each_other_are_no_longer_together_when_they_are_cut() 
         for case in 0..4_000_u32 {
             let u = [0.618, 0.382, 0.755, 0.57, 0.414, 0.236].map(|step| (f64::from(case) * step + 0.03).fract());
             let data = records(&spec, &[u]);
-            // Both parts along one direction, in whatever ratio: some of the cases have them nearly cancel.
+            // Both parts along one direction, in any ratio: in some of the cases they nearly cancel.
             let (a, h) = ((6.0 * u[4]).exp(), (6.0 * u[5]).exp() * if case % 2 == 0 { 1.0 } else { -1.0 });
             let direction = (d as f64).sqrt().recip();
             let mut numbers = vec![0.0; Frame::length(d)];
@@ -276,11 +277,11 @@ fn parts_that_are_against_each_other_are_no_longer_together_when_they_are_cut() 
             longest = longest.max(squares as f64 / most as f64);
         }
     }
-    // What is just too long is shortened by little.
+    // A vector slightly too long is shortened slightly.
     assert!(longest > 0.99, "{longest}");
 }
 
-/// The bound on moments is attained, but for the rounding that it allows for: by records whose vectors are orthogonal.
+/// The bound on moments is attained up to its allowance for rounding, by records whose vectors are orthogonal.
 #[test]
 fn the_bound_on_moments_is_attained() {
     let spec = JobSpec::parse(
@@ -295,6 +296,7 @@ fn the_bound_on_moments_is_attained() {
         scores.moments_sum(&Block::lent(&data)).unwrap().open_components_for_test()
     };
     let moved = distance(&sums(1.0, 1.0, 1.0), &sums(-1.0, -1.0, 1.0)) as f64;
-    let charged = Moves::trace(scores.most_squares() + 1, 1).sensitivity(PrivacyUnit::row(Adjacency::Replace)).unwrap().units() as f64;
+    let charged =
+        Moves::trace(scores.most_squares() + 1, 1).sensitivity(PrivacyUnit::row(Adjacency::Replace)).unwrap().units() as f64;
     assert!(moved.sqrt() <= charged && moved.sqrt() > 0.999 * charged, "{} of {charged}", moved.sqrt());
 }

@@ -24,7 +24,7 @@ fn blocks_are_the_shard_in_order() {
 
 #[test]
 fn persons_are_in_one_block_with_all_their_records() {
-    // Persons of 1 to 300 records, of at most 1000: 16 persons to a block.
+    // Persons of 1 to 300 records, at most 1000: 16 persons per block.
     let ends: Vec<usize> = (1..=100)
         .scan(0, |end, person| {
             *end += 3 * person;

@@ -28,7 +28,7 @@ fn kernel_speed() {
     }
 }
 
-/// A logistic regression of so many predictors, and made-up records.
+/// Returns a logistic regression with this many predictors, and generated records.
 fn regression(predictors: usize, records: usize) -> (Box<dyn Model>, ModelData) {
     let names: Vec<String> = (0..predictors).map(|j| format!("x{j}")).collect();
     let columns: String = names.iter().map(|name| format!("{name} = {{ min = -1, max = 1 }}\n")).collect();
@@ -47,8 +47,8 @@ fn regression(predictors: usize, records: usize) -> (Box<dyn Model>, ModelData) 
     (JobSpec::parse(&job).unwrap().build_model(), data)
 }
 
-/// What a gradient, its remainder and a curvature take beside a ratio. In a full frame a gradient's squared length is of as many weighted sums as
-/// there are parameters, where a ratio has two.
+/// Times of a gradient, its remainder and a curvature relative to a ratio. In a full frame a gradient's squared length takes one
+/// weighted sum per parameter, where a ratio takes two.
 #[test]
 #[ignore = "a measurement: cargo test -p conclave-common score_speed -- --ignored --nocapture"]
 fn score_speed() {
@@ -69,7 +69,7 @@ fn score_speed() {
         let kept = WeightCache::new((data.records(), data.count()), 1);
         let keeping = CachedBlocks::new(&data, &kept);
         let pass = |sum: &dyn Fn(&Block<'_>)| (0..keeping.count()).for_each(|at| sum(&keeping.block(at).unwrap()));
-        // In turn, so that what else the machine does meets all of them.
+        // Interleaved, so that other load on the machine affects all of them.
         let time = |sums: &[&dyn Fn(&Block<'_>)]| {
             let mut least = vec![f64::INFINITY; sums.len()];
             for _ in 0..50 {

@@ -1,6 +1,5 @@
-//! Contingency tables: counts, and how far a unit of privacy moves them.
+//! Contingency tables: counts, and the effect of a unit of privacy on them.
 
-use conclave_privacy::pass::hold::Moves;
 use super::*;
 use crate::job::Algorithm;
 use crate::model::{Summand, sums};
@@ -8,6 +7,7 @@ use crate::query::{QueryError, QueryTerms};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::QueryKind;
 use conclave_privacy::pass::Persons;
+use conclave_privacy::pass::hold::Moves;
 
 const UNIT: i64 = QueryKind::COUNT_UNIT as i64;
 
@@ -19,8 +19,8 @@ fn of_tables() -> [Case; 2] {
     [multinomial::case(), naive_bayes::case()]
 }
 
-/// Over every pair of records, those that hold anything at all among them: replacing one by the other moves the counts by no
-/// more than the price, and some pair by all of it but for the price's rounding; adding one likewise.
+/// For every pair of records, also with arbitrary values, replacing one by the other moves the counts by at most the price, and
+/// some pair attains it up to the price's rounding; likewise for adding one.
 #[test]
 fn no_record_moves_the_counts_by_more_than_the_price() {
     for case in of_tables() {
@@ -32,7 +32,11 @@ fn no_record_moves_the_counts_by_more_than_the_price() {
         let square = |a: &[i64], b: &[i64]| a.iter().zip(b).map(|(a, b)| u128::from((a - b).unsigned_abs()).pow(2)).sum::<u128>();
         let none = vec![0; tables.cells()];
         for replaced in [true, false] {
-            let price = u128::from(Moves::one_hot(tables.count(), 1).between(if replaced { Adjacency::Replace } else { Adjacency::AddRemove }));
+            let price = u128::from(Moves::one_hot(tables.count(), 1).between(if replaced {
+                Adjacency::Replace
+            } else {
+                Adjacency::AddRemove
+            }));
             let pairs = counted.iter().flat_map(|a| counted.iter().map(move |b| (a, b)));
             let most =
                 if replaced { pairs.map(|(a, b)| square(a, b)).max() } else { counted.iter().map(|a| square(a, &none)).max() };
@@ -46,9 +50,9 @@ fn no_record_moves_the_counts_by_more_than_the_price() {
     }
 }
 
-/// Every record is in one cell of each table, or in the one behind them; blocks add up.
+/// Every record is in one cell of each table, or in the last one for missing values; blocks add up.
 #[test]
-fn tables_hold_every_record() {
+fn tables_count_every_record() {
     for case in of_tables() {
         let tables = case.model.tables().unwrap();
         let mut rng = ChaCha20Rng::seed_from_u64(4);
@@ -73,7 +77,7 @@ fn tables_hold_every_record() {
 }
 
 #[test]
-fn tables_have_terms_where_the_job_asks_them() {
+fn tables_have_terms_where_the_job_queries_them() {
     let mut case = naive_bayes::case();
     let kind = QueryKind::Table { cells: 19 };
     let terms = |case: &Case, unit, kind, points| QueryTerms::new(case.model.as_ref(), &case.spec, unit, kind, points);
@@ -88,7 +92,7 @@ fn tables_have_terms_where_the_job_asks_them() {
     let other = QueryKind::Table { cells: 18 };
     assert_eq!(terms(&case, unit, other, (&[], &[])).err(), Some(QueryError::Vector(other)));
     assert_eq!(terms(&case, unit, kind, (&[0.1], &[])).err(), Some(QueryError::Vector(kind)));
-    // A person's records count one by one.
+    // A person's records are counted one by one.
     let persons = Persons::new(vec![2, 4], 4);
     let data =
         ModelData { persons, ..shard(&(0..4).map(|_| case.record(&mut ChaCha20Rng::seed_from_u64(1))).collect::<Vec<_>>()) };

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The Gaussian mean at a third of its likelihood's power.
+/// The Gaussian mean with likelihood power 0.3.
 pub(super) fn case() -> Case {
     let model = "kind = \"gaussian_mean\"\noutcome = \"age\"\nsd = 9.0\npower = 0.3";
     Case::new("tempered gaussian_mean", model, "age = { min = 20, max = 80 }", |r, theta| {

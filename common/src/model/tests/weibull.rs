@@ -13,7 +13,7 @@ pub(super) fn case() -> Case {
             death - time.powf(shape)
         },
     );
-    // Shapes and scales from e^-2 to e^2: beyond, the cumulative hazard of the longest time is out of all proportion.
+    // Shapes and scales from e^-2 to e^2: beyond them, the cumulative hazard of the longest time is extreme.
     Case { scales: [0.1, 0.5, 1.0, 2.0], ..case }
 }
 
@@ -26,7 +26,7 @@ fn the_scale_is_in_the_datas_unit_of_time_among_original_values() {
 }
 
 #[test]
-fn the_likelihood_is_greatest_near_what_made_the_data() {
+fn the_likelihood_is_highest_near_the_true_values() {
     let case = case();
     let mut rng = ChaCha20Rng::seed_from_u64(51);
     let (shape, scale) = (1.5_f64, 0.2_f64);
@@ -41,14 +41,14 @@ fn the_likelihood_is_greatest_near_what_made_the_data() {
     let data = shard(&rows);
     let at = |shape: f64, scale: f64| case.model.log_likelihood(&data, &[shape, scale]);
     let top = at(shape, scale);
-    // About ten standard errors away each way; at the truth the likelihood is within a few units of its greatest value.
+    // About ten standard errors away each way; at the truth the likelihood is within a few units of its maximum.
     for (a, b) in [(1.05, 1.0), (0.95, 1.0), (1.0, 1.06), (1.0, 0.94)] {
         assert!(at(shape * a, scale * b) < top - 10.0, "{a} {b}: {} {top}", at(shape * a, scale * b));
     }
 }
 
 #[test]
-fn a_time_needs_its_least_value_above_zero_and_an_event() {
+fn a_time_needs_a_lower_bound_above_zero_and_an_event() {
     let text = |time: &str, event: &str| {
         format!(
             "name = \"s\"\nparties = [\"a\"]\nmodel = {{ kind = \"weibull\", outcome = \"t\"{event} }}\n\

@@ -39,7 +39,7 @@ fn many() -> ModelData {
     data(&(0..400).map(|i| (2.0 * (f64::from(i) * 0.618).fract() - 1.0, i % 3 != 0)).collect::<Vec<_>>())
 }
 
-/// In the logarithms of both parameters.
+/// Compares slopes in the logarithms of both parameters.
 #[test]
 fn a_score_is_the_slope_of_the_log_likelihood() {
     let (model, data, theta) = (model(), many(), [1.3, 0.4]);
@@ -58,7 +58,7 @@ fn a_score_is_the_slope_of_the_log_likelihood() {
     }
 }
 
-/// Against second differences of the log likelihood at its maximum, where the two agree.
+/// Compares with second differences of the log likelihood at its maximum, where the two agree.
 #[test]
 fn at_the_maximum_the_information_is_the_observed_one() {
     let (model, data) = (model(), many());
@@ -95,7 +95,7 @@ fn at_the_maximum_the_information_is_the_observed_one() {
 }
 
 #[test]
-fn a_record_that_is_no_number_counts_for_nothing() {
+fn a_record_that_is_not_a_number_contributes_nothing() {
     let bad = [(f64::NAN, 1.0), (0.2, f64::NAN), (f64::INFINITY, 1.0)].map(|(x, event)| ModelData {
         outcome: vec![x],
         predictors: Vec::new(),
@@ -112,9 +112,9 @@ fn a_record_that_is_no_number_counts_for_nothing() {
 }
 
 proptest! {
-    /// Whatever the record, the point and the scale: what is charged bounds it.
+    /// The charge bounds the contribution of any record, at any point and scale.
     #[test]
-    fn no_record_adds_more_than_is_charged(
+    fn no_contribution_exceeds_its_charge(
         x in prop_oneof![-1.0..1.0_f64, Just(f64::NAN), Just(f64::INFINITY), -1e9..1e9_f64],
         event in prop_oneof![Just(0.0), Just(1.0), Just(f64::NAN), -1e9..1e9_f64],
         shape in 0.01..50.0_f64,
@@ -127,13 +127,13 @@ proptest! {
         let squares: i128 = vector.iter().map(|x| i128::from(*x) * i128::from(*x)).sum();
         prop_assert!(squares <= i128::from(GRADIENT_UNITS * GRADIENT_UNITS), "{vector:?}");
         let [a, b, c] = <[i64; 3]>::try_from(information(&one, &[shape, scale], [part, 1.0])).unwrap();
-        // The matrix is positive and its trace, before the diagonal is shrunk, at most 2^32.
+        // The matrix is positive, and its trace before the diagonal is shrunk is at most 2^32.
         let whole = |x: i64| (x as f64 + 1.0) / DIAGONAL;
         prop_assert!(a >= 0 && c >= 0 && a as f64 / DIAGONAL + c as f64 / DIAGONAL <= 2_f64.powi(32));
         prop_assert!((b as f64).powi(2) <= whole(a) * whole(c), "{a} {b} {c}");
     }
 
-    /// At the scale that the model names nothing is cut, and no score is longer than it says.
+    /// At the scale that the model names nothing is cut, and no score exceeds its stated length.
     #[test]
     fn the_public_bounds_hold(x in -1.0..1.0_f64, event: bool, shape in 0.2..5.0_f64, scale in 0.05..3.0_f64) {
         let (model, theta) = (model(), [shape, scale]);
@@ -142,7 +142,7 @@ proptest! {
         let z = at.z(libm::log(0.5125 + 0.4875 * x));
         let event_value = f64::from(u8::from(event));
         let score = at.score(z, event_value);
-        // Between two places a score may be a little longer.
+        // Between two grid places a score may be slightly longer.
         prop_assert!(score[0].hypot(score[1]) <= 1.02 * scores.gradient_bound(&theta)[0]);
         let scales = scores.most_information(&theta);
         prop_assert!(at.trace(z, event_value) <= scales[0]);

@@ -56,7 +56,7 @@ fn bad_text_names_the_fault() {
     }
 }
 
-/// Differences of log densities against statrs; halves have twice the density of the whole, which a difference does not see.
+/// Compares differences of log densities with statrs; half densities are twice the whole ones, which differences do not show.
 #[test]
 fn densities_are_those_of_the_literature() {
     type Reference = Box<dyn Fn(f64) -> f64>;
@@ -119,7 +119,7 @@ fn nothing_is_dense_outside_the_support() {
     assert_eq!(Prior::parse("normal(0, 1)").unwrap().log_density(f64::NAN), f64::NEG_INFINITY);
 }
 
-/// Centre and precision on the unconstrained scale, against differences of log density plus Jacobian.
+/// Compares centre and precision on the unconstrained scale with differences of log density plus Jacobian.
 #[test]
 fn centres_and_precisions_are_those_of_the_unconstrained_density() {
     use crate::parameter::Transform;

@@ -31,11 +31,11 @@ pub(in crate::dashboard) async fn page(
         @for (id, content) in &parts { (site::part(id, *id == "state", content)) }
     };
     let events = format!("/jobs/{}/events?from={from}", status.id);
-    web::html(site::served(&Served {
+    web::html(site::render(&Served {
         title: &title,
-        above: &[("/", "Jobs")],
-        word: (web::CSRF_FIELD, &visitor.csrf),
-        session: visitor.has_session(),
+        parents: &[("/", "Jobs")],
+        csrf: (web::CSRF_FIELD, &visitor.csrf),
+        has_session: visitor.has_session(),
         events: (!over).then_some(&*events),
         body: &body,
     }))
@@ -73,11 +73,11 @@ pub(in crate::dashboard) async fn ask_to_cancel(
             (site::form(&format!("{back}/cancel"), (web::CSRF_FIELD, &visitor.csrf), &html! { button.danger { "Cancel this job" } " " a href=(back) { "Leave it running" } }))
         },
     };
-    web::html(site::served(&Served {
+    web::html(site::render(&Served {
         title: &title,
-        above: &[("/", "Jobs"), (&back, "The job")],
-        word: (web::CSRF_FIELD, &visitor.csrf),
-        session: visitor.has_session(),
+        parents: &[("/", "Jobs"), (&back, "The job")],
+        csrf: (web::CSRF_FIELD, &visitor.csrf),
+        has_session: visitor.has_session(),
         events: None,
         body: &body,
     }))

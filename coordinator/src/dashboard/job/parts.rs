@@ -88,16 +88,16 @@ fn state(status: &Status) -> Markup {
     let phase = status.phase.map(|phase| format!(", {}", phase_name(phase))).unwrap_or_default();
     html! {
         @if !status.waiting_for.is_empty() {
-            (notice(Tone::Beware, &format!("Paused: waiting for {} since {}", plain(&status.waiting_for.join(", "), SENTENCE), utc(status.waiting_since_ms)), &html! {
+            (notice(Tone::Warning, &format!("Paused: waiting for {} since {}", plain(&status.waiting_for.join(", "), SENTENCE), utc(status.waiting_since_ms)), &html! {
                 p { (plain(&status.waiting_reason, SENTENCE)) }
                 @if !status.awaiting_consent.is_empty() { p { "Its owner has yet to decide: " (plain(&status.awaiting_consent.join(", "), SENTENCE)) } }
                 p.note { "No chain continues without every party, because that would change the posterior. Nothing is lost, and nothing is charged twice." }
             }, false))
         }
         @if let Some(fault) = &status.fault {
-            (notice(Tone::Beware, "The job could not continue", &html! { p { (plain(&fault.to_string(), SENTENCE)) } }, false))
+            (notice(Tone::Warning, "The job could not continue", &html! { p { (plain(&fault.to_string(), SENTENCE)) } }, false))
         }
-        @for warning in &status.warnings { (notice(Tone::Beware, "Warning", &html! { p { (plain(warning, SENTENCE)) } }, false)) }
+        @for warning in &status.warnings { (notice(Tone::Warning, "Warning", &html! { p { (plain(warning, SENTENCE)) } }, false)) }
         p { "State: " b { (status.state.as_str()) (phase) } }
     }
 }
@@ -146,7 +146,7 @@ fn budgets(status: &Status, pace: &RunPace, spec: Option<&JobSpec>) -> Markup {
 
 /// Describes the protection of a job whose answers are masked; `None` for other jobs.
 fn protection(spec: &JobSpec) -> Option<String> {
-    let row = AggregationRow::of(spec)?;
+    let row = AggregationRow::from_spec(spec)?;
     Some(format!(
         "Answers are masked, and only their sum over the {} parties is opened. Each party is charged for the noise of {}, which holds while at most {} of \
          the others collude with the coordinator",

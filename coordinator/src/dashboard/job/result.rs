@@ -28,17 +28,17 @@ pub(super) fn shown(id: &str, object: Option<&str>, spec: Option<&JobSpec>) -> M
     html! {
         h2 { "Result" }
         @for warning in parsed["warnings"].as_array().into_iter().flatten().filter_map(|w| w.as_str()) {
-            (notice(Tone::Beware, "Warning", &html! { p { (plain(warning, SENTENCE)) } }, false))
+            (notice(Tone::Warning, "Warning", &html! { p { (plain(warning, SENTENCE)) } }, false))
         }
         @if released::is_adequate(&parsed) {
             (posterior(&parsed))
-            (released::with_and_without_noise(&parsed, SCALE, MOST))
-            (released::taught(&parsed, &spec.map(Stage::sds_of_logarithms).unwrap_or_default(), SCALE, MOST))
-        } @else { (released::inadequate(&parsed)) }
+            (released::noise_plot(&parsed, SCALE, MOST))
+            (released::stage_plots(&parsed, &spec.map(Stage::sds_of_logarithms).unwrap_or_default(), SCALE, MOST))
+        } @else { (released::inadequacy_notice(&parsed)) }
         (surrogate(&parsed))
         (gradient_facts(&parsed))
-        @if let Some(words) = barker::told(&parsed) { h3 { "How steps were decided" } p { (words) } }
-        @if let Some(words) = aggregation::told(&parsed) { h3 { "Who is protected from whom" } p { (words) } }
+        @if let Some(words) = barker::summary(&parsed) { h3 { "How steps were decided" } p { (words) } }
+        @if let Some(words) = aggregation::summary(&parsed) { h3 { "Who is protected from whom" } p { (words) } }
         p.note { "Full result: " code { "conclave summary " (id) } ", or " code { "conclave report " (id) " -o report.html" } "." (released::noise_note(&parsed)) }
     }
 }
@@ -59,7 +59,7 @@ fn posterior(result: &Value) -> Markup {
 
 /// Diagnostics of gradient-driven chains.
 fn gradient_facts(result: &Value) -> Markup {
-    let lines = gradients::told(result);
+    let lines = gradients::diagnostics(result);
     let rows: Vec<(&str, Markup)> = lines.iter().map(|(what, words)| (*what, html! { (words) })).collect();
     html! { @if !rows.is_empty() { h3 { "How gradients drove the chains" } (facts(&rows)) } }
 }
@@ -82,7 +82,7 @@ fn surrogate(result: &Value) -> Markup {
     let rows: Vec<Vec<Cell>> = result["posterior"].as_array().into_iter().flatten().take(MOST).map(row).collect();
     html! {
         (table("Posterior from a quadratic fitted to all releases", &["parameter", "mean", "sd", "noise sd"], &rows))
-        (released::fitted_with_and_without_noise(result, SCALE, MOST))
+        (released::surrogate_noise_plot(result, SCALE, MOST))
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
         let page = page(json!({"adequate": true, "reasons": []}));
         let of_sigma = format!("0.5000 ± {}", number(0.5 * 0.1_f64.sinh()));
         for part in
-            ["noise 19%", "without noise", "What each stage taught", "25%, 75%", "0.2000 ± 0.1000", &of_sigma, "&lt;b&gt;"]
+            ["noise 19%", "without noise", "Estimates after each stage", "25%, 75%", "0.2000 ± 0.1000", &of_sigma, "&lt;b&gt;"]
         {
             assert!(page.contains(part), "{part} in {page}");
         }

@@ -1,7 +1,7 @@
 //! Breakdown of a round's time: each party's share as seen from here, and the coordinator's own.
 
 use conclave_ops::{Summary, in_ms};
-use conclave_pages::plot::{Bar, Part, Stack, millis, stack};
+use conclave_pages::plot::{Bar, Part, Stack, format_millis, stack};
 use conclave_pages::table::{Cell, table};
 use conclave_pages::text::thousands;
 use maud::{Markup, html};
@@ -35,13 +35,13 @@ pub(super) fn parties(
         (listed(parties, &replies, attached))
         @if let Some(rounds) = rounds {
             @let (median, high) = in_ms(rounds.whole);
-            p { "A round takes " (millis(median)) " ms (median of the latest), 95% of them at most " (millis(high)) " ms. It ends when the slowest party has answered." }
+            p { "A round takes " (format_millis(median)) " ms (median of the latest), 95% of them at most " (format_millis(high)) " ms. It ends when the slowest party has answered." }
         }
         @if !bars.is_empty() {
-            (stack(&Stack { id: "times", title: "Where the time of a round goes", of: "the latest rounds", kinds: &KINDS, bars: &bars }))
+            (stack(&Stack { id: "times", title: "Where the time of a round goes", events: "the latest rounds", kinds: &KINDS, bars: &bars }))
         }
         @if let Some((median, high)) = commits.map(|commits| in_ms(commits.whole)) {
-            p { "No round waits for the coordinator's store: it commits in parallel, in " (millis(median)) " ms (median of the latest, all jobs; 95% within " (millis(high)) " ms)." }
+            p { "No round waits for the coordinator's store: it commits in parallel, in " (format_millis(median)) " ms (median of the latest, all jobs; 95% within " (format_millis(high)) " ms)." }
         }
         p.note {
             "The time of an answer is measured here, from the query to the reply. A party's computation, noise and ledger sync fall within the delay \
@@ -57,8 +57,8 @@ fn listed(parties: &[PartyStatus], replies: &[Option<Summary<3>>], attached: imp
     let times = |summary: &Option<Summary<3>>| match summary {
         Some(Summary { whole, parts: [held, rest, undivided] }) => {
             let divided = undivided.1 == 0.0;
-            let part = |of: &(f64, f64)| if divided { Cell::Number(millis(1e3 * of.0)) } else { dash() };
-            [Cell::Number(millis(1e3 * whole.0)), Cell::Number(millis(1e3 * whole.1)), part(held), part(rest)]
+            let part = |of: &(f64, f64)| if divided { Cell::Number(format_millis(1e3 * of.0)) } else { dash() };
+            [Cell::Number(format_millis(1e3 * whole.0)), Cell::Number(format_millis(1e3 * whole.1)), part(held), part(rest)]
         }
         None => [dash(), dash(), dash(), dash()],
     };
@@ -79,7 +79,7 @@ fn listed(parties: &[PartyStatus], replies: &[Option<Summary<3>>], attached: imp
 fn bars(parties: &[PartyStatus], replies: &[Option<Summary<3>>], rounds: Option<Summary<3>>) -> Vec<Bar> {
     let parts = |summary: &Summary<3>, first: usize| -> Vec<Part> {
         let numbered = summary.parts.iter().enumerate().filter(|(_, part)| part.1 > 0.0);
-        numbered.map(|(index, part)| Part { kind: first + index, typical: in_ms(*part) }).collect()
+        numbered.map(|(index, part)| Part { kind: first + index, quantiles: in_ms(*part) }).collect()
     };
     let of_party = |(party, summary): (&PartyStatus, &Option<Summary<3>>)| {
         Some(Bar { name: party.name.clone(), parts: parts(summary.as_ref()?, 0) })

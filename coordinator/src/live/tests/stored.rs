@@ -94,7 +94,7 @@ async fn a_damaged_store_is_named_and_read_again_once_repaired() {
     };
     std::fs::write(&chunk, &whole[..100]).unwrap();
     let words = said().await;
-    assert!(words.contains("c/2/1") && words.contains("another length"), "{words}");
+    assert!(words.contains("c/2/1") && words.contains("contradicts its metadata"), "{words}");
     std::fs::remove_file(&chunk).unwrap();
     assert!(said().await.contains("c/2/1 cannot be read"));
     std::fs::write(&chunk, whole).unwrap();

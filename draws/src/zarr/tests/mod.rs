@@ -68,7 +68,7 @@ fn chunks_hold_the_draws_and_the_fill() {
 }
 
 #[test]
-fn the_shape_is_what_every_chain_has() {
+fn the_shape_is_that_of_the_shortest_chain() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("job.zarr");
     let mut draws = store(&root);
@@ -79,7 +79,7 @@ fn the_shape_is_what_every_chain_has() {
 }
 
 #[test]
-fn made_anew_over_an_older_store() {
+fn a_new_store_replaces_an_older_one() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("job.zarr");
     let mut draws = store(&root);
@@ -106,9 +106,9 @@ fn every_group_names_its_maker() {
 const JOB: &str = "name = \"j\"\nparties = [\"a\"]\n[model]\nkind = \"linear\"\noutcome = \"y\"\npredictors = [\"age\"]\nsd = 1.0\n[columns]\n\
                    y = { min = 0, max = 8 }\nage = { min = 20, max = 60 }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n";
 
-/// A store in one file holds what the folder held, in one chunk a chain, and the folder is gone.
+/// A packed store holds the same draws as the folder, in one chunk per chain, and the folder is removed.
 #[test]
-fn a_whole_store_is_one_file_that_reads_the_same() {
+fn a_packed_store_reads_the_same() {
     let spec = conclave_common::job::JobSpec::parse(JOB).unwrap();
     let names = spec.model.parameter_names();
     assert_eq!(names, ["intercept", "age"]);
@@ -145,12 +145,12 @@ fn a_whole_store_is_one_file_that_reads_the_same() {
             of_node(files, "posterior_original")["attributes"]["columns"]["age"],
             serde_json::json!({"min": 20.0, "max": 60.0})
         );
-        // Who reads the root has read all.
+        // The root's metadata include those of all nodes.
         let root = of_node(files, "");
         let nodes = root["consolidated_metadata"]["metadata"].as_object().unwrap();
         assert!(nodes.len() > 20 && nodes.iter().all(|(name, node)| *node == of_node(files, name)));
     }
-    // Damage is noticed by each member's checksum.
+    // Each member's checksum detects damage.
     let at = |bytes: &[u8]| bytes.windows(8).position(|eight| eight == 700.5_f64.to_le_bytes()).unwrap();
     let mut bytes = std::fs::read(file.root()).unwrap();
     let place = at(&bytes);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::chains::slices;
 use super::*;
 
-/// The chains of `tests/vectors/diagnostics.py`.
+/// Chains of `tests/vectors/diagnostics.py`.
 fn chains(case: &Value) -> Vec<Vec<f64>> {
     let number = |key: &str| case[key].as_f64().unwrap();
     let mut state = case["seed"].as_u64().unwrap();
@@ -95,7 +95,7 @@ fn degenerate_chains() {
     assert_eq!(unequal.mean, 2.5);
 }
 
-/// How long it takes is measured by `cargo bench -p conclave-inference --bench sampler`.
+/// The benchmark `cargo bench -p conclave-inference --bench sampler` measures the time.
 #[test]
 fn long_chains_that_do_not_mix_are_summarised() {
     let case = serde_json::json!({"seed": 3, "chains": 4, "draws": 20_000, "rho": 0.9999, "spread": 0.0, "shift": 0.0, "grid": 0.0,

@@ -1,4 +1,4 @@
-//! What `plan` foretells of chains that gradients drive, against runs of them on the synthetic records of the examples.
+//! Forecasts of `plan` for chains driven by gradients, compared with runs on the synthetic records of the examples.
 
 use std::path::Path;
 
@@ -14,14 +14,14 @@ use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::pass::ModelData;
 
 const RUNS: u64 = 8;
-/// A plan's rounds, and its effective draws in the mean over the parameters, may be off by this factor.
+/// Largest factor between the plan and the runs, for rounds and for the mean effective draws over the parameters.
 const FACTOR: f64 = 1.5;
 
 fn read(name: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name)).unwrap()
 }
 
-/// The example by `hmc`, with as many draws as a budget holds.
+/// The example by `hmc`, with as many draws as a budget affords.
 fn job(text: &str, epsilon: f64) -> JobSpec {
     let line = text.lines().find(|line| line.starts_with("epsilon =")).unwrap();
     let mut spec = JobSpec::parse(&text.replace(line, &format!("epsilon = {epsilon:?}"))).unwrap().by(Algorithm::Hmc).unwrap();
@@ -43,7 +43,7 @@ fn shard(spec: &JobSpec, party: &str) -> ModelData {
 
 struct Run {
     rounds: f64,
-    /// Kept ones, `[parameter][chain][draw]`.
+    /// Kept draws, `[parameter][chain][draw]`.
     draws: Vec<Vec<Vec<f64>>>,
 }
 
@@ -69,8 +69,9 @@ fn run(spec: &JobSpec, shards: &[ModelData], seed: u64) -> Run {
     Run { rounds: f64::from(rounds), draws }
 }
 
-/// Effective draws of one run, on average over all of them, by the variance of means over stretches that are long against a chain's memory:
-/// chains with little friction swing, and estimators that leave out where autocorrelations are negative tell up to half of them.
+/// Effective draws of one run, averaged over all runs, from the variance of means over stretches that are much longer than a
+/// chain's memory. Chains with little friction are antithetic, and estimators that omit negative autocorrelations may report
+/// only half of their effective draws.
 fn effective(runs: &[Run], parameter: usize) -> f64 {
     const STRETCH: usize = 25;
     let mean = |xs: &[f64]| xs.iter().sum::<f64>() / xs.len() as f64;
@@ -87,8 +88,8 @@ fn effective(runs: &[Run], parameter: usize) -> f64 {
     all.len() as f64 / runs.len() as f64 * variance / (STRETCH as f64 * of_mean)
 }
 
-/// Some hundred stretches of all runs together know effective draws to 15%, and the mean over parameters to 10%; a plan with a wrong power of the
-/// noise, of the number of parties or of chains in it is off by 2 or more.
+/// The few hundred stretches of all runs determine effective draws to 15%, and their mean over parameters to 10%. A plan with a
+/// wrong power of the noise, of the number of parties or of the number of chains is off by a factor of at least 2.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn gradients_buy_what_was_planned() {

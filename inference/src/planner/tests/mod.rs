@@ -14,9 +14,9 @@ fn mean_job(sampler: &str, privacy: &str) -> JobSpec {
     .unwrap()
 }
 
-/// The law for small steps holds of the walk: kappa is the figure measured for each proposal, and acceptance is Proposition 1's.
+/// The small-step law holds for the walk: kappa is the measured figure of each proposal, and acceptance follows Proposition 1.
 ///
-/// 120,000 queries give effective sample sizes to 5% or so, and acceptance to 0.005.
+/// 120,000 queries determine effective sample sizes to about 5%, and acceptance to 0.005.
 #[test]
 fn the_walk_obeys_the_law() {
     for (kind, radius, noise) in [("guided", 0.44, "auto"), ("componentwise", 0.44, "auto"), ("guided", 0.2, "1.0")] {
@@ -39,7 +39,8 @@ fn the_walk_obeys_the_law() {
     }
 }
 
-/// Over samples ratios are answered as samples' are, and paid for in blocks: half of the short steps are taken, and a larger budget buys the draws.
+/// Subsampled ratios are answered with sampling noise and paid in blocks. Half of the short steps are accepted, and a larger
+/// budget buys the draws.
 #[test]
 fn barker_over_samples_is_planned_in_blocks() {
     let spec = |epsilon: f64| {
@@ -59,8 +60,8 @@ fn barker_over_samples_is_planned_in_blocks() {
     assert!(small.draws <= large.draws && small.budget_share > large.budget_share);
 }
 
-/// Whatever an algorithm is, a job by it has a row of its own, and its chains a plan: of as many draws as are asked where the budget is ample, and of
-/// fewer or none where it is not.
+/// A job by any algorithm has a row of its own, and its chains have a plan: with the requested draws if the budget is ample, and
+/// with fewer or none if it is not.
 #[test]
 fn every_algorithm_of_the_papers_is_planned() {
     let spec = |algorithm: &str, more: &str, epsilon: f64| {
@@ -89,7 +90,7 @@ fn every_algorithm_of_the_papers_is_planned() {
         let rows = compare(&ample, &[50_000], &[(ample.algorithm, planned)]).unwrap();
         let row = rows.iter().find(|row| row.algorithm == algorithm).unwrap();
         assert!(!row.refused && row.expected_error.is_some_and(|error| error.best > 0.0 && error.best < 1.0), "{row:?}");
-        // At a thousandth of that nothing of the kind is promised: none, fewer, or steps so short that they are worth less.
+        // A thousandth of that budget promises less: no draws, fewer draws, or steps so short that the draws are worth less.
         let scant = plan(&spec(algorithm, more, 0.06), &guess());
         let less = |plan: Plan| plan.draws < 150 || plan.ess[0].ess < 0.5 * ess;
         assert!(scant.map_or(true, less), "{algorithm} {more}");
@@ -129,7 +130,7 @@ fn advice_says_what_ends_the_run() {
     }
     let long = plan(&mean_job(&sampler(10_000_000), privacy), &guess).unwrap();
     assert_eq!(long.stopped_by, "budget");
-    // What is left of the budget does not buy another round.
+    // The remaining budget does not buy another round.
     assert!(
         long.budget_share > 1.0 - 1.0 / long.iterations as f64 && long.iterations == long.parties[0].iterations_gdp,
         "{long:?}"
@@ -152,8 +153,8 @@ fn a_guess_that_does_not_fit_is_refused() {
     }
 }
 
-/// What is expected of a chain before anybody guesses the posterior against the plan from the posterior itself, of records as in the best
-/// case; within a factor of 1.7: the law is one for small steps and independent coordinates, and the walk's own start costs something.
+/// The forecast for a chain without a guess of the posterior agrees with the plan from the exact posterior of best-case records
+/// within a factor of 1.7. The law assumes small steps and independent coordinates, and the walk's start has a cost.
 #[test]
 fn a_chains_error_is_expected_as_it_is_planned() {
     let n = 90_000.0_f64;
@@ -195,9 +196,9 @@ fn a_chains_error_is_expected_as_it_is_planned() {
     }
 }
 
-/// A budget that ends in the warm-up leaves nothing to be expected.
+/// A budget that ends in the warm-up gives no draws.
 #[test]
-fn a_chain_that_never_gets_to_a_draw_is_told() {
+fn a_chain_without_a_draw_is_reported() {
     let spec = mean_job("warmup = 100_000", "epsilon = 0.1\ndelta = 1e-6").by(Algorithm::Penalty).unwrap();
     let rows = compare(&spec, &[100, 100], &[]).unwrap();
     let chain = rows.last().unwrap();
@@ -205,7 +206,7 @@ fn a_chain_that_never_gets_to_a_draw_is_told() {
     assert!(matches!(compare(&spec, &[100], &[]), Err(PlanError::Guess(_))));
 }
 
-/// Correlations are those of the guess; a pair that is no pair, or no correlation, is named.
+/// The correlations of the guess are used. Errors name an invalid pair or correlation.
 #[test]
 fn correlations_of_the_guess_are_planned_with() {
     let job = |plan: &str| {
@@ -225,7 +226,8 @@ fn correlations_of_the_guess_are_planned_with() {
     let (unsaid, independent) = (planned("").unwrap(), planned("correlations = []\n").unwrap());
     let together = planned("correlations = [[\"t\", \"intercept\", -0.9]]\n").unwrap();
     assert_eq!(unsaid.ess, independent.ess);
-    // Steps along the coordinates are 0.44 as long, and a fifth of the information of the whole in a step's direction: a factor of 5 or so.
+    // Steps along the coordinates are 0.44 times as long, and a step's direction has a fifth of the total information: a factor
+    // of about 5.
     assert!(least(&together) < 0.4 * least(&unsaid), "{:?} and {:?}", together.ess, unsaid.ess);
     let warned = |plan: &Plan| plan.advice.iter().any(|sentence| sentence.contains("plan.correlations"));
     assert!(warned(&unsaid) && !warned(&independent) && !warned(&together));
@@ -241,7 +243,8 @@ fn correlations_of_the_guess_are_planned_with() {
     assert!(job("correlations = []\n").unwrap_err().message.contains("plan.posterior"));
 }
 
-/// Counts of what a clip cuts are of a stand-in of which it cuts nothing, whatever is taken off a record's ratio.
+/// Clip counts of a stand-in whose contributions are never clipped do not change the plan, whatever is subtracted from a record's
+/// ratio.
 #[test]
 fn a_clip_that_leaves_the_range_whole_is_planned() {
     let privacy = |clip: &str| format!("epsilon = 8.0\ndelta = 1e-6\n{clip}");
@@ -252,7 +255,7 @@ fn a_clip_that_leaves_the_range_whole_is_planned() {
     assert!(clipped.draws > 0 && (clipped.draws as f64 / plain.draws as f64 - 1.0).abs() < 0.2, "{clipped:?}");
 }
 
-/// The epsilon that a plan without a draw names would give the first ones, and is no more than a little more than it takes.
+/// The epsilon that a plan without draws suggests gives the first draws, and exceeds the necessary epsilon only slightly.
 #[test]
 fn a_plan_without_draws_names_what_would_do() {
     let job = |epsilon: f64| {

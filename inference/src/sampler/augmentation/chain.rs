@@ -12,16 +12,16 @@ use super::noise::{NoiseLaw, Residuals};
 use super::records::{Count, LatentRecords};
 use crate::sampler::target::Target;
 
-/// Parties of a chain are worked on side by side where it has so many latent records: with fewer, waking a thread takes as long.
-const SIDE_BY_SIDE: usize = 20_000;
+/// Number of latent records from which a chain's parties are processed in parallel: with fewer, waking a thread takes as long.
+const PARALLEL_RECORDS: usize = 20_000;
 
-/// What a sweep has led to.
+/// The result of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Swept {
     pub(super) theta: Vec<f64>,
-    /// Whether theta has moved.
+    /// True if theta has moved.
     pub(super) moved: bool,
-    /// Records proposed, and accepted.
+    /// Number of proposed and accepted records.
     pub(super) proposed: u64,
     pub(super) accepted: u64,
 }
@@ -31,7 +31,7 @@ pub(super) trait Sweep: Send {
     /// Updates every latent record of every party once given theta, then theta given the records.
     fn sweep(&mut self) -> Swept;
 
-    /// Number of latent records.
+    /// Returns the number of latent records.
     fn records(&self) -> usize;
 }
 
@@ -47,17 +47,18 @@ pub(super) struct Chain<L: RecordLaw, N: NoiseLaw> {
     summary: Vec<f64>,
 }
 
-/// Where a chain begins.
+/// The starting point of a chain.
 pub(super) struct Start {
-    /// The chain's number.
+    /// Index of the chain.
     pub(super) id: u32,
     pub(super) theta: Vec<f64>,
-    /// Typical length of a walk's steps, one per unconstrained coordinate.
+    /// Typical step lengths of a walk, one per unconstrained coordinate.
     pub(super) steps: Arc<[f64]>,
 }
 
 impl<L: RecordLaw, N: NoiseLaw> Chain<L, N> {
-    /// A chain at `start`, its records drawn from the law there; `parties` holds each party's release, of no record, and count.
+    /// Starts a chain at `start` with records drawn from the law there. `parties` holds each party's residuals before any latent
+    /// record, and its count.
     pub(super) fn new(law: Arc<L>, target: Arc<Target>, start: Start, parties: Vec<(Residuals<N>, Count)>) -> Self {
         let nuisance = law.nuisance();
         let prepared = law.prepare(&start.theta, &nuisance);
@@ -74,7 +75,7 @@ impl<L: RecordLaw, N: NoiseLaw> Chain<L, N> {
     }
 }
 
-/// The random stream of a chain's theta, `part` 0, or of its records of a party, from 1.
+/// Returns the random stream of a chain's theta (`part` 0) or of its records of a party (from 1).
 fn stream(seed: u64, chain: u32, part: u64) -> ChaCha20Rng {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     rng.set_stream(part << 32 | u64::from(chain));
@@ -86,8 +87,8 @@ impl<L: RecordLaw, N: NoiseLaw> Sweep for Chain<L, N> {
         let before = self.decisions();
         let law = self.law.as_ref();
         let prepared = law.prepare(&self.theta, &self.nuisance);
-        // Each party has a stream of its own: who goes first changes nothing.
-        if self.parties.len() > 1 && self.parties.iter().map(LatentRecords::count).sum::<usize>() >= SIDE_BY_SIDE {
+        // Each party has its own stream, so the order of the parties does not matter.
+        if self.parties.len() > 1 && self.parties.iter().map(LatentRecords::count).sum::<usize>() >= PARALLEL_RECORDS {
             self.parties.par_iter_mut().for_each(|party| party.sweep(law, &prepared));
         } else {
             self.parties.iter_mut().for_each(|party| party.sweep(law, &prepared));

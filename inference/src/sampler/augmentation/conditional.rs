@@ -1,4 +1,4 @@
-//! theta given all records: its conjugate within the parameter box, or a step of a walk on the complete-data likelihood.
+//! The update of theta given all records: a conjugate draw within the parameter box, or a walk on the complete-data likelihood.
 
 use std::ops::Range;
 
@@ -8,16 +8,17 @@ use rand_chacha::ChaCha20Rng;
 use super::variates::{beta, dirichlet, gamma, normal, uniform};
 use crate::sampler::target::Target;
 
-/// How often a conjugate draw that fell outside the parameter box is drawn anew before theta stays where it is. Staying
-/// after any fixed number of tries leaves the law within the box unchanged.
+/// Number of conjugate draws that may fall outside the parameter box before theta stays where it is. Staying after any fixed
+/// number of tries leaves the law within the box unchanged.
 const TRIES: usize = 100;
-/// Powers of 2 that a walk's steps are multiplied by are uniform within this of 0: their length need not be known well.
+/// Step lengths of a walk are multiplied by powers of 2 that are uniform within this distance of 0, so the typical length need
+/// not be accurate.
 const SPREAD: f64 = 2.0;
 
 /// Moves theta given the records.
 pub(super) struct Conditional<'a> {
     target: &'a Target,
-    /// Typical length of a walk's steps, one per unconstrained coordinate.
+    /// Typical step lengths of a walk, one per unconstrained coordinate.
     steps: &'a [f64],
     rng: &'a mut ChaCha20Rng,
     drawn: Vec<f64>,
@@ -28,13 +29,13 @@ impl<'a> Conditional<'a> {
         Self { target, steps, rng, drawn: Vec::new() }
     }
 
-    /// The chain's generator, for what is drawn besides theta.
+    /// Returns the chain's generator, for draws of other quantities than theta.
     pub(super) fn rng(&mut self) -> &mut ChaCha20Rng {
         self.rng
     }
 
-    /// Replaces these parameters by what `draw` makes of the values that it is given, `before`, within the box; whether they
-    /// moved.
+    /// Replaces these parameters by a draw within the box; returns true if they moved. `draw` turns the values of `before` into a
+    /// draw.
     pub(super) fn replace(
         &mut self,
         at: Range<usize>,
@@ -79,7 +80,7 @@ impl<'a> Conditional<'a> {
         self.replace(at..at + 1, theta, std::iter::once(0.0), |x, rng| x[0] = mean + sd * normal(rng))
     }
 
-    /// One Metropolis step along each of these unconstrained coordinates; `log_likelihood` is that of all records.
+    /// Takes one Metropolis step along each of these unconstrained coordinates; `log_likelihood` is that of all records.
     pub(super) fn walk(&mut self, coordinates: Range<usize>, theta: &mut [f64], log_likelihood: impl Fn(&[f64]) -> f64) -> bool {
         let Target { spec, space, .. } = self.target;
         let mut u = space.coordinates(theta);

@@ -1,4 +1,4 @@
-//! The chains of a job on what its parties have released.
+//! The chains of a job, given its parties' releases.
 
 use std::sync::Arc;
 
@@ -20,20 +20,20 @@ use conclave_common::schema::{ColumnSpec, Family, ModelSpec, Regression};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 use conclave_privacy::pass::StatisticGrid;
 
-/// A party's release, of no record yet, and its number of records.
+/// A party's residuals before any latent record, and its number of records.
 type Party = (Residuals<GaussianNoise>, Count);
 
-/// All chains; `release` has learnt the totals of these releases.
+/// Builds all chains; `release` already holds the totals of these releases.
 ///
 /// # Errors
-/// A model that augmentation is not for; releases that do not fit it.
+/// Augmentation does not support the model; the releases do not fit it.
 pub(super) fn chains(
     target: &Arc<Target>,
     release: &Release,
     noise: NoiseScale,
     releases: &[PartyRelease],
 ) -> Result<Vec<Box<dyn Sweep>>, SamplerError> {
-    // A sum that alone is opened is one release, of all records and with everybody's noise.
+    // With only the sum opened, there is one release of all records, with the noise of every party.
     let draws = (target.spec.parties.len() / releases.len().max(1)) as u32;
     let party = |party: &PartyRelease| {
         let start = release.count(party);
@@ -55,7 +55,7 @@ pub(super) fn chains(
     let spec = &target.spec;
     let line = |line: Line| -> Result<_, SamplerError> {
         let law = LineLaw::new(line, spec.priors[0], statistic.grids[0], spec.build_model());
-        Ok(build(target, law, start::around(target, &statistic.mode(target)?), &parties))
+        Ok(build(target, law, start::scattered_starts(target, &statistic.mode(target)?), &parties))
     };
     match &spec.model {
         ModelSpec::Bernoulli { .. } => line(Line::Bernoulli),
@@ -66,7 +66,7 @@ pub(super) fn chains(
     }
 }
 
-/// Chains of a linear regression of known error.
+/// Builds the chains of a linear regression with known error.
 fn linear(
     target: &Arc<Target>,
     regression: &Regression,
@@ -87,20 +87,20 @@ fn linear(
     let widest = grids.iter().map(|grid| grid.step).fold(0.0, f64::max);
     let noise_sd = widest * noise.units() as f64 * statistic.parties.sqrt();
     let rough = law.rough(&totals, statistic.records, noise_sd);
-    Ok(build(target, law, start::around(target, &rough), parties))
+    Ok(build(target, law, start::scattered_starts(target, &rough), parties))
 }
 
 fn column(target: &Target, name: &str) -> Result<ColumnSpec, SamplerError> {
     target.spec.columns.get(name).cloned().ok_or(SamplerError::NoRecordLaw(target.spec.model.kind()))
 }
 
-/// The concentrations of dirichlet priors.
+/// Returns the concentrations of Dirichlet priors.
 fn concentrations(priors: &[Prior]) -> Vec<f64> {
     let one = |prior: &Prior| if let Prior::Dirichlet { concentration, .. } = prior { *concentration } else { 1.0 };
     priors.iter().map(one).collect()
 }
 
-/// A chain's start as the job gives it, or at a draw of a prior that is conjugate: theta given no record.
+/// Returns a chain's start: the job's own, or a draw from a conjugate prior, that is, theta given no record.
 fn at_prior<L: RecordLaw>(target: &Target, law: &L, id: u32) -> Start {
     let drawn = || {
         let (mut theta, mut rng) = (start::centre(target), start::stream(target, id));
@@ -108,7 +108,7 @@ fn at_prior<L: RecordLaw>(target: &Target, law: &L, id: u32) -> Start {
         law.step(&vec![0.0; law.summary()], &mut theta, &mut law.nuisance(), &mut conditional);
         theta
     };
-    Start { id, theta: start::given(target).unwrap_or_else(drawn), steps: Arc::from([]) }
+    Start { id, theta: start::configured(target).unwrap_or_else(drawn), steps: Arc::from([]) }
 }
 
 fn build<L: RecordLaw + 'static>(target: &Arc<Target>, law: L, starts: Vec<Start>, parties: &[Party]) -> Vec<Box<dyn Sweep>> {

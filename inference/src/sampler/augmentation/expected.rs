@@ -1,4 +1,4 @@
-//! The error that the one release of a job by augmentation can be expected to leave: in the best case and in a worse one.
+//! Expected error of the one release of an augmentation job, in the best case and in a worse one.
 
 use super::release::Release;
 use super::state_machine::sensible;
@@ -13,10 +13,10 @@ use conclave_common::schema::{ColumnSpec, Family, ModelSpec, Regression};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 use conclave_privacy::pass::StatisticGrid;
 
-/// The rms over the parameters of the error of a posterior mean, in posterior sds without privacy.
+/// Returns the rms over the parameters of the error of a posterior mean, in posterior sds without privacy.
 ///
 /// # Errors
-/// What the sampler itself refuses before it asks.
+/// The sampler's own refusals before its first query.
 pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlook, SamplerError> {
     let target = Target::new(spec);
     let release = Release::new(&target, parties)?;
@@ -48,7 +48,8 @@ fn error(target: &Target, release: &Release, (noise, parties, records): (NoiseSc
     (squares.iter().sum::<f64>() / squares.len().max(1) as f64).sqrt()
 }
 
-/// Of each class's share and each level's within a class; `noise` is a cell's noise variance over the number of records.
+/// Returns the squared errors of the classes' shares and of each level's within a class; `noise` is a cell's noise variance over
+/// the number of records.
 fn of_tables(tables: &Tables, noise: f64, case: Case) -> Vec<f64> {
     let classes = tables.classes();
     let square = |noise: f64, share: f64, of: usize| noise * (1.0 - 1.0 / of.max(2) as f64) / (share * (1.0 - share));
@@ -65,8 +66,8 @@ fn of_tables(tables: &Tables, noise: f64, case: Case) -> Vec<f64> {
     squares
 }
 
-/// Of each coefficient of a linear regression of known scatter: components are the predictors' products, row after row, and then their
-/// products with the outcome.
+/// Returns the squared errors of a linear regression's coefficients, for known scatter. The components are the predictors'
+/// products, row after row, and then their products with the outcome.
 fn of_line(target: &Target, regression: &Regression, variances: &[f64], records: f64, case: Case) -> Vec<f64> {
     let Family::Linear { sd: Some(sd) } = regression.family else { return vec![f64::INFINITY] };
     let sigma = sd / target.spec.columns.get(&regression.outcome).map_or(1.0, ColumnSpec::half_width);
@@ -83,7 +84,7 @@ fn of_line(target: &Target, regression: &Regression, variances: &[f64], records:
         products[(k, j)] = variance;
     }
     let with_outcome: Vec<f64> = components.collect();
-    // The noise of the products with the outcome less what the coefficients make of those of the predictors.
+    // The noise of the products with the outcome, minus the coefficients times the noise of the predictors' products.
     let spread = Matrix::from_fn(order, |a, c| {
         let own = records * sigma * sigma * moments[(a, c)];
         if a != c {

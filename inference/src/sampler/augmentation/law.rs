@@ -1,43 +1,44 @@
-//! What augmentation needs of a model: a law that whole records are drawn from, and what of a record is released.
+//! The requirements of augmentation on a model: a law that complete records are drawn from, and a record's released statistic.
 
 use rand_chacha::ChaCha20Rng;
 
 use super::conditional::Conditional;
 use super::noise::Move;
 
-/// The law of one record given theta, what of it is released, and the law of theta given all records.
+/// The law of one record given theta, its released statistic, and the law of theta given all records.
 pub(super) trait RecordLaw: Send + Sync {
-    /// One of the numbers that a latent record is.
+    /// Type of one number of a latent record.
     type Value: Copy + Default + Send + Sync;
-    /// What drawing records needs, worked out once a sweep.
+    /// Values that are computed once per sweep for drawing records.
     type Prepared: Send + Sync;
-    /// Unknowns that are no parameter of the job, such as the law of the covariates.
+    /// Unknowns that are not parameters of the job, such as the law of the covariates.
     type Nuisance: Send + Sync;
 
-    /// Numbers of a record, at least 1.
+    /// Returns the number of values in a record, at least 1.
     fn width(&self) -> usize;
 
-    /// Length of a [`Self::add`]ed summary.
+    /// Returns the length of the summary that [`Self::add`] fills.
     fn summary(&self) -> usize;
 
-    /// The nuisance that a chain starts with.
+    /// Returns the initial nuisance of a chain.
     fn nuisance(&self) -> Self::Nuisance;
 
-    /// Makes ready to draw records.
+    /// Prepares the drawing of records.
     fn prepare(&self, theta: &[f64], nuisance: &Self::Nuisance) -> Self::Prepared;
 
     /// Draws a record from `f(. | theta)`, before any clamping.
     fn draw(&self, prepared: &Self::Prepared, rng: &mut ChaCha20Rng, record: &mut [Self::Value]);
 
-    /// What of a record is summed, clamped and on the lattice as at a party: pushes every component that is not 0.
+    /// Pushes every component other than 0 of a record's statistic, clamped and on the lattice as at a party.
     fn statistic(&self, record: &[Self::Value], moves: &mut Vec<Move>);
 
-    /// How the sum moves when one record takes another's place: pushes every component whose value differs, once.
+    /// Pushes, once each, the changes of the sum's components when one record replaces another.
     fn replacement(&self, from: &[Self::Value], to: &[Self::Value], moves: &mut Vec<Move>);
 
     /// Adds a record to the sufficient statistics that theta depends on.
     fn add(&self, record: &[Self::Value], summary: &mut [f64]);
 
-    /// One step of theta and the nuisance that leaves their law given all records, `summary`, unchanged; whether theta has moved.
+    /// Takes one step of theta and the nuisance that leaves their law given all records, `summary`, unchanged; returns true if
+    /// theta has moved.
     fn step(&self, summary: &[f64], theta: &mut [f64], nuisance: &mut Self::Nuisance, conditional: &mut Conditional<'_>) -> bool;
 }

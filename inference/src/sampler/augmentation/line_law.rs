@@ -1,7 +1,7 @@
 //! Records of one number: a binary outcome, a count, a normal outcome.
 //!
-//! A latent record is the value before the column's bounds clamp it; what is released of it is clamped and rounded to the
-//! lattice as a party does, so that the posterior is of the law of unclamped values.
+//! A latent record is the value before the column's bounds clamp it. Its statistic is clamped and rounded to the lattice as a
+//! party does, so that the posterior is that of the law of unclamped values.
 
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
@@ -16,7 +16,7 @@ use conclave_common::schema::ColumnSpec;
 use conclave_privacy::mechanism::Clamp;
 use conclave_privacy::pass::StatisticGrid;
 
-/// Which law the number has.
+/// The law of the number.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Line {
     /// 0 or 1.
@@ -27,7 +27,7 @@ pub(super) enum Line {
     Gaussian { sd: f64 },
 }
 
-/// The law of records of one number, one component of which is released.
+/// The law of records of one number, with one released component.
 pub(super) struct LineLaw {
     line: Line,
     prior: Prior,
@@ -37,12 +37,12 @@ pub(super) struct LineLaw {
 }
 
 impl LineLaw {
-    /// `grid` is the lattice that the statistic is released on, `model` that of the job.
+    /// Builds the law; `grid` is the lattice of the statistic, `model` the job's model.
     pub(super) fn new(line: Line, prior: Prior, grid: StatisticGrid, model: Box<dyn Model>) -> Self {
         Self { line, prior, step: grid.step, clamp: Clamp::new(grid.limits.0, grid.limits.1), model }
     }
 
-    /// What of a value is summed, lattice units.
+    /// Returns a value's contribution to the sum, in lattice units.
     #[inline]
     fn units(&self, value: f64) -> i64 {
         let clamped = match &self.line {
@@ -59,7 +59,7 @@ impl LineLaw {
     }
 }
 
-/// What draws a record.
+/// The sampler of a record.
 pub(super) enum LineSampler {
     Bernoulli(f64),
     Poisson(Poisson),
@@ -75,7 +75,7 @@ impl RecordLaw for LineLaw {
         1
     }
 
-    /// Number of records, and their sum.
+    /// Returns 2: the number of records, and their sum.
     fn summary(&self) -> usize {
         2
     }
@@ -117,7 +117,7 @@ impl RecordLaw for LineLaw {
         let (n, sum) = (summary[0], summary[1]);
         match (&self.line, self.prior) {
             (Line::Bernoulli, Prior::Beta { a, b }) => conditional.beta(0, theta, (a + sum, b + n - sum)),
-            // Flat within a box, which the draw is held to.
+            // Flat within a box; draws outside the box are rejected.
             (Line::Bernoulli, Prior::Uniform { .. }) => conditional.beta(0, theta, (1.0 + sum, 1.0 + n - sum)),
             (Line::Poisson(_), Prior::Gamma { shape, rate }) => conditional.gamma(0, theta, shape + sum, rate + n),
             (Line::Poisson(_), Prior::Exponential { rate }) => conditional.gamma(0, theta, 1.0 + sum, rate + n),

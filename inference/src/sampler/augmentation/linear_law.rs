@@ -1,8 +1,8 @@
-//! Records of a linear regression, with a law of the covariates: `x ~ N(m, Sigma)`, `y = theta'(1, x) + normal error` of
-//! known sd.
+//! Records of a linear regression, with a law of the covariates: `x ~ N(m, Sigma)`, `y = theta'(1, x) + normal error` of known
+//! sd.
 //!
-//! A latent record is `(x, y)` before clamping, on the scale of the columns' bounds; released are sums of products of the
-//! clamped values.
+//! A latent record is `(x, y)` before clamping, on the scale of the columns' bounds. The released statistics are sums of products
+//! of the clamped values.
 
 use std::ops::Range;
 
@@ -18,12 +18,12 @@ use conclave_common::parameter::Prior;
 use conclave_privacy::mechanism::Clamp;
 use conclave_privacy::pass::StatisticGrid;
 
-/// A priori records that the mean of unknown covariates weighs, around 0.
+/// Number of records that the prior of the unknown covariates' mean is worth, around 0.
 const MEAN_WEIGHT: f64 = 0.1;
-/// A priori variance of unknown covariates, that of values all over their bounds.
+/// Prior variance of unknown covariates: that of values uniform over their bounds.
 const VARIANCE: f64 = 1.0 / 3.0;
 
-/// A product of two of a record's clamped values (1, x, y), by their numbers, and its lattice.
+/// A product of two of a record's clamped values (1, x, y), given by their indices, and its lattice.
 #[derive(Debug, Clone, Copy)]
 struct Product {
     factors: (usize, usize),
@@ -36,10 +36,10 @@ pub(super) struct LinearLaw {
     /// Number of covariates.
     covariates: usize,
     intercept: bool,
-    /// Of the error, on the outcome's scale.
+    /// Sd of the error, on the outcome's scale.
     sd: f64,
     priors: Vec<Prior>,
-    /// The covariates' law where it is known; else normal and inverse Wishart a priori, `m | Sigma ~ N(0, Sigma / .1)`,
+    /// The covariates' law if it is known. Otherwise its prior is normal and inverse Wishart: `m | Sigma ~ N(0, Sigma / .1)`,
     /// `Sigma ~ IW(p + 2, I / 3)`.
     known: Option<CovariateLaw>,
     products: Vec<Product>,
@@ -52,18 +52,18 @@ pub(super) struct CovariateLaw {
     covariance: Matrix,
 }
 
-/// What draws a record.
+/// The sampler of a record.
 pub(super) struct LinearSampler {
     mean: Vec<f64>,
     root: Matrix,
-    /// With an intercept, 0 where the model has none.
+    /// Coefficients including the intercept, which is 0 if the model has none.
     coefficients: Vec<f64>,
 }
 
 impl LinearLaw {
-    /// `priors` holds one for each coefficient, the intercept's first where there is one. `grids` are the lattices of the
-    /// components: the products of regressors `(j, k)`, j ≤ k, but for a constant, then those of each with the outcome, then
-    /// the outcome's square where there is one more. `None` where there are others.
+    /// Builds the law. `priors` holds one prior per coefficient, the intercept's first if there is one. `grids` are the lattices
+    /// of the components: the products of regressors `(j, k)`, j ≤ k, except a constant, then those of each with the outcome,
+    /// then optionally the outcome's square. Returns `None` for any other number of components.
     pub(super) fn new(sd: f64, intercept: bool, priors: &[Prior], grids: &[StatisticGrid]) -> Option<Self> {
         let regressors = priors.len();
         let covariates = regressors.checked_sub(usize::from(intercept))?;
@@ -84,17 +84,16 @@ impl LinearLaw {
         Some(Self { covariates, intercept, sd, priors: priors.to_vec(), known: None, products })
     }
 
-    /// The law with covariates of known mean and covariance.
+    /// Fixes the covariates' mean and covariance.
     #[cfg(test)]
     pub(super) fn with_covariates(self, mean: Vec<f64>, covariance: Matrix) -> Self {
         Self { known: Some(CovariateLaw { mean, covariance }), ..self }
     }
 
-    /// About where released sums put the coefficients, and how widely: least squares on the clamped values, held off by what
-    /// the noise may be. Far from there every outcome would be beyond the bounds, and nothing would tell one theta from
-    /// another.
+    /// Estimates the coefficients and their sds from released sums: least squares on the clamped values, with a ridge for the
+    /// noise. Far from there every outcome would be beyond the bounds, and all values of theta would be equally likely.
     ///
-    /// `totals` are the components in the statistic's units, `noise_sd` the greatest noise on one of them.
+    /// `totals` are the components in the statistic's units, `noise_sd` is the largest noise sd of one of them.
     pub(super) fn rough(&self, totals: &[f64], records: f64, noise_sd: f64) -> Mode {
         let (first, order, outcome) = (self.regressors().start, self.priors.len(), self.covariates + 1);
         let (mut squares, mut products) = (Matrix::zeros(order), vec![0.0; order]);
@@ -113,7 +112,7 @@ impl LinearLaw {
         }
         let mut ridge = 1.0 + 2.0 * noise_sd * (order as f64).sqrt();
         let factor = loop {
-            // Diagonal dominance makes it definite in the end.
+            // Diagonal dominance eventually makes it positive definite.
             match squares.clone().plus(&Matrix::identity(order), ridge).cholesky() {
                 Some(factor) => break factor,
                 None => ridge *= 2.0,
@@ -126,12 +125,12 @@ impl LinearLaw {
         Mode { u, sd, error_sd }
     }
 
-    /// Places of the coefficients among (1, x).
+    /// Returns the coefficients' indices among (1, x).
     fn regressors(&self) -> Range<usize> {
         usize::from(!self.intercept)..self.covariates + 1
     }
 
-    /// One of (1, x, y), clamped.
+    /// Returns one of (1, x, y), clamped.
     #[inline]
     fn value(record: &[f64], at: usize) -> f64 {
         if at == 0 { 1.0 } else { record[at - 1].clamp(-1.0, 1.0) }
@@ -143,19 +142,19 @@ impl LinearLaw {
         product.clamp.units(Self::value(record, j) * Self::value(record, k) / product.step)
     }
 
-    /// Numbers of a record and 1.
+    /// Returns the number of values in a record, plus 1.
     fn order(&self) -> usize {
         self.covariates + 2
     }
 
-    /// Sums of products of the unclamped (1, x, y) among the places of the coefficients, and of those with the outcome.
+    /// Returns the sums of products of the unclamped (1, x, y) among the coefficients' indices, and of those with the outcome.
     fn normal_equations(&self, sums: &Matrix) -> (Matrix, Vec<f64>) {
         let (at, outcome) = (self.regressors(), self.covariates + 1);
         let first = at.start;
         (Matrix::from_fn(at.len(), |i, j| sums[(first + i, first + j)]), at.map(|j| sums[(j, outcome)]).collect())
     }
 
-    /// The coefficients given the records, under normal priors: normal.
+    /// Returns the normal law of the coefficients given the records; `None` unless all priors are normal.
     fn conjugate(&self, squares: &Matrix, products: &[f64]) -> Option<(Vec<f64>, Cholesky)> {
         let variance = self.sd * self.sd;
         let (mut precision, mut right) = (squares.clone().scaled(1.0 / variance), Vec::with_capacity(products.len()));
@@ -168,7 +167,7 @@ impl LinearLaw {
         Some((factor.solve(&right), factor))
     }
 
-    /// Mean and covariance of the covariates given the records.
+    /// Draws mean and covariance of the covariates given the records.
     fn draw_covariates(&self, sums: &Matrix, rng: &mut ChaCha20Rng) -> Option<CovariateLaw> {
         let (p, n) = (self.covariates, sums[(0, 0)]);
         let total: Vec<f64> = (1..=p).map(|j| sums[(0, j)]).collect();
@@ -184,7 +183,7 @@ impl LinearLaw {
     }
 }
 
-/// An inverse Wishart draw: with `scale = L L'` and `A A'` a Wishart draw of unit scale (Bartlett), `(A^-1 L')' (A^-1 L')`.
+/// Draws from an inverse Wishart: with `scale = L L'` and `A A'` a Wishart draw of unit scale (Bartlett), `(A^-1 L')' (A^-1 L')`.
 pub(super) fn inverse_wishart(scale: &Matrix, degrees: f64, rng: &mut ChaCha20Rng) -> Option<Matrix> {
     let order = scale.order();
     let root = scale.cholesky()?;
@@ -198,7 +197,7 @@ pub(super) fn inverse_wishart(scale: &Matrix, degrees: f64, rng: &mut ChaCha20Rn
     Some(root.lower().times(&inverse).times(&root.lower().transposed()).symmetrised())
 }
 
-/// A symmetric matrix from its upper triangle, row after row.
+/// Returns a symmetric matrix from its upper triangle, row after row.
 fn symmetric(order: usize, upper: &[f64]) -> Matrix {
     let at = |i: usize, j: usize| i * order - i * (i + 1) / 2 + j;
     Matrix::from_fn(order, |i, j| upper[at(i.min(j), i.max(j))])
@@ -213,7 +212,7 @@ impl RecordLaw for LinearLaw {
         self.covariates + 1
     }
 
-    /// Products of the unclamped (1, x, y): the upper triangle.
+    /// Returns the number of products of the unclamped (1, x, y) in the upper triangle.
     fn summary(&self) -> usize {
         self.order() * (self.order() + 1) / 2
     }

@@ -1,13 +1,13 @@
 //! Data augmentation: Ju, Awan, Gong & Rao, *Data Augmentation MCMC for Bayesian Inference from Privatized Data* (2022).
 //!
-//! Every party releases its statistic once, for the whole budget. What follows is free: each chain imputes every party's
-//! records (`x_r* ~ f(. | theta)`, accepted on how much nearer the sums come to the release: `log alpha = sum_j [2 (a_j -
-//! S_j) d_j - d_j²] / (2 s_j²)` for discrete Gaussian noise of scale s_j, released a_j, latent sum S_j and change d_j, all
-//! integers), then draws theta given the records. The target is the exact posterior given the noisy release, clamping and
-//! lattice included.
+//! Every party releases its statistic once, for the whole budget. All later steps are free of charge. Each chain imputes every
+//! party's records: it proposes `x_r* ~ f(. | theta)`, and accepts by the change of the release's likelihood,
+//! `log alpha = sum_j [2 (a_j - S_j) d_j - d_j²] / (2 s_j²)` for discrete Gaussian noise of scale s_j, released a_j, latent sum
+//! S_j and change d_j, all integers. It then draws theta given the records. The target is the exact posterior given the noisy
+//! release, including clamping and lattice.
 //!
-//! Acceptance, averaged over data and release at stationarity, is 1 − TV of the noise and the noise moved by one record's
-//! change: at least `2 Phi(-mu / 2)` for a release of mu-GDP on a fine lattice.
+//! The acceptance rate, averaged over data and release at stationarity, is 1 − TV between the noise and the noise shifted by one
+//! record's change. It is at least `2 Phi(-mu / 2)` for a release of mu-GDP on a fine lattice.
 
 mod chain;
 mod conditional;
@@ -24,9 +24,22 @@ mod state_machine;
 mod table_law;
 mod variates;
 
+use crate::sampler::engine::{Engine, ErrorSource};
+
 pub(super) use expected::outlook;
 pub(super) use state_machine::Augmentation;
 pub(super) use variates::normal;
+
+/// The algorithm as it is planned and run.
+pub(super) const ENGINE: Engine = Engine {
+    error_source: ErrorSource::Release {
+        note: "the same, exact in small studies; imputes every record in every sweep",
+        refusable: false,
+    },
+    outlook: |spec, parties| outlook(spec, parties).map(Some),
+    refit_obstacle: Some("imputes the records beside the parameters, all of them under the job's own prior"),
+    ..Engine::of_ratios(|spec, parties| Ok(Box::new(Augmentation::new(spec, parties)?)))
+};
 
 #[cfg(test)]
 mod tests;

@@ -1,14 +1,14 @@
-//! The law of the noise on a release, and what moving the latent records does to its likelihood.
+//! The law of the noise on a release, and the change of its likelihood when latent records move.
 
 /// The law of the noise on one released number; scales are in lattice units.
 ///
-/// Its normaliser does not depend on the sum that the noise is on, so ratios of its mass function are exact
-/// on the integers.
+/// Its normaliser does not depend on the sum that the noise is added to, so ratios of its mass function are exact on the
+/// integers.
 pub(super) trait NoiseLaw: Copy + PartialEq + Send + Sync + 'static {
-    /// `log P(gap - delta) - log P(gap)`, times [`NoiseLaw::denominator`].
+    /// Returns `log P(gap - delta) - log P(gap)`, times [`NoiseLaw::denominator`].
     fn numerator(self, gap: i128, delta: i64) -> i128;
 
-    /// See [`NoiseLaw::numerator`]; above 0.
+    /// Returns the denominator of [`NoiseLaw::numerator`]; above 0.
     fn denominator(self) -> f64;
 }
 
@@ -17,8 +17,8 @@ pub(super) trait NoiseLaw: Copy + PartialEq + Send + Sync + 'static {
 pub(super) struct GaussianNoise {
     /// s, above 0.
     pub(super) scale: u64,
-    /// Independent draws in the sum that is on the number, 1 of one party's: theirs is the law of one of scale `s sqrt(draws)` but for parts in
-    /// `exp(-pi^2 s^2)`.
+    /// Number of independent draws in the noise; 1 for a single party. Their sum has the law of one draw of scale `s sqrt(draws)`
+    /// up to terms of order `exp(-pi^2 s^2)`.
     pub(super) draws: u32,
 }
 
@@ -26,7 +26,7 @@ impl NoiseLaw for GaussianNoise {
     #[inline(always)]
     fn numerator(self, gap: i128, delta: i64) -> i128 {
         let delta = i128::from(delta);
-        // Below 2^65 in magnitude times below 2^52: it never wraps, and is not looked at whether it does.
+        // Below 2^65 in magnitude times below 2^52: it never wraps, so there is no overflow check.
         (2 * gap - delta).wrapping_mul(delta)
     }
 
@@ -35,7 +35,8 @@ impl NoiseLaw for GaussianNoise {
     }
 }
 
-/// Discrete Laplace noise, `P(z)` proportional to `exp(-|z| / b)`: no mechanism of the service, but that of the paper's tables.
+/// Discrete Laplace noise, `P(z)` proportional to `exp(-|z| / b)`: the mechanism of the paper's tables, which the service does
+/// not use.
 #[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LaplaceNoise {
@@ -55,23 +56,23 @@ impl NoiseLaw for LaplaceNoise {
     }
 }
 
-/// How much one component of the sum over the latent records moves; never 0.
+/// The change of one component of the sum over the latent records; never 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Move {
     pub(super) component: u32,
-    /// Lattice units.
+    /// Change in lattice units.
     pub(super) delta: i64,
 }
 
-/// The most laws that the components of one release may be noised by.
+/// Maximum number of different noise laws in one release.
 const MOST_LAWS: usize = 4;
 
-/// One party's release less the sum over its latent records, per component.
+/// One party's release minus the sum over its latent records, per component.
 #[derive(Debug, Clone)]
 pub(super) struct Residuals<N> {
-    /// Released less latent sum, lattice units.
+    /// Release minus latent sum, in lattice units.
     gaps: Vec<i128>,
-    /// Which of the laws each component's noise has.
+    /// Index of the noise law of each component.
     law: Vec<u8>,
     laws: [N; MOST_LAWS],
     /// Reciprocal of each law's denominator.
@@ -79,8 +80,8 @@ pub(super) struct Residuals<N> {
 }
 
 impl<N: NoiseLaw> Residuals<N> {
-    /// Of a release over no record: `answers` and their noise, component by component. `None` where they are
-    /// of different lengths, or of more than [`MOST_LAWS`] laws.
+    /// Builds the residuals before any latent record from `answers` and their noise, component by component. Returns `None` if
+    /// their lengths differ or there are more than [`MOST_LAWS`] laws.
     pub(super) fn new(answers: &[i64], noise: &[N]) -> Option<Self> {
         let mut known: Vec<N> = Vec::new();
         let mut law = Vec::with_capacity(noise.len());
@@ -98,9 +99,9 @@ impl<N: NoiseLaw> Residuals<N> {
         fits.then(|| Self { gaps: answers.iter().map(|a| i128::from(*a)).collect(), law, laws, inverse })
     }
 
-    /// Log ratio of the release's likelihood after these moves to that before; each component once at most.
+    /// Returns the log ratio of the release's likelihood after these moves to that before; each component may occur once.
     ///
-    /// Computed in integers up to one division for each law of noise.
+    /// The computation is in integers up to one division per noise law.
     #[inline]
     pub(super) fn log_ratio(&self, moves: &[Move]) -> f64 {
         let mut numerators = [0_i128; MOST_LAWS];
@@ -113,7 +114,7 @@ impl<N: NoiseLaw> Residuals<N> {
         terms.map(|(numerator, inverse)| *numerator as f64 * inverse).sum()
     }
 
-    /// Makes the moves.
+    /// Applies the moves.
     #[inline]
     pub(super) fn apply(&mut self, moves: &[Move]) {
         for step in moves {

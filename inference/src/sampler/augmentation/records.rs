@@ -1,4 +1,4 @@
-//! One party's latent records: imputed data sets that would have led to its release.
+//! One party's latent records: imputed data sets that could have led to its release.
 
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
@@ -6,22 +6,23 @@ use rand_chacha::ChaCha20Rng;
 use super::law::RecordLaw;
 use super::noise::{Move, NoiseLaw, Residuals};
 
-/// How many records a party has.
+/// The number of a party's records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
-    /// This many: it is public.
+    /// A public number.
     Known(usize),
-    /// Unknown, flat a priori on 0, 1, 2, …, and seen through the release alone.
+    /// An unknown number with a flat prior on 0, 1, 2, …; only the release informs it.
     Unknown {
-        /// As many as the chain starts with. Public, as it is computed from the release; a tenth of it are tried to be added or
-        /// removed in a sweep. A number of tries that followed the present count would not leave the posterior unchanged.
+        /// Initial number of the chain. It is public, because it is computed from the release. Each sweep proposes a tenth of it
+        /// as additions or removals. A number of proposals that followed the present count would not leave the posterior
+        /// unchanged.
         start: usize,
     },
 }
 
-/// A party's latent records, and the release that they are held against.
+/// A party's latent records, and the release that they are compared with.
 pub(super) struct LatentRecords<L: RecordLaw, N: NoiseLaw> {
-    /// Record after record.
+    /// Values, record after record.
     values: Vec<L::Value>,
     count: usize,
     kind: Count,
@@ -35,7 +36,7 @@ pub(super) struct LatentRecords<L: RecordLaw, N: NoiseLaw> {
 }
 
 impl<L: RecordLaw, N: NoiseLaw> LatentRecords<L, N> {
-    /// Records drawn from the law, whatever was released; `residuals` are of no record.
+    /// Draws initial records from the law, independently of the release; `residuals` are those before any latent record.
     pub(super) fn new(law: &L, prepared: &L::Prepared, residuals: Residuals<N>, kind: Count, rng: ChaCha20Rng) -> Self {
         let mut records = Self {
             values: Vec::new(),
@@ -60,7 +61,7 @@ impl<L: RecordLaw, N: NoiseLaw> LatentRecords<L, N> {
         records
     }
 
-    /// Updates every record once, after births and deaths where the count is unknown, and sums up the records.
+    /// Updates every record once, after births and deaths if the count is unknown, and sums up the records.
     pub(super) fn sweep(&mut self, law: &L, prepared: &L::Prepared) {
         if let Count::Unknown { start } = self.kind {
             for _ in 0..(start / 10).max(1) {
@@ -75,7 +76,7 @@ impl<L: RecordLaw, N: NoiseLaw> LatentRecords<L, N> {
         }
     }
 
-    /// Proposes another record in the place of this one, drawn from the law; its own likelihood cancels against the proposal's.
+    /// Proposes to replace this record by one drawn from the law; its own likelihood cancels against the proposal's.
     #[inline]
     fn update(&mut self, law: &L, prepared: &L::Prepared, at: usize) {
         let width = law.width();
@@ -91,10 +92,10 @@ impl<L: RecordLaw, N: NoiseLaw> LatentRecords<L, N> {
         }
     }
 
-    /// Proposes one more record, at a uniform place of the list: the record there makes way to the end.
+    /// Proposes one more record, at a uniform index of the list; the record there moves to the end.
     ///
-    /// The chance of drawing it cancels against its likelihood, that of its place (one of n + 1) against that of a death which
-    /// picks it, and the flat law of the count has no part in the ratio.
+    /// The probability of drawing the record cancels against its likelihood, and that of its index (one of n + 1) against that of
+    /// a death that picks it. The flat prior of the count does not enter the ratio.
     fn birth(&mut self, law: &L, prepared: &L::Prepared) {
         law.draw(prepared, &mut self.rng, &mut self.proposal);
         let place = self.rng.random_range(0..=self.count);
@@ -104,7 +105,7 @@ impl<L: RecordLaw, N: NoiseLaw> LatentRecords<L, N> {
         }
     }
 
-    /// Proposes to remove a uniformly chosen record, whose place the last one takes; of none it is refused.
+    /// Proposes to remove a uniformly chosen record; the last record takes its index. Does nothing if there is none.
     fn death(&mut self, law: &L) {
         if self.count == 0 {
             return;
@@ -116,13 +117,13 @@ impl<L: RecordLaw, N: NoiseLaw> LatentRecords<L, N> {
         }
     }
 
-    /// What the proposed record adds to the sums.
+    /// Computes the proposed record's contribution to the sums.
     fn weigh_birth(&mut self, law: &L) {
         self.moves.clear();
         law.statistic(&self.proposal, &mut self.moves);
     }
 
-    /// What the sums lose with the record at this place.
+    /// Computes the change of the sums when the record at this index is removed.
     fn weigh_death(&mut self, law: &L, place: usize) {
         let width = law.width();
         self.moves.clear();
@@ -150,23 +151,23 @@ impl<L: RecordLaw, N: NoiseLaw> LatentRecords<L, N> {
         (0..width).for_each(|i| self.values.swap(one * width + i, other * width + i));
     }
 
-    /// Sufficient statistics of the records after the last sweep.
+    /// Returns the sufficient statistics of the records after the last sweep.
     pub(super) fn summary(&self) -> &[f64] {
         &self.summary
     }
 
-    /// Number of records.
+    /// Returns the number of records.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// Records proposed so far, births and deaths aside, and how many were accepted.
+    /// Returns the numbers of proposed and accepted replacements so far, without births and deaths.
     pub(super) fn decisions(&self) -> (u64, u64) {
         (self.proposed, self.accepted)
     }
 }
 
-/// Metropolis's rule.
+/// Applies Metropolis's rule.
 #[inline]
 fn accepts(log_alpha: f64, rng: &mut ChaCha20Rng) -> bool {
     log_alpha >= 0.0 || rng.random::<f64>() < libm::exp(log_alpha)

@@ -1,4 +1,4 @@
-//! What the parties are asked for, once: the model's contingency tables, or the components of its statistic.
+//! The one query to the parties: the model's contingency tables, or the components of its statistic.
 
 use crate::sampler::error::SamplerError;
 use crate::sampler::noisy_statistics::Allotment;
@@ -9,27 +9,28 @@ use conclave_common::query::PartyMetadata;
 use conclave_common::query::Query;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
-/// What is released.
+/// The kind of release.
 pub(super) enum Release {
-    /// Counts of cells, at parties that protect whatever they do.
+    /// Counts of cells, for parties with any unit of privacy and adjacency.
     Tables(Tables),
-    /// Components of the statistic, at parties that protect rows against replacement.
+    /// Components of the statistic, for parties that protect rows against replacement.
     Statistic(ReleasedStatistic),
 }
 
-/// What one party has released.
+/// The release of one party.
 pub(super) struct PartyRelease {
-    /// One number per component, lattice units.
+    /// One number per component, in lattice units.
     pub(super) answers: Vec<i64>,
-    /// Its number of records, where that is public.
+    /// Number of the party's records, if it is public.
     pub(super) records: Option<usize>,
 }
 
 impl Release {
-    /// What a job's parties are asked for.
+    /// Returns the release of a job.
     ///
     /// # Errors
-    /// A model without either; a party that does not protect what a statistic needs, or has more records than a sum holds.
+    /// The model has neither tables nor a statistic; a party does not protect what a statistic needs, or has more records than a
+    /// sum can hold.
     pub(super) fn new(target: &Target, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         match target.model.tables() {
             Some(tables) => Ok(Self::Tables(tables)),
@@ -37,7 +38,7 @@ impl Release {
         }
     }
 
-    /// The kinds of query, all of them asked at one noise scale.
+    /// Returns the kinds of query, which all have one noise scale.
     fn kinds(&self) -> Vec<QueryKind> {
         match self {
             Self::Tables(tables) => vec![QueryKind::Table { cells: u32::try_from(tables.cells()).unwrap_or(u32::MAX) }],
@@ -47,10 +48,11 @@ impl Release {
         }
     }
 
-    /// The least noise at which the whole release costs no party more than the job's budget, in equal parts for each query.
+    /// Returns the least noise at which the whole release costs no party more than the job's budget, split equally between the
+    /// queries.
     ///
     /// # Errors
-    /// A budget that is too small for the least charge.
+    /// The budget is too small for the least charge.
     pub(super) fn noise(&self, target: &Target, parties: &[PartyMetadata]) -> Result<NoiseScale, SamplerError> {
         let (kinds, mut noise) = (self.kinds(), NoiseScale::from_units(NoiseScale::MIN_UNITS)?);
         let mut budget = Allotment::new(&target.spec, parties)?;
@@ -61,20 +63,20 @@ impl Release {
         Ok(noise)
     }
 
-    /// The one round's queries.
+    /// Returns the queries of the only round.
     pub(super) fn queries(&self, noise: NoiseScale) -> Vec<Query> {
         let query = |(chain, kind)| Query { chain, kind, from: Vec::new(), to: Vec::new(), noise };
         (0..).zip(self.kinds()).map(query).collect()
     }
 
-    /// Takes note of the totals over the parties.
+    /// Records the totals over the parties.
     pub(super) fn learn(&mut self, totals: &[i128], noise: NoiseScale) {
         if let Self::Statistic(statistic) = self {
             statistic.learn(totals, noise);
         }
     }
 
-    /// About how many records a party has, by its own release: all of them are in one cell of each table.
+    /// Estimates a party's number of records from its own release: each record is in one cell of each table.
     pub(super) fn count(&self, release: &PartyRelease) -> usize {
         let counted = || {
             let Self::Tables(tables) = self else { return 0 };

@@ -1,4 +1,4 @@
-//! Data augmentation as a state machine: one round, and then draws that ask nothing.
+//! Data augmentation as a state machine: one round of queries, and then draws without further queries.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use conclave_common::query::PartyMetadata;
 use conclave_common::query::{Draw, Phase};
 use conclave_privacy::mechanism::NoiseScale;
 
-/// The most latent records of all parties, unless the job forces more: beyond them the records' law is as good as normal,
-/// and what they tell of theta is had without them.
+/// Maximum number of latent records of all parties, unless the job forces more. Beyond it the records' law is practically normal,
+/// and other algorithms infer theta without imputing records.
 const MOST_RECORDS: u64 = 100_000;
-/// Record updates of all chains in one slice of work, about: a part of a second.
+/// Approximate number of record updates of all chains in one slice of work, which takes a fraction of a second.
 const SLICE: usize = 1 << 20;
-/// Sweeps of a chain in one slice, at most.
+/// Maximum number of sweeps of a chain in one slice.
 const MOST_SWEEPS: usize = 1 << 12;
 
 /// The sampler of `algorithm = "augmentation"`.
@@ -31,27 +31,27 @@ pub(crate) struct Augmentation {
     target: Arc<Target>,
     release: Release,
     noise: NoiseScale,
-    /// Records of each party, or of all where their sum alone is opened, where their number is public.
+    /// Number of records of each party, if public; of all parties together if only their sum is opened.
     records: Vec<Option<usize>>,
     messages: Messages,
-    /// None before the release is in.
+    /// Empty before the release is known.
     chains: Vec<Box<dyn Sweep>>,
     warmup: WarmupWatch,
     phase: Phase,
-    /// Sweeps of every chain in the present phase.
+    /// Number of sweeps of every chain in the present phase.
     sweeps: u64,
-    /// Records proposed and accepted in the present phase.
+    /// Numbers of proposed and accepted records in the present phase.
     proposed: u64,
     accepted: u64,
     draws: Vec<Draw>,
 }
 
 impl Augmentation {
-    /// The sampler at its start.
+    /// Returns the sampler before its first round.
     ///
     /// # Errors
-    /// A model that is not for it; a party that does not protect what the release needs; more records than are sensible,
-    /// unless the job forces them; a budget that is too small.
+    /// Augmentation does not support the model; a party does not protect what the release needs; there are more records than is
+    /// sensible, unless the job forces them; the budget is too small.
     pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let target = Arc::new(Target::new(spec));
         let release = Release::new(&target, parties)?;
@@ -92,7 +92,7 @@ impl Augmentation {
         }
     }
 
-    /// Sweeps of every chain in the next slice. How they are sliced changes no draw.
+    /// Returns the number of sweeps of every chain in the next slice. The slicing changes no draw.
     fn slice(&self) -> usize {
         let records: usize = self.chains.iter().map(|chain| chain.records().max(1)).sum();
         let left = if self.phase == Phase::Sampling {
@@ -103,7 +103,7 @@ impl Augmentation {
         (SLICE / records.max(1)).clamp(1, MOST_SWEEPS).min(left)
     }
 
-    /// Takes in one sweep of every chain.
+    /// Processes one sweep of every chain.
     fn take(&mut self, swept: impl Iterator<Item = Swept>) {
         let warmup = self.phase == Phase::Warmup;
         for (chain, swept) in (0..).zip(swept) {
@@ -114,7 +114,7 @@ impl Augmentation {
                 warmup,
                 theta: swept.theta,
                 accepted: swept.moved,
-                // theta is drawn from its law given the records.
+                // Theta is drawn from its law given the records.
                 log_alpha: 0.0,
                 iteration: self.messages.last(),
             };
@@ -173,7 +173,7 @@ impl Sampler for Augmentation {
         for _ in 0..sweeps {
             let one: Vec<Swept> = swept.iter_mut().filter_map(Iterator::next).collect();
             if self.finished() {
-                break; // the warm-up ended within this slice
+                break; // The warm-up ended within this slice.
             }
             self.take(one.into_iter());
         }
@@ -188,7 +188,7 @@ impl Sampler for Augmentation {
         self.phase
     }
 
-    /// Share of latent records whose replacement was accepted.
+    /// Returns the share of latent records whose replacement was accepted.
     fn acceptance_rate(&self) -> Option<f64> {
         Some(if self.proposed == 0 { 0.0 } else { self.accepted as f64 / self.proposed as f64 })
     }

@@ -1,7 +1,7 @@
 //! Records of categorical columns: the levels of one column, or a class and features that are independent given it (naive Bayes).
 //!
-//! A latent record is the cells that it is counted in: one of each of K tables of class and feature, or the level itself
-//! where there is no feature. Its class is that of its cell in any of the tables.
+//! A latent record is the list of its cells: one in each of K tables of class and feature, or the level itself if there is no
+//! feature. Its class is that of its cell in any of the tables.
 
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
@@ -11,29 +11,30 @@ use super::law::RecordLaw;
 use super::noise::Move;
 use super::variates::{beta, class};
 
-/// Stands for the cells that an unusable record, which has one cell alone, does not have.
+/// Marks the missing cells of an unusable record, which has only one cell.
 const NONE: u32 = u32::MAX;
 
-/// The law of records of categorical columns. Cells are numbered table after table, class after class, level after level, as
-/// the parameters behind those of the classes are; the components of a release are the cells, and behind them the unusable
-/// records where they are counted.
+/// The law of records of categorical columns. Cells are numbered table after table, class after class, level after level, like
+/// the parameters that follow those of the classes. The components of a release are the cells, followed by the unusable records
+/// if they are counted.
 pub(super) struct TableLaw {
     classes: usize,
-    /// Levels of each feature.
+    /// Number of levels of each feature.
     levels: Vec<usize>,
-    /// The first cell of each table.
+    /// First cell of each table.
     first: Vec<usize>,
     cells: usize,
-    /// What a record adds to its cells, lattice units.
+    /// Contribution of a record to each of its cells, in lattice units.
     unit: i64,
-    /// Whether the release has a component for unusable records.
+    /// True if the release has a component for unusable records.
     unusable: bool,
     /// One concentration per parameter.
     concentrations: Vec<f64>,
 }
 
 impl TableLaw {
-    /// `concentrations` holds one per parameter: those of the classes, then of each feature's levels given each class.
+    /// Builds the law. `concentrations` holds one per parameter: those of the classes, then of each feature's levels given each
+    /// class.
     pub(super) fn new(classes: usize, levels: &[usize], concentrations: Vec<f64>, unit: i64, unusable: bool) -> Self {
         let first = |k: usize| levels[..k].iter().map(|j| classes * j).sum();
         let cells = if levels.is_empty() { classes } else { first(levels.len()) };
@@ -41,7 +42,7 @@ impl TableLaw {
         Self { classes, levels: levels.to_vec(), first, cells, unit, unusable, concentrations }
     }
 
-    /// Of each feature given each class, the first cell and the number of levels.
+    /// Yields, for each feature given each class, the first cell and the number of levels.
     fn rows(&self) -> impl Iterator<Item = (usize, usize)> {
         let table = |(first, levels): (&usize, &usize)| {
             let (first, levels) = (*first, *levels);
@@ -50,7 +51,7 @@ impl TableLaw {
         self.first.iter().zip(&self.levels).flat_map(table)
     }
 
-    /// Records of a class.
+    /// Returns the number of records of a class.
     fn of_class(&self, class: usize, summary: &[f64]) -> f64 {
         match self.levels.first() {
             None => summary[class],
@@ -59,9 +60,9 @@ impl TableLaw {
     }
 }
 
-/// What draws a record.
+/// The sampler of a record.
 pub(super) struct TableSampler {
-    /// theta, each simplex summed up.
+    /// Theta, with cumulative sums of each simplex.
     cumulative: Vec<f64>,
     /// Probability that a record is unusable.
     unusable: f64,
@@ -70,14 +71,14 @@ pub(super) struct TableSampler {
 impl RecordLaw for TableLaw {
     type Value = u32;
     type Prepared = TableSampler;
-    /// Probability that a record is unusable, flat a priori; 0 where the release does not count such records.
+    /// Probability that a record is unusable, with a flat prior; 0 if the release does not count such records.
     type Nuisance = f64;
 
     fn width(&self) -> usize {
         self.levels.len().max(1)
     }
 
-    /// Records in each cell, then the unusable ones.
+    /// Returns the number of cells, plus one for the unusable records.
     fn summary(&self) -> usize {
         self.cells + 1
     }

@@ -1,19 +1,20 @@
-//! Random variates by arithmetic, square roots and `libm`: the same bits on every machine, so that a replay makes the same draws.
+//! Random variates by arithmetic, square roots and `libm`: the bits are the same on every machine, so a replay makes the same
+//! draws.
 
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
 
-/// Up to this mean Poisson counts are drawn by a table.
+/// Largest mean for which Poisson counts are drawn from a table.
 const TABLE: f64 = 10_000.0;
-/// How far a table reaches beyond its mean, in sds: less than 1e-18 lies outside.
+/// Number of sds by which a table extends beyond its mean: less than 1e-18 lies outside.
 const REACH: f64 = 9.0;
 
-/// Uniform in (0, 1].
+/// Draws a uniform number in (0, 1].
 pub(super) fn uniform(rng: &mut ChaCha20Rng) -> f64 {
     1.0 - rng.random::<f64>()
 }
 
-/// Standard normal (Marsaglia's polar method).
+/// Draws a standard normal number (Marsaglia's polar method).
 pub(in crate::sampler) fn normal(rng: &mut ChaCha20Rng) -> f64 {
     loop {
         let (x, y) = (2.0 * rng.random::<f64>() - 1.0, 2.0 * rng.random::<f64>() - 1.0);
@@ -24,7 +25,8 @@ pub(in crate::sampler) fn normal(rng: &mut ChaCha20Rng) -> f64 {
     }
 }
 
-/// Gamma of this shape (above 0) and rate 1: Marsaglia & Tsang, *A simple method for generating gamma variables* (2000).
+/// Draws a gamma number of this shape (above 0) and rate 1: Marsaglia & Tsang, *A simple method for generating gamma variables*
+/// (2000).
 pub(super) fn gamma(shape: f64, rng: &mut ChaCha20Rng) -> f64 {
     if shape < 1.0 {
         let factor = libm::exp(libm::log(uniform(rng)) / shape);
@@ -46,7 +48,7 @@ pub(super) fn gamma(shape: f64, rng: &mut ChaCha20Rng) -> f64 {
     }
 }
 
-/// Beta with these shapes, above 0. Not a number where both gammas are too small to be told from 0.
+/// Draws a beta number with these shapes, above 0. NaN if both gammas underflow to 0.
 pub(super) fn beta(a: f64, b: f64, rng: &mut ChaCha20Rng) -> f64 {
     let (x, y) = (gamma(a, rng), gamma(b, rng));
     x / (x + y)
@@ -59,7 +61,7 @@ pub(super) fn dirichlet(concentrations: &mut [f64], rng: &mut ChaCha20Rng) {
     concentrations.iter_mut().for_each(|x| *x /= total);
 }
 
-/// The number of the class that `u`, in [0, 1), falls into: `cumulative` holds the probabilities summed up, its last entry
+/// Returns the index of the class that contains `u`, in [0, 1). `cumulative` holds the cumulative probabilities; its last entry
 /// is not read.
 #[inline(always)]
 pub(super) fn class(cumulative: &[f64], u: f64) -> usize {
@@ -67,17 +69,17 @@ pub(super) fn class(cumulative: &[f64], u: f64) -> usize {
     all_but_last.iter().map(|c| usize::from(u >= *c)).sum()
 }
 
-/// Poisson counts of one mean.
+/// A sampler of Poisson counts with one mean.
 #[derive(Debug, Clone)]
 pub(super) enum Poisson {
-    /// Probabilities of the counts from `first` on, summed up.
+    /// Cumulative probabilities of the counts from `first`.
     Table { first: f64, cumulative: Vec<f64> },
     /// Hörmann, *The transformed rejection method for generating Poisson random variables* (1993), algorithm PTRS.
     Rejection { mean: f64, log_mean: f64, a: f64, b: f64, log_inverse_alpha: f64, squeeze: f64 },
 }
 
 impl Poisson {
-    /// `mean` is positive and finite.
+    /// Builds the sampler; `mean` is positive and finite.
     pub(super) fn new(mean: f64) -> Self {
         if mean > TABLE {
             let b = 0.931 + 2.53 * mean.sqrt();
@@ -113,7 +115,7 @@ impl Poisson {
         Self::Table { first, cumulative }
     }
 
-    /// A count.
+    /// Draws a count.
     pub(super) fn draw(&self, rng: &mut ChaCha20Rng) -> f64 {
         match self {
             Self::Table { first, cumulative } => {

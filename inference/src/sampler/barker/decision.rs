@@ -1,4 +1,4 @@
-//! The test of Heikkilä et al. 2019, equation 9 and section 3.3: by the noisy ratio, what tops its noise up, and the correction.
+//! The test of Heikkilä et al. 2019, equation 9 and section 3.3: the noisy ratio, top-up noise, and the correction.
 
 use super::correction::Correction;
 use super::diagnostics::BarkerDiagnostics;
@@ -14,36 +14,36 @@ use conclave_common::query::{Phase, Query};
 use conclave_privacy::accounting::{MOST_RELATIVE_SENSITIVITY, PrivacyFilter, PrivacyUnit, SamplingProbability};
 use conclave_privacy::mechanism::QueryKind;
 
-/// What moves may exceed the room by: rounding of sums.
+/// Relative excess of the variance over its limit that may be due to rounding of sums.
 const SLIP: f64 = 1e-9;
 
-/// Where the least price of its draws is what makes a block dear, and not what it tells.
-const OF_COARSE_NOISE: &str = "samples so small have noise so near the lattice that each draw of it has a least price: raise sampler.batch, and \
-                               with it privacy.noise_sd if the job names one, lower sampler.draws, or leave sampler.batch out";
-/// The sd of noise at which 48 / (2^16 sd)², the price of a draw's slack, is 2^-24.
+/// Remedy if the block's price comes from the least charge of its draws, not from its sensitivity.
+const COARSE_NOISE: &str = "samples this small have noise so near the lattice that each draw of it has a minimum price: raise sampler.batch, and \
+                               with it privacy.noise_sd if the job states one, lower sampler.draws, or leave sampler.batch out";
+/// Sd of the noise at which 48 / (2^16 sd)², the price of a draw's slack, is 2^-24.
 const COARSE_SD: f64 = 0.433;
-const OF_A_DEAR_BLOCK: &str =
+const EXPENSIVE_BLOCK: &str =
     "raise privacy.blocks or epsilon, lower privacy.clip, sampler.draws or sampler.chains, or leave sampler.batch out";
 
-/// Barker's way with a proposal.
+/// Barker's test of a proposal.
 pub(in crate::sampler) struct Barker {
     correction: Correction,
     batch: SamplingProbability,
     /// Variance of the parties' noise in a chain's ratio.
     noise: f64,
-    /// What samples are taken to add; `None` where all records are asked, and before a search has measured anything.
+    /// Assumed sampling variance; `None` without sampling, and before a search has measured the curvature.
     sampling: Option<SamplingVariance>,
-    /// The greatest of it.
+    /// Largest sampling variance of a move.
     greatest: f64,
-    /// What checks it.
+    /// Check of the sampling variance.
     second_moment: Option<SecondMoment>,
 }
 
 impl Barker {
-    /// The test of a job, whose parties have this of their data public.
+    /// Creates the test of a job for parties with this public metadata.
     ///
     /// # Errors
-    /// More noise than the test has room for; a budget that is none.
+    /// There is more noise than the test can absorb; the budget is invalid.
     pub(in crate::sampler) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let variance = spec.sampler.barker.correction;
         let correction = Correction::of(variance).ok_or(SamplerError::NoCorrection(variance))?;
@@ -61,10 +61,10 @@ impl Barker {
         self.batch != SamplingProbability::ONE
     }
 
-    /// Checks that samples and noise hide a unit at every party, so that blocks can be opened there.
+    /// Checks that sampling and noise hide a unit at every party, so that blocks can be opened there.
     ///
     /// # Errors
-    /// The first party where they don't.
+    /// Names the first party where they do not.
     pub(in crate::sampler) fn hides(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<(), SamplerError> {
         for (party, name) in parties.iter().zip(&spec.parties) {
             let relative = spec.relative_sensitivity_of_ratios(party.unit()).unwrap_or(0.0);
@@ -75,27 +75,27 @@ impl Barker {
         Ok(())
     }
 
-    /// Checks that the budget holds a block at every party beside the search, before anything is paid.
+    /// Checks that the budget holds a block at every party in addition to the search, before anything is charged.
     ///
     /// # Errors
-    /// The first party where it doesn't; blocks that nobody may open.
+    /// Names the first party where it does not; blocks cannot be opened.
     pub(in crate::sampler) fn affords(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<(), SamplerError> {
         let limit = PrivacyFilter::new(&spec.privacy.budget).map_or(0, |filter| filter.limit_units());
-        // A search that takes less than its share is its analyst's to hope for.
+        // A job with `force` may count on a search that costs less than its share.
         let search = if spec.sampler.force { 0.0 } else { spec.sampler.locate_share };
         let left = (1.0 - search) * limit as f64;
         let mut priced: Vec<PrivacyUnit> = Vec::new();
         for (party, name) in parties.iter().zip(&spec.parties) {
             let Some(block) = spec.block_of_ratios(party.unit()).filter(|_| !priced.contains(&party.unit())) else { continue };
             let charge = block.charge()?;
-            // The least charge of any release, 2^-24, shows beyond this sd.
+            // Above this sd, the least charge of any release, 2^-24, does not matter.
             let coarse = charge.units > charge.covering_units && block.release.noise.sd() < COARSE_SD;
             if charge.units as f64 > left {
                 return Err(SamplerError::BlockBeyondBudget {
                     party: name.clone(),
                     releases: block.releases,
                     budgets: charge.units as f64 / left,
-                    remedy: if coarse { OF_COARSE_NOISE } else { OF_A_DEAR_BLOCK },
+                    remedy: if coarse { COARSE_NOISE } else { EXPENSIVE_BLOCK },
                 });
             }
             priced.push(party.unit());
@@ -113,11 +113,11 @@ impl Barker {
 }
 
 impl Decision for Barker {
-    fn asks(&self) -> QueryKind {
+    fn ratio_kind(&self) -> QueryKind {
         if self.samples() { QueryKind::SampledRatio } else { QueryKind::Ratio }
     }
 
-    fn measured(&mut self, target: &Target, sd: &[f64], radii: &[f64]) -> Result<(), SamplerError> {
+    fn set_curvature(&mut self, target: &Target, sd: &[f64], radii: &[f64]) -> Result<(), SamplerError> {
         if self.samples() {
             let sampling = SamplingVariance::new(target, sd);
             let longest: Vec<f64> = radii.iter().map(|radius| radius * (1.0 + target.spec.sampler.jitter)).collect();
@@ -142,11 +142,11 @@ impl Decision for Barker {
         chain.settle(sum > 0.0, sum);
     }
 
-    fn asks_beside(&self, phase: Phase, step: u64, proposals: &[Query]) -> Option<Query> {
+    fn check_query(&self, phase: Phase, step: u64, proposals: &[Query]) -> Option<Query> {
         self.second_moment.as_ref().and_then(|looks| looks.ask(phase, step, proposals))
     }
 
-    fn told(&mut self, target: &Target, query: &Query, total: i128) {
+    fn absorb_check(&mut self, target: &Target, query: &Query, total: i128) {
         if let (Some(looks), Some(sampling)) = (&mut self.second_moment, &self.sampling) {
             looks.absorb(target, sampling, query, total);
         }
@@ -154,7 +154,7 @@ impl Decision for Barker {
 
     fn diagnostics(&self) -> Option<BarkerDiagnostics> {
         let assumed = self.sampling.as_ref().map(|_| self.greatest);
-        let checked = self.second_moment.as_ref().and_then(SecondMoment::told);
+        let checked = self.second_moment.as_ref().and_then(SecondMoment::result);
         Some(BarkerDiagnostics { checked, ..BarkerDiagnostics::of(&self.correction, self.batch, self.noise, assumed) })
     }
 }

@@ -1,9 +1,9 @@
-//! A check of what samples are assumed to add: the second moment of the records' log ratios, released now and then with noise.
+//! A check of the assumed sampling variance: the second moment of the records' log ratios, released occasionally with noise.
 //!
-//! A release is over all records, not over a sample: a check that shared the samples' blocks would have to share their noise, and at one price
-//! all records tell no less. Each square lies between 0 and the square of the clip, so that a unit moves the sum by no more than that, between
-//! neighbours of either kind. All looks together take a small share of the budget, however many there are: the error of what they say of the
-//! variance is the same.
+//! These releases cover all records, not a sample. A check in the samples' blocks would have to have their noise, and a release
+//! of all records is no less informative at the same price. Each square lies between 0 and the square of the clip, so that a unit
+//! moves the sum by at most that, for neighbours of either kind. All looks together take a small share of the budget, whatever
+//! their number is: the error of the estimated variance is the same.
 
 use serde::Serialize;
 
@@ -17,49 +17,50 @@ use conclave_common::query::{Phase, Query};
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP};
 
-/// The share of the job's budget, as mu², of all looks.
+/// Share of the job's budget, as mu², for all looks.
 const SHARE: f64 = 0.04;
-/// Steps of a chain from one look to the next at least, and the most looks.
+/// Least number of steps of a chain between looks, and the maximum number of looks.
 const LEAST_APART: u64 = 10;
 const MOST_LOOKS: u64 = 50;
 
 /// Looks at the second moment of a chain's own proposals.
 pub(super) struct SecondMoment {
     noise: NoiseScale,
-    /// What each party protects, but for what neighbours differ by.
+    /// The parties' unit of privacy, apart from the adjacency.
     unit: PrivacyUnit,
-    /// The number that looks have in the place of a chain's: the one after the clip watch's.
+    /// Number that looks have in place of a chain's: the one after the clip watch's.
     slot: u32,
     dimension: u64,
-    /// Steps from one look to the next.
+    /// Number of steps between looks.
     apart: u64,
     parties: f64,
-    /// Looks that the noise is for, and those that were made.
+    /// Number of planned looks, which the noise is for, and of completed ones.
     planned: u64,
     looks: u64,
-    /// Over all looks: the sum of squares as released, as assumed, and the variance of the noise in the former. Squares of log-likelihood units.
+    /// Over all looks: the sum of released squares, the sum of assumed ones, and the variance of the noise in the former. In
+    /// squares of log-likelihood units.
     released: f64,
     assumed: f64,
     noise_variance: f64,
 }
 
-/// What the looks came to.
+/// The results of the looks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CheckedVariance {
-    /// How many there were.
+    /// Number of looks.
     pub looks: u64,
-    /// The variance that samples add, by the released squares, over the assumed one.
+    /// Ratio of the sampling variance according to the released squares to the assumed one.
     pub ratio: f64,
-    /// The standard error of that, by the noise of the releases.
+    /// Standard error of that ratio, from the noise of the releases.
     pub standard_error: f64,
 }
 
 impl SecondMoment {
-    /// The looks of a job; `budget` is the job's, as mu². `None` where parties protect persons of different numbers of records: their squares are
-    /// in different units, and only the sum over parties is looked at.
+    /// Plans the looks of a job; `budget` is the job's, as mu². Returns `None` if parties protect persons with different numbers
+    /// of records: their squares have different units, and only the sum over parties is released.
     ///
     /// # Errors
-    /// A scale out of range.
+    /// A scale is out of range.
     pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata], budget: f64) -> Result<Option<Self>, SamplerError> {
         let looks = (spec.sampler.draws / LEAST_APART).clamp(1, MOST_LOOKS);
         let records = |party: &PartyMetadata| party.unit().records_per_person().unwrap_or(1);
@@ -83,10 +84,10 @@ impl SecondMoment {
         }))
     }
 
-    /// The look that goes with these proposals, if one is due: at one after the other of the directions.
+    /// Returns the look for these proposals, if one is due. The looks cycle through the directions.
     pub(super) fn ask(&self, phase: Phase, step: u64, proposals: &[Query]) -> Option<Query> {
         let (look, d) = (step / self.apart, self.dimension);
-        // Steps go along one direction after the other: of this look's own, the first at which it is the look's turn.
+        // Steps cycle through the directions: a look takes place at its turn's first step along its own direction.
         let until_its_turn = (look % d + d - (look * self.apart) % d) % d;
         let due =
             phase == Phase::Sampling && self.looks < self.planned && step % self.apart == until_its_turn.min(self.apart - 1);
@@ -94,7 +95,7 @@ impl SecondMoment {
         Some(Query { chain: self.slot, kind: QueryKind::SecondMoment, noise: self.noise, ..watched.clone() })
     }
 
-    /// Takes the total of a look, where samples are assumed to add as much as `sampling` says.
+    /// Processes the total of a look, where `sampling` states the assumed sampling variance.
     pub(super) fn absorb(&mut self, target: &Target, sampling: &SamplingVariance, query: &Query, total: i128) {
         let bound = record_bound(target.model.as_ref(), &target.spec.privacy, &query.from, &query.to);
         let Ok(bound) = bound.and_then(|bound| self.unit.sensitivity(bound)) else { return };
@@ -107,8 +108,8 @@ impl SecondMoment {
         self.noise_variance += self.parties * (unit * query.noise.units() as f64).powi(2);
     }
 
-    /// What they came to; `None` before the first, and where nothing is assumed.
-    pub(super) fn told(&self) -> Option<CheckedVariance> {
+    /// Returns the result; `None` before the first look, and without an assumption.
+    pub(super) fn result(&self) -> Option<CheckedVariance> {
         let (ratio, standard_error) = (self.released / self.assumed, self.noise_variance.sqrt() / self.assumed);
         (self.assumed > 0.0).then_some(CheckedVariance { looks: self.looks, ratio, standard_error })
     }
@@ -130,7 +131,8 @@ mod tests {
         .unwrap()
     }
 
-    /// Whatever the number of draws, looks go round all directions, are as many as were planned and ten steps apart or more on average.
+    /// For any number of draws, the looks cycle through all directions, their number is as planned, and they are on average at
+    /// least ten steps apart.
     #[test]
     fn looks_go_round_the_directions() {
         for (predictors, draws) in
@@ -150,7 +152,7 @@ mod tests {
             }
             let (least, most) = (of_direction.iter().min().unwrap(), of_direction.iter().max().unwrap());
             assert_eq!(looks.looks, looks.planned, "{predictors} {draws}");
-            // Where looks are closer than a round of directions each is at the end of its turn.
+            // If looks are closer together than a round of directions, each is at the end of its turn.
             assert!(draws < 60 || looks.apart < d || most - least <= 1, "{predictors} {draws}: {of_direction:?}");
         }
     }

@@ -1,9 +1,9 @@
-//! `hmc` as a state machine: a search by score stages, then two messages a step.
+//! `hmc` as a state machine: a search by score stages, then two messages per step.
 
 use super::coordinates::Coordinates;
 use super::diagnostics::GradientDiagnostics;
 use super::dp_hmc::{self, Trajectory};
-use super::moves::{Moves, Question};
+use super::moves::{Moves, TestQuery};
 use super::observations::Observations;
 use super::place::Field;
 use super::settings::Settings;
@@ -15,8 +15,8 @@ use crate::sampler::hopeless::Forecast;
 use crate::sampler::interface::{Next, Sampler};
 use crate::sampler::messages::Messages;
 use crate::sampler::noisy_statistics::Allotment;
-use crate::sampler::noisy_statistics::score_way::Found;
-use crate::sampler::quadratic_fit::FittedPosterior;
+use crate::sampler::noisy_statistics::score_strategy::Found;
+use crate::sampler::report::RunReport;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
 use conclave_common::job::{HmcTest, JobSpec};
@@ -26,17 +26,17 @@ use conclave_common::query::{Draw, Phase, Query, Round};
 use conclave_common::query::{centre, is_centred};
 use conclave_privacy::mechanism::{GRADIENT_UNITS, QueryKind, STEP, Sensitivity};
 
-/// The share of the budget that the search takes where the job names none: more buys a better start and fewer steps.
+/// Default share of the budget for the search: more buys a better start and fewer steps.
 pub(crate) const LOCATE_SHARE: f64 = 0.05;
 
-/// The sampler: a search, and what walks after it.
+/// The sampler: a search, followed by the chains.
 pub(crate) struct Hmc {
     target: Target,
     budget: Allotment,
     parties: usize,
-    /// Records of the parties that take the model's centre off each log ratio.
+    /// Number of records whose log ratios the parties centre.
     centred: u64,
-    /// The search, until it is over.
+    /// The search, until it has ended.
     search: Option<Box<GradientSearch>>,
     walk: Option<Walk>,
     messages: Messages,
@@ -44,35 +44,39 @@ pub(crate) struct Hmc {
     draws: Vec<Draw>,
 }
 
-/// The chains, and how far they are.
+/// The chains and their progress.
 struct Walk {
     coordinates: Coordinates,
     settings: Settings,
     walkers: Vec<Box<dyn Moves + Send>>,
-    /// Steps that every chain has made.
+    /// Number of steps that every chain has completed.
     steps: u64,
-    /// Gradients of the present step that are in.
+    /// Number of gradients received in the present step.
     kicks: u32,
-    /// Whether the budget holds no further step.
+    /// Set once the budget is too small for another step.
     spent: bool,
-    /// Steps taken and made in the present phase.
+    /// Numbers of accepted and completed steps in the present phase.
     accepted: (u64, u64),
     observations: Observations,
 }
 
 impl Walk {
-    /// Whether the gradients of the present step are in, and its test is due.
+    fn diagnostics(&self, target: &Target) -> GradientDiagnostics {
+        self.observations.diagnostics(&self.settings, &target.spec.parties)
+    }
+
+    /// Returns true once the gradients of the present step are known, and its test is due.
     fn is_kicked(&self) -> bool {
         self.kicks >= self.settings.test.kicks()
     }
 
-    /// The queries of the present step's tests; none where the budget does not hold them.
+    /// Returns the queries of the present step's tests; none if the budget is too small.
     fn tests(&mut self, target: &Target, budget: &mut Allotment, parties: usize) -> Result<Vec<Query>, SamplerError> {
         let Self { settings, walkers, spent, .. } = self;
         let (spec, model) = (&target.spec, target.model.as_ref());
         let mut queries = Vec::with_capacity(walkers.len());
         for (chain, walker) in (0..).zip(walkers) {
-            let Some(Question { kind, from, to }) = walker.test() else { continue };
+            let Some(TestQuery { kind, from, to }) = walker.test() else { continue };
             let noise = if kind == QueryKind::Ratio {
                 if !budget.pay(spec, model, (kind, spec.privacy.noise), (&from, &to))? {
                     *spent = true;
@@ -80,7 +84,7 @@ impl Walk {
                 }
                 spec.privacy.noise
             } else {
-                // As quiet as the share buys: the noise follows the bound, which is the same for the way back.
+                // The noise is as low as the share buys. It follows the bound, which is the same for the reverse step.
                 budget.take(spec, model, kind, (&from, &to), settings.test_share)?
             };
             walker.tested_with(parties as f64 * noise.variance());
@@ -93,7 +97,7 @@ impl Walk {
         if self.steps < self.settings.warmup { Phase::Warmup } else { Phase::Sampling }
     }
 
-    /// Ends the step that every chain has just made.
+    /// Ends the step that every chain has just completed.
     fn step_done(&mut self, message: u64, enough: &mut Enough, draws: &mut Vec<Draw>) {
         let warmup = self.phase() == Phase::Warmup;
         for walker in &self.walkers {
@@ -117,10 +121,10 @@ impl Walk {
 }
 
 impl Hmc {
-    /// The sampler at its start.
+    /// Returns the sampler before its first round.
     ///
     /// # Errors
-    /// A model without gradients; a budget out of range.
+    /// The model has no gradients; a budget is out of range.
     pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let target = Target::new(spec);
         let mut budget = Allotment::new(spec, parties)?;
@@ -138,7 +142,7 @@ impl Hmc {
         })
     }
 
-    /// Starts the chains where the search ended.
+    /// Starts the chains at the result of the search.
     fn start(&mut self, found: Found) -> Result<(), SamplerError> {
         let Self { target, budget, parties, .. } = self;
         let scores = scores(target)?;
@@ -166,7 +170,8 @@ impl Hmc {
         Ok(())
     }
 
-    /// The queries of the next message of the chains' present step; none where no chain has one, or the budget holds no further step.
+    /// Returns the queries of the next message in the chains' present step; none if no chain has one, or if the budget is too
+    /// small for another step.
     fn ask(&mut self) -> Result<Vec<Query>, SamplerError> {
         let Self { target, budget, parties, walk, .. } = self;
         let scores = scores(target)?;
@@ -176,7 +181,7 @@ impl Hmc {
         }
         let chains = target.spec.sampler.chains;
         let Walk { coordinates, settings, walkers, kicks, .. } = walk;
-        // What a whole ratio costs is known once its ends are; of a remainder it is what was planned.
+        // The price of a whole ratio is known only once its ends are; that of a remainder is the planned one.
         if settings.test.kicks_freely() && *kicks == 0 && budget.left() < f64::from(chains) * settings.step_share {
             walk.spent = true;
             return Ok(Vec::new());
@@ -184,7 +189,7 @@ impl Hmc {
         let field = Field { target, scores: scores.as_ref(), coordinates, settings, parties: *parties };
         let mut queries = Vec::with_capacity(walkers.len());
         for walker in walkers {
-            let Some(query) = walker.question(&field, *kicks == 0) else { continue };
+            let Some(query) = walker.gradient_query(&field, *kicks == 0) else { continue };
             if !budget.charge(query.kind, Sensitivity::from_units(GRADIENT_UNITS)?, query.noise)? {
                 return Err(SamplerError::TooSmallABudget { kind: query.kind });
             }
@@ -193,7 +198,7 @@ impl Hmc {
         Ok(queries)
     }
 
-    /// Takes the totals of the chains' present message.
+    /// Processes the totals of the chains' present message.
     fn take(&mut self, round: &Round, totals: &Totals) -> Result<(), SamplerError> {
         let Self { target, parties, centred, walk, .. } = self;
         let scores = scores(target)?;
@@ -217,16 +222,16 @@ impl Hmc {
                 sums if !testing => {
                     let of = |number| totals.opened(number).get(begin..end).unwrap_or_default().to_vec();
                     let opened = target.spec.aggregation.opened(*parties);
-                    let Some(told) = walker.kick(&field, sums, (0..opened).map(of).collect()) else { continue };
-                    observations.kicked(query.chain, &told, settings, phase);
+                    let Some(kicked) = walker.kick(&field, sums, (0..opened).map(of).collect()) else { continue };
+                    observations.kicked(query.chain, &kicked, settings, phase);
                 }
-                _ => return Err(SamplerError::Shape("a test's answer is one number")),
+                _ => return Err(SamplerError::Shape("the answer to a test must be one number")),
             }
         }
         Ok(())
     }
 
-    /// Goes on to the test of the present step, or to the next step.
+    /// Continues with the test of the present step, or with the next step.
     fn go_on(&mut self) {
         let message = self.messages.last();
         let Self { walk, enough, draws, .. } = self;
@@ -259,7 +264,7 @@ impl Sampler for Hmc {
                 return Ok(Next::Done);
             }
             if queries.is_empty() {
-                self.go_on(); // every chain's step is over, or needs no test
+                self.go_on(); // Every chain's step has ended, or needs no test.
             } else {
                 self.messages.ask(self.phase(), queries);
             }
@@ -291,22 +296,22 @@ impl Sampler for Hmc {
         self.walk.as_ref().map_or(Phase::Locate, Walk::phase)
     }
 
-    fn warnings(&self) -> Vec<String> {
-        let words = |walk: &Walk| self.gradient_diagnostics().map(|told| told.words(&walk.settings));
-        self.walk.as_ref().and_then(words).unwrap_or_default()
-    }
-
     fn hopeless(&self) -> Option<&Forecast> {
         let watched = self.walk.as_ref().filter(|_| !self.target.spec.sampler.force);
         watched.and_then(|walk| walk.observations.stuck())
     }
 
-    fn fitted_posterior(&self) -> Option<FittedPosterior> {
-        self.walk.as_ref().map(|walk| walk.observations.fitted(&self.target))
+    fn warnings(&self) -> Vec<String> {
+        let words = |walk: &Walk| walk.diagnostics(&self.target).words(&walk.settings);
+        self.walk.as_ref().map(words).unwrap_or_default()
     }
 
-    fn gradient_diagnostics(&self) -> Option<GradientDiagnostics> {
-        self.walk.as_ref().map(|walk| walk.observations.diagnostics(&walk.settings, &self.target.spec.parties))
+    fn report(&self) -> RunReport {
+        RunReport {
+            surrogate: self.walk.as_ref().map(|walk| walk.observations.fitted(&self.target)),
+            gradients: self.walk.as_ref().map(|walk| walk.diagnostics(&self.target)),
+            ..RunReport::default()
+        }
     }
 
     fn ended_by_budget(&self) -> bool {
@@ -320,7 +325,7 @@ impl Sampler for Hmc {
     }
 }
 
-/// The model's scores.
+/// Returns the model's scores.
 fn scores(target: &Target) -> Result<Box<dyn ScoreModel + '_>, SamplerError> {
     target.model.scores().ok_or(SamplerError::NoScores)
 }

@@ -1,4 +1,4 @@
-//! What a run by `hmc` says of itself beside its draws.
+//! The diagnostics of an `hmc` run, beside its draws.
 
 use serde::Serialize;
 
@@ -8,57 +8,57 @@ use super::settings::Settings;
 use super::watch::{Identity, Watch};
 use conclave_common::job::HmcTest;
 
-/// Planned effective draws below which a run says so: neither R-hat nor acceptance would.
+/// Planned effective draws below which a run warns: neither R-hat nor acceptance would show it.
 const WORTH_A_WORD: f64 = 100.0;
-/// Standard errors beyond which an identity does not hold.
+/// Number of standard errors beyond which an identity is violated.
 const ERRORS: f64 = 4.0;
-/// A Stein identity's error that is of no consequence: posteriors that are not quite normal have it.
+/// Error of a Stein identity that does not matter: posteriors that are not exactly normal have it.
 const SLIGHT: f64 = 0.1;
-/// Mean probability of acceptance below which the frame does not suit the posterior, and what is usual.
+/// Mean probability of acceptance below which the frame does not suit the posterior, and the usual one.
 const LOW: f64 = 0.8;
 const USUAL: f64 = 0.95;
-/// The part of what is expected without friction below which it does not.
+/// The same limit without friction, as a share of the expected acceptance.
 const LOW_WITHOUT_FRICTION: f64 = 0.6;
-/// The share of steps rejected unasked that is worth a word.
+/// Share of steps rejected without a query above which a run warns.
 const MANY_UNASKED: f64 = 0.1;
 
-/// How the chains moved, and whether what they were told fits what they drew. All from released numbers.
+/// Movement of the chains, and the consistency of released gradients with the draws. All from released numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GradientDiagnostics {
     /// Length of a step, in posterior standard deviations.
     pub step: f64,
-    /// The friction that was planned for: a step of length `h` keeps `e^(-friction h)` of the momentum on average; 0 without any.
+    /// Planned friction: a step of length `h` keeps `e^(-friction h)` of the momentum on average; 0 without friction.
     pub friction: f64,
-    /// What ended a step, where that was not the remainder's test.
+    /// Test at the end of a step, if it was not the remainder's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test: Option<&'static str>,
-    /// Gradients of a step, where it took more than one: the kicks of a trajectory.
+    /// Number of gradients in a step, if more than one: the kicks of a trajectory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kicks: Option<u32>,
-    /// Steps of each chain before its kept draws.
+    /// Number of steps of each chain before its kept draws.
     pub warmup: u64,
-    /// Effective draws that all chains together were to come to, from what was left after the search.
+    /// Planned number of effective draws of all chains, from the remaining budget after the search.
     pub planned_ess: f64,
-    /// The uncertainty of a posterior mean at that many, in posterior standard deviations.
+    /// Uncertainty of a posterior mean with that number of draws, in posterior standard deviations.
     pub planned_error: f64,
-    /// Whether the search released how wide the posterior is in each direction; where not, public bounds stood in for it, and fewer effective draws may come
-    /// of the plan.
+    /// Set if the search released the width of the posterior in each direction. Otherwise public bounds replaced it, and there
+    /// may be fewer effective draws than planned.
     pub shape_released: bool,
-    /// Mean probability of acceptance of kept steps, those rejected unasked included.
+    /// Mean probability of acceptance of kept steps, including those rejected without a query.
     pub acceptance: Option<f64>,
-    /// Share of kept steps rejected unasked: beyond the parameter box, or where no bound says what a step leaves.
+    /// Share of kept steps rejected without a query: beyond the parameter box, or without a bound on the step's remainder.
     pub unasked: f64,
     /// Root mean square error of a step's energy, without the noise of its test.
     pub energy_error: Option<f64>,
-    /// The momenta's mean square over what it should be, less 1: right noise makes 0.
+    /// Ratio of the momenta's mean square to its expectation, minus 1: 0 with the stated noise.
     pub kinetic: Option<Identity>,
-    /// The worst component's mean of `(u - mean) gradient + 1`: about 0 where a posterior is about normal.
+    /// Worst component's mean of `(u - mean) gradient + 1`: about 0 for an approximately normal posterior.
     pub stein: Option<Identity>,
-    /// The worst component's mean gradient, in units of one over a posterior sd: 0.
+    /// Worst component's mean gradient, in units of one over a posterior sd: 0 in expectation.
     pub mean_gradient: Option<Identity>,
-    /// Questions that came a second time, after a rejection.
+    /// Number of queries that were repeated after a rejection.
     pub repeated_questions: u64,
-    /// What the answers to those say of each party's noise.
+    /// Evidence about each party's noise from the answers to those queries.
     pub repeated_answers: Vec<RepeatedAnswers>,
 }
 
@@ -79,7 +79,7 @@ impl GradientDiagnostics {
             acceptance: watch.acceptance(),
             unasked: watch.unasked(),
             energy_error: watch.energy_error(),
-            // Momenta that are drawn afresh before every look tell nothing.
+            // Momenta that are drawn afresh before every gradient carry no information.
             kinetic: if free { None } else { watch.kinetic(law::momentum_variance(settings.step)) },
             stein: worst(watch.stein()),
             mean_gradient: worst(watch.slopes()),
@@ -88,36 +88,36 @@ impl GradientDiagnostics {
         }
     }
 
-    /// What there is to beware of, in sentences.
+    /// Returns the warnings about a run.
     pub(crate) fn words(&self, settings: &Settings) -> Vec<String> {
-        let mut words: Vec<String> = self.repeated_answers.iter().filter_map(RepeatedAnswers::word).collect();
-        // Planned for the shape that a search found: of another the figure says nothing.
+        let mut words: Vec<String> = self.repeated_answers.iter().filter_map(RepeatedAnswers::warning).collect();
+        // The figure is planned for the shape that a search found, and is meaningless for another shape.
         if self.planned_ess < WORTH_A_WORD && self.shape_released {
             words.push(format!(
-                "the budget holds {} steps of each chain, some {:.0} effective draws in all: means are uncertain by about {:.2} posterior sds, and \
-                 sds and quantiles by more",
+                "the budget allows {} steps of each chain, about {:.0} effective draws in all: means are uncertain by about {:.2} posterior sds, \
+                 and sds and quantiles by more",
                 settings.affordable, self.planned_ess, self.planned_error
             ));
         }
         if !self.shape_released {
             words.push(
-                "the search's share of the budget did not tell how wide the posterior is in each direction: how uncertain means are is not known, and correlated \
-                 predictors get far fewer effective draws than planned; a larger epsilon or locate_share tells"
+                "the search's share of the budget did not determine the posterior's width in each direction: the uncertainty of the means is not \
+                 known, and correlated predictors get far fewer effective draws than planned; a larger epsilon or locate_share determines it"
                     .to_owned(),
             );
         }
         if let Some(kinetic) = self.kinetic.filter(|kinetic| kinetic.z() > ERRORS) {
             words.push(format!(
-                "the momenta have {:.2} times the mean square that the parties' stated noise gives them, {:.0} standard errors off: somebody's noise is \
-                 not what it says",
+                "the momenta have {:.2} times the mean square that the parties' stated noise implies, {:.0} standard errors off: the noise of a party is \
+                 not what it states",
                 1.0 + kinetic.error,
                 kinetic.z()
             ));
         }
         if let Some(stein) = self.stein.filter(|stein| stein.z() > ERRORS && stein.error.abs() > SLIGHT) {
             words.push(format!(
-                "the gradients do not fit the draws as those of a nearly normal posterior would (Stein's identity is off by {:.2}, {:.0} standard \
-                 errors): the chains may not have come to rest, or the posterior is far from normal",
+                "the gradients are inconsistent with draws from a nearly normal posterior (Stein's identity is off by {:.2}, {:.0} standard \
+                 errors): the chains may not have converged, or the posterior is far from normal",
                 stein.error,
                 stein.z()
             ));
@@ -128,7 +128,7 @@ impl GradientDiagnostics {
         };
         if let Some(acceptance) = self.acceptance.filter(|acceptance| *acceptance < low) {
             words.push(format!(
-                "{:.0}% of the steps were taken on average, where some {:.0}% are usual: the search's frame does not suit the posterior, and effective \
+                "{:.0}% of the steps were accepted on average, where about {:.0}% are usual: the search's frame does not suit the posterior, and effective \
                  draws are fewer than planned",
                 100.0 * acceptance,
                 100.0 * usual
@@ -136,14 +136,14 @@ impl GradientDiagnostics {
         }
         if settings.test == HmcTest::None {
             words.push(
-                "the draws are approximate: no test ended a step (test = \"none\"). Of a normal posterior they are exact but for its frame; of \
-                 another one means may be off by some hundredths of a posterior sd and variances by a few percent, and nothing in the result tells by how much"
+                "the draws are approximate: no test ended a step (test = \"none\"). For a normal posterior they are exact up to its frame; for \
+                 another posterior means may be off by some hundredths of a posterior sd and variances by a few percent, and the result does not show by how much"
                     .to_owned(),
             );
         }
         if self.unasked > MANY_UNASKED {
             words.push(format!(
-                "{:.0}% of the steps were rejected unasked, as they led beyond the parameter box or to where no public bound holds: the box cuts the \
+                "{:.0}% of the steps were rejected without a query, because they led outside the parameter box or to a point without a public bound: the box truncates the \
                  posterior, or a shorter step is needed",
                 100.0 * self.unasked
             ));

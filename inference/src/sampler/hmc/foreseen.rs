@@ -1,4 +1,4 @@
-//! What a run comes to about a guessed posterior: by the coordinates and the settings that the run itself will have.
+//! The forecast of a run for a guessed posterior, with the coordinates and settings that the run itself will have.
 
 use super::algorithm::LOCATE_SHARE;
 use super::coordinates::Coordinates;
@@ -7,50 +7,50 @@ use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::Allotment;
 use crate::sampler::noisy_statistics::gaussian::factor;
-use crate::sampler::noisy_statistics::score_way::ScoreWay;
+use crate::sampler::noisy_statistics::score_strategy::ScoreStrategy;
 use crate::sampler::target::Target;
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 
-/// Messages that a search usually takes.
+/// Usual number of messages of a search.
 pub(crate) const SEARCH: u64 = 8;
 
-/// A run as it will be, if the posterior is as guessed. Shares are of the budget.
+/// The forecast of a run for a guessed posterior. Shares are of the budget.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Foreseen {
-    /// Messages of the search.
+    /// Number of messages of the search.
     pub(crate) search: u64,
-    /// The share set apart for it.
+    /// Share of the budget that is reserved for the search.
     pub(crate) search_share: f64,
-    /// Steps of each chain before its kept draws.
+    /// Number of steps of each chain before its kept draws.
     pub(crate) warmup: u64,
-    /// Kept draws of each chain.
+    /// Number of kept draws of each chain.
     pub(crate) draws: u64,
-    /// The share of a step of all chains.
+    /// Share of a step of all chains.
     pub(crate) step_share: f64,
-    /// Effective draws of all chains, by coordinate.
+    /// Effective draws of all chains, per coordinate.
     pub(crate) ess: Vec<f64>,
-    /// Messages of a step, its test included.
+    /// Number of messages of a step, including its test.
     pub(crate) messages_of_a_step: u64,
-    /// Expected share of steps taken.
+    /// Expected share of accepted steps.
     pub(crate) acceptance: f64,
-    /// The sweeps that the draws are of; then `draws` are steps before them. `None` where the draws are of the steps.
+    /// The final sweeps that yield the draws; `draws` then counts the steps before them. `None` if the steps yield the draws.
     pub(crate) polish: Option<ForeseenSweeps>,
 }
 
 /// Penalty sweeps at the end of chains.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ForeseenSweeps {
-    /// Draws of each chain, a message each.
+    /// Number of draws of each chain, one message each.
     pub(crate) draws: u64,
-    /// The share of the budget that is set aside for them.
+    /// Share of the budget that is reserved for them.
     pub(crate) share: f64,
 }
 
-/// What a settled job comes to where the posterior has this mean and precision, in unconstrained values.
+/// Forecasts the run of a settled job whose posterior has this mean and precision, in unconstrained values.
 ///
 /// # Errors
-/// A model without gradients; a budget that holds no step.
+/// The model has no gradients; the budget is too small for one step.
 pub(crate) fn foresee(
     spec: &JobSpec,
     parties: &[PartyMetadata],
@@ -63,7 +63,7 @@ pub(crate) fn foresee(
     let search_share = spec.sampler.hmc.locate_share.unwrap_or(LOCATE_SHARE);
     let part = budget.split_off(search_share);
     let covariance = factor(&Matrix::from_fn(mean.len(), |i, j| precision[i][j])).inverse();
-    let found = ScoreWay::new(&target, scores.as_ref(), parties, &part)?.guessed(&target, mean, &covariance);
+    let found = ScoreStrategy::new(&target, scores.as_ref(), parties, &part)?.guessed(&target, mean, &covariance);
     let theta = target.space.theta_inside(spec, mean);
     let coordinates = Coordinates::new(&target, scores.as_ref(), found);
     let settings = Settings::new(&target, scores.as_ref(), &coordinates, &budget, parties.len())?;

@@ -1,33 +1,33 @@
-//! The laws of a step: the friction that a gradient's noise fixes, the kick, and the acceptance.
+//! The laws of a step: the friction implied by a gradient's noise, the kick, and the acceptance.
 
 use crate::sampler::acceptance;
 
-/// What is left of a momentum where a kick's noise has variance `variance` in this component; between -1 and 1.
+/// Returns the share of a momentum that a kick with noise of variance `variance` in this component retains; between -1 and 1.
 pub(crate) fn friction(step: f64, variance: f64) -> f64 {
     let heat = step * step * variance;
     (4.0 - heat) / (4.0 + heat)
 }
 
-/// The variance of the kick's noise at which a step keeps `e^(-gamma step)` of the momentum.
+/// Returns the variance of the kick's noise at which a step retains `e^(-gamma step)` of the momentum.
 pub(crate) fn variance_of(step: f64, gamma: f64) -> f64 {
     4.0 / (step * step) * libm::tanh(0.5 * gamma * step)
 }
 
-/// The steps of a chain that are one effective draw of a mean, where a gradient's noise has this variance in posterior sds and so many of the
-/// steps are rejected.
+/// Returns the number of a chain's steps per effective draw of a mean, where a gradient's noise has this variance in posterior
+/// sds and a share `rejected` of the steps is rejected.
 ///
-/// Without rejections a mean of so many steps has the error of their gradients' mean, whatever the step. A rejection turns the momentum
-/// round, which is friction `2 rejected / step` beside the noise's own, as `variance` is `2 friction / step`.
+/// Without rejections, a mean over the steps has the error of their gradients' mean, for any step length. A rejection reverses
+/// the momentum, which is friction `2 rejected / step` in addition to the noise's own, because `variance` is `2 friction / step`.
 pub(crate) fn steps_of_a_draw(step: f64, variance: f64, rejected: f64) -> f64 {
     variance + 4.0 * rejected / (step * step)
 }
 
-/// The variance that momenta have at rest.
+/// Returns the stationary variance of the momenta.
 pub(crate) fn momentum_variance(step: f64) -> f64 {
     (1.0 - 0.25 * step * step).recip()
 }
 
-/// The momentum after a kick by a noisy gradient whose noise has these variances, one a component.
+/// Returns the momentum after a kick by a noisy gradient whose noise has these variances, one per component.
 pub(crate) fn kick(step: f64, momentum: &[f64], gradient: &[f64], variances: &[f64]) -> Vec<f64> {
     let one = |((p, g), variance): ((&f64, &f64), &f64)| {
         let kept = friction(step, *variance);
@@ -36,7 +36,8 @@ pub(crate) fn kick(step: f64, momentum: &[f64], gradient: &[f64], variances: &[f
     momentum.iter().zip(gradient).zip(variances).map(one).collect()
 }
 
-/// The log acceptance ratio of a step: `remainder` is the parties' noisy one with the prior's in it, `variance` that of its noise.
+/// Returns the log acceptance ratio of a step. `remainder` is the parties' noisy one plus the prior's, `variance` that of its
+/// noise.
 pub(crate) fn log_acceptance(step: f64, remainder: f64, variance: f64, (before, after): (&[f64], &[f64])) -> f64 {
     let squared = |p: &[f64]| p.iter().map(|p| p * p).sum::<f64>();
     acceptance::log_alpha(remainder, variance, 0.125 * step * step * (squared(after) - squared(before)))

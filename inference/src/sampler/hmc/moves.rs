@@ -1,55 +1,56 @@
-//! What a chain that gradients drive is asked for and told, message by message.
+//! The interface of a gradient-driven chain, message by message.
 
 use super::place::Field;
 use conclave_common::query::{Draw, Query};
 use conclave_privacy::mechanism::QueryKind;
 
-/// What a chain was told at the middle of a step.
+/// The state of a chain at the midpoint of a step, with the released gradient.
 pub(crate) struct Kicked {
-    /// Where the step began.
+    /// Place at the start of the step.
     pub(crate) from: Vec<f64>,
-    /// The released slope of the log posterior at the middle.
+    /// Released slope of the log posterior at the midpoint.
     pub(crate) slope: Vec<f64>,
-    /// The momentum before.
+    /// Momentum before the kick.
     pub(crate) momentum: Vec<f64>,
-    /// The middle, in the model's coordinates.
+    /// Midpoint, in the model's coordinates.
     pub(crate) middle: Vec<f64>,
-    /// The slope of the log likelihood alone, with the variances of its noise.
+    /// Slope of the log likelihood alone, with the variances of its noise.
     pub(crate) score: Vec<f64>,
     pub(crate) variances: Vec<f64>,
-    /// Every party's answers where the middle was asked about before: those, and these.
+    /// If the midpoint was queried before, every party's earlier and present answers.
     pub(crate) repeated: Option<[Vec<Vec<i64>>; 2]>,
-    /// Whether right chains are in their own law before the kick: in the middle of a trajectory they are warmer.
+    /// Set if a correct chain follows its stationary law before the kick. In the middle of a trajectory its momenta are warmer.
     pub(crate) at_rest: bool,
 }
 
-/// The question of a step's test.
-pub(crate) struct Question {
+/// The query of a step's test.
+pub(crate) struct TestQuery {
     pub(crate) kind: QueryKind,
     pub(crate) from: Vec<f64>,
     pub(crate) to: Vec<f64>,
 }
 
-/// One chain: as many gradients a step as its settings say, and a test at its end, or none.
+/// One chain: as many gradients per step as its settings say, and at most one test at its end.
 pub(crate) trait Moves {
-    /// The question for the next gradient of a step, the first of it or a later one; `None` where the step is over.
-    fn question(&mut self, field: &Field<'_>, first: bool) -> Option<Query>;
+    /// Returns the query for the next gradient of a step, the first one or a later one; `None` if the step has ended.
+    fn gradient_query(&mut self, field: &Field<'_>, first: bool) -> Option<Query>;
 
-    /// Takes the gradient's totals, and what each party released of them.
+    /// Processes the gradient's totals and each party's release.
     fn kick(&mut self, field: &Field<'_>, totals: &[i128], released: Vec<Vec<i64>>) -> Option<Kicked>;
 
-    /// The question of the step's test, where there is one to ask.
-    fn test(&self) -> Option<Question>;
+    /// Returns the query of the step's test, if there is one.
+    fn test(&self) -> Option<TestQuery>;
 
-    /// Takes note of the variance of the noise, over all parties, that the test is asked with.
+    /// Sets the variance, over all parties, of the noise of the test's query.
     fn tested_with(&mut self, variance: f64);
 
-    /// Takes what was asked, over all parties, in log-likelihood units, and accepts or rejects the step.
-    fn decide(&mut self, step: f64, told: f64);
+    /// Processes the test's answer, summed over the parties in log-likelihood units, and accepts or rejects the step.
+    fn decide(&mut self, step: f64, answer: f64);
 
-    /// The last step's log acceptance ratio and the variance of its test's noise; `None` where it was rejected unasked.
+    /// Returns the last step's log acceptance ratio and the variance of its test's noise; `None` if it was rejected without a
+    /// query.
     fn tested(&self) -> Option<(f64, f64)>;
 
-    /// The state after the last step.
+    /// Returns the state after the last step.
     fn draw(&self, warmup: bool, iteration: u64) -> Draw;
 }

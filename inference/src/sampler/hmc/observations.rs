@@ -1,4 +1,4 @@
-//! What all chains of a run were told beside what moved them: for its diagnostics, for a check of the parties' noise, and for the surrogate.
+//! The released values of all chains of a run, for its diagnostics, for a check of the parties' noise, and for the surrogate.
 
 use super::coordinates::Coordinates;
 use super::diagnostics::GradientDiagnostics;
@@ -11,28 +11,28 @@ use crate::sampler::quadratic_fit::{FittedPosterior, QuadraticFit, Slope};
 use crate::sampler::target::Target;
 use conclave_common::query::Phase;
 
-/// Kept steps of all chains after which it is looked whether they move at all.
+/// Number of kept steps of all chains after which their movement is checked.
 const LOOK: u64 = 50;
-/// The mean probability of acceptance of chains that do not, over what is expected.
+/// Ratio of the mean probability of acceptance to the expected one below which chains are stuck.
 const STUCK: f64 = 0.2;
 
-/// The record of a run.
+/// The observations of a run.
 pub(crate) struct Observations {
     watch: Watch,
     repeats: Repeats,
-    /// Whether the search told the posterior's shape.
+    /// Set if the search released the posterior's shape.
     sharp: bool,
-    /// The directions of a gradient's components, in the model's coordinates.
+    /// Directions of a gradient's components, in the model's coordinates.
     axes: Vec<Vec<f64>>,
     fit: QuadraticFit,
-    /// The mean probability of acceptance of chains that do not move.
+    /// Mean probability of acceptance below which the chains are stuck.
     stuck_below: f64,
-    /// Found once, and for good.
+    /// Set once the chains are found to be stuck; never reset.
     stuck: Option<Forecast>,
 }
 
 impl Observations {
-    /// Nothing yet, of so many chains and parties, of whose answers to a question so many are opened.
+    /// Starts without observations. `opened` is the number of opened answers per query: one per party, or one for their sum.
     pub(crate) fn new(
         coordinates: &Coordinates,
         settings: &Settings,
@@ -49,37 +49,37 @@ impl Observations {
         Self { watch, repeats, sharp, axes, fit, stuck_below: STUCK * usual, stuck: None }
     }
 
-    /// Takes what a chain was told at the middle of a step.
-    pub(crate) fn kicked(&mut self, chain: u32, told: &Kicked, settings: &Settings, phase: Phase) {
-        if let Some(pair) = &told.repeated {
+    /// Adds a chain's observations at the midpoint of a step.
+    pub(crate) fn kicked(&mut self, chain: u32, kicked: &Kicked, settings: &Settings, phase: Phase) {
+        if let Some(pair) = &kicked.repeated {
             self.repeats.take(pair, settings.noise.units() as f64);
         }
-        if phase == Phase::Sampling && told.at_rest {
-            self.watch.kicked(chain, told);
+        if phase == Phase::Sampling && kicked.at_rest {
+            self.watch.kicked(chain, kicked);
         }
-        for (direction, (slope, variance)) in self.axes.iter().zip(told.score.iter().zip(&told.variances)) {
-            self.fit.slope_answered(phase, Slope { at: &told.middle, direction, slope: *slope, variance: *variance });
+        for (direction, (slope, variance)) in self.axes.iter().zip(kicked.score.iter().zip(&kicked.variances)) {
+            self.fit.slope_answered(phase, Slope { at: &kicked.middle, direction, slope: *slope, variance: *variance });
         }
     }
 
-    /// Takes a chain's end of a kept step.
+    /// Adds the end of a chain's kept step.
     pub(crate) fn stepped(&mut self, tested: Option<(f64, f64)>) {
         self.watch.stepped(tested);
         let taken = self.watch.acceptance().filter(|taken| self.watch.steps() >= LOOK && *taken < self.stuck_below);
         self.stuck = self.stuck.or(taken.map(Forecast::Stuck));
     }
 
-    /// Why the chains will come to nothing, where they take hardly a step.
+    /// Returns the forecast if the chains are stuck.
     pub(crate) fn stuck(&self) -> Option<&Forecast> {
         self.stuck.as_ref()
     }
 
-    /// How the chains have moved.
+    /// Returns the diagnostics of the chains.
     pub(crate) fn diagnostics(&self, settings: &Settings, parties: &[String]) -> GradientDiagnostics {
         GradientDiagnostics::of(settings, self.sharp, (&self.watch, &self.repeats), parties)
     }
 
-    /// The posterior by the quadratic that all slopes make.
+    /// Returns the posterior from the quadratic fit to all slopes.
     pub(crate) fn fitted(&self, target: &Target) -> FittedPosterior {
         self.fit.posterior(target, false)
     }

@@ -1,7 +1,7 @@
-//! What can be expected of a job by `hmc` before anything is asked.
+//! The expected error of an `hmc` job before its first query.
 //!
-//! Gradients that are released one after the other tell of the mean what one gradient tells that has the noise of all of them together: so the
-//! Monte Carlo error follows from that of a single score under the whole budget.
+//! Gradients that are released one after the other determine the mean as precisely as one gradient whose noise is that of their
+//! average. So the Monte Carlo error follows from the error of a single score under the whole budget.
 
 use super::algorithm::LOCATE_SHARE;
 use super::settings::{EFFICIENCY, STEPS};
@@ -13,23 +13,24 @@ use crate::sampler::target::Target;
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 
-/// Chains by the effective draws that all of them come to, where the job leaves their number open: each has its warm-up to pay for, and of a few
-/// draws of each R-hat says little.
+/// Number of chains by the effective draws of all chains, if the job leaves it open. Each chain pays for its own warm-up, and
+/// R-hat is unreliable with few draws per chain.
 const CHAINS: [(f64, u32); 2] = [(200.0, 4), (40.0, 2)];
 
-/// The number of chains that the parties' budgets are worth, at most so many, by what unlimited draws of a job could come to: by public numbers
-/// alone, before anything is asked. On real data effective draws are nearer to the worse case than to the best one, and on even predictors at the
-/// best: the middle of the two errors is taken, by their logarithms.
+/// Returns the number of chains that suits the parties' budgets, at most `most`, from the expected effective draws of a job with
+/// unlimited draws. It uses public numbers only. Effective draws are near the worse case on real data, and near the best one on
+/// uniform predictors, so the geometric mean of the two errors is used.
 pub(crate) fn chains_worth(Outlook { best, worse }: Outlook, most: u32) -> u32 {
     let ess = (best * worse).recip();
     let chains = CHAINS.into_iter().find(|(least, _)| ess >= *least).map_or(1, |(_, chains)| chains);
     chains.min(most)
 }
 
-/// The Monte Carlo error of a posterior mean, in posterior sds, in the best case and in a worse one: one over the root of the effective draws.
+/// Returns the Monte Carlo error of a posterior mean, in posterior sds, in the best case and in a worse one: one over the root of
+/// the effective draws.
 ///
 /// # Errors
-/// A model without gradients; a budget that is none; a query without a price.
+/// The model has no gradients; the budget is invalid; a query has no price.
 pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlook, SamplerError> {
     let target = Target::new(spec);
     let budget = Allotment::new(spec, parties)?;
@@ -45,7 +46,7 @@ pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlo
         return Ok(Outlook { best: error(once.best), worse: error(once.worse) });
     }
     let (step, gamma) = (hmc.step.unwrap_or(STEPS[0]), hmc.friction.unwrap_or(1.0));
-    // Of no more draws than are asked for.
+    // There are no more draws than the job asks for.
     let asked = EFFICIENCY * chains * spec.sampler.draws as f64 / law::variance_of(step, gamma);
     let part = searched / EFFICIENCY;
     let error = |once: f64| (once * once * part).max(asked.recip()).sqrt();

@@ -1,4 +1,4 @@
-//! Where a chain is, and the middle of a step, of which the gradient is asked.
+//! A chain's place, and the midpoint of a step, at which the gradient is released.
 
 use rand_chacha::ChaCha20Rng;
 
@@ -14,10 +14,10 @@ use conclave_common::query::Query;
 use conclave_privacy::mechanism::QueryKind;
 use conclave_privacy::pass::GRADIENT_SCALE;
 
-/// How often a starting value is drawn anew when it falls outside the box, before the search's own answer is taken.
+/// Number of starting values that may fall outside the box before the search's own answer is used.
 const START_TRIES: usize = 100;
 
-/// What all chains of a job walk in.
+/// The environment that all chains of a job share.
 pub(crate) struct Field<'a> {
     pub(crate) target: &'a Target,
     pub(crate) scores: &'a dyn ScoreModel,
@@ -26,7 +26,7 @@ pub(crate) struct Field<'a> {
     pub(crate) parties: usize,
 }
 
-/// A place: theta is kept beside it, so that a step's end has the bits with which it was tested.
+/// A place. It stores theta as well, so that a step's end has the bits of its test.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     pub(super) u: Vec<f64>,
@@ -35,7 +35,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// `None` outside the box, or where the prior leaves nothing.
+    /// Returns the place of `u`; `None` outside the box, or where the prior density is 0.
     pub(super) fn of(field: &Field<'_>, u: Vec<f64>) -> Option<Self> {
         let Target { spec, space, .. } = field.target;
         let coordinates = field.coordinates.plain(&u);
@@ -47,7 +47,7 @@ impl Place {
         log_prior.is_finite().then_some(Self { u, theta, log_prior })
     }
 
-    /// Near the mean of what was found, whose error has this covariance in `u`, or at `start` where the job gives one.
+    /// Returns a starting place: near the search's mean, whose error has this covariance in `u`, or at the job's `start`.
     pub(super) fn first(field: &Field<'_>, rng: &mut ChaCha20Rng, error: &Matrix, start: Option<&[f64]>) -> Self {
         let d = field.coordinates.dimension();
         let spread = factor(&Matrix::identity(d).plus(error, 1.0));
@@ -69,12 +69,12 @@ impl Place {
     }
 }
 
-/// Half a step on from a place.
+/// Moves half a step on from a place.
 pub(super) fn drifted(from: &[f64], momentum: &[f64], step: f64) -> Vec<f64> {
     from.iter().zip(momentum).map(|(u, p)| u + 0.5 * step * p).collect()
 }
 
-/// The middle of a step, of which the gradient is asked.
+/// The midpoint of a step, at which the gradient is released.
 pub(super) struct Middle {
     pub(super) u: Vec<f64>,
     pub(super) theta: Vec<f64>,
@@ -83,18 +83,18 @@ pub(super) struct Middle {
     pub(super) prior_slope: Vec<f64>,
 }
 
-/// What a gradient that the parties release says, in the coordinates of a chain.
+/// A released gradient, in the coordinates of a chain.
 pub(super) struct Slopes {
-    /// The slope of the log posterior.
+    /// Slope of the log posterior.
     pub(super) slope: Vec<f64>,
-    /// That of the log likelihood alone.
+    /// Slope of the log likelihood alone.
     pub(super) score: Vec<f64>,
-    /// The variances of its noise.
+    /// Variances of its noise.
     pub(super) variances: Vec<f64>,
 }
 
 impl Middle {
-    /// `None` where it lies too far outside the box to be asked about.
+    /// Returns the midpoint at `u`; `None` if it is too far outside the box for a query.
     pub(super) fn of(field: &Field<'_>, u: Vec<f64>) -> Option<Self> {
         let Field { target, scores, coordinates, .. } = field;
         let plain = coordinates.plain(&u);
@@ -105,8 +105,8 @@ impl Middle {
         Some(Self { u, theta, at, numbers, prior_slope })
     }
 
-    /// The question for the gradient.
-    pub(super) fn question(&self, field: &Field<'_>, chain: u32) -> Query {
+    /// Returns the query for the gradient.
+    pub(super) fn gradient_query(&self, field: &Field<'_>, chain: u32) -> Query {
         Query {
             chain,
             kind: QueryKind::Gradient { parameters: self.theta.len() as u32 },
@@ -116,8 +116,8 @@ impl Middle {
         }
     }
 
-    /// What its totals say.
-    pub(super) fn told(&self, field: &Field<'_>, totals: &[i128]) -> Slopes {
+    /// Computes the slopes from the totals.
+    pub(super) fn slopes(&self, field: &Field<'_>, totals: &[i128]) -> Slopes {
         let Field { coordinates, settings, parties, .. } = field;
         let sums: Vec<f64> = totals.iter().map(|total| *total as f64 / GRADIENT_SCALE).collect();
         let score = self.at.frame.total(&sums, coordinates.centred);

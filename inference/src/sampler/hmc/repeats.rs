@@ -1,25 +1,25 @@
-//! Gradients that are asked twice: what they say of each party's noise, at no further charge.
+//! Repeated gradient queries, and their evidence about each party's noise, at no further charge.
 //!
-//! After a rejection the momentum is turned round, and the middle of the next step is that of one before, up to its last bits. The two answers
-//! of a party then differ by two independent draws of its noise, whatever its records are: a party that gives its first answer again, that
-//! adds another noise than it charges for, or whose records change while chains run, is seen.
+//! After a rejection the momentum is reversed, and the next step has an earlier midpoint, up to its last bits. The two answers of
+//! a party then differ by two independent draws of its noise, whatever its records are. This detects a party that returns its
+//! first answer again, that adds other noise than it charges for, or whose records change while chains run.
 
 use crate::sampler::quadratic_fit::ChiSquare;
 use serde::Serialize;
 
-/// How far apart, in posterior sds, two middles may be that are the same.
+/// Largest distance, in posterior sds, of two midpoints that count as equal.
 const SAME: f64 = 1e-9;
-/// Middles that a chain can come back to at once: that of the step that was taken last, and that of the one rejected since.
+/// Number of midpoints that a chain can revisit: that of the last accepted step, and that of the step rejected since.
 const KEPT: usize = 2;
-/// The probability, for each party and job, that right noise raises an alarm.
+/// False alarm probability of correct noise, for each party and job.
 const ALARM: f64 = 1e-7;
 
-/// The middles of a chain's latest questions, with what every party answered.
+/// The midpoints of a chain's latest queries, with every party's answers.
 #[derive(Default)]
-pub(crate) struct Asked(Vec<(Vec<f64>, Vec<Vec<i64>>)>);
+pub(crate) struct QueryHistory(Vec<(Vec<f64>, Vec<Vec<i64>>)>);
 
-impl Asked {
-    /// Takes note of a question at `u` and of the parties' answers; gives the answers before, where it is one that was asked before.
+impl QueryHistory {
+    /// Records a query at `u` and the parties' answers. If `u` was queried before, returns the earlier and the present answers.
     pub(crate) fn note(&mut self, u: &[f64], released: Vec<Vec<i64>>) -> Option<[Vec<Vec<i64>>; 2]> {
         let near = |at: &[f64]| at.iter().zip(u).all(|(a, b)| (a - b).abs() <= SAME);
         let before = self.0.iter().position(|(at, _)| near(at)).map(|place| self.0.remove(place).1);
@@ -29,7 +29,7 @@ impl Asked {
     }
 }
 
-/// One party's answers to questions that came twice.
+/// One party's answers to repeated queries.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Pairs {
     equal: u64,
@@ -37,28 +37,28 @@ struct Pairs {
     squares: f64,
 }
 
-/// All opened answers to questions that came twice.
+/// All opened answers to repeated queries.
 pub(crate) struct Repeats {
-    /// Of each party, or of all together where their sum alone is opened.
+    /// Pairs of each party, or of the sum of all if only that is opened.
     opened: Vec<Pairs>,
-    /// Parties whose noise is in an opened answer.
+    /// Number of parties whose noise is in an opened answer.
     noises: f64,
     pairs: u64,
     numbers: u64,
 }
 
-/// What the answers to questions that came twice say of a party's noise.
+/// The evidence about a party's noise from the answers to repeated queries.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RepeatedAnswers {
-    /// Name; of a sum of several parties, their names.
+    /// Name of the party, or the names of all parties for their sum.
     pub party: String,
-    /// Answers that were the same as the one before to the last bit: 0 of a party that adds fresh noise.
+    /// Number of answers identical to the earlier one: 0 for a party that adds fresh noise.
     pub equal: u64,
     /// Sum of the squared differences over twice the variance of the noise.
     pub chi2: f64,
-    /// Numbers that were compared: the mean of `chi2`.
+    /// Number of compared values, which is the mean of `chi2`.
     pub degrees_of_freedom: u64,
-    /// The probability of a `chi2` as far from its mean, to either side.
+    /// Two-sided probability of a `chi2` at least as far from its mean.
     pub p_value: f64,
 }
 
@@ -68,7 +68,7 @@ impl Repeats {
         Self { opened: vec![Pairs::default(); opened], noises, pairs: 0, numbers: 0 }
     }
 
-    /// Takes a pair of the opened answers to the same question, where each party's noise has this sd in lattice units.
+    /// Adds a pair of opened answers to the same query, where each party's noise has this sd in lattice units.
     pub(crate) fn take(&mut self, [before, now]: &[Vec<Vec<i64>>; 2], sd: f64) {
         self.pairs += 1;
         self.numbers += now.first().map_or(0, Vec::len) as u64;
@@ -80,12 +80,12 @@ impl Repeats {
         }
     }
 
-    /// Pairs so far.
+    /// Returns the number of pairs so far.
     pub(crate) fn pairs(&self) -> u64 {
         self.pairs
     }
 
-    /// What they say of each party, in the job's order; where their sum alone is opened, of all of them together.
+    /// Returns the evidence about each party, in the job's order, or about all of them together if only their sum is opened.
     pub(crate) fn report(&self, names: &[String]) -> Vec<RepeatedAnswers> {
         let all = [names.join(" + ")];
         let names = if self.opened.len() == names.len() { names } else { &all };
@@ -104,18 +104,18 @@ impl Repeats {
 }
 
 impl RepeatedAnswers {
-    /// What is wrong with the party's noise, in a sentence.
-    pub(crate) fn word(&self) -> Option<String> {
+    /// Returns a warning if the party's noise is wrong.
+    pub(crate) fn warning(&self) -> Option<String> {
         let Self { party, equal, chi2, degrees_of_freedom, p_value } = self;
         if *equal > 0 {
             return Some(format!(
-                "{party} gave the same answer, noise and all, to {equal} of the questions that came a second time: it repeats itself, the draws are \
-                 too narrow, and its owner has to be asked"
+                "{party} returned an identical noisy answer to {equal} of the repeated queries: it reuses its noise, so the draws are too narrow; \
+                 ask its owner"
             ));
         }
         (*p_value < ALARM).then(|| {
             format!(
-                "the noise of {party} is not what it charges for: answers to the same questions differ by {:.2} times the variance that they should \
+                "the noise of {party} does not match its charge: answers to the same queries differ by {:.2} times the expected variance \
                  (chi-square {chi2:.0} on {degrees_of_freedom} degrees of freedom)",
                 chi2 / *degrees_of_freedom as f64
             )

@@ -1,4 +1,4 @@
-//! Step, noise and number of steps of a job's chains: from the budget that the search left and from what it found.
+//! Step, noise and number of steps of a job's chains, from the remaining budget after the search and from its result.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -16,61 +16,61 @@ use conclave_common::model::ScoreModel;
 use conclave_privacy::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity, sensitivity};
 use conclave_privacy::pass::GRADIENT_SCALE;
 
-/// Lengths of a step that are tried where the job names none, in posterior sds.
+/// Step lengths that are tried if the job states none, in posterior sds.
 pub(crate) const STEPS: [f64; 6] = [0.5, 0.35, 0.25, 0.18, 0.12, 0.08];
-/// How much shorter each further one is, and the shortest that a job's own demand for noise is met by.
+/// Ratio of successive further step lengths, and the shortest one, for a job that asks for more noise.
 const SHORTER: f64 = 0.7;
 const SHORTEST: f64 = 0.005;
-/// The share of a step's price that its test may take.
+/// Largest share of a step's price for its test.
 const TEST: f64 = 0.01;
 /// Least and greatest sd of the test's noise, over all parties.
 const TEST_SD: (f64, f64) = (0.02, 0.15);
-/// Effective draws of a step and chain, in units of one over the variance of a gradient's noise in posterior sds, where some 2% of steps are
-/// rejected.
+/// Effective draws per step and chain, in units of one over the variance of a gradient's noise in posterior sds, if about 2% of
+/// the steps are rejected.
 pub(crate) const EFFICIENCY: f64 = 0.9;
-/// Planned effective draws below which the friction is doubled: shorter memory, for chains that are short.
+/// Planned effective draws below which the friction is doubled, because short chains need a shorter memory.
 const FEW: f64 = 100.0;
-/// Time of a warm-up, in units of the momenta's.
+/// Time of a warm-up, in units of the momenta's relaxation time.
 const WARMUP: f64 = 5.0;
-/// The part of a chain that a warm-up takes at most.
+/// Largest part of a chain for the warm-up, as a divisor.
 const WARMUP_PART: u64 = 5;
-/// Steps that are tried to see what a remainder comes to.
+/// Number of simulated steps that estimate the typical remainder.
 const TRIED: usize = 64;
-/// What is kept back of a budget against the rounding of charges.
+/// Share of a budget that is reserved for the rounding of charges.
 const RESERVE: f64 = 1e-6;
 
-/// How the chains of a job move.
+/// The movement of a job's chains.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Settings {
     /// h.
     pub(crate) step: f64,
-    /// What is planned of the friction: gamma; 0 without any.
+    /// Planned friction gamma; 0 without friction.
     pub(crate) friction: f64,
-    /// What ends a step.
+    /// Test at the end of a step.
     pub(crate) test: HmcTest,
-    /// The noise of each component of a gradient, at each party.
+    /// Noise of each component of a gradient, at each party.
     pub(crate) noise: NoiseScale,
-    /// The share of the budget of one test.
+    /// Share of the budget for one test.
     pub(crate) test_share: f64,
-    /// The sd of its noise over all parties, where its remainder is as large as is usual.
+    /// Sd of the test's noise over all parties, for a typical remainder.
     pub(crate) test_sd: f64,
-    /// The share of the budget of one chain's step, its test included.
+    /// Share of the budget for one chain's step, including its test.
     pub(crate) step_share: f64,
-    /// Steps of each chain, the warm-up's included, at most.
+    /// Maximum number of steps of each chain, including the warm-up.
     pub(crate) steps: u64,
-    /// As many of them as the budget is expected to hold.
+    /// Number of steps that the budget is expected to allow.
     pub(crate) affordable: u64,
-    /// The first of them.
+    /// Number of warm-up steps, which come first.
     pub(crate) warmup: u64,
-    /// Effective draws to expect of all chains together.
+    /// Expected effective draws of all chains.
     pub(crate) planned_ess: f64,
 }
 
 impl Settings {
-    /// The settings for what is left of a budget.
+    /// Chooses the settings for the remaining budget.
     ///
     /// # Errors
-    /// A charge out of range; a budget that does not hold one step.
+    /// A charge is out of range; the budget is too small for one step.
     pub(super) fn new(
         target: &Target,
         scores: &dyn ScoreModel,
@@ -91,7 +91,7 @@ impl Settings {
             };
             let tested = |step: f64| -> Result<Option<Self>, SamplerError> {
                 let priced = one(step)?;
-                // A shorter step wants more noise of its gradients.
+                // A shorter step needs more noise in its gradients.
                 if !budget.admits(priced.share) {
                     return Ok(None);
                 }
@@ -104,7 +104,7 @@ impl Settings {
             };
             match given.step {
                 Some(step) => tested(step),
-                None => tried(&target.spec).find_map(|step| tested(step).transpose()).transpose(),
+                None => candidate_steps(&target.spec).find_map(|step| tested(step).transpose()).transpose(),
             }
         };
         let gamma = given.friction.unwrap_or(1.0);
@@ -121,17 +121,17 @@ impl Settings {
         if settings.steps <= settings.warmup { Err(SamplerError::TooSmallABudget { kind }) } else { Ok(settings) }
     }
 
-    /// The sd of a gradient's noise over all parties, in units of what a record contributes at most.
+    /// Returns the sd of a gradient's noise over all parties, in units of the largest contribution of a record.
     pub(crate) fn sd(&self, parties: usize) -> f64 {
         (parties as f64).sqrt() * self.noise.units() as f64 / GRADIENT_SCALE
     }
 
-    /// Messages of a step, its test included.
+    /// Returns the number of messages of a step, including its test.
     pub(crate) fn messages_of_a_step(&self) -> u64 {
         u64::from(self.test.kicks()) + u64::from(self.test != HmcTest::None)
     }
 
-    /// The expected share of steps taken.
+    /// Returns the expected share of accepted steps.
     pub(crate) fn acceptance(&self) -> f64 {
         match self.test {
             HmcTest::Ratio { .. } => dp_law::accepted(dp_law::HEAT, self.test_sd * self.test_sd),
@@ -139,7 +139,7 @@ impl Settings {
         }
     }
 
-    /// The steps that are one effective draw of a mean, where a gradient's noise has this variance in posterior sds.
+    /// Returns the number of steps per effective draw of a mean, where a gradient's noise has this variance in posterior sds.
     pub(crate) fn steps_of_a_draw(&self, variance: f64) -> f64 {
         match self.test {
             HmcTest::Ratio { kicks } => dp_law::trajectories_of_a_draw(self.acceptance(), self.step * f64::from(kicks)),
@@ -147,11 +147,11 @@ impl Settings {
         }
     }
 
-    /// The settings with as many steps as a budget holds and the job asks for, of which a warm-up has no more than so many, nor more than
-    /// that part; `None` where none is left to keep. Without friction.
-    pub(super) fn lasting(mut self, spec: &JobSpec, budget: &Allotment, (warmup, part): (u64, u64)) -> Option<Self> {
+    /// Sets the numbers of steps for chains without friction: limited by the budget and by the job. The warm-up has
+    /// at most `warmup` steps, and at most one in `part`. Returns `None` if no step remains after it.
+    pub(super) fn with_step_counts(mut self, spec: &JobSpec, budget: &Allotment, (warmup, part): (u64, u64)) -> Option<Self> {
         let sampler = &spec.sampler;
-        self.affordable = held(budget, sampler.chains, self.step_share);
+        self.affordable = affordable_steps(budget, sampler.chains, self.step_share);
         let usual = if sampler.starts.is_some() { 0 } else { warmup.min(self.affordable / part) };
         self.warmup = sampler.hmc.warmup.unwrap_or(usual);
         self.steps = self.warmup.saturating_add(sampler.draws);
@@ -164,7 +164,7 @@ impl Settings {
     fn planned(target: &Target, budget: &Allotment, priced: &Priced, (test_share, test_sd): (f64, f64), friction: f64) -> Self {
         let sampler = &target.spec.sampler;
         let step_share = priced.share + test_share;
-        let affordable = held(budget, sampler.chains, step_share);
+        let affordable = affordable_steps(budget, sampler.chains, step_share);
         let warmup = sampler.hmc.warmup.unwrap_or_else(|| {
             let time = if sampler.starts.is_some() { 0.0 } else { WARMUP };
             ((time / priced.step).ceil() as u64).min(affordable / WARMUP_PART)
@@ -179,20 +179,21 @@ impl Settings {
     }
 }
 
-/// Steps of each chain that a budget holds.
-fn held(budget: &Allotment, chains: u32, step_share: f64) -> u64 {
+/// Returns the number of steps of each chain that a budget allows.
+fn affordable_steps(budget: &Allotment, chains: u32, step_share: f64) -> u64 {
     (budget.left() * (1.0 - RESERVE) / (f64::from(chains) * step_share)) as u64
 }
 
-/// The lengths of a step that are tried of a job that names none: beyond the usual ones shorter ones, where it asks for more noise than these want.
-fn tried(spec: &JobSpec) -> impl Iterator<Item = f64> {
+/// Yields the step lengths to try if the job states none: the usual ones, then shorter ones if the job asks for more noise than
+/// these need.
+fn candidate_steps(spec: &JobSpec) -> impl Iterator<Item = f64> {
     let shorter = std::iter::successors(STEPS.last().copied(), |step| Some(step * SHORTER)).skip(1);
     let shorter = shorter.take_while(|step| *step > SHORTEST).chain([SHORTEST]);
     let asks = spec.privacy.noise_multiplier > 0.0;
     STEPS.into_iter().chain(shorter.filter(move |_| asks))
 }
 
-/// A length of step with the noise of its gradients, and the share of the budget that one costs.
+/// A step length with the noise of its gradients, and their price as a share of the budget.
 struct Priced {
     step: f64,
     noise: NoiseScale,
@@ -208,26 +209,27 @@ impl Priced {
         Ok(Self { step, noise, share, parameters })
     }
 
-    /// The share of the budget that a test takes whose remainder is at most `typical`, and the sd of its noise then; `None` where the noisiest one costs more than a test
-    /// may.
+    /// Returns the share of the budget for a test whose remainder is at most `typical`, and the sd of its noise; `None` if even
+    /// the noisiest test costs more than a test may.
     fn test(&self, typical: f64, budget: &Allotment, parties: usize) -> Result<Option<(f64, f64)>, SamplerError> {
         let kind = QueryKind::Remainder { parameters: self.parameters };
         let noise = NoiseScale::from_sd(TEST_SD.1 / (parties as f64).sqrt())?;
         let noisiest = budget.share_of(kind, sensitivity(typical, None)?, noise)?;
-        // Of every draw at least something is charged.
+        // Every draw has a minimal charge.
         let least = budget.share_of(kind, Sensitivity::from_units(1)?, noise)?;
         let most = (TEST * self.share).max(least);
         if noisiest > most {
             return Ok(None);
         }
-        // Quieter as long as that is cheap.
+        // Lower noise, as long as it is cheap.
         let quieter = (TEST_SD.1 / TEST_SD.0).powi(2);
         let share = most.min(noisiest * quieter);
         Ok(Some((share, TEST_SD.1 * (noisiest / share).sqrt())))
     }
 }
 
-/// The scale at each party whose noise, over all of them, has this sd in units of what a record contributes at most.
+/// Returns the noise scale at each party whose noise, over all parties, has this sd in units of the largest contribution of a
+/// record.
 pub(super) fn noise_of(sd: f64, parties: usize) -> Result<NoiseScale, SamplerError> {
     let units = sd * GRADIENT_SCALE / (parties as f64).sqrt();
     let multiples = (units / NoiseScale::MULTIPLE as f64).ceil();
@@ -235,9 +237,9 @@ pub(super) fn noise_of(sd: f64, parties: usize) -> Result<NoiseScale, SamplerErr
     Ok(NoiseScale::from_units((multiples as u64).max(least).saturating_mul(NoiseScale::MULTIPLE))?)
 }
 
-/// The public bound on a remainder, rms over steps such as the chains will make.
+/// Returns the public bound on a remainder, as rms over simulated steps like those of the chains.
 fn typical_remainder(target: &Target, scores: &dyn ScoreModel, coordinates: &Coordinates, (step, gamma): (f64, f64)) -> f64 {
-    // Of no consequence to anybody's privacy or draws: the same ones always.
+    // The fixed seed affects neither privacy nor draws.
     let mut rng = ChaCha20Rng::seed_from_u64(0);
     let d = coordinates.dimension();
     let kept = libm::exp(-gamma * step);

@@ -1,13 +1,13 @@
-//! One chain: its place and momentum, its own random stream, and the step that it is in.
+//! One chain: its place and momentum, its own random stream, and its present step.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
 use super::law;
 use super::momenta::momenta;
-use super::moves::{Kicked, Moves, Question};
+use super::moves::{Kicked, Moves, TestQuery};
 use super::place::{Field, Middle, Place, Slopes, drifted};
-use super::repeats::Asked;
+use super::repeats::QueryHistory;
 use crate::sampler::matrix::{Matrix, dot};
 use crate::sampler::noisy_statistics::scores::plain;
 use conclave_common::job::HmcTest;
@@ -15,23 +15,23 @@ use conclave_common::query::{Draw, Query};
 use conclave_privacy::mechanism::QueryKind;
 use conclave_privacy::pass::GRADIENT_SCALE;
 
-/// How often, in steps, a momentum is drawn afresh. It is drawn without a look at anything, and so nothing changes but that no two places
-/// can throw a chain to and fro between them for ever.
+/// Probability per step that the momentum is drawn afresh. The draw is independent of everything else, so it only prevents a
+/// chain from moving back and forth between two places forever.
 const REFRESHED: f64 = 0.02;
-/// A remainder that may be beyond this is no answer: noise that hides it hides everything, and such a step is rejected unasked. The bound is that
-/// of the way back, too.
+/// Largest useful bound on a remainder: noise that hides a larger one hides everything, so such a step is rejected without a
+/// query. The reverse step has the same bound.
 const MOST_REMAINDER: f64 = 0.1;
 
-/// The end of a step, of which the remainder is asked.
+/// The end of a step, for which the remainder is released.
 struct End {
     place: Place,
     momentum: Vec<f64>,
     middle: Vec<f64>,
-    /// The second part of the question.
+    /// Second part of the query.
     numbers: Vec<f64>,
-    /// What the prior's log ratio is beyond its slope.
+    /// The prior's log ratio minus its slope along the step.
     prior: f64,
-    /// The variance of the noise that the test is asked with.
+    /// Variance of the noise of the test.
     variance: f64,
 }
 
@@ -47,15 +47,15 @@ pub(crate) struct Walker {
     at: Place,
     momentum: Vec<f64>,
     stage: Stage,
-    asked: Asked,
+    history: QueryHistory,
     accepted: bool,
     log_alpha: f64,
-    /// The variance of the noise of the last step's test; `None` where it had none.
+    /// Variance of the noise of the last step's test; `None` if it had none.
     tested: Option<f64>,
 }
 
 impl Walker {
-    /// A chain near the mean of what was found, whose error has this covariance in `u`, or at `start` where the job gives one.
+    /// Starts a chain near the search's mean, whose error has this covariance in `u`, or at the job's `start`.
     pub(crate) fn new(field: &Field<'_>, id: u32, error: &Matrix, start: Option<&[f64]>) -> Self {
         let sampler = &field.target.spec.sampler;
         let mut rng = ChaCha20Rng::seed_from_u64(sampler.seed);
@@ -68,7 +68,7 @@ impl Walker {
             at,
             momentum,
             stage: Stage::Between,
-            asked: Asked::default(),
+            history: QueryHistory::default(),
             accepted: false,
             log_alpha: f64::NEG_INFINITY,
             tested: None,
@@ -85,7 +85,8 @@ impl Walker {
         (self.accepted, self.log_alpha) = (true, log_alpha);
     }
 
-    /// Where the step ends; `None` beyond the box, which is part of the prior, and where no bound says what a step leaves.
+    /// Returns the end of the step; `None` outside the box, which is part of the prior, or without a bound on the step's
+    /// remainder.
     fn end(&self, field: &Field<'_>, middle: &Middle, u: Vec<f64>) -> Option<Place> {
         let bounded = |place: &Place| {
             let bound = field.scores.remainder_bound([&self.at.theta, &middle.theta, &place.theta]);
@@ -96,8 +97,8 @@ impl Walker {
 }
 
 impl Moves for Walker {
-    /// `None` where the middle lies too far outside the box to be asked about: then the momentum is turned round, and the step is over.
-    fn question(&mut self, field: &Field<'_>, _first: bool) -> Option<Query> {
+    /// Returns `None` if the midpoint is too far outside the box for a query: then the momentum is reversed, and the step ends.
+    fn gradient_query(&mut self, field: &Field<'_>, _first: bool) -> Option<Query> {
         let step = field.settings.step;
         let refreshed = self.rng.random::<f64>() < REFRESHED;
         if refreshed {
@@ -107,16 +108,16 @@ impl Moves for Walker {
             self.reject(f64::NEG_INFINITY);
             return None;
         };
-        let query = middle.question(field, self.id);
+        let query = middle.gradient_query(field, self.id);
         self.stage = Stage::Middle(Box::new(middle));
         Some(query)
     }
 
-    /// The kick, and with it where the step ends.
+    /// Applies the kick, which determines the step's end.
     fn kick(&mut self, field: &Field<'_>, totals: &[i128], released: Vec<Vec<i64>>) -> Option<Kicked> {
         let Field { coordinates, settings, .. } = field;
         let Stage::Middle(middle) = std::mem::replace(&mut self.stage, Stage::Between) else { return None };
-        let Slopes { slope, score, variances } = middle.told(field, totals);
+        let Slopes { slope, score, variances } = middle.slopes(field, totals);
         let momentum = law::kick(settings.step, &self.momentum, &slope, &variances);
         let kicked = Kicked {
             from: self.at.u.clone(),
@@ -125,7 +126,7 @@ impl Moves for Walker {
             middle: coordinates.plain(&middle.u),
             score,
             variances,
-            repeated: self.asked.note(&middle.u, released),
+            repeated: self.history.note(&middle.u, released),
             at_rest: true,
         };
         let Some(place) = self.end(field, &middle, drifted(&middle.u, &momentum, settings.step)) else {
@@ -149,11 +150,11 @@ impl Moves for Walker {
         Some(kicked)
     }
 
-    /// For what the step's gradient leaves of its log ratio.
-    fn test(&self) -> Option<Question> {
+    /// Asks for the remainder of the step's log ratio beyond its gradient.
+    fn test(&self) -> Option<TestQuery> {
         let Stage::End(end) = &self.stage else { return None };
         let from = [&self.at.theta[..], &end.middle, &end.place.theta].concat();
-        Some(Question { kind: QueryKind::Remainder { parameters: end.middle.len() as u32 }, from, to: end.numbers.clone() })
+        Some(TestQuery { kind: QueryKind::Remainder { parameters: end.middle.len() as u32 }, from, to: end.numbers.clone() })
     }
 
     fn tested_with(&mut self, variance: f64) {
@@ -165,7 +166,7 @@ impl Moves for Walker {
     fn decide(&mut self, step: f64, remainder: f64) {
         let Stage::End(end) = std::mem::replace(&mut self.stage, Stage::Between) else { return };
         let log_alpha = law::log_acceptance(step, remainder + end.prior, end.variance, (&self.momentum, &end.momentum));
-        // `libm`, so that a replay on another machine decides alike.
+        // `libm` makes a replay on another machine decide in the same way.
         if libm::log(1.0 - self.rng.random::<f64>()) < log_alpha {
             self.take((end.place, end.momentum), log_alpha);
         } else {

@@ -1,30 +1,31 @@
-//! What a run shows of how its chains move: identities that hold for right draws whatever the posterior is, or for any that is about normal.
+//! Identities about the movement of a run's chains. They hold for correct draws from any posterior, or from any approximately
+//! normal one.
 //!
-//! Kept steps only, and from released numbers alone. Standard errors are those of means over stretches of a chain that are long against its
-//! memory.
+//! Only kept steps and released numbers are used. Standard errors are those of means over stretches of a chain that are long
+//! compared with its memory.
 
 use super::moves::Kicked;
 use crate::sampler::matrix::dot;
 
-/// Steps of a stretch, in units of one over a step's length.
+/// Number of steps of a stretch, in units of one over a step's length.
 const STRETCH: f64 = 10.0;
 const SHORTEST: u64 = 16;
-/// Stretches that are kept apart; of more, two neighbours are one.
+/// Maximum number of separate stretches; beyond it, neighbours are merged.
 const MOST: usize = 512;
-/// Stretches below which a standard error is none.
+/// Least number of stretches for a standard error.
 const FEWEST: usize = 20;
 
-/// A mean with its standard error; `None` of too few steps.
+/// A mean with its standard error; `None` for too few steps.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Identity {
-    /// How far it is from what right draws have on average.
+    /// Deviation from the expectation for correct draws.
     pub error: f64,
-    /// The standard error of that.
+    /// Standard error of the deviation.
     pub standard_error: Option<f64>,
 }
 
 impl Identity {
-    /// The error in units of its standard error.
+    /// Returns the error in units of its standard error.
     pub(crate) fn z(self) -> f64 {
         self.standard_error.map_or(0.0, |se| if se > 0.0 { self.error.abs() / se } else { 0.0 })
     }
@@ -34,11 +35,11 @@ impl Identity {
 #[derive(Debug, Clone, Default)]
 struct Stretch {
     steps: u64,
-    /// Of places, of slopes at the middles after them, and of products of the two; by component.
+    /// Sums of places, of slopes at the midpoints after them, and of their products, per component.
     places: Vec<f64>,
     slopes: Vec<f64>,
     products: Vec<f64>,
-    /// Of the squares of momenta.
+    /// Sum of the squares of momenta.
     momenta: f64,
 }
 
@@ -58,16 +59,16 @@ impl Stretch {
 
 /// The sums of all chains.
 pub(crate) struct Watch {
-    /// Steps of a stretch.
+    /// Number of steps of a stretch.
     length: u64,
     ended: Vec<Stretch>,
-    /// The stretch that each chain is in.
+    /// Present stretch of each chain.
     open: Vec<Stretch>,
-    /// Steps rejected without a question.
+    /// Number of steps rejected without a query.
     unasked: u64,
     steps: u64,
     tested: u64,
-    /// Of the probabilities of acceptance; of the squared errors of the energy, and of their noise's variance.
+    /// Sum of the probabilities of acceptance; sums of the squared errors of the energy, and of their noise's variance.
     acceptance: f64,
     energy: (f64, f64),
 }
@@ -79,7 +80,7 @@ impl Watch {
         Self { length, ended: Vec::new(), open, unasked: 0, steps: 0, tested: 0, acceptance: 0.0, energy: (0.0, 0.0) }
     }
 
-    /// Takes the place of a chain before a step, and the slope that was released at the step's middle.
+    /// Adds a chain's place before a step, and the slope that was released at the step's midpoint.
     pub(crate) fn kicked(&mut self, chain: u32, Kicked { from, slope, momentum, .. }: &Kicked) {
         let Some(open) = self.open.get_mut(chain as usize) else { return };
         let products = from.iter().zip(slope).map(|(u, g)| u * g).collect();
@@ -94,7 +95,7 @@ impl Watch {
             self.ended.push(std::mem::take(open));
         }
         if self.ended.len() > MOST {
-            // Neighbours may be of two chains: a mean over both is as good.
+            // Neighbours may belong to two chains: a mean over both is just as good.
             let merged = self.ended.chunks(2).map(|pair| {
                 let mut sum = Stretch::default();
                 pair.iter().for_each(|part| sum.add(part));
@@ -105,7 +106,7 @@ impl Watch {
         }
     }
 
-    /// Takes the end of a step: its log acceptance ratio with the variance of the test's noise, or no test.
+    /// Adds the end of a step: its log acceptance ratio with the variance of the test's noise, or no test.
     pub(crate) fn stepped(&mut self, tested: Option<(f64, f64)>) {
         self.steps += 1;
         let Some((log_alpha, variance)) = tested else {
@@ -118,39 +119,39 @@ impl Watch {
         self.energy = (self.energy.0 + error * error, self.energy.1 + variance);
     }
 
-    /// Kept steps of all chains.
+    /// Returns the number of kept steps of all chains.
     pub(crate) fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// The share of kept steps that were rejected unasked.
+    /// Returns the share of kept steps that were rejected without a query.
     pub(crate) fn unasked(&self) -> f64 {
         self.unasked as f64 / self.steps.max(1) as f64
     }
 
-    /// The mean probability of acceptance.
+    /// Returns the mean probability of acceptance.
     pub(crate) fn acceptance(&self) -> Option<f64> {
         (self.steps > 0).then(|| self.acceptance / self.steps as f64)
     }
 
-    /// The root mean square of the error of a step's energy, without the test's own noise.
+    /// Returns the root mean square error of a step's energy, without the test's own noise.
     pub(crate) fn energy_error(&self) -> Option<f64> {
         (self.tested > 0).then(|| ((self.energy.0 - self.energy.1) / self.tested as f64).max(0.0).sqrt())
     }
 
-    /// The mean square of momenta at the start of a step over what right chains have, less 1.
+    /// Returns the ratio of the momenta's mean square at the start of a step to its expectation, minus 1.
     pub(crate) fn kinetic(&self, variance: f64) -> Option<Identity> {
         self.identity(|part, _| part.momenta / variance - part.steps as f64, 1).pop()
     }
 
-    /// Of each component, the mean of `(u - mean) g + 1`: 0 for a posterior that is normal, whatever the step (Stein's identity).
+    /// Returns, per component, the mean of `(u - mean) g + 1`: 0 for a normal posterior, for any step (Stein's identity).
     pub(crate) fn stein(&self) -> Vec<Identity> {
         let total = self.total();
         let mean = |j: usize| total.places[j] / total.steps as f64;
         self.identity(|part, j| part.products[j] - mean(j) * part.slopes[j] + part.steps as f64, total.places.len())
     }
 
-    /// Of each component, the mean of the slopes: 0.
+    /// Returns, per component, the mean of the slopes, whose expectation is 0.
     pub(crate) fn slopes(&self) -> Vec<Identity> {
         self.identity(|part, j| part.slopes[j], self.total().places.len())
     }
@@ -161,7 +162,7 @@ impl Watch {
         total
     }
 
-    /// The mean of what a stretch sums up, by component.
+    /// Returns the mean of a stretch's sum, per component.
     fn identity(&self, sum: impl Fn(&Stretch, usize) -> f64, components: usize) -> Vec<Identity> {
         let steps = self.total().steps;
         if steps == 0 {

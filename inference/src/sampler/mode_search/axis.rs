@@ -1,55 +1,53 @@
-//! What a search knows along one direction: a parabola's curvature, how far δ reaches, how well the place
-//! is known.
+//! The state of a search along one direction: the parabola's curvature, the extent δ, and the error of the location.
 
-/// δ is at most divided by this from sweep to sweep.
+/// Largest factor by which δ shrinks from sweep to sweep.
 const SHRINK: f64 = 5.0;
-/// δ ends between these many posterior standard deviations: below, the curvature drowns in noise; above,
-/// the parabola bends.
+/// Limits of the final δ in posterior standard deviations: below, noise hides the curvature; above, the log likelihood deviates
+/// from a parabola.
 pub(super) const LEAST_DELTA: f64 = 4.0;
 const MOST_DELTA: f64 = 12.0;
-/// Relative error at which a curvature is good enough.
+/// Relative error at which a curvature is accurate enough.
 const CURVATURE_ERROR: f64 = 0.1;
-/// Relative process noise of a curvature from one sweep to the next while δ still shrinks: theta moves, and
-/// a long parabola measures another curvature than a short one.
+/// Relative process noise of a curvature from one sweep to the next while δ still shrinks: theta moves, and a long parabola
+/// measures another curvature than a short one.
 const DRIFT: f64 = 0.3;
-/// The same once δ has settled.
+/// Relative process noise once δ has settled.
 const SETTLED_DRIFT: f64 = 0.05;
 /// Least curvature, as a share of the greatest possible one.
 pub(super) const LEAST_CURVATURE: f64 = 1e-5;
-/// What theta still moved over the last so many sweeps counts as its error: with correlated coordinates a
-/// search by coordinates creeps, and its last step alone would look small.
+/// Number of last sweeps whose movement of theta counts as its error: with correlated coordinates a search by coordinates creeps,
+/// and its last step alone would look small.
 const CREEP_SWEEPS: usize = 3;
 
-/// One direction's state.
+/// The state of one direction.
 pub(super) struct Axis {
     pub(super) delta: f64,
-    /// Greatest δ: a pair of queries fits into the box around a point near its edge.
+    /// Greatest δ at which a pair of queries fits into the box around a point near its edge.
     pub(super) most_delta: f64,
     pub(super) curvature: f64,
     /// Variance of `curvature`.
     pub(super) variance: f64,
-    /// Variance of the coordinate's distance from where the search is going; never above the prior's scale.
+    /// Variance of the coordinate's distance from the target of the search; at most the prior's scale.
     pub(super) location: f64,
     pub(super) most_location: f64,
-    /// Greatest possible curvature: all records' Fisher information at its bound, plus the prior's.
+    /// Greatest possible curvature: the bound of all records' Fisher information, plus the prior's precision.
     pub(super) most: f64,
     pub(super) least: f64,
-    /// The coordinate after each sweep, from the start on.
+    /// The coordinate after each sweep, from the start.
     pub(super) path: Vec<f64>,
-    /// Variance that noise gave the last step.
+    /// Variance of the last step that is due to noise.
     pub(super) noise: f64,
 }
 
 impl Axis {
-    /// Weighs a measured curvature of this variance against what is known (a scalar Kalman step), within
-    /// its limits.
+    /// Combines a measured curvature of this variance with the present estimate (a scalar Kalman step), within its limits.
     pub(super) fn learn_curvature(&mut self, measured: f64, variance: f64) {
         let gain = self.variance / (self.variance + variance);
         self.curvature = (self.curvature + gain * (measured - self.curvature)).clamp(self.least, self.most);
         self.variance *= 1.0 - gain;
     }
 
-    /// The step towards a place at this distance, as measured with answers of this noise variance; at most δ.
+    /// Returns the step towards a location at this distance, measured with answers of this noise variance; at most δ.
     pub(super) fn step(&mut self, distance: f64, variance: f64) -> f64 {
         let error = variance / 2.0 / (self.delta * self.curvature).powi(2);
         let gain = self.location / (self.location + error);
@@ -59,7 +57,7 @@ impl Axis {
         step
     }
 
-    /// Chooses the next δ; `variance` is what one answer's noise would have next time at the present δ.
+    /// Chooses the next δ; `variance` is the next noise variance of one answer at the present δ.
     pub(super) fn resize(&mut self, step: f64, variance: f64) {
         let sd = self.curvature.sqrt().recip();
         // An answer's noise sd is proportional to δ, a curvature's therefore to 1/δ.
@@ -72,8 +70,8 @@ impl Axis {
         self.variance += (drift * self.curvature).powi(2);
     }
 
-    /// Posterior sd given the other coordinates, on the small side of what is known: a radius that is too
-    /// small costs rounds, one that is too large costs budget.
+    /// Returns the posterior sd given the other coordinates, at the low end of its error range: a radius that is too small costs
+    /// rounds, one that is too large costs budget.
     pub(super) fn sd(&self) -> f64 {
         (self.curvature + self.variance.sqrt()).sqrt().recip()
     }

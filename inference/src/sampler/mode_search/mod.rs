@@ -1,4 +1,4 @@
-//! The search for the posterior's mode and its curvature that goes before the chains: one for all of them.
+//! The search for the posterior's mode and its curvature before the chains; all chains share one search.
 
 mod axis;
 mod pattern;

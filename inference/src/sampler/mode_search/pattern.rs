@@ -1,41 +1,40 @@
-//! Directions beside the coordinates: where a search by coordinates creeps, the way that it creeps (Hooke &
-//! Jeeves 1961; Powell 1964).
+//! Directions beside the coordinates: where a search by coordinates creeps, the direction in which it creeps (Hooke & Jeeves
+//! 1961; Powell 1964).
 
 use super::axis::{Axis, LEAST_CURVATURE, LEAST_DELTA};
 use crate::sampler::space::Space;
 
-/// Most directions beside the coordinates.
+/// Maximum number of directions beside the coordinates.
 const MOST_PATTERNS: usize = 3;
-/// A sweep's movement counts where its squared length, in units of its noise, is this many sds above what
-/// noise alone gives.
+/// Number of sds by which a significant movement's squared length, in units of its noise, exceeds that of noise alone.
 const SIGNIFICANT: f64 = 3.0;
 /// Cosine of the angle between two sweeps' movements, in posterior sds, above which the search creeps.
-const SAME_WAY: f64 = 0.7;
-/// The same, above which a creeping movement is along a direction that is known already.
-const KNOWN_WAY: f64 = 0.95;
-/// Least share of the second coordinate of a direction in the first, in posterior sds: below, it is that
-/// coordinate's own.
+const SAME_DIRECTION: f64 = 0.7;
+/// Cosine above which a creeping movement is along an existing direction.
+const KNOWN_DIRECTION: f64 = 0.95;
+/// Least ratio of a direction's second coordinate to its first, in posterior sds: below it, the direction is that of a
+/// coordinate.
 const LEAST_SHARE: f64 = 0.2;
-/// A direction stays while its curvature is below this share of what independent coordinates would give it.
+/// Largest ratio of a retained direction's curvature to the curvature with independent coordinates.
 const WEAK: f64 = 0.5;
-/// How many times further than a sweep's movement the valley may go on.
+/// Assumed length of the valley, as a multiple of a sweep's movement.
 const REACH: f64 = 10.0;
-/// Squared share of a step along a direction by which its error unsettles the coordinates.
+/// Share of a step's squared length along a direction that is added to the coordinates' error.
 const MISALIGNED: f64 = 0.1;
 
-/// One more direction of a search.
+/// An additional direction of a search.
 pub(super) struct Pattern {
     pub(super) axis: Axis,
     /// A unit vector.
     pub(super) direction: Vec<f64>,
 }
 
-/// All of them, and what tells whether one is missing.
+/// All additional directions, and the state that detects missing ones.
 pub(super) struct Patterns {
     pub(super) active: Vec<Pattern>,
-    /// Where the present sweep over the coordinates began.
+    /// Point at which the present sweep over the coordinates began.
     from: Vec<f64>,
-    /// What the last such sweep moved, where that was more than noise.
+    /// Movement of the last such sweep, if it was significant.
     last: Option<Vec<f64>>,
 }
 
@@ -44,30 +43,30 @@ impl Patterns {
         Self { active: Vec::new(), from: u.to_vec(), last: None }
     }
 
-    /// The patterns of this sweep are done; its coordinates begin here.
-    pub(super) fn coordinates_begin(&mut self, u: &[f64]) {
+    /// Starts the coordinates' part of a sweep, after the patterns' part.
+    pub(super) fn begin_coordinates(&mut self, u: &[f64]) {
         self.from = u.to_vec();
     }
 
-    /// Looks at what a sweep over the coordinates moved, and drops and takes up directions.
-    pub(super) fn sweep_done(&mut self, axes: &[Axis], u: &[f64], space: &Space) {
+    /// Examines the movement of a sweep over the coordinates, and removes and adds directions.
+    pub(super) fn end_sweep(&mut self, axes: &[Axis], u: &[f64], space: &Space) {
         let moved: Vec<f64> = u.iter().zip(&self.from).map(|(u, from)| u - from).collect();
         self.from = u.to_vec();
         self.active.retain(|p| p.axis.curvature < WEAK * independent(axes, &p.direction));
         let moved = significant(axes, &moved).then_some(moved);
         let last = std::mem::replace(&mut self.last, moved.clone());
         let (Some(moved), Some(last)) = (moved, last) else { return };
-        if cosine(axes, &moved, &last) < SAME_WAY || !joint(axes, &moved) {
+        if cosine(axes, &moved, &last) < SAME_DIRECTION || !joint(axes, &moved) {
             return;
         }
-        if let Some(known) = self.active.iter_mut().find(|p| cosine(axes, &p.direction, &moved).abs() > KNOWN_WAY) {
+        if let Some(known) = self.active.iter_mut().find(|p| cosine(axes, &p.direction, &moved).abs() > KNOWN_DIRECTION) {
             known.axis.location = (known.axis.location + (REACH * length(&moved)).powi(2)).min(known.axis.most_location);
         } else if self.active.len() < MOST_PATTERNS {
             self.active.push(Pattern::new(axes, &moved, space));
         }
     }
 
-    /// Per coordinate, the variance of the place that the directions leave.
+    /// Returns, per coordinate, the variance of the location along the directions.
     pub(super) fn variances(&self) -> Vec<f64> {
         let one = |j: usize| self.active.iter().map(|p| p.axis.location * p.direction[j] * p.direction[j]).sum();
         (0..self.from.len()).map(one).collect()
@@ -75,7 +74,7 @@ impl Patterns {
 }
 
 impl Pattern {
-    /// A direction along what a sweep moved, with a parabola to be found out.
+    /// Creates a direction along a sweep's movement, with an unknown parabola.
     fn new(axes: &[Axis], moved: &[f64], space: &Space) -> Self {
         let length = length(moved);
         let direction: Vec<f64> = moved.iter().map(|x| x / length).collect();
@@ -104,8 +103,8 @@ impl Pattern {
     }
 }
 
-/// After a step along a direction that is not quite the valley's, the coordinates have something to mend.
-pub(super) fn unsettle(axes: &mut [Axis], pattern: &Pattern, step: f64) {
+/// Increases the coordinates' errors after a step along a direction that is not exactly the valley's.
+pub(super) fn increase_errors(axes: &mut [Axis], pattern: &Pattern, step: f64) {
     for (axis, d) in axes.iter_mut().zip(&pattern.direction) {
         axis.location = (axis.location + MISALIGNED * (step * d).powi(2)).min(axis.most_location);
     }
@@ -115,26 +114,26 @@ fn length(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// The curvature along a direction if the coordinates were independent.
+/// Returns the curvature along a direction if the coordinates were independent.
 fn independent(axes: &[Axis], direction: &[f64]) -> f64 {
     direction.iter().zip(axes).map(|(d, axis)| d * d * axis.curvature).sum()
 }
 
-/// Whether a sweep moved by more than the noise of its steps.
+/// Returns true if a sweep's movement exceeds the noise of its steps.
 fn significant(axes: &[Axis], moved: &[f64]) -> bool {
     let d = axes.len() as f64;
     let squares: f64 = axes.iter().zip(moved).map(|(axis, x)| x * x / axis.noise.max(f64::MIN_POSITIVE)).sum();
     squares > d + SIGNIFICANT * (2.0 * d).sqrt()
 }
 
-/// Whether more than one coordinate has a part in a movement.
+/// Returns true if more than one coordinate contributes to a movement.
 fn joint(axes: &[Axis], moved: &[f64]) -> bool {
     let mut sizes: Vec<f64> = axes.iter().zip(moved).map(|(axis, x)| x.abs() * axis.curvature.sqrt()).collect();
     sizes.sort_by(f64::total_cmp);
     matches!(sizes[..], [.., second, first] if second >= LEAST_SHARE * first)
 }
 
-/// Cosine of the angle between two movements in posterior sds.
+/// Returns the cosine of the angle between two movements in posterior sds.
 fn cosine(axes: &[Axis], a: &[f64], b: &[f64]) -> f64 {
     let dot = |x: &[f64], y: &[f64]| -> f64 { x.iter().zip(y).zip(axes).map(|((x, y), axis)| x * y * axis.curvature).sum() };
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt().max(f64::MIN_POSITIVE)

@@ -1,5 +1,4 @@
-//! The plan of a job's searches: what each may spend, and what is public of the parties that bounds and
-//! prices it.
+//! The plan of a job's searches: their budget, and the public facts about the parties that bound and price them.
 
 use super::super::record_bounds::record_bounds;
 use super::purpose::Purpose;
@@ -9,20 +8,21 @@ use crate::sampler::target::Target;
 use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::PrivacyUnit;
 
-/// What a search needs besides the job.
+/// The parameters of a search that are not in the job.
 pub(crate) struct SearchPlan {
     records: Vec<u64>,
     units: Vec<PrivacyUnit>,
     pub(crate) purpose: Purpose,
-    /// What noise of one party alone would cost so much: where the noise of several protects each of them, they are charged less for it.
+    /// Budget of a search, as mu² of one party's noise alone: if the noise of several parties protects each of them, they are
+    /// charged less.
     mu_squared: f64,
 }
 
 impl SearchPlan {
-    /// The plan of the job's searches; `None` where it needs none. `budget` is the job's, as mu².
+    /// Returns the plan of the job's searches; `None` if it needs none. `budget` is the job's, as mu².
     ///
     /// # Errors
-    /// A count of records that a search needs and nobody gives.
+    /// The search needs a count of records that is neither public nor guessed.
     pub(crate) fn new(target: &Target, parties: &[PartyMetadata], budget: f64) -> Result<Option<Self>, SamplerError> {
         let Some((purpose, share)) = Purpose::of(&target.spec) else { return Ok(None) };
         Ok(Some(Self {
@@ -33,7 +33,7 @@ impl SearchPlan {
         }))
     }
 
-    /// A search by this plan, at its start.
+    /// Returns a search by this plan, at its start.
     pub(crate) fn search(&self, target: &Target) -> ModeSearch {
         let Target { spec, space, model } = target;
         ModeSearch::new(spec, space, model.as_ref(), &self.records, self.purpose, self.mu_squared)

@@ -2,7 +2,7 @@
 
 use conclave_common::job::{CALIBRATE_SHARE, JobSpec, Radius};
 
-/// What a search is for.
+/// The purpose of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Move to the mode and measure the curvature there.
@@ -12,8 +12,7 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    /// The purpose of the job's search and its share of the budget; `None` where starting values and radii
-    /// are given.
+    /// Returns the purpose of the job's search and its share of the budget; `None` if starting values and radii are given.
     pub(crate) fn of(spec: &JobSpec) -> Option<(Self, f64)> {
         match spec.sampler.locate_share {
             share if share > 0.0 => Some((Self::Mode, share)),

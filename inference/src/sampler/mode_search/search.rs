@@ -1,16 +1,15 @@
-//! A search finds the posterior's mode before the chains start, from released ratios alone.
+//! The search for the posterior's mode before the chains start, from released ratios only.
 //!
-//! Chains that each walk from a distant start spend the budget on the way, and end it far from the mode
-//! with an R-hat that can look good. So one shared search goes first, in the unconstrained coordinates that
-//! the chains walk in. Coordinate by coordinate it asks two paired queries, (u, u ± δ e_j); a parabola
-//! through the two answers gives slope and curvature, a Newton step follows, damped by how well u is known
-//! already against how noisy the answer is (a scalar Kalman filter), and δ shrinks from the prior's scale
-//! to a few posterior standard deviations. Each query has a noise scale of its own, sized so that it costs
-//! a planned share of the budget, whatever δ is.
+//! Chains that each walk from a distant start spend the budget on the path, and end far from the mode with an R-hat that can look
+//! good. So one shared search goes first, in the unconstrained coordinates of the chains.
 //!
-//! Where coordinates are correlated, such a search creeps along a valley: sweep after sweep it moves the
-//! same way. Then that way itself becomes one more direction of the search ([`Pattern`]), with its own
-//! parabola, δ and bound.
+//! For each coordinate it sends two paired queries, (u, u ± δ e_j). A parabola through the two answers gives slope and curvature.
+//! A damped Newton step follows: the damping weighs the error of u against the noise of the answers (a scalar Kalman filter). δ
+//! shrinks from the prior's scale to a few posterior standard deviations. Each query has its own noise scale, at which it costs a
+//! planned share of the budget for any δ.
+//!
+//! With correlated coordinates, such a search creeps along a valley: sweep after sweep it moves in the same direction. That
+//! direction is then added to the search ([`Pattern`]), with its own parabola, δ and bound.
 
 use super::axis::{Axis, LEAST_CURVATURE, LEAST_DELTA};
 use super::pattern::{self, Pattern, Patterns};
@@ -24,23 +23,23 @@ use conclave_common::query::contribution;
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP};
 
-/// Sweeps over all coordinates of a search for the mode; early ones are cheap and coarse.
+/// Number of sweeps over all coordinates in a search for the mode; early ones are cheap and coarse.
 const MODE_SWEEPS: u32 = 10;
-/// Sweeps that only measure curvature.
+/// Number of sweeps that only measure curvature.
 const CURVATURE_SWEEPS: u32 = 3;
-/// Each sweep may spend this many times what the one before it did.
+/// Ratio of the budgets of successive sweeps.
 const GROWTH: f64 = 1.6;
-/// How often δ is halved to bring a query's noise into range.
+/// Maximum number of halvings of δ that bring a query's noise into range.
 const HALVINGS: u32 = 64;
 
-/// What a search found.
+/// The result of a search.
 pub(crate) struct Found {
     pub purpose: Purpose,
-    /// The place, in coordinates.
+    /// Location, in coordinates.
     pub u: Vec<f64>,
     /// Posterior sd of each coordinate given the others.
     pub sd: Vec<f64>,
-    /// Standard error of each coordinate of `u`: noise, and how far it was from standing still.
+    /// Standard error of each coordinate of `u`, from noise and remaining movement.
     pub error_sd: Vec<f64>,
 }
 
@@ -51,24 +50,24 @@ struct Pair {
     down: Vec<f64>,
 }
 
-/// A search for the mode, or for the curvature around a given place, as a state machine.
+/// A search for the mode, or for the curvature around a given point, as a state machine.
 pub(crate) struct ModeSearch {
     purpose: Purpose,
     u: Vec<f64>,
     axes: Vec<Axis>,
     patterns: Patterns,
-    /// mu² that one party spends in each sweep.
+    /// Price of each sweep at one party, as mu².
     price: Vec<f64>,
-    /// What the parties protect: the noise is sized for the one at which a query costs most.
+    /// Units of privacy of the parties: the noise is sized for the party at which a query costs most.
     units: Vec<PrivacyUnit>,
     sweep: usize,
-    /// Which direction of the sweep: the patterns first, then the coordinates.
+    /// Index of the direction in the sweep: the patterns first, then the coordinates.
     turn: usize,
-    asked: Option<Pair>,
+    pending: Option<Pair>,
 }
 
 impl ModeSearch {
-    /// A search that may spend `mu_squared` at each party, from the job's start or the priors' centres.
+    /// Starts a search that may spend `mu_squared` at each party, from the job's start or the priors' centres.
     pub(crate) fn new(
         spec: &JobSpec,
         space: &Space,
@@ -107,21 +106,20 @@ impl ModeSearch {
         let sum: f64 = weights.iter().sum();
         let price = weights.iter().map(|w| mu_squared * w / sum).collect();
         let patterns = Patterns::new(&u);
-        Self { purpose, axes, patterns, u, price, units: vec![PrivacyUnit::default()], sweep: 0, turn: 0, asked: None }
+        Self { purpose, axes, patterns, u, price, units: vec![PrivacyUnit::default()], sweep: 0, turn: 0, pending: None }
     }
 
-    /// The search from another point.
+    /// Moves the search to another starting point.
     pub(crate) fn at(self, u: Vec<f64>) -> Self {
         Self { u, ..self }
     }
 
-    /// The search for parties that protect these units: its noise is sized for the one at which a query
-    /// costs most.
+    /// Sets the parties' units of privacy: the noise is sized for the party at which a query costs most.
     pub(crate) fn priced_for(self, units: impl Iterator<Item = PrivacyUnit>) -> Self {
         Self { units: units.collect(), ..self }
     }
 
-    /// The present direction: its axis, and its vector where it is not a coordinate's own.
+    /// Returns the present direction: its axis and its unit vector.
     fn current(&mut self) -> (&mut Axis, Vec<f64>) {
         let patterns = self.patterns.active.len();
         if let Some(Pattern { axis, direction }) = self.patterns.active.get_mut(self.turn) {
@@ -133,9 +131,9 @@ impl ModeSearch {
         (&mut self.axes[j], direction)
     }
 
-    /// The two paired queries of the present direction.
+    /// Returns the two paired queries of the present direction.
     ///
-    /// Near the box's edge they are centred as far inside as δ asks; u itself stays.
+    /// Near the box's edge their centre moves inside as far as δ requires; u itself stays.
     pub(crate) fn queries(&mut self, spec: &JobSpec, space: &Space, model: &dyn Model) -> Result<Vec<Query>, SamplerError> {
         let mut halvings = 0;
         loop {
@@ -144,15 +142,14 @@ impl ModeSearch {
             let pair = pair(&u, &direction, axis.delta, space);
             let [from, up, down] = [&pair.base, &pair.up, &pair.down].map(|u| space.theta_inside(spec, u));
             match self.noise(spec, model, &from, [&up, &down]) {
-                // A long step's bound, and with it the noise, may be beyond what the lattice holds; both
-                // shrink with δ.
+                // The bound of a long step, and with it the noise, may exceed the lattice's range; both shrink with δ.
                 Err(_) if halvings < HALVINGS => {
                     self.current().0.delta /= 2.0;
                     halvings += 1;
                 }
                 noise => {
                     let noise = noise?;
-                    self.asked = Some(pair);
+                    self.pending = Some(pair);
                     let query = |chain, to| Query { chain, kind: QueryKind::Ratio, from: from.clone(), to, noise };
                     return Ok(vec![query(0, up), query(1, down)]);
                 }
@@ -160,23 +157,23 @@ impl ModeSearch {
         }
     }
 
-    /// The noise at which a query of the present sweep costs what was planned; never below the job's own.
+    /// Returns the noise at which a query of the present sweep costs its planned price; at least the job's own.
     fn noise(&self, spec: &JobSpec, model: &dyn Model, from: &[f64], to: [&[f64]; 2]) -> Result<NoiseScale, SamplerError> {
-        let mut dearest = 0.0_f64;
+        let mut sensitivity = 0.0_f64;
         for unit in &self.units {
             for to in to {
                 let part = contribution(model, &spec.privacy, *unit, from, to)?;
-                dearest = dearest.max(unit.adjacency.factor() as f64 * part.sensitivity.units() as f64);
+                sensitivity = sensitivity.max(unit.adjacency.factor() as f64 * part.sensitivity.units() as f64);
             }
         }
         let queries = 2.0 * (self.u.len() + self.patterns.active.len()) as f64;
-        let sd = dearest * STEP / (self.price[self.sweep] / queries).sqrt();
+        let sd = sensitivity * STEP / (self.price[self.sweep] / queries).sqrt();
         Ok(NoiseScale::from_sd(sd.max(spec.privacy.noise.sd()))?)
     }
 
-    /// Takes the two noisy log likelihood ratios: fits the parabola, steps, resizes δ.
+    /// Processes the two noisy log likelihood ratios: fits the parabola, takes a step, resizes δ.
     pub(crate) fn absorb(&mut self, spec: &JobSpec, space: &Space, queries: &[Query], ratios: &[f64]) {
-        let ([up, down], [r_up, r_down], Some(pair)) = (queries, ratios, self.asked.take()) else { return };
+        let ([up, down], [r_up, r_down], Some(pair)) = (queries, ratios, self.pending.take()) else { return };
         let log_prior = |u: &[f64], theta: &[f64]| space.log_prior(spec, u, theta);
         let base = log_prior(&pair.base, &up.from);
         let rise = r_up + log_prior(&pair.up, &up.to) - base;
@@ -200,25 +197,25 @@ impl ModeSearch {
         self.next_turn(step, space);
     }
 
-    /// Ends a step along the present direction and turns to the next one.
+    /// Ends a step along the present direction and continues with the next one.
     fn next_turn(&mut self, step: f64, space: &Space) {
         match self.turn.checked_sub(self.patterns.active.len()) {
             Some(j) => self.axes[j].path.push(self.u[j]),
-            None => pattern::unsettle(&mut self.axes, &self.patterns.active[self.turn], step),
+            None => pattern::increase_errors(&mut self.axes, &self.patterns.active[self.turn], step),
         }
         self.turn += 1;
         if self.turn == self.axes.len() + self.patterns.active.len() {
             self.turn = 0;
             self.sweep += 1;
             if self.purpose == Purpose::Mode {
-                self.patterns.sweep_done(&self.axes, &self.u, space);
+                self.patterns.end_sweep(&self.axes, &self.u, space);
             }
         } else if self.turn == self.patterns.active.len() {
-            self.patterns.coordinates_begin(&self.u);
+            self.patterns.begin_coordinates(&self.u);
         }
     }
 
-    /// The outcome, once the last sweep is answered.
+    /// Returns the result after the last sweep.
     pub(crate) fn found(&self) -> Option<Found> {
         (self.sweep == self.price.len()).then(|| Found {
             purpose: self.purpose,
@@ -234,7 +231,7 @@ impl ModeSearch {
     }
 }
 
-/// The coordinates of a pair of queries at distance `delta` along `direction`, inside the box.
+/// Returns the coordinates of a pair of queries at distance `delta` along `direction`, inside the box.
 fn pair(u: &[f64], direction: &[f64], delta: f64, space: &Space) -> Pair {
     let reach: Vec<f64> = direction.iter().map(|d| delta * d.abs()).collect();
     let base: Vec<f64> = u

@@ -1,19 +1,19 @@
-//! Whether the last stage may be called an answer.
+//! Checks that decide whether the last stage is an adequate answer.
 
 use super::gaussian::{Fit, GaussianPrior, largest_eigenvalue, length};
 use super::information::Reach;
 use super::stage::ScoreStage;
 use crate::sampler::matrix::Matrix;
 
-/// Most that the cubic may come to, as the sd that is allowed for it (`stage`) covers up to here.
+/// Largest cubic remainder: the sd that is allowed for it (`stage`) covers values up to here.
 const CUBIC_LIMIT: f64 = 1.0;
-/// Most that the noise of the information may be of it in its weakest direction.
+/// Largest ratio of the information's noise to the information in its weakest direction.
 const RHO_LIMIT: f64 = 2.0;
-/// Most that a posterior variance may be of the prior's. Where there is so little information, its noise leaves directions of which the
-/// quadratic says nothing true: of all three it is this figure that tells the answers that are wrong from those that are wide.
+/// Largest ratio of a posterior variance to the prior's. With so little information, its noise makes the quadratic meaningless in
+/// some directions. Of the three figures, this one separates wrong answers from wide ones.
 const PRIOR_LIMIT: f64 = 0.1;
 
-/// A figure and the most that it may be.
+/// A figure and its limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Figure {
     pub(crate) value: f64,
@@ -21,26 +21,26 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// Whether it is within its limit; never for what is no number.
+    /// Returns true if the figure is within its limit; false for NaN.
     pub(crate) fn holds(self) -> bool {
         self.value <= self.limit
     }
 }
 
-/// What is checked.
+/// The three checks.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Adequacy {
-    /// What of a record's slope the information leaves out of the step to the answer, times the step's length in the
-    /// posterior's metric: the size, in posterior sds, of what a quadratic leaves out.
+    /// Cubic remainder: the change of a record's slope on the step to the answer that the information leaves out, times the
+    /// step's length in the posterior's metric. It is the size, in posterior sds, of the terms that a quadratic leaves out.
     pub(crate) cubic: Figure,
-    /// `2 s_H sqrt(p) lambda_max((H₊ + prior)^-1)`: the noise of the information beside the information.
+    /// `2 s_H sqrt(p) lambda_max((H₊ + prior)^-1)`: the noise of the information relative to the information.
     pub(crate) rho: Figure,
-    /// The greatest share of a prior variance that the posterior's is.
+    /// Largest ratio of a posterior variance to the prior's.
     pub(crate) prior_share: Figure,
 }
 
 impl Adequacy {
-    /// The figures of a stage and its fit.
+    /// Computes the figures of a stage and its fit.
     pub(crate) fn of(stage: &ScoreStage, fit: &Fit, prior: &GaussianPrior, reach: Reach<'_>) -> Self {
         let sqrt_order = (stage.at.len() as f64).sqrt();
         let shares = fit.covariance.diagonal_entries();
@@ -55,24 +55,25 @@ impl Adequacy {
         }
     }
 
-    /// Why the answer is not adequate, in words; empty where it is.
+    /// Returns the reasons why the answer is not adequate; empty if it is.
     pub(crate) fn reasons(&self) -> Vec<String> {
         let texts: [(Figure, &str); 3] = [
-            (self.cubic, "the parties were asked too far from the answer: what a quadratic leaves out there is"),
-            (self.rho, "the noise hides the least known direction of the parameters: its sd beside the information is"),
-            (self.prior_share, "the release hardly says more than the prior: the share of a prior variance that is left is"),
+            (self.cubic, "the last query was too far from the answer: the remainder of the quadratic there is"),
+            (self.rho, "the noise hides the least known direction of the parameters: the ratio of its sd to the information is"),
+            (self.prior_share, "the release adds little to the prior: the ratio of a posterior variance to the prior's is"),
         ];
-        let text = |(figure, text): &(Figure, &str)| format!("{text} {:.2}, and {} is the most", figure.value, figure.limit);
+        let text = |(figure, text): &(Figure, &str)| format!("{text} {:.2}, above the limit of {}", figure.value, figure.limit);
         texts.iter().filter(|(figure, _)| !figure.holds()).map(text).collect()
     }
 }
 
-/// How much the information that was asked for leaves out of the way to the answer, in posterior sds.
+/// Returns the size, in posterior sds, of the terms that the released information leaves out on the step to the answer.
 fn left_out(stage: &ScoreStage, fit: &Fit, reach: Reach<'_>) -> f64 {
     stage.beyond(&fit.step, reach) * length(&fit.covariance, &fit.step)
 }
 
-/// How much a quadratic at a point leaves out after this step from there, in sds of a posterior with this covariance.
+/// Returns the size of the terms that a quadratic at a point leaves out after this step, in sds of a posterior with this
+/// covariance.
 pub(crate) fn cubic(step: &[f64], covariance: &Matrix, reach: Reach<'_>) -> f64 {
     0.5 * reach(step) * length(covariance, step)
 }

@@ -1,61 +1,61 @@
-//! `noisy-statistics` as a state machine: a few rounds of vectors, then draws for nothing.
+//! `noisy-statistics` as a state machine: a few rounds of vector queries, then draws at no further cost.
 
 use std::collections::VecDeque;
 
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference};
-use super::family_way::FamilyWay;
-use super::moments_way::MomentsWay;
-use super::outlook::announced;
-use super::refit::{Kept, RefitError, Refitted};
-use super::score_way::ScoreWay;
-use super::table_way::TableWay;
+use super::family_strategy::FamilyStrategy;
+use super::moments_strategy::MomentsStrategy;
+use super::outlook::wide_posterior_warning;
+use super::refit::{RefitError, Refitted, RetainedCoefficients};
+use super::score_strategy::ScoreStrategy;
+use super::strategy::Strategy;
+use super::table_strategy::TableStrategy;
 use super::walk::{Walk, WalkSettings};
-use super::way::Way;
 use crate::sampler::error::SamplerError;
 use crate::sampler::interface::{Next, Sampler};
 use crate::sampler::messages::Messages;
+use crate::sampler::report::RunReport;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 use conclave_common::query::{Draw, Phase};
 
-/// The sampler: it asks what its way asks, and walks on what the last release says.
+/// The sampler: it sends the queries of its strategy, and draws from the posterior given the last release.
 pub(crate) struct NoisyStatistics {
     target: Target,
-    way: Box<dyn Way>,
+    way: Box<dyn Strategy>,
     budget: Allotment,
     messages: Messages,
-    /// Whether everything is released.
+    /// Set once everything is released.
     released: bool,
     draws: VecDeque<Draw>,
     parties: Vec<PartyMetadata>,
-    /// What was to be expected of the budget.
+    /// Warning that the budget makes the posterior wide.
     warning: Option<String>,
     inference: Option<Inference>,
     acceptance: Option<f64>,
 }
 
 impl NoisyStatistics {
-    /// The sampler at its start.
+    /// Returns the sampler before its first round.
     ///
     /// # Errors
-    /// A model that has nothing to release once; a party whose unit of privacy the way can't answer for; a budget
-    /// out of range.
+    /// The model has nothing to release once; the strategy does not support a party's unit of privacy; a budget is out of range.
     pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let target = Target::new(spec);
         let budget = Allotment::new(spec, parties)?;
         let table = spec.outcome_table(target.model.as_ref());
-        let way: Box<dyn Way> = match (table, target.model.scores()) {
-            (Some(table), _) => Box::new(TableWay::new(&table, parties.len())),
+        let way: Box<dyn Strategy> = match (table, target.model.scores()) {
+            (Some(table), _) => Box::new(TableStrategy::new(&table, parties.len())),
             (None, Some(scores)) if scores.moments_outcome().is_some() => {
-                Box::new(MomentsWay::new(&target, scores.as_ref(), parties)?)
+                Box::new(MomentsStrategy::new(&target, scores.as_ref(), parties)?)
             }
-            (None, Some(scores)) => Box::new(ScoreWay::new(&target, scores.as_ref(), parties, &budget)?),
-            (None, None) => Box::new(FamilyWay::new(&target, parties)?),
+            (None, Some(scores)) => Box::new(ScoreStrategy::new(&target, scores.as_ref(), parties, &budget)?),
+            (None, None) => Box::new(FamilyStrategy::new(&target, parties)?),
         };
-        let warning = announced(&target, parties, &budget)?;
+        let warning = wide_posterior_warning(&target, parties, &budget)?;
         Ok(Self {
             way,
             budget,
@@ -70,27 +70,27 @@ impl NoisyStatistics {
         })
     }
 
-    /// Whether everything is released.
+    /// Returns true once everything is released.
     pub(crate) fn released(&self) -> bool {
         self.released
     }
 
-    /// The posterior of another job, like this one but for priors, draws and predictors that are left out, given what was
-    /// released so far.
+    /// Returns the posterior of another job given the releases so far. The other job may differ in priors, number of draws and
+    /// omitted predictors only.
     ///
     /// # Errors
     /// [`RefitError`].
     pub(crate) fn refit(&self, spec: &JobSpec) -> Result<Refitted, RefitError> {
-        let kept = Kept::of(&self.target.spec, spec)?;
+        let kept = RetainedCoefficients::of(&self.target.spec, spec)?;
         let target = Target::new(spec);
         let way = self.way.refit(&target, &kept)?;
         let (Some(answer), Some(mut inference)) = (way.answer(&target), way.inference(&target)) else {
             return Err(RefitError::NothingReleased);
         };
-        // Where predictors are left out, what was released is not what the smaller job would have bought.
+        // With predictors left out, the releases are not those that the smaller job would have bought.
         if kept.all {
             let budget = Allotment::new(spec, &self.parties)?;
-            inference.warnings.extend(announced(&target, &self.parties, &budget).ok().flatten());
+            inference.warnings.extend(wide_posterior_warning(&target, &self.parties, &budget).ok().flatten());
         }
         if !self.released {
             inference.end_early();
@@ -99,7 +99,7 @@ impl NoisyStatistics {
         Ok(Refitted { draws, inference })
     }
 
-    /// Draws from the posterior given the releases, all that the job asks for.
+    /// Draws the job's number of draws from the posterior given the releases.
     fn draw(&mut self) -> Result<(), SamplerError> {
         let answer = self.way.answer(&self.target).ok_or(SamplerError::NoRound)?;
         let (draws, acceptance) = draw(&self.target, &answer, self.messages.last())?;
@@ -113,7 +113,8 @@ impl NoisyStatistics {
     }
 }
 
-/// Draws from a posterior, all that its job asks for, and the walk's acceptance; `iteration` is the round that they are of.
+/// Draws the job's number of draws from a posterior, and returns them with the walk's acceptance rate. `iteration` is the round
+/// that they belong to.
 fn draw(target: &Target, answer: &Answer<'_>, iteration: u64) -> Result<(Vec<Draw>, f64), SamplerError> {
     let Target { spec, space, .. } = target;
     let density = |u: &[f64]| {
@@ -182,7 +183,7 @@ impl Sampler for NoisyStatistics {
         Ok(())
     }
 
-    fn inference(&self) -> Option<&Inference> {
-        self.inference.as_ref()
+    fn report(&self) -> RunReport {
+        RunReport { inference: self.inference.clone(), ..RunReport::default() }
     }
 }

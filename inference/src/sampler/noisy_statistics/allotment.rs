@@ -9,19 +9,19 @@ use conclave_privacy::accounting::{Honest, PrivacyFilter, PrivacyUnit, mu_square
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP, Sensitivity};
 use conclave_privacy::pass::GRADIENT_SCALE;
 
-/// What is left of a job's cap at each party, in units of 2^-48 of mu^2.
+/// Remaining part of a job's cap at each party, in units of 2^-48 of mu^2.
 #[derive(Debug, Clone)]
 pub(crate) struct Allotment {
     parties: Vec<(PrivacyUnit, u64)>,
-    /// Of the least of the parties' caps at the start.
+    /// Smallest of the parties' caps at the start.
     whole: u64,
-    /// What one vector or remainder may cost.
+    /// Most that one vector or remainder may cost.
     most: u64,
     honest: Honest,
 }
 
 impl Allotment {
-    /// The job's cap at every party, untouched.
+    /// Returns the job's full cap at every party.
     pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let cap = |party: &PartyMetadata| {
             let filter = PrivacyFilter::new(&spec.privacy.budget.of(party.unit()))?;
@@ -32,12 +32,12 @@ impl Allotment {
         Ok(Self { parties, whole, most: units_under_noise(spec.privacy.noise_multiplier), honest: spec.honest() })
     }
 
-    /// The share of the cap that is left at the party that has least left.
+    /// Returns the smallest remaining share of the cap over the parties.
     pub(crate) fn left(&self) -> f64 {
         self.parties.iter().map(|(_, units)| *units).min().unwrap_or(0) as f64 / self.whole.max(1) as f64
     }
 
-    /// Takes a share of the whole off every party, as an allotment of its own.
+    /// Moves a share of the whole cap from every party into a new allotment.
     pub(crate) fn split_off(&mut self, share: f64) -> Self {
         let parties = self.parties.clone();
         let mut part = Self { parties, whole: (share * self.whole as f64) as u64, ..*self };
@@ -48,7 +48,8 @@ impl Allotment {
         part
     }
 
-    /// The share of the least cap that a query comes to at the party where it costs most, where one record contributes so much.
+    /// Returns a query's cost at the party where it costs most, as a share of the smallest cap; `per_record` is the sensitivity
+    /// of one record.
     ///
     /// # Errors
     /// A sensitivity or a charge out of range.
@@ -60,25 +61,26 @@ impl Allotment {
         Ok(self.share_of_units(most))
     }
 
-    /// The share of the least cap that so many units come to.
+    /// Converts a charge into a share of the smallest cap.
     pub(crate) fn share_of_units(&self, units: u64) -> f64 {
         units as f64 / self.whole.max(1) as f64
     }
 
-    /// Whether a share of the least cap is no more than one vector may cost ([`conclave_common::job::PrivacySpec::noise_multiplier`]).
+    /// Returns true if one vector may cost this share of the smallest cap
+    /// ([`conclave_common::job::PrivacySpec::noise_multiplier`]).
     pub(crate) fn admits(&self, share: f64) -> bool {
         share * self.whole as f64 <= self.most as f64
     }
 
-    /// What one query of this kind may cost of so much.
+    /// Limits the units for one query of this kind to the most that it may cost.
     fn within(&self, kind: QueryKind, units: u64) -> u64 {
         if kind.has_minimum_noise() { units } else { units.min(self.most) }
     }
 
-    /// Takes the price of a query off every party; false, and nothing taken, where one of them does not hold it.
+    /// Subtracts a query's cost at every party. Returns false and subtracts nothing if a party's remaining budget is too small.
     ///
     /// # Errors
-    /// As [`Allotment::share_of`].
+    /// Those of [`Allotment::share_of`].
     pub(crate) fn charge(&mut self, kind: QueryKind, per_record: Sensitivity, noise: NoiseScale) -> Result<bool, SamplerError> {
         let charge = |(unit, left): &(PrivacyUnit, u64)| {
             let units = unit.charge_of_kind(kind, unit.sensitivity(per_record)?, (noise, self.honest))?;
@@ -90,7 +92,7 @@ impl Allotment {
         Ok(true)
     }
 
-    /// What a query at these points comes to at every party, in the party's units, under this noise.
+    /// Returns the cost of a query at these points under this noise, at each party in its own units.
     fn prices(
         &self,
         (spec, model): (&JobSpec, &dyn Model),
@@ -104,33 +106,35 @@ impl Allotment {
         self.parties.iter().map(price).collect()
     }
 
-    /// The share of the least cap that a query at these points comes to under this noise, at the party where it costs most.
+    /// Returns the cost of a query at these points under this noise, at the party where it costs most, as a share of the smallest
+    /// cap.
     ///
     /// # Errors
-    /// A query without a price.
+    /// The query has no price.
     pub(crate) fn price(
         &self,
         spec: &JobSpec,
         model: &dyn Model,
-        asked: (QueryKind, NoiseScale),
+        query: (QueryKind, NoiseScale),
         points: (&[f64], &[f64]),
     ) -> Result<f64, SamplerError> {
-        let most = self.prices((spec, model), asked, points)?.into_iter().max().unwrap_or(0);
+        let most = self.prices((spec, model), query, points)?.into_iter().max().unwrap_or(0);
         Ok(most as f64 / self.whole.max(1) as f64)
     }
 
-    /// Takes the price of a query at these points off every party; false, and nothing taken, where one of them does not hold it.
+    /// Subtracts the cost of a query at these points at every party. Returns false and subtracts nothing if a party's remaining
+    /// budget is too small.
     ///
     /// # Errors
-    /// A query without a price.
+    /// The query has no price.
     pub(crate) fn pay(
         &mut self,
         spec: &JobSpec,
         model: &dyn Model,
-        asked: (QueryKind, NoiseScale),
+        query: (QueryKind, NoiseScale),
         points: (&[f64], &[f64]),
     ) -> Result<bool, SamplerError> {
-        let prices = self.prices((spec, model), asked, points)?;
+        let prices = self.prices((spec, model), query, points)?;
         let left =
             self.parties.iter().zip(prices).map(|((_, left), price)| left.checked_sub(price)).collect::<Option<Vec<u64>>>();
         let Some(left) = left else { return Ok(false) };
@@ -138,13 +142,13 @@ impl Allotment {
         Ok(true)
     }
 
-    /// The sensitivity over one party's noise at which a query costs so much.
+    /// Returns the ratio of sensitivity to one party's noise at which a query costs `units`.
     fn mu(&self, units: u64) -> f64 {
         (mu_squared(units) * f64::from(self.honest.get())).sqrt()
     }
 
-    /// The standard deviation that one component of a query's noise would have at a party, in units of a product of two
-    /// numbers of magnitude 1, were the whole cap spent on it.
+    /// Returns the standard deviation of one component of a query's noise at a party if the whole cap were spent on it, in units
+    /// of a product of two numbers of magnitude 1.
     pub(crate) fn whole_sd(
         &self,
         spec: &JobSpec,
@@ -161,8 +165,8 @@ impl Allotment {
         Ok(most)
     }
 
-    /// The standard deviation, over all parties, that one component of a gradient's noise would have, in units of what a record
-    /// contributes at most, were the whole cap spent on it.
+    /// Returns the standard deviation over all parties of one component of a gradient's noise if the whole cap were spent on it,
+    /// in units of the largest contribution of a record.
     pub(crate) fn whole_score_sd(
         &self,
         spec: &JobSpec,
@@ -174,11 +178,11 @@ impl Allotment {
         Ok(one / STEP / GRADIENT_SCALE * (self.parties.len() as f64).sqrt())
     }
 
-    /// Takes a share of the whole off for one query, or all that is left or one may cost where that is less, and gives the
-    /// least noise at which no party is charged more than that.
+    /// Subtracts a share of the whole cap for one query, or less if less remains or if one query may cost only less. Returns the
+    /// least noise that charges no party more.
     ///
     /// # Errors
-    /// [`SamplerError::TooSmallABudget`] where even the greatest noise costs more.
+    /// [`SamplerError::TooSmallABudget`] if even the greatest noise costs more.
     pub(crate) fn take(
         &mut self,
         spec: &JobSpec,
@@ -193,7 +197,7 @@ impl Allotment {
         for (unit, left) in &self.parties {
             let terms = QueryTerms::new(model, spec, *unit, kind, points)?;
             let units = allotted.min(*left);
-            // Noise at which the charge, before it is rounded up, is what there is.
+            // The noise at which the charge, before it is rounded up, equals the available units.
             let moved = kind.moves(unit.adjacency.factor()) as f64 * terms.sensitivity().units() as f64;
             let least = moved / self.mu(units.max(1));
             scale = scale.max(least as u64);
@@ -207,7 +211,7 @@ impl Allotment {
     }
 }
 
-/// The least noise scale from about `scale` on that costs no party more than it has for it.
+/// Returns the least noise scale, starting near `scale`, that costs no party more than its available units.
 fn affordable((kind, honest): (QueryKind, Honest), scale: u64, prices: &[(PrivacyUnit, Sensitivity, u64)]) -> Option<NoiseScale> {
     let mut multiple = (scale / NoiseScale::MULTIPLE).max(1);
     loop {
@@ -218,7 +222,8 @@ fn affordable((kind, honest): (QueryKind, Honest), scale: u64, prices: &[(Privac
         if prices.iter().all(within) {
             return Some(noise);
         }
-        // A step more than rounding needs; where the least charge of a draw is too much, the end of scales is soon met.
+        // The step is larger than rounding needs. If even the least charge of a draw is too much, the loop soon reaches the
+        // greatest scale.
         multiple += 1 + multiple / 4096;
     }
 }

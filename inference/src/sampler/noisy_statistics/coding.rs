@@ -1,7 +1,7 @@
-//! Coded coordinates: those in which a predictor of 0 and 1 counts as -1 and 1.
+//! Coded coordinates, in which a predictor of 0 and 1 counts as -1 and 1.
 //!
-//! With `x' = 2 x - 1` in the place of `x` the linear predictor `x . b` is `x' . b'` for `b' = b / 2` and an
-//! intercept that is larger by the sum of those. A record's vector is no longer for it, and says twice as much.
+//! With `x' = 2 x - 1` in place of `x`, the linear predictor `x . b` is `x' . b'` for `b' = b / 2` and an intercept that is
+//! larger by the sum of the coded `b'`. A record's vector is no longer than before and carries twice the information.
 
 use super::gaussian::GaussianPrior;
 use crate::sampler::matrix::Matrix;
@@ -9,14 +9,14 @@ use crate::sampler::matrix::Matrix;
 /// The linear map between a model's coordinates and coded ones.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Coding {
-    /// Per coordinate, whether it is coded; the first is the intercept's where one is.
+    /// Per coordinate, true if it is coded; the first coordinate is the intercept if there is one.
     coded: Vec<bool>,
-    /// What each coded coordinate is multiplied by to give the model's.
+    /// Matrix that maps coded coordinates to the model's.
     back: Matrix,
 }
 
 impl Coding {
-    /// `coded` says of each coefficient whether it is coded, as the model's scores do; `order` coordinates in all.
+    /// Builds the map for `order` coordinates; `coded` marks the coded coefficients, as the model's scores report them.
     pub(crate) fn new(coded: &[bool], order: usize) -> Self {
         let coded: Vec<bool> = (0..order).map(|j| coded.get(j).copied().unwrap_or(false)).collect();
         let back = Matrix::from_fn(order, |i, j| match (i == j, i == 0 && coded[j]) {
@@ -28,7 +28,7 @@ impl Coding {
         Self { coded, back }
     }
 
-    /// Coded coordinates of a point.
+    /// Returns the coded coordinates of a point.
     pub(crate) fn coded(&self, u: &[f64]) -> Vec<f64> {
         let mut coded = u.to_vec();
         for (j, is_coded) in self.coded.iter().enumerate() {
@@ -40,17 +40,17 @@ impl Coding {
         coded
     }
 
-    /// The model's coordinates of a coded point, or of a direction.
+    /// Returns the model's coordinates of a coded point or direction.
     pub(crate) fn plain(&self, coded: &[f64]) -> Vec<f64> {
         self.back.apply(coded)
     }
 
-    /// The covariance in the model's coordinates.
+    /// Converts a covariance from coded coordinates to the model's.
     pub(crate) fn plain_covariance(&self, coded: &Matrix) -> Matrix {
         self.back.times(coded).times(&self.back.transposed()).symmetrised()
     }
 
-    /// The covariance in coded coordinates of the model's.
+    /// Converts a covariance from the model's coordinates to coded ones.
     pub(crate) fn coded_covariance(&self, plain: &Matrix) -> Matrix {
         let unit = |j: usize| (0..plain.order()).map(|i| f64::from(u8::from(i == j))).collect::<Vec<f64>>();
         let columns: Vec<Vec<f64>> = (0..plain.order()).map(|j| self.coded(&unit(j))).collect();
@@ -58,24 +58,24 @@ impl Coding {
         to.times(plain).times(&to.transposed()).symmetrised()
     }
 
-    /// A gradient in coded coordinates.
+    /// Converts a gradient to coded coordinates.
     pub(crate) fn gradient(&self, plain: &[f64]) -> Vec<f64> {
         self.back.transposed().apply(plain)
     }
 
-    /// A map of coded gradients as one of the model's.
+    /// Converts a map of coded gradients to one of the model's gradients.
     pub(crate) fn of_gradient(&self, map: &Matrix) -> Matrix {
         map.times(&self.back.transposed())
     }
 
-    /// The second moments of coded predictors, of the plain ones' `plain`.
+    /// Returns the second moments of the coded predictors, given those of the plain ones.
     pub(crate) fn moments(&self, plain: &Matrix) -> Matrix {
         let order = plain.order();
         let back = Matrix::from_fn(order, |i, j| self.back[(i, j)]);
         back.transposed().times(plain).times(&back).symmetrised()
     }
 
-    /// Independent normal priors in coded coordinates with the variances that these have there.
+    /// Returns independent normal priors in coded coordinates, with the variances that the given priors have there.
     pub(crate) fn prior(&self, plain: &GaussianPrior) -> GaussianPrior {
         let mut variance: Vec<f64> = plain.precision.iter().map(|p| p.recip()).collect();
         for (j, coded) in self.coded.iter().enumerate() {

@@ -1,38 +1,38 @@
-//! What is assumed of records that nobody has looked at: a best case and a worse one.
+//! Assumptions about records before any release: a best case and a worse one.
 //!
-//! Columns are taken to be independent. In the best case numeric ones are even over their bounds, half of the records
-//! have a binary one's 1, and levels are equally frequent. In the worse case they fill a fifth of that: numbers lie in
-//! the middle fifth of their bounds, and a fifth of the records have a 1, or another level than the reference.
+//! Columns are taken to be independent. In the best case, numeric columns are uniform over their bounds, half of the records have
+//! a binary column's 1, and levels are equally frequent. In the worse case, numbers lie in the middle fifth of their bounds, and
+//! a fifth of the records have a 1, or a level other than the reference.
 
 use std::collections::BTreeMap;
 
 use crate::sampler::matrix::Matrix;
 use conclave_common::schema::{ColumnSpec, Design, Factor};
 
-/// Which records are assumed.
+/// The assumption about the records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Case {
-    /// Records that say as much as the declared columns allow, without correlation between columns.
+    /// Records as informative as the declared columns allow, without correlation between columns.
     Best,
-    /// Records that fill a fifth of what the declared columns allow.
+    /// Records that fill a fifth of the range that the declared columns allow.
     Worse,
 }
 
-/// The part of its bounds that a column fills in the worse case.
+/// Part of its bounds that a column fills in the worse case.
 pub(crate) const FIFTH: f64 = 0.2;
 
 impl Case {
-    /// The share of its bounds that a numeric column fills.
+    /// Returns the share of its bounds that a numeric column fills.
     pub(crate) fn filled(self) -> f64 {
         if self == Self::Best { 1.0 } else { FIFTH }
     }
 
-    /// The share of records with a binary column's 1.
+    /// Returns the share of records with a binary column's 1.
     pub(crate) fn ones(self) -> f64 {
         if self == Self::Best { 0.5 } else { FIFTH }
     }
 
-    /// The share of records with a level, of so many.
+    /// Returns the share of records with a level of a column with `levels` levels.
     pub(crate) fn level(self, level: usize, levels: usize) -> f64 {
         let others = levels.saturating_sub(1).max(1) as f64;
         match (self, level) {
@@ -43,14 +43,15 @@ impl Case {
     }
 }
 
-/// The mean of `x x'` over the records, `x` the predictors of a regression, the intercept's 1 first where there is one.
+/// Returns the mean of `x x'` over the records, where `x` holds a regression's predictors, after the intercept's 1 if there is
+/// one.
 pub(crate) fn predictor_moments(design: &Design, columns: &BTreeMap<String, ColumnSpec>, case: Case) -> Matrix {
     let first = usize::from(design.intercept);
     let factors = |j: usize| j.checked_sub(first).map_or(&[][..], |at| design.features[at].factors.as_slice());
     Matrix::from_fn(first + design.features.len(), |i, j| mean_of_product(factors(i), factors(j), columns, case))
 }
 
-/// The mean of a product of factors: columns are independent, so it is the product of theirs.
+/// Returns the mean of a product of factors. Columns are independent, so it is the product of the columns' means.
 fn mean_of_product(a: &[Factor], b: &[Factor], columns: &BTreeMap<String, ColumnSpec>, case: Case) -> f64 {
     let mut by_column: BTreeMap<&str, Vec<Option<usize>>> = BTreeMap::new();
     for factor in a.iter().chain(b) {
@@ -59,7 +60,7 @@ fn mean_of_product(a: &[Factor], b: &[Factor], columns: &BTreeMap<String, Column
     by_column.iter().map(|(column, levels)| columns.get(*column).map_or(1.0, |spec| mean(spec, levels, case))).product()
 }
 
-/// The mean of the product of a column's factors: indicators of levels, or its value so many times.
+/// Returns the mean of the product of one column's factors: indicators of levels, or a power of its value.
 fn mean(column: &ColumnSpec, factors: &[Option<usize>], case: Case) -> f64 {
     let values = factors.iter().filter(|level| level.is_none()).count() as u32;
     let mut levels = factors.iter().flatten();

@@ -1,28 +1,28 @@
-//! What error a release can be expected to leave, before anything is asked: from the budget, the number of records and
-//! the declared columns alone.
+//! Expected error of a release before the first query, computed from the budget, the number of records and the declared columns
+//! only.
 //!
-//! The error is that of the posterior mean against the one without privacy, in sds of the latter. It is the best case:
-//! predictors without correlation, even over their bounds, asked about at the posterior's place; `design` says what the worse
-//! case is.
+//! The error is the difference between the posterior mean and the one without privacy, in sds of the latter. The best case
+//! assumes uncorrelated predictors, uniform over their bounds, and a query at the posterior's location. `design` defines the
+//! worse case.
 
 use super::allotment::Allotment;
-use super::scores::Question;
+use super::scores::GradientQuery;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_privacy::accounting::gaussian_dp;
 
-/// The share of the budget that goes into finding the place and the information there.
+/// Share of the budget that is spent on finding the location and the information there.
 pub(crate) const OVERHEAD: f64 = 0.15;
-/// An expected error beyond this many sds is no answer: the interval would be more than twice as wide as without privacy.
+/// Largest acceptable expected error in sds: beyond it, the interval would be more than twice as wide as without privacy.
 pub(crate) const MOST: f64 = 2.0;
-/// The same of the worse case. Of real data it is up to three times the error that comes about.
+/// Largest acceptable expected error in the worse case. On real data it is up to three times the actual error.
 pub(crate) const MOST_IN_A_WORSE_CASE: f64 = 3.0 * MOST;
-/// Beyond this many it is worth a word.
-const WORTH_A_WORD: f64 = 1.0;
+/// Expected error in sds above which the job gets a warning.
+const WARNING_ERROR: f64 = 1.0;
 
-/// An error in the best case and in a worse one, in posterior sds without privacy.
+/// Expected errors in the best case and in a worse one, in posterior sds without privacy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Outlook {
     pub(crate) best: f64,
@@ -30,29 +30,29 @@ pub(crate) struct Outlook {
 }
 
 impl Outlook {
-    /// How many times as large as it may be the error is, in the case that is the farther beyond; no answer can be expected above 1.
+    /// Returns the larger of the two errors' ratios to their limits. Above 1, no usable answer can be expected.
     pub(crate) fn excess(self) -> f64 {
         (self.best / MOST).max(self.worse / MOST_IN_A_WORSE_CASE)
     }
 }
 
-/// What can be expected of a job before anything is asked.
+/// The expected precision of a job before its first query.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Expected {
-    /// The error of a posterior mean, in posterior sds without privacy, in the best case.
+    /// Error of a posterior mean in the best case, in posterior sds without privacy.
     pub expected_error: f64,
-    /// How many times as wide as without privacy the intervals will be, in the best case.
+    /// Width of the intervals in the best case, as a multiple of the width without privacy.
     pub interval_factor: f64,
-    /// The epsilon at which the error would be half a posterior sd, at the job's delta.
+    /// Epsilon at which the error would be half a posterior sd, at the job's delta.
     pub epsilon_for_half: f64,
-    /// The number of records in all at which it would be, at the job's budget.
+    /// Total number of records at which the error would be half a posterior sd, at the job's budget.
     pub records_for_half: f64,
-    /// Whether the job will be refused, since no answer would be left.
+    /// Set if the job will be refused because no usable answer can be expected.
     pub refused: bool,
 }
 
 impl Expected {
-    /// Of an outlook at so many records.
+    /// Builds the report from an outlook and a number of records.
     pub(crate) fn of(spec: &JobSpec, outlook: Outlook, records: f64) -> Self {
         let (budget, error) = (&spec.privacy.budget, outlook.best);
         Self {
@@ -65,33 +65,33 @@ impl Expected {
     }
 }
 
-/// The error, in posterior sds, of an answer that privacy hardly widens.
+/// Error in posterior sds at which privacy hardly widens an answer.
 const HALF: f64 = 0.5;
 
-/// The expected error of score stages whose question at the start is this one, with `covariance` the one expected without
-/// privacy.
+/// Returns the expected error of score stages whose query at the start is `gradient_query`; `covariance` is the expected one
+/// without privacy.
 ///
 /// # Errors
-/// A query without a price.
+/// The query has no price.
 pub(crate) fn of_scores(
     spec: &JobSpec,
     model: &dyn Model,
     budget: &Allotment,
-    question: &Question,
+    gradient_query: &GradientQuery,
     covariance: &Matrix,
 ) -> Result<f64, SamplerError> {
-    let noise = question.score_noise(budget.whole_score_sd(spec, model, (&question.theta, &question.frame))?);
+    let noise = gradient_query.score_noise(budget.whole_score_sd(spec, model, (&gradient_query.theta, &gradient_query.frame))?);
     let moved = covariance.times(&noise).times(covariance).diagonal_entries();
     let squares: f64 = moved.into_iter().zip(covariance.diagonal_entries()).map(|(moved, own)| moved / own).sum();
     Ok((squares / covariance.order() as f64 / (1.0 - OVERHEAD)).sqrt())
 }
 
-/// A sentence for a job whose answer will be wide even in the best case.
-pub(crate) fn word(spec: &JobSpec, error: f64) -> Option<String> {
+/// Returns a warning if the answer will be wide even in the best case.
+pub(crate) fn wide_posterior_warning(spec: &JobSpec, error: f64) -> Option<String> {
     let budget = &spec.privacy.budget;
-    (error > WORTH_A_WORD).then(|| {
+    (error > WARNING_ERROR).then(|| {
         format!(
-            "at this budget the noise alone was expected to move each mean by {error:.1} posterior sds at least: epsilon {:.1} would halve the \
+            "at this budget the noise alone was expected to move each mean by at least {error:.1} posterior sds: epsilon {:.1} would halve the \
              interval's excess",
             gaussian_dp::epsilon(budget.mu() * 2.0 * error, budget.delta)
         )

@@ -1,27 +1,27 @@
-//! The error that one release of a family's statistic can be expected to leave.
+//! Expected error of one release of a family's statistic.
 
 use super::allotment::Allotment;
 use super::design::{Case, FIFTH};
 use super::family::Family;
-use super::family_way::{clamping, family};
+use super::family_strategy::{clamping, family};
 use crate::sampler::error::SamplerError;
 use crate::sampler::statistic::ReleasedStatistic;
 use crate::sampler::target::Target;
 use conclave_common::query::PartyMetadata;
 use conclave_privacy::mechanism::{QueryKind, STEP};
 
-/// Places at which a record's variance is looked at for its greatest.
+/// Number of grid points at which the largest variance of a record is searched.
 const PLACES: u32 = 200;
-/// The greatest mean of a count that is looked at, in units of the greatest count.
+/// Largest mean of a count in that search, in units of the largest count.
 const BEYOND: f64 = 2.0;
 
-/// The rms over the parameters of the error of a posterior mean, in posterior sds without privacy.
+/// Returns the rms over the parameters of the error of a posterior mean, in posterior sds without privacy.
 ///
-/// Noise of variance `s²` on the total of `n` records of variance `V` widens the variance of a parameter by `s² / (n V)`, whatever
-/// the mean's slope is; of `k` shares, which add up to 1, by `(1 - 1/k)` of that.
+/// Noise of variance `s²` on the total of `n` records of variance `V` widens the variance of a parameter by `s² / (n V)`,
+/// whatever the slope of the mean is. For `k` shares, which sum to 1, the factor is `(1 - 1/k) s² / (n V)`.
 ///
 /// # Errors
-/// A model without a law of the record; a party that does not protect rows against replacement; a query without a price.
+/// The model has no law of the record; a party does not protect rows against replacement; the query has no price.
 pub(crate) fn error(target: &Target, parties: &[PartyMetadata], budget: &Allotment, case: Case) -> Result<f64, SamplerError> {
     let best = at(target, parties, budget, Case::Best)?;
     if case == Case::Best { Ok(best) } else { Ok(best.max(at(target, parties, budget, case)?)) }
@@ -38,7 +38,7 @@ fn at(target: &Target, parties: &[PartyMetadata], budget: &Allotment, case: Case
         let kind = QueryKind::Statistic { component: component as u32 };
         scale = scale.max(budget.whole_sd(&target.spec, target.model.as_ref(), kind, (&[], &[]))? / STEP);
     }
-    // One scale for all components, which share the budget.
+    // All components have one noise scale and share the budget.
     let scale = scale * (components as f64 * statistic.parties).sqrt();
     let shared = if components > 1 { 1.0 - 1.0 / components as f64 } else { 1.0 };
     let square = |(variance, grid): (f64, &conclave_privacy::pass::StatisticGrid)| {
@@ -48,13 +48,14 @@ fn at(target: &Target, parties: &[PartyMetadata], budget: &Allotment, case: Case
     Ok((squares / components.max(1) as f64).sqrt())
 }
 
-/// The variance of each component of one record's statistic, of a family with a law of the record.
+/// Returns the variance of each component of one record's statistic, for a family with a law of the record.
 pub(crate) fn expected_law(target: &Target, case: Case) -> Option<Vec<f64>> {
     let law = family(target)?;
     Some(law.record(clamping(target), &place(target, law, case)).covariance.diagonal_entries())
 }
 
-/// Where the records are assumed to be: where they vary most; or a fifth of the way there, and a mean at the prior's centre.
+/// Returns the assumed parameter of the records. In the best case the record's variance is largest there. In the worse case it is
+/// a fifth of that, or the prior's centre for a mean.
 pub(crate) fn place(target: &Target, law: Family, case: Case) -> Vec<f64> {
     let spec = &target.spec;
     let count = spec.dimension();

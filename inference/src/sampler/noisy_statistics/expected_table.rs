@@ -1,4 +1,4 @@
-//! The error that the release of a table of outcome and predictors can be expected to leave.
+//! Expected error of the release of a table of outcome and predictors.
 
 use super::allotment::Allotment;
 use super::counts::Pivot;
@@ -11,14 +11,14 @@ use conclave_common::model::OutcomeTable;
 use conclave_common::schema::{ColumnSpec, ModelSpec};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP};
 
-/// The rms over the coefficients of the error of a posterior mean, in posterior sds without privacy: the root of what the noise
-/// adds to the variance.
+/// Returns the rms over the coefficients of the error of a posterior mean, in posterior sds without privacy: the root of the
+/// relative increase of the variance that is due to noise.
 ///
-/// The information that noise leaves is that of [`super::counts`] where each combination of levels has its share of the records, and a share
-/// of those a 1.
+/// The information under noise is that of [`super::counts`]. Each combination of levels is assumed to have its share of the
+/// records, and a fixed share of those a 1.
 ///
 /// # Errors
-/// A query without a price.
+/// The query has no price.
 pub(crate) fn error(
     target: &Target,
     table: &OutcomeTable,
@@ -39,18 +39,18 @@ pub(crate) fn error(
         information = information.plus(&Matrix::outer(row, own), 1.0);
         spread = spread.plus(&Matrix::outer(row, noise * (p * p + (1.0 - p) * (1.0 - p))), 1.0);
     }
-    let left = Pivot { score: Vec::new(), information: information.clone(), noise: spread }.left();
+    let remaining = Pivot { score: Vec::new(), information: information.clone(), noise: spread }.remaining_information();
     let variances = |of: Matrix| factor(&of.plus(&prior, 1.0)).inverse().diagonal_entries();
-    let (with, without) = (variances(left), variances(information));
+    let (with, without) = (variances(remaining), variances(information));
     let squares: f64 = with.iter().zip(&without).map(|(with, without)| (with / without - 1.0).max(0.0)).sum();
     Ok((squares / with.len().max(1) as f64).sqrt())
 }
 
-/// The share of the records with a combination of levels, columns being independent.
+/// Returns the share of the records with a combination of levels, for independent columns.
 fn share(target: &Target, row: &[f64], case: Case) -> f64 {
     let ModelSpec::Regression(regression) = &target.spec.model else { return 0.0 };
     let design = &regression.design;
-    // A column's own predictors say which of its levels it is.
+    // A column's own predictors determine its level.
     let is = |column: &str, level: Option<usize>| {
         let own = |f: &conclave_common::schema::Feature| matches!(f.factors.as_slice(), [only] if only.column == column && only.level == level);
         design.features.iter().position(own).is_some_and(|at| row[at + 1] == 1.0)

@@ -1,8 +1,8 @@
-//! Families with a law of the record, from noisy totals of clamped records.
+//! Inference for families with a law of the record, from noisy totals of clamped records.
 //!
-//! The total of `n` records is near `N(n m(theta), n V(theta))`, `m` and `V` the mean and variance of one
-//! record *as it counts*: after its clamp. With that the clamp is undone, not passed on.
-//! The determinant is kept, as the variance is a function of theta.
+//! The total of `n` records is approximately `N(n m(theta), n V(theta))`, where `m` and `V` are the mean and variance of one
+//! record *after its clamp*. The model of the clamp removes its bias. The determinant is kept, because the variance is a function
+//! of theta.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
@@ -10,46 +10,46 @@ use super::gaussian::factor;
 use crate::sampler::matrix::Matrix;
 use conclave_common::parameter::Interval;
 
-/// Halvings of the interval in which a mean is looked for.
+/// Number of halvings of the interval in the search for a mean.
 const HALVINGS: u32 = 100;
-/// Rate above which a Poisson's probabilities are summed on the logarithmic scale.
+/// Rate above which a Poisson's probabilities are computed on the logarithmic scale.
 const LARGE_RATE: f64 = 600.0;
 
-/// The law of a record, and what it counts as.
+/// The law of a record and its clamp.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Family {
     /// 0 or 1; theta is the probability of 1.
     Bernoulli,
-    /// A count, clamped to `max`; theta is the mean before that.
+    /// A count, clamped to `max`; theta is the mean before the clamp.
     PoissonMean { max: u32 },
-    /// A normal number of this sd, clamped to an interval; theta is the mean before that.
+    /// A normal number of this sd, clamped to an interval; theta is the mean before the clamp.
     GaussianMean { sd: f64, min: f64, max: f64 },
-    /// One of several levels; theta are the probabilities of all of them, and so are the totals.
+    /// One of several levels; theta holds the probabilities of all of them, and the totals have the same order.
     Multinomial,
 }
 
-/// Whether the law is that of the clamped record.
+/// The law that the totals are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Clamping {
-    /// It is.
+    /// The law of the clamped record.
     Modelled,
-    /// As if nothing had been clamped: comparable with a chain that takes the clamped records for the records.
+    /// The law without a clamp, comparable with a chain that treats the clamped records as the records.
     Ignored,
 }
 
-/// What was released, of one party or summed over several.
+/// The releases of one party, or their sum over several.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FamilyTotals {
-    /// The totals of the records, in the record's units; one, or one a level.
+    /// Totals of the records, in the record's units: one, or one per level.
     pub(crate) totals: Vec<f64>,
-    /// The variance of each one's noise.
+    /// Noise variance of each total.
     pub(crate) noise_variance: Vec<f64>,
-    /// The number of records, and the variance of its noise; 0 where it is exact.
+    /// Number of records, and the variance of its noise; 0 if the number is exact.
     pub(crate) records: f64,
     pub(crate) records_variance: f64,
 }
 
-/// Mean and covariance of what one record counts as.
+/// Mean and covariance of one clamped record.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Record {
     pub(crate) mean: Vec<f64>,
@@ -57,7 +57,7 @@ pub(crate) struct Record {
 }
 
 impl Family {
-    /// What one record counts as.
+    /// Returns the mean and covariance of one record.
     pub(crate) fn record(self, clamping: Clamping, theta: &[f64]) -> Record {
         let (first, modelled) = (theta.first().copied().unwrap_or(f64::NAN), clamping == Clamping::Modelled);
         let (mean, variance) = match self {
@@ -74,8 +74,8 @@ impl Family {
         Record { mean: vec![mean], covariance: Matrix::diagonal(&[variance.max(0.0)]) }
     }
 
-    /// The theta of one parameter whose record has the mean that the totals show, within an interval, and its
-    /// sd by the delta method.
+    /// Returns the theta of a one-parameter family whose record has the observed mean, within an interval, and its sd by the
+    /// delta method.
     pub(crate) fn start(self, clamping: Clamping, seen: &FamilyTotals, within: Interval) -> (f64, f64) {
         let records = seen.records.max(1.0);
         let wanted = seen.totals.first().copied().unwrap_or(0.0) / records;
@@ -98,8 +98,8 @@ impl Family {
 }
 
 impl FamilyTotals {
-    /// The log likelihood at theta, up to a constant; of several parties with counts or noises of their own,
-    /// the sum of theirs.
+    /// Returns the log likelihood at theta, up to a constant. For several parties with their own counts or noise, it is the sum
+    /// of theirs.
     pub(crate) fn log_likelihood(&self, family: Family, clamping: Clamping, theta: &[f64]) -> f64 {
         let record = family.record(clamping, theta);
         if record.mean.iter().any(|m| !m.is_finite()) {
@@ -115,8 +115,7 @@ impl FamilyTotals {
     }
 }
 
-/// Mean and variance of `min(y, max)` for `y` of a Poisson law: `max` less what is missing to it, a sum of
-/// `max` terms.
+/// Returns mean and variance of `min(y, max)` for a Poisson `y`: `max` minus the shortfall, a sum of `max` terms.
 fn clamped_poisson(rate: f64, max: u32) -> (f64, f64) {
     if rate.is_nan() || rate < 0.0 {
         return (f64::NAN, 0.0);
@@ -139,15 +138,14 @@ fn clamped_poisson(rate: f64, max: u32) -> (f64, f64) {
     (f64::from(max) - missing, squared - missing * missing)
 }
 
-/// Mean and variance of a normal number clamped to an interval: a truncated normal's moments and the masses
-/// at the ends.
+/// Returns mean and variance of a normal number clamped to an interval: a truncated normal's moments and the masses at the ends.
 fn clamped_normal(mean: f64, sd: f64, min: f64, max: f64) -> (f64, f64) {
     let (a, b) = ((min - mean) / sd, (max - mean) / sd);
     let below = 0.5 * libm::erfc(-a * FRAC_1_SQRT_2);
     let above = 0.5 * libm::erfc(b * FRAC_1_SQRT_2);
     let inside = 1.0 - below - above;
     let density = |z: f64| if z.is_finite() { libm::exp(-0.5 * z * z) / (2.0 * PI).sqrt() } else { 0.0 };
-    // `z` times a mass that is 0 where the end is infinite.
+    // `z` times a mass that is 0 at an infinite end.
     let times = |z: f64, mass: f64| if mass == 0.0 { 0.0 } else { z * mass };
     let first = times(a, below) + times(b, above) + density(a) - density(b);
     let second = times(a, times(a, below)) + times(b, times(b, above)) + inside + times(a, density(a)) - times(b, density(b));

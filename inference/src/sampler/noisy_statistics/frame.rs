@@ -1,34 +1,34 @@
-//! The coordinates in which a score is released, so that noise lies where it does the posterior least harm
-//!.
+//! Coordinates in which a score is released, chosen so that its noise harms the posterior least.
 //!
-//! What a record can contribute to a score at a public point is a public set. A centre `c` and a frame `F`
-//! with `‖F(z - c)‖ <= 1` on all of it make one noise scale serve every component: two records differ by at
-//! most 2. Noise of covariance `t² I` on the sum of `F(z - c)` is noise of covariance `t² F^-1 F^-T` on the
-//! score. Of all frames, the one is taken that makes the posterior variances least: with the posterior
-//! covariance `C`, `D` its diagonal and `z̃ = D^(-1/2) C z`, the matrix `S` of least trace with
-//! `z̃' S^-1 z̃ <= 1`. At the optimum `S² = sum p z̃ z̃'` with weights `p` on the points that touch, which
-//! multiplicative updates find (Silvey, Titterington & Torsney 1978).
+//! The set of possible contributions of a record to a score at a public point is public. A centre `c` and a frame `F` with `‖F(z
+//! - c)‖ <= 1` on that set make one noise scale serve every component: two records differ by at most 2. Noise of covariance `t²
+//! I` on the sum of `F(z - c)` is noise of covariance `t² F^-1 F^-T` on the score.
 //!
-//! A record that counts for nothing contributes `-F c`, so that the centre comes off the same number of
-//! times whatever the records are: 0 is one of the points wherever there is a centre.
+//! The chosen frame minimises the posterior variances. With the posterior covariance `C`, `D` its diagonal and
+//! `z̃ = D^(-1/2) C z`, it is given by the matrix `S` of least trace with `z̃' S^-1 z̃ <= 1`. At the optimum `S² = sum p z̃ z̃'`
+//! with weights `p` on the points that touch the boundary. Multiplicative updates find them (Silvey, Titterington & Torsney
+//! 1978).
+//!
+//! An inert record contributes `-F c`, so that the receiver adds the centre back the same number of times for all data. With a
+//! centre, 0 is therefore one of the points.
 
 use super::gaussian::{factor, largest};
 use crate::sampler::matrix::{Matrix, dot};
 
-/// Most updates of the weights.
+/// Maximum number of updates of the weights.
 const UPDATES: usize = 100;
-/// Relative excess of the farthest point at which the weights are good enough.
+/// Relative excess of the farthest point at which the updates stop.
 const GOOD_ENOUGH: f64 = 2e-3;
 /// Least eigenvalue of the weighted points' second moments, relative to the greatest.
 const LEAST_EIGENVALUE: f64 = 1e-9;
-/// Steps towards the centre of the smallest enclosing ball.
+/// Number of steps towards the centre of the smallest enclosing ball.
 const BALL_STEPS: usize = 300;
-/// What a frame is shrunk by against rounding.
+/// Relative shrinkage of a frame that absorbs rounding.
 const ROUNDING: f64 = 1e-9;
-/// Points this near to 0 need no frame.
+/// Magnitude below which points need no frame.
 const NOTHING: f64 = 1e-100;
 
-/// Affine coordinates of a record's score in which it lies within the unit ball.
+/// Affine coordinates in which a record's score lies within the unit ball.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Frame {
     /// c
@@ -40,13 +40,14 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// A ball of this radius around 0, for many predictors. The unit ball where the radius is none.
+    /// Returns the frame of a ball of this radius around 0, for many predictors; the unit ball if the radius is not a positive
+    /// finite number.
     pub(crate) fn ball(order: usize, radius: f64) -> Self {
         let radius = if radius.is_finite() && radius > NOTHING { radius } else { 1.0 };
         Self::round(vec![0.0; order], radius)
     }
 
-    /// A small ball that holds the points, with its own centre or around 0.
+    /// Returns the frame of a small ball that contains the points, with its own centre or around 0.
     pub(crate) fn enclosing_ball(order: usize, points: &[Vec<f64>], centred: bool) -> Self {
         let points = usable(order, points);
         let Some(scale) = scale(&points) else { return Self::ball(order, 1.0) };
@@ -68,9 +69,9 @@ impl Frame {
         Self { centre, matrix, inverse: Matrix::identity(order).scaled(radius) }
     }
 
-    /// The frame that makes the posterior variances least, given the posterior covariance `weight` as far as
-    /// it is known; with a centre of its own or around 0. Points that are not finite are left out: such a
-    /// record counts for nothing. A ball where the numbers allow no more.
+    /// Returns the frame that minimises the posterior variances, given the posterior covariance `weight` as far as it is known.
+    /// It has its own centre or lies around 0. Points that are not finite are left out, because such a record is inert. Falls
+    /// back to a ball if the numbers allow no better frame.
     pub(crate) fn shaped(points: &[Vec<f64>], weight: &Matrix, centred: bool) -> Self {
         let order = weight.order();
         let kept = usable(order, points);
@@ -78,19 +79,19 @@ impl Frame {
         let kept = scaled(kept, scale, centred);
         let shaped = Self::of_scaled(&kept, &weigh(weight), centred).map(|frame| frame.grown(scale));
         let ball = Self::enclosing_ball(order, points, centred);
-        // Of points in few directions the ellipsoid is found so far and no further, and a ball may do better.
+        // For points in few directions the ellipsoid's iteration may stop early, and a ball may be better.
         let better = |shaped: &Self| shaped.finite() && shaped.harm(weight) <= ball.harm(weight);
         shaped.filter(better).unwrap_or(ball)
     }
 
-    /// The sum of the posterior variances that noise of unit sd makes, in units of the posterior's own `weight`.
+    /// Returns the sum of the posterior variances that noise of unit sd causes, in units of the posterior's own `weight`.
     pub(super) fn harm(&self, weight: &Matrix) -> f64 {
         let made = weight.times(&self.noise(1.0)).times(weight);
         let shares = made.diagonal_entries().into_iter().zip(weight.diagonal_entries());
         shares.map(|(made, own)| made / own).sum()
     }
 
-    /// Of finite points of greatest entry 1, with 0 among them where there is a centre.
+    /// Computes the frame of finite points whose largest entry is 1; the points include 0 if there is a centre.
     fn of_scaled(points: &[Vec<f64>], (weigh, unweigh): &(Matrix, Matrix), centred: bool) -> Option<Self> {
         let seen: Vec<Vec<f64>> = points.iter().map(|z| weigh.apply(z)).collect();
         let mut weights = vec![1.0 / seen.len() as f64; seen.len()];
@@ -117,13 +118,13 @@ impl Frame {
         (reach > 0.0).then(|| frame.shrunk(reach))
     }
 
-    /// The same frame for points that lie `scale` times as far out.
+    /// Scales the frame for points that lie `scale` times as far out.
     fn grown(mut self, scale: f64) -> Self {
         self.centre.iter_mut().for_each(|c| *c *= scale);
         self.shrunk(scale)
     }
 
-    /// The frame in which everything is nearer to the centre by this factor.
+    /// Returns the frame whose images are closer to the centre by this factor.
     pub(crate) fn shrunk(self, factor: f64) -> Self {
         Self { matrix: self.matrix.scaled(1.0 / factor), inverse: self.inverse.scaled(factor), centre: self.centre }
     }
@@ -133,25 +134,25 @@ impl Frame {
         all.iter().all(|part| part.iter().all(|x| x.is_finite()))
     }
 
-    /// `F (z - c)`: what a record contributes.
+    /// Returns a record's contribution, `F (z - c)`.
     pub(crate) fn transform(&self, z: &[f64]) -> Vec<f64> {
         let moved: Vec<f64> = z.iter().zip(&self.centre).map(|(z, c)| z - c).collect();
         self.matrix.apply(&moved)
     }
 
-    /// The score from the sums of the contributions of so many records: `F^-1 sums + records c`.
+    /// Computes the score from the sums of the contributions of `records` records: `F^-1 sums + records c`.
     pub(crate) fn total(&self, sums: &[f64], records: f64) -> Vec<f64> {
         self.inverse.apply(sums).iter().zip(&self.centre).map(|(s, c)| s + records * c).collect()
     }
 
-    /// The covariance of the score's noise where each component of the sums has noise of sd `t`.
+    /// Returns the covariance of the score's noise if each component of the sums has noise of sd `t`.
     pub(crate) fn noise(&self, t: f64) -> Matrix {
         self.inverse.times(&self.inverse.transposed()).scaled(t * t).symmetrised()
     }
 }
 
-/// Eigenvectors of the weighted points' second moments around their centre, and the roots of the
-/// eigenvalues: those of `S`.
+/// Eigenvectors of the weighted points' second moments around their centre, and the roots of the eigenvalues, which are the
+/// eigenvalues of `S`.
 struct Shape {
     centre: Vec<f64>,
     axes: Vec<(f64, Vec<f64>)>,
@@ -175,21 +176,21 @@ impl Shape {
         (most > 0.0 && most.is_finite()).then(|| Self { centre, axes: axes.into_iter().map(root).collect() })
     }
 
-    /// `(z - c)' S^-1 (z - c)` of every point.
+    /// Returns `(z - c)' S^-1 (z - c)` of every point.
     fn distances(&self, points: &[Vec<f64>]) -> Vec<f64> {
         let along = |z: &[f64], axis: &[f64]| z.iter().zip(&self.centre).zip(axis).map(|((z, c), a)| (z - c) * a).sum::<f64>();
         let one = |z: &Vec<f64>| self.axes.iter().map(|(root, axis)| along(z, axis) * along(z, axis) / root).sum();
         points.iter().map(one).collect()
     }
 
-    /// The symmetric matrix of the same axes whose eigenvalues are those of `S`, mapped.
+    /// Returns the symmetric matrix with the axes of `S` and its eigenvalues mapped by `map`.
     fn roots(&self, map: impl Fn(f64) -> f64) -> Matrix {
         let add = |sum: Matrix, (root, axis): &(f64, Vec<f64>)| sum.plus(&Matrix::outer(axis, map(*root)), 1.0);
         self.axes.iter().fold(Matrix::zeros(self.axes.len()), add)
     }
 }
 
-/// `D^(-1/2) C` and its inverse; the identity where C is no covariance.
+/// Returns `D^(-1/2) C` and its inverse; the identity if C is not a covariance.
 fn weigh(weight: &Matrix) -> (Matrix, Matrix) {
     let order = weight.order();
     let scales = weight.diagonal_entries();
@@ -206,13 +207,13 @@ fn usable(order: usize, points: &[Vec<f64>]) -> Vec<Vec<f64>> {
     points.iter().filter(|z| z.len() == order && z.iter().all(|x| x.is_finite())).cloned().collect()
 }
 
-/// The greatest entry of all; `None` where there is nothing to frame.
+/// Returns the largest magnitude of an entry; `None` if there is nothing to frame.
 fn scale(points: &[Vec<f64>]) -> Option<f64> {
     let most = points.iter().map(|z| largest(z)).fold(0.0, f64::max);
     (most > NOTHING).then_some(most)
 }
 
-/// The points in units of `scale`, and what a record that counts for nothing contributes.
+/// Returns the points in units of `scale`, and, with a centre, the contribution of an inert record.
 fn scaled(mut points: Vec<Vec<f64>>, scale: f64, centred: bool) -> Vec<Vec<f64>> {
     points.iter_mut().flatten().for_each(|x| *x /= scale);
     if centred && let Some(first) = points.first() {
@@ -221,7 +222,7 @@ fn scaled(mut points: Vec<Vec<f64>>, scale: f64, centred: bool) -> Vec<Vec<f64>>
     points
 }
 
-/// The mean of the points by these weights.
+/// Returns the weighted mean of the points.
 fn combined(points: &[Vec<f64>], weights: &[f64]) -> Vec<f64> {
     let mut mean = vec![0.0; points.first().map_or(0, Vec::len)];
     for (z, p) in points.iter().zip(weights) {
@@ -234,7 +235,7 @@ fn norm_squared(z: &[f64]) -> f64 {
     dot(z, z)
 }
 
-/// The distance of the farthest point from a centre, and which it is.
+/// Returns the distance of the farthest point from a centre, and its index.
 fn farthest(points: &[Vec<f64>], centre: &[f64]) -> (f64, usize) {
     let distance = |z: &Vec<f64>| z.iter().zip(centre).map(|(z, c)| (z - c) * (z - c)).sum::<f64>();
     let most = points.iter().map(distance).enumerate().fold((0.0, 0), |best, (at, d)| if d > best.0 { (d, at) } else { best });

@@ -1,15 +1,14 @@
-//! A Gaussian stand-in for the prior, and what a Gaussian fit to released numbers says.
+//! A Gaussian stand-in for the prior, and Gaussian fits to released numbers.
 
 use crate::sampler::matrix::{Cholesky, Matrix};
 use crate::sampler::space::Space;
 
-/// First ridge that is tried on a matrix without a factor, relative to its largest entry.
+/// First ridge added to a matrix without a Cholesky factor, relative to its largest entry.
 const RIDGE: f64 = 1e-14;
-/// Largest, after which the identity stands for the matrix.
+/// Largest ridge; beyond it the identity replaces the factor.
 const LARGEST_RIDGE: f64 = 1e3;
 
-/// Independent normal distributions, one a coordinate; `precision` is the inverse of the variance, 0 for
-/// a flat prior.
+/// Independent normal distributions, one per coordinate; `precision` is the inverse of the variance, 0 for a flat prior.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GaussianPrior {
     pub(crate) mean: Vec<f64>,
@@ -17,56 +16,56 @@ pub(crate) struct GaussianPrior {
 }
 
 impl GaussianPrior {
-    /// The stand-in for the prior of a space's coordinates.
+    /// Returns the stand-in for the prior of a space's coordinates.
     pub(in crate::sampler) fn of(space: &Space) -> Self {
         Self { mean: space.location.clone(), precision: space.precision.clone() }
     }
 
-    /// The precision as a matrix.
+    /// Returns the precision as a matrix.
     pub(crate) fn matrix(&self) -> Matrix {
         Matrix::diagonal(&self.precision)
     }
 
-    /// `precision (mean - at)`: the slope of the log density at a point.
+    /// Returns the slope of the log density at a point, `precision (mean - at)`.
     pub(crate) fn slope(&self, at: &[f64]) -> Vec<f64> {
         let one = |((m, p), at): ((&f64, &f64), &f64)| p * (m - at);
         self.mean.iter().zip(&self.precision).zip(at).map(one).collect()
     }
 }
 
-/// A Gaussian approximation of the posterior given what was released.
+/// A Gaussian approximation of the posterior given the releases.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fit {
     /// The mean, in the coordinates of the prior.
     pub(crate) mean: Vec<f64>,
-    /// The covariance, noise and prior in it.
+    /// Covariance, with noise and prior included.
     pub(crate) covariance: Matrix,
-    /// The covariance that the mean has from the noise alone, the records held fixed.
+    /// Covariance of the mean that is due to the noise alone, for fixed records.
     pub(crate) noise: Matrix,
-    /// The covariance that there would be without noise, as far as the release tells.
+    /// Covariance without noise, as far as the release determines it.
     pub(crate) without_noise: Matrix,
-    /// How far the mean lies from the point that was asked about; zeros where none was.
+    /// Difference between the mean and the point of the query; zeros if there was no point.
     pub(crate) step: Vec<f64>,
-    /// Whether the released information matrix is positive definite.
+    /// True if the released information matrix is positive definite.
     pub(crate) definite: bool,
-    /// Whether the iteration came to rest.
+    /// True if the iteration converged.
     pub(crate) converged: bool,
 }
 
 impl Fit {
-    /// The part of it that the noise makes.
+    /// Returns the sd of the mean that is due to the noise.
     pub(crate) fn noise_sd(&self) -> Vec<f64> {
         roots(&self.noise)
     }
 }
 
-/// The roots of the entries on the diagonal.
+/// Returns the square roots of the diagonal entries.
 pub(crate) fn roots(matrix: &Matrix) -> Vec<f64> {
     matrix.diagonal_entries().into_iter().map(|v| v.max(0.0).sqrt()).collect()
 }
 
-/// The lower factor of a symmetric matrix that is positive definite but for rounding: the least ridge that
-/// makes it so is added. The identity's where entries are not finite or no ridge helps.
+/// Returns the lower factor of a symmetric matrix that is positive definite up to rounding, after adding the least ridge that
+/// makes it so. Returns the identity's factor if entries are not finite or no ridge suffices.
 pub(crate) fn factor(matrix: &Matrix) -> Cholesky {
     let mut ridge = RIDGE;
     let mut found = matrix.cholesky();
@@ -78,57 +77,56 @@ pub(crate) fn factor(matrix: &Matrix) -> Cholesky {
     found.unwrap_or_else(|| Cholesky::identity(matrix.order()))
 }
 
-/// The greatest magnitude; not a number where one of them isn't.
+/// Returns the largest magnitude; NaN if any entry is NaN.
 pub(crate) fn largest(values: &[f64]) -> f64 {
     values.iter().fold(0.0, |most: f64, x| if x.is_nan() || most.is_nan() { f64::NAN } else { most.max(x.abs()) })
 }
 
-/// The length of a vector in the metric that a covariance makes: `sqrt(v' C^-1 v)`.
+/// Returns the length of a vector in the metric of a covariance: `sqrt(v' C^-1 v)`.
 pub(crate) fn length(covariance: &Matrix, vector: &[f64]) -> f64 {
     factor(covariance).quadratic_of_inverse(vector).sqrt()
 }
 
-/// Greatest eigenvalue of a symmetric matrix.
+/// Returns the largest eigenvalue of a symmetric matrix.
 pub(crate) fn largest_eigenvalue(matrix: &Matrix) -> f64 {
     matrix.eigen().iter().map(|(value, _)| *value).fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// Least eigenvalue of a symmetric matrix.
+/// Returns the smallest eigenvalue of a symmetric matrix.
 pub(crate) fn smallest_eigenvalue(matrix: &Matrix) -> f64 {
     matrix.eigen().iter().map(|(value, _)| *value).fold(f64::INFINITY, f64::min)
 }
 
-/// A linear equation seen through noise, `residual = H delta + N(0, spread)`, with `spread` a function of
-/// delta.
+/// A linear equation observed with noise, `residual = H delta + N(0, spread)`, where `spread` is a function of delta.
 pub(crate) struct FixedPoint<'a> {
-    /// H, square; it need not be positive or symmetric.
+    /// H, square; it need not be positive definite or symmetric.
     pub(crate) slope: &'a Matrix,
-    /// What `H delta` is compared with.
+    /// The observed value of `H delta`.
     pub(crate) residual: &'a [f64],
     /// Precision of the prior of delta.
     pub(crate) precision: &'a Matrix,
-    /// The slope of the log prior at delta = 0.
+    /// Slope of the log prior at delta = 0.
     pub(crate) pull: &'a [f64],
 }
 
-/// The solution of a fixed point: delta, its covariance `(H' W^-1 H + precision)^-1`, and the matrix `gain`
-/// that maps an error of the residual to one of delta.
+/// The solution of a fixed point: delta, its covariance `(H' W^-1 H + precision)^-1`, and the matrix `gain` that maps an error of
+/// the residual to one of delta.
 pub(crate) struct Solution {
     pub(crate) delta: Vec<f64>,
     pub(crate) covariance: Matrix,
     pub(crate) gain: Matrix,
 }
 
-/// Most iterations of a fixed point.
+/// Maximum number of iterations of a fixed point.
 const ITERATIONS: u32 = 100;
-/// Change, in posterior sds, at which it has come to rest.
-const AT_REST: f64 = 1e-7;
-/// The part of a step that is gone at least.
+/// Change, in posterior sds, at which the iteration has converged.
+const CONVERGED: f64 = 1e-7;
+/// Smallest part of a step that an iteration takes.
 const SHORTEST: f64 = 1.0 / 64.0;
 
 impl FixedPoint<'_> {
-    /// The solution given the spread `W` of the residual.
-    pub(crate) fn given(&self, spread: &Matrix) -> Solution {
+    /// Returns the solution given the spread `W` of the residual.
+    pub(crate) fn solution_with(&self, spread: &Matrix) -> Solution {
         let inverse = factor(spread).inverse();
         let weighted = self.slope.transposed().times(&inverse);
         let covariance = factor(&weighted.times(self.slope).plus(self.precision, 1.0).symmetrised()).inverse();
@@ -136,20 +134,18 @@ impl FixedPoint<'_> {
         Solution { delta: covariance.apply(&pulled), gain: covariance.times(&weighted), covariance }
     }
 
-    /// Goes from `delta` to a solution whose spread is the one at the solution, and says whether it came to
-    /// rest; see [`at_rest`].
+    /// Iterates from `start` to a solution whose spread is the one at the solution, and returns whether it converged; see
+    /// [`iterate_to_fixed_point`].
     pub(crate) fn solve(&self, start: &[f64], spread: impl Fn(&[f64]) -> Matrix) -> (Solution, bool) {
-        at_rest(start, |delta| self.given(&spread(delta)))
+        iterate_to_fixed_point(start, |delta| self.solution_with(&spread(delta)))
     }
 }
 
-/// Goes from `delta` to a solution of the equation that `solve` makes at the solution itself, and says whether it came
-/// to rest.
+/// Iterates from `start` to a fixed point of `solve`, and returns whether it converged.
 ///
-/// A step that is longer than the one before it halves the part of a step that is gone: the mapping can
-/// swing around its fixed point where noise exceeds curvature. It ends after a number of steps that does
-/// not depend on the numbers.
-pub(crate) fn at_rest(start: &[f64], solve: impl Fn(&[f64]) -> Solution) -> (Solution, bool) {
+/// A step that is longer than the previous one halves the part of a step that is taken, because the mapping can oscillate around
+/// its fixed point where noise exceeds curvature. The maximum number of steps does not depend on the numbers.
+pub(crate) fn iterate_to_fixed_point(start: &[f64], solve: impl Fn(&[f64]) -> Solution) -> (Solution, bool) {
     let mut delta = start.to_vec();
     let mut part: f64 = 1.0;
     let mut before = f64::INFINITY;
@@ -158,7 +154,7 @@ pub(crate) fn at_rest(start: &[f64], solve: impl Fn(&[f64]) -> Solution) -> (Sol
         let change: Vec<f64> = solution.delta.iter().zip(&delta).map(|(to, from)| to - from).collect();
         let sizes = change.iter().zip(solution.covariance.diagonal_entries());
         let size = largest(&sizes.map(|(c, v)| c / v.sqrt().max(f64::MIN_POSITIVE)).collect::<Vec<_>>());
-        if size <= AT_REST {
+        if size <= CONVERGED {
             return (solution, true);
         }
         if !size.is_finite() {
@@ -176,13 +172,13 @@ pub(crate) fn at_rest(start: &[f64], solve: impl Fn(&[f64]) -> Solution) -> (Sol
 }
 
 impl Solution {
-    /// The covariance of delta that a covariance of the residual makes.
-    pub(crate) fn carried(&self, error: &Matrix) -> Matrix {
+    /// Propagates a covariance of the residual to one of delta.
+    pub(crate) fn propagated(&self, error: &Matrix) -> Matrix {
         self.gain.times(error).times(&self.gain.transposed()).symmetrised()
     }
 }
 
-/// The part of a symmetric matrix with positive eigenvalues.
+/// Returns the part of a symmetric matrix with positive eigenvalues.
 pub(crate) fn positive_part(matrix: &Matrix) -> Matrix {
     matrix.map_eigenvalues(|value| value.max(0.0)).symmetrised()
 }

@@ -1,37 +1,41 @@
-//! The frame of a gradient where corners of the declared columns are too many to list.
+//! The frame of a gradient where the corners of the declared columns are too many to list.
 //!
-//! A record's gradient is a slope times its coded predictors, which lie in a product: 1 for the intercept, a number of magnitude at most 1
-//! for each single predictor, and for a column of `L` levels one of the `L` vertices of a simplex. In coordinates in which each simplex
-//! lies around its centre, `v = x - x_0/L`, and its vertices are equally long, `v' (I + 1 1') v = (L - 1)/L`, noise of independent groups does
-//! least harm, and the bound is met with equality: with variances `s` by group, the greatest squared length is the sum of `a/s`, `a` what a
-//! group's own is at most. The sum of `w s` is the harm done, `w` that of noise of variance 1 in the group: it is least at
-//! `s = sqrt(a/w) sum sqrt(a w)`. Of symmetric designs this is the shape that [`super::frame`] finds from all corners.
+//! A record's gradient is a slope times its coded predictors. These lie in a product: 1 for the intercept, a number of magnitude
+//! at most 1 for each single predictor, and one of the `L` vertices of a simplex for a column of `L` levels. In suitable
+//! coordinates each simplex lies around its centre, `v = x - x_0/L`, and its vertices are equally long:
+//! `v' (I + 1 1') v = (L - 1)/L`.
+//!
+//! There, noise that is independent between groups does the least harm. With variances `s` per group, the greatest squared length
+//! is the sum of `a/s`, where `a` is a group's own maximum; the bound is met with equality. The harm is the sum of `w s`, where
+//! `w` is the harm of noise of variance 1 in the group. It is least at `s = sqrt(a/w) sum sqrt(a w)`. For symmetric designs this
+//! is the shape that [`super::frame`] finds from all corners.
 
 use super::frame::Frame;
 use super::gaussian::factor;
 use crate::sampler::matrix::Matrix;
 use conclave_common::model::ScoreModel;
 
-/// What a frame is shrunk by against rounding.
+/// Relative shrinkage of a frame that absorbs rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// Coefficients of which one predictor at most is other than 0 in a record.
+/// Coefficients of which a record has at most one with a predictor other than 0.
 struct Group {
     of: Vec<usize>,
-    /// Levels with the first, which has no predictor of its own, where they lie around their centre.
+    /// Number of levels, including the reference level without a predictor, if the levels lie around their centre.
     levels: Option<f64>,
 }
 
 impl Group {
-    /// The greatest squared length of the group's coordinates.
+    /// Returns the greatest squared length of the group's coordinates.
     fn longest(&self) -> f64 {
         self.levels.map_or(1.0, |levels| (levels - 1.0) / levels)
     }
 }
 
-/// The frame in which noise does least harm to a posterior of this covariance, of gradients that are slopes of at most `steepest`.
+/// Returns the frame whose noise does the least harm to a posterior of this covariance, for gradients of length at most
+/// `longest`.
 ///
-/// A ball where the numbers allow no more.
+/// Falls back to a ball if the numbers allow no better frame.
 pub(crate) fn grouped(scores: &dyn ScoreModel, weight: &Matrix, longest: f64) -> Frame {
     let ball = Frame::ball(weight.order(), longest);
     if !(longest.is_finite() && longest > 0.0 && weight.order() == scores.coefficients()) {
@@ -63,7 +67,7 @@ fn of_groups(groups: &[Group], weight: &Matrix) -> Frame {
     // (L L')^-1 L is the inverse of L'.
     let root = factor(&metric);
     let (round, back) = (root.lower().transposed().times(&moved), back.times(&root.inverse().times(root.lower())));
-    // What noise of variance 1 in each coordinate adds to the posterior variances, in units of these.
+    // Increase of the posterior variances by noise of variance 1 in each coordinate, in units of these variances.
     let made = weight.times(&back);
     let harm = |j: usize| (0..order).map(|i| made[(i, j)] * made[(i, j)] / weight[(i, i)]).sum::<f64>();
     let harms: Vec<f64> = groups.iter().map(|group| group.of.iter().map(|j| harm(*j)).sum()).collect();

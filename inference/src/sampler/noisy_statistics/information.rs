@@ -1,33 +1,33 @@
-//! A noisy information matrix, and several of them taken together.
+//! A noisy information matrix, and the combination of several.
 
 use crate::sampler::matrix::{Matrix, dot};
 
-/// How much of an information matrix is taken to change where the linear predictor moves by 1.
+/// Assumed relative change of an information matrix if the linear predictor moves by 1.
 const CHANGE: f64 = 0.5;
-/// Beyond this move of the linear predictor an information says nothing.
+/// Move of the linear predictor beyond which an information matrix is not informative.
 const FARTHEST: f64 = 5.0;
 
 /// The greatest `|x'direction|` over the public box of a record's design row `x`.
 pub(crate) type Reach<'a> = &'a dyn Fn(&[f64]) -> f64;
 
-/// An expected information that the parties released at a public point, summed over them.
+/// An expected information matrix at a public point, released by the parties and summed over them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Information {
     /// The point, in coordinates.
     pub(crate) at: Vec<f64>,
-    /// Symmetric and noisy; it need not be positive.
+    /// Symmetric and noisy; it need not be positive definite.
     pub(crate) matrix: Matrix,
-    /// Sd of the noise of an entry off its diagonal; on the diagonal it is sqrt 2 times that.
+    /// Noise sd of an off-diagonal entry; diagonal entries have sqrt 2 times that.
     pub(crate) sd: f64,
-    /// The same of the last coordinate, where it is the family's own parameter: its entry on the diagonal has noise of
-    /// sqrt 2 times this, those beside it are 0 and have none.
+    /// Noise sd of the last coordinate if it is the family's own parameter: its diagonal entry has noise of sqrt 2 times this sd.
+    /// Its off-diagonal entries are 0 and have no noise.
     pub(crate) own_sd: Option<f64>,
 }
 
 impl Information {
-    /// The covariance that the noise has on its way through a step: `s_H² (delta delta' + |delta|² I)`; of the
-    /// family's own parameter that of its diagonal entry alone.
-    pub(crate) fn through(&self, delta: &[f64]) -> Matrix {
+    /// Returns the covariance of the noise after multiplication by a step: `s_H² (delta delta' + |delta|² I)`. For the family's
+    /// own parameter, only its diagonal entry contributes.
+    pub(crate) fn propagated_noise(&self, delta: &[f64]) -> Matrix {
         let variance = self.sd * self.sd;
         let coefficients = self.coefficients();
         let length = variance * dot(&delta[..coefficients], &delta[..coefficients]);
@@ -38,27 +38,27 @@ impl Information {
         })
     }
 
-    /// What several say together, by their precision; at the mean of their points. `None` of none.
+    /// Combines several by their precision, at the mean of their points. Returns `None` for an empty slice.
     pub(crate) fn pooled(parts: &[Self]) -> Option<Self> {
         Self::weighed(parts, &parts.iter().map(|part| part.sd * part.sd).collect::<Vec<_>>())
     }
 
-    /// What several say of the information at a point: each by its noise and by how far it lies from there. `None`
-    /// of none.
+    /// Estimates the information at a point from several, weighted by their noise and their distance from the point. Returns
+    /// `None` for an empty slice.
     pub(crate) fn near(parts: &[Self], at: &[f64], reach: Reach<'_>) -> Option<Self> {
         let variance = |part: &Self| {
-            let way: Vec<f64> = part.at.iter().zip(at).map(|(from, to)| to - from).collect();
-            let changed = CHANGE * libm::expm1(reach(&way).min(FARTHEST)) * part.size();
+            let path: Vec<f64> = part.at.iter().zip(at).map(|(from, to)| to - from).collect();
+            let changed = CHANGE * libm::expm1(reach(&path).min(FARTHEST)) * part.size();
             part.sd * part.sd + changed * changed
         };
         Self::weighed(parts, &parts.iter().map(variance).collect::<Vec<_>>())
     }
 
-    /// The mean of several with weights inverse to these variances.
+    /// Returns the mean of several with weights inverse to these variances.
     fn weighed(parts: &[Self], variances: &[f64]) -> Option<Self> {
         let first = parts.first()?;
         let least = variances.iter().copied().fold(f64::INFINITY, f64::min);
-        // Of equal weight where a variance is 0, or none is a number.
+        // The weights are equal if a variance is 0 or NaN.
         let raw: Vec<f64> = variances.iter().map(|v| if *v > 0.0 && least > 0.0 { least / v } else { 1.0 }).collect();
         let all: f64 = raw.iter().sum();
         let weights: Vec<f64> = raw.iter().map(|weight| weight / all).collect();
@@ -77,7 +77,7 @@ impl Information {
         Some(pooled)
     }
 
-    /// The mean of the coefficients' entries on the diagonal; at least the noise.
+    /// Returns the mean of the coefficients' diagonal entries, at least the noise.
     fn size(&self) -> f64 {
         let coefficients = self.coefficients();
         let sum: f64 = self.matrix.diagonal_entries()[..coefficients].iter().sum();
@@ -113,17 +113,17 @@ mod tests {
         let parts = [information(0.0, 100.0, 1.0), information(4.0, 400.0, 1.0)];
         let Some(near) = Information::near(&parts, &[0.1, 0.0], REACH) else { return };
         assert!((near.matrix[(0, 0)] - 100.0).abs() < 0.1, "{near:?}");
-        // Of infinite noise, or none, nothing is lost.
+        // Exact releases have equal weights, and nothing is lost.
         let exact = [information(0.0, 1.0, 0.0), information(0.0, 3.0, 0.0)];
         assert_eq!(Information::near(&exact, &[0.0, 0.0], REACH).map(|all| all.matrix[(0, 0)]), Some(2.0));
     }
 
     #[test]
     fn noise_goes_through_a_step_as_it_does_through_a_matrix() {
-        // Of a symmetric matrix with entries of sd s, sqrt 2 s on the diagonal, times (1, 2).
-        let through = information(0.0, 1.0, 0.5).through(&[1.0, 2.0]);
+        // A symmetric matrix with entries of sd s, sqrt 2 s on the diagonal, times (1, 2).
+        let through = information(0.0, 1.0, 0.5).propagated_noise(&[1.0, 2.0]);
         assert_eq!(through.entries(), [0.25 * 6.0, 0.25 * 2.0, 0.25 * 2.0, 0.25 * 9.0]);
-        let own = Information { own_sd: Some(3.0), ..information(0.0, 1.0, 0.5) }.through(&[1.0, 2.0]);
+        let own = Information { own_sd: Some(3.0), ..information(0.0, 1.0, 0.5) }.propagated_noise(&[1.0, 2.0]);
         assert_eq!(own.entries(), [0.5, 0.0, 0.0, 72.0]);
     }
 }

@@ -1,37 +1,37 @@
-//! Linear regression from released second moments, and from a score of residuals after them.
+//! Linear regression from released second moments, and from a score of residuals released after them.
 //!
-//! With `w = (-beta, 1)` and `E` the moments' errors, the residuals `z̃ - S̃ beta` are at the truth normal with
-//! covariance `sigma² S + Cov(E w)`, and the residual sum of squares `R = w' T̃ w` around `n sigma²` with
-//! variance `2 n sigma⁴ + Var(w' E w)`; both noises are covariances of the same `E`. The covariance is kept a
-//! function of beta and sigma with its determinant, which is what makes a flat prior on S harmless. No model of the predictors is needed.
+//! Let `w = (-beta, 1)` and `E` the moments' errors. At the truth, the residuals `z̃ - S̃ beta` are normal with covariance
+//! `sigma² S + Cov(E w)`. The residual sum of squares `R = w' T̃ w` has mean `n sigma²` and variance `2 n sigma⁴ + Var(w' E w)`.
+//! Both noises are covariances of the same `E`. The covariance is a function of beta and sigma, and its determinant is kept; this
+//! makes a flat prior on S harmless. No model of the predictors is needed.
 //!
-//! A second release may be the score of residuals at a public point `b`, clipped: `g̃ - S̃ (beta - b)` is
-//! normal with covariance `sigma² S + S_g + Cov(E (b - beta, 0))`. Records and `E` are those of the moments,
-//! so the two are one normal vector. Where the clip bites the answer is Huber's estimate.
+//! A second release may be the score of residuals at a public point `b`, clipped: `g̃ - S̃ (beta - b)` is normal with covariance
+//! `sigma² S + S_g + Cov(E (b - beta, 0))`. Records and `E` are those of the moments, so the two form one normal vector. Where
+//! the clip is active, the answer is Huber's estimate.
 
 use super::gaussian::{Fit, FixedPoint, GaussianPrior, factor, positive_part};
 use super::moments::{Moments, Records};
 use crate::sampler::matrix::{Matrix, dot};
 
-/// Rounds in which beta and sigma are found in turn.
+/// Number of rounds that alternate between beta and sigma.
 const ROUNDS: usize = 12;
-/// The variance of the residuals is not put below this part of its own noise.
+/// Lower bound of the residuals' variance, as a share of its own noise.
 const FLOOR: f64 = 0.1;
-/// Largest sd that the logarithm of sigma is given.
+/// Largest sd of the logarithm of sigma.
 const WIDEST: f64 = 10.0;
-/// Clip of a second release, in sds of the residuals at their upper end.
+/// Clip of a second release, in sds of the residuals at the sd's upper limit.
 const CLIP: f64 = 4.0;
-/// How many standard errors that end lies above the estimate.
+/// Number of standard errors between that upper limit and the estimate.
 const UPPER: f64 = 2.0;
-/// What a second release's noise must be of the moments' to pay.
-const PAYS: f64 = 0.8;
+/// Largest ratio of a second release's noise to that of moments at which it is worthwhile.
+const WORTHWHILE: f64 = 0.8;
 
-/// What is known of the residuals' sd.
+/// The knowledge of the residuals' sd.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Sigma {
-    /// It is this, in the outcome's units.
+    /// This sd, in the outcome's units.
     Known(f64),
-    /// Nothing: its logarithm is the coordinate after those of beta.
+    /// Unknown: its logarithm is the coordinate after those of beta.
     Unknown,
 }
 
@@ -42,20 +42,20 @@ pub(crate) struct ResidualStage {
     pub(crate) at: Vec<f64>,
     /// `sum x clip(y - x'b)`, noisy.
     pub(crate) score: Vec<f64>,
-    /// The covariance of its noise.
+    /// Covariance of the score's noise.
     pub(crate) score_noise: Matrix,
 }
 
-/// What to ask after the first moments.
+/// The query after the first moments.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum SecondStage {
     /// A score of residuals clipped at ±`clip`.
     Score { clip: f64 },
-    /// Moments once more.
+    /// Second moments again.
     Moments,
 }
 
-/// What was released about a linear regression.
+/// The releases about a linear regression.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Linear<'a> {
     pub(crate) moments: &'a Moments,
@@ -63,51 +63,52 @@ pub(crate) struct Linear<'a> {
     pub(crate) sigma: Sigma,
 }
 
-/// The likelihood that the releases make.
+/// The likelihood of the releases.
 pub(crate) struct LinearLikelihood<'a> {
     linear: Linear<'a>,
     among: Matrix,
     with_outcome: Vec<f64>,
-    /// The positive part of the predictors' moments.
+    /// Positive part of the predictors' moments.
     positive: Matrix,
 }
 
-/// The residual sum of squares less what it is expected to be, and its variance.
+/// The residual sum of squares minus its expectation, and its variance.
 struct SumOfSquares {
     excess: f64,
-    /// Of the noise alone.
+    /// Variance that is due to the noise alone.
     noise: f64,
-    /// The noise and the records' own.
+    /// Variance that is due to the noise and the records.
     variance: f64,
-    /// The noise's covariance with the residuals, and with those of a second stage.
+    /// Covariance of the noise with the residuals, and with those of a second stage.
     cross: Vec<f64>,
 }
 
 impl<'a> Linear<'a> {
-    /// The likelihood as a function of (beta, log sigma).
+    /// Returns the likelihood as a function of (beta, log sigma).
     pub(crate) fn likelihood(self) -> LinearLikelihood<'a> {
         let among = self.moments.among_predictors();
         LinearLikelihood { linear: self, positive: positive_part(&among), with_outcome: self.moments.with_outcome(), among }
     }
 
-    /// The Gaussian fixed point, beta and log sigma in turn. `prior` is over the likelihood's coordinates.
+    /// Fits the Gaussian fixed point, beta and log sigma in turn. `prior` is over the likelihood's coordinates.
     pub(crate) fn fit(self, prior: &GaussianPrior) -> Fit {
         self.likelihood().fit(prior)
     }
 
-    /// Whether a score of residuals makes a better second release than moments, after these moments and their
-    /// fit took `first_share` of the budget. `norm_squared` is the bound on a
-    /// predictor row's squared length that the releases are calibrated on, in units of the outcome's bound.
+    /// Chooses the second release: a score of residuals or moments. The moments so far and their fit took `first_share` of the
+    /// budget. `norm_squared` is the bound on a predictor row's squared length that calibrates the releases, in units of the
+    /// outcome's bound.
     pub(crate) fn second_stage(self, fit: &Fit, norm_squared: f64, first_share: f64) -> SecondStage {
         let (least, limit) = self.moments.smallest();
-        match self.clip_that_pays(fit, norm_squared, first_share) {
+        match self.worthwhile_clip(fit, norm_squared, first_share) {
             Some(clip) if least > limit => SecondStage::Score { clip },
             _ => SecondStage::Moments,
         }
     }
 
-    /// The clip of a score of residuals, where its noise is enough below that of moments; whatever the predictors' moments are.
-    pub(crate) fn clip_that_pays(self, fit: &Fit, norm_squared: f64, first_share: f64) -> Option<f64> {
+    /// Returns the clip of a score of residuals if its noise is sufficiently below that of moments, whatever the predictors'
+    /// moments are.
+    pub(crate) fn worthwhile_clip(self, fit: &Fit, norm_squared: f64, first_share: f64) -> Option<f64> {
         let p = self.moments.predictors();
         let upper = match self.sigma {
             Sigma::Known(sigma) => sigma,
@@ -116,12 +117,12 @@ impl<'a> Linear<'a> {
         let clip = CLIP * upper;
         let price = 2.0 * clip * norm_squared.sqrt() / (1.0 - first_share).sqrt();
         let again = (norm_squared + 1.0) * (1.0 + dot(&fit.mean[..p], &fit.mean[..p])).sqrt();
-        (price < PAYS * again).then_some(clip)
+        (price < WORTHWHILE * again).then_some(clip)
     }
 }
 
 impl LinearLikelihood<'_> {
-    /// The log likelihood at (beta, log sigma), up to a constant; beta alone where sigma is known.
+    /// Returns the log likelihood at (beta, log sigma), up to a constant; at beta alone if sigma is known.
     pub(crate) fn log(&self, coordinates: &[f64]) -> f64 {
         let p = self.among.order();
         let (beta, variance) = (&coordinates[..p], self.variance(coordinates));
@@ -141,7 +142,7 @@ impl LinearLikelihood<'_> {
         -0.5 * spread.quadratic_of_inverse(&residual) - 0.5 * spread.log_determinant()
     }
 
-    /// The Gaussian fixed point.
+    /// Fits the Gaussian fixed point.
     fn fit(&self, prior: &GaussianPrior) -> Fit {
         let p = self.among.order();
         let size = self.size();
@@ -164,7 +165,7 @@ impl LinearLikelihood<'_> {
         }
         let noise = self.spread(&solution.delta[..p], width.variance(), false);
         let data = self.positive.clone().scaled(1.0 / width.variance()).plus(&Matrix::diagonal(&beta_prior.precision), 1.0);
-        let (covariance, noise) = (block(&solution.covariance, p), block(&solution.carried(&noise), p));
+        let (covariance, noise) = (block(&solution.covariance, p), block(&solution.propagated(&noise), p));
         let mut fit = Fit {
             mean: solution.delta[..p].to_vec(),
             covariance,
@@ -180,7 +181,7 @@ impl LinearLikelihood<'_> {
         fit
     }
 
-    /// Entries of the residual vector without the sum of squares.
+    /// Returns the number of entries of the residual vector without the sum of squares.
     fn size(&self) -> usize {
         self.among.order() * if self.linear.residual.is_some() { 2 } else { 1 }
     }
@@ -192,7 +193,7 @@ impl LinearLikelihood<'_> {
         }
     }
 
-    /// `z̃ - S̃ beta`, and those of the second stage.
+    /// Returns `z̃ - S̃ beta`, and the residuals of the second stage.
     fn residuals(&self, beta: &[f64]) -> Vec<f64> {
         let expected = self.among.apply(beta);
         let mut residuals: Vec<f64> = self.with_outcome.iter().zip(&expected).map(|(z, e)| z - e).collect();
@@ -203,7 +204,7 @@ impl LinearLikelihood<'_> {
         residuals
     }
 
-    /// `w = (-beta, 1)`, or `(b - beta, 0)` of the second stage.
+    /// Returns `w = (-beta, 1)`, or `(b - beta, 0)` for the second stage.
     fn direction(&self, beta: &[f64], stage: Option<&ResidualStage>) -> Vec<f64> {
         match stage {
             None => beta.iter().map(|b| -b).chain([1.0]).collect(),
@@ -211,7 +212,7 @@ impl LinearLikelihood<'_> {
         }
     }
 
-    /// The covariance of the residuals; of the noise alone without the records' own.
+    /// Returns the covariance of the residuals; without `own`, the part that is due to the noise.
     fn spread(&self, beta: &[f64], variance: f64, own: bool) -> Matrix {
         let p = self.among.order();
         let noise = &self.linear.moments.noise;
@@ -276,7 +277,7 @@ struct LogSigma {
 }
 
 impl LogSigma {
-    /// From beta alone, without a guess of sigma; what is known of it where it is known.
+    /// Starts from beta alone, without a guess of sigma; uses sigma itself if it is known.
     fn start(likelihood: &LinearLikelihood<'_>, beta: &[f64], prior: &GaussianPrior) -> Self {
         match likelihood.linear.sigma {
             Sigma::Known(sigma) => Self { mean: libm::log(sigma), variance: 0.0, noise: 0.0, without_noise: 0.0 },
@@ -284,7 +285,7 @@ impl LogSigma {
         }
     }
 
-    /// From the residual sum of squares at beta.
+    /// Estimates log sigma from the residual sum of squares at beta.
     fn at(likelihood: &LinearLikelihood<'_>, beta: &[f64], prior: &GaussianPrior, guess: f64) -> Self {
         let count = likelihood.linear.moments.count();
         let sum = likelihood.sum_of_squares(beta, guess);
@@ -304,7 +305,7 @@ impl LogSigma {
         }
     }
 
-    /// sigma².
+    /// Returns sigma².
     fn variance(&self) -> f64 {
         libm::exp(2.0 * self.mean)
     }
@@ -326,12 +327,12 @@ impl LogSigma {
     }
 }
 
-/// The first rows and columns.
+/// Returns the first rows and columns.
 fn block(matrix: &Matrix, order: usize) -> Matrix {
     Matrix::from_fn(order, |i, j| matrix[(i, j)])
 }
 
-/// A diagonal matrix that goes on with ones.
+/// Returns a diagonal matrix, padded with ones.
 fn padded(diagonal: &[f64], size: usize) -> Matrix {
     let entries: Vec<f64> = diagonal.iter().copied().chain(std::iter::repeat(1.0)).take(size).collect();
     Matrix::diagonal(&entries)

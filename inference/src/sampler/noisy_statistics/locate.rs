@@ -1,33 +1,35 @@
-//! Where the answer lies, from all stages released so far.
+//! Location of the answer, estimated from all stages released so far.
 //!
-//! A stage far from the answer says little of it, and says it wrongly by more than its noise: each one's residual
-//! is given an allowance that grows with its distance, `(a |H₊^½ delta|)² H₊ / d` in every direction and once more along
-//! `H₊ delta`, with `a` what a record's weight may change by. Near the answer nothing is left of it, and the
-//! stages' noises average. What is found is a place to ask at, and never an answer: the stages share the records'
-//! own variance, which counts as many times as there are stages.
+//! A stage far from the answer carries little information about it, and its bias exceeds its noise. Each stage's residual
+//! therefore gets an allowance that grows with its distance: `(a |H₊^½ delta|)² H₊ / d` in every direction and once more along
+//! `H₊ delta`, where `a` is the possible change of a record's weight. Near the answer the allowance vanishes, and the stages'
+//! noises average out.
+//!
+//! The result is a point for the next query, and never an answer: the stages share the records' own variance, which is counted
+//! once per stage.
 
-use super::gaussian::{GaussianPrior, Solution, at_rest, factor, positive_part};
+use super::gaussian::{GaussianPrior, Solution, factor, iterate_to_fixed_point, positive_part};
 use super::information::{Information, Reach};
 use super::stage::ScoreStage;
 use crate::sampler::matrix::{Matrix, dot};
 
-/// The sd of a stage's error, as a part of what the records' weights may change by.
+/// Sd of a stage's error, as a part of the possible change of the records' weights.
 const ALLOWED: f64 = 0.2;
-/// A change of the linear predictor that is not told from a greater one.
+/// Change of the linear predictor above which larger changes are treated alike.
 const FARTHEST: f64 = 30.0;
 
-/// Where the answer lies.
+/// The estimated location of the answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Located {
-    /// In coordinates.
+    /// Mean, in coordinates.
     pub(crate) mean: Vec<f64>,
-    /// The covariance of the place.
+    /// Covariance of the location.
     pub(crate) covariance: Matrix,
-    /// The part of it that noise and distance make.
+    /// Part of the covariance that is due to noise and distance.
     pub(crate) noise: Matrix,
 }
 
-/// One stage with the information that all stages give about its point.
+/// One stage with the information that all stages provide about its point.
 struct Part<'a> {
     stage: &'a ScoreStage,
     information: Information,
@@ -37,7 +39,7 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// The spread of the residual where the answer is `mean`.
+    /// Returns the spread of the residual if the answer is `mean`.
     fn spread(&self, mean: &[f64], reach: Reach<'_>) -> Matrix {
         let delta: Vec<f64> = mean.iter().zip(&self.stage.at).map(|(to, at)| to - at).collect();
         let allowed = ALLOWED * libm::expm1(reach(&delta).min(FARTHEST));
@@ -47,13 +49,13 @@ impl Part<'_> {
             .clone()
             .scaled(1.0 + around)
             .plus(&self.stage.score_noise, 1.0)
-            .plus(&self.information.through(&delta), 1.0)
+            .plus(&self.information.propagated_noise(&delta), 1.0)
             .plus(&Matrix::outer(&falls, allowed * allowed), 1.0)
             .symmetrised()
     }
 }
 
-/// Where the answer lies by these stages and a prior; looked for from `start`.
+/// Estimates the answer's location from these stages and a prior, starting at `start`.
 pub(crate) fn locate(stages: &[ScoreStage], prior: &GaussianPrior, start: &[f64], reach: Reach<'_>) -> Located {
     let all: Vec<Information> = stages.iter().map(|stage| stage.information.clone()).collect();
     let part = |stage| {
@@ -74,7 +76,7 @@ pub(crate) fn locate(stages: &[ScoreStage], prior: &GaussianPrior, start: &[f64]
         let covariance = factor(&precision.symmetrised()).inverse();
         Solution { delta: covariance.apply(&pull), gain: covariance.clone(), covariance }
     };
-    let (solution, _) = at_rest(start, solve);
+    let (solution, _) = iterate_to_fixed_point(start, solve);
     let noise = |sum: Matrix, part: &Part<'_>| {
         let spread = part.spread(&solution.delta, reach);
         let gain = solution.covariance.times(&part.information.matrix).times(&factor(&spread).inverse());

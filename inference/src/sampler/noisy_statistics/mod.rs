@@ -1,48 +1,47 @@
-//! `noisy-statistics`: from what the parties released once to draws of the posterior given exactly that.
+//! `noisy-statistics`: draws from the posterior given exactly what the parties released once.
 //!
-//! Nothing here asks anybody anything. Everything is a deterministic function of released numbers, of what
-//! is public of the job, and of the job's seed.
+//! This module sends no query itself. It is a deterministic function of the released numbers, the job's public facts and the
+//! job's seed.
 //!
-//! | file | what it is |
+//! | file | content |
 //! |---|---|
-//! | [`gaussian`] | a Gaussian stand-in for the prior, and what a Gaussian fit says |
-//! | [`information`] | a noisy information matrix, and several of them together |
+//! | [`gaussian`] | the Gaussian stand-in for the prior, and Gaussian fits |
+//! | [`information`] | a noisy information matrix, and the combination of several |
 //! | [`stage`] | a score and an expected information, released at public points: likelihood and fit |
-//! | [`adequacy`] | whether such a stage may be called an answer |
+//! | [`adequacy`] | checks that decide whether such a stage is an adequate answer |
 //! | [`intercept`] | the intercept's own equation |
-//! | [`locate`] | where the answer lies, by all stages so far |
-//! | [`schedule`] | which question is next, and with which share of the budget |
-//! | [`search`] | from one released stage to the next question, and to the answer |
-//! | [`frame`] | in which coordinates a score is released, so that noise lies where it does least harm |
-//! | [`grouped`] | the same where corners are too many to list |
+//! | [`locate`] | the location of the answer, estimated from all stages so far |
+//! | [`schedule`] | the next query and its share of the budget |
+//! | [`search`] | the search from one released stage to the next query, and to the answer |
+//! | [`frame`] | the coordinates in which a score is released, chosen so that its noise harms the posterior least |
+//! | [`grouped`] | the same where the corners are too many to list |
 //! | [`moments`] | a noisy matrix of second moments |
-//! | [`moments_noise`] | which entries of that matrix share noise, and what it adds to a residual |
-//! | [`linear`] | linear regression from that matrix, and from a score of residuals after it |
+//! | [`moments_noise`] | the entries of that matrix that share noise, and the effect of the noise on a residual |
+//! | [`linear`] | linear regression from that matrix, and from a score of residuals released after it |
 //! | [`family`] | one-parameter families and shares, from noisy totals of clamped records |
-//! | [`walk`] | draws of any density that costs nothing to look at |
+//! | [`walk`] | draws from a density that is cheap to evaluate |
 //! | `coding` | coordinates in which predictors of 0 and 1 count as -1 and 1 |
 //! | `allotment` | the budget in charges, and the noise that a share of it buys |
-//! | `expected` | what error can be expected before anything is asked, and how much of it is too much |
-//! | `design` | what is assumed of records that nobody has looked at |
-//! | `expected_moments`, `expected_family` | the error that moments and statistics can be expected to leave |
-//! | `outlook` | the error of any way, in the best case and in a worse one |
-//! | `without_privacy` | the posterior's sds without privacy, as far as they can be expected |
-//! | `scores` | what a score stage asks of the parties, and what the totals say |
-//! | `beginning` | where score stages begin |
-//! | `public` | what is public of a model at a point |
-//! | `moments_form` | which entries of released moments follow from others, and how many records are in them |
-//! | `moments_units` | the coordinates that second moments are in |
-//! | `refit` | what a posterior from stored releases keeps of the job that they were asked for |
-//! | `way` | what the ways below have in common |
-//! | `score_way`, `moments_way`, `family_way` | from a model to its posterior by score stages, second moments, a family's statistic |
-//! | `answer` | what a run says beside its draws |
+//! | `expected` | the error to expect before the first query, and its limits |
+//! | `design` | the assumptions about records before the first release |
+//! | `expected_moments`, `expected_family` | the expected error of moments and of a family's statistic |
+//! | `outlook` | the expected error of every strategy, in the best case and in a worse one |
+//! | `without_privacy` | the expected posterior sds without privacy |
+//! | `scores` | the queries of a score stage, and the estimates from their totals |
+//! | `starting_point` | the starting point of the score stages |
+//! | `public` | the public facts about a model at a point |
+//! | `moments_form` | the entries of released moments that follow from others, and the number of records in them |
+//! | `moments_units` | the coordinates of second moments |
+//! | `refit` | the part of a job's releases that a posterior of another job can use |
+//! | `strategy` | the interface of the strategies below |
+//! | `score_strategy`, `moments_strategy`, `family_strategy` | the strategies: score stages, second moments, a family's statistic |
+//! | `answer` | the report of a run beside its draws |
 //! | `algorithm` | the sampler |
 
 pub(crate) mod adequacy;
 mod algorithm;
 mod allotment;
 mod answer;
-mod beginning;
 pub(crate) mod coding;
 pub(crate) mod counts;
 mod design;
@@ -51,7 +50,7 @@ mod expected_family;
 mod expected_moments;
 mod expected_table;
 pub(crate) mod family;
-mod family_way;
+mod family_strategy;
 pub(crate) mod frame;
 pub(crate) mod gaussian;
 pub(crate) mod grouped;
@@ -62,20 +61,23 @@ pub(crate) mod locate;
 pub(crate) mod moments;
 mod moments_form;
 pub(crate) mod moments_noise;
+mod moments_strategy;
 mod moments_units;
-mod moments_way;
 mod outlook;
 mod public;
 mod refit;
 pub(crate) mod schedule;
-pub(crate) mod score_way;
+pub(crate) mod score_strategy;
 pub(crate) mod scores;
 pub(crate) mod search;
 pub(crate) mod stage;
-mod table_way;
+mod starting_point;
+pub(crate) mod strategy;
+mod table_strategy;
 pub(crate) mod walk;
-pub(crate) mod way;
 mod without_privacy;
+
+use crate::sampler::engine::{Engine, ErrorSource};
 
 pub(super) use algorithm::NoisyStatistics;
 pub(super) use allotment::Allotment;
@@ -85,10 +87,19 @@ pub(super) use design::predictor_moments;
 pub use expected::Expected;
 pub(crate) use expected::Outlook;
 pub(super) use expected_family::expected_law;
-pub(crate) use outlook::{expectation, of_scores, outlook};
+pub(crate) use outlook::{of_scores, outlook};
 pub use refit::{RefitError, Refitted};
 pub(crate) use scores::as_released;
 pub(crate) use without_privacy::{Beforehand, beforehand};
+
+/// The algorithm as it is planned and run.
+pub(super) const ENGINE: Engine = Engine {
+    error_source: ErrorSource::Release { note: "as wide as the noise of one release makes it", refusable: true },
+    outlook: |spec, parties| outlook(spec, parties).map(Some),
+    expectation: |spec, parties| outlook::expectation(spec, parties).map(Some),
+    refit_obstacle: None,
+    ..Engine::of_ratios(|spec, parties| Ok(Box::new(NoisyStatistics::new(spec, parties)?)))
+};
 
 #[cfg(test)]
 mod tests;

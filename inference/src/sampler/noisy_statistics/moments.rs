@@ -1,39 +1,39 @@
-//! A noisy matrix of the second moments of `v = (x, y)`, in the units that it was released in.
+//! A noisy matrix of the second moments of `v = (x, y)`, in the units of its release.
 //!
-//! `x` has the intercept first where there is one. All of it is a sum over the parties.
+//! `x` has the intercept first if there is one. The matrix is a sum over the parties.
 
 use super::gaussian::smallest_eigenvalue;
 use super::moments_noise::MomentsNoise;
 use crate::sampler::matrix::Matrix;
 
-/// How many sds of the noise's greatest eigenvalue the predictors' least one is wanted above.
+/// Ratio of the predictors' least eigenvalue to the noise's greatest one above which the moments are clear.
 const CLEAR: f64 = 6.0;
 
-/// What is known of the number of records.
+/// The knowledge of the number of records.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Records {
-    /// Exactly this many count.
+    /// Exactly this number of records.
     Exact(f64),
-    /// The first entry of the matrix is their number, with its noise.
+    /// The first entry of the matrix is the number of records, with its noise.
     First,
 }
 
 /// A released matrix of second moments.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Moments {
-    /// T, symmetric, `y` last; tied entries filled in.
+    /// T, symmetric, `y` last, with tied entries filled in.
     pub(crate) matrix: Matrix,
     pub(crate) noise: MomentsNoise,
     pub(crate) records: Records,
 }
 
 impl Moments {
-    /// Number of predictors, the intercept among them.
+    /// Returns the number of predictors, including the intercept.
     pub(crate) fn predictors(&self) -> usize {
         self.matrix.order().saturating_sub(1)
     }
 
-    /// The number of records, at least 1.
+    /// Returns the number of records, at least 1.
     pub(crate) fn count(&self) -> f64 {
         let value = match self.records {
             Records::Exact(value) => value,
@@ -42,18 +42,18 @@ impl Moments {
         value.max(1.0)
     }
 
-    /// The second moments of the predictors.
+    /// Returns the second moments of the predictors.
     pub(crate) fn among_predictors(&self) -> Matrix {
         Matrix::from_fn(self.predictors(), |i, j| self.matrix[(i.max(j), i.min(j))])
     }
 
-    /// Their moments with the outcome.
+    /// Returns the predictors' moments with the outcome.
     pub(crate) fn with_outcome(&self) -> Vec<f64> {
         (0..self.predictors()).map(|i| self.matrix[(self.predictors(), i)]).collect()
     }
 
-    /// Several releases about the same records as one: the mean by precision, which loses nothing. `None`
-    /// for none, or where they don't have the same entries.
+    /// Combines several releases about the same records into their mean by precision, which loses no information. Returns `None`
+    /// for an empty slice, or if the releases have different ties.
     pub(crate) fn pooled(releases: &[Self]) -> Option<Self> {
         let first = releases.first()?;
         let precision = |release: &Self| 1.0 / (release.noise.sd() * release.noise.sd());
@@ -68,17 +68,17 @@ impl Moments {
         Some(Self { matrix, noise: first.noise.clone().with_sd(total.sqrt().recip()), records: first.records })
     }
 
-    /// The moments of some of the predictors, by their places, and the outcome's.
+    /// Returns the moments of some of the predictors, given by their indices, and of the outcome.
     ///
-    /// A count that was released is the first entry of what is kept, too: the intercept stays.
+    /// A released count must remain the first entry, so the intercept has to be among the predictors.
     pub(crate) fn restricted(&self, predictors: &[usize]) -> Self {
         let kept: Vec<usize> = predictors.iter().copied().chain([self.predictors()]).collect();
         let matrix = Matrix::from_fn(kept.len(), |i, j| self.matrix[(kept[i], kept[j])]);
         Self { matrix, noise: self.noise.restricted(&kept), records: self.records }
     }
 
-    /// The least eigenvalue of the predictors' moments, and what it should exceed for the posterior to be
-    /// near a Gaussian: `6 sd sqrt(p)`. Below it a warning is due; mean and sd stay calibrated.
+    /// Returns the least eigenvalue of the predictors' moments, and the limit `6 sd sqrt(p)` above which the posterior is
+    /// approximately Gaussian. Below it the caller should warn; mean and sd stay calibrated.
     pub(crate) fn smallest(&self) -> (f64, f64) {
         let limit = CLEAR * self.noise.sd() * (self.predictors() as f64).sqrt();
         (smallest_eigenvalue(&self.among_predictors()), limit)

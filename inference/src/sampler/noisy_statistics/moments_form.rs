@@ -1,4 +1,4 @@
-//! The form of a release of second moments: which of its entries follow from others, and how many records are in it.
+//! The form of a release of second moments: the entries that follow from others, and the number of records in it.
 
 use super::moments::{Moments, Records};
 use super::moments_noise::{MomentsNoise, Tie};
@@ -8,16 +8,16 @@ use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::NoiseScale;
 
-/// What is public about every release of a job's second moments.
+/// The public facts about every release of a job's second moments.
 #[derive(Debug, Clone)]
 pub(crate) struct MomentsForm {
-    /// Rows of the matrix: the coefficients, and the outcome.
+    /// Number of rows of the matrix: the coefficients and the outcome.
     order: usize,
     pub(crate) ties: Vec<Tie>,
-    /// Records of all parties, where each of them counts in every sum.
+    /// Number of records of all parties, if each of them counts in every sum.
     pub(crate) records: Option<f64>,
     pub(crate) parties: f64,
-    /// Whether the first coefficient is an intercept: the first entry of the moments is then the number of records.
+    /// True if the first coefficient is an intercept. The first entry of the moments is then the number of records.
     pub(crate) intercept: bool,
 }
 
@@ -35,17 +35,17 @@ impl MomentsForm {
         }
     }
 
-    /// Whether the number of records is public, or released.
+    /// Returns true if the number of records is public or released.
     pub(crate) fn has_count(&self) -> bool {
         self.records.is_some() || self.intercept
     }
 
-    /// The moments that these totals over the parties make.
+    /// Builds the moments from totals over the parties.
     pub(crate) fn moments(&self, totals: &[i128], noise: NoiseScale) -> Moments {
         let mut matrix = triangle(self.order, totals, |_| 1.0);
         for tie in &self.ties {
             let ((i, j), value) = match *tie {
-                // The count where both are the first, else predictors that are never together.
+                // The number of records if both indices are 0, else 0: the two predictors are never both other than 0.
                 Tie::Known { at } => (at, if at == (0, 0) { self.records.unwrap_or(0.0) } else { 0.0 }),
                 Tie::Same { at, source } => (at, matrix[source]),
             };
@@ -55,15 +55,16 @@ impl MomentsForm {
         let records = match self.records {
             Some(records) => Records::Exact(records),
             None if self.intercept => Records::First,
-            // Nobody asks for it: sigma is known.
+            // The count is not used, because sigma is known.
             None => Records::Exact(1.0),
         };
         Moments { matrix, noise: MomentsNoise::new(self.order, self.parties.sqrt() * noise.sd(), &self.ties), records }
     }
 }
 
-/// The entries whose value follows: the count and the squares of what is -1 or 1, where every record counts; those
-/// squares and an indicator's as functions of other entries; products of what is never together.
+/// Returns the entries that follow from others. If every record counts, these include the count and the squares of predictors of
+/// -1 or 1. Squares of such predictors and of indicators equal other entries. Products of predictors that are never both other
+/// than 0 are 0.
 fn ties(scores: &dyn ScoreModel, coded: &[bool], counted: bool) -> Vec<Tie> {
     let mut ties = Vec::new();
     let intercept = scores.has_intercept();

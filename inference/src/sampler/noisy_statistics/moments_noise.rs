@@ -1,28 +1,27 @@
-//! Which entries of a released matrix of second moments share noise, and what that noise adds to residuals.
+//! The entries of a released matrix of second moments that share noise, and the effect of that noise on residuals.
 //!
-//! Every entry that is released has noise of its own: variance `sd²` off the diagonal, `2 sd²` on it. Entries
-//! that are constants have none, and entries that are functions of others (a ±1 column's square is the
-//! count, an indicator's square its sum) have theirs. With `E` the matrix of errors and vectors `v`, `w`,
-//! everything that inference needs is `Cov(E v, E w)`; with all entries released it is
+//! Every released entry has its own noise: variance `sd²` off the diagonal, `2 sd²` on it. Constant entries have none, and
+//! entries that are functions of others have theirs: a ±1 column's square is the count, an indicator's square its sum. With `E`
+//! the matrix of errors and vectors `v`, `w`, inference needs `Cov(E v, E w)` only. With all entries released it is
 //! `sd² (w v' + v'w I)`.
 
 use crate::sampler::matrix::Matrix;
 
-/// An entry without noise of its own. Rows and columns in either order.
+/// An entry without its own noise. Rows and columns may be in either order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tie {
     /// Known exactly.
     Known { at: (usize, usize) },
-    /// The value of another entry.
+    /// Equal to another entry.
     Same { at: (usize, usize), source: (usize, usize) },
 }
 
-/// One noise number of the release.
+/// One noise variable of the release.
 #[derive(Debug, Clone, PartialEq)]
 struct Source {
     /// Its variance in units of `sd²`.
     variance: f64,
-    /// The entries that it is in, row at most column.
+    /// Entries that contain it, with row at most column.
     entries: Vec<(usize, usize)>,
 }
 
@@ -30,7 +29,7 @@ struct Source {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MomentsNoise {
     order: usize,
-    /// Sd of an off-diagonal entry, summed over the parties.
+    /// Noise sd of an off-diagonal entry, summed over the parties.
     sd: f64,
     sources: Vec<Source>,
 }
@@ -40,8 +39,8 @@ fn sorted((a, b): (usize, usize)) -> (usize, usize) {
 }
 
 impl MomentsNoise {
-    /// The noise of a matrix with `order` rows whose off-diagonal entries have noise of sd `sd`, but for the
-    /// entries that are tied. A tie to a tied entry is one to what that one is tied to.
+    /// Builds the noise of a matrix with `order` rows whose off-diagonal entries have noise of sd `sd`, except for the tied
+    /// entries. Chains of ties are followed to their end.
     pub(crate) fn new(order: usize, sd: f64, ties: &[Tie]) -> Self {
         let tie_of = |entry: (usize, usize)| {
             let is = |tie: &&Tie| matches!(**tie, Tie::Known { at } | Tie::Same { at, .. } if sorted(at) == entry);
@@ -50,7 +49,7 @@ impl MomentsNoise {
         let mut sources: Vec<Source> = Vec::new();
         for entry in (0..order).flat_map(|b| (0..=b).map(move |a| (a, b))) {
             let mut root = Some(entry);
-            // As many links as there are ties at most: a circle of ties would be a constant.
+            // At most as many links as there are ties; a cycle of ties is treated as a constant.
             for link in 0..=ties.len() {
                 root = match root.and_then(tie_of) {
                     None => break,
@@ -73,19 +72,19 @@ impl MomentsNoise {
         Self { order, sd, sources }
     }
 
-    /// Sd of the noise of an off-diagonal entry.
+    /// Returns the noise sd of an off-diagonal entry.
     pub(crate) fn sd(&self) -> f64 {
         self.sd
     }
 
-    /// The same ties with noise of another sd.
+    /// Returns the same ties with noise of another sd.
     pub(crate) fn with_sd(mut self, sd: f64) -> Self {
         self.sd = sd;
         self
     }
 
-    /// The noise of the rows and columns `kept` of the matrix, in that order. What shared noise goes on sharing it, also
-    /// where the entry that it was released with is left out.
+    /// Returns the noise of the rows and columns `kept` of the matrix, in that order. Entries that shared noise continue to share
+    /// it, even if the entry that it was released with is left out.
     pub(crate) fn restricted(&self, kept: &[usize]) -> Self {
         let place = |row: usize| kept.iter().position(|k| *k == row);
         let sources = self.sources.iter().filter_map(|source| {
@@ -97,12 +96,12 @@ impl MomentsNoise {
         Self { order: kept.len(), sd: self.sd, sources: sources.collect() }
     }
 
-    /// Whether two matrices have the same ties.
+    /// Returns true if both matrices have the same ties.
     pub(crate) fn same_ties(&self, other: &Self) -> bool {
         self.order == other.order && self.sources == other.sources
     }
 
-    /// `Cov(E v, E w)`.
+    /// Returns `Cov(E v, E w)`.
     pub(crate) fn covariance(&self, v: &[f64], w: &[f64]) -> Matrix {
         let mut sum = Matrix::zeros(self.order);
         for source in &self.sources {
@@ -120,7 +119,7 @@ impl MomentsNoise {
         sum
     }
 
-    /// `Cov(E v, E_ab)` for one entry; zeros where it is exact.
+    /// Returns `Cov(E v, E_ab)` for one entry; zeros if it is exact.
     pub(crate) fn covariance_with_entry(&self, v: &[f64], entry: (usize, usize)) -> Vec<f64> {
         let mut sum = vec![0.0; self.order];
         if let Some(source) = self.source(entry) {
@@ -132,7 +131,7 @@ impl MomentsNoise {
         sum
     }
 
-    /// The variance of one entry's noise.
+    /// Returns the noise variance of one entry.
     pub(crate) fn variance(&self, entry: (usize, usize)) -> f64 {
         self.source(entry).map_or(0.0, |source| self.sd * self.sd * source.variance)
     }
@@ -142,7 +141,7 @@ impl MomentsNoise {
     }
 }
 
-/// What a unit error of an entry (and of its mirror image) adds to `E v`: rows and amounts.
+/// Yields the rows of `E v` that a unit error of an entry and of its mirror image changes, and the amounts.
 fn parts((a, b): (usize, usize), v: &[f64]) -> impl Iterator<Item = (usize, f64)> {
     let mirrored = (a != b).then(|| (b, v[a]));
     std::iter::once((a, v[b])).chain(mirrored)

@@ -1,4 +1,4 @@
-//! The coordinates that second moments are in: coded predictors, and the outcome less its centre in half widths.
+//! The coordinates of second moments: coded predictors, and the outcome minus its centre in half widths.
 
 use super::coding::Coding;
 use super::gaussian::GaussianPrior;
@@ -18,13 +18,13 @@ pub(crate) struct MomentsUnits {
 }
 
 impl MomentsUnits {
-    /// Those of a model with `order` coordinates; `None` for one without moments.
+    /// Returns the units of a model with `order` coordinates; `None` for a model without moments.
     pub(crate) fn of(scores: &dyn ScoreModel, order: usize) -> Option<Self> {
         let coding = Coding::new(&scores.coding(), order);
         Some(Self { coding, outcome: scores.moments_outcome()?, coefficients: scores.coefficients() })
     }
 
-    /// Independent normal priors of the model's coordinates.
+    /// Converts independent normal priors from the model's coordinates.
     pub(crate) fn prior(&self, plain: &GaussianPrior) -> GaussianPrior {
         let GaussianPrior { mut mean, precision } = self.coding.prior(plain);
         self.scale(&mut mean);
@@ -33,7 +33,7 @@ impl MomentsUnits {
         GaussianPrior { mean, precision: precision.iter().enumerate().map(scaled).collect() }
     }
 
-    /// What is known of the residuals' sd.
+    /// Returns the knowledge of the residuals' sd.
     pub(crate) fn sigma(&self, spec: &JobSpec) -> Sigma {
         let ModelSpec::Regression(regression) = &spec.model else { return Sigma::Unknown };
         let width = spec.columns.get(&regression.outcome).map_or(1.0, ColumnSpec::half_width);
@@ -43,14 +43,14 @@ impl MomentsUnits {
         }
     }
 
-    /// Moments' coordinates of the model's.
+    /// Converts the model's coordinates to the moments'.
     pub(crate) fn units(&self, u: &[f64]) -> Vec<f64> {
         let mut coded = self.coding.coded(u);
         self.scale(&mut coded);
         coded
     }
 
-    /// And back.
+    /// Converts the moments' coordinates to the model's.
     pub(crate) fn plain(&self, units: &[f64]) -> Vec<f64> {
         let (centre, half) = self.outcome;
         let mut coded: Vec<f64> = units.to_vec();
@@ -63,7 +63,7 @@ impl MomentsUnits {
         self.coding.plain(&coded)
     }
 
-    /// The covariance in the model's coordinates.
+    /// Converts a covariance to the model's coordinates.
     pub(crate) fn plain_covariance(&self, units: &Matrix) -> Matrix {
         let (_, half) = self.outcome;
         let scale = |j: usize| if j < self.coefficients { half } else { 1.0 };

@@ -1,4 +1,4 @@
-//! What a posterior from stored releases keeps of the job that they were asked for.
+//! The part of a job's stored releases that a posterior of another job can use.
 
 use super::answer::Inference;
 use crate::sampler::error::SamplerError;
@@ -6,56 +6,56 @@ use conclave_common::job::JobSpec;
 use conclave_common::query::Draw;
 use conclave_common::schema::{Feature, ModelSpec, Regression};
 
-/// A posterior from what a job's parties released, under another prior or of fewer predictors.
+/// A posterior from a job's releases, under another prior or with fewer predictors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refitted {
-    /// All draws, in the order made.
+    /// All draws, in order.
     pub draws: Vec<Draw>,
-    /// How much of each parameter's variance is the noise's, and whether the release suffices for this answer.
+    /// Share of each parameter's variance that is due to noise, and the adequacy of the releases for this answer.
     pub inference: Inference,
 }
 
-/// Why a job's releases give no other posterior.
+/// Reasons why a job's releases yield no other posterior.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RefitError {
-    /// The job's algorithm is another.
+    /// The job's algorithm does not support it.
     #[error(
-        "algorithm = \"{algorithm}\" {why}: only a job of algorithm = \"noisy-statistics\" is refitted; submit this one anew"
+        "algorithm = \"{algorithm}\" {why}: only a job of algorithm = \"noisy-statistics\" is refitted; submit this one as a new job"
     )]
     Algorithm {
-        /// The job's.
+        /// The job's algorithm.
         algorithm: &'static str,
-        /// What stands in the way.
+        /// The obstacle.
         why: &'static str,
     },
     /// No stage was answered by every party.
-    #[error("its parties released no whole stage, so there is nothing to infer from: submit it anew")]
+    #[error("its parties released no whole stage, so there is nothing to infer from: submit it again")]
     NothingReleased,
-    /// Predictors can't be left out of scores.
+    /// Scores do not allow predictors to be left out.
     #[error(
-        "its parties released scores at points of the whole model, and a score there is no score of a smaller one: no predictor can be \
-         dropped; submit the smaller model as a job of its own"
+        "its parties released scores of the whole model, which do not apply to a smaller model: no predictor can be \
+         dropped; submit the smaller model as a separate job"
     )]
     DroppedFromScores,
-    /// Something else differs between the jobs.
-    #[error("it differs from the other job by more than priors, draws and predictors that are left out")]
+    /// The jobs differ in something else.
+    #[error("it differs from the other job in more than priors, number of draws and omitted predictors")]
     OtherModel,
-    /// The posterior can't be drawn from.
+    /// Drawing from the posterior failed.
     #[error(transparent)]
     Sampler(#[from] SamplerError),
 }
 
-/// The coefficients that are kept of a model.
+/// The coefficients of a model that another job retains.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Kept {
-    /// By their places in the larger model, in the order of the smaller one's.
+pub(crate) struct RetainedCoefficients {
+    /// Indices in the larger model, in the order of the smaller one's coefficients.
     pub(crate) coefficients: Vec<usize>,
-    /// Whether none is left out.
+    /// True if none is left out.
     pub(crate) all: bool,
 }
 
-impl Kept {
-    /// What `new` keeps of `old`.
+impl RetainedCoefficients {
+    /// Finds the coefficients of `old` that `new` retains.
     ///
     /// # Errors
     /// [`RefitError::OtherModel`].

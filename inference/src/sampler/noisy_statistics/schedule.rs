@@ -1,118 +1,117 @@
-//! Where the parties are asked next and what that may spend, from released numbers alone.
+//! The next query and its share of the budget, chosen from released numbers only.
 //!
-//! Cheap stages find the neighbourhood of the answer, and what is left goes into one last stage there. A
-//! step within its noise does not end the search: a posterior that is nearly flat far out would be taken for
-//! one that was found.
+//! Cheap locating stages find the neighbourhood of the answer, and the remaining budget goes into one last stage there. A step
+//! within its noise does not end the search, because a posterior that is nearly flat far out would then count as found.
 //!
-//! The last stage asks for the score first, and then for the information half way to where the score says that
-//! the answer lies (`stage` says why): for a part of it by what is known of the information until then, and for
-//! the rest where that part says.
+//! The last stage asks for the score first. It then asks for the information half way to the answer that the score implies (see
+//! `stage`). The first part of the information is at the midpoint that the information so far implies, the rest at the one that
+//! the first part implies.
 
 use conclave_common::job::ReleaseSpec;
 
-/// Share of the budget that one locating stage takes.
+/// Share of the budget for one locating stage.
 const LOCATE: f64 = 0.05;
-/// Most locating stages.
+/// Maximum number of locating stages.
 const MOST_LOCATING: usize = ReleaseSpec::MOST_LOCATING;
-/// Least share of the budget that is left for the last stage.
+/// Least share of the budget that is reserved for the last stage.
 const LEAST_LEFT: f64 = 0.5;
 /// The curvature's share of a locating stage.
 const LOCATE_CURVATURE: f64 = 0.2;
-/// Most of a posterior sd that a quadratic may leave out of the step from where the last locating stage asked.
+/// Largest remainder of the quadratic, in posterior sds, on the step from the last locating stage's point.
 const FOUND: f64 = 0.5;
-/// Most of a posterior sd that a quadratic may be expected to leave out of the last step.
+/// Largest expected remainder of the quadratic, in posterior sds, on the last step.
 const EXPECTED: f64 = 0.4;
-/// The part of the last stage's curvature that is asked for first.
+/// Part of the last stage's curvature that is released first.
 const FIRST_PART: f64 = 0.35;
-/// Farthest that a record's linear predictor may be moved by one step.
+/// Largest change of a record's linear predictor in one step.
 pub(crate) const FARTHEST: f64 = 3.0;
 
-/// How the budget is divided.
+/// The division of the budget.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Shares {
-    /// As many locating stages as it takes.
+    /// Automatic: as many locating stages as necessary.
     Auto,
-    /// These shares of mu², one a stage; and the curvature's share of each, by rule where there is none.
+    /// These shares of mu², one per stage, and the curvature's share of each; `None` applies the rule.
     Fixed { shares: Vec<f64>, curvature: Option<f64> },
 }
 
-/// What to ask now; shares are of the job's mu².
+/// The next query; shares are of the job's mu².
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Ask {
+pub(crate) enum Request {
     /// Score and information at one point.
     Stage { at: Vec<f64>, share: f64, curvature: f64 },
-    /// The last stage's score.
+    /// The score of the last stage.
     Score { at: Vec<f64>, share: f64 },
-    /// Its information; all that is left of the budget where it is the last of all.
+    /// The information of the last stage; `last` marks its last part, which takes the whole remaining budget.
     Information { at: Vec<f64>, share: f64, last: bool },
 }
 
-/// How the search stands after a stage.
+/// The state of the search after a stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Standing {
-    /// The farthest that a record's linear predictor is moved by the step to where the answer lies.
+pub(crate) struct SearchState {
+    /// Largest change of a record's linear predictor on the step to the answer.
     pub(crate) moved: f64,
-    /// What a quadratic leaves out of that step, in posterior sds.
+    /// Remainder of the quadratic on that step, in posterior sds.
     pub(crate) cubic: f64,
-    /// What it can be expected to leave out of the last one.
+    /// Expected remainder on the last step.
     pub(crate) expected: f64,
-    /// The curvature's share of the last stage, by rule.
+    /// The curvature's share of the last stage, by the rule.
     pub(crate) curvature: f64,
 }
 
-/// Stages asked, and what is left for others.
+/// The number of stages so far, and the remaining budget.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Schedule {
     shares: Shares,
-    asked: usize,
-    left: f64,
+    stages: usize,
+    remaining: f64,
 }
 
 impl Schedule {
     pub(crate) fn new(shares: Shares) -> Self {
-        Self { shares, asked: 0, left: 1.0 }
+        Self { shares, stages: 0, remaining: 1.0 }
     }
 
-    /// The share of the budget that is left.
-    pub(crate) fn left(&self) -> f64 {
-        self.left
+    /// Returns the remaining share of the budget.
+    pub(crate) fn remaining(&self) -> f64 {
+        self.remaining
     }
 
-    /// The first stage; `curvature` is the last stage's share by rule, where the first is the last.
-    pub(crate) fn first(&mut self, at: Vec<f64>, curvature: f64) -> (Ask, f64) {
-        let standing = Standing { moved: f64::INFINITY, cubic: f64::INFINITY, expected: f64::INFINITY, curvature };
-        self.next(at, standing)
+    /// Returns the first stage. `curvature` is the last stage's share by the rule, used if the first stage is the last.
+    pub(crate) fn first(&mut self, at: Vec<f64>, curvature: f64) -> (Request, f64) {
+        let state = SearchState { moved: f64::INFINITY, cubic: f64::INFINITY, expected: f64::INFINITY, curvature };
+        self.next(at, state)
     }
 
-    /// The stage after this standing, and the share that the last stage keeps for its curvature; 0 where it is not the last.
-    pub(crate) fn next(&mut self, at: Vec<f64>, standing: Standing) -> (Ask, f64) {
+    /// Returns the next stage, and the share that the last stage reserves for its curvature; 0 if it is not the last.
+    pub(crate) fn next(&mut self, at: Vec<f64>, state: SearchState) -> (Request, f64) {
         let (share, last, curvature) = match &self.shares {
             Shares::Auto => {
-                let found = standing.moved <= FARTHEST && standing.cubic <= FOUND && standing.expected <= EXPECTED;
-                // An asked question at least: nothing is found before.
-                let ended = self.asked > 0 && (found || self.asked >= MOST_LOCATING || self.left < LOCATE + LEAST_LEFT);
-                if ended { (self.left, true, standing.curvature) } else { (LOCATE, false, LOCATE_CURVATURE) }
+                let found = state.moved <= FARTHEST && state.cubic <= FOUND && state.expected <= EXPECTED;
+                // At least one stage comes first: nothing is found before it.
+                let ended = self.stages > 0 && (found || self.stages >= MOST_LOCATING || self.remaining < LOCATE + LEAST_LEFT);
+                if ended { (self.remaining, true, state.curvature) } else { (LOCATE, false, LOCATE_CURVATURE) }
             }
             Shares::Fixed { shares, curvature } => {
-                let last = self.asked + 1 >= shares.len();
-                let by_rule = if last { standing.curvature } else { LOCATE_CURVATURE };
-                let share = shares.get(self.asked).copied().unwrap_or(self.left);
-                (if last { self.left } else { share }, last, curvature.unwrap_or(by_rule))
+                let last = self.stages + 1 >= shares.len();
+                let by_rule = if last { state.curvature } else { LOCATE_CURVATURE };
+                let share = shares.get(self.stages).copied().unwrap_or(self.remaining);
+                (if last { self.remaining } else { share }, last, curvature.unwrap_or(by_rule))
             }
         };
-        self.asked += 1;
-        self.left -= share;
+        self.stages += 1;
+        self.remaining -= share;
         if last {
-            return (Ask::Score { at, share: share * (1.0 - curvature) }, share * curvature);
+            return (Request::Score { at, share: share * (1.0 - curvature) }, share * curvature);
         }
-        (Ask::Stage { at, share, curvature }, 0.0)
+        (Request::Stage { at, share, curvature }, 0.0)
     }
 
-    /// The questions for the last stage's information: `share` of the budget in two parts, the second at `at` where `first` is
-    /// released.
-    pub(crate) fn information(at: Vec<f64>, share: f64, first: bool) -> Ask {
+    /// Returns a query for the last stage's information. `share` of the budget is spent in two parts; `first` says whether the
+    /// first part is released.
+    pub(crate) fn information(at: Vec<f64>, share: f64, first: bool) -> Request {
         let part = if first { 1.0 - FIRST_PART } else { FIRST_PART };
-        Ask::Information { at, share: share * part, last: first }
+        Request::Information { at, share: share * part, last: first }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Scores and information: what is asked at a point, and what the totals say of it.
+//! Scores and information matrices: the queries at a point, and the estimates from their totals.
 
 use super::coding::Coding;
 use super::frame::Frame as Shape;
@@ -13,73 +13,73 @@ use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP};
 use conclave_privacy::pass::GRADIENT_SCALE;
 use conclave_privacy::pass::hold::DIAGONAL;
 
-/// Corners beyond this many are not weighed one by one.
+/// Maximum number of corners that are weighed one by one.
 const MOST_POINTS: usize = 24_000;
-/// The part of a frame's length that the listed corners are to fill: between two corners a record may lie a little
-/// farther out.
+/// Part of a frame's length that the listed corners fill. Between two corners, a record may lie a little farther out.
 pub(crate) const FILLED: f64 = 0.98;
 
-/// A score that was asked for.
+/// A pending query for a score.
 #[derive(Debug, Clone)]
-pub(crate) struct AskedScore {
-    /// The point in coded coordinates.
+pub(crate) struct PendingScore {
+    /// Point of the query, in coded coordinates.
     at: Vec<f64>,
     shape: Shape,
     noise: NoiseScale,
 }
 
-/// An information that was asked for.
+/// A pending query for an information matrix.
 #[derive(Debug, Clone)]
-pub(crate) struct AskedInformation {
-    /// The point in coded coordinates.
+pub(crate) struct PendingInformation {
+    /// Point of the query, in coded coordinates.
     at: Vec<f64>,
-    /// What it is counted in, of the linear predictor and of the family's own parameter.
+    /// Scales of the linear predictor and of the family's own parameter.
     scales: [f64; 2],
     noise: NoiseScale,
 }
 
-/// What a question at a point says, before its noise is decided.
-pub(crate) struct Question {
+/// A query for a gradient at a point, before its noise is chosen.
+pub(crate) struct GradientQuery {
     /// theta.
     pub(crate) theta: Vec<f64>,
-    /// The frame's numbers.
+    /// Numbers that encode the frame.
     pub(crate) frame: Vec<f64>,
     at: Vec<f64>,
     shape: Shape,
 }
 
-/// What information is counted in at a point: of the linear predictor and of the family's own parameter.
+/// Returns the scales of the information at a point: of the linear predictor and of the family's own parameter.
 pub(crate) fn information_scales(scores: &dyn ScoreModel, theta: &[f64]) -> [f64; 2] {
-    // What a record's share of the scale is rounded to is at most 1.
+    // A record's share of the scale, which is rounded, is at most 1.
     scores.most_information(theta).map(|most| if most > LEAST_MAGNITUDE { most.min(MOST_SCALE) } else { 1.0 })
 }
 
-/// Coded gradients of single records at the edge of what is declared, at a point; `None` where they are too many to list.
+/// Returns the coded gradients at a point of single records at the corners of the declared columns; `None` if they are too many
+/// to list.
 pub(crate) fn coded_extremes(scores: &dyn ScoreModel, coding: &Coding, theta: &[f64]) -> Option<Vec<Vec<f64>>> {
     let points = scores.extreme_gradients(theta).filter(|points| points.len() <= MOST_POINTS)?;
     Some(points.iter().map(|z| coding.gradient(z)).collect())
 }
 
-/// The most that a record's coded gradient is long at a point.
+/// Returns the greatest length of a record's coded gradient at a point.
 pub(crate) fn longest(scores: &dyn ScoreModel, theta: &[f64]) -> f64 {
     let [of_coefficients, of_own] = scores.gradient_bound(theta);
     (of_coefficients * of_coefficients + of_own * of_own).sqrt()
 }
 
-/// A frame of coded gradients as a query's numbers.
+/// Encodes a frame of coded gradients as a query's numbers.
 pub(crate) fn frame_numbers(coding: &Coding, shape: &Shape) -> Vec<f64> {
     let rows = coding.of_gradient(&shape.matrix);
     let shift = shape.matrix.apply(&shape.centre);
     rows.entries().iter().copied().chain(shift.into_iter().map(|b| -b)).map(plain).collect()
 }
 
-/// A tiny number takes a processor longer: it is 0.
+/// Replaces a tiny number by 0, because subnormal numbers slow a processor down.
 pub(crate) fn plain(x: f64) -> f64 {
     if x.abs() < LEAST_MAGNITUDE { 0.0 } else { x }
 }
 
-impl Question {
-    /// The question at a point: the gradient in a frame that is shaped for the covariance that is expected.
+impl GradientQuery {
+    /// Builds the query at a point: the gradient in a frame that is shaped for the expected covariance.
     pub(crate) fn new(
         scores: &dyn ScoreModel,
         coding: &Coding,
@@ -96,27 +96,27 @@ impl Question {
         Self { theta, frame, at, shape }
     }
 
-    /// The covariance of the noise of the score, where each component of what is released has noise of this sd, in units of what
-    /// a record contributes at most.
+    /// Returns the covariance of the score's noise if each released component has noise of this sd, in units of the largest
+    /// contribution of a record.
     pub(crate) fn score_noise(&self, sd: f64) -> Matrix {
         self.shape.noise(sd)
     }
 
-    /// The query for the gradient, at this scale of noise.
-    pub(crate) fn ask(self, noise: NoiseScale) -> (Query, AskedScore) {
+    /// Returns the query for the gradient at this noise scale, and its pending state.
+    pub(crate) fn ask(self, noise: NoiseScale) -> (Query, PendingScore) {
         let kind = QueryKind::Gradient { parameters: self.theta.len() as u32 };
         let query = Query { chain: 0, kind, from: self.theta, to: self.frame, noise };
-        (query, AskedScore { at: self.at, shape: self.shape, noise })
+        (query, PendingScore { at: self.at, shape: self.shape, noise })
     }
 }
 
-impl AskedScore {
+impl PendingScore {
     pub(crate) fn at(&self) -> &[f64] {
         &self.at
     }
 
-    /// The score that the totals over `parties` make, and the covariance of its noise; `records` is the number of those that take
-    /// the frame's centre off each, all of them or none.
+    /// Computes the score from the totals over `parties`, and the covariance of its noise. `records` is the number of records
+    /// that subtract the frame's centre: all of them, or 0.
     pub(crate) fn score(&self, gradient: &[i128], parties: usize, records: f64) -> (Vec<f64>, Matrix) {
         let sums: Vec<f64> = gradient.iter().map(|total| *total as f64 / GRADIENT_SCALE).collect();
         let noise = (parties as f64).sqrt() * self.noise.units() as f64 / GRADIENT_SCALE;
@@ -124,14 +124,14 @@ impl AskedScore {
     }
 }
 
-impl AskedInformation {
-    /// The query for the information at a point, `(theta, at)`, as the `chain`-th of its round.
+impl PendingInformation {
+    /// Returns the query for the information at a point, `(theta, at)`, with `chain` as its number in the round.
     pub(crate) fn ask((theta, at): (Vec<f64>, Vec<f64>), scales: [f64; 2], noise: NoiseScale, chain: u32) -> (Query, Self) {
         let kind = QueryKind::Curvature { parameters: theta.len() as u32 };
         (Query { chain, kind, from: theta, to: scales.to_vec(), noise }, Self { at, scales, noise })
     }
 
-    /// The information that the totals over `parties` make.
+    /// Builds the information matrix from the totals over `parties`.
     pub(crate) fn information(&self, curvature: &[i128], parties: usize, own: bool) -> Information {
         let (order, sd) = (self.at.len(), (parties as f64).sqrt() * self.noise.sd());
         let scale = |j: usize| self.scales[usize::from(own && j + 1 == order)];
@@ -144,7 +144,7 @@ impl AskedInformation {
     }
 }
 
-/// The symmetric matrix of a released upper triangle; entry (i, j) is multiplied by the root of both scales.
+/// Builds the symmetric matrix of a released upper triangle; entry (i, j) is multiplied by the root of both scales.
 pub(crate) fn triangle(order: usize, totals: &[i128], scale: impl Fn(usize) -> f64) -> Matrix {
     let mut matrix = Matrix::zeros(order);
     let mut totals = totals.iter();
@@ -159,8 +159,8 @@ pub(crate) fn triangle(order: usize, totals: &[i128], scale: impl Fn(usize) -> f
     matrix
 }
 
-/// What an information in a model's own coordinates would be released as, counted in these scales: the totals, in lattice units, that
-/// [`AskedInformation::information`] reads it from again.
+/// Returns the totals, in lattice units, as which an information matrix in a model's own coordinates would be released in these
+/// scales. It is the inverse of [`PendingInformation::information`].
 pub(crate) fn as_released(scores: &dyn ScoreModel, plain: &[Vec<f64>], scales: [f64; 2]) -> Vec<f64> {
     let (order, own) = (plain.len(), scores.parameters() > scores.coefficients());
     let coded = Coding::new(&scores.coding(), order).moments(&Matrix::from_fn(order, |i, j| plain[i][j]));
@@ -172,8 +172,8 @@ pub(crate) fn as_released(scores: &dyn ScoreModel, plain: &[Vec<f64>], scales: [
     (0..order).flat_map(|i| (i..order).map(move |j| (i, j))).map(|(i, j)| entry(i, j)).collect()
 }
 
-/// The covariance that is expected before anything is released: that of a design whose numeric predictors are even
-/// over their bounds and whose levels are equally frequent.
+/// Returns the covariance that is expected before the first release: that of a design whose numeric predictors are uniform over
+/// their bounds and whose levels are equally frequent.
 pub(crate) fn expected_covariance(scores: &dyn ScoreModel, theta: &[f64], records: f64, prior: &GaussianPrior) -> Matrix {
     let of_one = scores.even_information(theta);
     let variance = |(one, precision): (&f64, &f64)| (records * one + precision).max(f64::MIN_POSITIVE).recip();

@@ -1,16 +1,16 @@
-//! Draws of a density that costs nothing to look at, nearly independent of each other.
+//! Nearly independent draws from a density that is cheap to evaluate.
 //!
-//! Two kinds of moves take turns. Independence proposals from a multivariate t around a Gaussian
-//! approximation (Tierney 1994) give draws that remember nothing where the approximation is good, and reach
-//! into tails that are heavier than a Gaussian's. Elliptical slices through a Gaussian of the same place and
-//! shape (Murray, Adams & MacKay 2010; the density divided by that Gaussian is the likelihood there) always
-//! move and need no tuning: they carry the walk where a box cuts the density off, or a prior bends it.
+//! Two kinds of moves alternate. Independence proposals from a multivariate t around a Gaussian approximation (Tierney 1994) give
+//! uncorrelated draws where the approximation is good, and reach into tails that are heavier than a Gaussian's. Elliptical slices
+//! through a Gaussian of the same location and shape (Murray, Adams & MacKay 2010) use the density divided by that Gaussian as
+//! the likelihood. They always move and need no tuning, and so make progress where a box truncates the density or a prior bends
+//! it.
 //!
-//! The approximation is measured anew three times in the warm-up, from the draws of all chains, and kept
-//! from then on: kept draws come from one fixed kernel that leaves the density invariant. Slices along the
-//! coordinates and the approximation's principal axes (Neal 2003) come before the first measurement: they find
-//! their width themselves where the approximation is far off. They stay in the kernel where independence
-//! proposals are rarely accepted: where a box cuts many coordinates off, say.
+//! The approximation is measured again three times during the warm-up, from the draws of all chains, and is fixed after that:
+//! kept draws come from one fixed kernel that leaves the density invariant. Before the first measurement, slices along the
+//! coordinates and the approximation's principal axes (Neal 2003) run as well, because they find their own width where the
+//! approximation is far off. They stay in the kernel if independence proposals are rarely accepted, for example where a box
+//! truncates many coordinates.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -21,47 +21,46 @@ use crate::sampler::matrix::{Cholesky, Matrix};
 
 /// Degrees of freedom of the independence proposals.
 const FREEDOM: u32 = 8;
-/// Moves of each kind per draw.
+/// Number of moves of each kind per draw.
 const TURNS: usize = 2;
-/// Narrowings of a slice before it stays where it is: the angle is below 1e-12 by then.
+/// Maximum number of narrowings of a slice, after which the chain does not move: the angle is below 1e-12 by then.
 const NARROWINGS: usize = 200;
-/// The slices' Gaussian is wider than the approximation by this, in variance: what is too narrow mixes
-/// slowly in its tails.
+/// Ratio of the slices' variance to the approximation's: a Gaussian that is too narrow mixes slowly in its tails.
 const WIDER: f64 = 1.2;
-/// Draws per chain of the warm-up where none is given.
+/// Default number of warm-up draws per chain.
 const WARMUP: usize = 700;
-/// Parts of the warm-up after which the approximation is measured.
+/// Divisors of the warm-up's length after which the approximation is measured.
 const PARTS: [usize; 3] = [7, 3, 1];
-/// Most widths that a slice along a line is stepped out by, to either side.
+/// Maximum number of widths by which a slice along a line is stepped out on each side.
 const STEPS_OUT: usize = 12;
-/// Accepted share of independence proposals below which slices along lines go on.
+/// Acceptance rate of independence proposals below which slices along lines continue.
 const RARELY: f64 = 0.25;
-/// Halvings of the way from a point of positive density to the approximation's mean.
+/// Number of halvings of the path from a point of positive density to the approximation's mean.
 const HALVINGS: u32 = 30;
 
-/// How to walk.
+/// Settings of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WalkSettings {
     /// Number of chains.
     pub(crate) chains: usize,
     /// The job's seed.
     pub(crate) seed: u64,
-    /// The stream of the first chain; the others follow.
+    /// Random stream of the first chain; the others follow.
     pub(crate) first_stream: u64,
-    /// Draws per chain that go before; 0 for a number that has been enough.
+    /// Number of warm-up draws per chain; 0 for the default.
     pub(crate) warmup: usize,
 }
 
-/// Chains at work.
+/// The chains of a walk.
 pub(crate) struct Walk {
-    around: Around,
-    /// Slices along lines per turn.
+    approximation: Approximation,
+    /// Number of slices along lines per turn.
     lines: usize,
     chains: Vec<Chain>,
 }
 
-/// The approximation that moves are made by.
-struct Around {
+/// The Gaussian approximation behind the moves.
+struct Approximation {
     mean: Vec<f64>,
     factor: Cholesky,
     /// Coordinates and principal axes, each as long as the sd along it.
@@ -71,10 +70,10 @@ struct Around {
 struct Chain {
     at: Place,
     rng: ChaCha20Rng,
-    /// The line that is moved along next.
+    /// Index of the next line.
     line: usize,
-    asked: u64,
-    taken: u64,
+    proposed: u64,
+    accepted: u64,
 }
 
 #[derive(Clone)]
@@ -87,8 +86,8 @@ struct Place {
 pub(crate) type Density<'a> = &'a dyn Fn(&[f64]) -> f64;
 
 impl Walk {
-    /// Chains that have warmed up from a Gaussian approximation and a point of positive density. `None`
-    /// where the density is not positive there. What is not finite counts as no density.
+    /// Warms chains up from a Gaussian approximation and a point of positive density. Returns `None` if the density is not
+    /// positive there. A value that is not finite counts as density 0.
     pub(crate) fn new(
         settings: WalkSettings,
         mean: &[f64],
@@ -100,10 +99,10 @@ impl Walk {
         let chain = |id: usize| {
             let mut rng = ChaCha20Rng::seed_from_u64(settings.seed);
             rng.set_stream(settings.first_stream.wrapping_add(id as u64));
-            Chain { at: start.clone(), rng, line: 0, asked: 0, taken: 0 }
+            Chain { at: start.clone(), rng, line: 0, proposed: 0, accepted: 0 }
         };
-        let around = Around::new(mean.to_vec(), covariance, factor(covariance));
-        let mut walk = Self { around, lines: 0, chains: (0..settings.chains.max(1)).map(chain).collect() };
+        let approximation = Approximation::new(mean.to_vec(), covariance, factor(covariance));
+        let mut walk = Self { approximation, lines: 0, chains: (0..settings.chains.max(1)).map(chain).collect() };
         let warmup = if settings.warmup == 0 { WARMUP } else { settings.warmup };
         let mut gone = 0;
         let some = mean.len() / 2 + 1;
@@ -114,32 +113,31 @@ impl Walk {
             gone = until;
             walk.lines = if walk.acceptance() < RARELY { some } else { 0 };
             walk.measure(&seen);
-            walk.chains.iter_mut().for_each(|chain| (chain.asked, chain.taken) = (0, 0));
+            walk.chains.iter_mut().for_each(|chain| (chain.proposed, chain.accepted) = (0, 0));
         }
         Some(walk)
     }
 
-    /// One draw of every chain.
+    /// Returns one draw per chain.
     pub(crate) fn draw(&mut self, density: Density<'_>) -> Vec<Vec<f64>> {
-        let (around, lines) = (&self.around, self.lines);
+        let (approximation, lines) = (&self.approximation, self.lines);
         let one = |chain: &mut Chain| {
-            chain.advance(around, lines, density);
+            chain.advance(approximation, lines, density);
             chain.at.u.clone()
         };
         self.chains.iter_mut().map(one).collect()
     }
 
-    /// The share of the independence proposals since the warm-up that were accepted.
+    /// Returns the acceptance rate of the independence proposals since the warm-up.
     pub(crate) fn acceptance(&self) -> f64 {
-        let (asked, taken) = self.chains.iter().fold((0, 0), |(a, t), chain| (a + chain.asked, t + chain.taken));
-        taken as f64 / (asked as f64).max(1.0)
+        let (proposed, accepted) = self.chains.iter().fold((0, 0), |(a, t), chain| (a + chain.proposed, t + chain.accepted));
+        accepted as f64 / (proposed as f64).max(1.0)
     }
 
-    /// Takes mean and covariance of the later two thirds of these draws as the approximation, where they are
-    /// enough.
+    /// Replaces the approximation by mean and covariance of the later two thirds of these draws, if there are enough.
     fn measure(&mut self, seen: &[Vec<Vec<f64>>]) {
         let draws: Vec<&Vec<f64>> = seen[seen.len() / 3..].iter().flatten().collect();
-        let d = self.around.mean.len();
+        let d = self.approximation.mean.len();
         let count = draws.len() as f64;
         if draws.len() <= 4 * d {
             return;
@@ -150,18 +148,18 @@ impl Walk {
             let off: Vec<f64> = u.iter().zip(&mean).map(|(u, m)| u - m).collect();
             covariance = covariance.plus(&Matrix::outer(&off, 1.0 / count), 1.0);
         }
-        // A direction that no chain has moved along yet keeps some width of its own.
-        let before = self.around.factor.lower();
+        // A direction without any moves so far keeps some width.
+        let before = self.approximation.factor.lower();
         let kept = before.times(&before.transposed()).diagonal_entries();
         let least: Vec<f64> = kept.iter().zip(covariance.diagonal_entries()).map(|(k, c)| (1e-6 * k).max(1e-9 * c)).collect();
         let covariance = covariance.plus(&Matrix::diagonal(&least), 1.0).symmetrised();
         if let Some(factor) = covariance.cholesky() {
-            self.around = Around::new(mean, &covariance, factor);
+            self.approximation = Approximation::new(mean, &covariance, factor);
         }
     }
 }
 
-/// The point nearest to `mean`, on the way from `inside`, that the halvings find positive density at.
+/// Returns the first point of positive density on the path from `mean` to `inside`, found by halving.
 fn towards(mean: &[f64], inside: &[f64], density: Density<'_>) -> Option<Place> {
     let mut part = 1.0;
     for _ in 0..HALVINGS {
@@ -181,7 +179,7 @@ impl Place {
     }
 }
 
-impl Around {
+impl Approximation {
     fn new(mean: Vec<f64>, covariance: &Matrix, factor: Cholesky) -> Self {
         let scaled = |(variance, axis): (f64, Vec<f64>)| axis.iter().map(|x| variance.max(0.0).sqrt() * x).collect();
         let sds = covariance.diagonal_entries();
@@ -198,7 +196,7 @@ impl Around {
         self.mean.iter().enumerate().map(|(i, m)| m + moved(i)).collect()
     }
 
-    /// z of a place.
+    /// Returns the z of a place.
     fn standard(&self, u: &[f64]) -> Vec<f64> {
         let off: Vec<f64> = u.iter().zip(&self.mean).map(|(u, m)| u - m).collect();
         self.factor.solve_lower(&off)
@@ -209,7 +207,7 @@ fn squared(z: &[f64]) -> f64 {
     z.iter().map(|x| x * x).sum()
 }
 
-/// Log density of the t proposals at squared distance `r2`, up to a constant.
+/// Returns the log density of the t proposals at squared distance `r2`, up to a constant.
 fn log_t(r2: f64, dimension: usize) -> f64 {
     -0.5 * (f64::from(FREEDOM) + dimension as f64) * libm::log1p(r2 / f64::from(FREEDOM))
 }
@@ -219,39 +217,39 @@ impl Chain {
         (0..count).map(|_| StandardNormal.sample(&mut self.rng)).collect()
     }
 
-    /// Uniform in (0, 1].
+    /// Draws a uniform number in (0, 1].
     fn uniform(&mut self) -> f64 {
         1.0 - self.rng.random::<f64>()
     }
 
-    fn advance(&mut self, around: &Around, lines: usize, density: Density<'_>) {
+    fn advance(&mut self, approximation: &Approximation, lines: usize, density: Density<'_>) {
         for _ in 0..TURNS {
             for _ in 0..lines {
-                self.along(&around.lines[self.line % around.lines.len()], density);
-                self.line = (self.line + 1) % around.lines.len();
+                self.along(&approximation.lines[self.line % approximation.lines.len()], density);
+                self.line = (self.line + 1) % approximation.lines.len();
             }
-            self.jump(around, density);
-            self.slice(around, density);
+            self.jump(approximation, density);
+            self.slice(approximation, density);
         }
     }
 
-    /// One independence proposal.
-    fn jump(&mut self, around: &Around, density: Density<'_>) {
-        let d = around.mean.len();
+    /// Makes one independence proposal.
+    fn jump(&mut self, approximation: &Approximation, density: Density<'_>) {
+        let d = approximation.mean.len();
         let chi = squared(&self.normals(FREEDOM as usize)) / f64::from(FREEDOM);
         let z: Vec<f64> = self.normals(d).iter().map(|z| z / chi.sqrt()).collect();
         let uniform = self.uniform();
-        let to = Place::of(around.place(&z), density);
-        let back = log_t(squared(&around.standard(&self.at.u)), d);
+        let to = Place::of(approximation.place(&z), density);
+        let back = log_t(squared(&approximation.standard(&self.at.u)), d);
         let log_alpha = to.log - self.at.log + back - log_t(squared(&z), d);
-        self.asked += 1;
+        self.proposed += 1;
         if libm::log(uniform) <= log_alpha {
-            self.taken += 1;
+            self.accepted += 1;
             self.at = to;
         }
     }
 
-    /// One slice along a line through where the chain is, stepped out and narrowed.
+    /// Makes one slice move along a line through the current place, with stepping out and narrowing.
     fn along(&mut self, line: &[f64], density: Density<'_>) {
         let from = self.at.u.clone();
         let at = |t: f64| Place::of(from.iter().zip(line).map(|(u, l)| u + t * l).collect(), density);
@@ -275,12 +273,12 @@ impl Chain {
         }
     }
 
-    /// One elliptical slice.
-    fn slice(&mut self, around: &Around, density: Density<'_>) {
+    /// Makes one elliptical slice move.
+    fn slice(&mut self, approximation: &Approximation, density: Density<'_>) {
         let root = WIDER.sqrt();
-        let from = around.standard(&self.at.u);
-        let other: Vec<f64> = self.normals(around.mean.len()).iter().map(|z| root * z).collect();
-        // The density beside the slices' Gaussian.
+        let from = approximation.standard(&self.at.u);
+        let other: Vec<f64> = self.normals(approximation.mean.len()).iter().map(|z| root * z).collect();
+        // The density relative to the slices' Gaussian.
         let beside = |log: f64, z: &[f64]| log + 0.5 * squared(z) / WIDER;
         let level = beside(self.at.log, &from) + libm::log(self.uniform());
         let mut angle = 2.0 * std::f64::consts::PI * self.uniform();
@@ -288,7 +286,7 @@ impl Chain {
         for _ in 0..NARROWINGS {
             let (cos, sin) = (libm::cos(angle), libm::sin(angle));
             let z: Vec<f64> = from.iter().zip(&other).map(|(a, b)| a * cos + b * sin).collect();
-            let to = Place::of(around.place(&z), density);
+            let to = Place::of(approximation.place(&z), density);
             if beside(to.log, &z) >= level {
                 self.at = to;
                 return;

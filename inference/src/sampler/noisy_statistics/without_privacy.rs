@@ -1,28 +1,28 @@
-//! The posterior without privacy, as far as it can be told before anybody is asked: where it may lie, and how wide it is in each
-//! coordinate given the others.
+//! The posterior without privacy, as expected before the first query: its possible locations, and its width in each coordinate
+//! given the others.
 
-use super::beginning::log_of_middle;
 use super::design::{Case, FIFTH, predictor_moments};
 use super::expected_family::place;
 use super::family::Family;
-use super::family_way::family;
+use super::family_strategy::family;
+use super::starting_point::log_of_middle;
 use crate::sampler::target::Target;
 use conclave_common::job::JobSpec;
 use conclave_common::schema::{Family as Regressions, ModelSpec, Regression};
 
-/// How far a coordinate is moved to see how much of it each share moves.
+/// Step of the numerical derivative of the shares with respect to a coordinate.
 const MOVED: f64 = 1e-4;
 
-/// A place at which the posterior may lie, and its width there.
+/// A possible location of the posterior, and its width there.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Beforehand {
     pub(crate) theta: Vec<f64>,
-    /// The posterior's sd in each coordinate given the others, on the unconstrained scale.
+    /// Sd of the posterior in each coordinate given the others, on the unconstrained scale.
     pub(crate) sd: Vec<f64>,
 }
 
-/// What is expected of so many records: at the prior's centre, or, of counts in the best case, where the mean is in the middle of what
-/// is declared, about which a count says more; one or two places.
+/// Returns one or two expected locations for this number of records. The first is the prior's centre. For counts in the best
+/// case, the second has the mean in the middle of the declared range, where a count carries more information.
 pub(crate) fn beforehand(spec: &JobSpec, records: f64, case: Case) -> Vec<Beforehand> {
     let target = Target::new(spec);
     let centre = target.space.theta_inside(spec, &target.space.location);
@@ -43,7 +43,7 @@ pub(crate) fn beforehand(spec: &JobSpec, records: f64, case: Case) -> Vec<Before
     }
 }
 
-/// One record's information about each coordinate given the others.
+/// Returns one record's information about each coordinate given the others.
 fn information(target: &Target, theta: &[f64], case: Case) -> Vec<f64> {
     match &target.spec.model {
         ModelSpec::Regression(regression) => of_regression(target, regression, theta, case),
@@ -55,7 +55,7 @@ fn information(target: &Target, theta: &[f64], case: Case) -> Vec<f64> {
             None => {
                 let part = if case == Case::Best { 1.0 } else { FIFTH * FIFTH };
                 let bound = target.model.information_bound();
-                // A tempered model's bound has its power in it, which is put on everything here.
+                // A tempered model's bound includes its power, which the caller multiplies in.
                 target.space.parameters.iter().map(|parameter| part * bound[*parameter] / target.spec.power).collect()
             }
         },
@@ -70,7 +70,7 @@ fn of_regression(target: &Target, regression: &Regression, theta: &[f64], case: 
             let sigma = sd / half_width(target, regression);
             [1.0 / (sigma * sigma), 0.0]
         }
-        // A tempered model's scores have its power in them, which is put on everything here.
+        // A tempered model's scores include its power, which the caller multiplies in.
         (_, _, Some(scores)) => scores.most_information(theta).map(|most| most / target.spec.power),
         (_, _, None) => [1.0; 2],
     };
@@ -78,7 +78,7 @@ fn of_regression(target: &Target, regression: &Regression, theta: &[f64], case: 
     moments.into_iter().map(|square| of_predictor * square).chain(std::iter::repeat_n(of_own, own)).collect()
 }
 
-/// The shares' information about each stick, all the others held.
+/// Returns the shares' information about each stick, with all the others fixed.
 fn of_shares(target: &Target, theta: &[f64]) -> Vec<f64> {
     let u = target.space.coordinates(theta);
     let one = |j: usize| {
@@ -94,8 +94,8 @@ fn of_shares(target: &Target, theta: &[f64]) -> Vec<f64> {
     (0..u.len()).map(one).collect()
 }
 
-/// theta with the scatter of the case: of a linear regression of unknown scatter the most that outcomes within their bounds have, or a
-/// fifth of it.
+/// Sets the scatter of the case in theta. For a linear regression with unknown scatter it is the largest that the outcome's
+/// bounds allow, or a fifth of it.
 fn with_scatter(target: &Target, regression: &Regression, mut theta: Vec<f64>, case: Case) -> Vec<f64> {
     let half = target.model.scores().and_then(|scores| scores.moments_outcome()).map_or(1.0, |(_, half)| half);
     if let (Regressions::Linear { sd: None }, Some(sigma), Some(within)) =

@@ -1,14 +1,15 @@
-//! One posterior sample as a state machine: a search for the mode where the job makes one, then a choice for every draw.
+//! One posterior sample as a state machine: a search for the mode if the job makes one, then a choice for every draw.
 
 use rand_chacha::ChaCha20Rng;
 
 use super::candidates::CandidateLaw;
-use super::price::{Choice, affordable, generator, most_units, too_dear};
+use super::price::{Choice, affordable, choice_too_expensive, generator, most_units};
 use super::search::Search;
 use crate::sampler::choices::ChoiceDiagnostics;
 use crate::sampler::error::SamplerError;
 use crate::sampler::interface::{Next, Sampler};
 use crate::sampler::messages::Messages;
+use crate::sampler::report::RunReport;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
 use conclave_common::job::JobSpec;
@@ -21,26 +22,27 @@ use conclave_privacy::accounting::{Honest, Priced, PrivacyFilter};
 pub(crate) struct Ops {
     target: Target,
     party: PartyMetadata,
-    /// What the job has spent, as its party's ledger counts it.
+    /// The job's charges, as its party's ledger counts them.
     filter: PrivacyFilter,
     search: Option<Search>,
-    /// None before the search is over.
+    /// `None` before the search has ended.
     law: Option<CandidateLaw>,
     rng: ChaCha20Rng,
     messages: Messages,
-    /// The places of the choice being asked.
+    /// The pending choice.
     asked: Option<Choice>,
-    /// Of the choices made so far.
+    /// Prices of the choices so far.
     made: Vec<super::price::ChoicePrice>,
     by_budget: bool,
     draws: Vec<Draw>,
 }
 
 impl Ops {
-    /// The sampler at its start.
+    /// Returns the sampler before its first round.
     ///
     /// # Errors
-    /// A budget that holds no choice; a count that a search needs and nobody gives; a budget or scale out of range.
+    /// The budget is too small for a choice; a search needs a count of records that is neither public nor guessed; a budget or
+    /// scale is out of range.
     pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let [party] = parties else { return Err(SamplerError::Records { expected: 1, got: parties.len() }) };
         affordable(spec, *party)?;
@@ -61,7 +63,7 @@ impl Ops {
         })
     }
 
-    /// Makes the next choice ready to ask, unless all are made or the budget holds no more.
+    /// Prepares the next choice, unless all are made or the budget is too small for another.
     fn choose(&mut self, law: &CandidateLaw) -> Result<(), SamplerError> {
         if self.made.len() as u64 >= self.target.spec.sampler.draws {
             return Ok(());
@@ -70,14 +72,14 @@ impl Ops {
         let left = most_units(&self.target.spec, self.filter.remaining_units());
         if choice.price.units > left {
             self.by_budget = true;
-            return if self.made.is_empty() { Err(too_dear(choice.price, left)) } else { Ok(()) };
+            return if self.made.is_empty() { Err(choice_too_expensive(choice.price, left)) } else { Ok(()) };
         }
         self.messages.ask(Phase::Sampling, vec![choice.query.clone()]);
         self.asked = Some(choice);
         Ok(())
     }
 
-    /// Takes note of what a round has cost.
+    /// Adds the cost of a round to the charges.
     fn charge(&mut self, round: &Round) -> Result<(), SamplerError> {
         let Target { spec, model, .. } = &self.target;
         let mut releases = Vec::with_capacity(round.queries.len());
@@ -86,7 +88,7 @@ impl Ops {
             let terms = QueryTerms::new(model.as_ref(), spec, self.party.unit(), query.kind, points)?;
             releases.push(Priced::new(query.kind, terms.sensitivity(), query.noise, Honest::ALONE));
         }
-        // Its party has granted them, or there would be no answer.
+        // The party has granted the charges, or there would be no answer.
         let _ = self.filter.try_charge(&releases);
         Ok(())
     }
@@ -94,7 +96,7 @@ impl Ops {
     fn drawn(&mut self, choice: Choice, totals: &Totals) -> Result<(), SamplerError> {
         let answer = totals.components().first().and_then(|number| usize::try_from(*number).ok());
         let theta = answer.and_then(|number| choice.places.get(number));
-        let theta = theta.ok_or(SamplerError::Shape("no candidate has the number that was answered"))?.clone();
+        let theta = theta.ok_or(SamplerError::Shape("the answer is not the number of a candidate"))?.clone();
         self.made.push(choice.price);
         let iteration = self.messages.last();
         self.draws.push(Draw { chain: 0, warmup: false, theta, accepted: true, log_alpha: 0.0, iteration });
@@ -148,20 +150,20 @@ impl Sampler for Ops {
         self.by_budget
     }
 
-    fn choice_diagnostics(&self) -> Option<ChoiceDiagnostics> {
-        let last = self.made.last()?;
+    fn report(&self) -> RunReport {
         let greatest = |of: fn(&super::price::ChoicePrice) -> f64| self.made.iter().map(of).fold(0.0, f64::max);
-        Some(ChoiceDiagnostics {
+        let ops = self.made.last().map(|last| ChoiceDiagnostics {
             candidates: last.candidates,
             draws: self.made.len() as u64,
             range: greatest(|price| price.range),
             mu_per_draw: greatest(|price| price.mu),
-        })
+        });
+        RunReport { ops, ..RunReport::default() }
     }
 
     fn warnings(&self) -> Vec<String> {
         let clipped = self.target.spec.privacy.clip.is_some().then(|| {
-            "an explicit clip holds what a record adds to each candidate's weight, and nothing counts what it cuts: where it bites, draws are of \
+            "an explicit clip limits a record's contribution to each candidate's weight, and its effect is not measured: if it is active, the draws follow \
              another posterior"
                 .to_owned()
         });

@@ -1,4 +1,4 @@
-//! The law that candidates are drawn from, and what is public of a candidate's weight.
+//! The law of the candidates, and the public part of a candidate's weight.
 
 use rand_chacha::ChaCha20Rng;
 
@@ -11,12 +11,12 @@ use conclave_common::parameter::LEAST_MAGNITUDE;
 use conclave_common::query::Candidates;
 use conclave_privacy::mechanism::STEP;
 
-/// How much wider than the posterior candidates lie, in sds: of a law that is narrower few candidates lie where weights are large.
+/// Ratio of the candidates' width to the posterior's: with a narrower law few candidates have large weights.
 const SPREAD: f64 = 1.5;
-/// How often a candidate is drawn anew that falls outside the parameter box.
+/// Maximum number of draws of a candidate that fall outside the parameter box.
 const TRIES: usize = 10_000;
 
-/// A normal law of coordinates, cut to the parameter box.
+/// A normal law of coordinates, truncated to the parameter box.
 pub(super) struct CandidateLaw {
     centre: Vec<f64>,
     factor: Cholesky,
@@ -30,13 +30,13 @@ pub(super) struct Candidate {
 }
 
 impl CandidateLaw {
-    /// Around a mode, [`SPREAD`] times as wide as the posterior there, and by the mode's own error wider.
+    /// Returns a law around a mode, [`SPREAD`] times as wide as the posterior there, and wider by the mode's own error.
     pub(super) fn around(centre: Vec<f64>, covariance: Matrix, error: &Matrix) -> Self {
         let whole = covariance.scaled(SPREAD * SPREAD).plus(error, 1.0);
         Self { centre, factor: factor(&whole) }
     }
 
-    /// As wide as the prior, around its centre or where the job starts.
+    /// Returns a law as wide as the prior, around its centre or the job's start.
     pub(super) fn of_prior(target: &Target) -> Self {
         let sd = |(precision, scale): (&f64, &f64)| if *precision > 0.0 { precision.sqrt().recip() } else { *scale };
         let variances: Vec<f64> =
@@ -44,15 +44,15 @@ impl CandidateLaw {
         Self { centre: beginning(target), factor: factor(&Matrix::diagonal(&variances)) }
     }
 
-    /// theta at its centre: what candidates' weights are relative to.
+    /// Returns theta at the centre, which candidates' weights are relative to.
     pub(super) fn origin(&self, target: &Target) -> Vec<f64> {
         sound(target.space.theta_inside(&target.spec, &self.centre))
     }
 
-    /// A draw.
+    /// Draws a candidate.
     ///
     /// # Errors
-    /// A law of which next to nothing lies within the parameter box.
+    /// The law has almost no mass inside the parameter box.
     pub(super) fn draw(&self, target: &Target, rng: &mut ChaCha20Rng) -> Result<Candidate, SamplerError> {
         for _ in 0..TRIES {
             let z: Vec<f64> = self.centre.iter().map(|_| normal(rng)).collect();
@@ -68,25 +68,25 @@ impl CandidateLaw {
     }
 }
 
-/// Where a job without a search begins.
+/// Returns the starting point of a job without a search.
 pub(super) fn beginning(target: &Target) -> Vec<f64> {
     target.spec.sampler.start.as_ref().map_or_else(|| target.space.location.clone(), |start| target.space.coordinates(start))
 }
 
-/// What a message may hold: nothing that is tiny and not 0.
+/// Replaces tiny values by 0, as messages require.
 fn sound(mut theta: Vec<f64>) -> Vec<f64> {
     theta.iter_mut().filter(|x| x.abs() < LEAST_MAGNITUDE).for_each(|x| *x = 0.0);
     theta
 }
 
-/// The numbers of a choice's query: places, and log weights in whole lattice units, those of the records' ratios left out. `taken_off` of a
-/// place is what the party takes off the sum of its log ratios.
+/// Returns the numbers of a choice's query: places, and log weights in whole lattice units, without those of the records' ratios.
+/// `taken_off` returns the value that the party subtracts from the sum of its log ratios at a place.
 pub(super) fn numbers(candidates: &[Candidate], taken_off: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     let greatest = candidates.iter().map(|candidate| candidate.log_weight).fold(f64::NEG_INFINITY, f64::max);
     let most = Candidates::MOST_PUBLIC;
     let whole = |candidate: &Candidate| {
         let units = ((candidate.log_weight - greatest + taken_off(&candidate.theta)) / STEP).round();
-        // Where a prior is 0 the weight is e to the minus two millionth: never drawn. No number is none either.
+        // Where a prior is 0, the weight is e to the minus two million: it is never drawn. NaN is treated alike.
         if units.is_nan() { -most } else { units.clamp(-most, most) }
     };
     let public: Vec<f64> = candidates.iter().map(whole).collect();

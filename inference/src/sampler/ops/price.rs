@@ -1,4 +1,4 @@
-//! What a choice costs, and what can be said of that before anything is asked.
+//! The cost of a choice, and its lower bound before the first query.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -14,30 +14,30 @@ use conclave_common::query::{QueryTerms, centre, is_centred};
 use conclave_privacy::accounting::{Honest, Priced, PrivacyFilter, mu_squared, units_under_noise};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
-/// The stream of a job's seed that its candidates are drawn from.
+/// Stream of a job's seed from which its candidates are drawn.
 const STREAM: u64 = 0x6f70_7300_0000_0000;
 
-/// A choice's price.
+/// The price of a choice.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ChoicePrice {
-    /// How many candidates there are.
+    /// Number of candidates.
     pub(crate) candidates: u32,
     /// Range of the log probabilities between neighbours, in log-likelihood units.
     pub(crate) range: f64,
     /// Gaussian-DP parameter of one choice.
     pub(crate) mu: f64,
-    /// The same in a ledger's units.
+    /// Price in a ledger's units.
     pub(crate) units: u64,
 }
 
-/// A generator of candidates.
+/// Returns the generator of candidates.
 pub(super) fn generator(spec: &JobSpec) -> ChaCha20Rng {
     let mut rng = ChaCha20Rng::seed_from_u64(spec.sampler.seed);
     rng.set_stream(STREAM);
     rng
 }
 
-/// The places of a choice's candidates, its query, and what that costs at its party.
+/// The places of a choice's candidates, its query, and its price at the party.
 pub(super) struct Choice {
     pub(super) places: Vec<Vec<f64>>,
     pub(super) query: Query,
@@ -45,10 +45,10 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// Among as many draws of a law as the job asks for, at a party of this metadata.
+    /// Prepares a choice among the job's number of draws from a law, at a party with this metadata.
     ///
     /// # Errors
-    /// A law outside the parameter box; a query without a price.
+    /// The law lies outside the parameter box; the query has no price.
     pub(super) fn new(
         target: &Target,
         party: PartyMetadata,
@@ -72,22 +72,22 @@ impl Choice {
     }
 }
 
-/// What is left for a choice of this much of a budget: no release costs more than the job's least noise multiplier allows.
+/// Returns the budget for one choice: no release costs more than the job's least noise multiplier allows.
 pub(super) fn most_units(spec: &JobSpec, left: u64) -> u64 {
     left.min(units_under_noise(spec.privacy.noise_multiplier))
 }
 
-/// Why a choice is not asked.
-pub(super) fn too_dear(price: ChoicePrice, left: u64) -> SamplerError {
-    SamplerError::ChoiceTooDear { range: price.range, mu: price.mu, left: mu_squared(left).sqrt() }
+/// Returns the error that refuses a choice.
+pub(super) fn choice_too_expensive(price: ChoicePrice, left: u64) -> SamplerError {
+    SamplerError::ChoiceTooExpensive { range: price.range, mu: price.mu, left: mu_squared(left).sqrt() }
 }
 
-/// The least that a choice of this job can cost, by what is public: among candidates as wide as the prior where no mode is searched for, and else
-/// around a posterior as narrow as the model's information allows. `None` where the number of records is not public, or that information has
-/// no bound.
+/// Returns the least price of a choice of this job, from public facts. Without a search the candidates are as wide as the prior;
+/// otherwise they lie around a posterior as narrow as the model's information allows. `None` if the number of records is not
+/// public, or if that information has no bound.
 ///
 /// # Errors
-/// A law outside the parameter box; a query without a price.
+/// The law lies outside the parameter box; the query has no price.
 pub(crate) fn foreseen(spec: &JobSpec, party: PartyMetadata) -> Result<Option<ChoicePrice>, SamplerError> {
     let target = Target::new(spec);
     let law = match spec.sampler.locate_share > 0.0 {
@@ -110,15 +110,15 @@ pub(crate) fn foreseen(spec: &JobSpec, party: PartyMetadata) -> Result<Option<Ch
     Choice::new(&target, party, &law, &mut generator(spec)).map(|choice| Some(choice.price))
 }
 
-/// Refuses a job of which no choice can be had, before anything is asked.
+/// Refuses a job that cannot afford any choice, before its first query.
 ///
 /// # Errors
-/// [`SamplerError::ChoiceTooDear`]; as [`foreseen`].
+/// [`SamplerError::ChoiceTooExpensive`]; those of [`foreseen`].
 pub(super) fn affordable(spec: &JobSpec, party: PartyMetadata) -> Result<(), SamplerError> {
     let limit = PrivacyFilter::new(&spec.privacy.budget.of(party.unit()))?.limit_units();
     let left = most_units(spec, ((1.0 - spec.sampler.locate_share) * limit as f64) as u64);
     match foreseen(spec, party)? {
-        Some(price) if price.units > left && !spec.sampler.force => Err(too_dear(price, left)),
+        Some(price) if price.units > left && !spec.sampler.force => Err(choice_too_expensive(price, left)),
         _ => Ok(()),
     }
 }

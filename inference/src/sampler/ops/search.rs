@@ -1,4 +1,4 @@
-//! Where candidates are looked for: a search for the mode, by ratios or by gradients, with a share of the budget.
+//! The location of the candidates: a search for the mode, by ratios or by gradients, with a share of the budget.
 
 use super::candidates::CandidateLaw;
 use crate::sampler::error::SamplerError;
@@ -13,17 +13,18 @@ use conclave_common::query::{Query, Round};
 use conclave_common::query::{centre, is_centred};
 use conclave_privacy::mechanism::{QueryKind, STEP};
 
-/// A search that goes on.
+/// A running search.
 pub(super) enum Search {
     Ratios(Box<ModeSearch>),
     Gradients(Box<GradientSearch>),
 }
 
 impl Search {
-    /// The job's search; `None` where it makes none.
+    /// Returns the job's search; `None` if it makes none.
     ///
     /// # Errors
-    /// A count that a search needs and nobody gives; a model without gradients; a budget out of range.
+    /// The search needs a count of records that is neither public nor guessed; the model has no gradients; a budget is out of
+    /// range.
     pub(super) fn new(target: &Target, parties: &[PartyMetadata]) -> Result<Option<Self>, SamplerError> {
         let share = target.spec.sampler.locate_share;
         if share == 0.0 {
@@ -37,10 +38,10 @@ impl Search {
         Ok(plan.map(|plan| Self::Ratios(plan.search(target).into())))
     }
 
-    /// The queries that are due.
+    /// Returns the next queries.
     ///
     /// # Errors
-    /// A query without a price.
+    /// A query has no price.
     pub(super) fn queries(&mut self, target: &Target) -> Result<Vec<Query>, SamplerError> {
         match self {
             Self::Ratios(search) => search.queries(&target.spec, &target.space, target.model.as_ref()),
@@ -48,10 +49,10 @@ impl Search {
         }
     }
 
-    /// Takes a round's answers; the law of candidates, once the last is in. `party` is the one that answers.
+    /// Processes a round's answers. Returns the law of candidates after the last one. `party` is the answering party.
     ///
     /// # Errors
-    /// A search that has ended and found nothing.
+    /// The search has ended without a result.
     pub(super) fn absorb(
         &mut self,
         target: &Target,

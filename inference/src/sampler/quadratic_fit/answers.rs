@@ -1,26 +1,27 @@
-//! Which answers make the fit: all that lie where the posterior is.
+//! The choice of answers that enter the fit: those near the posterior.
 //!
-//! A quadratic describes a log likelihood near its mode, and a search begins a prior's width away from it.
-//! So an answer counts where both places that it compares lie within [`REACH`] sds of the middle of the
-//! chains' draws, coordinate by coordinate. The sd is the draws' own, or that given the other coordinates
-//! if it is larger. Answers of the search, which are few, are kept one by one and looked at one by one;
-//! those of the warm-up are summed in blocks, each twice as long as the one before it, and a block counts
-//! as a whole; those of the sampling always count. The places alone decide, never what was answered there.
+//! A quadratic describes a log likelihood near its mode, and a search begins at the distance of the prior's width. An answer
+//! therefore counts only if both of its points lie within [`REACH`] sds of the middle of the chains' draws in every coordinate.
+//! The sd is the draws' own, or the sd given the other coordinates if that is larger.
+//!
+//! The few answers of the search are kept and checked one by one. Those of the warm-up are summed in blocks, each twice as long
+//! as the previous one, and a block counts as a whole. Those of the sampling phase always count. Only the points decide, never
+//! the released values.
 
 use super::normal_equations::NormalEquations;
 use super::terms::Terms;
 use conclave_common::query::Phase;
 
-/// Greatest distance of an answer's places from the middle of the draws, in sds. A search's last steps reach
-/// out 4 to 12: with all of them (14) means of regressions at 30,000 records gain 8%, and at 1,000 the far ones, where
-/// no log likelihood is a quadratic, take it back and widen sds by 3% (measured).
+/// Greatest distance of an answer's points from the middle of the draws, in sds. A search's last steps extend 4 to 12 sds. Using
+/// all of them (14) improves the means of regressions at 30,000 records by 8%; at 1,000 records the far ones, where no log
+/// likelihood is quadratic, cancel the gain and widen sds by 3% (measured).
 const REACH: f64 = 8.0;
-/// Answers in the first block of the warm-up.
+/// Number of answers in the first block of the warm-up.
 const FIRST_BLOCK: u64 = 64;
-/// The middle that coordinates are counted from is chosen anew when the sampling begins, where the chains
-/// have gone further than this from it, in sds: powers of a long way are numbers without digits.
+/// Distance in sds from the centre of the coordinates at which the centre is chosen again when the sampling begins: powers of
+/// large distances lose all precision.
 const FAR: f64 = 4.0;
-/// Coordinates beyond which nothing is kept: sums grow as the fourth power of their number.
+/// Maximum number of coordinates of a fit: the sums grow with its fourth power.
 pub(super) const MOST_COORDINATES: usize = 20;
 
 /// One released log likelihood ratio.
@@ -30,32 +31,32 @@ pub(in crate::sampler) struct Answer {
     pub(in crate::sampler) from: Vec<f64>,
     /// Coordinates of theta'.
     pub(in crate::sampler) to: Vec<f64>,
-    /// Its log likelihood ratio over all parties, noisy.
+    /// Log likelihood ratio over all parties, noisy.
     pub(in crate::sampler) ratio: f64,
-    /// Variance of the noise, of all parties together.
+    /// Noise variance, summed over the parties.
     pub(in crate::sampler) variance: f64,
 }
 
-/// The slope of the log likelihood at a place, along one direction.
+/// The slope of the log likelihood at a point, along one direction.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sampler) struct Slope<'a> {
-    /// Coordinates of the place.
+    /// Coordinates of the point.
     pub(in crate::sampler) at: &'a [f64],
     /// The direction, in the same coordinates.
     pub(in crate::sampler) direction: &'a [f64],
-    /// The slope over all parties, noisy.
+    /// Slope over all parties, noisy.
     pub(in crate::sampler) slope: f64,
-    /// Variance of the noise, of all parties together.
+    /// Noise variance, summed over the parties.
     pub(in crate::sampler) variance: f64,
 }
 
-/// Answers that were summed, and where they are.
+/// A sum of answers, and the range of their points.
 #[derive(Debug, Clone)]
 struct Block {
     sums: NormalEquations,
     least: Vec<f64>,
     greatest: Vec<f64>,
-    /// Sums of the chains' coordinates, and of their squares.
+    /// Sums of the chains' coordinates and of their squares.
     place: Vec<f64>,
     square: Vec<f64>,
 }
@@ -72,7 +73,7 @@ impl Block {
         }
     }
 
-    /// Mean and sd of a coordinate over the chains' places.
+    /// Returns mean and sd of a coordinate over the chains' points.
     fn moments(&self, j: usize) -> (f64, f64) {
         let n = self.sums.answers.max(1) as f64;
         let mean = self.place[j] / n;
@@ -80,7 +81,7 @@ impl Block {
     }
 }
 
-/// A place in coordinates as they are counted here: from a middle, in sds given the others.
+/// The fit's coordinates: relative to a centre, in sds given the other coordinates.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Frame {
     pub(super) centre: Vec<f64>,
@@ -88,24 +89,24 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// The sampler's own coordinates, as counted here.
+    /// Converts the sampler's own coordinates to the fit's.
     pub(super) fn counted(&self, u: &[f64]) -> Vec<f64> {
         u.iter().zip(&self.centre).zip(&self.scale).map(|((u, c), s)| (u - c) / s).collect()
     }
 
-    /// The sampler's own coordinates.
+    /// Converts the fit's coordinates to the sampler's own.
     pub(super) fn coordinates(&self, x: &[f64]) -> Vec<f64> {
         x.iter().zip(&self.centre).zip(&self.scale).map(|((x, c), s)| c + s * x).collect()
     }
 }
 
-/// Answers that make the fit, summed.
+/// The sum of the answers that enter the fit.
 pub(super) struct Chosen {
     pub(super) frame: Frame,
     pub(super) sums: NormalEquations,
 }
 
-/// The fit as answers come in.
+/// The incremental fit.
 #[derive(Debug, Clone)]
 pub(in crate::sampler) struct QuadraticFit {
     terms: Terms,
@@ -115,20 +116,20 @@ pub(in crate::sampler) struct QuadraticFit {
     sampling: Option<Block>,
     answers: u64,
     factors: Vec<(usize, f64)>,
-    /// What an answer is, in a word.
-    what: &'static str,
+    /// Name of an answer, such as "ratio".
+    answer_name: &'static str,
 }
 
 impl QuadraticFit {
-    /// No answer yet; each will be a ratio.
+    /// Creates an empty fit of ratios.
     pub(in crate::sampler) fn new(dimension: usize) -> Self {
         Self::of("ratio", dimension)
     }
 
-    /// No answer yet; each will be what the word says.
-    pub(in crate::sampler) fn of(what: &'static str, dimension: usize) -> Self {
+    /// Creates an empty fit of answers with this name.
+    pub(in crate::sampler) fn of(answer_name: &'static str, dimension: usize) -> Self {
         Self {
-            what,
+            answer_name,
             terms: Terms { dimension },
             frame: Frame::default(),
             searched: Vec::new(),
@@ -139,46 +140,46 @@ impl QuadraticFit {
         }
     }
 
-    /// What an answer is, in a word.
-    pub(super) fn what(&self) -> &'static str {
-        self.what
+    /// Returns the name of an answer.
+    pub(super) fn answer_name(&self) -> &'static str {
+        self.answer_name
     }
 
-    /// The terms that are fitted.
+    /// Returns the terms of the fit.
     pub(super) fn terms(&self) -> Terms {
         self.terms
     }
 
-    /// Whether there are too many coordinates for a fit.
-    pub(super) fn too_many(&self) -> bool {
+    /// Returns true if there are too many coordinates for a fit.
+    pub(super) fn has_too_many_coordinates(&self) -> bool {
         self.terms.dimension > MOST_COORDINATES
     }
 
-    /// Number of answers taken in, whether they count or not.
+    /// Returns the number of all answers, including those that do not count.
     pub(super) fn answers(&self) -> u64 {
         self.answers
     }
 
-    /// The chains start around `centre`, where each coordinate's posterior sd given the others is about
-    /// `scale`. Both only say how coordinates are counted; what they are wrong by costs digits.
+    /// Sets the coordinates: the chains start around `centre`, and each coordinate's posterior sd given the others is about
+    /// `scale`. Errors in both cost precision only.
     pub(in crate::sampler) fn begin(&mut self, centre: Vec<f64>, scale: &[f64]) {
         let sound = |s: &f64| if s.is_finite() && *s > 0.0 { *s } else { 1.0 };
         let scale = (0..centre.len()).map(|j| scale.get(j).map_or(1.0, sound)).collect();
         self.frame = Frame { centre, scale };
     }
 
-    /// Takes in an answer to a search.
+    /// Adds an answer to a search.
     pub(in crate::sampler) fn search_answered(&mut self, answer: Answer) {
         self.answers += 1;
-        if !self.too_many() {
+        if !self.has_too_many_coordinates() {
             self.searched.push(answer);
         }
     }
 
-    /// Takes in an answer to a chain's proposal.
+    /// Adds an answer to a chain's proposal.
     pub(in crate::sampler) fn chain_answered(&mut self, phase: Phase, answer: &Answer) {
         self.answers += 1;
-        if self.too_many() {
+        if self.has_too_many_coordinates() {
             return;
         }
         self.begin_phase(phase);
@@ -187,10 +188,10 @@ impl QuadraticFit {
         self.sum(phase, (&from, &to), answer.ratio, answer.variance);
     }
 
-    /// Takes in a slope that a chain was told.
+    /// Adds a slope that was released to a chain.
     pub(in crate::sampler) fn slope_answered(&mut self, phase: Phase, slope: Slope<'_>) {
         self.answers += 1;
-        if self.too_many() {
+        if self.has_too_many_coordinates() {
             return;
         }
         self.begin_phase(phase);
@@ -202,11 +203,11 @@ impl QuadraticFit {
 
     fn begin_phase(&mut self, phase: Phase) {
         if phase == Phase::Sampling && self.sampling.is_none() {
-            self.settle();
+            self.recentre();
         }
     }
 
-    /// Sums an answer whose factors are made, of these places.
+    /// Sums an answer at these points whose factors are computed.
     fn sum(&mut self, phase: Phase, (from, to): (&[f64], &[f64]), y: f64, variance: f64) {
         let terms = self.terms;
         let block = if phase == Phase::Sampling {
@@ -228,8 +229,8 @@ impl QuadraticFit {
         }
     }
 
-    /// The middle, chosen anew where the warm-up has led away from it; what was on the way is left out.
-    fn settle(&mut self) {
+    /// Moves the centre if the warm-up has led away from it; the warm-up's answers are then left out.
+    fn recentre(&mut self) {
         let Some(last) = self.warmup.last() else { return };
         let mean: Vec<f64> = (0..self.terms.dimension).map(|j| last.moments(j).0).collect();
         if mean.iter().any(|x| x.abs() > FAR) {
@@ -238,7 +239,7 @@ impl QuadraticFit {
         }
     }
 
-    /// The answers that count, summed; `None` before the first draw.
+    /// Returns the sum of the answers that count; `None` before the first draw.
     pub(super) fn chosen(&self) -> Option<Chosen> {
         let sampling = self.sampling.as_ref()?;
         let window: Vec<(f64, f64)> = (0..self.terms.dimension)

@@ -1,6 +1,6 @@
-//! Upper tails of the chi-square distribution, by `libm` alone: the same bits on every machine.
+//! Upper tails of the chi-square distribution, using `libm` only: the bits are the same on every machine.
 
-/// Degrees of freedom up to which the tail is summed exactly.
+/// Maximum degrees of freedom for which the tail is summed exactly.
 const EXACT: u64 = 200;
 
 /// A chi-square statistic and its degrees of freedom.
@@ -11,10 +11,10 @@ pub(in crate::sampler) struct ChiSquare {
 }
 
 impl ChiSquare {
-    /// The probability of a value at least as large.
+    /// Returns the probability of a value at least as large.
     ///
-    /// Exact for few degrees of freedom (Abramowitz & Stegun 26.4.4, 26.4.5); beyond, the cube root's
-    /// normal law (Wilson & Hilferty 1931), whose error is below 1e-4 there.
+    /// It is exact for few degrees of freedom (Abramowitz & Stegun 26.4.4, 26.4.5). For more, it uses the cube root's normal law
+    /// (Wilson & Hilferty 1931), whose error is below 1e-4 there.
     pub(in crate::sampler) fn p_value(self) -> f64 {
         match self.degrees_of_freedom {
             0 => 1.0,
@@ -30,7 +30,7 @@ impl ChiSquare {
     }
 }
 
-/// `Q(n/2, h)`, the regularised upper incomplete gamma function, by `Q(a+1, h) = Q(a, h) + h^a e^-h / Gamma(a+1)`.
+/// Computes `Q(n/2, h)`, the regularised upper incomplete gamma function, by `Q(a+1, h) = Q(a, h) + h^a e^-h / Gamma(a+1)`.
 fn exact(h: f64, n: u64) -> f64 {
     let (mut a, mut tail, mut term) = if n.is_multiple_of(2) {
         (1.0, libm::exp(-h), h * libm::exp(-h))

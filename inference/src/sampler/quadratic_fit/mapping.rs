@@ -1,9 +1,9 @@
-//! A fit's posterior on other scales than the coordinates', by a few fixed points.
+//! A fit's posterior on other scales than the coordinates', by Gauss-Hermite quadrature.
 
 use super::solution::Estimate;
 use crate::sampler::matrix::dot;
 
-/// Points and weights of Gauss-Hermite, for a standard normal variable: exact up to the ninth power.
+/// Points and weights of Gauss-Hermite quadrature for a standard normal variable: exact up to the ninth power.
 const POINTS: [(f64, f64); 5] = [
     (-2.856_970_013_872_806, 0.011_257_411_327_720_69),
     (-1.355_626_179_974_266, 0.222_075_922_005_612_6),
@@ -14,7 +14,7 @@ const POINTS: [(f64, f64); 5] = [
 /// Length of finite differences, in sds.
 const DIFFERENCE: f64 = 1e-3;
 
-/// Mean, sd with the noise's part, and the noise's part alone, of one function of the coordinates.
+/// Mean, sd including noise, and the noise's share of the sd, for one function of the coordinates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Figures {
     pub(super) mean: f64,
@@ -22,11 +22,11 @@ pub(super) struct Figures {
     pub(super) noise_sd: f64,
 }
 
-/// The posterior of every component of `map`, a function of the coordinates that the estimate is in.
+/// Returns the posterior of every component of `map`, a function of the estimate's coordinates.
 ///
-/// A component is followed along the line of the coordinates' means given the component to first order: exact
-/// for linear functions, and for any function of one coordinate as far as the points are. Of a simplex, whose parts
-/// depend on several, it is an approximation of first order in the others.
+/// A component is followed along the line of the coordinates' means given the component to first order. This is exact for linear
+/// functions, and as accurate as the quadrature for any function of one coordinate. For a simplex, whose parts depend on several
+/// coordinates, it is a first-order approximation in the others.
 pub(super) fn mapped(estimate: &Estimate, map: &dyn Fn(&[f64]) -> Vec<f64>) -> Vec<Figures> {
     let mean = &estimate.normal.mean;
     let spread = estimate.normal.covariance.clone().plus(&estimate.noise, 1.0);

@@ -4,12 +4,12 @@ use super::prior::PriorTerms;
 use super::terms::Terms;
 use crate::sampler::matrix::Matrix;
 
-/// Newton steps at most.
+/// Maximum number of Newton steps.
 const STEPS: u32 = 50;
-/// Length of a step that is none, in sds.
-const STILL: f64 = 1e-10;
+/// Step length at which the iteration has converged, in sds.
+const CONVERGED: f64 = 1e-10;
 
-/// `b' x - x' H x / 2`.
+/// The quadratic `b' x - x' H x / 2`.
 pub(super) struct Quadratic {
     slope: Vec<f64>,
     curvature: Matrix,
@@ -23,16 +23,15 @@ pub(super) struct Normal {
 }
 
 impl Quadratic {
-    /// The quadratic of these coefficients, in the order of [`Terms`].
+    /// Builds the quadratic of these coefficients, in the order of [`Terms`].
     pub(super) fn of(terms: Terms, coefficients: &[f64]) -> Self {
         let curvature = Matrix::from_fn(terms.dimension, |i, j| coefficients[terms.curvature(i, j)]);
         Self { slope: coefficients[..terms.dimension].to_vec(), curvature }
     }
 
-    /// The posterior where this is the log likelihood: the normal distribution that is nearest to it in the
-    /// sense of `KL(normal, posterior)`, whose mean and precision solve
-    /// `b - H m + E f'(x) = 0`, `precision = H - E f''(x)` for the log prior density f (Opper & Archambeau 2009). It is the
-    /// posterior itself where f is quadratic. `None` where there is none.
+    /// Returns the posterior if this is the log likelihood: the normal distribution that minimises `KL(normal, posterior)`. Its
+    /// mean and precision solve `b - H m + E f'(x) = 0`, `precision = H - E f''(x)` for the log prior density f (Opper &
+    /// Archambeau 2009). It is the exact posterior if f is quadratic. `None` if there is no solution.
     pub(super) fn times(&self, prior: &PriorTerms<'_>) -> Option<Normal> {
         let mut precision = self.curvature.clone().plus(&Matrix::diagonal(&prior.precision), 1.0);
         let mut covariance = precision.cholesky()?.inverse();
@@ -48,7 +47,7 @@ impl Quadratic {
             let slope: Vec<f64> = (0..mean.len()).map(|j| self.slope[j] - fallen[j] + prior[j].0).collect();
             let step = covariance.apply(&slope);
             mean.iter_mut().zip(&step).for_each(|(m, s)| *m += s);
-            if step.iter().zip(&sd).all(|(step, sd)| step.abs() <= STILL * sd) {
+            if step.iter().zip(&sd).all(|(step, sd)| step.abs() <= CONVERGED * sd) {
                 break;
             }
         }

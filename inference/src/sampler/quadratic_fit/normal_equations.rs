@@ -1,4 +1,4 @@
-//! Weighted least squares as sums: what is kept of answers does not grow with their number.
+//! Weighted least squares as sums, whose size does not grow with the number of answers.
 
 use crate::sampler::matrix::Matrix;
 
@@ -17,12 +17,12 @@ pub(super) struct NormalEquations {
 }
 
 impl NormalEquations {
-    /// No answer yet.
+    /// Creates empty sums.
     pub(super) fn new(order: usize) -> Self {
         Self { order, lower: vec![0.0; order * (order + 1) / 2], vector: vec![0.0; order], squares: 0.0, answers: 0 }
     }
 
-    /// Adds an answer; `factors` by ascending place.
+    /// Adds an answer; `factors` are sorted by index.
     pub(super) fn add(&mut self, factors: &[(usize, f64)], y: f64, variance: f64) {
         for (at, (i, f)) in factors.iter().enumerate() {
             let weighted = f / variance;
@@ -34,7 +34,7 @@ impl NormalEquations {
         self.answers += 1;
     }
 
-    /// Adds the answers of others.
+    /// Adds the answers of other sums.
     pub(super) fn merge(&mut self, others: &Self) {
         self.lower.iter_mut().zip(&others.lower).for_each(|(a, b)| *a += b);
         self.vector.iter_mut().zip(&others.vector).for_each(|(a, b)| *a += b);
@@ -42,7 +42,7 @@ impl NormalEquations {
         self.answers += others.answers;
     }
 
-    /// The matrix, with these precisions of a prior around 0 on its diagonal.
+    /// Returns the matrix, with the precisions of a prior around 0 added to its diagonal.
     pub(super) fn matrix(&self, precision: impl Fn(usize) -> f64) -> Matrix {
         Matrix::from_fn(self.order, |i, j| {
             let (low, high) = (i.min(j), i.max(j));

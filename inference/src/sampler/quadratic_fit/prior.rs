@@ -1,19 +1,18 @@
-//! The prior beside a normal likelihood.
+//! The prior of a normal likelihood.
 
-/// The log prior density of the coordinates, as the fit counts them. It is a sum over coordinates.
+/// The log prior density of the fit's coordinates, which is a sum over coordinates.
 pub(super) struct PriorTerms<'a> {
-    /// Log density up to a constant, the coordinates' Jacobian included.
+    /// Log density up to a constant, including the coordinates' Jacobian.
     pub(super) log_density: &'a dyn Fn(&[f64]) -> f64,
-    /// Where the first step begins.
+    /// Starting point of the first step.
     pub(super) location: Vec<f64>,
-    /// Minus the second derivative there; 0 where the prior says nothing.
+    /// Minus the second derivative at that point; 0 if the prior is flat.
     pub(super) precision: Vec<f64>,
 }
 
 impl PriorTerms<'_> {
-    /// Slope and second derivative of the log density along each coordinate, on average over a normal
-    /// distribution of this mean and these sds: by the three points of Gauss-Hermite, exact up to the fifth power
-    /// of a coordinate.
+    /// Returns slope and second derivative of the log density along each coordinate, averaged over a normal distribution of this
+    /// mean and these sds. Three Gauss-Hermite points are exact up to the fifth power of a coordinate.
     pub(super) fn averaged(&self, mean: &[f64], sd: &[f64]) -> Vec<(f64, f64)> {
         let middle = (self.log_density)(mean);
         let along = |j: usize| {

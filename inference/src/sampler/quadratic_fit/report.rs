@@ -1,4 +1,4 @@
-//! What a run reports of its fit.
+//! The report of a run's fit.
 
 use serde::{Serialize, Serializer};
 
@@ -6,42 +6,42 @@ use super::answers::{Frame, MOST_COORDINATES, QuadraticFit};
 use super::chi_square::ChiSquare;
 use super::mapping::{Figures, mapped};
 use super::prior::PriorTerms;
-use super::solution::{Doubt, Estimate, Solution, solve};
+use super::solution::{Defect, Estimate, Solution, solve};
 use crate::sampler::target::Target;
 
-/// Sds from the mean within which the parameter box may not end.
+/// Number of sds from the mean within which the parameter box must not end.
 const CLEAR: f64 = 3.0;
 
-/// The posterior by the quadratic that all released log ratios of a run make, or all components of its gradients, or why there is none.
+/// The posterior from a quadratic fit to all released log ratios of a run, or to all components of its gradients; or the reason
+/// why there is none.
 ///
-/// The log prior is no part of the released ratios: it is multiplied with the fitted likelihood, as it is
-/// where it is normal in the coordinates walked in, and otherwise by the normal distribution nearest to the
-/// product. The parameter box is not: a posterior that it cuts within three sds is not shown.
+/// The log prior is not part of the released ratios. The fitted likelihood is multiplied by it: exactly if it is normal in the
+/// walk's coordinates, and otherwise by the normal distribution closest to the product. The parameter box does not enter: a
+/// posterior that it truncates within three sds is suppressed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FittedPosterior {
-    /// On the scale that priors are declared on, in the model's order; empty where suppressed.
+    /// Parameters on the scale of the priors, in the model's order; empty if suppressed.
     #[serde(serialize_with = "by_name")]
     pub parameters: Vec<FittedParameter>,
-    /// The same in the data's own units.
+    /// The same parameters in the data's own units.
     #[serde(serialize_with = "by_name")]
     pub parameters_original: Vec<FittedParameter>,
-    /// Released log ratios, or components of gradients, that were fitted.
+    /// Number of fitted log ratios or gradient components.
     pub answers: u64,
-    /// Those left out, since they are of places far from the posterior.
+    /// Number of answers that were left out because their points are far from the posterior.
     pub answers_left_out: u64,
-    /// What a cubic term of each coordinate adds to the quadratic, in chi-square units; `None` where that
-    /// could not be computed.
+    /// Chi-square statistic of adding a cubic term for each coordinate to the quadratic; `None` if it could not be computed.
     pub chi2: Option<f64>,
-    /// Its degrees of freedom: the number of coordinates.
+    /// Degrees of freedom of `chi2`: the number of coordinates.
     pub degrees_of_freedom: u64,
-    /// The probability of a `chi2` at least as large where the log likelihood is a quadratic.
+    /// Probability of a `chi2` at least as large if the log likelihood is quadratic.
     pub p_value: Option<f64>,
-    /// Why no figures are shown, in words.
+    /// Reason why the figures are suppressed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suppressed: Option<String>,
 }
 
-/// One parameter by the fit.
+/// The posterior of one parameter from the fit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FittedParameter {
     /// Its name.
@@ -49,9 +49,9 @@ pub struct FittedParameter {
     pub name: String,
     /// Posterior mean.
     pub mean: f64,
-    /// Posterior sd, the noise included.
+    /// Posterior sd, including the noise.
     pub sd: f64,
-    /// The noise's part of it: standard error of `mean` as an estimate of the posterior's without noise.
+    /// The noise's share of the sd: the standard error of `mean` as an estimate of the posterior mean without noise.
     pub noise_sd: f64,
 }
 
@@ -60,7 +60,7 @@ fn by_name<S: Serializer>(parameters: &[FittedParameter], serializer: S) -> Resu
 }
 
 impl QuadraticFit {
-    /// The posterior by the answers so far; `clipped` tells that they may not be the likelihood's.
+    /// Fits the posterior to the answers so far. `clipped` says that an explicit clip may have distorted them.
     pub(in crate::sampler) fn posterior(&self, target: &Target, clipped: bool) -> FittedPosterior {
         let d = self.terms().dimension;
         let mut report = FittedPosterior {
@@ -74,9 +74,9 @@ impl QuadraticFit {
             suppressed: None,
         };
         let outcome = if clipped {
-            Err("an explicit clip may cut log likelihood ratios, so what was released may not be the likelihood's".to_owned())
-        } else if self.too_many() {
-            Err(format!("it is made for at most {MOST_COORDINATES} coordinates, and this posterior has {d}"))
+            Err("an explicit clip may have clipped log likelihood ratios, so the released ratios may not be those of the likelihood".to_owned())
+        } else if self.has_too_many_coordinates() {
+            Err(format!("the fit supports at most {MOST_COORDINATES} coordinates, and this posterior has {d}"))
         } else {
             self.fill(target, &mut report)
         };
@@ -85,7 +85,7 @@ impl QuadraticFit {
     }
 
     fn fill(&self, target: &Target, report: &mut FittedPosterior) -> Result<(), String> {
-        let chosen = self.chosen().ok_or_else(|| format!("no {} was released for a kept draw", self.what()))?;
+        let chosen = self.chosen().ok_or_else(|| format!("no {} was released for a kept draw", self.answer_name()))?;
         let (frame, sums) = (&chosen.frame, &chosen.sums);
         (report.answers, report.answers_left_out) = (sums.answers, self.answers() - sums.answers);
         let space = &target.space;
@@ -101,7 +101,7 @@ impl QuadraticFit {
         let Solution { cubic, estimate } = solve(self.terms(), sums, &prior);
         (report.chi2, report.p_value) = (cubic.map(|test| test.value), cubic.map(ChiSquare::p_value));
         let name = |coordinate: usize| target.model.parameter_names()[space.parameters[coordinate]].as_str();
-        let estimate = estimate.map_err(|doubt| sentence(&doubt, (sums.answers, self.what()), cubic, name))?;
+        let estimate = estimate.map_err(|defect| sentence(&defect, (sums.answers, self.answer_name()), cubic, name))?;
         if let Some(coordinate) = cut(&estimate, frame, target) {
             return Err(format!("the box of {} ends within {CLEAR} sds of the posterior's mean", name(coordinate)));
         }
@@ -113,7 +113,7 @@ impl QuadraticFit {
     }
 }
 
-/// A coordinate along which the parameter box ends within [`CLEAR`] sds of the mean.
+/// Finds a coordinate along which the parameter box ends within [`CLEAR`] sds of the mean.
 fn cut(estimate: &Estimate, frame: &Frame, target: &Target) -> Option<usize> {
     let mean = &estimate.normal.mean;
     let inside = |j: usize, sds: f64| {
@@ -131,29 +131,31 @@ fn named(target: &Target, figures: Vec<Figures>) -> Vec<FittedParameter> {
 }
 
 fn sentence<'a>(
-    doubt: &Doubt,
+    defect: &Defect,
     (answers, what): (u64, &str),
     cubic: Option<ChiSquare>,
     name: impl Fn(usize) -> &'a str,
 ) -> String {
     let shown = |test: ChiSquare| format!("chi-square {:.1} on {} degrees of freedom", test.value, test.degrees_of_freedom);
-    match doubt {
-        Doubt::Few { needed } => format!("{answers} released {what}s count, and a fit of so many coefficients takes {needed}"),
-        Doubt::Undetermined => format!("the released {what}s do not determine a normal distribution"),
-        Doubt::Weak { coordinate, errors } => format!(
-            "the released {what}s do not tell the posterior's width: in a direction mostly of {} its precision is {errors:.1} standard \
-             errors above 0, and 3 are asked for",
+    match defect {
+        Defect::TooFewAnswers { needed } => format!(
+            "{answers} released {what}s are near the posterior, and a fit of this many coefficients needs at least {needed}"
+        ),
+        Defect::Undetermined => format!("the released {what}s do not determine a normal distribution"),
+        Defect::Weak { coordinate, errors } => format!(
+            "the released {what}s do not determine the posterior's width: in a direction mostly along {} its precision is only {errors:.1} standard \
+             errors above 0, and at least 3 are needed",
             name(*coordinate)
         ),
-        Doubt::Skewed => format!(
-            "the log likelihood is no quadratic where the chains are: cubic terms are there ({})",
+        Defect::Skewed => format!(
+            "the log likelihood is not quadratic where the chains are: it has cubic terms ({})",
             cubic.map(shown).unwrap_or_default()
         ),
-        Doubt::Bent(test) => {
-            format!("the log likelihood is no quadratic where the chains are: quartic terms are there ({})", shown(*test))
+        Defect::Bent(test) => {
+            format!("the log likelihood is not quadratic where the chains are: it has quartic terms ({})", shown(*test))
         }
-        Doubt::Scattered(test) => {
-            format!("the released {what}s lie further from any quadratic than their noise ({})", shown(*test))
+        Defect::Scattered(test) => {
+            format!("the released {what}s deviate from every quadratic by more than their noise ({})", shown(*test))
         }
     }
 }

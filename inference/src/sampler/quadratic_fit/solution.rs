@@ -1,4 +1,4 @@
-//! The fit solved: the posterior that it makes, its noise, and whether it may be believed.
+//! The solution of the fit: its posterior, its noise, and the tests of its validity.
 
 use super::chi_square::ChiSquare;
 use super::normal::{Normal, Quadratic};
@@ -7,47 +7,47 @@ use super::prior::PriorTerms;
 use super::terms::Terms;
 use crate::sampler::matrix::{Cholesky, Matrix, dot};
 
-/// Precision of a prior around 0 on all but the linear coefficients, where curvatures are about 1: too
-/// little to be felt, enough to divide by.
+/// Precision of a prior around 0 on all but the linear coefficients, where curvatures are about 1: too small to matter, and large
+/// enough for a division.
 const RIDGE: f64 = 1e-4;
-/// Least answers per coefficient: each has a tenth of its noise's variance to tell.
+/// Least number of answers per coefficient: the signal in an answer has about a tenth of its noise's variance.
 const LEAST_PER_TERM: u64 = 20;
-/// Standard errors by which the posterior's precision is above 0 in every direction.
+/// Least number of standard errors by which the posterior's precision exceeds 0 in every direction.
 const LEAST_ERRORS: f64 = 3.0;
-/// Probability below which chance is no longer taken for the reason.
+/// Probability below which a deviation is no longer attributed to chance.
 const LEAST_PROBABILITY: f64 = 0.001;
 
-/// Why a fit is not to be shown.
+/// A reason to suppress a fit.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Doubt {
-    /// Fewer answers than coefficients ask for.
-    Few { needed: u64 },
-    /// No normal distribution comes of it.
+pub(super) enum Defect {
+    /// Fewer answers than the coefficients need.
+    TooFewAnswers { needed: u64 },
+    /// The fit yields no normal distribution.
     Undetermined,
-    /// A direction, mostly of this coordinate, whose precision is so many standard errors.
+    /// A direction, mostly along this coordinate, whose precision is only this number of standard errors above 0.
     Weak { coordinate: usize, errors: f64 },
-    /// Cubic terms are there.
+    /// There are cubic terms.
     Skewed,
-    /// Quartic terms are there.
+    /// There are quartic terms.
     Bent(ChiSquare),
-    /// Answers lie further off than their noise.
+    /// The answers deviate by more than their noise.
     Scattered(ChiSquare),
 }
 
-/// The posterior that a fit makes, and how far noise may have moved it.
+/// The posterior of a fit, and its error from noise.
 pub(super) struct Estimate {
     /// The posterior given the fitted quadratic.
     pub(super) normal: Normal,
     /// Covariance of the mean's noise.
     pub(super) noise: Matrix,
-    /// What the fitted cubic terms would move the mean by, and the covariance of that.
+    /// Shift of the mean by the fitted cubic terms.
     pub(super) shift: Vec<f64>,
     pub(super) shift_noise: Matrix,
 }
 
 impl Estimate {
-    /// Variance along `direction` by which the cubic terms widen the noise: as much of their squared shift
-    /// as its own noise does not account for.
+    /// Returns the variance along `direction` by which the cubic terms widen the noise: their squared shift minus its own noise
+    /// variance, at least 0.
     pub(super) fn widening(&self, direction: &[f64]) -> f64 {
         let shift = dot(direction, &self.shift);
         (shift * shift - self.shift_noise.quadratic(direction)).max(0.0)
@@ -56,28 +56,28 @@ impl Estimate {
 
 /// A solved fit.
 pub(super) struct Solution {
-    /// Whether there are cubic terms; `None` where that could not be computed.
+    /// Test for cubic terms; `None` if it could not be computed.
     pub(super) cubic: Option<ChiSquare>,
-    pub(super) estimate: Result<Estimate, Doubt>,
+    pub(super) estimate: Result<Estimate, Defect>,
 }
 
 /// Solves the sums of a fit.
 pub(super) fn solve(terms: Terms, sums: &NormalEquations, prior: &PriorTerms<'_>) -> Solution {
     let ridge = |place: usize| if place < terms.dimension { 0.0 } else { RIDGE };
     let Some(factor) = sums.matrix(ridge).cholesky() else {
-        return Solution { cubic: None, estimate: Err(Doubt::Undetermined) };
+        return Solution { cubic: None, estimate: Err(Defect::Undetermined) };
     };
     let fit = Fit { terms, sums, factor };
     let [cubic, quartic, residual] = fit.tests();
     let needed = LEAST_PER_TERM * terms.count() as u64;
     if sums.answers < needed {
-        return Solution { cubic: Some(cubic), estimate: Err(Doubt::Few { needed }) };
+        return Solution { cubic: Some(cubic), estimate: Err(Defect::TooFewAnswers { needed }) };
     }
-    let doubts = [(cubic, Doubt::Skewed), (quartic, Doubt::Bent(quartic)), (residual, Doubt::Scattered(residual))];
-    let doubt = doubts.into_iter().find(|(test, _)| test.p_value() < LEAST_PROBABILITY);
-    let estimate = fit.normal(prior).and_then(|normal| match doubt {
-        Some((_, doubt)) => Err(doubt),
-        None => fit.estimate(normal).ok_or(Doubt::Undetermined),
+    let defects = [(cubic, Defect::Skewed), (quartic, Defect::Bent(quartic)), (residual, Defect::Scattered(residual))];
+    let defect = defects.into_iter().find(|(test, _)| test.p_value() < LEAST_PROBABILITY);
+    let estimate = fit.normal(prior).and_then(|normal| match defect {
+        Some((_, defect)) => Err(defect),
+        None => fit.estimate(normal).ok_or(Defect::Undetermined),
     });
     Solution { cubic: Some(cubic), estimate }
 }
@@ -90,7 +90,7 @@ struct Fit<'a> {
 }
 
 impl Fit<'_> {
-    /// What cubic terms add to the quadratic, what quartic ones add to both, and what is left.
+    /// Tests the cubic terms beyond the quadratic, the quartic ones beyond both, and the residual.
     fn tests(&self) -> [ChiSquare; 3] {
         let explained: Vec<f64> = self.factor.solve_lower(&self.sums.vector).iter().map(|z| z * z).collect();
         let (first, d) = (self.terms.quadratic(), self.terms.dimension);
@@ -102,22 +102,22 @@ impl Fit<'_> {
         [added(first), added(first + d), residual]
     }
 
-    /// The posterior, where its precision is known in every direction.
-    fn normal(&self, prior: &PriorTerms<'_>) -> Result<Normal, Doubt> {
+    /// Returns the posterior if its precision is known in every direction.
+    fn normal(&self, prior: &PriorTerms<'_>) -> Result<Normal, Defect> {
         let coefficients = self.factor.solve(&self.sums.vector[..self.terms.quadratic()]);
-        let normal = Quadratic::of(self.terms, &coefficients).times(prior).ok_or(Doubt::Undetermined)?;
+        let normal = Quadratic::of(self.terms, &coefficients).times(prior).ok_or(Defect::Undetermined)?;
         let pairs = normal.precision.eigen().into_iter();
         let weakest = pairs.map(|(value, v)| (value / self.precision_error(&v), v)).min_by(|a, b| a.0.total_cmp(&b.0));
         match weakest {
             Some((errors, v)) if errors.is_nan() || errors < LEAST_ERRORS => {
                 let coordinate = (0..v.len()).max_by(|i, j| v[*i].abs().total_cmp(&v[*j].abs())).unwrap_or(0);
-                Err(Doubt::Weak { coordinate, errors })
+                Err(Defect::Weak { coordinate, errors })
             }
             _ => Ok(normal),
         }
     }
 
-    /// Standard error of `v' H v`.
+    /// Returns the standard error of `v' H v`.
     fn precision_error(&self, v: &[f64]) -> f64 {
         let mut gradient = vec![0.0; self.terms.quadratic()];
         for i in 0..v.len() {
@@ -128,7 +128,7 @@ impl Fit<'_> {
         self.factor.quadratic_of_inverse(&gradient).sqrt()
     }
 
-    /// How the posterior's mean follows the coefficients, to first order: of slopes and curvatures jointly.
+    /// Returns the first-order derivatives of the posterior's mean with respect to slopes and curvatures.
     fn mean_by_coefficient(&self, normal: &Normal, a: usize) -> Vec<f64> {
         let (row, mean) = (normal.covariance.row(a), &normal.mean);
         let mut gradient = row.to_vec();
@@ -146,7 +146,7 @@ impl Fit<'_> {
         let (d, first) = (self.terms.dimension, self.terms.quadratic());
         let whitened: Vec<Vec<f64>> = (0..d).map(|a| self.factor.solve_lower(&self.mean_by_coefficient(&normal, a))).collect();
         let lower = self.factor.lower();
-        // A cubic term moves the mean by what it takes from the fitted quadratic and by its own slope there.
+        // A cubic term moves the mean in two ways: by its effect on the fitted quadratic, and by its own slope there.
         let by_cubic = Matrix::from_fn(d, |a, j| {
             let own = 0.5 * (normal.mean[j] * normal.mean[j] + normal.covariance[(j, j)]);
             normal.covariance[(a, j)] * own - dot(&whitened[a], &lower.row(first + j)[..first])

@@ -1,44 +1,44 @@
-//! The polynomial that a log likelihood is taken to be, as terms with coefficients: linear and quadratic
-//! ones, which are fitted, and pure cubic and quartic ones, which tell whether the fit may be believed.
+//! The polynomial model of a log likelihood. Its linear and quadratic terms are fitted; pure cubic and quartic terms test the
+//! fit.
 //!
-//! `l(x) = sum_j b_j x_j - 1/2 sum_ij H_ij x_i x_j + sum_j c_j x_j^3 / 6 + sum_j q_j x_j^4 / 24`; the
-//! coefficients stand in the order b, H (row after row, up to the diagonal), c, q.
+//! `l(x) = sum_j b_j x_j - 1/2 sum_ij H_ij x_i x_j + sum_j c_j x_j^3 / 6 + sum_j q_j x_j^4 / 24`. The coefficients are in the
+//! order b, H (row after row, up to the diagonal), c, q.
 
-/// The terms of a polynomial of so many coordinates.
+/// The terms of a polynomial in `dimension` coordinates.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms {
     pub(super) dimension: usize,
 }
 
 impl Terms {
-    /// Number of linear and quadratic terms: the first ones.
+    /// Returns the number of linear and quadratic terms, which come first.
     pub(super) fn quadratic(self) -> usize {
         self.dimension + self.dimension * (self.dimension + 1) / 2
     }
 
-    /// Number of all terms.
+    /// Returns the number of all terms.
     pub(super) fn count(self) -> usize {
         self.quadratic() + 2 * self.dimension
     }
 
-    /// Place of `H_ij`.
+    /// Returns the index of `H_ij`.
     pub(super) fn curvature(self, i: usize, j: usize) -> usize {
         let (i, j) = (i.max(j), i.min(j));
         self.dimension + i * (i + 1) / 2 + j
     }
 
-    /// Place of `c_j`.
+    /// Returns the index of `c_j`.
     pub(super) fn cubic(self, j: usize) -> usize {
         self.quadratic() + j
     }
 
-    /// Place of `q_j`.
+    /// Returns the index of `q_j`.
     pub(super) fn quartic(self, j: usize) -> usize {
         self.quadratic() + self.dimension + j
     }
 
-    /// What each coefficient is multiplied by in `l(to) - l(from)`, by place and only where it is not 0: a
-    /// move of one coordinate has few.
+    /// Computes each coefficient's factor in `l(to) - l(from)`, sorted by index and without zeros: a move of one coordinate has
+    /// few.
     pub(super) fn of_step(self, from: &[f64], to: &[f64], into: &mut Vec<(usize, f64)>) {
         let d = self.dimension;
         into.clear();
@@ -62,7 +62,7 @@ impl Terms {
         (0..d).for_each(|j| put(self.quartic(j), step(j) * twice_middle(j) * squares(j) / 24.0));
     }
 
-    /// What each coefficient is multiplied by in the slope of `l` at `x` along `direction`.
+    /// Computes each coefficient's factor in the slope of `l` at `x` along `direction`.
     pub(super) fn of_slope(self, x: &[f64], direction: &[f64], into: &mut Vec<(usize, f64)>) {
         let d = self.dimension;
         into.clear();

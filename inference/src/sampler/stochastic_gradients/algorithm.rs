@@ -1,9 +1,9 @@
-//! `sgld`, `sghmc`, `sgnht` and `sgfs` as a state machine: a search by score stages, then one message a step.
+//! `sgld`, `sghmc`, `sgnht` and `sgfs` as a state machine: a search by score stages, then one message per step.
 
 use super::diagnostics::StochasticGradients;
 use super::observations::Observations;
 use super::polish::{Polish, Sweeps};
-use super::settings::{Means, Settings};
+use super::settings::{Settings, SettingsInput};
 use super::walker::{Field, Walker};
 use crate::sampler::enough::Enough;
 use crate::sampler::error::SamplerError;
@@ -12,10 +12,10 @@ use crate::sampler::hmc::Coordinates;
 use crate::sampler::interface::{Next, Sampler};
 use crate::sampler::messages::Messages;
 use crate::sampler::noisy_statistics::Allotment;
-use crate::sampler::noisy_statistics::score_way::Found;
+use crate::sampler::noisy_statistics::score_strategy::Found;
 use crate::sampler::penalty::Penalty;
-use crate::sampler::quadratic_fit::FittedPosterior;
 use crate::sampler::ratio_walk::RatioWalk;
+use crate::sampler::report::RunReport;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
 use conclave_common::job::JobSpec;
@@ -25,30 +25,30 @@ use conclave_common::query::{Draw, Phase, Query, Round};
 use conclave_privacy::accounting::SamplingProbability;
 use conclave_privacy::mechanism::{GRADIENT_UNITS, Sensitivity};
 
-/// The share of the budget that the search takes where the job names none.
+/// Default share of the budget for the search.
 pub(crate) const LOCATE_SHARE: f64 = 0.05;
 
-/// The sampler: a search, what walks after it, and the sweeps that may end the walk.
+/// The sampler: a search, the chains, and optional sweeps at their end.
 pub(crate) struct StochasticGradient {
     target: Target,
     budget: Allotment,
     parties: Vec<PartyMetadata>,
-    /// The search, until it is over.
+    /// The search, until it has ended.
     search: Option<Box<GradientSearch>>,
     walk: Option<Walk>,
-    /// The sweeps that the draws are of, where the job asks for any.
+    /// The sweeps that yield the draws, if the job asks for any.
     polish: Option<Polish>,
     messages: Messages,
     enough: Enough,
     draws: Vec<Draw>,
 }
 
-/// The chains, and how far they are.
+/// The chains and their progress.
 struct Walk {
     coordinates: Coordinates,
     settings: Settings,
     walkers: Vec<Walker>,
-    /// Steps that every chain has made.
+    /// Number of steps that every chain has completed.
     steps: u64,
     observations: Observations,
 }
@@ -58,7 +58,7 @@ impl Walk {
         if self.steps < self.settings.warmup { Phase::Warmup } else { Phase::Sampling }
     }
 
-    /// Ends the step that every chain has just made; `polished` says that the job's draws are yet to come.
+    /// Ends the step that every chain has just completed; `polished` says that sweeps will yield the job's draws.
     fn step_done(&mut self, message: u64, polished: bool, enough: &mut Enough, draws: &mut Vec<Draw>) {
         let warmup = self.phase() == Phase::Warmup;
         for walker in &self.walkers {
@@ -76,10 +76,16 @@ impl Walk {
 }
 
 impl StochasticGradient {
-    /// The sampler at its start.
+    fn diagnostics(&self, walk: &Walk) -> StochasticGradients {
+        let polish = self.polish.as_ref().map(|polish| polish.told(walk.steps));
+        let steps = StochasticGradients::of(&self.target, &walk.settings, &walk.observations, &walk.walkers);
+        StochasticGradients { polish, ..steps }
+    }
+
+    /// Returns the sampler before its first round.
     ///
     /// # Errors
-    /// A model without gradients; a budget out of range.
+    /// The model has no gradients; a budget is out of range.
     pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let target = Target::new(spec);
         let mut budget = Allotment::new(spec, parties)?;
@@ -97,16 +103,16 @@ impl StochasticGradient {
         })
     }
 
-    /// Starts the chains where the search ended.
+    /// Starts the chains at the result of the search.
     fn start(&mut self, found: Found) -> Result<(), SamplerError> {
         let Self { target, budget, parties, .. } = self;
         let scores = scores(target)?;
         let (error, sharp) = (found.error.clone(), found.sharp);
-        // What ends the chains is set aside before they are given the rest.
+        // The budget of the final sweeps is reserved before the chains get the rest.
         self.polish = Sweeps::planned(target, &Located::of(&found), budget)?.map(Polish::new);
         let coordinates = coordinates(target, scores.as_ref(), found);
         let error = coordinates.covariance(&error);
-        let means = Means { target, scores: scores.as_ref(), coordinates: &coordinates, error: &error, parties, budget };
+        let means = SettingsInput { target, scores: scores.as_ref(), coordinates: &coordinates, error: &error, parties, budget };
         let settings = Settings::new(&means)?;
         let (coordinates_of, settings_of) = (&coordinates, &settings);
         let field =
@@ -122,7 +128,7 @@ impl StochasticGradient {
         Ok(())
     }
 
-    /// The queries of the chains' present step.
+    /// Returns the queries of the chains' present step.
     fn ask(&mut self) -> Result<Vec<Query>, SamplerError> {
         let Self { target, budget, parties, walk, .. } = self;
         let scores = scores(target)?;
@@ -131,7 +137,7 @@ impl StochasticGradient {
         let mut queries = Vec::with_capacity(walkers.len());
         for walker in walkers {
             let query = walker.ask(&field);
-            // Blocks are paid for ahead, and planned to hold all steps.
+            // Blocks are paid in advance, and planned for all steps.
             let record = Sensitivity::from_units(GRADIENT_UNITS)?;
             if !query.kind.is_sampled() && !budget.charge(query.kind, record, query.noise)? {
                 return Err(SamplerError::TooSmallABudget { kind: query.kind });
@@ -141,7 +147,7 @@ impl StochasticGradient {
         Ok(queries)
     }
 
-    /// Takes the totals of the chains' present message.
+    /// Processes the totals of the chains' present message.
     fn take(&mut self, round: &Round, totals: &Totals) -> Result<(), SamplerError> {
         let Self { target, parties, walk, .. } = self;
         let scores = scores(target)?;
@@ -151,13 +157,13 @@ impl StochasticGradient {
         let field = Field { target, scores: scores.as_ref(), coordinates, settings, parties: parties.len() };
         for (query, sums) in round.queries.iter().zip(totals.by_query()) {
             let Some(walker) = walkers.get_mut(query.chain as usize) else { continue };
-            let told = walker.step(&field, sums);
-            observations.stepped(query.chain, &told, walker, phase);
+            let kicked = walker.step(&field, sums);
+            observations.stepped(query.chain, &kicked, walker, phase);
         }
         Ok(())
     }
 
-    /// The sweeps, once the steps are over: they begin where the chains are.
+    /// Returns the sweeps once the steps have ended. They start at the chains' last states.
     fn sweeps(&mut self) -> Result<Option<&mut RatioWalk<Penalty>>, SamplerError> {
         if !self.finished() {
             return Ok(None);
@@ -231,7 +237,7 @@ impl Sampler for StochasticGradient {
     fn phase(&self) -> Phase {
         match (&self.polish, self.polishing()) {
             (_, Some(sweeps)) => sweeps.phase(),
-            // The draws are yet to come.
+            // The sweeps will yield the draws.
             (Some(_), None) => Phase::Warmup,
             (None, None) => self.walk.as_ref().map_or(Phase::Locate, Walk::phase),
         }
@@ -242,25 +248,20 @@ impl Sampler for StochasticGradient {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let words = |walk: &Walk| self.stochastic_gradients().map(|told| told.words(&walk.settings));
-        self.walk.as_ref().and_then(words).unwrap_or_default()
+        let words = |walk: &Walk| self.diagnostics(walk).words(&walk.settings);
+        self.walk.as_ref().map(words).unwrap_or_default()
     }
 
-    fn fitted_posterior(&self) -> Option<FittedPosterior> {
-        self.walk.as_ref().map(|walk| walk.observations.fitted(&self.target))
-    }
-
-    fn stochastic_gradients(&self) -> Option<StochasticGradients> {
-        let polished = |walk: &Walk| self.polish.as_ref().map(|polish| polish.told(walk.steps));
-        let told = |walk: &Walk| {
-            let told = StochasticGradients::of(&self.target, &walk.settings, &walk.observations, &walk.walkers);
-            StochasticGradients { polish: polished(walk), ..told }
-        };
-        self.walk.as_ref().map(told)
+    fn report(&self) -> RunReport {
+        RunReport {
+            surrogate: self.walk.as_ref().map(|walk| walk.observations.fitted(&self.target)),
+            stochastic_gradients: self.walk.as_ref().map(|walk| self.diagnostics(walk)),
+            ..RunReport::default()
+        }
     }
 
     fn ended_by_budget(&self) -> bool {
-        // The sweeps were set aside: a party that has nothing left for them says so itself.
+        // The budget of the sweeps was reserved: a party without remaining budget for them refuses itself.
         if self.polish.is_some() {
             return false;
         }
@@ -269,14 +270,15 @@ impl Sampler for StochasticGradient {
     }
 }
 
-/// The coordinates that chains walk in; of gradients over samples without a centre, which would come off each record that is in the sample.
+/// Returns the coordinates of the chains. For subsampled gradients there is no centre, because only sampled records would
+/// subtract it.
 pub(super) fn coordinates(target: &Target, scores: &dyn ScoreModel, found: Found) -> Coordinates {
     let whole = target.spec.sampler.batch == SamplingProbability::ONE;
     let centred = if whole { found.centred } else { 0.0 };
     Coordinates::new(target, scores, Found { centred, ..found })
 }
 
-/// The model's scores.
+/// Returns the model's scores.
 fn scores(target: &Target) -> Result<Box<dyn ScoreModel + '_>, SamplerError> {
     target.model.scores().ok_or(SamplerError::NoScores)
 }

@@ -1,4 +1,4 @@
-//! What a run by stochastic gradients says of itself beside its draws.
+//! The diagnostics of a run by stochastic gradients, beside its draws.
 
 use serde::Serialize;
 
@@ -9,71 +9,71 @@ use crate::sampler::hmc::Identity;
 use crate::sampler::target::Target;
 use conclave_common::job::Algorithm;
 
-/// Planned effective draws below which a run says so: R-hat would not.
+/// Planned effective draws below which a run warns: R-hat would not show it.
 const WORTH_A_WORD: f64 = 100.0;
-/// Standard errors beyond which an identity does not hold.
+/// Number of standard errors beyond which an identity is violated.
 const ERRORS: f64 = 4.0;
-/// A Stein identity's error that is of no consequence: posteriors that are not quite normal have it.
+/// Error of a Stein identity that does not matter: posteriors that are not exactly normal have it.
 const SLIGHT: f64 = 0.1;
-/// The share of steps that turned round, or had too much noise, that is worth a word.
+/// Share of steps that left the box, or had too much noise, above which a run warns.
 const MANY: f64 = 0.05;
-/// How far off the assumed noise of samples may well be, where nothing is known of the model's fit.
+/// Plausible relative error of the assumed sampling noise if the model's fit is unknown.
 const DOUBT: f64 = 0.25;
 
-/// How the chains moved, what is known of their bias, and whether what they were told fits what they drew. All from released numbers.
+/// Movement of the chains, their known bias, and the consistency of released gradients with the draws. All from released numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StochasticGradients {
-    /// eta, in posterior standard deviations (of `sgld` and `sgfs` in their squares).
+    /// Step eta, in posterior standard deviations (in their squares for `sgld` and `sgfs`).
     pub step: f64,
-    /// a, of a law with momenta.
+    /// Friction a, of a law with momenta.
     pub friction: Option<f64>,
-    /// The probability with which a unit is in the sample of a gradient.
+    /// Probability that a unit is in the sample of a gradient.
     pub batch: f64,
-    /// Steps of each chain before its kept draws.
+    /// Number of steps of each chain before its kept draws.
     pub warmup: u64,
-    /// The parties' share of all noise of a gradient; what is left is public noise and that of samples.
+    /// The parties' share of a gradient's total noise; the remainder is public noise and sampling noise.
     pub noise_share: f64,
-    /// The mean variance that samples add to a gradient, as assumed: posterior standard deviations to the power -2.
+    /// Mean variance that sampling adds to a gradient, as assumed, in posterior standard deviations to the power -2.
     pub sampling_variance: f64,
-    /// The share of all noise that is that.
+    /// Share of sampling in the total noise.
     pub sampling_share: f64,
-    /// How many times the posterior's variance draws have on a normal posterior, by the length of a step.
+    /// Ratio of the draws' variance to the posterior's for a normal posterior, from the step length.
     pub planned_variance: f64,
-    /// Effective draws that all chains together were to come to, from what was left after the search.
+    /// Planned number of effective draws of all chains, from the remaining budget after the search.
     pub planned_ess: f64,
-    /// The uncertainty of a posterior mean at that many, in posterior standard deviations.
+    /// Uncertainty of a posterior mean with that number of draws, in posterior standard deviations.
     pub planned_error: f64,
-    /// Whether the search released how wide the posterior is in each direction; where not, public bounds stood in for it.
+    /// Set if the search released the width of the posterior in each direction; otherwise public bounds replaced it.
     pub shape_released: bool,
-    /// Share of steps that led out of the parameter box, where the chain turned round.
+    /// Share of steps that left the parameter box, where the chain reversed.
     pub turned: f64,
-    /// Share of steps whose gradient had more noise than the law takes.
+    /// Share of steps whose gradient had more noise than the law needs.
     pub exceeded: f64,
-    /// The mean thermostat of kept steps, of `sgnht`: a, and half of eta times the variance of what is not known.
+    /// Mean thermostat of kept steps, for `sgnht`: a, plus half of eta times the unknown variance.
     pub thermostat: Option<f64>,
-    /// The momenta's mean square over what it should be, less 1: right noise makes 0. Of `sghmc`.
+    /// Ratio of the momenta's mean square to its expectation, minus 1: 0 with the stated noise. For `sghmc`.
     pub kinetic: Option<Identity>,
-    /// The worst component's mean of `(u - mean) gradient + 1`, less what a step's length makes of it: about 0 where a posterior is about
-    /// normal and draws are as wide as it.
+    /// Worst component's mean of `(u - mean) gradient + 1`, minus the effect of the step length: about 0 for an approximately
+    /// normal posterior and draws of its width.
     pub stein: Option<Identity>,
-    /// The worst component's mean gradient, in units of one over a posterior sd: 0.
+    /// Worst component's mean gradient, in units of one over a posterior sd: 0 in expectation.
     pub mean_gradient: Option<Identity>,
-    /// The penalty sweeps that the draws are of; `None` where they are of the steps themselves. All that stands above is of the steps.
+    /// The penalty sweeps that yield the draws; `None` if the steps do. The fields above always describe the steps.
     pub polish: Option<Polished>,
 }
 
-/// What a result says of the sweeps that its draws are of. Shares are of the job's budget.
+/// A result's report on the sweeps that yield its draws. Shares are of the job's budget.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Polished {
-    /// Penalty sweeps of each chain, a proposal for each coordinate.
+    /// Number of penalty sweeps of each chain, with one proposal per coordinate.
     pub sweeps: u64,
-    /// Steps of each chain without a test before them, the warm-up's included: not among the draws.
+    /// Number of steps of each chain without a test before the sweeps, including the warm-up. They are not among the draws.
     pub steps: u64,
-    /// What was set aside for the sweeps.
+    /// Share of the budget that was reserved for the sweeps.
     pub budget_share: f64,
-    /// Effective draws of a mean that so many sweeps of all chains come to together.
+    /// Effective draws of a mean from the sweeps of all chains.
     pub planned_ess: f64,
-    /// Share of the sweeps' proposals accepted so far.
+    /// Share of the sweeps' proposals that were accepted so far.
     pub acceptance_rate: f64,
 }
 
@@ -111,7 +111,7 @@ impl StochasticGradients {
         }
     }
 
-    /// What there is to beware of, in sentences.
+    /// Returns the warnings about a run.
     pub(crate) fn words(&self, settings: &Settings) -> Vec<String> {
         if let Some(polish) = &self.polish {
             return self.words_of_sweeps(polish);
@@ -119,71 +119,71 @@ impl StochasticGradients {
         let mut words = vec![self.bias()];
         if self.batch < 1.0 && settings.law.counts_samples() {
             words.push(format!(
-                "what samples of {} of the units add to a gradient is {:.0}% of its noise, and assumed, as no answer tells it: were it off by {:.0}%, \
-                 variances would be off by {:.1}%",
+                "sampling {} of the units contributes {:.0}% of a gradient's noise; this is assumed, because no release measures it: an error of {:.0}% in it \
+                 would change variances by {:.1}%",
                 self.batch,
                 100.0 * self.sampling_share,
                 100.0 * DOUBT,
                 100.0 * DOUBT * self.sampling_share
             ));
         }
-        // Planned for the shape that a search found: of another the figure says nothing.
+        // The figure is planned for the shape that a search found, and is meaningless for another shape.
         if self.planned_ess < WORTH_A_WORD && self.shape_released {
             words.push(format!(
-                "the run has {} steps of each chain, some {:.0} effective draws in all: means are uncertain by about {:.2} posterior sds, and \
+                "the run has {} steps of each chain, about {:.0} effective draws in all: means are uncertain by about {:.2} posterior sds, and \
                  sds and quantiles by more",
                 settings.steps, self.planned_ess, self.planned_error
             ));
         }
         if !self.shape_released {
             words.push(
-                "the search's share of the budget did not tell how wide the posterior is in each direction, and public bounds stand in for it: how \
-                 uncertain means are is not known, chains may not have come from where the search left them, and draws of correlated predictors may be too wide \
-                 or too narrow; a larger epsilon or locate_share tells"
+                "the search's share of the budget did not determine the posterior's width in each direction, and public bounds replace it: the \
+                 uncertainty of the means is not known, chains may not have moved away from their starting points, and draws of correlated predictors may \
+                 be too wide or too narrow; a larger epsilon or locate_share determines it"
                     .to_owned(),
             );
         }
         if let Some(kinetic) = self.kinetic.filter(|kinetic| kinetic.z() > ERRORS && kinetic.error.abs() > SLIGHT) {
             words.push(format!(
-                "the momenta have {:.2} times the mean square that right noise gives them, {:.0} standard errors off: somebody's noise, or that of \
-                 samples, is not what is taken for it, or the search's frame does not suit the posterior",
+                "the momenta have {:.2} times the mean square that the stated noise implies, {:.0} standard errors off: the noise of a party, or of \
+                 sampling, differs from its assumed value, or the search's frame does not suit the posterior",
                 1.0 + kinetic.error,
                 kinetic.z()
             ));
         }
         if let Some(stein) = self.stein.filter(|stein| stein.z() > ERRORS && stein.error.abs() > SLIGHT) {
             words.push(format!(
-                "the gradients do not fit the draws as those of a nearly normal posterior would (Stein's identity is off by {:.2}, {:.0} standard \
-                 errors): variances may be wrong by about as much, the chains may not have come to rest, or the posterior is far from normal",
+                "the gradients are inconsistent with draws from a nearly normal posterior (Stein's identity is off by {:.2}, {:.0} standard \
+                 errors): variances may be wrong by about as much, the chains may not have converged, or the posterior is far from normal",
                 stein.error,
                 stein.z()
             ));
         }
         if self.turned > MANY {
             words.push(format!(
-                "{:.0}% of the steps led out of the parameter box, where chains turn round: near its walls draws are not of the posterior",
+                "{:.0}% of the steps left the parameter box, where chains reverse: near its walls the draws do not follow the posterior",
                 100.0 * self.turned
             ));
         }
         if self.exceeded > MANY {
             words.push(format!(
-                "{:.0}% of the gradients had more noise than a step takes: draws come out too wide there; a shorter sampler.step takes more",
+                "{:.0}% of the gradients had more noise than a step needs: the draws are too wide there; a shorter sampler.step needs more",
                 100.0 * self.exceeded
             ));
         }
         words
     }
 
-    /// What there is to beware of where the draws are of penalty sweeps.
+    /// Returns the warnings about a run whose draws come from penalty sweeps.
     fn words_of_sweeps(&self, polish: &Polished) -> Vec<String> {
         let Polished { sweeps, steps, planned_ess, .. } = polish;
         let mut words = vec![format!(
-            "the draws are of {sweeps} penalty sweeps of each chain after {steps} steps without a test, which are not among them: the sweeps leave the \
-             posterior as it is, and take the bias of where they began off only as far as they mix (split R-hat and effective draws tell)"
+            "the draws come from {sweeps} penalty sweeps of each chain after {steps} steps without a test, which are not among them: the posterior is \
+             invariant under the sweeps, but they remove the bias of their starting points only as far as they mix (see split R-hat and effective draws)"
         )];
         if *planned_ess < WORTH_A_WORD {
             words.push(format!(
-                "{sweeps} sweeps of each chain are some {planned_ess:.0} effective draws in all: means are uncertain by about {:.2} posterior sds, and \
+                "{sweeps} sweeps of each chain are about {planned_ess:.0} effective draws in all: means are uncertain by about {:.2} posterior sds, and \
                  sds and quantiles by more",
                 planned_ess.max(1.0).sqrt().recip()
             ));
@@ -191,16 +191,13 @@ impl StochasticGradients {
         words
     }
 
-    /// What is known of the bias.
+    /// Returns the known bias.
     fn bias(&self) -> String {
         let percent = 100.0 * (self.planned_variance - 1.0);
         let of_step = if percent.abs() < 0.05 {
-            "a normal posterior would have its own variance, any other has a bias that no figure here tells".to_owned()
+            "a normal posterior would have its own variance; any other has a bias that no figure here shows".to_owned()
         } else {
-            format!(
-                "variance bias about {percent:.1}% by steps of {} on a normal posterior, and more where it is not normal",
-                self.step
-            )
+            format!("variance bias about {percent:.1}% from steps of {} on a normal posterior, and more on another", self.step)
         };
         format!("approximate: no test ends a step ({of_step})")
     }

@@ -1,23 +1,23 @@
-//! What a run comes to about a guessed posterior: by the coordinates and the settings that the run itself will have.
+//! The forecast of a run for a guessed posterior, with the coordinates and settings that the run itself will have.
 
 use super::algorithm::{LOCATE_SHARE, coordinates};
 use super::polish::{ACCEPTED, Sweeps};
-use super::settings::{Means, Settings};
+use super::settings::{Settings, SettingsInput};
 use crate::sampler::error::SamplerError;
 use crate::sampler::gradient_search::Located;
 use crate::sampler::hmc::{Foreseen, ForeseenSweeps, SEARCH};
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::Allotment;
 use crate::sampler::noisy_statistics::gaussian::factor;
-use crate::sampler::noisy_statistics::score_way::ScoreWay;
+use crate::sampler::noisy_statistics::score_strategy::ScoreStrategy;
 use crate::sampler::target::Target;
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 
-/// What a settled job comes to where the posterior has this mean and precision, in unconstrained values.
+/// Forecasts the run of a settled job whose posterior has this mean and precision, in unconstrained values.
 ///
 /// # Errors
-/// A model without gradients; a budget that holds no step.
+/// The model has no gradients; the budget is too small for one step.
 pub(crate) fn foresee(
     spec: &JobSpec,
     parties: &[PartyMetadata],
@@ -30,12 +30,18 @@ pub(crate) fn foresee(
     let search_share = spec.sampler.stochastic.locate_share.unwrap_or(LOCATE_SHARE);
     let part = budget.split_off(search_share);
     let covariance = factor(&Matrix::from_fn(mean.len(), |i, j| precision[i][j])).inverse();
-    let found = ScoreWay::new(&target, scores.as_ref(), parties, &part)?.guessed(&target, mean, &covariance);
+    let found = ScoreStrategy::new(&target, scores.as_ref(), parties, &part)?.guessed(&target, mean, &covariance);
     let sweeps = Sweeps::planned(&target, &Located::of(&found), &mut budget)?;
     let coordinates = coordinates(&target, scores.as_ref(), found);
     let error = Matrix::zeros(mean.len());
-    let means =
-        Means { target: &target, scores: scores.as_ref(), coordinates: &coordinates, error: &error, parties, budget: &budget };
+    let means = SettingsInput {
+        target: &target,
+        scores: scores.as_ref(),
+        coordinates: &coordinates,
+        error: &error,
+        parties,
+        budget: &budget,
+    };
     let settings = Settings::new(&means)?;
     let draws = settings.steps - settings.warmup;
     let kept = draws as f64 * f64::from(spec.sampler.chains);

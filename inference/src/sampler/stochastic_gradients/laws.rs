@@ -1,4 +1,4 @@
-//! The law of each algorithm, and its usual step.
+//! The law of each algorithm, and its default step.
 
 use super::law::{Law, Pace};
 use super::sgfs::{self, Sgfs};
@@ -7,7 +7,7 @@ use super::sgld::{self, Sgld};
 use super::sgnht::{self, Sgnht};
 use conclave_common::job::Algorithm;
 
-/// The law of an algorithm; `None` of one that is none of the four.
+/// Returns the law of an algorithm; `None` for any other than the four.
 pub(crate) fn law(algorithm: Algorithm, Pace { step, friction }: Pace) -> Option<Box<dyn Law>> {
     Some(match algorithm {
         Algorithm::Sgld => Box::new(Sgld { step }),
@@ -18,7 +18,7 @@ pub(crate) fn law(algorithm: Algorithm, Pace { step, friction }: Pace) -> Option
     })
 }
 
-/// The step of a job that names none.
+/// Returns the default step.
 pub(crate) fn usual_step(algorithm: Algorithm) -> f64 {
     match algorithm {
         Algorithm::Sghmc => sghmc::STEP,

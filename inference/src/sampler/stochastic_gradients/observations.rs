@@ -1,4 +1,4 @@
-//! What all chains of a run were told beside what moved them: for its diagnostics, and for the surrogate.
+//! The released values of all chains of a run, for its diagnostics and for the surrogate.
 
 use super::settings::Settings;
 use super::walker::Walker;
@@ -7,20 +7,20 @@ use crate::sampler::quadratic_fit::{FittedPosterior, QuadraticFit, Slope};
 use crate::sampler::target::Target;
 use conclave_common::query::Phase;
 
-/// The record of a run.
+/// The observations of a run.
 pub(crate) struct Observations {
     pub(crate) watch: Watch,
-    /// Whether the search told the posterior's shape.
+    /// Set if the search released the posterior's shape.
     pub(crate) sharp: bool,
-    /// The sum of the thermostats over kept steps, and how many there are.
+    /// Sum of the thermostats over kept steps, and number of these steps.
     thermostat: (f64, u64),
-    /// The directions of a gradient's components, in the model's coordinates.
+    /// Directions of a gradient's components, in the model's coordinates.
     axes: Vec<Vec<f64>>,
     fit: QuadraticFit,
 }
 
 impl Observations {
-    /// Nothing yet, of so many chains.
+    /// Starts without observations.
     pub(crate) fn new(coordinates: &Coordinates, settings: &Settings, chains: u32, sharp: bool) -> Self {
         let axes = coordinates.axes();
         let mut fit = QuadraticFit::of("gradient component", coordinates.dimension());
@@ -31,24 +31,24 @@ impl Observations {
         Self { watch, sharp, thermostat: (0.0, 0), axes, fit }
     }
 
-    /// Takes what a chain was told at the beginning of a step, and where its thermostat is after it.
-    pub(crate) fn stepped(&mut self, chain: u32, told: &Kicked, walker: &Walker, phase: Phase) {
+    /// Adds a chain's observations at the start of a step, and its thermostat after it.
+    pub(crate) fn stepped(&mut self, chain: u32, kicked: &Kicked, walker: &Walker, phase: Phase) {
         if phase == Phase::Sampling {
-            self.watch.kicked(chain, told);
+            self.watch.kicked(chain, kicked);
             self.thermostat = (self.thermostat.0 + walker.thermostat(), self.thermostat.1 + 1);
         }
-        for (direction, (slope, variance)) in self.axes.iter().zip(told.score.iter().zip(&told.variances)) {
-            self.fit.slope_answered(phase, Slope { at: &told.middle, direction, slope: *slope, variance: *variance });
+        for (direction, (slope, variance)) in self.axes.iter().zip(kicked.score.iter().zip(&kicked.variances)) {
+            self.fit.slope_answered(phase, Slope { at: &kicked.middle, direction, slope: *slope, variance: *variance });
         }
     }
 
-    /// The mean thermostat of kept steps.
+    /// Returns the mean thermostat of kept steps.
     pub(crate) fn thermostat(&self) -> Option<f64> {
         let (sum, steps) = self.thermostat;
         (steps > 0).then(|| sum / steps as f64)
     }
 
-    /// The posterior by the quadratic that all slopes make.
+    /// Returns the posterior from the quadratic fit to all slopes.
     pub(super) fn fitted(&self, target: &Target) -> FittedPosterior {
         self.fit.posterior(target, false)
     }

@@ -1,4 +1,4 @@
-//! What can be expected of a job by stochastic gradients before anything is asked.
+//! The expected error of a job by stochastic gradients before its first query.
 
 use super::algorithm::LOCATE_SHARE;
 use super::laws::usual_step;
@@ -10,13 +10,14 @@ use crate::sampler::target::Target;
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::query::PartyMetadata;
 
-/// The Monte Carlo error of a posterior mean, in posterior sds, in the best case and in a worse one: one over the root of the effective draws.
+/// Returns the Monte Carlo error of a posterior mean, in posterior sds, in the best case and in a worse one: one over the root of
+/// the effective draws.
 ///
-/// Gradients that are released one after the other tell of the mean what one gradient tells that has the noise of all of them together. Samples
-/// cost what all records do at the same noise, and add their own.
+/// Gradients that are released one after the other determine the mean as precisely as one gradient whose noise is that of their
+/// average. Subsampled gradients cost the same as full ones at equal noise, and add their own noise.
 ///
 /// # Errors
-/// A model without gradients; a budget that is none; a query without a price.
+/// The model has no gradients; the budget is invalid; a query has no price.
 pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlook, SamplerError> {
     let target = Target::new(spec);
     let budget = Allotment::new(spec, parties)?;
@@ -30,8 +31,8 @@ pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlo
     Ok(Outlook { best: error(once.best), worse: error(once.worse) })
 }
 
-/// The variance of a gradient's noise at which the job's chains walk, in posterior sds, and what of it the parties may add: samples add the
-/// rest.
+/// Returns the variance of a gradient's noise in the job's chains, in posterior sds, and the part of it that the parties may add:
+/// sampling adds the rest.
 pub(crate) fn noise(spec: &JobSpec) -> (f64, f64) {
     let given = spec.sampler.stochastic;
     let (step, friction) = (given.step.unwrap_or(usual_step(spec.algorithm)), given.friction.unwrap_or(1.0));

@@ -1,6 +1,6 @@
-//! Penalty sweeps from where chains without a test ended.
+//! Penalty sweeps from the last states of chains without a test.
 //!
-//! Their kernel leaves the posterior as it is. It takes the bias of where a chain starts off as far as it mixes, and no further.
+//! Their kernel leaves the posterior invariant. It removes the bias of a chain's start as far as it mixes, and no further.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -23,32 +23,33 @@ use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::SamplingProbability;
 use conclave_privacy::mechanism::QueryKind;
 
-/// Sweeps of a guided walk to an effective draw of a mean where no coordinates go together, at the radius and the noise that are usual: 29 of 4
-/// parameters, 33 of 10, 34 of 100.
+/// Number of sweeps of a guided walk per effective draw of a mean, for uncorrelated coordinates at the default radius and noise:
+/// 29 for 4 parameters, 33 for 10, 34 for 100.
 const SWEEPS_OF_A_DRAW: f64 = 31.0;
-/// The share of its proposals that are accepted there.
+/// Share of its proposals that are accepted there.
 pub(super) const ACCEPTED: f64 = 0.37;
-/// Places at which a sweep is priced: a log ratio's bound may depend on where the chain is.
+/// Number of places at which a sweep is priced: a log ratio's bound may depend on the chain's place.
 const TRIED: usize = 64;
 
-/// The sweeps that are planned, and how far their moves go.
+/// The planned sweeps and the lengths of their moves.
 pub(crate) struct Sweeps {
-    /// Of each chain.
+    /// Number of sweeps of each chain.
     sweeps: u64,
     chains: u32,
-    /// One per coordinate.
+    /// One radius per coordinate.
     radii: Vec<f64>,
-    /// What all of them come to, as a share of the job's budget.
+    /// Cost of all sweeps, as a share of the job's budget.
     pub(super) share: f64,
-    /// The effective draws that a sweep of one chain makes of the mean that it mixes slowest.
+    /// Effective draws, per sweep of one chain, of the mean that mixes most slowly.
     draws_of_a_sweep: f64,
 }
 
 impl Sweeps {
-    /// The sweeps that a job asks for about what its search found, and their part of the budget; `None` of a job that asks for none.
+    /// Plans the sweeps that a job asks for around its search's result, and reserves their part of the budget; `None` if the job
+    /// asks for none.
     ///
     /// # Errors
-    /// A ratio without a price; sweeps that leave no budget for what comes before them.
+    /// A ratio has no price; the sweeps leave no budget for the steps before them.
     pub(crate) fn planned(target: &Target, located: &Located, budget: &mut Allotment) -> Result<Option<Self>, SamplerError> {
         let spec = &target.spec;
         if !spec.is_polished() {
@@ -66,12 +67,12 @@ impl Sweeps {
         Ok(Some(Self { sweeps, chains, radii, share, draws_of_a_sweep: slowest(located) / SWEEPS_OF_A_DRAW }))
     }
 
-    /// Effective draws of the mean that mixes slowest, of all chains together.
+    /// Returns the effective draws, over all chains, of the mean that mixes most slowly.
     pub(super) fn ess(&self) -> f64 {
         self.sweeps as f64 * f64::from(self.chains) * self.draws_of_a_sweep
     }
 
-    /// The job whose chains make the sweeps, from these states.
+    /// Returns the job whose chains make the sweeps, from these states.
     fn job(&self, target: &Target, starts: Vec<Vec<f64>>) -> JobSpec {
         let mut job = target.spec.clone();
         let mut radii = vec![1.0; job.dimension()];
@@ -82,10 +83,10 @@ impl Sweeps {
         sampler.radius = Radius::Fixed(radii);
         sampler.locate_share = 0.0;
         (sampler.start, sampler.starts) = (None, Some(starts));
-        // So few draws are no run of which to say that it has no hope.
+        // With only these few draws, the run must not stop for futility.
         sampler.force = true;
         sampler.batch = SamplingProbability::ONE;
-        // The chains' own numbers were used up by their steps.
+        // The chains' own random numbers were used by their steps.
         sampler.seed = !sampler.seed;
         job.privacy.blocks = None;
         job.algorithm = Algorithm::Penalty;
@@ -93,9 +94,9 @@ impl Sweeps {
     }
 }
 
-/// How slowly moves of single coordinates mix the direction along which coordinates go together most, over how they mix one alone: the least
-/// eigenvalue of the precision in units of each coordinate's sd given the others. Chains of two that go together by -.5, -.87 and -.95 took 59, 247 and
-/// 641 sweeps to an effective draw, where 31 over it is 62, 231 and 620.
+/// Returns the mixing speed of single-coordinate moves along the most correlated direction, relative to a single coordinate. It
+/// is the least eigenvalue of the precision in units of each coordinate's sd given the others. Chains with two coordinates of
+/// correlation -.5, -.87 and -.95 needed 59, 247 and 641 sweeps per effective draw; 31 over this value is 62, 231 and 620.
 fn slowest(located: &Located) -> f64 {
     let sd = located.conditional_sd();
     let precision = factor(&located.covariance).inverse();
@@ -103,19 +104,19 @@ fn slowest(located: &Located) -> f64 {
     scaled.symmetrised().eigen().into_iter().map(|(value, _)| value).fold(1.0, f64::min).max(0.0)
 }
 
-/// The most that a sweep of one chain costs where the posterior is about as found, as a share of the budget.
+/// Returns the highest price of a sweep of one chain near the search's result, as a share of the budget.
 fn sweep_price(target: &Target, located: &Located, radii: &[f64], budget: &Allotment) -> Result<f64, SamplerError> {
     let Target { spec, space, model } = target;
-    // Of no consequence to anybody's privacy or draws: the same ones always.
+    // The fixed seed affects neither privacy nor draws.
     let mut rng = ChaCha20Rng::seed_from_u64(0);
     let spread = factor(&located.covariance.clone().plus(&located.error, 1.0));
     let d = radii.len();
-    let mut dearest = vec![0.0_f64; d];
+    let mut highest = vec![0.0_f64; d];
     for tried in 0..TRIED {
         let by = if tried == 0 { vec![0.0; d] } else { spread.lower().apply(&normals(&mut rng, d)) };
         let from: Vec<f64> = located.u.iter().zip(&by).map(|(u, by)| u + by).collect();
         let at = space.theta_inside(spec, &from);
-        for (k, most) in dearest.iter_mut().enumerate() {
+        for (k, most) in highest.iter_mut().enumerate() {
             let longest = radii[k] * (1.0 + spec.sampler.jitter);
             for step in [-longest, longest] {
                 let mut to = from.clone();
@@ -126,13 +127,13 @@ fn sweep_price(target: &Target, located: &Located, radii: &[f64], budget: &Allot
             }
         }
     }
-    Ok(dearest.iter().sum())
+    Ok(highest.iter().sum())
 }
 
 /// The sweeps of a run.
 pub(super) struct Polish {
     planned: Sweeps,
-    /// The chains that make them, once those without a test are over.
+    /// The chains that make them, once those without a test have ended.
     walk: Option<Box<RatioWalk<Penalty>>>,
 }
 
@@ -141,10 +142,10 @@ impl Polish {
         Self { planned, walk: None }
     }
 
-    /// Begins the sweeps from these states, after the messages that were asked before them.
+    /// Starts the sweeps from these states, after the messages before them.
     ///
     /// # Errors
-    /// A scale out of range.
+    /// A scale is out of range.
     pub(super) fn begin(
         &mut self,
         target: &Target,
@@ -152,22 +153,22 @@ impl Polish {
         starts: Vec<Vec<f64>>,
         messages: Messages,
     ) -> Result<(), SamplerError> {
-        let walk = RatioWalk::going_on(&self.planned.job(target, starts), parties, Penalty, messages)?;
+        let walk = RatioWalk::continuing(&self.planned.job(target, starts), parties, Penalty, messages)?;
         self.walk = Some(Box::new(walk));
         Ok(())
     }
 
-    /// The chains that make the sweeps, once they have begun.
+    /// Returns the chains that make the sweeps, once they have started.
     pub(super) fn walk(&self) -> Option<&RatioWalk<Penalty>> {
         self.walk.as_deref()
     }
 
-    /// The same, to be walked.
+    /// Returns the same chains, mutably.
     pub(super) fn walk_mut(&mut self) -> Option<&mut RatioWalk<Penalty>> {
         self.walk.as_deref_mut()
     }
 
-    /// What a result says of them, after so many steps of each chain.
+    /// Returns the report on the sweeps after this number of steps of each chain.
     pub(super) fn told(&self, steps: u64) -> Polished {
         let Sweeps { sweeps, share, .. } = self.planned;
         let acceptance_rate = self.walk().and_then(Sampler::acceptance_rate).unwrap_or(0.0);

@@ -1,4 +1,4 @@
-//! What the releases of a job's chains cost: one by one where all records are asked, in blocks ahead where samples are.
+//! The cost of a job's releases: one by one for full gradients, in advance by blocks for subsampled ones.
 
 use crate::sampler::error::SamplerError;
 use crate::sampler::noisy_statistics::Allotment;
@@ -7,7 +7,7 @@ use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::{PrivacyUnit, SamplingProbability, SubsampledError};
 use conclave_privacy::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity};
 
-/// The kind of gradient that a job's chains ask for.
+/// Returns the kind of gradient that a job's chains ask for.
 pub(crate) fn kind(spec: &JobSpec, parameters: usize) -> QueryKind {
     let parameters = parameters as u32;
     if spec.sampler.batch == SamplingProbability::ONE {
@@ -17,11 +17,11 @@ pub(crate) fn kind(spec: &JobSpec, parameters: usize) -> QueryKind {
     }
 }
 
-/// The share of the least party's budget that one release comes to; over a sample its part of the blocks that pay for all of them. `None` where
-/// no block of it can be opened: its noise hides too little of a unit.
+/// Returns the cost of one release as a share of the smallest budget over the parties. A subsampled release costs its part of the
+/// blocks that pay for all of them. `None` if no block can be opened, because the noise hides too little of a unit.
 ///
 /// # Errors
-/// A charge out of range.
+/// A charge is out of range.
 pub(crate) fn share(
     spec: &JobSpec,
     parties: &[PartyMetadata],
@@ -44,7 +44,7 @@ pub(crate) fn share(
             Err(SubsampledError::RelativeSensitivity(_)) => return Ok(None),
             Err(other) => return Err(other.into()),
         };
-        // Every block is paid for to its end.
+        // Every block is paid for completely.
         let blocks = spec.planned_releases().div_ceil(terms.releases);
         most = most.max(budget.share_of_units(charge) * blocks as f64 / spec.planned_releases().max(1) as f64);
     }

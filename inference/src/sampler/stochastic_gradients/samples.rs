@@ -1,8 +1,9 @@
-//! What a hidden random sample of the units adds to the noise of a gradient.
+//! The contribution of hidden random sampling of the units to the noise of a gradient.
 //!
-//! With every unit in the sample with probability `q` and the sum divided by `q`, a sample adds covariance `(1 - q)/q sum v v'`, `v` a unit's
-//! gradient. No answer tells it. By the information identity `sum v v'` is about `tau (H - H_0)`, with `tau` the power on the likelihood, `H`
-//! the posterior's precision, which the search found, and `H_0` the prior's part of it: wherever the model holds, and units are records.
+//! If every unit is sampled with probability `q` and the sum is divided by `q`, sampling adds covariance `(1 - q)/q sum v v'`,
+//! where `v` is a unit's gradient. No release measures it. By the information identity `sum v v'` is about `tau (H - H_0)`, with
+//! `tau` the power on the likelihood, `H` the posterior's precision from the search, and `H_0` the prior's part of it. This holds
+//! if the model holds and units are records.
 
 use crate::sampler::hmc::Coordinates;
 use crate::sampler::matrix::Matrix;
@@ -10,10 +11,11 @@ use crate::sampler::noisy_statistics::gaussian::positive_part;
 use crate::sampler::target::Target;
 use conclave_privacy::accounting::SamplingProbability;
 
-/// The step of the differences that the prior's curvature is found by, in posterior sds.
+/// Step of the differences that approximate the prior's curvature, in posterior sds.
 const DIFFERENCE: f64 = 0.05;
 
-/// The covariance that samples add to a gradient, in coordinates where the posterior is about standard normal; `None` where all units are asked.
+/// Returns the covariance that sampling adds to a gradient, in coordinates in which the posterior is approximately standard
+/// normal; `None` without sampling.
 pub(crate) fn covariance(target: &Target, coordinates: &Coordinates) -> Option<Matrix> {
     let batch = target.spec.sampler.batch;
     if batch == SamplingProbability::ONE {
@@ -24,7 +26,7 @@ pub(crate) fn covariance(target: &Target, coordinates: &Coordinates) -> Option<M
     Some(positive_part(&of_records.symmetrised()).scaled(target.spec.power * (1.0 - q) / q))
 }
 
-/// The precision of the prior where the search ended.
+/// Returns the precision of the prior at the search's result.
 fn prior_precision(target: &Target, coordinates: &Coordinates) -> Matrix {
     let d = coordinates.dimension();
     let slope = |j: usize, by: f64| {

@@ -1,4 +1,4 @@
-//! Step, noise and number of steps of a job's chains: from the budget that the search left and from what it found.
+//! Step, noise and number of steps of a job's chains, from the remaining budget after the search and from its result.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -20,74 +20,75 @@ use conclave_common::query::PartyMetadata;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 use conclave_privacy::pass::GRADIENT_SCALE;
 
-/// How much shorter each further step is that is tried where a job names none, how much at least, and the shortest.
+/// Largest and smallest ratio of successive step lengths, if the job states none, and the shortest step.
 const SHORTER: f64 = 0.7;
 const SHORTEST_AT_ONCE: f64 = 0.3;
 const SHORTEST: f64 = 0.002;
-/// The part of a chain that a warm-up takes at most.
+/// Largest part of a chain for the warm-up, as a divisor.
 const WARMUP_PART: u64 = 5;
-/// Places that are tried to see how wide a gradient's noise gets.
+/// Number of simulated places that estimate the largest width of a gradient's noise.
 const TRIED: usize = 64;
-/// What is kept back of a budget against the rounding of charges.
+/// Share of a budget that is reserved for the rounding of charges.
 const RESERVE: f64 = 1e-6;
 
-/// How the chains of a job move.
+/// The movement of a job's chains.
 pub(crate) struct Settings {
-    /// The law of a step.
+    /// Law of a step.
     pub(crate) law: Box<dyn Law>,
     /// Its eta and a.
     pub(crate) pace: Pace,
-    /// What is asked.
+    /// Kind of the queries.
     pub(crate) kind: QueryKind,
-    /// The noise of each component of a gradient, at each party.
+    /// Noise of each component of a gradient, at each party.
     pub(crate) noise: NoiseScale,
-    /// The variance of a gradient's noise that the law wants, by component.
+    /// Variance of a gradient's noise that the law needs, per component.
     pub(crate) variance: Vec<f64>,
-    /// The part of it that is the parties' noise, where theirs is greatest.
+    /// Part of it that is the parties' noise, where theirs is greatest.
     pub(crate) known: Vec<f64>,
-    /// What samples add to it; `None` where all records are asked.
+    /// Covariance that sampling adds; `None` without sampling.
     pub(crate) samples: Option<Matrix>,
-    /// What a sum over a sample is divided by.
+    /// Sampling probability, by which a sum over a sample is divided.
     pub(crate) probability: f64,
-    /// The share of the budget of one chain's step.
+    /// Share of the budget for one chain's step.
     pub(crate) step_share: f64,
-    /// Steps of each chain, the warm-up's included.
+    /// Number of steps of each chain, including the warm-up.
     pub(crate) steps: u64,
-    /// The first of them.
+    /// Number of warm-up steps, which come first.
     pub(crate) warmup: u64,
-    /// Effective draws to expect of all chains together, in a direction of average noise.
+    /// Expected effective draws of all chains, in a direction of average noise.
     pub(crate) planned_ess: f64,
 }
 
-/// What settings are made from.
-pub(crate) struct Means<'a> {
+/// The inputs of the settings.
+pub(crate) struct SettingsInput<'a> {
     pub(super) target: &'a Target,
     pub(crate) scores: &'a dyn ScoreModel,
     pub(crate) coordinates: &'a Coordinates,
-    /// The covariance of the error of the place that was found.
+    /// Covariance of the error of the search's location.
     pub(crate) error: &'a Matrix,
     pub(crate) parties: &'a [PartyMetadata],
-    /// What is left of the budget.
+    /// Remaining budget.
     pub(crate) budget: &'a Allotment,
 }
 
-/// A step and the noise of its gradients, with what one release costs.
+/// A step and the noise of its gradients, with the cost of one release.
 struct Priced {
     law: Box<dyn Law>,
     pace: Pace,
     noise: NoiseScale,
-    /// `None` where no block can be had.
+    /// `None` if no block can be opened.
     share: Option<f64>,
 }
 
 impl Settings {
-    /// The settings for what is left of a budget: the longest step that it has the releases for, of a job that names none.
+    /// Chooses the settings for the remaining budget. If the job states no step, it is the longest for which the budget allows
+    /// the releases.
     ///
     /// # Errors
-    /// Samples that add more noise than a step takes; a noise multiplier or a number of releases that asks for more than any step takes; a
-    /// budget that does not hold one step.
-    pub(crate) fn new(means: &Means<'_>) -> Result<Self, SamplerError> {
-        let Means { target, coordinates, .. } = means;
+    /// Sampling adds more noise than a step needs; the noise multiplier or the number of releases demands more noise than any
+    /// step needs; the budget is too small for one step.
+    pub(crate) fn new(means: &SettingsInput<'_>) -> Result<Self, SamplerError> {
+        let SettingsInput { target, coordinates, .. } = means;
         let spec = &target.spec;
         let samples = samples::covariance(target, coordinates);
         let unit = means.widest().ok_or(SamplerError::TooSmallABudget { kind: means.kind() })?;
@@ -101,7 +102,7 @@ impl Settings {
             if let Some(priced) = priced.filter(|_| held >= 1.0) {
                 return means.planned(priced, &unit, samples);
             }
-            // The price of all releases goes about as the step.
+            // The price of all releases is about proportional to the step.
             let shorter = step * held.clamp(SHORTEST_AT_ONCE, SHORTER);
             if given.step.is_some() || shorter < SHORTEST {
                 return Err(means.refused(step, samples.as_ref().filter(|_| !roomy)));
@@ -110,29 +111,32 @@ impl Settings {
         }
     }
 
-    /// The sd of a gradient's noise over all parties, in units of what a record contributes at most, as it is in a gradient of all records.
+    /// Returns the sd of a gradient's noise over all parties, in units of the largest contribution of a record, scaled to a
+    /// gradient of all records.
     pub(crate) fn sd(&self, parties: usize) -> f64 {
         (parties as f64).sqrt() * self.noise.units() as f64 / GRADIENT_SCALE / self.probability
     }
 
-    /// The mean variance of what samples add.
+    /// Returns the mean variance that sampling adds.
     pub(crate) fn sampling_variance(&self) -> f64 {
         self.samples.as_ref().map_or(0.0, |samples| mean(&samples.diagonal_entries()))
     }
 
-    /// The variance of all noise of a gradient, by component: as many steps are one effective draw of a mean.
+    /// Returns the variance of a gradient's total noise, per component, which equals the number of steps per effective draw of a
+    /// mean.
     pub(crate) fn steps_of_a_draw(&self) -> Vec<f64> {
         let hidden = if self.law.counts_samples() { 0.0 } else { self.sampling_variance() };
         self.variance.iter().map(|variance| variance + hidden).collect()
     }
 
-    /// The share of all noise that is the parties': of the effective draws that the budget could buy, so many come.
+    /// Returns the parties' share of the total noise. It is also the share of the effective draws that the budget could buy at
+    /// best.
     pub(crate) fn kappa(&self) -> f64 {
         mean(&self.known) / mean(&self.steps_of_a_draw())
     }
 }
 
-impl Means<'_> {
+impl SettingsInput<'_> {
     fn spec(&self) -> &JobSpec {
         &self.target.spec
     }
@@ -141,10 +145,11 @@ impl Means<'_> {
         price::kind(self.spec(), self.spec().dimension())
     }
 
-    /// The variances of a gradient's noise where each component of its sums has noise of variance 1, the greatest over places such as the chains will be at.
+    /// Returns the largest variances of a gradient's noise over typical places of the chains, if each component of its sums has
+    /// noise of variance 1.
     fn widest(&self) -> Option<Vec<f64>> {
         let Self { target, scores, coordinates, error, .. } = self;
-        // Of no consequence to anybody's privacy or draws: the same ones always.
+        // The fixed seed affects neither privacy nor draws.
         let mut rng = ChaCha20Rng::seed_from_u64(0);
         let d = coordinates.dimension();
         let spread = factor(&Matrix::identity(d).plus(error, 1.0));
@@ -157,7 +162,8 @@ impl Means<'_> {
         (widest > 0.0).then(|| coordinates.noise(widest, 1.0))
     }
 
-    /// The most noise that a step of this pace takes of the parties, and its price; `None` where what samples add is more than it takes.
+    /// Returns the largest noise of the parties that a step of this pace can use, and its price; `None` if sampling adds more
+    /// noise than the step needs.
     fn priced(&self, pace: Pace, unit: &[f64], samples: Option<&Matrix>) -> Result<Option<Priced>, SamplerError> {
         let spec = self.spec();
         let Some(law) = law(spec.algorithm, pace) else { return Err(SamplerError::NotDriven(spec.algorithm)) };
@@ -182,18 +188,19 @@ impl Means<'_> {
         Ok(Some(Priced { law, pace, noise, share }))
     }
 
-    /// The steps of each chain that the budget holds.
+    /// Returns the number of steps of each chain that the budget allows.
     fn affordable(&self, share: f64) -> u64 {
         let chains = f64::from(self.spec().sampler.chains);
         (self.budget.left() * (1.0 - RESERVE) / (chains * share)) as u64
     }
 
-    /// How many times as much as they need the chains have, of steps that can be paid for and of noise that is asked for: at least 1 where they can walk.
+    /// Returns the ratio of affordable steps to needed ones, or 0 if a release costs more than the job's noise multiplier allows;
+    /// at least 1 if the chains can run.
     fn held(&self, priced: &Priced) -> f64 {
         let Some(share) = priced.share else { return 0.0 };
         let affordable = self.affordable(share) as f64;
         match self.kind().is_sampled() {
-            // Blocks are cut from what is planned, and hold it or do not.
+            // Blocks are planned as a whole, and the budget either allows all of them or not.
             true => affordable / planned_steps(self.spec()).max(1) as f64,
             false if self.budget.admits(share) => affordable,
             false => 0.0,
@@ -240,7 +247,7 @@ impl Means<'_> {
         Ok(settings)
     }
 
-    /// Why this step will not do, nor any shorter one that was tried; `samples` where they are what it has no room for.
+    /// Returns the reason why this step and all shorter ones are unsuitable; `samples` is given if their noise is the reason.
     fn refused(&self, step: f64, samples: Option<&Matrix>) -> SamplerError {
         let spec = self.spec();
         let batch = spec.sampler.batch.get();
@@ -254,12 +261,13 @@ impl Means<'_> {
     }
 }
 
-/// Steps of each chain that a job asks for whose releases are over samples.
+/// Returns the number of steps of each chain in a job with subsampled releases.
 fn planned_steps(spec: &JobSpec) -> u64 {
     spec.planned_releases() / u64::from(spec.sampler.chains).max(1)
 }
 
-/// The scale at each party whose noise, over all of them, has at most this sd in units of what a record contributes at most.
+/// Returns the largest noise scale at each party whose noise, over all parties, has at most this sd in units of the largest
+/// contribution of a record.
 fn noise_of(sd: f64, parties: usize) -> Result<NoiseScale, SamplerError> {
     let units = sd * GRADIENT_SCALE / (parties as f64).sqrt();
     let multiples = ((units / NoiseScale::MULTIPLE as f64) as u64).max(NoiseScale::MIN_UNITS / NoiseScale::MULTIPLE);

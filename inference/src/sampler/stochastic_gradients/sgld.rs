@@ -1,12 +1,12 @@
 //! `sgld`: stochastic gradient Langevin dynamics (Wang, Fienberg & Smola 2015, section 4.1; Welling & Teh 2011).
 //!
-//! `u' = u + (eta/2) G + N(0, eta - eta² V/4)`, `G` a gradient whose noise has variance `V`. Where `V` is `4/eta` nothing is added: the
-//! noise of privacy is that of the chain. Beyond it no such chain exists.
+//! `u' = u + (eta/2) G + N(0, eta - eta² V/4)`, where `G` is a gradient whose noise has variance `V`. At `V = 4/eta` nothing is
+//! added: the privacy noise is the chain's own noise. For a larger `V` there is no such chain.
 
 use super::law::{Law, State};
 use crate::sampler::matrix::Matrix;
 
-/// Where a job names none, in squares of posterior sds.
+/// Default step, in squares of posterior sds.
 pub(super) const STEP: f64 = 0.1;
 
 pub(crate) struct Sgld {
@@ -37,7 +37,8 @@ impl Law for Sgld {
     }
 }
 
-/// The variance of a chain's draws in units of the posterior's, along a direction whose precision is `precision`: of steps of a length, too much.
+/// Returns the ratio of the draws' variance to the posterior's along a direction of this precision; steps of finite length make
+/// it too large.
 pub(crate) fn widened(step: f64, precision: f64) -> f64 {
     (1.0 - 0.25 * step * precision).recip()
 }

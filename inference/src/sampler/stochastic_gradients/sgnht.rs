@@ -1,18 +1,18 @@
 //! `sgnht`: the stochastic gradient Nosé-Hoover thermostat (Wang, Fienberg & Smola 2015, section 4.2, eq. 4.3; Ding et al. 2014).
 //!
-//! `p' = (1 - eta xi) p + eta G + N(0, max(0, 2 a eta - eta² V))`, `u' = u + eta p'`, `xi' = xi + eta (|q|²/d - 1)` with `d` the dimension, where
-//! the paper's eq. 4.3 has `n`. The thermostat finds the friction that the noise of the gradients needs, that of samples, which nobody knows,
-//! with it: as long as it is the same in every direction.
+//! `p' = (1 - eta xi) p + eta G + N(0, max(0, 2 a eta - eta² V))`, `u' = u + eta p'`, `xi' = xi + eta (|q|²/d - 1)` with `d` the
+//! dimension, where the paper's eq. 4.3 has `n`. The thermostat finds the friction that the gradients' noise needs, including the
+//! unknown sampling noise, as long as the noise is equal in every direction.
 //!
-//! `q = (p + p')/2`, and a draw is half way between `u` and `u'`: a thermostat on `p` itself holds the momenta at the steps' ends to variance
-//! 1, and draws come out too narrow by `eta xi/2` of the variance.
+//! `q = (p + p')/2`, and a draw is half way between `u` and `u'`. A thermostat on `p` itself would keep the momenta at the steps'
+//! ends at variance 1, and would make the variance of draws too small by the factor `eta xi/2`.
 
 use super::law::{Law, State, carried, middle};
 use crate::sampler::matrix::Matrix;
 
-/// Where a job names none.
+/// Default step.
 pub(super) const STEP: f64 = 0.05;
-/// What friction and hidden noise of a step must stay below, together, for the thermostat to find its friction.
+/// Upper limit of a step's friction plus hidden noise for the thermostat to find its friction.
 pub(super) const HOT: f64 = 1.0;
 
 pub(crate) struct Sgnht {

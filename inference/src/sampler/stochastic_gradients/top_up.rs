@@ -1,16 +1,17 @@
-//! Public noise beside the parties': what a law's noise is beyond theirs and that of samples.
+//! Public noise in addition to the parties': the part of a law's noise that theirs and the sampling noise do not supply.
 
 use super::law::Law;
 use crate::sampler::matrix::Matrix;
 
-/// The part of a law's variance that two sums may differ by through rounding.
+/// Relative difference of a law's variance that may be due to rounding.
 const ROUNDING: f64 = 1e-9;
 
 /// The public noise of one gradient.
 pub(crate) struct TopUp {
     /// A root of its covariance.
     root: Root,
-    /// Whether the parties' noise and that of samples are more than the law's in some direction: nothing is added there, and draws come out too wide.
+    /// Set if the parties' noise plus the sampling noise exceeds the law's in some direction: nothing is added there, and the
+    /// draws are too wide.
     pub(crate) exceeded: bool,
 }
 
@@ -20,7 +21,8 @@ enum Root {
 }
 
 impl TopUp {
-    /// For a law that wants noise of these variances, where the parties' has variances `known` and what samples add covariance `samples`.
+    /// Computes the public noise for a law that needs noise of these variances. The parties' noise has variances `known`, and
+    /// sampling adds covariance `samples`.
     pub(crate) fn new(law: &dyn Law, variance: &[f64], known: &[f64], samples: Option<&Matrix>) -> Self {
         let left: Vec<f64> = variance.iter().zip(known).map(|(wanted, known)| wanted - known).collect();
         let least = -ROUNDING * variance.iter().copied().fold(0.0, f64::max);
@@ -40,7 +42,7 @@ impl TopUp {
         }
     }
 
-    /// The noise made of so many standard normal numbers.
+    /// Converts standard normal numbers to the public noise.
     pub(crate) fn noise(&self, normals: &[f64]) -> Vec<f64> {
         match &self.root {
             Root::Diagonal(sds) => sds.iter().zip(normals).map(|(sd, z)| sd * z).collect(),

@@ -1,4 +1,4 @@
-//! One chain: its state, its own random stream, and the question that it waits for.
+//! One chain: its state, its own random stream, and its pending query.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -15,10 +15,10 @@ use conclave_common::model::ScoreModel;
 use conclave_common::query::{Draw, Query};
 use conclave_privacy::pass::GRADIENT_SCALE;
 
-/// How often a starting value is drawn anew when it falls outside the box, before the search's own answer is taken.
+/// Number of starting values that may fall outside the box before the search's own answer is used.
 const START_TRIES: usize = 100;
 
-/// What all chains of a job walk in.
+/// The environment that all chains of a job share.
 pub(crate) struct Field<'a> {
     pub(super) target: &'a Target,
     pub(crate) scores: &'a dyn ScoreModel,
@@ -27,7 +27,7 @@ pub(crate) struct Field<'a> {
     pub(crate) parties: usize,
 }
 
-/// A place that can be asked about: inside the box, with a prior, and with a public bound on a record's gradient.
+/// A place that can be queried: inside the box, with a positive prior density and a public bound on a record's gradient.
 struct Place {
     theta: Vec<f64>,
     at: At,
@@ -41,7 +41,7 @@ impl Place {
     }
 }
 
-/// theta of a place; `None` outside the box, or where the prior leaves nothing.
+/// Returns theta of a place; `None` outside the box, or where the prior density is 0.
 fn theta_of(target: &Target, coordinates: &Coordinates, u: &[f64]) -> Option<Vec<f64>> {
     let plain = coordinates.plain(u);
     let theta = target.space.theta(&plain);
@@ -55,19 +55,19 @@ pub(crate) struct Walker {
     rng: ChaCha20Rng,
     state: State,
     place: Place,
-    /// theta of the latest draw.
+    /// Theta of the latest draw.
     draw: Vec<f64>,
-    /// Whether the last step moved the chain.
+    /// True if the last step moved the chain.
     moved: bool,
-    /// Steps that led out of the box, and steps whose gradient had more noise than the law takes; of all that were made.
+    /// Numbers of steps that left the box, of steps whose gradient had more noise than the law needs, and of all steps.
     pub(crate) turned: u64,
     pub(crate) exceeded: u64,
     pub(crate) made: u64,
 }
 
 impl Walker {
-    /// A chain near the mean of what was found, whose error has this covariance in `u`, or at `start` where the job gives one; `None` where nothing bounds a record's
-    /// gradient.
+    /// Starts a chain near the search's mean, whose error has this covariance in `u`, or at the job's `start`; `None` if there is
+    /// no bound on a record's gradient.
     pub(crate) fn new(field: &Field<'_>, id: u32, error: &Matrix, start: Option<&[f64]>) -> Option<Self> {
         let Target { spec, space, .. } = field.target;
         let mut rng = ChaCha20Rng::seed_from_u64(spec.sampler.seed);
@@ -95,7 +95,7 @@ impl Walker {
         Some(Self { id, rng, state, place, draw, moved: false, turned: 0, exceeded: 0, made: 0 })
     }
 
-    /// The question for the gradient where the chain is.
+    /// Returns the query for the gradient at the chain's place.
     pub(crate) fn ask(&self, field: &Field<'_>) -> Query {
         let Place { theta, at } = &self.place;
         let Settings { kind, noise, .. } = *field.settings;
@@ -103,7 +103,7 @@ impl Walker {
         Query { chain: self.id, kind, from: theta.clone(), to, noise }
     }
 
-    /// Takes the gradient's totals: the chain's step, and what it was told.
+    /// Processes the gradient's totals: takes the chain's step, and returns its observations.
     pub(crate) fn step(&mut self, field: &Field<'_>, totals: &[i128]) -> Kicked {
         let Field { target, coordinates, settings, parties, .. } = field;
         let at = &self.place.at;
@@ -117,7 +117,7 @@ impl Walker {
         let public = TopUp::new(settings.law.as_ref(), &settings.variance, &known, settings.samples.as_ref());
         let noise = public.noise(&normals(&mut self.rng, slope.len()));
         let noisy: Vec<f64> = slope.iter().zip(&noise).map(|(g, e)| g + e).collect();
-        let told = Kicked {
+        let kicked = Kicked {
             from: self.state.u.clone(),
             slope,
             momentum: self.state.momentum.clone(),
@@ -133,10 +133,10 @@ impl Walker {
         self.made += 1;
         self.exceeded += u64::from(public.exceeded);
         self.moved(field, settings.law.step(&self.state, &noisy, &settings.variance));
-        told
+        kicked
     }
 
-    /// Ends a step at this state: out of the box it does not go, but turns round.
+    /// Ends a step at this state. A chain that would leave the box reverses instead.
     fn moved(&mut self, field: &Field<'_>, to: State) {
         let place = Place::of(field, &to.u);
         self.moved = place.is_some();
@@ -152,12 +152,12 @@ impl Walker {
         }
     }
 
-    /// The thermostat.
+    /// Returns the thermostat.
     pub(crate) fn thermostat(&self) -> f64 {
         self.state.thermostat
     }
 
-    /// The draw of the last step.
+    /// Returns the draw of the last step.
     pub(crate) fn draw(&self, warmup: bool, iteration: u64) -> Draw {
         let (chain, theta) = (self.id, self.draw.clone());
         Draw { chain, warmup, theta, accepted: self.moved, log_alpha: 0.0, iteration }

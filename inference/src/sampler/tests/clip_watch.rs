@@ -1,4 +1,4 @@
-//! The clip watch judges totals, asks on time and keeps to its share.
+//! The clip watch judges totals, asks on time and stays within its share.
 
 #![allow(clippy::unwrap_used)]
 
@@ -27,7 +27,7 @@ fn looks_are_those_that_are_due() {
     }
 }
 
-/// A total of the parties' counts that shows this share of `records` beyond three standard errors.
+/// Returns a total of the parties' counts that shows this share of `records` beyond three standard errors.
 fn total(watch: &ClipWatch, share: f64, records: f64) -> i128 {
     let counted = share * records + 3.0 * watch.plan.unwrap().error * watch.parties.sqrt();
     (counted * QueryKind::COUNT_UNIT as f64) as i128
@@ -43,15 +43,14 @@ fn shares_are_judged_less_their_error() {
     w.absorb(total(&w, 0.11, 100_000.0));
     let stop = w.stop().unwrap();
     assert!(stop.contains("privacy.clip") && stop.contains("raise the clip"), "{stop}");
-    // Both parties together, where either alone would be below.
+    // Both parties together exceed the limit, although each alone would not.
     let mut w = watch("clip = 0.5", [3000, 3000]);
     let each = (0.021 * 3000.0 + 3.0 * w.plan.unwrap().error / 2_f64.sqrt()) * QueryKind::COUNT_UNIT as f64;
     w.absorb(2 * each as i128);
     assert!(w.warning().is_some());
 }
 
-/// A party without a public count is taken to be as large as the others; what it adds to the noise counts
-/// in any case.
+/// A party without a public count is assumed to have the average size; its noise counts in any case.
 #[test]
 fn a_party_without_a_count_is_taken_for_an_average_one() {
     let hidden = PartyMetadata::new(PrivacyUnit::row(Adjacency::AddRemove), 1);
@@ -59,16 +58,19 @@ fn a_party_without_a_count_is_taken_for_an_average_one() {
     let mut w = of(&[PartyMetadata::rows(50_000), hidden]);
     assert_eq!((w.units, w.parties), (100_000.0, 2.0));
     assert_eq!(w.uncounted, ["b"]);
-    // Noise alone, at three standard errors of the total, is no share at all.
+    // Noise alone, at three standard errors of the total, is a share of zero.
     w.absorb(total(&w, 0.0, 1.0));
     assert!(w.worst_share() < 1e-9 && w.warning().is_none());
     w.absorb(total(&w, 0.021, 100_000.0));
     let warning = w.warning().unwrap();
-    assert!(warning.contains("2.1%") && warning.contains("if b, which publishes no count, holds as many"), "{warning}");
+    assert!(
+        warning.contains("2.1%") && warning.contains("if b, which publishes no count, holds the average number"),
+        "{warning}"
+    );
     assert!(of(&[hidden, hidden]).warning().unwrap().contains("records_guess"));
 }
 
-/// A share that rests on a count that nobody knows warns, however great, and is printed as a share.
+/// A share that depends on an unknown count causes a warning at most, however large, and is printed as a share.
 #[test]
 fn an_unknown_count_never_stops() {
     let hidden = PartyMetadata::new(PrivacyUnit::row(Adjacency::AddRemove), 1);
@@ -76,11 +78,11 @@ fn an_unknown_count_never_stops() {
     w.absorb(total(&w, 0.9, 100_000.0));
     assert_eq!((w.stop(), w.word()), (None, w.warning()));
     assert!(w.word().unwrap().contains("at least 90.0%"));
-    // More than the units that were assumed.
+    // More than the assumed number of units.
     w.absorb(total(&w, 7.0, 100_000.0));
     let warning = w.warning().unwrap();
     assert!(w.stop().is_none() && warning.contains("at least 100.0%") && warning.contains("may be displaced"), "{warning}");
-    // A guess of the job's is a count.
+    // The job's guess is a known count.
     let guessed = spec("clip = 0.5");
     let guessed =
         JobSpec { sampler: conclave_common::job::SamplerSpec { records_guess: Some(50_000), ..guessed.sampler }, ..guessed };
@@ -89,7 +91,7 @@ fn an_unknown_count_never_stops() {
     assert!(w.stop().is_some() && w.word() == w.stop());
 }
 
-/// The noise of a party without a count is in the total, its records are not known to be.
+/// The noise of a party without a count is in the total, but its records are not known.
 #[test]
 fn blindness_is_judged_by_all_noise_and_known_records() {
     let hidden = PartyMetadata::new(PrivacyUnit::row(Adjacency::AddRemove), 1);
@@ -99,8 +101,8 @@ fn blindness_is_judged_by_all_noise_and_known_records() {
     assert!(of(&[PartyMetadata::rows(alone * 3 / 2), hidden]).plan.is_some(), "{alone}");
 }
 
-/// The blind spot: parties are judged together, so that one alone is seen at N times the share of its rows, and where N is
-/// great, not at all.
+/// The blind spot: parties are judged together, so that a single one is detected only at N times the share of its rows, and for a
+/// large N not at all.
 #[test]
 fn one_party_among_many_may_be_cut_unseen() {
     let job = |parties: usize| {
@@ -110,11 +112,11 @@ fn one_party_among_many_may_be_cut_unseen() {
     let of = |parties: usize| {
         ClipWatch::new(&job(parties), &PartyMetadata::of_rows(&vec![10_000; parties]), 1, 0.43).unwrap().unwrap()
     };
-    // All rows of one party in sixty are a share of 1.7% of all: nobody is warned.
+    // All rows of one party in sixty are a share of 1.7%, which causes no warning.
     let mut many = of(60);
     many.absorb(total(&many, 1.0 / 60.0, 600_000.0));
     assert_eq!(many.word(), None);
-    // One party in four is seen above four times the share that a party by itself is seen at.
+    // One party in four is detected above four times the share at which a single party is.
     let mut four = of(4);
     four.absorb(total(&four, 0.079 / 4.0, 40_000.0));
     assert_eq!(four.word(), None);

@@ -1,4 +1,4 @@
-//! Samplers of parties that hold rows, and how they are answered.
+//! Samplers of parties that hold rows, and their answers.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,12 +6,12 @@ use crate::sampler::{Next, Sampler, Totals, build};
 use conclave_common::job::JobSpec;
 use conclave_common::query::{PartyMetadata, Round};
 
-/// The sampler of a job over parties of so many rows.
+/// Returns the sampler of a job over parties with these numbers of rows.
 pub(in crate::sampler) fn sampler_of(spec: &JobSpec, records: &[u64]) -> Box<dyn Sampler> {
     build(spec, &PartyMetadata::of_rows(records)).unwrap()
 }
 
-/// The round that a sampler asks; `None` when all draws are made. No clip stops these runs.
+/// Returns a sampler's pending round; `None` when all draws are made. No clip stops these runs.
 pub(in crate::sampler) fn asked(sampler: &mut dyn Sampler) -> Option<Round> {
     match sampler.next_round().unwrap() {
         Next::Ask(round) => Some(round),
@@ -20,7 +20,7 @@ pub(in crate::sampler) fn asked(sampler: &mut dyn Sampler) -> Option<Round> {
     }
 }
 
-/// Gives a sampler what the parties released for the round being asked.
+/// Gives a sampler the parties' releases for the pending round.
 pub(in crate::sampler) fn give(sampler: &mut dyn Sampler, round: &Round, releases: &[Vec<i64>]) {
     sampler.absorb(&Totals::of(round, releases).unwrap()).unwrap();
 }

@@ -25,7 +25,7 @@ fn job(chains: u32, more: &str) -> JobSpec {
     .unwrap()
 }
 
-/// Records whose two predictors have a correlation of .9.
+/// Returns records whose two predictors have a correlation of .9.
 fn data(records: usize, party: usize) -> ModelData {
     let hashed = |i: usize, by: usize, of: usize| ((i * by + 7 * party + 1) % of) as f64 / of as f64;
     let u = |i: usize| 2.0 * hashed(i, 7919, 1009) - 1.0;
@@ -53,7 +53,7 @@ fn search(spec: &JobSpec, shards: Vec<(ModelData, PrivacyUnit)>, seed: u64) -> S
     let limit = PrivacyFilter::new(&spec.privacy.budget).unwrap().limit_units() as f64;
     let mut found = Searched { rounds: Vec::new(), share: 0.0, starts: Vec::new() };
     while found.starts.is_empty() {
-        let Next::Ask(round) = sampler.next_round().unwrap() else { panic!("it has ended") };
+        let Next::Ask(round) = sampler.next_round().unwrap() else { panic!("the run has ended") };
         if round.phase == Phase::Locate {
             found.rounds.push(round.clone());
         }
@@ -62,7 +62,7 @@ fn search(spec: &JobSpec, shards: Vec<(ModelData, PrivacyUnit)>, seed: u64) -> S
             found.share = parties.spent()[0].1 as f64 / limit;
         }
         sampler.absorb(&Totals::of(&round, &releases).unwrap()).unwrap();
-        assert_eq!(replica.replay(round.iteration, &releases).unwrap(), round, "a replay asks the same, bit for bit");
+        assert_eq!(replica.replay(round.iteration, &releases).unwrap(), round, "a replay sends the same queries, bit for bit");
         found.starts = sampler.take_draws();
         assert_eq!(replica.take_draws(), found.starts);
     }
@@ -73,7 +73,7 @@ fn rows(records: usize) -> Vec<(ModelData, PrivacyUnit)> {
     [0, 1].map(|party| (data(records, party), PrivacyUnit::default())).into()
 }
 
-/// The posterior's mode, and its sds, by Newton's method on the records themselves.
+/// Returns the posterior's mode, and its sds, by Newton's method on the records themselves.
 fn mode(shards: &[(ModelData, PrivacyUnit)]) -> ([f64; 3], [f64; 3]) {
     let mut at = [0.0; 3];
     let mut sd = [0.0; 3];
@@ -102,9 +102,9 @@ fn mode(shards: &[(ModelData, PrivacyUnit)]) -> ([f64; 3], [f64; 3]) {
     (at, sd)
 }
 
-/// Of 64 chains that start around what was found the mean is off by the search's own error, the greatest of which is a sd here and seldom two,
-/// and by the spread of starts over 64, .2 sds: over 64 seeds the root mean square is .97. A search by ratios has ended more than two
-/// away in 12 of them and nine in one, and its is 3.2.
+/// The mean of 64 chains that start around the search's result is off by the search's own error, whose largest component is about
+/// one sd and rarely two, and by the spread of starts over 64, .2 sds: over 64 seeds the root mean square is .97. A search by
+/// ratios ended more than two sds away for 12 of them and nine for one; its root mean square is 3.2.
 #[test]
 fn correlated_predictors_are_found_in_a_few_rounds() {
     let shards = rows(40_000);
@@ -138,7 +138,8 @@ fn correlated_predictors_are_found_in_a_few_rounds() {
     assert!(squares < by_ratios, "{squares} {by_ratios}");
 }
 
-/// Starts lie along the posterior, and not across it: their correlation is the posterior's, from -.6 down here, to a sixth for 64 of them.
+/// Starts lie along the posterior, not across it: their correlation is the posterior's, below -.6 here, with an error of a sixth
+/// for 64 of them.
 #[test]
 fn chains_start_along_the_posterior() {
     let found = search(&job(64, "locate = \"gradients\""), rows(40_000), 1);

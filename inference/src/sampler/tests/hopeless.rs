@@ -1,4 +1,4 @@
-//! Runs that come to something are never given up, and those that can't are.
+//! Useful runs are never stopped for futility, and useless ones are.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -7,7 +7,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::*;
 use crate::diagnostics::summarise;
 
-/// Draws of a chain that the budget holds.
+/// Number of a chain's draws that the budget holds.
 const WHOLE: u64 = 2000;
 
 fn job(sampler: &str) -> JobSpec {
@@ -18,12 +18,12 @@ fn job(sampler: &str) -> JobSpec {
     .unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Four chains of this autocorrelation, which start `displaced` sds apart: at which draw they are given up, if they are, and whether the
-/// run would have come to what it wants.
+/// Runs four chains of this autocorrelation, which start `displaced` sds apart. Returns the draw at which they are stopped, if
+/// they are, and whether the run would have reached its target.
 fn run(spec: &JobSpec, correlation: f64, displaced: f64, seed: u64) -> (Option<u64>, bool) {
     let mut watch = HopelessWatch::new(spec, std::iter::once(PrivacyUnit::default()));
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
-    // A fifth of the budget goes before the first draw.
+    // A fifth of the budget is spent before the first draw.
     let price = watch.limit / 5 * 4 / WHOLE;
     watch.pays(watch.limit / 5, false);
     let mut at: Vec<f64> = (0..4).map(|chain| displaced * (f64::from(chain) - 1.5)).collect();
@@ -53,8 +53,8 @@ fn run(spec: &JobSpec, correlation: f64, displaced: f64, seed: u64) -> (Option<u
     (given_up, reached)
 }
 
-/// From well mixing to hardly moving chains no run is given up that would have reached what it wants: a look that errs by as much as that
-/// takes effective draws told twice or four times too few, and R-hat too high, twice in a row.
+/// No run that would have reached its target is stopped, from well mixing to hardly moving chains. Such a mistake needs effective
+/// draws underestimated by a factor of two to four, and an overestimated R-hat, twice in a row.
 fn none_that_would_reach_what_it_wants_is_given_up(seeds: u64) {
     for (spec, name) in [(job(""), "useful"), (job("until = { ess = 100, rhat = 1.05 }"), "until")] {
         let (mut reached, mut given_up) = (0, 0);
@@ -71,7 +71,7 @@ fn none_that_would_reach_what_it_wants_is_given_up(seeds: u64) {
                 }
             }
         }
-        println!("{name}: {reached} of {} reached what they want, {given_up} were given up", 18 * seeds);
+        println!("{name}: {reached} of {} reached their target, {given_up} were stopped", 18 * seeds);
         assert!(u64::from(reached) > 5 * seeds && u64::from(given_up) > seeds, "{name}: {reached}, {given_up}");
     }
 }
@@ -88,7 +88,7 @@ fn of_many_runs_none_that_would_reach_what_it_wants_is_given_up() {
     none_that_would_reach_what_it_wants_is_given_up(40);
 }
 
-/// A run that its draws end goes on to them.
+/// A run that is limited by its number of draws continues to the last one.
 #[test]
 fn a_run_within_its_budget_goes_on() {
     let spec = job("");
@@ -96,12 +96,12 @@ fn a_run_within_its_budget_goes_on() {
     assert_eq!(run(&short, 1.0 - 1e-6, 2.0, 1).0, None);
 }
 
-/// Chains that stay where they started are given up with at least a third of the budget left.
+/// Chains that never leave their starts are stopped with at least a third of the budget remaining.
 #[test]
 fn chains_that_never_meet_are_given_up() {
     let stopped: Vec<Option<u64>> = (0..20).map(|seed| run(&job(""), 1.0 - 1e-6, 2.0, seed).0).collect();
     assert!(stopped.iter().all(|at| at.is_some_and(|at| at < WHOLE / 3 * 2)), "{stopped:?}");
-    // Unless the analyst wants it.
+    // A forced run is not stopped.
     assert_eq!(run(&job("force = true"), 1.0 - 1e-6, 2.0, 1).0, None);
     let found = run(&job("until = { ess = 400 }"), 1.0 - 1e-6, 2.0, 1).0;
     assert!(found.is_some_and(|at| at < WHOLE / 3 * 2), "{found:?}");

@@ -1,4 +1,4 @@
-//! A run whose answers are masked is the run of the same answers without masks, bit for bit.
+//! A run with masked answers equals the run with the same answers without masks, bit for bit.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,7 +21,7 @@ fn job(clip: &str, aggregation: &str) -> JobSpec {
     JobSpec::parse(&job).unwrap()
 }
 
-/// Masks that come to 0 over the parties, in 64 bits.
+/// Adds masks that sum to 0 over the parties, in 64 bits.
 fn masked(releases: &[Vec<i64>], rng: &mut impl Rng) -> Vec<Vec<i64>> {
     let mut masked = releases.to_vec();
     for pair in 1..releases.len() {
@@ -34,7 +34,7 @@ fn masked(releases: &[Vec<i64>], rng: &mut impl Rng) -> Vec<Vec<i64>> {
     masked
 }
 
-/// Rounds and draws of a run whose parties answer by a seed alone.
+/// Returns rounds and draws of a run whose parties' answers depend on a seed only.
 fn run(spec: &JobSpec) -> (Vec<Round>, Vec<Draw>) {
     let mut sampler = sampler_of(spec, &[100, 200, 300]);
     let (mut answers, mut masks) = (ChaCha20Rng::seed_from_u64(5), ChaCha20Rng::seed_from_u64(6));
@@ -56,7 +56,7 @@ fn masks_change_no_bit_of_a_run() {
     assert_eq!(run(&job("", SECURE)).1, draws);
 }
 
-/// Only noise is other where it follows from the price: what is watched of a clip is counted with less of it, for the same share.
+/// Only noise that follows from the price differs: clip counts have less of it, for the same share.
 #[test]
 fn counts_of_a_sum_are_quieter_for_the_same_price() {
     let noise = |aggregation: &str| {
@@ -65,19 +65,19 @@ fn counts_of_a_sum_are_quieter_for_the_same_price() {
     };
     let (local, secure) = (noise(""), noise(SECURE));
     assert_eq!(local.0, secure.0);
-    // Scales are multiples of 2^16, of which these are some 50.
+    // Scales are multiples of 2^16; these are about 50 of them.
     assert!((local.1 / secure.1 / 2.0_f64.sqrt() - 1.0).abs() < 0.02, "{} {}", local.1, secure.1);
 }
 
-/// A sum that was taken in more than 64 bits would be off by multiples of 2^64.
+/// A sum in more than 64 bits would be off by multiples of 2^64.
 #[test]
 fn sums_are_opened_in_64_bits() {
     let round = asked(sampler_of(&job("", SECURE), &[5, 5, 5]).as_mut()).unwrap();
     let length = round.length();
     let totals = Totals::of(&round, &[vec![i64::MAX; length], vec![7; length], vec![i64::MIN; length]]).unwrap();
     assert_eq!((totals.components(), totals.opened(0)), (&vec![6_i128; length][..], &vec![6_i64; length][..]));
-    assert!(totals.opened(1).is_empty(), "no single answer is there to be had");
-    // With a mask more, of nothing.
+    assert!(totals.opened(1).is_empty(), "no single answer is available");
+    // With one more mask, over a zero.
     let checked = |masks: [i64; 3]| {
         let answer = |mask: i64| [vec![1; length], vec![mask]].concat();
         Totals::of(&round, &masks.map(answer)).map(|totals| totals.components().to_vec())

@@ -1,4 +1,4 @@
-//! The penalty acceptance takes half the variance off, and accepts as Proposition 1 says.
+//! The penalty acceptance subtracts half the variance, and accepts according to Proposition 1.
 
 #![allow(clippy::unwrap_used)]
 
@@ -31,7 +31,7 @@ fn half_the_variance_is_taken_off() {
     assert_eq!(log_alpha(3.0, 4.0, 0.25), 1.25);
 }
 
-/// Acceptance frequencies at fixed log ratios against Proposition 1, within 5 standard errors.
+/// Compares acceptance frequencies at fixed log ratios with Proposition 1, within 5 standard errors.
 fn check_acceptance(sd: f64, count: u32) {
     let scale = NoiseScale::from_sd(sd).unwrap();
     let (noise, mut rng) = (DiscreteGaussian::new(scale), ChaCha8Rng::seed_from_u64(24));

@@ -1,12 +1,11 @@
-//! Proposals keep to their kind, along coordinates and turned directions.
+//! Proposals of each kind, along coordinates and turned directions.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
 use super::*;
 
-/// Assumption A3: no coordinate of a truncated walk ever moves two radii. Untruncated ones move beyond in
-/// one of 22.
+/// Assumption A3: no coordinate of a truncated walk ever moves two radii. Without truncation, one move in 22 is longer.
 #[test]
 fn a_truncated_walk_keeps_within_two_radii() {
     let mut rng = ChaCha20Rng::seed_from_u64(1);
@@ -15,7 +14,7 @@ fn a_truncated_walk_keeps_within_two_radii() {
         let walk = Proposal::new(kind, 0.1, 2, &mut rng);
         let moves: Vec<Vec<f64>> = (0..10_000).map(|_| walk.propose(&[0.0, 0.0], &scale, &mut rng)).collect();
         assert_eq!(moves.iter().any(|m| m[0].abs() >= 1.0 || m[1].abs() >= 4.0), beyond);
-        // Both ways alike: 10,000 signs differ by less than 5 sd of a fair coin's.
+        // Both directions are equally frequent: 10,000 signs differ by less than 5 sd of a fair coin's.
         let up = moves.iter().filter(|m| m[1] > 0.0).count() as f64;
         assert!((up - 5000.0).abs() < 250.0, "{up}");
     }

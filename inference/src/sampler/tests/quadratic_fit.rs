@@ -7,12 +7,12 @@ use super::answers::{Answer, QuadraticFit};
 use super::chi_square::ChiSquare;
 use super::mapping::mapped;
 use super::prior::PriorTerms;
-use super::solution::{Doubt, Estimate, Solution, solve};
+use super::solution::{Defect, Estimate, Solution, solve};
 use super::terms::Terms;
 use conclave_common::query::Phase;
 
-/// A guided walk of radius 0.44 under noise of sd 1.75 per ratio, as the penalty algorithm walks, on a log
-/// likelihood known without noise; its fit is told of every answer.
+/// A guided walk of radius 0.44 under noise of sd 1.75 per ratio, as in the penalty algorithm, on a log likelihood known without
+/// noise; its fit receives every answer.
 struct Walk<'a> {
     log_likelihood: &'a dyn Fn(&[f64]) -> f64,
     at: Vec<f64>,
@@ -43,7 +43,7 @@ impl<'a> Walk<'a> {
         Answer { from: self.at.clone(), to: to.to_vec(), ratio, variance: sigma * sigma }
     }
 
-    /// Pairs of answers either way along each coordinate, as a search asks them.
+    /// Adds pairs of answers in both directions along each coordinate, as a search asks for them.
     fn search(&mut self, pairs: usize, delta: f64, sigma: f64) {
         for j in 0..self.at.len() {
             for side in [-delta, delta].repeat(pairs) {
@@ -76,7 +76,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The fit with a prior that says nothing, in the coordinates walked in.
+/// Returns the fit with a flat prior, in the walk's coordinates.
 fn flat(fit: &QuadraticFit) -> Solution {
     let d = fit.terms().dimension;
     let prior = PriorTerms { log_density: &|_| 0.0, location: vec![0.0; d], precision: vec![0.0; d] };
@@ -88,7 +88,7 @@ fn rms(values: &[f64]) -> f64 {
     (values.iter().map(|x| x * x).sum::<f64>() / values.len() as f64).sqrt()
 }
 
-/// Error of each coordinate's mean, and the same in the noise's sds.
+/// Returns the error of each coordinate's mean, and the same in the noise's sds.
 fn errors(estimate: &Estimate) -> Vec<(f64, f64)> {
     let d = estimate.normal.mean.len();
     let one = |j: usize| {
@@ -101,7 +101,7 @@ fn errors(estimate: &Estimate) -> Vec<(f64, f64)> {
 
 #[test]
 fn tails_of_chi_square() {
-    // Quantiles of Abramowitz & Stegun, table 26.8, and the exact law on either side of where the sum ends.
+    // Quantiles of Abramowitz & Stegun, table 26.8, and the exact law on both sides of the sum's limit.
     for (value, degrees_of_freedom, tail) in [
         (3.841_459, 1, 0.05),
         (5.991_465, 2, 0.05),
@@ -117,7 +117,7 @@ fn tails_of_chi_square() {
     assert!(ChiSquare { value: 1e6, degrees_of_freedom: 4 }.p_value() < 1e-300);
 }
 
-/// Answers without noise give back the quadratic, however the places were chosen: joint moves, far from the middle.
+/// Answers without noise recover the quadratic for any choice of places: joint moves, far from the middle.
 #[test]
 fn a_quadratic_without_noise_is_recovered() {
     let (h, mode) = ([[2.0, 0.6, -0.3], [0.6, 1.5, 0.2], [-0.3, 0.2, 0.8]], [0.7, -1.2, 2.0]);
@@ -147,8 +147,8 @@ fn a_quadratic_without_noise_is_recovered() {
     assert!(estimate.noise.diagonal_entries().iter().all(|v| *v < 1e-11));
 }
 
-/// z of d = 2, correlation -1/2, over fresh walks: 300 walks of 2 coordinates put the root mean square within 0.03 of the
-/// truth (1 sd). Fewer rounds don't tell the curvature, and say so.
+/// z for d = 2, correlation -1/2, over fresh walks: 300 walks of 2 coordinates determine the root mean square within 0.03 (1 sd).
+/// Fewer rounds do not determine the curvature, and the fit is withheld.
 #[test]
 fn the_noise_that_is_claimed_is_the_noise_there_is() {
     let log = |u: &[f64]| -(u[0] * u[0] + u[0] * u[1] + u[1] * u[1]) * 2.0 / 3.0;
@@ -171,8 +171,8 @@ fn the_noise_that_is_claimed_is_the_noise_there_is() {
     }
 }
 
-/// d = 4, 4,000 rounds: the fit's mean is nearer than the walk's own by the root of two; 60 walks of 4 coordinates tell
-/// each root mean square to 5%.
+/// d = 4, 4,000 rounds: the fit's mean is more accurate than the walk's own by the root of two; 60 walks of 4 coordinates
+/// determine each root mean square to 5%.
 #[test]
 fn the_fit_is_sharper_than_the_walk() {
     let log = |u: &[f64]| -0.5 * u.iter().map(|x| x * x).sum::<f64>();
@@ -194,7 +194,7 @@ fn the_fit_is_sharper_than_the_walk() {
     assert!((0.9..=1.1).contains(&rms(&z)), "{}", rms(&z));
 }
 
-/// Log likelihoods that are no quadratic: skewed as e^x is, and two hills that are each other's mirror image.
+/// Log likelihoods that are not quadratic: skewed like e^x, and two hills that mirror each other.
 #[test]
 fn what_is_no_quadratic_is_withheld() {
     let skewed = |u: &[f64]| -(u[0].clamp(-9.0, 9.0).exp() - u[0] - 1.0) - 0.5 * u[1] * u[1];
@@ -207,7 +207,7 @@ fn what_is_no_quadratic_is_withheld() {
             let mut walk = Walk::new(log, vec![0.5, 0.0], 3_000 + seed);
             walk.search(6, 2.0, 1.0);
             walk.walk(Phase::Sampling, rounds);
-            matches!(walk.solution().estimate, Err(Doubt::Skewed | Doubt::Bent(_) | Doubt::Scattered(_)))
+            matches!(walk.solution().estimate, Err(Defect::Skewed | Defect::Bent(_) | Defect::Scattered(_)))
         };
         (0..40).filter(one).count()
     };
@@ -216,7 +216,7 @@ fn what_is_no_quadratic_is_withheld() {
     assert!(counts.0 >= 36 && counts.1 >= 36, "{counts:?}");
 }
 
-/// A search and a warm-up far from where the chains end are left out; what is near counts, and once.
+/// A search and a warm-up far from the chains' end are left out; answers near it count exactly once.
 #[test]
 fn only_answers_near_the_posterior_count() {
     let log = |u: &[f64]| -0.5 * u.iter().map(|x| (x - 30.0) * (x - 30.0)).sum::<f64>();
@@ -242,7 +242,7 @@ fn only_answers_near_the_posterior_count() {
     assert_eq!(near.fit.chosen().unwrap().sums.answers, 12 + 500 + 500);
 }
 
-/// A fit of one coordinate, known to `sd`, around `mode`.
+/// Returns a fit of one coordinate, known to `sd`, around `mode`.
 fn known(mode: f64, sd: f64, prior: &PriorTerms<'_>) -> Estimate {
     let mut fit = QuadraticFit::new(1);
     fit.begin(vec![0.0], &[1.0]);
@@ -255,7 +255,8 @@ fn known(mode: f64, sd: f64, prior: &PriorTerms<'_>) -> Estimate {
     solve(fit.terms(), &fit.chosen().unwrap().sums, prior).estimate.unwrap()
 }
 
-/// A normal prior exactly; a gamma prior of a parameter walked in its logarithm against the posterior summed on a grid.
+/// Multiplies a normal prior in exactly; compares a gamma prior of a parameter walked in its logarithm with the posterior summed
+/// on a grid.
 #[test]
 fn the_prior_is_multiplied_in() {
     let normal = |x: &[f64]| -0.5 * (x[0] - 2.0) * (x[0] - 2.0) / 0.09;
@@ -296,7 +297,7 @@ fn few_answers_and_unmoved_coordinates_are_named() {
     assert!(walk.fit.chosen().is_none());
     walk.walk(Phase::Sampling, 10);
     let needed = 20 * Terms { dimension: 2 }.count() as u64;
-    assert_eq!(walk.solution().estimate.err(), Some(Doubt::Few { needed }));
+    assert_eq!(walk.solution().estimate.err(), Some(Defect::TooFewAnswers { needed }));
     let mut fit = QuadraticFit::new(2);
     fit.begin(vec![0.0; 2], &[1.0, 1.0]);
     for step in 0..300 {
@@ -304,5 +305,5 @@ fn few_answers_and_unmoved_coordinates_are_named() {
         let answer = Answer { to: vec![from[0] + 0.4, 0.0], from, ratio: 0.1, variance: 1.0 };
         fit.chain_answered(Phase::Sampling, &answer);
     }
-    assert_eq!(flat(&fit).estimate.err(), Some(Doubt::Undetermined));
+    assert_eq!(flat(&fit).estimate.err(), Some(Defect::Undetermined));
 }

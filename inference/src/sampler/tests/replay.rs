@@ -45,7 +45,7 @@ fn a_round_that_is_missing_or_of_another_length_is_told() {
     let releases = vec![vec![0; round.queries.len()]; 2];
     assert_eq!(again.replay(1, &releases).unwrap_err(), ReplayError::OutOfPlace { logged: 1, expected: Some(0) });
     assert!(matches!(again.replay(0, &releases[..1]).unwrap_err(), ReplayError::Releases(SamplerError::Shape(_))));
-    // Neither has moved it on.
+    // Neither error moved the sampler forward.
     assert_eq!(again.replay(0, &releases).unwrap(), round);
 }
 

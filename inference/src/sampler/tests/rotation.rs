@@ -1,4 +1,4 @@
-//! Directions follow the draws' correlations, and nothing else.
+//! Directions depend on the draws' correlations only.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -6,8 +6,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
 
-/// Two coordinates of correlation −0.9 and sds 1 and 10: the directions are conjugate and as long as the
-/// posterior along them.
+/// Two coordinates of correlation −0.9 and sds 1 and 10: the directions are conjugate and as long as the posterior along them.
 #[test]
 fn the_scale_is_the_draws_own() {
     let mut rng = ChaCha20Rng::seed_from_u64(9);
@@ -32,7 +31,7 @@ fn the_scale_is_the_draws_own() {
         .zip(&scale.radii)
         .map(|(v, r)| v.iter().map(|x| x * r / 0.44).collect())
         .collect();
-    // Step' Σ⁻¹ step is 1 for each and 0 between them; 800 draws know it to a few percent.
+    // Step' Σ⁻¹ step is 1 for each and 0 between them; 800 draws determine it to a few percent.
     let (aa, ab, bb) = (1.0 / 0.19, 0.09 / 0.19, 0.01 / 0.19);
     let form = |x: &[f64], y: &[f64]| aa * x[0] * y[0] + ab * (x[0] * y[1] + x[1] * y[0]) + bb * x[1] * y[1];
     for i in 0..2 {
@@ -43,8 +42,7 @@ fn the_scale_is_the_draws_own() {
     }
 }
 
-/// Chains that move, of so few draws that their effective number is not a number, or that one coordinate's
-/// is not.
+/// Moving chains with too few draws for their effective number, or that of one coordinate, to be defined.
 #[test]
 fn too_few_moving_draws_turn_nothing() {
     let mut rng = ChaCha20Rng::seed_from_u64(10);
@@ -62,7 +60,7 @@ fn too_few_moving_draws_turn_nothing() {
         }
         let later: Vec<&[f64]> = rotation.history[0].iter().map(|c| &c[c.len() / 2..]).collect();
         let summary = diagnostics::summarise(&later);
-        // What is tested is the draws' number, not their standing still.
+        // The test concerns the number of draws, not chains that do not move.
         assert!(sweeps < 4 || summary.sd > 0.0);
         assert!(summary.ess_bulk.is_nan(), "{sweeps}: {}", summary.ess_bulk);
     }

@@ -1,4 +1,4 @@
-//! Samplers as their callers see them: what they ask, in which order, and where the chains go.
+//! Samplers as their callers see them: their queries, the order of these, and the places of the chains.
 
 #![allow(clippy::unwrap_used)]
 
@@ -39,7 +39,7 @@ fn spec(sampler: &str) -> JobSpec {
     .unwrap()
 }
 
-/// Answers as if both parties held nothing and added nothing.
+/// Answers as if both parties held no records and added no noise.
 fn run_to_end(spec: &JobSpec) -> (Vec<Round>, Vec<Draw>) {
     let mut sampler = sampler_of(spec, &[100, 100]);
     let (mut rounds, mut draws) = (Vec::new(), Vec::new());
@@ -94,7 +94,7 @@ fn releases_of_another_shape_change_nothing() {
     assert!(matches!(build(&spec, &PartyMetadata::of_rows(&[5])), Err(SamplerError::Records { .. })));
 }
 
-/// Components stand in the order asked, and are summed over the parties without wrapping.
+/// Components are in the order of the queries, and are summed over the parties without wrapping.
 #[test]
 fn totals_are_sums_over_parties() {
     let round = asked(sampler_of(&spec(""), &[5, 5]).as_mut()).unwrap();
@@ -110,8 +110,7 @@ fn locate_asks_in_pairs_and_keeps_to_its_share() {
     let (rounds, _) = run_to_end(&spec);
     let mut spent = 0.0;
     for q in rounds.iter().filter(|r| r.phase == Phase::Locate).flat_map(|r| &r.queries) {
-        // What a party is charged for: the half range around the centre, where rows are protected against
-        // replacement.
+        // The charged sensitivity: the half range around the centre, if rows are protected against replacement.
         let k_t = conclave_privacy::mechanism::sensitivity(model.half_range(&q.from, &q.to), None).unwrap();
         spent += (2.0 * k_t.units() as f64 / q.noise.units() as f64).powi(2);
         assert!(q.noise >= spec.privacy.noise, "never quieter than the job's own noise");
@@ -152,10 +151,10 @@ fn an_unpublished_count_is_guessed_or_named() {
     assert_eq!(error, SamplerError::UnknownCount { party: "b".into() });
     assert!(error.to_string().contains("b does not publish") && error.to_string().contains("records_guess"), "{error}");
     assert!(build(&spec("records_guess = 80"), &[PartyMetadata::rows(5), hidden]).is_ok());
-    // Without a search nobody needs to know.
+    // Without a search the count is not needed.
     let given = spec("start = { intercept = 0, x = 0 }\nproposal = { kind = \"guided\", radius = 0.5 }");
     assert!(build(&given, &[hidden, hidden]).is_ok());
-    // Persons stand for at most their limit each.
+    // Each person counts for at most the limit of records.
     let persons = PartyMetadata::new(PrivacyUnit::person(Adjacency::Replace, 5).unwrap(), 20);
     assert_eq!((persons.records(), persons.persons(), persons.most_records()), (None, Some(20), Some(100)));
 }
@@ -179,8 +178,7 @@ fn a_guided_walk_turns_only_the_refused_coordinate() {
     }
 }
 
-/// Radii measured at a given start are measured again in the warm-up, around the chains, and never while
-/// sampling.
+/// Radii measured at the job's start are measured again in the warm-up, around the chains, and never while sampling.
 #[test]
 fn radii_at_a_given_start_are_measured_anew() {
     let spec = spec("warmup = 40\nstart = { intercept = 0.1, x = 0.2 }");
@@ -192,8 +190,7 @@ fn radii_at_a_given_start_are_measured_anew() {
     assert_eq!(draws.iter().filter(|d| d.warmup).count(), 3 * 80);
 }
 
-/// Runs a job whose parties hold nothing: the releases are noise alone, of the real scale. One summary for
-/// each parameter.
+/// Runs a job whose parties hold no records: the releases are only noise, of the real scale. Returns one summary per parameter.
 fn without_data(spec: &JobSpec) -> Vec<diagnostics::Summary> {
     let mut sampler = sampler_of(spec, &[0, 0]);
     let mut draws = vec![vec![Vec::new(); 3]; spec.model.parameter_names().len()];
@@ -211,11 +208,11 @@ fn without_data(spec: &JobSpec) -> Vec<diagnostics::Summary> {
     draws.iter().map(summary).collect()
 }
 
-/// With no data, the chains must sample the prior truncated to the box, a normal(0, 2.5) on [−1, 1.5],
-/// whose mean and sd Simpson's rule gives. Steps run into both edges all the time.
+/// Without data, the chains must sample the prior truncated to the box, a normal(0, 2.5) on [−1, 1.5], whose mean and sd are
+/// computed by Simpson's rule. Steps reach both edges frequently.
 ///
-/// A right chain misses 5 MCSE, or 3% of the sd at these lengths, with probability below 1e-5; without
-/// jitter a one-coordinate walk of one length lives on a lattice and misses both.
+/// A correct chain misses 5 MCSE, or 3% of the sd at these lengths, with probability below 1e-5. Without jitter a one-coordinate
+/// walk of one length stays on a lattice and misses both.
 #[test]
 fn without_data_the_prior_is_sampled() {
     for kind in ["guided", "componentwise", "random_walk", "truncated_walk"] {
@@ -253,8 +250,8 @@ proptest! {
     }
 }
 
-/// Each chain takes its own starting values as they are, also where they would not survive a way through
-/// the logarithm and back, and its first query asks from there. What a run ends with continues it so.
+/// Each chain uses its own starting values exactly, even if they would change through the logarithm and back, and its first query
+/// starts there. A run's last states continue it in this way.
 #[test]
 fn chains_start_where_they_are_told() {
     let job = |sampler: &str| {
@@ -283,7 +280,7 @@ fn chains_start_where_they_are_told() {
     };
     let starts = [[0.1 + 0.2, -1.0 / 3.0, 0.7], [1.5, 0.25, 1.0 / 3.0], [-2.0, 1e-17, 0.1]];
     let lost = |x: f64| libm::exp(libm::log(x)).to_bits() != x.to_bits();
-    assert!(starts.iter().any(|start| lost(start[2])), "a start that the logarithm would not give back");
+    assert!(starts.iter().any(|start| lost(start[2])), "a start that changes through the logarithm and back");
     let table = |s: &[f64; 3]| format!("{{ intercept = {:?}, x = {:?}, sigma = {:?} }}", s[0], s[1], s[2]);
     let tables: Vec<String> = starts.iter().map(table).collect();
     let spec = job(&format!("warmup = 0\nproposal = {{ radius = 0.1 }}\nstarts = [{}]", tables.join(", ")));
@@ -301,16 +298,16 @@ fn chains_start_where_they_are_told() {
     assert_eq!(draws.len(), 75);
 }
 
-/// What a sampler says of its radii makes a job with the same radii, whatever the scale of the parameter.
+/// The reported radii of a sampler define a job with the same radii, for any scale of the parameter.
 #[test]
 fn radii_are_given_back_by_parameter() {
     let fixed = spec("proposal = { radius = { intercept = 0.25, x = 0.5 } }\nstart = { intercept = 0, x = 1 }");
-    assert_eq!(sampler_of(&fixed, &[5, 5]).radii_by_parameter(), Some(vec![0.25, 0.5]));
+    assert_eq!(sampler_of(&fixed, &[5, 5]).report().radii, Some(vec![0.25, 0.5]));
     let mut searching = sampler_of(&spec(""), &[5, 5]);
-    assert_eq!(searching.radii_by_parameter(), None);
+    assert_eq!(searching.report().radii, None);
     let mut steps = vec![Vec::new(); 2];
     while let Some(round) = asked(searching.as_mut()) {
-        if let Some(radii) = searching.radii_by_parameter() {
+        if let Some(radii) = searching.report().radii {
             for query in &round.queries {
                 let moved = query.from.iter().zip(&query.to).map(|(from, to)| (to - from).abs()).zip(&radii);
                 moved.zip(&mut steps).filter(|((moved, _), _)| *moved > 0.0).for_each(|((m, r), steps)| steps.push(m / r));
@@ -318,7 +315,7 @@ fn radii_are_given_back_by_parameter() {
         }
         give(searching.as_mut(), &round, &vec![vec![0; round.queries.len()]; 2]);
     }
-    // Every move of a parameter is as long as its radius, but for the jitter.
+    // Every move of a parameter is as long as its radius, up to the jitter.
     assert!(steps.iter().all(|of_one| of_one.len() > 30), "{steps:?}");
     assert!(steps.iter().flatten().all(|share| (0.899..1.101).contains(share)), "{steps:?}");
 }

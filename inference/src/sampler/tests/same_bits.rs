@@ -1,5 +1,4 @@
-//! Rounds, draws and decisions of several jobs keep their bits: a run that was begun by one build is
-//! replayed by the next.
+//! Rounds, draws and decisions of several jobs keep their bits: a run that was started by one build is replayed by the next.
 
 #![allow(clippy::unwrap_used)]
 
@@ -42,14 +41,14 @@ impl Digest {
     }
 }
 
-/// A number in [-1, 1) of its own for each place.
+/// Returns a number in [-1, 1), different for each position.
 fn hashed(iteration: u64, query: usize, party: usize) -> f64 {
     let mut digest = Digest(0xcbf2_9ce4_8422_2325);
     [iteration, query as u64, party as u64].into_iter().for_each(|word| digest.word(word));
     (digest.0 >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
 }
 
-/// Party's answer: a parabola's ratio, a mean statistic, or no cut at all; each with made-up noise of the
+/// Returns a party's answer: a parabola's ratio, a mean statistic, or a clip count of zero; each with simulated noise of the
 /// query's own scale.
 fn answer(iteration: u64, at: usize, party: usize, query: &Query) -> i64 {
     let noise = hashed(iteration, at, party) * query.noise.units() as f64;
@@ -60,7 +59,7 @@ fn answer(iteration: u64, at: usize, party: usize, query: &Query) -> i64 {
         }
         QueryKind::ClipCount => 0.0,
         QueryKind::Statistic { component } => 12.0 * f64::from(component + 1) * 4_294_967_296.0,
-        other => panic!("no chain asks a {other}"),
+        other => panic!("no chain asks for {other}"),
     };
     (signal + noise) as i64
 }
@@ -90,7 +89,7 @@ fn run(job: &str) -> u64 {
         sampler.take_draws().iter().for_each(|draw| digest.draw(draw));
     }
     sampler.take_draws().iter().for_each(|draw| digest.draw(draw));
-    digest.values(&sampler.radii_by_parameter().unwrap_or_default());
+    digest.values(&sampler.report().radii.unwrap_or_default());
     digest.0
 }
 
@@ -130,9 +129,9 @@ fn jobs() -> Vec<(&'static str, String, u64)> {
             linear("proposal = { rotate = true }\nwarmup = { until_rhat = 1.001, max = 90 }", ""),
             0x0239_4d07_ecf8_de42,
         ),
-        ("measured anew", linear(&format!("warmup = 40\n{START}"), ""), 0x5998_c325_c47a_53b3),
+        ("measured again", linear(&format!("warmup = 40\n{START}"), ""), 0x5998_c325_c47a_53b3),
         (
-            "rotate and measured anew",
+            "rotate and measured again",
             linear(&format!("warmup = 40\nproposal = {{ rotate = true }}\n{START}"), ""),
             0x6c2b_bf58_ad14_663a,
         ),
@@ -146,7 +145,7 @@ fn jobs() -> Vec<(&'static str, String, u64)> {
             ),
             0x44d1_2467_a056_7e07,
         ),
-        // Of the build since which a clip that bites takes no centre off.
+        // The digests since the build in which an active clip has no centre.
         ("clip, guided", clip("guided"), 0x8e6f_b26a_c497_6d5d),
         ("clip, random_walk", clip("random_walk"), 0xe381_1b5b_86ff_4279),
         ("clip and search", linear("warmup = 30", "clip = 2.0\nclip_watch_share = 0.5"), 0x5bff_c73c_89dc_9cc4),

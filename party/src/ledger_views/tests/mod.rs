@@ -16,7 +16,8 @@ mod vectors;
 
 use std::path::PathBuf;
 
-use conclave_privacy::mechanism::{Components, LatticeSum};
+use conclave_privacy::mechanism::Components;
+use conclave_privacy::pass::LatticeSum;
 use conclave_vault::ledger::*;
 use conclave_vault::noise::Noise;
 use conclave_vault::testing::{JOB, budget, entry};

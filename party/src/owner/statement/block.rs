@@ -1,4 +1,4 @@
-//! A statement is made of blocks, whatever format it is written in.
+//! The blocks of a statement, independent of its output format.
 
 /// A part of a document. Text is plain; each format escapes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,8 +11,8 @@ pub(crate) enum Block {
     Text(String),
     /// Points.
     Points(Vec<String>),
-    /// Names and what belongs to them.
+    /// Names with their values.
     Facts(Vec<(String, String)>),
-    /// Text to be shown as it stands.
+    /// Text shown verbatim.
     Verbatim(String),
 }

@@ -1,6 +1,6 @@
 //! The statement's content, section by section.
 
-use conclave_common::job::{Algorithm, JobSpec};
+use conclave_common::job::{ANY_MODEL, JobSpec, Summand};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit, gaussian_dp, zcdp};
 
 use super::block::Block;
@@ -9,49 +9,50 @@ use crate::ledger_views::Report;
 use crate::owner::figure::figure;
 use crate::owner::jobs::{JobView, State};
 use crate::owner::masked;
-use crate::owner::text::{ANY_MODEL, at_several_owners, describe, noise_unit, unit_of_privacy};
+use crate::owner::text::{at_several_owners, describe, noise_unit, unit_of_privacy};
 use crate::owner::totals::Releases;
 use crate::owner::worst_case::WorstCase;
 
-/// What a statement draws on beside the job itself.
+/// Inputs of a statement besides the job itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts<'a> {
-    /// How the data's budget stands.
+    /// State of the data's budget.
     pub(crate) report: &'a Report,
-    /// What the job may come to, where that can be told.
+    /// The job's worst case, if it can be computed.
     pub(crate) worst: Option<&'a WorstCase>,
-    /// What its numbers have in common.
+    /// Summary of its releases.
     pub(crate) releases: Option<&'a Releases>,
 }
 
-/// The statement of one job of this party; `now` is the moment at which it is made, UTC.
+/// Returns the statement on one job of this party; `now` is the time of the statement, UTC.
 pub(crate) fn statement(config: &PartyConfig, job: &JobView, facts: &Facts<'_>, now: &str) -> Vec<Block> {
     let Facts { report, worst, releases } = *facts;
     let mut blocks = vec![
         Block::Title(format!("Statement on job {}", job.request.job)),
         Block::Text(format!(
-            "What data owner {} was asked, what left its premises, and what that can tell about anybody in its data. Made on \
+            "The queries to data owner {}, the numbers it released, and what these can reveal about anyone in its data. Created \
+             on \
              {now} from the ledger {}.",
             config.name,
             config.ledger.display()
         )),
     ];
-    asked(&mut blocks, config.budget.unit, job);
-    left(&mut blocks, config, job, releases);
+    queries(&mut blocks, config.budget.unit, job);
+    released(&mut blocks, config, job, releases);
     let masked = masked_facts(job, facts);
     guarantee(&mut blocks, (config, report), job, (worst, masked));
     roster(&mut blocks, job, report);
     others(&mut blocks, config, job.spec.as_ref());
-    blocks.push(Block::Heading("The job as it was approved"));
+    blocks.push(Block::Heading("The approved job"));
     blocks.push(Block::Verbatim(job.request.spec_toml.clone()));
     blocks
 }
 
-fn asked(blocks: &mut Vec<Block>, unit: PrivacyUnit, job: &JobView) {
+fn queries(blocks: &mut Vec<Block>, unit: PrivacyUnit, job: &JobView) {
     let request = &job.request;
     let mut facts = vec![
         ("name".to_owned(), job.name().to_owned()),
-        ("asked by".to_owned(), format!("analyst {} (by the coordinator's word), on {}", request.analyst, request.asked)),
+        ("analyst".to_owned(), format!("{} (as stated by the coordinator), on {}", request.analyst, request.asked)),
     ];
     facts.extend(job.spec.iter().flat_map(|spec| describe(spec, unit)).map(|(name, words)| (name.to_owned(), words)));
     if let Some(decided) = &request.decided {
@@ -61,7 +62,7 @@ fn asked(blocks: &mut Vec<Block>, unit: PrivacyUnit, job: &JobView) {
     }
     facts.push(("state".into(), job.state().as_str().into()));
     facts.push(("digest".into(), format!("SHA-256 {}", request.digest_hex())));
-    blocks.push(Block::Heading("What was asked"));
+    blocks.push(Block::Heading("Queries"));
     blocks.push(Block::Facts(facts));
     blocks.push(Block::Text(
         "The digest covers the job's text below, from which every public constant is derived. The party answers no query of \
@@ -70,8 +71,8 @@ fn asked(blocks: &mut Vec<Block>, unit: PrivacyUnit, job: &JobView) {
     ));
 }
 
-fn left(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releases: Option<&Releases>) {
-    blocks.push(Block::Heading("What left"));
+fn released(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releases: Option<&Releases>) {
+    blocks.push(Block::Heading("Releases"));
     let Some(totals) = job.totals.as_ref().filter(|t| t.spent.draws > 0) else {
         blocks.push(Block::Text("Nothing: no number was released or charged for this job.".into()));
         return;
@@ -99,47 +100,30 @@ fn left(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releases: 
     }
     let unit = config.budget.unit;
     let count = match (unit.adjacency, unit.records_per_person()) {
-        (Adjacency::AddRemove, _) => "; not how many rows there are",
+        (Adjacency::AddRemove, _) => ", but not the number of rows",
         (Adjacency::Replace, None) => ", and the number of rows",
-        (Adjacency::Replace, Some(_)) => ", and the number of persons; not how many rows there are",
+        (Adjacency::Replace, Some(_)) => ", and the number of persons, but not the number of rows",
     };
-    facts.push(("besides".into(), format!("when the job was opened, and when each number left{count}")));
+    facts.push(("also known".into(), format!("the time when the job was opened, and the time of each release{count}")));
     blocks.push(Block::Facts(facts));
-    let (what, means) = match job.spec.as_ref().map(|spec| spec.algorithm) {
-        Some(Algorithm::NoisyStatistics) => ("what is named above", format!(" {ANY_MODEL}.")),
-        Some(Algorithm::Penalty) if job.spec.as_ref().is_some_and(JobSpec::locates_by_gradients) => (
-            "the slope or the curvature of the log likelihood at a setting of the model, or of how much better one setting explains a record \
-             than another",
-            format!(" {ANY_MODEL}."),
-        ),
-        Some(_) if job.spec.as_ref().is_some_and(|spec| spec.runs_dp_hmc() || spec.is_polished()) => (
-            "the slope of the log likelihood at a setting of the model, or of how much better one setting explains a record than another",
-            format!(" {ANY_MODEL}."),
-        ),
-        Some(Algorithm::Hmc) => (
-            "the slope of the log likelihood at a setting of the model, or of what slopes leave of how much better one setting explains a \
-             record than another",
-            format!(" {ANY_MODEL}."),
-        ),
-        Some(algorithm) if algorithm.is_unadjusted() => {
-            ("the slope of the log likelihood at a setting of the model", format!(" {ANY_MODEL}."))
-        }
-        Some(Algorithm::PenaltyExpFamily) => ("one component of the model's statistic", String::new()),
-        _ => ("how much better one setting of the model explains a record than another", String::new()),
-    };
+    let summand = job.spec.as_ref().map_or(Summand::RATIO, JobSpec::summand);
+    let means = if summand.fits_any_model { format!(" {ANY_MODEL}.") } else { String::new() };
     let under = match job.is_masked() {
         true => {
-            " It left under masks, and is in the ledger as it left: what is opened of it is its sum with the other owners' numbers."
+            " It was released masked, and the ledger records it as released: only its sum with the other owners' numbers is \
+             opened."
         }
         false => "",
     };
     blocks.push(Block::Text(format!(
-        "Each number is a sum over all records of {what}, bounded for each of them beforehand, plus fresh random noise of the \
-         stated size. No record, and no sum without noise, left. Every number, with its time and its noise, is in the ledger.{means}{under}"
+        "Each number is a sum over all records of {}, bounded in advance for each of them, plus fresh random noise of the \
+         stated size. No record, and no sum without noise, was released. Every number, with its time and its noise, is in the \
+         ledger.{means}{under}",
+        summand.what
     )));
 }
 
-/// What stands beside the guarantee of a job whose answers leave masked: what it comes to if all others work together.
+/// Returns the guarantee's facts for a masked job: the loss under full collusion.
 fn masked_facts(job: &JobView, facts: &Facts<'_>) -> Vec<(String, String)> {
     let Facts { report, worst, releases } = *facts;
     let delta = job.spec.as_ref().map_or(report.delta, |spec| spec.privacy.budget.delta);
@@ -147,31 +131,31 @@ fn masked_facts(job: &JobView, facts: &Facts<'_>) -> Vec<(String, String)> {
     if let Some(mu_squared) = releases.and_then(|releases| releases.mu_squared_if_all_collude) {
         let epsilon = gaussian_dp::epsilon(mu_squared.sqrt(), delta);
         let words =
-            format!("epsilon {} at delta {} of this job: its own noise alone protects then", figure(epsilon), figure(delta));
+            format!("epsilon {} at delta {} for this job: then only this owner's noise protects", figure(epsilon), figure(delta));
         found.push(("if all others collude".to_owned(), words));
     }
     if let Some((worst, collude)) = worst.and_then(|worst| Some((worst, worst.if_all_collude.as_ref()?)))
         && job.is_live()
     {
         let words = masked::if_all_collude(collude, worst.data_epsilon_after, worst.data_delta);
-        found.push(("should it use all that it may".to_owned(), words));
+        found.push(("if it uses everything it may".to_owned(), words));
     }
     if let (true, Some(collude)) = (job.is_masked(), &report.if_all_collude) {
-        found.push(("all jobs together".to_owned(), masked::total(collude)));
+        found.push(("all jobs together".to_owned(), masked::total_if_all_collude(collude)));
     }
     found
 }
 
-/// The roster under whose masks the numbers left, as the ledger has it.
+/// Adds the roster of a masked job, as entered in the ledger.
 fn roster(blocks: &mut Vec<Block>, job: &JobView, report: &Report) {
     let Some(entered) = report.masked_jobs.iter().find(|masked| masked.job == job.request.job) else { return };
-    blocks.push(Block::Heading("Under whose masks"));
-    let key = if entered.open { "is here as long as the job is open" } else { "is deleted, and the job never opens again" };
+    blocks.push(Block::Heading("Roster of the masks"));
+    let key = if entered.open { "exists while the job is open" } else { "is deleted, and the job can never be reopened" };
     let digest = entered.roster.as_ref().map_or_else(|| "not entered yet".to_owned(), |digest| format!("SHA-256 {digest}"));
     let mut facts =
-        vec![("roster".to_owned(), digest), ("own key".to_owned(), format!("made on {}; it {key}", entered.key_made))];
+        vec![("roster".to_owned(), digest), ("own key".to_owned(), format!("created on {}; it {key}", entered.key_made))];
     facts.extend(entered.members.iter().map(|member| {
-        let known = if member.pinned { "pinned" } else { "by the CA's word alone" };
+        let known = if member.pinned { "pinned" } else { "certified by the CA only" };
         (member.name.clone(), format!("{}, {known}", member.fingerprint))
     }));
     blocks.push(Block::Facts(facts));
@@ -187,18 +171,18 @@ fn guarantee(
     let who = if unit.records_per_person().is_some() { "person" } else { "row" };
     let change = match unit.adjacency {
         Adjacency::Replace => format!("had one {who} been replaced by any other"),
-        Adjacency::AddRemove => format!("had one {who} been added or left out"),
+        Adjacency::AddRemove => format!("had one {who} been added or removed"),
     };
-    blocks.push(Block::Heading("What is guaranteed"));
+    blocks.push(Block::Heading("Guarantees"));
     blocks.push(Block::Text(format!("The guarantee {}.", unit_of_privacy(unit))));
     blocks.push(Block::Text(format!(
-        "In words: whatever the receiver of these numbers knows already and however it computes, what it sees would have been \
-         almost as likely {change}. How almost is what epsilon measures: no conclusion becomes more likely or less likely by \
+        "In words: whatever the receiver of these numbers already knows or computes, what it sees would have been \
+         almost as likely {change}. Epsilon measures “almost”: no conclusion becomes more likely or less likely by \
          a factor of more than e to the power epsilon, except with probability delta."
     )));
     let spent = job.spent().mu_squared();
     let delta = job.spec.as_ref().map_or(report.delta, |spec| spec.privacy.budget.delta);
-    // What blocks take of delta is beside what mu² is charged for: the promise has both.
+    // The reserve for blocks is separate from the delta of mu² charges: the promise includes both.
     let promised = job.spec.as_ref().map_or(report.delta_promised, |spec| spec.privacy.budget.promised_delta());
     let mut facts = vec![("mu of this job".to_owned(), format!("{} (Gaussian differential privacy)", figure(spent.sqrt())))];
     if spent > 0.0 {
@@ -209,7 +193,7 @@ fn guarantee(
         facts.push((
             "by zCDP".into(),
             format!(
-                "epsilon {} at delta {}: looser, by another road",
+                "epsilon {} at delta {}: looser, by a different argument",
                 figure(zcdp::epsilon(spent / 2.0, delta)),
                 figure(promised)
             ),
@@ -219,7 +203,7 @@ fn guarantee(
         facts.push((
             "at most".into(),
             format!(
-                "epsilon {} at delta {}, should this job use all that it may; the data would then stand at epsilon {} of {}",
+                "epsilon {} at delta {}, if this job uses everything it may; the data would then have spent epsilon {} of {}",
                 figure(worst.job_epsilon),
                 figure(worst.job_delta),
                 figure(worst.data_epsilon_after),
@@ -231,7 +215,7 @@ fn guarantee(
     facts.push((
         "budget of the data".into(),
         format!(
-            "epsilon {} at delta {}, over all jobs and for ever; {:.2}% of it (as mu squared) is spent by all jobs together",
+            "epsilon {} at delta {}, over all jobs, permanently; {:.2}% of it (as mu squared) is spent by all jobs together",
             figure(report.epsilon_budget),
             figure(report.delta_promised),
             100.0 * report.share_spent
@@ -239,7 +223,7 @@ fn guarantee(
     ));
     blocks.push(Block::Facts(facts));
     blocks.push(Block::Text(
-        "What is promised is the budget of the data. The figures of one job are running totals for the owner to watch; \
+        "The guarantee is the budget of the data. The figures of one job are running totals for the owner; \
          epsilons of several jobs do not add up, their mu squared do."
             .into(),
     ));
@@ -255,23 +239,25 @@ fn others(blocks: &mut Vec<Block>, config: &PartyConfig, spec: Option<&JobSpec>)
     blocks.push(Block::Heading("Who could collude, and what they would learn"));
     let held = match spec.and_then(masked::promise) {
         Some(promise) => format!(
-            "This owner's numbers left masked: {promise}. The coordinator and the analyst see sums over all owners, draws and questions. Against \
-             the coordinator, the analyst and so many of the others together the guarantee above holds. It rests on X25519, HKDF and HMAC with \
-             SHA-256, too: should {allies} all work together, or should masks that were recorded today be broken one day, as by a quantum \
-             computer, then what remains is this owner's own noise, and the weaker figure above that it alone gives; never nothing."
+            "This owner's numbers were masked: {promise}. The coordinator and the analyst see sums over all owners, draws and \
+             queries. Against the coordinator, the analyst and that number of other owners together, the guarantee above holds. \
+             It also relies on X25519, HKDF and HMAC with SHA-256: should {allies} all collude, or should recorded masks be \
+             broken one day, for instance by a quantum computer, the protection falls to this owner's own noise, with the weaker \
+             figure above; it never vanishes."
         ),
         None => format!(
-            "The coordinator sees every number; the analyst sees draws computed from them; the other owners see the questions. \
-             Should {allies} put together all that they have, they still see no more of this owner's data than the numbers in \
-             its ledger, and the guarantee above holds against all of them together: its noise is this owner's own, drawn on its \
-             own machine, and is not shared with anybody."
+            "The coordinator sees every number; the analyst sees draws computed from them; the other owners see the queries. \
+             Even if {allies} pool all they have, they see no more of this owner's data than the numbers in \
+             its ledger, and the guarantee above holds against all of them together: the noise is drawn by this owner on its \
+             own machine and is not shared with anyone."
         ),
     };
     blocks.push(Block::Text(held));
     blocks.push(Block::Heading("What is not protected"));
     let mut points = vec![
-        "What is true of the population, whoever is in the data: that is what the analysis is for.".to_owned(),
-        "The job itself: model, columns, bounds, and that this owner took part. Bounds must be chosen without a look at the \
+        "Facts about the population that hold whichever persons are in the data: learning them is the purpose of the analysis."
+            .to_owned(),
+        "The job itself: model, columns, bounds, and that this owner took part. Bounds must be chosen without inspecting the \
          data."
             .to_owned(),
     ];
@@ -284,10 +270,10 @@ fn others(blocks: &mut Vec<Block>, config: &PartyConfig, spec: Option<&JobSpec>)
     }
     let others = spec.filter(|spec| spec.parties.len() > 1).map(|spec| format!(" In this job {}.", at_several_owners(spec)));
     points.push(format!(
-        "The same person's data at another owner or in another dataset: each owner promises for its own records, by a budget of its own, \
-         and these promises add, as the squares of mu.{}",
+        "The same person's data at another owner or in another dataset: each owner's guarantee covers its own records, with its \
+         own budget, and these guarantees add, as the squares of mu.{}",
         others.unwrap_or_default()
     ));
-    points.push("This machine: whoever can read the records here needs no query.".into());
+    points.push("This machine: anyone who can read the records here needs no query.".into());
     blocks.push(Block::Points(points));
 }

@@ -1,4 +1,4 @@
-//! The printable statement of one job: what was asked, what left, what that guarantees, and what it does not.
+//! The printable statement on one job: its queries and releases, its guarantees and their limits.
 //!
 //! Written for a data owner's lawyer: every figure can be checked against the ledger.
 

@@ -1,10 +1,10 @@
-//! A document as Markdown, and as one HTML file that needs nothing else.
+//! Renders a document as Markdown, and as one self-contained HTML file.
 
 use conclave_common::text::{one_line, shown};
 
 use super::block::Block;
 
-/// Markdown.
+/// Renders Markdown.
 pub(crate) fn markdown(blocks: &[Block]) -> String {
     let parts: Vec<String> = blocks
         .iter()
@@ -17,14 +17,14 @@ pub(crate) fn markdown(blocks: &[Block]) -> String {
                 let rows = facts.iter().map(|(name, words)| format!("| {} | {} |", escaped(name), escaped(words)));
                 ["| | |".to_owned(), "|---|---|".to_owned()].into_iter().chain(rows).collect::<Vec<_>>().join("\n")
             }
-            // Indented code: nothing in it can end it.
+            // Indented code can't be ended by its content.
             Block::Verbatim(text) => text.lines().map(|l| format!("    {}", one_line(l))).collect::<Vec<_>>().join("\n"),
         })
         .collect();
     parts.join("\n\n")
 }
 
-/// Text that came from outside means nothing to Markdown, nor to HTML inside it, and stays on its line.
+/// Escapes external text so that it has no meaning in Markdown or in HTML within it, and stays on its line.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -44,7 +44,7 @@ td:first-child { white-space: nowrap; color: #555; } pre { font-size: 9pt; backg
 @media print { body { margin: 0; max-width: none; } h2 { break-after: avoid; } table, pre { break-inside: avoid; } }
 ";
 
-/// One HTML file: no script, no link, no picture.
+/// Renders one HTML file without scripts, links or images.
 pub(crate) fn page(blocks: &[Block]) -> String {
     let title = blocks.iter().find_map(|b| if let Block::Title(text) = b { Some(text.as_str()) } else { None });
     let body: Vec<String> = blocks

@@ -75,7 +75,7 @@ fn a_statement_says_what_an_owner_must_know() {
     let text = markdown(&blocks("", &job(MEAN_TOML)));
     for part in [
         "mean of height",
-        "analyst alice",
+        "| analyst | alice (",
         "1234 whole numbers",
         "standard deviation 1 to 2",
         "one row, not one person",
@@ -89,14 +89,14 @@ fn a_statement_says_what_an_owner_must_know() {
     ] {
         assert!(text.contains(part), "{part} is not in {text}");
     }
-    // mu = 1 at delta 1e-6, as the accountant has it.
+    // mu = 1 at delta 1e-6, as computed by the accountant.
     assert!(text.contains(&figure(gaussian_dp::epsilon(1.0, 1e-6))), "{text}");
 }
 
 #[test]
 fn a_statement_on_persons_says_so() {
     let text = markdown(&blocks("person = \"id\"\nmax_records_per_person = 5\nadjacency = \"add-remove\"", &job(MEAN_TOML)));
-    assert!(text.contains("protects one person") && text.contains("had one person been added or left out"), "{text}");
+    assert!(text.contains("protects one person") && text.contains("had one person been added or removed"), "{text}");
     assert!(!text.contains("not one person") && !text.contains("it is public"), "{text}");
 }
 
@@ -104,8 +104,8 @@ fn a_statement_on_persons_says_so() {
 fn a_statement_says_that_the_promises_of_several_owners_add() {
     let two = MEAN_TOML.replace("parties = [\"hospital-a\"]", "parties = [\"hospital-a\", \"hospital-b\"]");
     let (alone, shared) = (markdown(&blocks("", &job(MEAN_TOML))), markdown(&blocks("", &job(&two))));
-    assert!(alone.contains("these promises add") && !alone.contains("at all 2 owners"), "{alone}");
-    assert!(two != MEAN_TOML && shared.contains("these promises add") && shared.contains("at all 2 owners"), "{shared}");
+    assert!(alone.contains("these guarantees add") && !alone.contains("at all 2 owners"), "{alone}");
+    assert!(two != MEAN_TOML && shared.contains("these guarantees add") && shared.contains("at all 2 owners"), "{shared}");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_statement_on_a_masked_job_says_what_protects_and_what_if_not() {
     for part in [
         "as if 4 parties' noise protects you",
         "if all others collude",
-        "It left under masks",
+        "It was released masked",
         "X25519",
         "quantum",
         "mu grows by m",
@@ -131,7 +131,7 @@ fn a_statement_on_a_masked_job_says_what_protects_and_what_if_not() {
 fn nothing_that_an_analyst_writes_becomes_markup() {
     let wicked = MEAN_TOML.replace("name = \"mean\"", "name = \"<script>x</script> | [a](b)\"");
     let mut job = job(&wicked);
-    // As no parser of today takes it.
+    // Today's parser would refuse it.
     job.spec.as_mut().unwrap().name.push_str("\n# x\u{1b}[2J\u{202e}");
     let blocks = blocks("", &job);
     let (md, html) = (markdown(&blocks), page(&blocks));
@@ -163,9 +163,9 @@ fn a_statement_on_vectors_counts_them_by_kind() {
     for part in [
         "gradient of 2 parameters",
         "6 whole numbers in 3 answers",
-        "0.5 to 4 in each, in what one record contributes at most",
-        "asked at most 11 times",
-        "Whoever holds the release may fit any model of these columns",
+        "0.5 to 4 in each, in units of one record's largest contribution",
+        "queried at most 11 times",
+        "Anyone who holds the release can fit any model of these columns",
     ] {
         assert!(text.contains(part), "{part} is not in {text}");
     }

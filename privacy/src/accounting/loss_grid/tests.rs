@@ -1,4 +1,4 @@
-//! Grids against enumeration: cells of the line whose masses are found by Simpson's rule, taken in every combination.
+//! Grids against enumeration: cells of the line with masses from Simpson's rule, in every combination.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,13 +9,13 @@ use super::*;
 const ORDERS: [Order; 3] = [Order::Replacement, Order::Removal, Order::Addition];
 const TAIL: f64 = 1e-13;
 
-/// Epsilons of both signs, as multiples of the standard deviation of the composition's loss.
+/// Returns epsilons of both signs, as multiples of the standard deviation of the composition's loss.
 fn epsilons(pair: DominatingPair, count: u64) -> Vec<f64> {
     let sd = pair.loss_sd() * (count as f64).sqrt();
     (-24..=24).map(|i| f64::from(i) / 4.0 * sd).collect()
 }
 
-/// Log of the density of `(1 - q) N(0) + q N(centre)` over that of `N(0)`.
+/// Returns the log of the density of `(1 - q) N(0) + q N(centre)` over that of `N(0)`.
 fn ratio(q: f64, centre: f64, x: f64) -> f64 {
     (1.0 - q + q * (centre * x - centre * centre / 2.0).exp()).ln()
 }
@@ -48,8 +48,8 @@ fn cells(order: Order, q: f64, k: f64) -> Vec<(f64, f64, f64)> {
         .collect()
 }
 
-/// Two-sided bounds of the curve of two releases. Events of whole cells are some of all events, so they bound it from below; taking each
-/// cell's loss for its greatest bounds it from above.
+/// Bounds the curve of two releases on both sides. Events of whole cells are a subset of all events and give a lower bound;
+/// replacing each cell's loss by its maximum gives an upper bound.
 fn two_releases(cells: &[(f64, f64, f64)], epsilon: f64) -> (f64, f64) {
     let (mut below, mut above) = (0.0, 0.0);
     for (p, q, loss) in cells {
@@ -65,7 +65,7 @@ fn two_releases(cells: &[(f64, f64, f64)], epsilon: f64) -> (f64, f64) {
 fn bounds_two(grid: &LossGrid, order: Order, q: f64, k: f64) -> bool {
     let cells = cells(order, q, k);
     let pair = DominatingPair::new(order, q, k);
-    // Simpson's rule and what lies beyond its cells err by less.
+    // The errors of Simpson's rule and of the range outside the cells are smaller.
     epsilons(pair, 2).iter().all(|epsilon| grid.delta(*epsilon) >= two_releases(&cells, *epsilon).0 - 1e-13)
 }
 
@@ -104,7 +104,7 @@ fn a_grid_of_one_release_is_above_its_closed_form_and_near_it() {
             for epsilon in epsilons(pair, 1) {
                 let (above, exact) = (grid.delta(epsilon), pair.delta(epsilon));
                 assert!(above >= exact, "{order:?} {q} {k} {epsilon}: {above:e} {exact:e}");
-                // A chord is at most a sixty-fourth of an sd long; where losses reach far the grid is coarser.
+                // A chord is at most a sixty-fourth of an sd long; where losses are large the grid is coarser.
                 let coarse = if k > 1.0 { 0.25 } else { 2e-4 };
                 assert!(above - exact <= coarse * pair.delta(0.0), "{order:?} {q} {k} {epsilon}: {above:e} {exact:e}");
             }
@@ -121,7 +121,7 @@ fn an_edge_never_reaches_beyond_its_loss() {
                 let loss = f64::from(i) * pair.loss_sd() / 50.0;
                 let edge = pair.edge(loss);
                 if edge.x.is_finite() && edge.x.abs() < 12.0 {
-                    // The loss as computed errs itself, by no more than the margin.
+                    // The computed loss has an error of its own, within the margin.
                     let reached = pair.loss(edge.x);
                     let rounding = 1e-15 * (1.0 + k * edge.x.abs());
                     assert!(
@@ -135,7 +135,7 @@ fn an_edge_never_reaches_beyond_its_loss() {
 }
 
 #[test]
-fn two_releases_are_bounded_as_enumeration_has_them() {
+fn two_releases_are_bounded_as_by_enumeration() {
     for order in ORDERS {
         for (q, k) in [(0.0625, 0.5), (0.25, 1.0), (0.01, 1.25)] {
             let pair = DominatingPair::new(order, q, k);
@@ -144,7 +144,7 @@ fn two_releases_are_bounded_as_enumeration_has_them() {
             for epsilon in epsilons(pair, 2) {
                 let ((below, above), got) = (two_releases(&cells, epsilon), grid.delta(epsilon));
                 assert!(below <= above && got >= below - 1e-13, "{order:?} {q} {k} {epsilon}: {below:e} {got:e} {above:e}");
-                // And not above by more than the two bounds are apart, or by more than chords are.
+                // It is not above by more than the gap between the two bounds, or the effect of chords.
                 assert!(
                     got <= above.max(below + 1e-3 * grid.delta(0.0)),
                     "{order:?} {q} {k} {epsilon}: {below:e} {got:e} {above:e}"
@@ -189,7 +189,7 @@ fn epsilon_and_delta_invert_each_other_on_the_safe_side() {
 }
 
 #[test]
-fn what_rounds_and_narrows_only_raises_a_curve() {
+fn rounding_and_narrowing_only_raise_a_curve() {
     let pair = DominatingPair::new(Order::Removal, 0.0625, 1.0);
     let grid = connect_the_dots(pair, 4, TAIL).composed(4, TAIL);
     for (what, changed) in [
@@ -205,7 +205,7 @@ fn what_rounds_and_narrows_only_raises_a_curve() {
 }
 
 #[test]
-fn rounding_to_lower_losses_is_seen() {
+fn rounding_to_lower_losses_is_detected() {
     let (q, k) = (0.25, 1.0);
     let pair = DominatingPair::new(Order::Replacement, q, k);
     let one = connect_the_dots(pair, 2, TAIL);
@@ -220,7 +220,7 @@ fn rounding_to_lower_losses_is_seen() {
 }
 
 #[test]
-fn a_dropped_tail_is_seen() {
+fn a_dropped_tail_is_detected() {
     let (q, k) = (0.25, 1.0);
     let one = connect_the_dots(DominatingPair::new(Order::Removal, q, k), 2, TAIL).narrowed(1e-6);
     assert!(bounds_two(&one.composed(2, TAIL), Order::Removal, q, k));
@@ -229,7 +229,7 @@ fn a_dropped_tail_is_seen() {
 }
 
 #[test]
-fn one_order_for_both_is_seen() {
+fn one_order_for_both_is_detected() {
     let (q, k) = (0.25, 1.0);
     let two = |order| connect_the_dots(DominatingPair::new(order, q, k), 2, TAIL).composed(2, TAIL);
     assert!(!bounds_two(&two(Order::Addition), Order::Removal, q, k));

@@ -28,13 +28,13 @@ fn units_are_rounded_up_and_end() {
         let (units, exact) = (units(range).unwrap() as f64, mu(range).powi(2) * 2f64.powi(48));
         assert!(units >= exact && units <= exact * (1.0 + 1e-10) + 1.0, "{range}");
     }
-    // mu^2 of 65,536 and more is beyond a ledger.
+    // mu^2 of 65,536 and more exceeds a ledger.
     assert_eq!(units(2f64.powi(20)), None);
 }
 
-/// The curve of `mu`-Gaussian differential privacy: the least error of the second kind at one of the first.
+/// Returns the curve of `mu`-Gaussian differential privacy: the minimal error of the second kind for one of the first.
 fn gaussian_trade_off(mu: f64, alpha: f64) -> f64 {
-    // Phi^-1(1 - alpha) by halving.
+    // Phi^-1(1 - alpha) by bisection.
     let (mut under, mut over) = (-40.0, 40.0);
     for _ in 0..200 {
         let middle = 0.5 * (under + over);
@@ -43,18 +43,18 @@ fn gaussian_trade_off(mu: f64, alpha: f64) -> f64 {
     normal::cdf(over - mu)
 }
 
-/// 20,000 random mechanisms of bounded range, two-point ones and of several answers, on a fixed seed: every corner of their trade-off curve
-/// lies above that of the mu which is charged. The least distance is 0, at the symmetric pair; the tolerance is the arithmetic's. A mu that
-/// is 1 % less is seen.
+/// 20,000 random mechanisms of bounded range, two-point ones and ones with several answers, with a fixed seed. Every corner of
+/// their trade-off curves lies above that of the charged mu. The minimal distance is 0, at the symmetric pair; the tolerance
+/// covers rounding. A mu that is too small by 1 % is detected.
 #[test]
-fn no_mechanism_of_that_range_tells_more() {
+fn no_mechanism_of_that_range_reveals_more() {
     let mut rng = ChaCha20Rng::seed_from_u64(19);
     let (mut least, mut least_of_less) = (f64::INFINITY, f64::INFINITY);
     for at in 0..20_000 {
         let range = 12.0 * rng.random::<f64>();
         let answers = if at % 2 == 0 { 2 } else { 2 + at % 9 };
         let weights: Vec<f64> = (0..answers).map(|_| (6.0 * rng.random::<f64>() - 3.0).exp()).collect();
-        // Both ends of the range are reached, and the rest lies between.
+        // Both ends of the range are reached, and the rest lies in between.
         let moved = |m: usize, rng: &mut ChaCha20Rng| match m {
             0 => 0.0,
             1 => range,

@@ -1,4 +1,4 @@
-//! Prices of what is opened as a sum alone, against rational arithmetic and against the sum's own law.
+//! Prices of sums that alone are opened, against rational arithmetic and against the sum's own law.
 
 use num_bigint::BigUint;
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ fn ceiling(numerator: BigUint, denominator: &BigUint) -> BigUint {
 }
 
 proptest! {
-    /// One rounding, of the price for all of them: never a part of a price that was rounded before.
+    /// The price is rounded once, for all of them: never as a share of a price rounded earlier.
     #[test]
     fn a_price_is_rounded_up_once(
         k in 1_u64..1 << 50,
@@ -43,29 +43,30 @@ proptest! {
         }
     }
 
-    /// What is opened by itself costs what it always has, and of a sum no more than that and no less than its part of it.
+    /// A value opened by itself costs the same as ever, and a sum costs at most that and at least its share.
     #[test]
-    fn a_sum_of_many_costs_its_part(k in 1_u64..1 << 40, j in 16_u64..1 << 30, h in 1_u32..=Honest::MOST) {
+    fn a_sum_of_many_costs_its_share(k in 1_u64..1 << 40, j in 16_u64..1 << 30, h in 1_u32..=Honest::MOST) {
         let (k_t, s) = (Sensitivity::from_units(k).unwrap(), NoiseScale::from_units(j << 16).unwrap());
         let unit = PrivacyUnit::default();
         let one = Priced::new(QueryKind::Ratio, k_t, s, honest(h));
         if let (Ok(alone), Ok(cost)) = (one.alone().cost(unit), one.cost(unit)) {
             prop_assert_eq!(alone.units, charge_units(k_t, s).unwrap());
-            // Rounded up, both: their ratio is within one unit of the number of parties, but for the least that a draw costs.
+            // Both are rounded up: their ratio is within one unit of the number of parties, except for the minimal price of a
+            // draw.
             prop_assert!(cost.units <= alone.units && u128::from(cost.units) * u128::from(h) + u128::from(h) > u128::from(alone.units));
             prop_assert_eq!(h == 1, one == one.alone());
         }
     }
 }
 
-/// `P(z)` of a discrete Gaussian of scale `s`, from `-reach` to `reach`.
+/// Returns `P(z)` of a discrete Gaussian of scale `s`, from `-reach` to `reach`.
 fn discrete(s: f64, reach: i64) -> Vec<f64> {
     let weights: Vec<f64> = (-reach..=reach).map(|z| libm::exp(-((z * z) as f64) / (2.0 * s * s))).collect();
     let sum: f64 = weights.iter().sum();
     weights.into_iter().map(|w| w / sum).collect()
 }
 
-/// `P(z)` of a Gaussian of this sd that is rounded to integers, by Simpson's rule: to some 1e-12 of itself.
+/// Returns `P(z)` of a Gaussian of this sd rounded to integers, by Simpson's rule, with a relative error near 1e-12.
 fn rounded(sd: f64, z: i64) -> f64 {
     const HALVES: i32 = 32;
     let density = |x: f64| libm::exp(-x * x / (2.0 * sd * sd)) / (sd * std::f64::consts::TAU.sqrt());
@@ -74,7 +75,7 @@ fn rounded(sd: f64, z: i64) -> f64 {
     (0..=2 * HALVES).map(|i| weight(i) * density(z as f64 - 0.5 + f64::from(i) * width)).sum::<f64>() * width / 3.0
 }
 
-/// The sum of `h` draws.
+/// Returns the law of the sum of `h` draws.
 fn summed(s: f64, h: u32, reach: i64) -> Vec<f64> {
     let one = discrete(s, reach);
     (1..h).fold(one.clone(), |sum, _| {
@@ -86,11 +87,11 @@ fn summed(s: f64, h: u32, reach: i64) -> Vec<f64> {
     })
 }
 
-/// The law that a ledger's allowance is reckoned with, at scales where it can be seen: within 12 `S`, `S² = h s²`, the logarithm of the sum's
-/// law is at most `max(1, z²) / (24 S²)` from that of the rounded Gaussian, `z` in units of `S`. A sum of one draw too few, or of a scale
-/// that is one part in fifty off, is not.
+/// The law behind a ledger's allowance, at scales where it is visible. Within 12 `S`, `S² = h s²`, the logarithm of the sum's law
+/// is within `max(1, z²) / (24 S²)` of that of the rounded Gaussian, with `z` in units of `S`. A sum with one draw missing, or
+/// with a scale off by one part in fifty, is not.
 #[test]
-fn a_sum_of_discrete_gaussians_is_as_near_to_the_rounded_one_as_a_draw() {
+fn a_sum_of_discrete_gaussians_is_as_close_to_the_rounded_one_as_a_draw() {
     let worst = |s: f64, h: u32, claimed: f64| {
         let reach = (13.0 * claimed) as i64 + 1;
         let law = summed(s, h, reach);
@@ -112,16 +113,16 @@ fn a_sum_of_discrete_gaussians_is_as_near_to_the_rounded_one_as_a_draw() {
     }
 }
 
-/// The sum's own trade-off against what is charged: for neighbours one sensitivity apart the hockey-stick divergence is at most that of the
-/// Gaussian with `mu² = Delta² / (h s²)`, but for the allowance.
+/// The sum's own trade-off against the charge: for neighbours one sensitivity apart, the hockey-stick divergence is at most that
+/// of the Gaussian with `mu² = Delta² / (h s²)`, up to the allowance.
 #[test]
-fn what_a_sum_tells_is_what_is_charged() {
+fn a_sum_reveals_what_is_charged() {
     for (s, h, moved) in [(4.0, 2_u32, 3_i64), (4.0, 5, 7), (8.0, 3, 10)] {
         let sd = s * f64::from(h).sqrt();
         let reach = (13.0 * sd) as i64 + moved + 1;
         let law = summed(s, h, reach);
         let mu = moved as f64 / sd;
-        // Of log probabilities within 12 S, there and back again.
+        // Allowance on log probabilities within 12 S, in both directions.
         let allowance = 2.0 * 6.0 / (sd * sd);
         for epsilon in [0.0, 0.1, 0.5, 1.0, 2.0, 4.0] {
             let stick = |epsilon: f64| -> f64 {
@@ -130,13 +131,13 @@ fn what_a_sum_tells_is_what_is_charged() {
             };
             let delta = gaussian_dp::delta(epsilon, mu);
             assert!(stick(epsilon + 2.0 * allowance) <= libm::exp(allowance) * delta + 1e-12, "{s} {h} {moved} {epsilon}");
-            // And it does tell so much: nothing is given away by a bound that is far off.
+            // The bound is nearly attained, so that no budget is wasted.
             assert!(stick(epsilon) >= 0.98 * delta - 1e-9, "{s} {h} {moved} {epsilon}: {} of {delta}", stick(epsilon));
         }
     }
 }
 
-/// `1' Sigma^-1 1` of a covariance matrix, by elimination.
+/// Returns `1' Sigma^-1 1` for a covariance matrix, by elimination.
 fn information(mut sigma: Vec<Vec<f64>>) -> f64 {
     let n = sigma.len();
     let mut ones = vec![1.0; n];
@@ -155,11 +156,11 @@ fn information(mut sigma: Vec<Vec<f64>>) -> f64 {
     ones.iter().sum()
 }
 
-/// A party that gives `k` answers to one question, as after a restored backup, opens `k` sums with the noise of the others in common: together
-/// they tell `h k / (1 + (h - 1) k)` times what one does, of it and of everybody, which is never so much as if it stood against the others.
-/// Where all are asked `k` times, `k`.
+/// A party that gives `k` answers to one query, as after a restored backup, opens `k` sums with the others' noise in common.
+/// Together they reveal `h k / (1 + (h - 1) k)` times what one does, about that party and about all, which is always less than
+/// if it colluded against the others. If all parties answer `k` times, the factor is `k`.
 #[test]
-fn answers_to_one_question_twice_tell_less_than_a_party_that_works_against_the_others() {
+fn two_answers_to_one_query_reveal_less_than_a_party_that_colludes_against_the_others() {
     for h in [2_u32, 3, 9] {
         let (others, once) = (f64::from(h - 1), 1.0 / f64::from(h));
         for k in 1..=12_usize {

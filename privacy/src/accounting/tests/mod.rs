@@ -92,7 +92,7 @@ fn budgets_are_checked() {
 
 #[test]
 fn counts_of_the_default_ledger() {
-    // mu0 = 2 K / s = 0.01: the slack leaves the 4,195 queries of (3, 1e-6) as they are.
+    // mu0 = 2 K / s = 0.01: the slack does not change the 4,195 queries of (3, 1e-6).
     let s = NoiseScale::from_sd(1.0).unwrap();
     let k_t = Sensitivity::from_units((0.005 * s.units() as f64) as u64).unwrap();
     let mut filter = PrivacyFilter::new(&Budget::new(3.0, 1e-6).unwrap()).unwrap();
@@ -111,7 +111,7 @@ fn every_limit_refuses_by_name() {
     let fine = least(NoiseScale::from_units(1 << 20).unwrap());
     let coarse = least(NoiseScale::from_sd(1.0).unwrap());
 
-    // 6 / 2^40 a draw against 2^-20: 174,762 draws at the smallest scale.
+    // 6 / 2^40 per draw against 2^-20: 174,762 draws at the smallest scale.
     let spent = Spent { slack_units: 174_761 * (6 << 40), ..Spent::default() };
     let mut filter = PrivacyFilter::resume(&budget, spent).unwrap();
     assert!(filter.try_charge(&[fine]).is_ok());
@@ -129,7 +129,7 @@ fn every_limit_refuses_by_name() {
     assert_eq!(filter.try_charge(&[huge]), Err(FilterRefusal::Overflow));
     assert!(matches!(charge_units(huge.0, huge.1), Err(AccountingError::ChargeOverflow { .. })));
 
-    // A budget that was lowered below what is spent refuses everything.
+    // A budget lowered below the amount spent refuses everything.
     let filter = PrivacyFilter::resume(&Budget::new(0.1, 1e-6).unwrap(), Spent { units: 1 << 47, ..Spent::default() }).unwrap();
     assert!(!filter.admits(&[coarse]) && filter.remaining_units() == 0);
 }
@@ -141,28 +141,28 @@ fn a_charge_in_figures() {
     let charge = |k: u64| charge_units(Sensitivity::from_units(k).unwrap(), s).unwrap();
     assert_eq!(charge(s.units() / 2), 1 << UNIT_LOG2);
     assert_eq!(charge(s.units() / 6), (1_u64 << UNIT_LOG2).div_ceil(9));
-    // The least price of a draw: 2^-24 of mu^2.
+    // The minimal price of a draw: 2^-24 of mu^2.
     assert_eq!((charge(1), mu_squared(charge(1))), (LEAST_CHARGE_UNITS, 1.0 / f64::from(1 << 24)));
-    // At quiet noise the share of the slack is dearer: eight units for each of its 6 / s^2 2^80.
+    // With little noise the share of the slack costs more: eight units for each of its 6 / s^2 2^80.
     let quiet = NoiseScale::from_units(1 << 20).unwrap();
     assert_eq!(charge_units(Sensitivity::from_units(1).unwrap(), quiet).unwrap(), 8 * (6 << 40));
     assert_eq!(mu_squared(1 << UNIT_LOG2), 1.0);
 }
 
 #[test]
-fn ordinary_queries_cost_what_they_did() {
-    // 4,195 queries at mu_t = 0.01 for (3, 1e-6): K = s / 200, far above the least price.
+fn the_minimal_price_does_not_affect_ordinary_queries() {
+    // 4,195 queries at mu_t = 0.01 for (3, 1e-6): K = s / 200, far above the minimal price.
     let s = NoiseScale::from_sd(1.0).unwrap();
     let k = Sensitivity::from_units(s.units() / 200).unwrap();
     let exact = ((4 * u128::from(k.units()).pow(2)) << UNIT_LOG2).div_ceil(u128::from(s.units()).pow(2));
     assert_eq!(u128::from(charge_units(k, s).unwrap()), exact);
     let mut filter = PrivacyFilter::new(&Budget::new(3.0, 1e-6).unwrap()).unwrap();
     assert_eq!((0..5000).take_while(|_| filter.try_charge(&[(k, s)]).is_ok()).count(), 4195);
-    // A million queries in that budget cost more than the least price each.
+    // A million queries in that budget cost more than the minimal price each.
     assert!(filter.limit_units() / 1_000_000 > 6 * LEAST_CHARGE_UNITS);
 }
 
-/// Draws and slack are the budget's to spend: whoever asks the cheapest questions that there are, at any noise, meets the budget first.
+/// Draws and slack last as long as the budget: even with the cheapest queries, at any noise, the budget ends first.
 #[test]
 fn neither_draws_nor_slack_end_before_the_budget() {
     for (epsilon, delta) in
@@ -181,10 +181,10 @@ fn neither_draws_nor_slack_end_before_the_budget() {
     }
 }
 
-/// The attack: messages of 256 questions with theta = theta' and K_t = 1 from a job with a small cap. It must meet its own cap with no
-/// larger part of the ledger's draws used than its cap is of the budget.
+/// The attack: messages of 256 queries with theta = theta' and K_t = 1 from a job with a small cap. It must reach its own cap
+/// with no larger share of the ledger's draws used than its cap is of the budget.
 #[test]
-fn a_small_job_can_t_use_up_the_ledger() {
+fn a_small_job_cannot_exhaust_the_ledger() {
     let data = PrivacyFilter::new(&Budget::new(8.0, 1e-6).unwrap()).unwrap();
     let mut job = PrivacyFilter::new(&Budget::new(0.05, 1e-6).unwrap()).unwrap();
     let message = vec![(Sensitivity::from_units(1).unwrap(), NoiseScale::from_sd(1.0).unwrap()); 256];
@@ -202,13 +202,13 @@ fn a_small_job_can_t_use_up_the_ledger() {
 }
 
 fn release() -> impl Strategy<Value = (Sensitivity, NoiseScale)> {
-    // Magnitudes spread evenly over their powers of two.
+    // Magnitudes spread evenly over powers of two.
     let spread = |low: u32, high: u32| (low..=high, any::<u64>()).prop_map(|(bits, x)| (1_u64 << bits) | (x & ((1 << bits) - 1)));
     (spread(0, 49), spread(4, 33))
         .prop_map(|(k, j)| (Sensitivity::from_units(k).unwrap(), NoiseScale::from_units(j << 16).unwrap()))
 }
 
-/// Releases of ordinary cost, so that a filter grants several.
+/// Returns releases of ordinary cost, so that a filter grants several.
 fn cheap() -> impl Strategy<Value = (Sensitivity, NoiseScale)> {
     (1_u64..1 << 30, 1_u64 << 14..1 << 17)
         .prop_map(|(k, j)| (Sensitivity::from_units(k).unwrap(), NoiseScale::from_units(j << 16).unwrap()))
@@ -253,7 +253,7 @@ proptest! {
             }
             prop_assert!(filter.spent().units <= filter.limit_units());
 
-            // A restart goes on as if nothing had happened.
+            // A restart continues as if nothing had happened.
             let resumed = PrivacyFilter::resume(&budget, filter.spent()).unwrap();
             prop_assert_eq!(resumed.spent(), filter.spent());
             prop_assert_eq!(resumed.limit_units(), filter.limit_units());
@@ -268,7 +268,7 @@ proptest! {
         let mut together = PrivacyFilter::new(&budget).unwrap();
         prop_assert!(together.try_charge(&charged).is_ok());
         prop_assert_eq!(together.spent(), filter.spent());
-        // What was granted stays within the budget by the conversion without slack too.
+        // The granted total also stays within the budget by the conversion without slack.
         prop_assert!(filter.spent().epsilon(budget.delta) <= budget.epsilon);
     }
 

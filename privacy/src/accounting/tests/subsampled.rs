@@ -1,4 +1,4 @@
-//! Blocks: reference values, what must hold of any of them, and faults that must be seen.
+//! Blocks: reference values, properties of all blocks, and faults that must be detected.
 
 use super::*;
 use crate::accounting::gaussian_cover::GaussianCover;
@@ -43,7 +43,7 @@ fn blocks_match_the_reference_values() {
     }
 }
 
-/// Every machine finds these integers.
+/// Every machine computes these integers.
 #[test]
 fn charges_are_the_same_bits_everywhere() {
     let units = |q, k, releases, reserve, adjacency| block(q, k, releases, reserve, adjacency).covering_units;
@@ -59,7 +59,7 @@ fn the_setting_of_heikkila_and_others() {
     let epsilon = |adjacency| release(1e-3, k, adjacency).losses(5_000, 1e-6).unwrap().epsilon(1e-6).unwrap();
     within(epsilon(Adjacency::Replace), 0.01410, 1e-3, 1e-2, "replace");
     within(epsilon(Adjacency::AddRemove), 0.00662, 1e-3, 1e-2, "add-remove");
-    // By one block, and by twenty.
+    // With one block, and with twenty.
     for (blocks, expected) in [(1, 0.01423), (20, 0.01422)] {
         let one = block(1e-3, k, 5_000 / blocks, 1e-7 / blocks as f64, Adjacency::Replace);
         let together = gaussian_dp::epsilon(one.covering_mu() * (blocks as f64).sqrt(), 0.9e-6);
@@ -67,7 +67,7 @@ fn the_setting_of_heikkila_and_others() {
     }
 }
 
-/// `delta' + (1 - delta') G(epsilon; mu)` for any real epsilon.
+/// Returns `delta' + (1 - delta') G(epsilon; mu)` for any real epsilon.
 fn covering_curve(charge: &BlockCharge, epsilon: f64) -> f64 {
     let mu = charge.covering_mu();
     let gaussian = if epsilon >= 0.0 {
@@ -90,12 +90,12 @@ fn a_charges_curve_lies_above_the_composition_everywhere() {
             for i in -1_000..=1_000 {
                 let epsilon = f64::from(i) / 125.0 * charge.covering_mu();
                 let (above, below) = (covering_curve(&charge, epsilon), losses.delta(epsilon));
-                // Below 0 it is the other order's mirror image that is covered; the grid's own mass is above 1 by rounding.
+                // Below 0 the mirror image of the other order is covered; the grid's own mass exceeds 1 by rounding.
                 let rounding = if epsilon < 0.0 { 1e-8 } else { 1e-12 * below };
                 assert!(above >= below - rounding, "{q} {k} {releases} {epsilon}: {above:e} {below:e}");
                 tightest = tightest.min((above - below) / above);
             }
-            // Each order is the other's mirror image, and replacement its own, but for the grids' rounding.
+            // Each order is the other's mirror image, and replacement its own, up to the grids' rounding.
             let grids = losses.grids();
             for i in 0..=100 {
                 let epsilon = f64::from(i) / 20.0 * charge.covering_mu();
@@ -106,7 +106,7 @@ fn a_charges_curve_lies_above_the_composition_everywhere() {
                     "{q} {k} {releases} {epsilon}: {first:e} {mirrored:e}"
                 );
             }
-            // Less would not do: somewhere the curves nearly touch.
+            // A smaller charge would not suffice: somewhere the curves nearly touch.
             assert!(tightest < 5e-3, "{q} {k} {releases} {adjacency:?}: {tightest}");
             let less = GaussianCover::new(losses.grids(), charge.reserve());
             assert!(less.covered_by(charge.covering_mu()) && !less.covered_by(charge.covering_mu() * 0.9999));
@@ -124,9 +124,9 @@ fn one_release_in_closed_form() {
             let (exact, bound) = (one.delta_of_one(epsilon).unwrap(), losses.delta(epsilon));
             assert!(exact <= bound && bound <= exact + 1e-5, "{adjacency:?} {epsilon}: {exact:e} {bound:e}");
         }
-        // In total variation a unit shows where it is in the sample and the noise tells.
-        let tell = 2.0 * normal::cdf(if adjacency == Adjacency::Replace { 0.5 } else { 0.25 }) - 1.0;
-        close(one.delta_of_one(0.0).unwrap(), 0.0625 * tell);
+        // The total variation is the probability that a unit is sampled and the noise reveals it.
+        let revealed = 2.0 * normal::cdf(if adjacency == Adjacency::Replace { 0.5 } else { 0.25 }) - 1.0;
+        close(one.delta_of_one(0.0).unwrap(), 0.0625 * revealed);
     }
 }
 
@@ -137,9 +137,9 @@ fn more_sampling_distance_or_releases_cost_more() {
         let base = mu(0.01, 0.25, 300);
         let rows = [mu(0.0101, 0.25, 300), mu(0.02, 0.25, 300), mu(0.01, 0.2525, 300), mu(0.01, 0.5, 300), mu(0.01, 0.25, 310)];
         assert!(rows.iter().all(|mu| *mu > base), "{base} {rows:?}");
-        // Composition is Gaussian before long: four times as many cost twice as much, and never less.
+        // Composition soon becomes Gaussian: four times as many releases cost twice as much, and never less.
         within(mu(0.01, 0.25, 1_200), 2.0 * base, 2e-2, 1e-3, "four times as many");
-        // A larger reserve asks for no more.
+        // A larger reserve does not cost more.
         assert!(block(0.01, 0.25, 300, 1e-6, adjacency).covering_mu() <= base);
     }
 }
@@ -159,12 +159,12 @@ fn sampling_of_nearly_all_costs_what_all_does() {
 }
 
 #[test]
-fn draws_have_their_least_price() {
+fn draws_have_their_minimal_price() {
     let one = SubsampledRelease { components: 12, ..release(0.001, 0.1, Adjacency::Replace) };
     let charge = one.block_charge(5_000, 1 << 37).unwrap();
     assert_eq!(charge.units, 5_000 * 12 * LEAST_CHARGE_UNITS);
     assert!(charge.covering_units < charge.units);
-    // And of noise of few lattice units, that of its slack.
+    // With noise of few lattice units, the price is that of its slack.
     let coarse = SubsampledRelease {
         noise: NoiseScale::from_units(1 << 20).unwrap(),
         sensitivity: Sensitivity::from_units(1 << 10).unwrap(),
@@ -182,21 +182,22 @@ fn the_noise_of_several_parties_is_one_of_a_larger_scale() {
     let half = release(0.01, 0.25, Adjacency::Replace);
     let units = |release: &SubsampledRelease| release.block_charge(100, 1 << 34).unwrap().covering_units;
     within(units(&four) as f64, units(&half) as f64, 1e-9, 1e-9, "four parties");
-    // Were the others' noise known, a block would cost more than four times as much: charges of blocks don't divide.
+    // Were the others' noise known, a block would cost more than four times as much: charges of blocks cannot be divided.
     assert!(units(&alone) > 4 * units(&four) + units(&four) / 50);
 }
 
 #[test]
-fn the_pair_of_add_remove_at_twice_the_distance_is_seen() {
+fn the_pair_of_add_remove_at_twice_the_distance_is_detected() {
     for (q, k, releases, reserve, mu, _) in BLOCKS.into_iter().take(1) {
         let wrong = block(q, 2.0 * k, releases, reserve, Adjacency::AddRemove).covering_mu();
         assert!(wrong > mu * 1.2, "{wrong} {mu}");
-        // And at the distance itself.
+        // The same at the distance itself.
         assert!(block(q, k, releases, reserve, Adjacency::AddRemove).covering_mu() < mu * 0.7);
     }
 }
 
-/// `q, k, T`, adjacency, epsilon(1e-6) of the composition, and by 1, 5, 20 and 100 blocks with a tenth of delta in reserve. 0 where none is known.
+/// `q, k, T`, adjacency, epsilon(1e-6) of the composition, and with 1, 5, 20 and 100 blocks with a tenth of delta in reserve. 0
+/// where unknown.
 type Row = (f64, f64, u64, Adjacency, f64, [f64; 4]);
 
 #[test]

@@ -1,10 +1,10 @@
-//! Blocks that are refused, and the furthest that are not.
+//! Blocks that are refused, and the most extreme admissible ones.
 
 use super::subsampled::release;
 use super::*;
 
 #[test]
-fn blocks_that_nobody_may_open_are_refused_by_name() {
+fn inadmissible_blocks_are_refused_by_name() {
     let good = release(0.01, 0.5, Adjacency::Replace);
     for q in [0.0, -0.1, 0.9 / f64::from(1 << 20), 1.01, f64::NAN, f64::INFINITY] {
         assert!(matches!(SamplingProbability::at_least(q), Err(SubsampledError::Probability(_))), "{q}");
@@ -29,14 +29,15 @@ fn blocks_that_nobody_may_open_are_refused_by_name() {
     for delta in [0.0, 1.0, f64::NAN, 1e-19] {
         assert!(matches!(good.losses(5, delta), Err(SubsampledError::Accounting(AccountingError::Delta(_)))));
     }
-    let dear = SubsampledRelease { probability: SamplingProbability::ONE, ..good };
-    let overflow = dear.block_charge(MOST_RELEASES, 0);
+    let expensive = SubsampledRelease { probability: SamplingProbability::ONE, ..good };
+    let overflow = expensive.block_charge(MOST_RELEASES, 0);
     assert!(matches!(overflow, Err(SubsampledError::Accounting(AccountingError::ChargeOverflow { .. }))), "{overflow:?}");
 }
 
 #[test]
 fn far_losses_cost_what_all_units_do() {
-    // Half of all units a hundred thousand times: e^epsilon leaves a float's range, and the charge without sampling is one that holds.
+    // Half of all units a hundred thousand times: e^epsilon exceeds a float's range, and the charge without sampling remains
+    // valid.
     let one = release(0.5, 1.0, Adjacency::AddRemove);
     let charge = one.block_charge(5_000, 1 << 34).unwrap();
     assert_eq!(
@@ -61,7 +62,7 @@ fn extremes_are_priced() {
                     charge.covering_units >= 1 && charge.covering_mu() <= whole + 1e-3,
                     "{q} {k} {releases}: {charge:?} {whole}"
                 );
-                // A reserve as large as the chance to be in a sample at all covers everything.
+                // A reserve as large as the probability of being in any sample covers everything.
                 let hidden = charge.reserve() >= q * releases as f64;
                 assert!(!hidden || charge.covering_units == 1, "{q} {k} {releases}: {charge:?}");
             }

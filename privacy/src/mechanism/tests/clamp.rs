@@ -5,7 +5,7 @@ use num_bigint::BigInt;
 use super::*;
 use crate::mechanism::clamp::MAX_UNITS;
 
-/// A value in lattice units as exact integers: `mantissa * 2^exponent`.
+/// Returns a value in lattice units as exact integers: `mantissa * 2^exponent`.
 fn exact(value: f64) -> (i64, i32) {
     let bits = value.to_bits();
     let (fraction, field) = ((bits & ((1 << 52) - 1)) as i64, ((bits >> 52) & 0x7ff) as i32);
@@ -13,7 +13,7 @@ fn exact(value: f64) -> (i64, i32) {
     (if value.is_sign_negative() { -mantissa } else { mantissa }, field.max(1) - 1075)
 }
 
-/// The integer nearest to `mantissa * 2^exponent`, ties to even.
+/// Returns the integer nearest to `mantissa * 2^exponent`, ties to even.
 fn nearest((mantissa, exponent): (i64, i32)) -> BigInt {
     let mantissa = BigInt::from(mantissa);
     if exponent >= 0 {
@@ -27,8 +27,8 @@ fn nearest((mantissa, exponent): (i64, i32)) -> BigInt {
     if up { below + 1 } else { below }
 }
 
-/// What a clamp means: not-a-number is `missing`, an infinity the end on its side, everything else the nearest integer, and all
-/// of it is held to the interval.
+/// Defines a clamp: not-a-number is `missing`, an infinity the end on its side, any other value the nearest integer, all limited
+/// to the interval.
 fn definition(value: f64, (least, greatest): (i64, i64), missing: f64) -> i64 {
     let value = if value.is_nan() { missing } else { value };
     if value.is_infinite() {
@@ -38,7 +38,7 @@ fn definition(value: f64, (least, greatest): (i64, i64), missing: f64) -> i64 {
     i64::try_from(nearest(exact(value)).clamp(least, greatest)).unwrap()
 }
 
-/// Whether a value lies outside of the interval.
+/// Returns true for a value outside the interval.
 fn outside(value: f64, (least, greatest): (i64, i64)) -> bool {
     let beyond = |(mantissa, exponent): (i64, i32), end: i64, sign: i64| {
         let (value, end) = (BigInt::from(mantissa * sign), BigInt::from(end * sign));
@@ -68,14 +68,14 @@ const EXTREMES: [f64; 14] = [
     -4_503_599_627_370_497.5,
 ];
 
-/// Limits in order, within 2^50, at either side of 0 or around it.
+/// Returns ordered limits, within 2^50, on either side of 0 or around it.
 fn limits() -> impl Strategy<Value = (i64, i64)> {
     let end = prop_oneof![-(MAX_UNITS as i64)..=MAX_UNITS as i64, -40_i64..=40];
     let one = (-(MAX_UNITS as i64)..=MAX_UNITS as i64).prop_map(|end| (end, end));
     prop_oneof![(end.clone(), end).prop_map(|(a, b)| (a.min(b), a.max(b))), one]
 }
 
-/// Values near the limits, halves among them, and any others.
+/// Returns values near the limits, halves among them, and any others.
 fn value() -> impl Strategy<Value = f64> {
     let halves = (-60_i32..=60).prop_map(|twice| f64::from(twice) / 2.0);
     prop_oneof![any::<f64>(), halves, -30.0..30.0, -2e15..2e15, prop::sample::select(EXTREMES.to_vec())]
@@ -121,7 +121,7 @@ proptest! {
         }
     }
 
-    /// Log ratios: scaled by the step, less the centre, and clamped. That of an inert record counts as 0 before the centre is taken off.
+    /// Log ratios are scaled by the step, centred and clamped. An inert record's counts as 0 before the centre is subtracted.
     #[test]
     fn a_ratio_is_scaled_centred_and_clamped(ratio in value(), centre in -1.0..1.0f64, units in 0..=MAX_SENSITIVITY) {
         let limits = (-(units as i64), units as i64);
@@ -133,7 +133,7 @@ proptest! {
             prop_assert_eq!(quantiser.cuts(ratio), outside(scaled, limits));
             prop_assert_eq!(reverse.units(-ratio), -quantiser.units(ratio));
             prop_assert_eq!(quantiser.bits(ratio).wrapping_sub(Quantiser::OFFSET) as i64, quantiser.units(ratio));
-            // A power is one more rounding at most.
+            // A power adds one more rounding at most.
             let tempered = Quantiser::new(0.3, centre, units).units(ratio);
             let plain = definition((0.3 * counted - centre) / STEP, limits, 0.0);
             prop_assert!(tempered.abs_diff(plain) <= 1 + (plain.unsigned_abs() >> 50), "{} {}", tempered, plain);
@@ -143,17 +143,17 @@ proptest! {
 }
 
 #[test]
-fn a_clamp_absorbs_what_is_not_a_number() {
+fn a_clamp_absorbs_not_a_number() {
     let widest = Clamp::symmetric(1 << 50);
     assert_eq!([f64::NAN, f64::MAX, f64::MIN, f64::MIN_POSITIVE].map(|x| widest.units(x)), [0, 1 << 50, -(1 << 50), 0]);
     let seven = Clamp::symmetric(7);
     assert_eq!([f64::INFINITY, f64::NEG_INFINITY, -0.0].map(|x| seven.units(x)), [7, -7, 0]);
-    // What is left out is not cut.
+    // An omitted value is not cut.
     assert!(!seven.cuts(f64::NAN) && seven.cuts(f64::INFINITY) && seven.cuts(8.0) && !seven.cuts(-7.0));
-    // Away from 0 it is the end nearest to it.
+    // Where the interval excludes 0, it is the end nearest to 0.
     let ends = [(0, 12), (3, 12), (-5, -2)].map(|(least, greatest)| Clamp::new(least, greatest).units(f64::NAN));
     assert_eq!(ends, [0, 3, -2]);
-    // Not even a constant that is no number gets past it.
+    // A constant that is not a number does not pass either.
     assert_eq!(seven.with_missing(f64::NAN).units(f64::NAN), 0);
     assert_eq!(Quantiser::new(1.0, f64::NAN, 7).units(1.0), 0);
     assert_eq!(Quantiser::new(1.0, f64::INFINITY, 7).units(1.0), -7);

@@ -5,14 +5,15 @@ use super::*;
 
 const THROWS: u32 = 1_000_000;
 
-/// Whether a share of so many throws is within 5 standard errors of its probability.
+/// Returns true if the relative frequency in `THROWS` throws is within 5 standard errors of its probability.
 fn near(p: f64, mut throw: impl FnMut() -> bool) -> bool {
     let share = f64::from((0..THROWS).map(|_| u32::from(throw())).sum::<u32>()) / f64::from(THROWS);
     (share - p).abs() <= 5.0 * (p * (1.0 - p) / f64::from(THROWS)).sqrt()
 }
 
-/// Exponents of every size, over denominators of one word and of two. A right coin is out of its bounds once in 1.7 million such tests; one whose
-/// exponent is a hundredth off is out of them at exponents near 1 with probability 0.99 (the standard error is 0.0005).
+/// Exponents of every size, over denominators of one word and of two. A correct coin exceeds its bounds once in 1.7 million such
+/// tests. One whose exponent is off by a hundredth exceeds them at exponents near 1 with probability 0.99 (the standard error is
+/// 0.0005).
 #[test]
 fn coins_have_the_probability_of_their_exponent() {
     let mut rng = ChaCha20Rng::seed_from_u64(3);
@@ -24,13 +25,13 @@ fn coins_have_the_probability_of_their_exponent() {
         }
         assert!(!bernoulli_exp(10_000, (0, one), &mut rng));
     }
-    // The smallest part there is.
+    // The smallest possible fraction.
     assert!((0..1_000).all(|_| bernoulli_exp(0, (1, 1 << 101), &mut rng)));
 }
 
-/// The coin of `1 - x` where one of `exp(-x)` is due, and one whose rounds stop at the third: what the bounds above are for.
+/// A coin of `1 - x` instead of `exp(-x)`, and one that stops at the third round: the faults that the bounds above exclude.
 #[test]
-fn wrong_coins_are_seen() {
+fn wrong_coins_are_detected() {
     let mut rng = ChaCha20Rng::seed_from_u64(4);
     let (x, one): (u128, u128) = (1 << 31, 1 << 32);
     let p = (-0.5_f64).exp();
@@ -48,14 +49,14 @@ fn numbers_below_are_even() {
     for third in 0..3 {
         assert!(near(1.0 / 3.0, || uniform_below(3, &mut rng) == third));
     }
-    // Of 2^64 numbers a third are too many here. Scaled without a rejection they would be multiples of 3 every second time; a remainder of 2^128 would
-    // be below a third of the last n that often.
+    // Of 2^64 numbers a third are too many here. Scaled without rejection, every second one would be a multiple of 3; a remainder
+    // of 2^128 would be below a third of the last n equally often.
     let n = 3 << 62;
     assert!(near(1.0 / 3.0, || uniform_below(n, &mut rng) % 3 == 0));
     for n in [3 << 62, 3 << 64, 3 << 126] {
         assert!(near(1.0 / 3.0, || uniform_below(n, &mut rng) < n / 3), "{n}");
     }
-    // Every bit of a long number is as often 0 as 1.
+    // Every bit of a long number is 0 as often as 1.
     let mut ones = [0_u32; 101];
     for _ in 0..THROWS {
         let number = uniform_below(1 << 101, &mut rng);

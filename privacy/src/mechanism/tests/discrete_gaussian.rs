@@ -4,7 +4,7 @@ use rand::distr::Distribution;
 
 use super::*;
 
-/// Probabilities of the discrete Gaussian at -reach ..= reach.
+/// Returns the probabilities of the discrete Gaussian at -reach ..= reach.
 fn masses(s: f64) -> Vec<(f64, f64)> {
     let reach = (40.0 * s).ceil() as i32 + 1;
     let weight = |z: i32| (-0.5 * (f64::from(z) / s).powi(2)).exp();
@@ -12,12 +12,12 @@ fn masses(s: f64) -> Vec<(f64, f64)> {
     (-reach..=reach).map(|z| (f64::from(z), weight(z) / norm)).collect()
 }
 
-/// `E min(1, e^(d + Z - variance/2))` for `Z` of the given values and probabilities.
+/// Returns `E min(1, e^(d + Z - variance/2))` for `Z` with these values and probabilities.
 fn acceptance(noise: &[(f64, f64)], step: f64, variance: f64, d: f64) -> f64 {
     noise.iter().map(|(z, p)| p * (d + step * z - 0.5 * variance).min(0.0).exp()).sum()
 }
 
-/// The largest departure from detailed balance over several log ratios.
+/// Returns the largest departure from detailed balance over several log ratios.
 fn imbalance(noise: &[(f64, f64)], step: f64, variance: f64) -> f64 {
     let departure = |d: f64| (acceptance(noise, step, variance, d) - d.exp() * acceptance(noise, step, variance, -d)).abs();
     (0..=60).map(|i| departure(-1.5 + f64::from(i) * 0.0517)).fold(0.0, f64::max)
@@ -27,7 +27,7 @@ fn imbalance(noise: &[(f64, f64)], step: f64, variance: f64) -> f64 {
 fn detailed_balance_is_exact_on_the_lattice() {
     for s in 1..=8 {
         let s = f64::from(s);
-        // The step for which s^2 step is this integer.
+        // The step for which s^2 step equals this integer.
         for integer in 1..=6 {
             let step = f64::from(integer) / (s * s);
             let off = imbalance(&masses(s), step, s * s * step * step);
@@ -38,7 +38,7 @@ fn detailed_balance_is_exact_on_the_lattice() {
 
 #[test]
 fn detailed_balance_fails_off_the_grid() {
-    // The test above would be worth nothing if it could not see a wrong grid, or a wrong penalty.
+    // The test above would be worthless if it could not detect a wrong grid or a wrong penalty.
     for s in 1..=8 {
         let s = f64::from(s);
         for not_integer in [0.5, 1.5, 2.5] {
@@ -57,13 +57,13 @@ fn detailed_balance_survives_parties_with_different_noise() {
     let (a, b) = (masses(2.0), masses(3.0));
     let total: Vec<(f64, f64)> = a.iter().flat_map(|(x, p)| b.iter().map(move |(y, q)| (x + y, p * q))).collect();
     for step in [0.25, 1.0] {
-        // 4 g and 9 g are integers for g = 1 and not for g = 1/4.
+        // 4 g and 9 g are integers for g = 1 but not for g = 1/4.
         let off = imbalance(&total, step, 13.0 * step * step);
         assert_eq!(off < 1e-13, step == 1.0, "{step}: {off}");
     }
 }
 
-/// The law of a sum of independent discrete Gaussians of these variances, by direct convolution.
+/// Returns the law of a sum of independent discrete Gaussians with these variances, by direct convolution.
 fn masses_of_sum(variances: &[f64]) -> Vec<(f64, f64)> {
     let mut law = vec![1.0];
     for variance in variances {
@@ -80,7 +80,7 @@ fn masses_of_sum(variances: &[f64]) -> Vec<(f64, f64)> {
     law.into_iter().enumerate().map(|(at, p)| (at as f64 - middle, p)).collect()
 }
 
-/// As a share of what it departs from, the largest departure over log ratios in [-3, 3].
+/// Returns the largest relative departure over log ratios in [-3, 3].
 fn relative_imbalance(noise: &[(f64, f64)], step: f64, variance: f64) -> f64 {
     let of = |d: f64| {
         let (there, back) = (acceptance(noise, step, variance, d), d.exp() * acceptance(noise, step, variance, -d));
@@ -89,10 +89,10 @@ fn relative_imbalance(noise: &[(f64, f64)], step: f64, variance: f64) -> f64 {
     (0..=240).map(|i| of(-3.0 + f64::from(i) * 0.025)).fold(0.0, f64::max)
 }
 
-/// SECURE-AGGREGATION section 3, and its table: of the sum of several parties' noise balance is exact where each party's own variance times the
-/// step is an integer, and where their sum alone is one it is broken.
+/// SECURE-AGGREGATION section 3 and its table: for the sum of several parties' noise, balance is exact where each party's own
+/// variance times the step is an integer; if only the sum of the variances satisfies this, it is broken.
 #[test]
-fn detailed_balance_of_a_sum_wants_every_partys_noise_on_the_grid() {
+fn detailed_balance_of_a_sum_needs_every_partys_noise_on_the_grid() {
     let worst = |step: f64, variances: &[f64]| {
         relative_imbalance(&masses_of_sum(variances), step, step * step * variances.iter().sum::<f64>())
     };
@@ -104,19 +104,19 @@ fn detailed_balance_of_a_sum_wants_every_partys_noise_on_the_grid() {
         [(1.0, vec![0.5, 0.5], 4.5e-3), (1.0, vec![0.25; 4], 6.2e-2), (0.5, vec![1.0, 1.0], 1.0e-5), (1.0, vec![1.0, 1.5], 5e-2)];
     for (step, variances, tabled) in broken {
         let off = worst(step, &variances);
-        // The page gives two digits, and of the last row one.
+        // The page gives two digits, and one for the last row.
         let last = if variances[0] == 1.0 && step == 1.0 { 0.1 } else { 0.015 };
         assert!((off / tabled - 1.0).abs() < last, "{step}, {variances:?}: {off:e}, where the page has {tabled:e}");
     }
 }
 
-/// How a sample compares with the discrete Gaussian of scale `s`.
+/// Comparison of a sample with the discrete Gaussian of scale `s`.
 struct Fit {
-    /// Of the chi-square test.
+    /// p value of the chi-square test.
     p_value: f64,
     /// Sample variance over the true variance, less 1.
     variance_error: f64,
-    /// Standard error of that.
+    /// Standard error of the variance error.
     standard_error: f64,
 }
 
@@ -157,7 +157,8 @@ fn draws(scale: u64, count: usize, seed: u64) -> Vec<i64> {
     (0..count).map(|_| noise.sample(&mut rng)).collect()
 }
 
-/// The exact sampler of libprio-rs 0.18 (MPL-2.0, <https://github.com/divviup/libprio-rs>), which knows scales that are no whole numbers.
+/// Draws from the exact sampler of libprio-rs 0.18 (MPL-2.0, <https://github.com/divviup/libprio-rs>), which supports fractional
+/// scales.
 fn libprio(numerator: u128, denominator: u128, count: usize, seed: u64) -> Vec<i64> {
     let scale = prio::dp::Rational::from_unsigned(numerator, denominator).unwrap();
     let (noise, mut rng) = (prio::dp::distributions::DiscreteGaussian::new(scale).unwrap(), ChaCha8Rng::seed_from_u64(seed));
@@ -168,8 +169,8 @@ fn passes(fit: &Fit) -> bool {
     fit.p_value > 1e-6 && fit.variance_error.abs() < 4.95 * fit.standard_error
 }
 
-/// A million draws of each: a right sampler passes but for a chance of 2e-6 a scale. At a scale 1% too large, a variance 2% too large, 4.95 standard
-/// errors are 0.7%, and the error is 14 of them.
+/// A million draws each: a correct sampler fails with a probability of 2e-6 per scale. At a scale 1% too large the variance is 2%
+/// too large; 4.95 standard errors are 0.7%, and the error is 14 of them.
 #[test]
 fn samples_follow_the_discrete_gaussian() {
     for scale in [1, 2, 3, 5, 8, 100] {
@@ -179,9 +180,10 @@ fn samples_follow_the_discrete_gaussian() {
     }
 }
 
-/// The same test of another's exact sampler; and of either at a scale 1% too large, which is 7 and 14 standard errors of a variance.
+/// The same test of an independent exact sampler; and of either at a scale 1% too large, which is 7 and 14 standard errors of a
+/// variance.
 #[test]
-fn a_planted_variance_error_is_seen() {
+fn a_planted_variance_error_is_detected() {
     for scale in [1, 2, 5] {
         let sound = fit(&libprio(scale, 1, 100_000, 22), scale as f64);
         assert!(passes(&sound), "s {scale}: p {}, off by {}", sound.p_value, sound.variance_error);
@@ -192,17 +194,17 @@ fn a_planted_variance_error_is_seen() {
     assert!(!passes(&wrong) && wrong.variance_error > 0.007, "{}", wrong.variance_error);
 }
 
-/// How a sampler of the same parts can be wrong.
+/// Possible faults of a sampler built from the same parts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fault {
     None,
     /// Zero is drawn with either sign.
     TwoZeros,
-    /// `s^2` below the line where `2 s^2` is due.
+    /// `s^2` as the denominator where `2 s^2` is correct.
     NoHalf,
-    /// The exponent's fraction is left out.
+    /// The fraction of the exponent is omitted.
     WholeAlone,
-    /// The Laplace draw as it is.
+    /// The Laplace draw is accepted unchanged.
     NoRejection,
     /// The remainder within a scale is not tested.
     EvenRemainder,
@@ -232,13 +234,14 @@ fn faulty(scale: u64, fault: Fault, count: usize) -> Vec<i64> {
     (0..count).map(|_| draw()).collect()
 }
 
-/// Each part of the sampler left out is seen in 500,000 draws at every scale; with all of them the same words make the same draws.
+/// Each omitted part of the sampler is detected in 500,000 draws at every scale; with all parts, the same words give the same
+/// draws.
 #[test]
-fn planted_faults_of_the_law_are_seen() {
+fn planted_faults_of_the_law_are_detected() {
     for scale in [1, 2, 5, 100] {
         assert_eq!(faulty(scale, Fault::None, 1_000), draws(scale, 1_000, 26));
         for fault in [Fault::TwoZeros, Fault::NoHalf, Fault::WholeAlone, Fault::NoRejection, Fault::EvenRemainder] {
-            // Of one point there is no remainder, and a zero among a hundred and more is one in 250.
+            // A single point has no remainder, and among a hundred or more a zero is only one in 250.
             if scale > 1 || fault != Fault::EvenRemainder {
                 assert!(!passes(&fit(&faulty(scale, fault, 500_000), scale as f64)), "{scale}: {fault:?}");
             }
@@ -246,9 +249,10 @@ fn planted_faults_of_the_law_are_seen() {
     }
 }
 
-/// Where a lattice point is never drawn twice: a thousand cells of equal probability under the rounded normal law, which the discrete one is to
-/// 1e-12 at 2^20 and above; the lowest bits, which a float's noise would lack; and moments. Each statistic of a right sampler is within 5 standard
-/// deviations but once in 200,000 times (the upper tails of a chi-square are heavier than a normal law's).
+/// Scales at which no lattice point is drawn twice. Tests a thousand cells of equal probability under the rounded normal law,
+/// which equals the discrete one to 1e-12 at 2^20 and above; the lowest bits, which a float's noise would lack; and moments. Each
+/// statistic of a correct sampler is within 5 standard deviations except once in 200,000 times (the upper tails of a chi-square
+/// are heavier than a normal law's).
 #[test]
 fn production_noise_has_the_right_law_down_to_its_lowest_bits() {
     use statrs::distribution::{ContinuousCDF, Normal};
@@ -271,7 +275,7 @@ fn production_noise_has_the_right_law_down_to_its_lowest_bits() {
             bits.iter_mut().zip(LOW).for_each(|(bits, low)| bits[(draw >> low & 255) as usize] += 1);
         }
         assert!(excess(&cells).abs() < 5.0, "{scale:?}: {}", excess(&cells));
-        // As long as they are far below the scale.
+        // Only bits far below the scale.
         for (bits, low) in bits.iter().zip(LOW).filter(|(_, low)| scale.units() >> (low + 12) > 0) {
             assert!(excess(bits).abs() < 5.0, "{scale:?}, from {low}: {}", excess(bits));
         }
@@ -281,7 +285,7 @@ fn production_noise_has_the_right_law_down_to_its_lowest_bits() {
         assert!(moment(1).abs() < 5.0 / root, "{}", moment(1));
         assert!((moment(2) - 1.0).abs() < 5.0 * 2_f64.sqrt() / root, "{}", moment(2));
         assert!((moment(4) - 3.0).abs() < 5.0 * 96_f64.sqrt() / root, "{}", moment(4));
-        // One in 15,787 is beyond 4.
+        // One in 15,787 exceeds 4.
         let far = z().filter(|z| z.abs() > 4.0).count() as f64;
         let expected = f64::from(n) * 2.0 * standard.cdf(-4.0);
         assert!((far - expected).abs() < 5.0 * expected.sqrt(), "{far} {expected}");

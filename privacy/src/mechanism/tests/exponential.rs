@@ -9,7 +9,7 @@ use crate::pass::LatticeSum;
 
 const ONE: i64 = 1 << DIGITS;
 
-/// The law of a choice.
+/// Returns the law of a choice.
 fn law(weights: &[i64]) -> Vec<f64> {
     let greatest = weights.iter().copied().max().unwrap();
     let part: Vec<f64> = weights.iter().map(|w| (-(greatest.abs_diff(*w) as f64) / ONE as f64).exp()).collect();
@@ -17,7 +17,7 @@ fn law(weights: &[i64]) -> Vec<f64> {
     part.into_iter().map(|p| p / total).collect()
 }
 
-/// Pearson's statistic of so many draws by `draw` against a law, in standard deviations above its mean.
+/// Returns Pearson's statistic of `draws` draws against a law, in standard deviations above its mean.
 fn excess(law: &[f64], draws: usize, mut draw: impl FnMut() -> u32) -> f64 {
     let mut counts = vec![0_u32; law.len()];
     (0..draws).for_each(|_| counts[draw() as usize] += 1);
@@ -27,30 +27,30 @@ fn excess(law: &[f64], draws: usize, mut draw: impl FnMut() -> u32) -> f64 {
     (statistic - freedom) / (2.0 * freedom).sqrt()
 }
 
-/// Weights of every size: equal ones, ones a little apart, ones of several whole units.
+/// Returns weights of every size: equal ones, ones that differ slightly, ones of several whole units.
 fn spread() -> Vec<i64> {
     (0..16_i64).map(|m| -(m * m * ONE / 40) + (m % 3) * 12_345_678 - 7).collect()
 }
 
-/// 100,000 choices by each of the mechanism's parts against their law on a fixed seed: Pearson's statistic stays within 5 sds of its mean, which a
-/// correct program passes but for a chance of about 1e-4; each of the planted faults is beyond 12.
+/// 100,000 choices by each of the mechanism's parts against their law, with a fixed seed. Pearson's statistic stays within 5 sds
+/// of its mean, which a correct program exceeds with a probability of about 1e-4; each planted fault exceeds 12.
 #[test]
-fn choices_follow_their_law_and_faults_are_seen() {
+fn choices_follow_their_law_and_faults_are_detected() {
     let weights = spread();
     let law = law(&weights);
     assert!(law.iter().all(|p| *p > 1e-4));
     let mut rng = ChaCha20Rng::seed_from_u64(41);
-    // Few trials are enough: the law does not depend on them.
+    // Few trials suffice: the law does not depend on their number.
     let sound = excess(&law, 100_000, || choose(&weights, 1, &mut rng));
     assert!(sound.abs() < 5.0, "{sound}");
     // The sign of the difference between the greatest weight and a candidate's.
     let greatest = *weights.iter().max().unwrap();
     let turned: Vec<i64> = weights.iter().map(|w| greatest - w).collect();
     assert!(excess(&law, 100_000, || choose(&turned, 1, &mut rng)) > 12.0);
-    // An exponent without its digits behind the point, as of a float that was cut.
+    // An exponent without its fraction, as from a truncated float.
     let cut: Vec<i64> = weights.iter().map(|w| w / ONE * ONE).collect();
     assert!(excess(&law, 100_000, || choose(&cut, 1, &mut rng)) > 12.0);
-    // Trials that end before one is accepted, with any fixed answer.
+    // Trials that end without an accepted candidate, with a fixed answer.
     let ended = |rng: &mut ChaCha20Rng| {
         let trial = |rng: &mut ChaCha20Rng| {
             let m = coins::uniform_below(weights.len() as u128, rng);
@@ -61,7 +61,7 @@ fn choices_follow_their_law_and_faults_are_seen() {
     assert!(excess(&law, 100_000, || ended(&mut rng)) > 12.0);
 }
 
-/// The coin of a weight by itself: 200,000 throws, within 5 standard errors.
+/// Tests the coin of a weight by itself: 200,000 throws, within 5 standard errors.
 #[test]
 fn a_weight_falls_with_the_probability_of_its_exponent() {
     let mut rng = ChaCha20Rng::seed_from_u64(3);
@@ -73,7 +73,7 @@ fn a_weight_falls_with_the_probability_of_its_exponent() {
     assert!(!bernoulli_exp(u64::MAX, &mut rng));
 }
 
-/// What a ledger allows a draw to fail by, and what the number of trials leaves.
+/// Compares the ledger's allowance for a failed draw with the failure probability of the trials.
 #[test]
 fn trials_end_in_a_choice() {
     for candidates in [2_u32, 256, QueryKind::MAX_CANDIDATES] {
@@ -81,7 +81,7 @@ fn trials_end_in_a_choice() {
         let ln_none = TRIALS_PER_CANDIDATE as f64 * m * (-1.0 / m).ln_1p();
         assert!(ln_none < -108.0 * std::f64::consts::LN_2);
     }
-    // One trial fewer in three would not do.
+    // A third fewer trials would not suffice.
     assert!(-(TRIALS_PER_CANDIDATE as f64) * 2.0 / 3.0 > -107.0 * std::f64::consts::LN_2);
     // However unlikely the others are.
     let mut weights = vec![i64::MIN / 2; 300];
@@ -90,7 +90,7 @@ fn trials_end_in_a_choice() {
 }
 
 #[test]
-fn weights_are_sums_and_what_is_public() {
+fn weights_are_sums_and_public_parts() {
     let sum = |units| LatticeSum::from_units_for_test(units);
     let weights = crate::pass::log_weights(vec![sum(5), sum(i64::MAX)], &[-7, 1]).unwrap();
     assert_eq!((weights.candidates(), weights.weights), (2, vec![-2, i64::MAX]));
@@ -101,7 +101,8 @@ fn weights_are_sums_and_what_is_public() {
     );
 }
 
-/// Log probabilities of a choice for the shard `data` of a Bernoulli model on `thetas`, by lattice units clamped at `k`.
+/// Returns the log probabilities of a choice for the shard `data` of a Bernoulli model on `thetas`, in lattice units clamped at
+/// `k`.
 fn of_bernoulli(ones: i64, records: i64, units: &[(i64, i64)], public: &[i64]) -> Vec<f64> {
     let weights: Vec<i64> = units.iter().zip(public).map(|((one, none), p)| ones * one + (records - ones) * none + p).collect();
     let greatest = weights.iter().copied().max().unwrap();
@@ -110,20 +111,20 @@ fn of_bernoulli(ones: i64, records: i64, units: &[(i64, i64)], public: &[i64]) -
     logs.into_iter().map(|l| l - total).collect()
 }
 
-/// Range of the log ratio of two laws, and the kink of their trade-off curve that is dearest, as a mu.
+/// Returns the range of the log ratio of two laws, and the most expensive kink of their trade-off curve, as a mu.
 fn between(p: &[f64], q: &[f64]) -> (f64, f64) {
     let mut ratios: Vec<(f64, f64, f64)> = p.iter().zip(q).map(|(p, q)| (q - p, p.exp(), q.exp())).collect();
     ratios.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut dearest = 0.0_f64;
+    let mut steepest = 0.0_f64;
     for at in 1..ratios.len() {
         let sums = |part: &[(f64, f64, f64)]| part.iter().fold((0.0, 0.0), |(a, b), (_, p, q)| (a + p, b + q));
         let (below, above) = (sums(&ratios[..at]), sums(&ratios[at..]));
-        dearest = dearest.max(quantile(below.1, above.1) - quantile(below.0, above.0));
+        steepest = steepest.max(quantile(below.1, above.1) - quantile(below.0, above.0));
     }
-    (ratios[0].0 - ratios[ratios.len() - 1].0, dearest)
+    (ratios[0].0 - ratios[ratios.len() - 1].0, steepest)
 }
 
-/// The normal quantile of `p`, where `1 - p` is given beside it.
+/// Returns the normal quantile of `p`, given `1 - p` as well.
 fn quantile(p: f64, rest: f64) -> f64 {
     if p > rest {
         return -quantile(rest, p);
@@ -136,8 +137,8 @@ fn quantile(p: f64, rest: f64) -> f64 {
     over
 }
 
-/// The whole law of 50 records and 256 candidates, enumerated for all neighbours: no log ratio has a wider range than 4 K g, and no kink is
-/// dearer than the mu that is charged. On two candidates, with records at either end and weights that balance, both are met.
+/// The whole law of 50 records and 256 candidates, enumerated for all neighbours: no log ratio has a wider range than 4 K g, and
+/// no kink costs more than the charged mu. With two candidates, records at either end and balancing weights, both are attained.
 #[test]
 fn the_law_of_neighbours_stays_within_its_price() {
     let thetas: Vec<f64> = (0..256).map(|m| 0.05 + 0.9 * f64::from(m) / 255.0).collect();
@@ -150,23 +151,23 @@ fn the_law_of_neighbours_stays_within_its_price() {
     let mu = crate::accounting::bounded_range::mu(range);
     let mut widest = (0.0_f64, 0.0_f64);
     for ones in 0..50 {
-        let (wide, dear) = between(&of_bernoulli(ones, 50, &units, &public), &of_bernoulli(ones + 1, 50, &units, &public));
-        widest = (widest.0.max(wide), widest.1.max(dear));
+        let (wide, mu_found) = between(&of_bernoulli(ones, 50, &units, &public), &of_bernoulli(ones + 1, 50, &units, &public));
+        widest = (widest.0.max(wide), widest.1.max(mu_found));
     }
     assert!(widest.0 <= range && widest.1 <= mu, "{widest:?} {range} {mu}");
-    // As the second reading of the design found them: 5.89 of 9.21, .41 of 4.66.
+    // As in the second review of the design: 5.89 of 9.21, .41 of 4.66.
     assert!((widest.0 - 5.89).abs() < 0.05 && (range - 9.21).abs() < 0.03, "{widest:?} {range}");
 
     let k = ONE / 2;
     for records in [1_i64, 7] {
-        // A record adds K to one candidate and -K to the other, or the other way round.
+        // A record adds K to one candidate and -K to the other, or vice versa.
         let units = [(k, -k), (-k, k)];
         let public = [-(records - 1) * k + (records - 1) * k, 0];
         let ones = (records - 1) / 2;
-        let (wide, dear) =
+        let (wide, mu_found) =
             between(&of_bernoulli(ones, records, &units, &public), &of_bernoulli(ones + 1, records, &units, &public));
         let (range, mu) = (4.0 * 0.5, crate::accounting::bounded_range::mu(2.0));
         assert!((wide - range).abs() < 1e-9, "{wide}");
-        assert!((dear - mu).abs() < 1e-8 && dear <= mu, "{dear} {mu}");
+        assert!((mu_found - mu).abs() < 1e-8 && mu_found <= mu, "{mu_found} {mu}");
     }
 }

@@ -1,4 +1,4 @@
-//! The mechanism against definitions written down beside it.
+//! The mechanism against independent definitions.
 
 #![allow(clippy::unwrap_used)]
 

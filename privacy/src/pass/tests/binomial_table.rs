@@ -1,4 +1,4 @@
-//! Counts by the table against the binomial law in whole numbers, wherever digits decide and wherever they do not.
+//! Counts from the table against the binomial law in integers, with numbers at and away from its thresholds.
 
 use std::convert::Infallible;
 
@@ -9,11 +9,11 @@ use rand_chacha::ChaCha20Rng;
 use crate::accounting::SamplingProbability;
 use crate::pass::binomial_table::BinomialTable;
 
-/// A generator of these bytes, and of no others.
+/// A generator of exactly these bytes.
 struct Scripted(std::vec::IntoIter<u8>);
 
 impl Scripted {
-    /// First the digits that are drawn at once, then the others.
+    /// Creates it from the first digits, drawn together, and the others.
     fn new(first: u128, rest: &[u8]) -> Self {
         let words = [(first >> 64) as u64, first as u64].map(u64::to_le_bytes).concat();
         Self([&words, rest].concat().into_iter())
@@ -42,7 +42,8 @@ fn probability(parts: u32) -> SamplingProbability {
     SamplingProbability::from_parts(parts).unwrap()
 }
 
-/// Of each count below `trials` the probability of that many or fewer, in units of 2^(-20 trials): by Pascal's triangle.
+/// Returns, for each count below `trials`, the probability of at most that count, in units of 2^(-20 trials), by Pascal's
+/// triangle.
 fn law(trials: u32, parts: u32) -> Vec<BigUint> {
     let mut row = vec![BigUint::from(1_u32)];
     for _ in 0..trials {
@@ -65,7 +66,7 @@ fn law(trials: u32, parts: u32) -> Vec<BigUint> {
     sums
 }
 
-/// The count of a number of `20 trials` digits (128 at least): how many of the law's sums it is not below.
+/// Returns the count for a number of `20 trials` digits (at least 128): how many of the law's sums it reaches.
 fn count(table: &BinomialTable, number: &BigUint) -> u32 {
     let trials = table.trials();
     let behind = (20 * trials).saturating_sub(128);
@@ -76,7 +77,7 @@ fn count(table: &BinomialTable, number: &BigUint) -> u32 {
     table.count(&mut Scripted::new(first, &bytes))
 }
 
-/// At every sum, and one unit below it, the count is what the law says; between them so it is by its monotony.
+/// At every sum, and one unit below it, the count follows the law; in between it does by monotonicity.
 #[test]
 fn a_count_has_the_binomial_law_to_the_last_digit() {
     for (trials, parts) in
@@ -115,7 +116,7 @@ fn a_whole_groups_law_has_the_binomial_moments() {
     let (mean, variance) = (1024.0 * q, 1024.0 * q * (1.0 - q));
     let found = counts.iter().sum::<f64>() / f64::from(draws);
     let spread = counts.iter().map(|n| (n - mean).powi(2)).sum::<f64>() / f64::from(draws);
-    // Standard errors: sqrt(variance / draws) and, nearly, variance sqrt(2 / draws); six of them.
+    // Standard errors: sqrt(variance / draws) and, approximately, variance sqrt(2 / draws); six of them.
     assert!((found - mean).abs() < 6.0 * (variance / f64::from(draws)).sqrt(), "{found} {mean}");
     assert!((spread / variance - 1.0).abs() < 6.0 * (2.0 / f64::from(draws)).sqrt(), "{spread} {variance}");
 }

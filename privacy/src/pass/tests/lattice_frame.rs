@@ -15,9 +15,10 @@ fn squares(x: &[f64]) -> f64 {
 }
 
 proptest! {
-    /// What a record's length is measured by is no shorter than it is, and no longer but for rounding: also of a frame of less than full rank.
+    /// The computed length of a record is never shorter than the true one, and longer only by rounding, also in a rank-deficient
+    /// frame.
     #[test]
-    fn the_triangle_measures_what_the_frame_does(
+    fn the_triangle_measures_lengths_as_the_frame_does(
         entries in prop::collection::vec(-1.0..1.0_f64, D * D),
         scale in prop::sample::select(vec![1e-20, 1e-3, 1.0, 1e12]),
         twice in any::<bool>(),
@@ -37,7 +38,7 @@ proptest! {
         prop_assert!(measured <= length + 1e-12 * D as f64 * squares(&rows.concat()), "{measured} {length}");
     }
 
-    /// Along any weights, a vector of whole numbers is no farther from what it stands for than is said, and not much nearer at worst.
+    /// Along any weights, an integer vector is within the stated distance of the real one, and the bound is nearly attained.
     #[test]
     fn rounding_is_within_its_bound(
         entries in prop::collection::vec(-1.0..1.0_f64, D * D),
@@ -63,9 +64,9 @@ proptest! {
     }
 }
 
-/// A frame without numbers, or beyond all measure, is 0; a shift without numbers too, and one that is too long is shortened.
+/// A frame without finite numbers, or with extreme ones, is 0; so is such a shift, and one that is too long is shortened.
 #[test]
-fn frames_that_are_none_are_nothing() {
+fn invalid_frames_are_zero() {
     for entry in [0.0, 1e40, 1e-40, f64::NAN, f64::INFINITY] {
         for shift in [0.0, 3.0, f64::NAN] {
             let mut numbers = vec![0.25; D * (D + 1)];

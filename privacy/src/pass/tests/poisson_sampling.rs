@@ -1,4 +1,4 @@
-//! Samples are Poisson's: counts and places by chi-square, and nothing that one unit, group or release has of another.
+//! Samples are Poisson's: counts and places by chi-square, and independence of units, groups and releases.
 
 use crate::accounting::SamplingProbability;
 use crate::pass::{HiddenSample, PoissonSampling};
@@ -16,7 +16,7 @@ fn samples(units: u64, q: f64, releases: usize, seed: u64) -> Vec<Vec<u64>> {
     (0..releases).map(|_| sampling.sample(&mut rng).open_for_test()).collect()
 }
 
-/// The probability of a chi-square beyond `found`, and that of one below it: neither is below 1e-7 where the law is right.
+/// Checks both tail probabilities of a chi-square: neither is below 1e-7 if the law is right.
 fn is_ordinary(found: f64, degrees: f64) -> bool {
     let law = ChiSquared::new(degrees).unwrap();
     law.sf(found) > 1e-7 && law.cdf(found) > 1e-7
@@ -35,7 +35,7 @@ fn units_are_ascending_different_and_of_the_shard() {
     }
 }
 
-/// Counts of whole groups and of what is behind the last one, against the binomial law.
+/// Counts of whole groups and of the remainder after the last one, against the binomial law.
 #[test]
 fn counts_of_groups_are_binomial() {
     for (q, seed) in [(0.003, 1), (0.3, 2), (0.97, 3)] {
@@ -47,13 +47,13 @@ fn counts_of_groups_are_binomial() {
             for sample in &samples {
                 seen[sample.iter().filter(|unit| group.contains(unit)).count()] += 1;
             }
-            // Exactly the law's q: a multiple of 2^-20.
+            // The law's exact q: a multiple of 2^-20.
             let law = Binomial::new(probability(q).get(), size).unwrap();
             let (mut statistic, mut cells, mut expected, mut observed) = (0.0, 0.0, 0.0, 0.0);
             for (count, seen) in seen.iter().enumerate() {
                 expected += law.pmf(count as u64) * releases as f64;
                 observed += f64::from(*seen);
-                // Counts are put together until five are expected.
+                // Counts are pooled until five are expected.
                 if expected >= 5.0 {
                     statistic += (observed - expected).powi(2) / expected;
                     (cells, expected, observed) = (cells + 1.0, 0.0, 0.0);
@@ -64,7 +64,7 @@ fn counts_of_groups_are_binomial() {
     }
 }
 
-/// Every place, and every two places side by side, are as often in a sample as they should: within and across groups.
+/// Every place, and every two adjacent places, are in a sample with the right frequency: within and across groups.
 #[test]
 fn places_are_alike_and_independent() {
     for (q, seed) in [(0.02, 4), (0.25, 5), (0.8, 6)] {
@@ -85,13 +85,14 @@ fn places_are_alike_and_independent() {
             seen.iter().map(|n| (f64::from(*n) - mean).powi(2) / (mean * (1.0 - p))).sum::<f64>()
         };
         assert!(is_ordinary(spread(&alone, p), units as f64), "{q}: {}", spread(&alone, p));
-        // Neighbouring pairs share a unit: the mean of each square stays 1, the sum spreads a little more, by a factor of less than 2.
+        // Neighbouring pairs share a unit: the mean of each square stays 1, and the spread of the sum grows by a factor of less
+        // than 2.
         let pairs = spread(&beside, p * p) - units as f64;
         assert!(pairs.abs() < 6.0 * 2.0 * (2.0 * units as f64).sqrt(), "{q}: {pairs}");
     }
 }
 
-/// What two releases share is a binomial part of all places: a sample that was used again would share all of it.
+/// Two releases share a binomial part of all places; a reused sample would share all of it.
 #[test]
 fn releases_have_samples_of_their_own() {
     for (q, seed) in [(0.05, 7), (0.5, 8)] {
@@ -105,7 +106,7 @@ fn releases_have_samples_of_their_own() {
     }
 }
 
-/// The least probability that there is, and the largest below 1: one unit in a million is in a sample, or out of it.
+/// The lowest possible probability, and the highest below 1: one unit in a million is in a sample, or out of it.
 #[test]
 fn the_ends_of_the_probability() {
     let (units, releases) = (1_u64 << 20, 60);
@@ -117,12 +118,12 @@ fn the_ends_of_the_probability() {
             if left_out { units - sampled } else { sampled }
         };
         let total: u64 = (0..releases).map(|_| rare(sampling.sample(&mut rng))).sum();
-        // Poisson's with mean 60: outside of 20 to 115 less than once in 10^8 times.
+        // Poisson with mean 60: outside of 20 to 115 less than once in 10^8 times.
         assert!((20..=115).contains(&total), "{parts}: {total}");
     }
 }
 
-/// A part of a sample is what the whole of it has there.
+/// A part of a sample equals the whole sample in that range.
 #[test]
 fn parts_of_a_sample() {
     let sampling = PoissonSampling::new(3000, probability(0.3));
@@ -135,14 +136,14 @@ fn parts_of_a_sample() {
 }
 
 #[test]
-fn the_largest_sample_is_rarely_passed() {
+fn the_largest_sample_is_rarely_exceeded() {
     for (units, q) in [(1_000_000_u64, 0.001), (100_000, 0.2), (50, 0.5)] {
         let sampling = PoissonSampling::new(units, probability(q));
         let mut rng = ChaCha20Rng::seed_from_u64(11);
         let mean = q * units as f64;
         let largest = sampling.at_largest_size().sample(&mut rng).within(0..units).count() as f64;
         let ordinary = sampling.sample(&mut rng).within(0..units).count() as f64;
-        // Within six standard deviations of what it stands for; all units where there are no more.
+        // Within six standard deviations of the intended value; all units where there are no more.
         let most = (mean + 12.0 * mean.sqrt() + 64.0).min(units as f64);
         assert!((largest - most).abs() <= 6.0 * most.sqrt() && ordinary <= most, "{units} {q}: {largest} {ordinary} {most}");
     }

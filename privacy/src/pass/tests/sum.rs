@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used)]
-//! Sums, and the noise that lets them out.
+//! Sums, and the noise that releases them.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -37,7 +37,7 @@ fn every_component_has_noise_of_its_own() {
 
 #[test]
 #[should_panic(expected = "different lengths")]
-fn no_component_leaves_without_noise() {
+fn no_component_is_released_without_noise() {
     let sum = LatticeSum::of_components_for_test(Components::new(&[1, 2]).unwrap());
     let _ = sum.add_noise(NoiseSample::for_test(5));
 }
@@ -58,7 +58,7 @@ fn a_stock_gives_each_integer_once() {
 }
 
 #[test]
-fn kept_sums_are_found_by_their_kind() {
+fn stored_sums_are_found_by_their_kind() {
     let kinds = [QueryKind::Statistic { component: 7 }, QueryKind::Ratio, QueryKind::Statistic { component: 0 }];
     let cache = SumCache::new(kinds.into_iter().zip([7, 1, 0]).map(|(kind, sum)| (kind, LatticeSum::from_units_for_test(sum))));
     let open = |kind| cache.sum(kind).map(LatticeSum::open_for_test);
@@ -67,7 +67,7 @@ fn kept_sums_are_found_by_their_kind() {
     assert!(SumCache::default().sum(QueryKind::Ratio).is_none());
 }
 
-/// Sums in finer units are rounded once, whatever parts they are of, and together with whole ones too.
+/// Sums in finer units are rounded once, whatever parts they have, and also together with whole ones.
 #[test]
 fn finer_units_are_rounded_when_noise_is_added() {
     let half = 1_i128 << (FRACTION - 1);

@@ -1,16 +1,16 @@
-//! What a coordinator can try: each attempt leaves values uniform, and sums too.
+//! Attacks of a coordinator: after each, single values and sums remain uniform.
 
 use super::*;
 
 const ROUNDS: u64 = 3000;
-/// What an honest party answers, small beside the ring.
+/// An honest party's answer, small relative to the ring.
 const ANSWER: i64 = 123_456_789;
 
 fn round(roster: &Roster, iteration: u64) -> [u8; 32] {
-    round_digest(&roster.digest(), iteration, 0, &[question(1 << 20)])
+    round_digest(&roster.digest(), iteration, 0, &[query(1 << 20)])
 }
 
-/// Sees that a sum that is to stay closed, and every value in it, looks like noise from the whole ring.
+/// Checks that a sum that must stay closed, and every value in it, looks like noise from the whole ring.
 fn stays_closed(what: &str, values: impl Fn(u64) -> Vec<i64>) {
     let rounds: Vec<Vec<i64>> = (0..ROUNDS).map(values).collect();
     let sums: Vec<i64> = rounds.iter().map(|values| opened(values.iter().copied())).collect();
@@ -22,7 +22,7 @@ fn stays_closed(what: &str, values: impl Fn(u64) -> Vec<i64>) {
 }
 
 #[test]
-fn the_test_of_uniformity_tells_sums_from_masked_ones() {
+fn the_test_of_uniformity_distinguishes_sums_from_masked_ones() {
     let small: Vec<i64> = (0..ROUNDS).map(|round| ANSWER + round as i64).collect();
     assert!(chi_square_of_top_bits(&small) > 100.0 * UNIFORM);
     let roster = roster(5, 1);
@@ -34,7 +34,7 @@ fn the_test_of_uniformity_tells_sums_from_masked_ones() {
 }
 
 #[test]
-fn one_party_missing_or_asked_something_else_leaves_noise() {
+fn one_party_missing_or_with_another_query_leaves_noise() {
     let roster = roster(5, 1);
     let keys = keys(&roster);
     let value = |place: usize, digest: &[u8; 32]| cover(ANSWER, keys[place].masks(digest, 1)[0]);
@@ -45,9 +45,9 @@ fn one_party_missing_or_asked_something_else_leaves_noise() {
     let of = roster.digest();
     let others: [(&str, Other<'_>); 4] = [
         ("asked an ulp away", &|at| round_digest(&of, at, 0, &[near])),
-        ("at another attempt", &|at| round_digest(&of, at, 1, &[question(1 << 20)])),
-        ("a round ahead", &|at| round_digest(&of, at + 1, 0, &[question(1 << 20)])),
-        ("asked another chain besides", &|at| round_digest(&of, at, 0, &[question(1 << 20), near])),
+        ("at another attempt", &|at| round_digest(&of, at, 1, &[query(1 << 20)])),
+        ("a round ahead", &|at| round_digest(&of, at + 1, 0, &[query(1 << 20)])),
+        ("asked another chain besides", &|at| round_digest(&of, at, 0, &[query(1 << 20), near])),
     ];
     for (what, other) in others {
         let digest = |place: usize, at| if place == 3 { other(at) } else { round(&roster, at) };
@@ -55,10 +55,10 @@ fn one_party_missing_or_asked_something_else_leaves_noise() {
     }
 }
 
-/// Two honest participants that were told different rosters have no key in common, even where they are asked the same.
+/// Two honest participants with different rosters have no key in common, even if they receive the same query.
 #[test]
 fn different_rosters_open_nothing() {
-    let told = roster(5, 1);
+    let common = roster(5, 1);
     let swapped = |change: &dyn Fn(&mut Vec<Member>)| {
         let mut members = members(5);
         change(&mut members);
@@ -73,26 +73,27 @@ fn different_rosters_open_nothing() {
         ("another identity", swapped(&|members| members[0].identity = bytes("identity", 77))),
         ("another order of the others", swapped(&|members| members.swap(0, 1))),
     ];
-    let keys = keys(&told);
+    let keys = keys(&common);
     for (what, other) in others {
         let odd = PairKeys::agree(&other, 3, &secret(3)).unwrap();
         let masked = |keys: &PairKeys, digest| cover(ANSWER, keys.masks(&digest, 1)[0]);
         stays_closed(what, |at| {
-            let of =
-                |place: usize| if place == 3 { masked(&odd, round(&other, at)) } else { masked(&keys[place], round(&told, at)) };
+            let of = |place: usize| {
+                if place == 3 { masked(&odd, round(&other, at)) } else { masked(&keys[place], round(&common, at)) }
+            };
             (0..5).map(of).collect()
         });
-        // Nor does it help that the odd one answers under the digest of all others.
+        // It does not help if the odd one answers under the digest of all others.
         stays_closed(what, |at| {
-            (0..5).map(|place| masked(if place == 3 { &odd } else { &keys[place] }, round(&told, at))).collect()
+            (0..5).map(|place| masked(if place == 3 { &odd } else { &keys[place] }, round(&common, at))).collect()
         });
     }
 }
 
-/// A member that shows another's mask key as its own, before and behind the party between them in the roster: without places and keys in the
-/// derivation its mask and the other's are one, which the party adds and subtracts.
+/// A member announces another's mask key as its own, with the victim between them in the roster. If masks were derived without
+/// places and keys, its mask and the other's would be equal, and the victim would add one and subtract the other.
 #[test]
-fn a_reflected_key_unmasks_nobody() {
+fn a_reflected_key_unmasks_no_party() {
     let mut members = members(3);
     members[0].public = members[2].public;
     assert_eq!(Roster::new("job", bytes("spec", 0), 1, members.clone()).unwrap_err(), RosterError::Twice { what: "mask key" });

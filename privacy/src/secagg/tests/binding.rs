@@ -1,8 +1,8 @@
-//! Every bit of what masks are bound to changes all of them.
+//! Every bit to which masks are bound changes all of them.
 
 use super::*;
 
-/// What a round of three members is asked.
+/// The inputs of a round of three members.
 #[derive(Clone)]
 struct Case {
     job: String,
@@ -11,7 +11,7 @@ struct Case {
     members: Vec<(String, [u8; 32], [u8; 32])>,
     iteration: u64,
     attempt: u32,
-    questions: Vec<Asked>,
+    queries: Vec<Asked>,
 }
 
 /// A [`SharedQuery`] with its numbers by their bits.
@@ -43,14 +43,14 @@ impl Case {
             members: (0..3).map(member).collect(),
             iteration: 7,
             attempt: 0,
-            questions: vec![
+            queries: vec![
                 Asked { chain: 0, from: vec![zero], to: vec![1_f64.to_bits()], kind: 0, noise: 1 << 20 },
                 Asked { chain: 1, from: vec![], to: vec![zero], kind: 3, noise: 5 << 16 },
             ],
         }
     }
 
-    /// The five masks of each member.
+    /// Returns the five masks of each member.
     fn masks(&self) -> Vec<Vec<u64>> {
         let secret = |bytes: &[u8; 32]| MaskSecret::from_bytes(Zeroizing::new(*bytes));
         let member = |(name, identity, own): &(String, [u8; 32], [u8; 32])| Member {
@@ -58,10 +58,10 @@ impl Case {
             identity: *identity,
             public: secret(own).public(),
         };
-        // No bit is left out because its change is none that a roster would pass.
+        // Unchecked, so that bits whose change a roster would refuse are tested, too.
         let roster = Roster::unchecked(&self.job, self.spec_digest, self.colluders, self.members.iter().map(member).collect());
-        let questions: Vec<_> = self.questions.iter().map(Asked::digest).collect();
-        let digest = round_digest(&roster.digest(), self.iteration, self.attempt, &questions);
+        let queries: Vec<_> = self.queries.iter().map(Asked::digest).collect();
+        let digest = round_digest(&roster.digest(), self.iteration, self.attempt, &queries);
         let keys = self.members.iter().enumerate().map(|(at, (.., own))| PairKeys::agree(&roster, at, &secret(own)).unwrap());
         keys.map(|keys| keys.masks(&digest, 5)).collect()
     }
@@ -72,12 +72,12 @@ impl Case {
         case
     }
 
-    /// Every case that differs from this one in one bit.
+    /// Returns every case that differs from this one in one bit.
     fn one_bit_away(&self) -> Vec<(String, Self)> {
         let mut cases = Vec::new();
         let mut add =
             |what: &str, bit: usize, change: &dyn Fn(&mut Self)| cases.push((format!("{what}, bit {bit}"), self.with(change)));
-        // Names are ASCII: a character's highest bit is none of theirs.
+        // Names are ASCII, so the highest bit of a character is always 0.
         for bit in (0..8 * self.job.len()).filter(|bit| bit % 8 != 7) {
             add("job", bit, &|case| case.job = flipped(&case.job, bit));
         }
@@ -91,22 +91,22 @@ impl Case {
             for bit in 0..256 {
                 add("identity", bit, &|case| flip(&mut case.members[member].1, bit));
             }
-            // X25519 sets the three lowest bits and the two highest itself.
+            // X25519 itself sets the three lowest bits and the two highest.
             for bit in 3..254 {
                 add("key", bit, &|case| flip(&mut case.members[member].2, bit));
             }
         }
         for bit in 0..64 {
             add("iteration", bit, &|case| case.iteration ^= 1 << bit);
-            add("from", bit, &|case| case.questions[0].from[0] ^= 1 << bit);
-            add("to", bit, &|case| case.questions[1].to[0] ^= 1 << bit);
-            add("noise", bit, &|case| case.questions[0].noise ^= 1 << bit);
+            add("from", bit, &|case| case.queries[0].from[0] ^= 1 << bit);
+            add("to", bit, &|case| case.queries[1].to[0] ^= 1 << bit);
+            add("noise", bit, &|case| case.queries[0].noise ^= 1 << bit);
         }
         for bit in 0..32 {
             add("colluders", bit, &|case| case.colluders ^= 1 << bit);
             add("attempt", bit, &|case| case.attempt ^= 1 << bit);
-            add("chain", bit, &|case| case.questions[1].chain ^= 1 << bit);
-            add("kind", bit, &|case| case.questions[1].kind ^= 1 << bit);
+            add("chain", bit, &|case| case.queries[1].chain ^= 1 << bit);
+            add("kind", bit, &|case| case.queries[1].kind ^= 1 << bit);
         }
         cases
     }
@@ -128,14 +128,14 @@ fn one_bit_changes_every_mask() {
     let masks = base.masks();
     assert_eq!(base.clone().masks(), masks);
     let reordered = [
-        ("a question less", base.with(|case| drop(case.questions.pop()))),
-        ("a question twice", base.with(|case| case.questions.push(case.questions[1].clone()))),
-        ("questions in another order", base.with(|case| case.questions.swap(0, 1))),
+        ("a query less", base.with(|case| drop(case.queries.pop()))),
+        ("a query twice", base.with(|case| case.queries.push(case.queries[1].clone()))),
+        ("queries in another order", base.with(|case| case.queries.swap(0, 1))),
         (
             "a number moved over",
             base.with(|case| {
-                let moved = case.questions[0].from.remove(0);
-                case.questions[0].to.insert(0, moved);
+                let moved = case.queries[0].from.remove(0);
+                case.queries[0].to.insert(0, moved);
             }),
         ),
     ];
@@ -149,9 +149,9 @@ fn one_bit_changes_every_mask() {
     }
 }
 
-/// A party's sensitivity is none of a question's fields: those that protect different units could open no sum together.
+/// A query has no field with a party's sensitivity: otherwise parties that protect different units could not open a sum.
 #[test]
-fn a_question_has_no_party_in_it() {
+fn a_query_has_no_party_in_it() {
     let SharedQuery { chain: _, from: _, to: _, kind: _, noise: _ } =
         SharedQuery { chain: 0, from: &[], to: &[], kind: 0, noise: 0 };
 }

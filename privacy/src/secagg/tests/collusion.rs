@@ -1,4 +1,4 @@
-//! What is left of a sum for those who pool all they know.
+//! The remainder of a sum for colluders that pool all they know.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -9,12 +9,13 @@ use crate::mechanism::{DiscreteGaussian, NoiseScale};
 const MEMBERS: usize = 6;
 const ROUNDS: u64 = 3000;
 const S: u64 = 1 << 20;
-/// The relative error of a variance of so many normal values is 0.026; five times that is exceeded less than once in 10^6 times.
+/// The relative error of a variance of this many normal values is 0.026; five times that is exceeded with a probability below
+/// 10^-6.
 const TOLERANCE: f64 = 0.13;
 
-/// What the coordinator and the first `colluders` members have left of each round's sum once all they know is taken off, and of the value of
-/// the first member that is not among them once the masks that they share with it are off.
-fn left(colluders: usize) -> (Vec<f64>, Vec<i64>) {
+/// Returns each round's remainder after the coordinator and the first `colluders` members remove everything they know, and the
+/// values of the first other member without the masks that they share with it.
+fn unmask(colluders: usize) -> (Vec<f64>, Vec<i64>) {
     let roster = roster(MEMBERS, 2);
     let keys = keys(&roster);
     let shared = keys_with(&roster, colluders, |other| other < colluders);
@@ -22,7 +23,7 @@ fn left(colluders: usize) -> (Vec<f64>, Vec<i64>) {
     let mut rng = ChaCha20Rng::seed_from_u64(11);
     let data: Vec<i64> = (0..MEMBERS).map(|place| (place as i64 - 2) << 40).collect();
     let round = |iteration| {
-        let digest = round_digest(&roster.digest(), iteration, 0, &[question(S)]);
+        let digest = round_digest(&roster.digest(), iteration, 0, &[query(S)]);
         let noised: Vec<i64> = data.iter().map(|sum| sum + sampler.sample(&mut rng)).collect();
         let masked: Vec<i64> = noised.iter().zip(&keys).map(|(x, keys)| cover(*x, keys.masks(&digest, 1)[0])).collect();
         let known: i64 = noised[..colluders].iter().sum();
@@ -38,15 +39,15 @@ fn keys_with(roster: &Roster, place: usize, with: impl Fn(usize) -> bool) -> Pai
 }
 
 #[test]
-fn honest_noise_stays_and_no_value_shows() {
-    // As many as the roster allows for, one more, and all but one.
+fn honest_noise_remains_and_no_value_is_revealed() {
+    // The number that the roster admits, one more, and all except one.
     for colluders in [2, 3, 5] {
-        let (remainders, values) = left(colluders);
+        let (remainders, values) = unmask(colluders);
         let honest = (MEMBERS - colluders) as f64;
         let variance = remainders.iter().map(|r| r * r).sum::<f64>() / ROUNDS as f64;
         let relative = variance / (honest * (S as f64).powi(2));
         assert!((relative - 1.0).abs() < TOLERANCE, "{colluders} colluders: variance {relative} of {honest} s^2");
-        // Of the only honest member all masks come off, and its own noise is what it has.
+        // All masks of the only honest member can be removed; it keeps its own noise.
         let uniform = chi_square_of_top_bits(&values) < UNIFORM;
         assert_eq!(uniform, honest > 1.0, "{colluders} colluders");
     }

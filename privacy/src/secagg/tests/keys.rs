@@ -1,8 +1,8 @@
-//! What is a key and what is a roster.
+//! Validity of keys and rosters.
 
 use super::*;
 
-/// 2^255 - 19 and so much more, little endian.
+/// Returns 2^255 - 19 plus `more`, little endian.
 fn prime_and(more: u8) -> [u8; 32] {
     let mut bytes = [0xff; 32];
     bytes[0] = 0xed + more;
@@ -37,12 +37,12 @@ fn a_public_key_has_one_form() {
 }
 
 #[test]
-fn a_secret_shows_itself_to_nobody() {
+fn a_secret_is_never_printed() {
     let own = secret(3);
     let text = format!("{own:?} {:?}", PairKeys::agree(&roster(4, 1), 3, &own).unwrap());
     assert_eq!(text, "MaskSecret PairKeys with 3");
     assert_eq!(own.bytes(), &bytes("secret", 3));
-    // What pair keys and the hashes under them are made of is overwritten when it goes.
+    // The material of pair keys and the hashes under them are overwritten on drop.
     fn overwritten<T: zeroize::ZeroizeOnDrop>() {}
     overwritten::<sha2::block_api::Sha256VarCore>();
     assert!(std::mem::needs_drop::<hmac::Hmac<sha2::Sha256>>());
@@ -66,7 +66,7 @@ fn rosters_leave_two_honest_members_at_least() {
 }
 
 #[test]
-fn no_two_members_are_one() {
+fn no_two_members_share_a_name_or_key() {
     type Share = fn(&mut Member, &Member);
     let shares: [(Share, &str); 3] = [
         (|member, other| member.name.clone_from(&other.name), "name"),

@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used)]
-//! Masks, what they are bound to, and attacks on them.
+//! Masks, the values to which they are bound, and attacks on them.
 
 mod attacks;
 mod binding;
@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use super::*;
 
-/// 32 bytes that follow from a word and a number.
+/// Returns 32 bytes derived from a word and a number.
 fn bytes(word: &str, number: usize) -> [u8; 32] {
     Sha256::new().chain_update(word).chain_update(number.to_le_bytes()).finalize().into()
 }
@@ -34,17 +34,17 @@ fn roster(count: usize, colluders: u32) -> Roster {
     Roster::new("job", bytes("spec", 0), colluders, members(count)).unwrap()
 }
 
-/// Every member's keys, of a roster that has member `i` of [`members`] at place `i`.
+/// Returns every member's pair keys, in a roster with member `i` of [`members`] at place `i`.
 fn keys(roster: &Roster) -> Vec<PairKeys> {
     (0..roster.members().len()).map(|place| PairKeys::agree(roster, place, &secret(place)).unwrap()).collect()
 }
 
-fn question(noise: u64) -> [u8; 32] {
+fn query(noise: u64) -> [u8; 32] {
     SharedQuery { chain: 0, from: &[0.0], to: &[1.0], kind: 0, noise }.digest()
 }
 
-/// The statistic of Pearson's test that the top four bits of all values are uniform, with 15 degrees of freedom: of uniform ones it is
-/// beyond 70 less than once in 10^8 times.
+/// Returns Pearson's statistic for the uniformity of the top four bits of all values, with 15 degrees of freedom: uniform values
+/// exceed 70 with a probability below 10^-8.
 fn chi_square_of_top_bits(values: &[i64]) -> f64 {
     let mut counts = [0_u64; 16];
     values.iter().for_each(|value| counts[(value.cast_unsigned() >> 60) as usize] += 1);
@@ -64,7 +64,7 @@ proptest! {
         covered: i64,
     ) {
         let roster = roster(count, 1);
-        let digest = round_digest(&roster.digest(), iteration, 0, &[question(1 << 20)]);
+        let digest = round_digest(&roster.digest(), iteration, 0, &[query(1 << 20)]);
         let masks: Vec<Vec<u64>> = keys(&roster).iter().map(|keys| keys.masks(&digest, lanes)).collect();
         for lane in 0..lanes {
             prop_assert_eq!(masks.iter().fold(0_u64, |sum, masks| sum.wrapping_add(masks[lane])), 0);
@@ -82,12 +82,12 @@ proptest! {
 }
 
 #[test]
-fn sums_wrap_and_come_out_whole() {
+fn sums_wrap_and_are_exact() {
     for sum in [0, 1, -1, i64::MAX, i64::MIN] {
         for mask in [0, 1, u64::MAX, 1 << 63, 0x1234_5678_9abc_def0] {
             assert_eq!(opened([cover(sum, mask), 0_u64.wrapping_sub(mask).cast_signed()]), sum);
         }
     }
-    // Values near both ends, whose sum is within.
+    // Values near both ends, whose sum is in range.
     assert_eq!(opened([i64::MAX, i64::MAX, i64::MIN, i64::MIN + 5]), 3);
 }

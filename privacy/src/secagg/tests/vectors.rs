@@ -1,4 +1,4 @@
-//! Keys, digests and masks bit for bit, as another implementation has them: tests/vectors/secure_masks.py.
+//! Keys, digests and masks bit for bit, as in the independent implementation tests/vectors/secure_masks.py.
 
 use serde_json::Value;
 
@@ -85,9 +85,9 @@ fn digests() {
         SharedQuery { chain: 3, from: &[], to: &[], kind: 2 + 4, noise: 3 << 20 },
         SharedQuery { chain: 1, from: &[0.5, 0.5], to: &[0.5, 0.5], kind: 1, noise: 1 << 21 },
     ]
-    .map(|question| question.digest());
-    for (question, expected) in three.iter().zip(extra["questions"].as_array().unwrap()) {
-        assert_eq!(*question, unhex_32(expected));
+    .map(|query| query.digest());
+    for (query, expected) in three.iter().zip(extra["questions"].as_array().unwrap()) {
+        assert_eq!(*query, unhex_32(expected));
     }
     assert_eq!(round_digest(&roster.digest(), (1 << 40) + 5, 0, &three), unhex_32(&extra["D_three"]));
 }

@@ -1,12 +1,12 @@
-//! A gradient that is held to its length in floats alone.
+//! A gradient whose length is limited in floating point only.
 
 use conclave_common::model::{Model, RatioRange, Remainder, ScoreModel};
 use conclave_privacy::mechanism::{Components, GRADIENT_UNITS, Sensitivity};
 use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::{Block, Frame, ModelData, Step};
 
-/// A model that shortens each unit's vector to `K` as a float and rounds its components to the nearest integers, without a look at what these come
-/// to: half of all vectors that are shortened are longer than `K` then, by a lattice unit or less.
+/// A model that shortens each unit's vector to `K` as a float and rounds its components to the nearest integers without checking
+/// the result: half of all shortened vectors are then longer than `K`, by a lattice unit or less.
 pub struct FloatClipped(pub Box<dyn Model>);
 
 struct Scores<'a>(Box<dyn ScoreModel + 'a>);

@@ -23,7 +23,7 @@ struct World {
     has_job: bool,
     is_masked: bool,
     idle: fn() -> Result<(), LedgerError>,
-    left: u64,
+    remaining: u64,
     reserve: ReserveLeft,
 }
 
@@ -45,7 +45,7 @@ impl World {
             has_job: false,
             is_masked: false,
             idle: || Ok(()),
-            left: u64::MAX,
+            remaining: u64::MAX,
             reserve: ReserveLeft { set_aside: 0, left: 0 },
         }
     }
@@ -92,7 +92,7 @@ impl World {
                 has_job: self.has_job,
                 is_masked: self.is_masked,
                 idle: Box::new(self.idle),
-                left: Box::new(|| Ok(self.left)),
+                remaining: Box::new(|| Ok(self.remaining)),
                 reserve: self.reserve,
             },
         }
@@ -156,10 +156,11 @@ fn rows() -> Vec<Row> {
             w.mask();
             w.secure.as_mut().unwrap().peers = Peers::Pinned;
         }),
-        row("Budget", "less is left there for alice: lower privacy.epsilon", |w| w.left = 0),
+        row("Budget", "less is left there for alice: lower privacy.epsilon", |w| w.remaining = 0),
         row("Policy", "the owner has set none aside", |w| {
             w.replace("\"penalty\"", "\"barker\"");
             w.replace("draws = 10", "draws = 10\nbatch = 0.5");
+            w.replace("noise_sd = 1.0", "");
             w.replace("delta = 1e-6", "delta = 1e-6\ndelta_reserve = 1e-7\nblocks = 4\nclip = 0.5");
         }),
         row("InvalidInput", "its bad_rows is \"drop\"", |w| w.may_be_inert = true),

@@ -61,8 +61,9 @@ pub(super) fn status(answer: &v1::Answer) -> AnswerStatus {
     AnswerStatus::from_wire(answer.status.unwrap()).unwrap()
 }
 
-/// Of a job whose clamp leaves room for them, inert rows are in the count and nothing else: the sum with the centre added back for every
-/// row is that of the others, wherever theta is. A job that leaves none is refused, in words that no row decides.
+/// In a job whose clamp leaves room for them, inert rows are counted and contribute nothing. The sum with the centre added back
+/// for every row equals that of the other rows, wherever theta is. A job without that room is refused, with a reason that depends
+/// on no row.
 #[test]
 fn bad_rows_are_counted_and_add_nothing() {
     let incomplete = MEAN_TOML.replace("kind = \"gaussian_mean\"", "kind = \"gaussian_mean\"\nincomplete_rows = true");
@@ -82,7 +83,7 @@ fn bad_rows_are_counted_and_add_nothing() {
         assert_eq!(refused.code, ErrorCode::InvalidInput);
         let Opening::Opened(metadata, _) = answerer.open(&open_request(&incomplete)).unwrap() else { panic!("it waits") };
         let job = &answerer.jobs[JOB];
-        // Within what is declared, at its edge, and so far beyond that every ratio has the same sign.
+        // Within the declared bounds, at their edge, and so far beyond that every ratio has the same sign.
         let sums: Vec<i64> = [(0.0, 0.01), (0.9, 1.1), (7.0, 7.01), (-40.0, -39.5)]
             .map(|(from, to)| {
                 let (from, to) = ([from], [to]);
@@ -102,12 +103,12 @@ fn bad_rows_are_counted_and_add_nothing() {
     assert_eq!((&whole.0, whole.1), (&gap.0, gap.1), "one bad value changes nothing that is published");
     let usable = opened("170\n181.5\n");
     for (gap, usable) in gap.2.iter().zip(&usable.2) {
-        // A record's rounding of the centre is one step of the lattice.
+        // A record's rounding of the centre is at most one lattice step.
         assert!(gap.abs_diff(*usable) <= 3, "{gap} {usable}");
     }
 }
 
-/// Whatever made it, an answer of another length than was asked does not leave, and nothing does after it.
+/// An answer of a length other than requested is never sent, whatever its cause, and nothing is sent after it.
 #[test]
 fn an_answer_of_another_length_halts_the_party() {
     for given in [vec![], vec![7], vec![7; 3]] {
@@ -121,7 +122,7 @@ fn an_answer_of_another_length_halts_the_party() {
 }
 
 #[test]
-fn the_noised_sum_leaves_and_the_same_question_gets_the_same_bytes() {
+fn the_noised_sum_is_released_and_the_same_query_gets_the_same_bytes() {
     let (house, mut answerer) = opened();
     let ask = query(0, &[(0, 0.0, 1e-4), (1, 0.0, -1e-4)]);
     let answer = answerer.answer(ask.clone());
@@ -143,8 +144,8 @@ fn the_sum_is_right() {
     let house = House::with_budget(open_policy(), Budget::new(900.0, 1e-6).unwrap());
     let mut answerer = house.start();
     answerer.open(&open_request(&MEAN_TOML.replace("epsilon = 3.0", "epsilon = 900.0"))).unwrap();
-    // log p(y | b) - log p(y | a) = (b - a)(y - (a + b)/2)/v with y in [-1, 1], a = 0, b = 0.02 and sd = 10/50; the second part is the
-    // public centre, which the party takes off.
+    // log p(y | b) - log p(y | a) = (b - a)(y - (a + b)/2)/v with y in [-1, 1], a = 0, b = 0.02 and sd = 10/50; the second part
+    // is the public centre, which the party subtracts.
     let exact: f64 = (0..1000).map(|i| f64::from(i % 101) / 50.0 - 1.0).map(|y| 0.02 * y / 0.04).sum();
     assert!(exact.abs() > 4.0, "{exact}");
     let runs = 400;
@@ -196,7 +197,7 @@ fn bad_requests_are_refused_at_one_length_and_cost_nothing() {
     assert_eq!(status(&answerer.answer(none)), AnswerStatus::Invalid);
 }
 
-/// Bytes that vary: the repeated numbers are fixed width, so their count tells.
+/// Returns the length of the variable bytes: the repeated numbers have a fixed width, so only their count matters.
 fn prost_length(answer: &v1::Answer) -> usize {
     answer.releases.len() * 8 + answer.status.map_or(0, |_| 5)
 }
@@ -231,7 +232,7 @@ fn policy_refusals_name_limit_and_value() {
         ("noise_sd = 1.0", "noise_sd = 0.9", ErrorCode::Policy, "min_noise_sd of 1"),
         ("height", "weight", ErrorCode::Policy, "does not admit column \"weight\" (did you mean \"height\"?)"),
         ("height", "sick", ErrorCode::Policy, "does not admit column \"sick\""),
-        // The data have `sick` and no `sack`: the refusals are one and the same.
+        // The data have `sick` but not `sack`: the refusals are identical.
         ("height", "sack", ErrorCode::Policy, "does not admit column \"sack\""),
         ("hospital-a", "hospital-b", ErrorCode::InvalidInput, "hospital-a"),
         ("chains = 2", "chains = 0", ErrorCode::InvalidInput, "chains"),
@@ -247,7 +248,7 @@ fn policy_refusals_name_limit_and_value() {
     request.job = "another".into();
     request.analyst = "bob".into();
     assert_eq!(answerer.open(&request).unwrap_err().code, ErrorCode::Policy);
-    // The noise floor holds for every query, whatever the job says.
+    // The noise floor applies to every query, whatever the job states.
     let mut ask = query(0, &[(0, 0.0, 1e-4)]);
     ask.proposals[0].noise_scale /= 2;
     assert_eq!(status(&answerer.answer(ask)), AnswerStatus::Policy);
@@ -266,7 +267,7 @@ fn a_failed_ledger_silences_the_party() {
     let (house, mut answerer) = opened();
     let ask = |i| query(i, &[(0, 0.0, 1e-4)]);
     assert_eq!(status(&answerer.answer(ask(0))), AnswerStatus::Released);
-    // Another writer was there.
+    // Another writer has changed the ledger.
     let intruder = rusqlite::Connection::open(house.ledger()).unwrap();
     intruder.execute_batch("UPDATE charges SET time_ms = time_ms + 1").unwrap();
     for iteration in [1, 1, 0] {
@@ -278,7 +279,7 @@ fn a_failed_ledger_silences_the_party() {
     assert_eq!(answerer.open(&again).unwrap_err().code, ErrorCode::Unreachable);
 }
 
-/// A shard of which one block can't be read.
+/// A shard with one unreadable block.
 struct Unread(ModelData);
 
 impl Blocks for Unread {
@@ -304,14 +305,14 @@ fn records_that_cannot_be_read_after_the_charge_silence_the_party() {
     let ask = query(0, &[(0, 0.0, 1e-4)]);
     let said = |answer: v1::Answer| (status(&answer), answer.releases);
     assert_eq!(said(answerer.answer(ask.clone())), (AnswerStatus::Halted, vec![0]));
-    // Charged, and not asked again at no charge when the records are back.
+    // Charged, and not answered again without a charge once the records are back.
     assert_eq!(house.queries(), 1);
     answerer.jobs.get_mut(JOB).unwrap().records = Records::Held(held);
     for again in [ask.clone(), query(1, &[(0, 0.0, 1e-4)])] {
         assert_eq!(said(answerer.answer(again)), (AnswerStatus::Halted, vec![0]));
     }
     assert_eq!(house.queries(), 1);
-    // As after a crash, a restart answers what is charged and unanswered.
+    // As after a crash, a restart answers charged and unanswered queries.
     drop(answerer);
     let mut answerer = house.start();
     answerer.open(&open_request(MEAN_TOML)).unwrap();
@@ -340,7 +341,7 @@ fn a_kernel_that_fails_after_the_charge_still_gives_a_number() {
 }
 
 #[test]
-fn opening_is_idempotent_and_an_id_stands_for_one_job() {
+fn opening_is_idempotent_and_an_id_belongs_to_one_job() {
     let (_house, mut answerer) = opened();
     assert!(matches!(answerer.open(&open_request(MEAN_TOML)).unwrap(), Opening::Opened(..)));
     let other = open_request(&MEAN_TOML.replace("draws = 10", "draws = 11"));
@@ -348,7 +349,7 @@ fn opening_is_idempotent_and_an_id_stands_for_one_job() {
     let mut forged = open_request(MEAN_TOML);
     forged.spec_toml = forged.spec_toml.replace("draws = 10", "draws = 11");
     assert_eq!(answerer.open(&forged).unwrap_err().code, ErrorCode::InvalidInput);
-    // The job itself is untouched by all that, until it is closed.
+    // None of this affects the job itself until it is closed.
     assert_eq!(status(&answerer.answer(query(0, &[(0, 0.0, 1e-4)]))), AnswerStatus::Released);
     answerer.close(JOB, "done").unwrap();
     assert_eq!(status(&answerer.answer(query(0, &[(0, 0.0, 1e-4)]))), AnswerStatus::UnknownJob);
@@ -356,22 +357,10 @@ fn opening_is_idempotent_and_an_id_stands_for_one_job() {
     assert_eq!(status(&answerer.answer(query(0, &[(0, 0.0, 1e-4)]))), AnswerStatus::Released);
 }
 
+/// On the answering thread itself, the components of an answer's time are recorded once it has been sent; refusals record
+/// nothing.
 #[test]
-fn replies_are_held_to_a_measured_delay() {
-    let house = House::new(Policy { reply_delay: crate::config::ReplyDelay::Auto, ..open_policy() });
-    let mut answerer = house.start();
-    answerer.open(&open_request(MEAN_TOML)).unwrap();
-    let delay = answerer.jobs[JOB].delay.unwrap();
-    assert!(delay.answer.least >= std::time::Duration::from_micros(250) && delay.answer.proposals == 2, "{delay:?}");
-    // The rehearsal's folder is gone, and nothing of it is in the ledger.
-    assert!(!house.folder.path().join("reply-delay.tmp").exists());
-    assert_eq!(house.queries(), 0);
-    assert_eq!(status(&answerer.answer(query(0, &[(0, 0.0, 1e-4)]))), AnswerStatus::Released);
-}
-
-/// Through the answering thread's own door: what an answer's time was made up of is noted once it has left, and nothing of refusals.
-#[test]
-fn the_owner_is_told_what_the_time_of_answers_was_made_up_of() {
+fn the_owner_sees_the_components_of_the_time_of_answers() {
     let delay = Duration::from_millis(40);
     let house = House::new(Policy { reply_delay: crate::config::ReplyDelay::Fixed(delay), ..open_policy() });
     let mut answerer = house.start();
@@ -388,7 +377,7 @@ fn the_owner_is_told_what_the_time_of_answers_was_made_up_of() {
     assert_eq!(ask(query(0, &[(0, 0.0, 1e-4)])), AnswerStatus::Released);
     let summary = times.summary().unwrap();
     let of = |part: answer_timing::Part| summary.parts[part as usize].0;
-    // Service began before its first look at the clock and ended after the delay, or a multiple of it.
+    // Service began before its first reading of the clock and ended after the delay, or a multiple of it.
     assert!(summary.whole.0 > 0.9 * delay.as_secs_f64(), "{summary:?}");
     assert!(
         of(answer_timing::Part::Ledger) > 0.0 && of(answer_timing::Part::Computing) > 0.0 && of(answer_timing::Part::Held) > 0.0,
@@ -397,9 +386,9 @@ fn the_owner_is_told_what_the_time_of_answers_was_made_up_of() {
     assert_eq!(times.counts(), answerer.reply_counts());
 }
 
-/// What an owner is told of a job that releases once is all that it may ask.
+/// A job that releases once may query only what its owner has been shown.
 #[test]
-fn a_job_that_releases_once_asks_no_more_than_it_says() {
+fn a_job_that_releases_once_queries_no_more_than_it_states() {
     use conclave_privacy::mechanism::{NoiseScale, QueryKind};
     let house = House::new(open_policy());
     let mut answerer = house.start();
@@ -435,7 +424,7 @@ fn a_job_that_releases_once_asks_no_more_than_it_says() {
         assert_eq!(ask(iteration, proposals), AnswerStatus::Invalid, "{what}");
     }
     assert_eq!(house.queries(), 4);
-    // Nor may another algorithm ask for a vector.
+    // No other algorithm may query a vector.
     let (_house, mut answerer) = opened();
     let one = proposal(0, QueryKind::Gradient { parameters: 1 }, &[0.0], &[1.0, 0.0]);
     let asked = answerer.answer(v1::Query { job: JOB.into(), iteration: 0, proposals: vec![one], attempt: 0 });

@@ -13,20 +13,22 @@ fn toml() -> String {
     MEAN_TOML.replace("\"penalty\"", "\"ops\"").replace("chains = 2", "candidates = 300")
 }
 
-fn question(iteration: u64, to: Vec<f64>, candidates: u32, noise: u64) -> v1::Query {
+fn choice(iteration: u64, to: Vec<f64>, candidates: u32, noise: u64) -> v1::Query {
     let kind = QueryKind::Choice { candidates }.code();
     let proposal = v1::Proposal { chain: 0, from: vec![0.0], to, noise_scale: noise, kind };
     v1::Query { job: JOB.into(), iteration, proposals: vec![proposal], attempt: 0 }
 }
 
-/// Steps of so small a length that a choice costs next to nothing; one candidate is far ahead of all others by what is public.
+/// Returns the numbers of a choice whose steps are so small that it costs next to nothing; by its public part, one candidate is
+/// far ahead of all others.
 fn numbers(ahead: usize) -> Vec<f64> {
     let places: Vec<Vec<f64>> = (0..300).map(|m| vec![1e-6 * f64::from(m)]).collect();
     let public: Vec<f64> = (0..300).map(|m| if m == ahead { 2f64.powi(45) } else { 0.0 }).collect();
     Candidates::numbers(&places, &public)
 }
 
-/// One integer, the number of a candidate; charged once, at the price of its range; the same again when it is asked again.
+/// The answer is one integer, the number of a candidate. It is charged once, at the price of its range, and repeated for a
+/// repeated query.
 #[test]
 fn a_choice_is_charged_once_and_answered_by_a_number() {
     let house = House::new(open_policy());
@@ -34,7 +36,7 @@ fn a_choice_is_charged_once_and_answered_by_a_number() {
     answerer.open(&open_request(&toml())).unwrap();
     for (iteration, ahead) in [(0, 17), (1, 299)] {
         let before = answerer.ledger().state().spent().units;
-        let asked = question(iteration, numbers(ahead), 300, NoiseScale::OF_A_CHOICE.units());
+        let asked = choice(iteration, numbers(ahead), 300, NoiseScale::OF_A_CHOICE.units());
         let answer = answerer.answer(asked.clone());
         assert_eq!((status(&answer), answer.releases.as_slice()), (AnswerStatus::Released, &[ahead as i64][..]));
         let job = &answerer.jobs[JOB];
@@ -46,16 +48,16 @@ fn a_choice_is_charged_once_and_answered_by_a_number() {
         assert_eq!(answerer.ledger().state().spent().units - before, cost);
         assert_eq!(answerer.answer(asked).releases, answer.releases);
         assert_eq!(answerer.ledger().state().spent().units - before, cost, "asked again it costs nothing");
-        // Under the same id another question is refused.
-        let other = question(iteration, numbers(3), 300, NoiseScale::OF_A_CHOICE.units());
+        // Under the same id another query is refused.
+        let other = choice(iteration, numbers(3), 300, NoiseScale::OF_A_CHOICE.units());
         assert_eq!(status(&answerer.answer(other)), AnswerStatus::Conflict);
     }
     assert_eq!(house.queries(), 2);
 }
 
-/// What is malformed, or asked beside another question, is refused before anything is charged.
+/// A malformed choice, or one together with another query, is refused before anything is charged.
 #[test]
-fn what_is_no_choice_is_refused_unpaid() {
+fn an_invalid_choice_is_refused_without_a_charge() {
     let house = House::new(open_policy());
     let mut answerer = house.start();
     answerer.open(&open_request(&toml())).unwrap();
@@ -63,21 +65,21 @@ fn what_is_no_choice_is_refused_unpaid() {
     let (short, mut broken, mut outside) = (numbers(0)[1..].to_vec(), numbers(0), numbers(0));
     broken[450] = 0.5;
     outside[7] = 1e9;
-    let mut beside = question(0, numbers(0), 300, canonical);
+    let mut beside = choice(0, numbers(0), 300, canonical);
     beside.proposals.push(v1::Proposal { chain: 1, ..beside.proposals[0].clone() });
     for asked in [
-        question(0, numbers(0), 300, 1 << 40),
-        question(0, numbers(0), 299, canonical),
-        question(0, short, 300, canonical),
-        question(0, broken, 300, canonical),
-        question(0, outside, 300, canonical),
+        choice(0, numbers(0), 300, 1 << 40),
+        choice(0, numbers(0), 299, canonical),
+        choice(0, short, 300, canonical),
+        choice(0, broken, 300, canonical),
+        choice(0, outside, 300, canonical),
         beside,
     ] {
         assert_eq!(status(&answerer.answer(asked)), AnswerStatus::Invalid);
     }
-    // A penalty job asks for none.
+    // A penalty job queries no choice.
     let mut other = house_of_penalty();
-    assert_eq!(status(&other.1.answer(question(0, numbers(0), 300, canonical))), AnswerStatus::Invalid);
+    assert_eq!(status(&other.1.answer(choice(0, numbers(0), 300, canonical))), AnswerStatus::Invalid);
     assert_eq!(answerer.ledger().state().spent().units, 0);
 }
 
@@ -88,11 +90,11 @@ fn house_of_penalty() -> (House, Answerer) {
     (house, answerer)
 }
 
-/// A choice dearer than the owner's least noise multiplier admits is refused, and so is one where the owner has not named the word.
+/// A choice more expensive than the owner's least noise multiplier admits is refused, and so is one where the owner has not named the word.
 #[test]
-fn the_owners_limits_are_a_choices_too() {
+fn the_owners_limits_apply_to_choices() {
     let wide: Vec<Vec<f64>> = (0..300).map(|m| vec![1e-3 * f64::from(m)]).collect();
-    let asked = question(0, Candidates::numbers(&wide, &[0.0; 300]), 300, NoiseScale::OF_A_CHOICE.units());
+    let asked = choice(0, Candidates::numbers(&wide, &[0.0; 300]), 300, NoiseScale::OF_A_CHOICE.units());
     let house = House::new(open_policy());
     let mut answerer = house.start();
     answerer.open(&open_request(&toml())).unwrap();

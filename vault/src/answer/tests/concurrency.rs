@@ -1,4 +1,4 @@
-//! Many clients and the last of the budget: the queue that the link feeds, and one thread behind it.
+//! Many clients compete for the last of the budget: the queue that the link feeds, and one thread behind it.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashSet;
@@ -32,7 +32,7 @@ fn query(job: u64, iteration: u64) -> v1::Query {
     v1::Query { job: format!("job-{job}"), iteration, proposals, attempt: 0 }
 }
 
-/// An answerer whose budget holds one more of these queries, and the price of one.
+/// Returns an answerer whose budget covers one more of these queries, and the price of one.
 fn nearly_spent(folder: &std::path::Path) -> (Answerer, u64) {
     let path = write(folder, "a.csv", &format!("height\n{}", "150\n170\n".repeat(20)));
     let file = folder.join("ledger.sqlite");
@@ -66,7 +66,7 @@ fn nearly_spent(folder: &std::path::Path) -> (Answerer, u64) {
     unreachable!("the budget is spent some time")
 }
 
-/// All clients ask at once; `distinct` different questions among them.
+/// All clients send queries at the same time, `distinct` different ones among them.
 async fn race(distinct: u64) {
     let folder = tempfile::tempdir().unwrap();
     let (answerer, price) = nearly_spent(folder.path());
@@ -79,12 +79,12 @@ async fn race(distinct: u64) {
             let (desk, start) = (desk.clone(), start.clone());
             tokio::spawn(async move {
                 let (outbox, mut replies) = mpsc::channel(4);
-                let question = client % distinct;
-                let query = query(question % JOBS, question);
+                let content = client % distinct;
+                let query = query(content % JOBS, content);
                 start.wait().await;
                 desk.query(query, Instant::now(), &outbox).await.unwrap();
                 match replies.recv().await.unwrap().body.unwrap() {
-                    Body::Answer(answer) => (question, answer),
+                    Body::Answer(answer) => (content, answer),
                     other => panic!("{other:?}"),
                 }
             })
@@ -93,14 +93,14 @@ async fn race(distinct: u64) {
     drop(desk);
     let (mut won, mut lost) = (HashSet::new(), 0);
     for client in clients {
-        let (question, answer) = client.await.unwrap();
+        let (content, answer) = client.await.unwrap();
         match answer.status {
-            Some(0) => drop(won.insert((question, answer.releases))),
+            Some(0) => drop(won.insert((content, answer.releases))),
             Some(1) => lost += 1,
             other => panic!("{other:?}"),
         }
     }
-    // Whoever asked the winner's question got the winner's number.
+    // Anyone who asked the winner's query got the winner's number.
     assert_eq!(won.len(), 1, "{won:?}");
     assert_eq!(lost, CLIENTS - CLIENTS / distinct);
     tokio::task::spawn_blocking(move || answering.join().unwrap()).await.unwrap();

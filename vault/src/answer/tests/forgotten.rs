@@ -1,4 +1,4 @@
-//! A coordinator that has lost its store keeps no place of anybody's.
+//! A coordinator that has lost its store occupies no slot for its former jobs.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -6,7 +6,7 @@ use crate::answer::tests::answers::opened;
 use crate::testing::{JOB, MEAN_TOML, open_request};
 
 #[test]
-fn what_is_not_asked_for_again_is_closed() {
+fn a_job_that_is_not_requested_again_is_closed() {
     let (_house, mut answerer) = opened();
     let (began, after) =
         (Instant::now(), |answerer: &Answerer| (answerer.jobs.len(), answerer.ledger().state().job(JOB).unwrap().open));
@@ -15,13 +15,13 @@ fn what_is_not_asked_for_again_is_closed() {
     answerer.begin_stream(began);
     answerer.close_forgotten(began + GRACE / 2);
     assert_eq!(after(&answerer), (1, true), "it may still be asked for");
-    answerer.asked.hear(JOB);
+    answerer.requested.note(JOB);
     answerer.close_forgotten(began + GRACE);
     assert_eq!(after(&answerer), (1, true), "it was asked for");
     answerer.begin_stream(began);
     answerer.close_forgotten(began + GRACE);
     assert_eq!(after(&answerer), (0, false));
-    // It is opened again when it is asked for after all.
+    // The job is reopened if the coordinator requests it later.
     answerer.open(&open_request(MEAN_TOML)).unwrap();
     assert_eq!(after(&answerer), (1, true));
 }

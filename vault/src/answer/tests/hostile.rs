@@ -1,4 +1,4 @@
-//! A coordinator that asks what it must not: every such message is refused, and not a byte of the ledger changes.
+//! A coordinator that sends inadmissible messages: every one is refused, and not a byte of the ledger changes.
 #![allow(clippy::unwrap_used)]
 
 use conclave_privacy::mechanism::QueryKind;
@@ -11,7 +11,7 @@ use super::*;
 use crate::answer::MAX_JOB_ID;
 use crate::testing::{MEAN_TOML, open_policy, open_request, query};
 
-/// Every row of every table of the ledger, and what is charged.
+/// Every row of every table of the ledger, and the total charge.
 #[derive(Debug, PartialEq)]
 struct LedgerRows {
     rows: Vec<(String, Vec<Vec<Value>>)>,
@@ -38,7 +38,7 @@ fn change(what: impl Fn(&mut v1::Query) + 'static) -> Change {
     Box::new(what)
 }
 
-/// Values that no theta has.
+/// Values that theta never has.
 const IMPOSSIBLE: [f64; 13] = [
     f64::NAN,
     -f64::NAN,
@@ -62,7 +62,7 @@ fn values() -> Vec<(String, Change, AnswerStatus)> {
         all.push((format!("to[{at}] = {value:e}"), change(move |q| q.proposals[at].to[0] = value), AnswerStatus::Invalid));
         all.push((format!("from[{at}] = {value:e}"), change(move |q| q.proposals[at].from[0] = value), AnswerStatus::Invalid));
     }
-    // A NaN by its bits: signalling, and with a payload.
+    // NaNs by their bits: signalling, and with a payload.
     for bits in [0x7ff0_0000_0000_0001_u64, 0x7ff8_dead_beef_0001, 0xfff0_0000_0000_0001] {
         let set = change(move |q| q.proposals[0].to[0] = f64::from_bits(bits));
         all.push((format!("NaN {bits:x}"), set, AnswerStatus::Invalid));
@@ -105,7 +105,7 @@ fn shapes() -> Vec<(String, Change, AnswerStatus)> {
 }
 
 #[test]
-fn what_no_coordinator_may_ask_is_refused_before_any_charge() {
+fn an_inadmissible_query_is_refused_before_any_charge() {
     let house = House::new(Policy { min_noise_sd: 0.5, ..open_policy() });
     let mut answerer = house.start();
     answerer.open(&open_request(MEAN_TOML)).unwrap();
@@ -137,13 +137,13 @@ fn what_no_coordinator_may_ask_is_refused_before_any_charge() {
         assert_eq!(answer.releases, vec![0; proposals], "{what}");
         assert_eq!(ledger_rows(&house, &answerer), before, "{what} left a trace in the ledger");
     }
-    // An honest question is answered as ever, and the books tell.
+    // An honest query is answered as usual, and the ledger records it.
     assert_eq!(status(&answerer.answer(good(1))), AnswerStatus::Released);
     assert_ne!(ledger_rows(&house, &answerer), before);
 }
 
 #[test]
-fn a_job_that_no_coordinator_may_open_enters_no_books() {
+fn an_inadmissible_job_is_not_entered_in_the_ledger() {
     let (house, mut answerer) = opened();
     let before = ledger_rows(&house, &answerer);
     let of = |from: &str, to: &str| {

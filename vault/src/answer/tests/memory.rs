@@ -1,4 +1,4 @@
-//! However the records are held, the sums are the same, bit for bit.
+//! However the records are stored, the sums are the same, bit for bit.
 #![allow(clippy::unwrap_used)]
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ noise_sd = 1.0
 
 pub(super) const NEEDED: [&str; 3] = ["a", "ward", "n"];
 
-/// One sum per step.
+/// Returns one sum per step.
 fn step_sums(job: &ActiveJob, threads: &Threads, steps: &[Step<'_>]) -> Result<Vec<LatticeSum>, NoSum> {
     let summands = (0..).zip(steps.iter().map(|step| Summand::Step(*step)));
     let asked: Vec<SumQuery<'_>> =
@@ -50,7 +50,7 @@ fn step_sums(job: &ActiveJob, threads: &Threads, steps: &[Step<'_>]) -> Result<V
     Ok(sums::sums(&pass, &job.fixed_sums, &asked)?.into_values().collect())
 }
 
-/// The records of a file as passes read them, and the party that holds them.
+/// Opens a job on the records of a file; returns the party.
 fn open(folder: &Path, data: &DataConfig, policy: Policy) -> Answerer {
     let shard = Shard::load(data, Some(&NEEDED.map(str::to_owned))).unwrap();
     let ledger = folder.join(format!("{:?}.sqlite", data.memory));
@@ -65,7 +65,7 @@ fn open(folder: &Path, data: &DataConfig, policy: Policy) -> Answerer {
     answerer
 }
 
-/// Sums of two steps, each on one thread and on three.
+/// Returns the sums of two steps, each on one thread and on three.
 fn sums(answerer: &Answerer) -> Vec<Vec<i64>> {
     let job = &answerer.jobs[JOB];
     let from = vec![0.0; job.spec.dimension()];
@@ -81,7 +81,7 @@ fn held(answerer: &Answerer) -> bool {
     matches!(answerer.jobs[JOB].records, Records::Held(_))
 }
 
-/// A file's config under each way to hold it that it can be held in.
+/// Returns a file's configurations under each applicable memory mode.
 pub(super) fn ways(file: PathBuf, limit: Option<usize>) -> Vec<DataConfig> {
     let streams = limit.is_none() && file.extension().is_some_and(|kind| kind == "parquet");
     let ways = [Memory::Copies, Memory::Lean, Memory::Stream].into_iter().take(if streams { 3 } else { 2 });
@@ -91,7 +91,7 @@ pub(super) fn ways(file: PathBuf, limit: Option<usize>) -> Vec<DataConfig> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
     #[test]
-    fn every_way_to_hold_records_gives_the_same_sums(
+    fn every_memory_mode_gives_the_same_sums(
         rows in rows(),
         limit in prop::option::of(1_usize..4),
         cuts in (0.0..1.0, 0.0..1.0),
@@ -132,7 +132,7 @@ fn study() -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn a_real_job_is_answered_however_its_records_are_held() {
+fn a_real_job_is_answered_however_its_records_are_stored() {
     let (folder, file) = study();
     let secret = Secret::load_or_make(&folder.path().join("secret")).unwrap();
     let mut seen = Vec::new();
@@ -153,7 +153,7 @@ fn a_real_job_is_answered_however_its_records_are_held() {
     assert!(seen[0].0[0].iter().all(|sum| *sum != 0));
 }
 
-/// `cargo test --release -p conclave-vault --lib passes_take -- --ignored --nocapture` prints a line for each way.
+/// `cargo test --release -p conclave-vault --lib passes_take -- --ignored --nocapture` prints a line for each memory mode.
 #[test]
 #[ignore = "a measurement"]
 fn passes_take_their_time() {
@@ -188,7 +188,7 @@ fn passes_take_their_time() {
     }
 }
 
-/// Copies as long as they fit; what makes none has no such limit.
+/// Copies are limited by memory; a mode without copies has no such limit.
 #[test]
 fn jobs_whose_copies_do_not_fit_alone_are_refused() {
     let (folder, file) = study();
@@ -206,12 +206,13 @@ fn jobs_whose_copies_do_not_fit_alone_are_refused() {
     assert!(refused.contains("max_memory_mib of 1"), "{refused}");
 }
 
-/// A job that others leave no room for waits, and opens once one has ended; so does one beyond those that a party holds open.
+/// A job waits while others leave no room for it, and opens once one has ended; the same holds beyond the maximal number of open
+/// jobs.
 #[test]
 fn a_job_waits_for_room() {
     let (folder, file) = study();
     let copies = config(file, BadRows::Drop, None);
-    // Room for one job's columns and not for two's.
+    // Room for one job's columns but not for two's.
     let mut answerer = open(folder.path(), &copies, Policy { max_memory_mib: Some(8), ..open_policy() });
     let second = || {
         let text = LINEAR.replace("\"memory\"", "\"second\"");
@@ -230,7 +231,7 @@ fn a_job_waits_for_room() {
     assert!(matches!(said.try_recv().unwrap().body, Some(Body::JobOpened(opened)) if opened.job == "second"));
 }
 
-/// Another file at the same place, or other bytes in it: charged, and no number.
+/// Another file at the same path, or changed bytes in it: the query is charged, and no number is released.
 #[test]
 fn a_streamed_file_that_changes_silences_the_party() {
     for replaced in [false, true] {
@@ -265,7 +266,7 @@ fn a_streamed_file_that_changes_silences_the_party() {
         drop(answerer);
         let ledger = folder.path().join("Stream.sqlite");
         assert_eq!(queries_of(&ledger), 2, "the first that failed is charged");
-        // A start afresh reads it as it is now.
+        // A new start reads the current file.
         assert!(Shard::load(&data, Some(&NEEDED.map(str::to_owned))).is_ok() || !replaced);
     }
 }

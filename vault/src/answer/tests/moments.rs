@@ -1,4 +1,4 @@
-//! No time that is hashed tells how long an answer took.
+//! Hashed times never depend on how long an answer took.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -23,7 +23,7 @@ fn settings(folder: &Path, durability: Durability) -> LedgerSettings {
     LedgerSettings { durability, ..LedgerSettings::beside(&folder.join("ledger.sqlite"), "hospital-a", &budget()) }
 }
 
-/// A party whose every pass over the records takes so long.
+/// Returns a party whose every pass over the records takes this long.
 fn slow(folder: &Path, durability: Durability, takes: Duration) -> Answerer {
     let shard = Shard::load(&data(write(folder, "a.csv", "height\n150\n170\n"), BadRows::Stop), None).unwrap();
     let ledger = Ledger::open_kept(&settings(folder, durability)).unwrap();
@@ -34,7 +34,7 @@ fn slow(folder: &Path, durability: Durability, takes: Duration) -> Answerer {
     answerer
 }
 
-/// Everything that leaves a party that is asked some rounds at these moments, heads included, and the head that it ends with.
+/// Returns everything that a party sends for queries at fixed times, heads included, and its final head.
 fn left(template: &Path, durability: Durability, takes: Duration) -> Vec<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     for file in ["ledger.sqlite", "ledger.sqlite.key"] {
@@ -62,11 +62,11 @@ fn answers_of_any_duration_give_the_same_heads() {
         let quick = left(template.path(), durability, Duration::ZERO);
         assert!(quick.windows(2).filter(|two| two[0] != two[1]).count() == quick.len() - 1);
         let long = left(template.path(), durability, Duration::from_millis(7));
-        assert!(quick == long, "{durability:?}: what leaves tells how long an answer took");
+        assert!(quick == long, "{durability:?}: the frames depend on how long an answer took");
     }
 }
 
-/// The same on the daemon's own thread, of a message that waits for the one before it, too: every time is that of an arrival.
+/// The same on the daemon's own thread, also for a message that waits for an earlier one: every time is that of an arrival.
 #[tokio::test]
 async fn the_times_in_a_ledger_are_those_at_which_messages_arrived() {
     for durability in MODES {

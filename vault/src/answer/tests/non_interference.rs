@@ -1,4 +1,4 @@
-//! Nothing but the released integers depends on a record: neither the log, nor a status, nor a byte's place on the wire.
+//! Only the released integers depend on a record: neither the log, nor a status, nor the length of a reply does.
 #![allow(clippy::unwrap_used)]
 
 use std::cell::RefCell;
@@ -19,7 +19,7 @@ use crate::members::Members;
 use crate::testing::{JOB, MEAN_TOML, budget, data, open_policy, open_request, query, write};
 
 thread_local! {
-    /// What this thread has logged; answers are logged on the thread that makes them.
+    /// The log of this thread; answers are logged on the thread that computes them.
     static LOG: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -42,8 +42,8 @@ impl MakeWriter<'_> for Log {
     }
 }
 
-/// Every level; without the time, which differs between any two runs. For the whole process: what one thread alone
-/// listens to, another thread's first use of a line may switch off.
+/// Subscribes to every level, without times, which differ between any two runs. It does so for the whole process: with a single
+/// thread's subscriber, another thread's first use of a line may disable it.
 fn listen() {
     static LISTENING: Once = Once::new();
     LISTENING.call_once(|| {
@@ -52,7 +52,7 @@ fn listen() {
     });
 }
 
-/// What an outsider and a reader of the log may see of a run.
+/// Everything of a run that an outsider and a reader of the log can see.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     log: String,
@@ -70,7 +70,7 @@ fn logistic_toml() -> String {
         .replace("[prior]", "sick = { binary = true }\n[prior]")
 }
 
-/// A whole life of a party: a job opens, is asked everything that may be asked, spends its budget and closes.
+/// Runs a party's whole life: a job opens, receives every kind of query, spends its budget and closes.
 fn live(rows: &str, toml: &str, change: impl Fn(&mut ModelData)) -> Seen {
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path(), "a.csv", &format!("height,sick\n{rows}"));
@@ -100,21 +100,21 @@ fn live(rows: &str, toml: &str, change: impl Fn(&mut ModelData)) -> Seen {
         (answerer.ledger().units(), answerer.reply_counts().overruns - late)
     };
     let log = String::from_utf8(LOG.take()).unwrap();
-    // Ledgers lie in folders of their own; what is measured on made-up records is a matter of the moment.
+    // Folders differ between ledgers, and measurements on generated records vary.
     let log = log.replace(&*folder.path().to_string_lossy(), "");
     let log: Vec<&str> = log.lines().filter(|line| !line.contains(" ms") && !line.contains("answer::measure")).collect();
     let log = log.join("\n");
     Seen { log, opened, replies, spent, overruns }
 }
 
-/// Opens the job as for the coordinator; gives what the coordinator hears.
+/// Opens the job as for the coordinator; returns the coordinator's view.
 fn open(answerer: &mut Answerer, toml: &str) -> (v1::JobOpened, usize) {
     let (outbox, mut inbox) = tokio::sync::mpsc::channel(1);
     answerer.open_or_wait(open_request(toml), Instant::now(), outbox);
     let frame = inbox.try_recv().unwrap();
     let length = frame.encoded_len();
     let Some(v1::party_frame::Body::JobOpened(opened)) = frame.body else { panic!("{frame:?}") };
-    // The head is signed with a key of the ledger's own.
+    // The head is signed with the ledger's own key.
     (v1::JobOpened { head: Vec::new(), ..opened }, length)
 }
 
@@ -157,7 +157,7 @@ fn records_leave_no_trace_but_in_the_released_integers() {
         for last in ["1e300,1", "-1e300,0", "1e-310,1", "100,1", "200,0"] {
             assert_eq!(live(&rows(last), &toml, |_| {}), ordinary, "{last}");
         }
-        // What no loader lets through.
+        // Values that no loader accepts.
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE / 2.0] {
             let one = |data: &mut ModelData| data.outcome[7] = value;
             let all = |data: &mut ModelData| {
@@ -185,7 +185,7 @@ fn a_reply_has_one_length_whatever_it_says() {
     answerer.open(&open_request(MEAN_TOML)).unwrap();
     let answer = answerer.answer(query(0, &[(0, 0.0, 1e-4)]));
     assert_eq!((unknown.status, answer.status), (Some(5), Some(0)));
-    // The frame, as it goes over the wire: the head of an empty ledger and of a later one, any status, any integer.
+    // The encoded frame: with the head of an empty ledger and of a later one, any status, any integer.
     let length =
         |answer: &v1::Answer| v1::PartyFrame { body: Some(v1::party_frame::Body::Answer(answer.clone())) }.encode_to_vec().len();
     assert_eq!(length(&unknown), length(&answer));

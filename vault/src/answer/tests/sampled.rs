@@ -1,4 +1,4 @@
-//! Answers over hidden samples, from the query to the ledger: places, blocks, refusals, restarts, and what is added up.
+//! Answers over hidden samples, from the query to the ledger: places, blocks, refusals, restarts, and the sums themselves.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ const CLIP: u64 = 1 << 31;
 const RESERVE: u64 = 1 << 40;
 const UNITS: usize = 4000;
 
-/// A job over samples of a quarter, four releases to a block.
+/// Returns a job over samples of a quarter, four releases per block.
 fn spec(reserve: u64) -> JobSpec {
     let mut spec = JobSpec::parse(&MEAN_TOML.replace("noise_sd", "clip = 0.5\nnoise_sd")).unwrap();
     spec.algorithm = Algorithm::Barker;
@@ -36,7 +36,7 @@ fn spec(reserve: u64) -> JobSpec {
     spec
 }
 
-/// Records that add the clip each, along the step that is asked.
+/// Returns records that each contribute the clip along the queried step.
 fn records(unit: PrivacyUnit) -> ModelData {
     let each = unit.records_per_person().unwrap_or(1) as usize;
     let ends = (1..=UNITS).map(|person| person * each).collect();
@@ -68,12 +68,12 @@ impl Party {
         self.folder.path().join("ledger.sqlite")
     }
 
-    /// A party that starts, and opens the job over made-up records.
+    /// Starts a party, and opens the job on generated records.
     fn start(&self, spec: &JobSpec) -> Result<Answerer, String> {
         self.start_with(spec, Records::Held(records(self.budget.unit)), Durability::Strict)
     }
 
-    /// The same over these records.
+    /// Starts a party with these records.
     fn start_with(&self, spec: &JobSpec, held: Records, durability: Durability) -> Result<Answerer, String> {
         let shard = Shard::load(&data(self.folder.path().join("a.csv"), BadRows::Stop), None).unwrap();
         let settings = LedgerSettings { durability, ..LedgerSettings::beside(&self.ledger(), "hospital-a", &self.budget) };
@@ -96,7 +96,7 @@ impl Party {
     }
 }
 
-/// Who has which place, by the table of charges alone: (round, chain) of each charge by its block, in the order in which they were written.
+/// Returns (round, chain) of each charge by its block, in the order of writing, from the table of charges alone.
 fn places(party: &Party) -> BTreeMap<u64, Vec<(u64, u32)>> {
     let connection = rusqlite::Connection::open(party.ledger()).unwrap();
     let mut select = connection.prepare("SELECT block, iteration, chain FROM charges ORDER BY seq").unwrap();
@@ -106,7 +106,7 @@ fn places(party: &Party) -> BTreeMap<u64, Vec<(u64, u32)>> {
     places
 }
 
-/// Records that can't be read.
+/// Unreadable records.
 struct Unreadable(ModelData);
 
 impl Blocks for Unreadable {
@@ -127,8 +127,8 @@ impl Blocks for Unreadable {
     }
 }
 
-/// The party ends between the charge and the answer, as its records can't be read. Asked again after its next start, the question has the place
-/// that it had, is answered, and charged no second time; another question has another place.
+/// The party ends between the charge and the answer, as its records can't be read. Asked again after its next start, the query has the place
+/// that it had, is answered, and charged no second time; another query has another place.
 #[test]
 fn a_place_that_was_charged_and_not_answered_is_answered_after_a_restart() {
     for durability in [Durability::Strict, Durability::Reserve { block: 8 }] {
@@ -143,7 +143,7 @@ fn a_place_that_was_charged_and_not_answered_is_answered_after_a_restart() {
         assert_eq!(before.values().collect::<Vec<_>>(), [&vec![(0, 0), (0, 1)]]);
         let start = || party.start_with(&spec, Records::Held(records(party.budget.unit)), durability).unwrap();
         let mut answerer = start();
-        // Another question first, under an id of its own and under theirs.
+        // Another query first, under an id of its own and under theirs.
         let other = answerer.answer(ask(7, 1, 1.0));
         assert_eq!((status(&other), spent(&answerer)), (AnswerStatus::Released, total));
         let mut altered = ask(0, 2, 1.0);
@@ -152,7 +152,7 @@ fn a_place_that_was_charged_and_not_answered_is_answered_after_a_restart() {
         let answer = answerer.answer(ask(0, 2, 1.0));
         assert_eq!((status(&answer), spent(&answerer)), (AnswerStatus::Released, total));
         assert_eq!(answerer.answer(ask(0, 2, 1.0)).releases, answer.releases);
-        // The fourth place, and then a block of its own.
+        // The fourth place, and then a new block.
         assert_eq!(status(&answerer.answer(ask(1, 1, 1.0))), AnswerStatus::Released);
         assert_eq!(spent(&answerer), total);
         assert_eq!(status(&answerer.answer(ask(2, 1, 1.0))), AnswerStatus::Released);
@@ -170,8 +170,8 @@ fn spent(answerer: &Answerer) -> u64 {
     answerer.ledger().units().0
 }
 
-/// Four places to a block: the first release pays for it, three more are free, and the fifth opens the next one. The same id gets the same
-/// bytes for nothing, before and after a restart.
+/// Four places per block: the first release pays for it, three more are free, and the fifth opens the next block. The same id
+/// gets the same bytes free of charge, before and after a restart.
 #[test]
 fn places_of_blocks_are_taken_and_answered_once() {
     let (party, spec) = (Party::new(budget().reserving(RESERVE)), spec(RESERVE));
@@ -193,12 +193,13 @@ fn places_of_blocks_are_taken_and_answered_once() {
     answerer.end();
     let mut answerer = party.start(&spec).unwrap();
     assert_eq!(again(&mut answerer), answers);
-    // The second block's places are there still.
+    // The second block's places remain available.
     assert_eq!(status(&answerer.answer(ask(5, 3, 1.0))), AnswerStatus::Released);
     assert_eq!(spent(&answerer), total);
 }
 
-/// Of each release a sample of its own: sums of a quarter of the units spread as binomials do, among the chains of a message as among rounds.
+/// Each release has a sample of its own: sums over a quarter of the units have a binomial spread, within a message as between
+/// rounds.
 #[test]
 fn every_chain_has_a_sample_of_its_own() {
     let persons = PrivacyUnit::person(Adjacency::AddRemove, 2).unwrap();
@@ -219,15 +220,15 @@ fn every_chain_has_a_sample_of_its_own() {
         let all: Vec<f64> = rounds.iter().flatten().map(|sum| (sum - q * n) / sd).collect();
         assert!(all.iter().all(|z| z.abs() < 6.0), "{unit}: {all:?}");
         let square: f64 = all.iter().map(|z| z * z).sum::<f64>() / 80.0;
-        // Chi-square of 80 over 80: 0.37 to 2.2 but once in 10^7.
+        // Chi-square of 80 degrees over 80: outside 0.37 to 2.2 once in 10^7.
         assert!((0.37..2.2).contains(&square), "{unit}: {square}");
         let common: f64 = rounds.iter().map(|round| round.iter().map(|sum| (sum - q * n) / sd).sum::<f64>().powi(2) / 8.0).sum();
-        // Chi-square of 10; one sample for a message would make it eight times that.
+        // Chi-square of 10 degrees; one sample for a whole message would make it eight times as large.
         assert!(common < 52.0, "{unit}: {common}");
     }
 }
 
-/// Nothing is spent by a job that may open no block.
+/// A job that may open no block spends nothing.
 #[test]
 fn without_a_reserve_nothing_is_answered_and_nothing_spent() {
     let party = Party::new(budget());
@@ -239,10 +240,10 @@ fn without_a_reserve_nothing_is_answered_and_nothing_spent() {
     assert_eq!(spent(&answerer), 0);
 }
 
-/// The budget ends between two blocks, in a message that would need the second: none of its chains is answered, and the first block's places
-/// that are left are.
+/// The budget ends between two blocks, in a message that would need the second. None of its chains is answered, while the
+/// remaining places of the first block still are.
 #[test]
-fn a_block_that_the_budget_does_not_hold_is_refused_whole() {
+fn a_block_beyond_the_budget_is_refused_whole() {
     let party = Party::new(budget().reserving(RESERVE));
     let mut spec = spec(RESERVE);
     let one = {
@@ -264,7 +265,7 @@ fn a_block_that_the_budget_does_not_hold_is_refused_whole() {
     assert_eq!((status(&answerer.answer(ask(2, 1, 1.0))), spent(&answerer)), (AnswerStatus::Budget, total));
 }
 
-/// Noise below two thirds of a unit's part: sampling hides next to nothing there.
+/// Noise below two thirds of a unit's contribution: sampling hides next to nothing there.
 #[test]
 fn too_little_noise_for_a_sample_is_refused() {
     let party = Party::new(Budget::new(60.0, 1e-6).unwrap().reserving(RESERVE));
@@ -278,7 +279,7 @@ fn too_little_noise_for_a_sample_is_refused() {
     assert_eq!(status(&answerer.answer(ask(0, 2, 0.34))), AnswerStatus::Released);
 }
 
-/// A job that asks all records is asked for no sample.
+/// A job over all records may not query a sample.
 #[test]
 fn a_job_over_all_records_has_no_samples() {
     let party = Party::new(budget().reserving(RESERVE));

@@ -1,4 +1,5 @@
-//! A sum over a sample is the same, bit for bit, however the records are held, and is the sum over the sample's units one by one.
+//! A sum over a sample is the same, bit for bit, however the records are stored, and equals the sum over the sample's units one
+//! by one.
 #![allow(clippy::unwrap_used)]
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,7 +28,7 @@ const CHAINS: u32 = 2;
 
 static OPENED: AtomicUsize = AtomicUsize::new(0);
 
-/// A job over samples of half of the units: ratios by `barker`, gradients by `sgld`.
+/// Returns a job over samples of half of the units: ratios with `barker`, gradients with `sgld`.
 fn job(algorithm: &str, privacy: &str) -> String {
     format!(
         "name = \"held\"\nparties = [\"hospital-a\"]\nalgorithm = \"{algorithm}\"\n[model]\nkind = \"linear\"\noutcome = \"a\"\n\
@@ -37,7 +38,7 @@ fn job(algorithm: &str, privacy: &str) -> String {
     )
 }
 
-/// A party that holds the file so, its ledger new, and its noise and samples of one seed.
+/// Creates a party with a file in one memory mode, a new ledger, and a fixed seed for noise and samples.
 fn open(folder: &Path, data: &DataConfig, toml: &str) -> Answerer {
     let shard = Shard::load(data, Some(&NEEDED.map(str::to_owned))).unwrap();
     let number = OPENED.fetch_add(1, Ordering::Relaxed);
@@ -51,13 +52,13 @@ fn open(folder: &Path, data: &DataConfig, toml: &str) -> Answerer {
     answerer
 }
 
-/// A message of both chains, of a kind.
+/// Returns a message of both chains with queries of one kind.
 fn ask(answerer: &Answerer, gradient: bool) -> v1::Query {
     let spec = &answerer.jobs[JOB].spec;
     let d = spec.dimension();
     let from: Vec<f64> = (0..d).map(|at| 0.05 - 0.01 * at as f64).collect();
     let (kind, to, noise) = match gradient {
-        // A frame that turns, shrinks and shifts.
+        // A frame that rotates, shrinks and shifts.
         true => {
             let rows = (0..d * d).map(|at| if at % (d + 1) == 0 { 0.02 } else { 0.003 * ((at * 7) as f64).sin() });
             let numbers = rows.chain((0..d).map(|at| 0.01 * at as f64)).collect();
@@ -73,7 +74,8 @@ fn ask(answerer: &Answerer, gradient: bool) -> v1::Query {
     v1::Query { job: JOB.into(), iteration: 0, proposals: (0..CHAINS).map(proposal).collect(), attempt: 0 }
 }
 
-/// What is to leave: of each chain the sum of the units that a generator of the same seed draws, added up one by one, and that generator's noise.
+/// Returns the expected releases: each chain's sum over the units drawn by a generator with the same seed, one by one, plus its
+/// noise.
 fn by_hand(answerer: &Answerer, asked: &v1::Query) -> Vec<i64> {
     let (active, mut twin) = (&answerer.jobs[JOB], Noise::seeded(SEED));
     let (model, blocks) = (active.model.as_ref(), active.records.blocks());
@@ -96,7 +98,7 @@ fn by_hand(answerer: &Answerer, asked: &v1::Query) -> Vec<i64> {
     asked.proposals.iter().map(of_chain).collect::<Vec<_>>().concat()
 }
 
-/// Ratios and gradients, under each way to hold the file: the same integers leave, and those of the sample.
+/// Checks ratios and gradients in each memory mode: the same integers are released, and they are those of the sample.
 fn hold(folder: &Path, file: &Path, limit: Option<usize>) {
     for (gradient, toml) in [(false, job("barker", "clip = 0.02\n")), (true, job("sgld", ""))] {
         let mut left = Vec::new();
@@ -117,7 +119,7 @@ fn hold(folder: &Path, file: &Path, limit: Option<usize>) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
     #[test]
-    fn samples_of_any_rows_add_up_however_they_are_held(rows in rows(), limit in prop::option::of(1_usize..4), cut in 0.0..1.0) {
+    fn samples_of_any_rows_add_up_however_they_are_stored(rows in rows(), limit in prop::option::of(1_usize..4), cut in 0.0..1.0) {
         let good = Row { a: Ok(1e8), ward: Ok("b".into()), n: Ok(-7), who: Some("z".into()), torn: false };
         let rows: Vec<Row> = rows.into_iter().chain([good]).collect();
         let folder = tempfile::tempdir().unwrap();
@@ -128,9 +130,10 @@ proptest! {
     }
 }
 
-/// So many records that they are read and scaled in pieces, which end within words of a sample and groups of the sampling; some are inert.
+/// Enough records that they are read and scaled in pieces, which end within words of a sample and groups of the sampling; some
+/// are inert.
 #[test]
-fn samples_of_many_records_add_up_however_they_are_held() {
+fn samples_of_many_records_add_up_however_they_are_stored() {
     let row = |at: i64| Row {
         a: if at % 97 == 5 { Err(Flaw::Missing) } else { Ok((at % 2001 - 1000) as f64 * 9e5) },
         ward: Ok(["a", "b", "ab", "zz"][at as usize % 4].to_owned()),
@@ -149,7 +152,7 @@ fn samples_of_many_records_add_up_however_they_are_held() {
     }
 }
 
-/// In how many blocks a pass reads the records.
+/// Returns the number of blocks in which a pass reads the records.
 fn pieces(folder: &Path, data: &DataConfig) -> usize {
     open(folder, data, &job("sgld", "")).jobs[JOB].records.blocks().count()
 }

@@ -1,7 +1,7 @@
-//! What the time of a reply tells: nothing with the delay on, and with the delay off a planted 20 µs is found.
+//! Information in the time of a reply: none with the delay on; with the delay off, a planted 20 µs is detected.
 //!
-//! The answering thread's own path, charge to held reply, with a ledger in memory where the system has a place for that.
-//! Two jobs that should be told apart are asked in random order.
+//! The path is the answering thread's own, from charge to delayed reply, with a ledger in memory where possible. Two jobs to be
+//! distinguished are queried in random order.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -21,9 +21,9 @@ use crate::answer::sandbox::Sandbox;
 use crate::answer::testing::Watched;
 use crate::testing::{MEAN_TOML, budget, masked_toml};
 
-/// Replies to each of two jobs.
+/// Number of replies to each of two jobs.
 const REPLIES: usize = 100_000;
-/// Above the time of an answer of this small shard on an idle machine.
+/// Longer than the time of an answer from this small shard on an idle machine.
 const DELAY: Duration = Duration::from_micros(400);
 
 /// One of the two jobs.
@@ -41,7 +41,7 @@ impl Asked {
         Self { job, noise_sd, masked: false, iteration: 0, times: Vec::with_capacity(REPLIES), overruns: 0 }
     }
 
-    /// A job whose answers leave under masks of ten parties: nine a lane and the check's.
+    /// Creates a job with answers under masks of ten parties: nine per lane and for the check lane.
     fn masked(job: &'static str, noise_sd: f64) -> Self {
         Self { masked: true, ..Self::new(job, noise_sd) }
     }
@@ -60,7 +60,7 @@ impl Asked {
     }
 }
 
-/// A sandbox with both jobs, over shards that differ in one record.
+/// Creates a sandbox with both jobs, over shards that differ in one record.
 fn sandbox(folder: &Path, extreme: f64, jobs: &[&Asked; 2], delay: Option<Duration>) -> Sandbox {
     let mut sandbox = Sandbox::new(folder, budget()).unwrap();
     for (asked, last) in jobs.iter().zip([0.25, extreme]) {
@@ -76,7 +76,7 @@ fn sandbox(folder: &Path, extreme: f64, jobs: &[&Asked; 2], delay: Option<Durati
     sandbox
 }
 
-/// Asks both jobs in random order until each has its replies.
+/// Queries both jobs in random order until each has its replies.
 fn interleave(sandbox: &mut Sandbox, jobs: &mut [Asked; 2]) {
     let mut rng = rand::rng();
     while jobs.iter().any(|asked| asked.times.len() < REPLIES) {
@@ -101,8 +101,8 @@ struct Verdict {
 }
 
 impl Verdict {
-    /// Whether the two can't be told apart. Overruns come from what else the machine does, so their counts differ as two
-    /// Poisson counts of one mean do.
+    /// Returns true if the two cannot be distinguished. Overruns are due to other load on the machine, so their counts differ
+    /// like two Poisson counts with one mean.
     fn alike(&self) -> bool {
         let [a, b] = self.overruns.map(|n| n as f64);
         self.welch_t.abs() < 4.5 && self.ks_p > 1e-6 && (a - b).abs() < 4.5 * (a + b).sqrt().max(1.0)
@@ -128,7 +128,7 @@ fn compare(name: &str, [a, b]: [Asked; 2]) -> Verdict {
     verdict
 }
 
-/// The asymptotic p value of two samples having one distribution.
+/// Returns the asymptotic p value for two samples with the same distribution.
 fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> f64 {
     let sorted = |x: &[f64]| {
         let mut x = x.to_vec();
@@ -188,24 +188,24 @@ fn run(name: &'static str, extreme: f64, mut jobs: [Asked; 2], delay: Option<Dur
     compare(name, jobs)
 }
 
-/// What the delay must show; some minutes.
+/// Checks the delay; takes some minutes.
 #[test]
 #[ignore = "heavy: run by .ci/exhaustive, on a machine with nothing else to do"]
-fn reply_times_do_not_tell_records_or_noise_apart() {
+fn reply_times_do_not_depend_on_records_or_noise() {
     let off = run("off", 1.0, [Asked::new("a", 1.0), Asked::new("b", 1.0)], None, Some(Duration::from_micros(20)));
     assert!(!off.alike(), "20 µs were planted and not found");
     let records = run("records", 1.0, [Asked::new("a", 1.0), Asked::new("b", 1.0)], Some(DELAY), None);
     assert!(records.alike());
-    // The quietest noise of which the budget holds so many draws.
+    // The lowest noise at which the budget covers that number of draws.
     let noise = run("noise", 0.25, [Asked::new("a", 0.1), Asked::new("b", 100_000.0)], Some(DELAY), None);
     assert!(noise.alike());
 }
 
-/// The same of jobs whose answers leave masked. Masks are made of keys and a digest, and know of no record; charge, cover and reply are on the
-/// same path as theirs.
+/// The same for masked jobs. Masks are derived from keys and a digest, independently of records; charge, cover and reply are on
+/// the same path.
 #[test]
 #[ignore = "heavy: run by .ci/exhaustive, on a machine with nothing else to do"]
-fn masked_reply_times_do_not_tell_records_or_noise_apart() {
+fn masked_reply_times_do_not_depend_on_records_or_noise() {
     let off = run("masked-off", 1.0, [Asked::masked("a", 1.0), Asked::masked("b", 1.0)], None, Some(Duration::from_micros(20)));
     assert!(!off.alike(), "20 µs were planted and not found");
     let records = run("masked-records", 1.0, [Asked::masked("a", 1.0), Asked::masked("b", 1.0)], Some(DELAY), None);
@@ -215,7 +215,7 @@ fn masked_reply_times_do_not_tell_records_or_noise_apart() {
 }
 
 #[test]
-fn the_tests_of_times_find_what_is_there() {
+fn the_tests_of_times_detect_a_planted_difference() {
     let mut rng = rand::rng();
     let normal = Normal::standard();
     let mut sample =

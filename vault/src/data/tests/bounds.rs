@@ -1,4 +1,4 @@
-//! What is no file of records, or one without an end, is refused soon and with little memory.
+//! A file without records, or without an end, is refused quickly and with little memory.
 #![allow(clippy::unwrap_used)]
 use std::fs::File;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use crate::data::*;
 use crate::testing::{data, write};
 
-/// Longer than any of this takes on a busy machine, and far shorter than what grows with the square of the columns.
+/// Longer than any of these operations on a busy machine, and far shorter than one that grows with the square of the columns.
 const SOON: Duration = Duration::from_secs(20);
 
 fn soon(path: PathBuf, needed: Option<Vec<String>>) -> Result<Shard, DataError> {
     let (done, waiting) = mpsc::channel();
     std::thread::spawn(move || {
-        // Nobody waits any longer where the test has failed.
+        // Nobody waits any longer once the test has failed.
         let _ = done.send(Shard::load(&data(path, BadRows::Stop), needed.as_deref()));
     });
     waiting.recv_timeout(SOON).unwrap()
@@ -43,7 +43,7 @@ fn columns_are_bounded_and_found_in_linear_time() {
     assert!(error.contains("the_name_of_column_000003") && error.contains("twice"), "{error}");
 }
 
-/// A file of 4 GiB that takes no room on the disk: one line, of zeros.
+/// A sparse file of 4 GiB: one line, of zeros.
 #[test]
 fn a_line_without_an_end_is_read_no_further() {
     let folder = tempfile::tempdir().unwrap();
@@ -56,15 +56,15 @@ fn a_line_without_an_end_is_read_no_further() {
         let error = soon(endless(name, begins), None).unwrap_err().to_string();
         assert!(error.contains(name) && error.contains("longer than 16 MiB"), "{error}");
     }
-    // A long line that ends is read.
+    // A long line with an end is read.
     let long = format!("age,note\n1,{}\n2,b\n", "x".repeat(3 << 20));
     assert_eq!(soon(write(folder.path(), "long.csv", &long), Some(vec!["age".into()])).unwrap().records(), 2);
 }
 
-/// Whoever opens a pipe waits until somebody writes into it: for ever.
+/// Anyone who opens a pipe waits until somebody writes into it: for ever.
 #[test]
 #[cfg(unix)]
-fn a_pipe_is_no_file_of_records() {
+fn a_pipe_is_not_a_file_of_records() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["a.csv", "a.parquet"] {
         let path = folder.path().join(name);

@@ -1,4 +1,4 @@
-//! Files as spreadsheets, registries and warehouses write them, and what of a format makes other data of the same file.
+//! Files as written by spreadsheets, registries and warehouses, and format settings that change the data read from a file.
 #![allow(clippy::unwrap_used)]
 use std::fs::File;
 use std::io::Write;
@@ -57,7 +57,7 @@ fn semicolons_tabs_and_decimal_commas_are_read() {
     assert_eq!((numbers(&shard, "age"), numbers(&shard, "bmi")), (vec![30.0, 40.0], vec![22.5, -1.0]));
     let path = write(folder.path(), "b.csv", "age\tbmi\n30\t22,5\n");
     assert_eq!(numbers(&load(&path, BadRows::Stop, comma(b'\t')).unwrap(), "bmi"), [22.5]);
-    // What parts thousands is no number, lest it be taken for a decimal point.
+    // A thousands separator is not accepted in a number, since it could be taken for a decimal point.
     let path = write(folder.path(), "c.csv", "bmi\n1.234\n");
     let said = load(&path, BadRows::Stop, comma(b';')).unwrap_err().to_string();
     assert!(said.contains("line 2") && said.contains("is not a number"), "{said}");
@@ -67,7 +67,7 @@ fn semicolons_tabs_and_decimal_commas_are_read() {
 }
 
 #[test]
-fn what_the_owner_says_stands_for_nothing_is_missing() {
+fn texts_that_the_owner_declares_as_missing_are_missing() {
     let folder = tempfile::tempdir().unwrap();
     let text = "age,ward,who\n30,a,p1\n-99,b,p1\n40,NA,p2\n50,c,NA\n60,d,-99\n-99.0,e,p5\n";
     let path = write(folder.path(), "a.csv", text);
@@ -89,7 +89,7 @@ fn what_the_owner_says_stands_for_nothing_is_missing() {
     assert_eq!((age.len(), shard.inert()), (6, 3));
     assert_eq!([age[0], age[3], age[4]], [30.0, 50.0, 60.0]);
     assert!([1, 2, 5].iter().all(|row| age[*row].is_nan()), "{age:?}");
-    // "-99" is a person's name as long as nobody says that it is none. Those who have none are each a person of their own.
+    // "-99" is a person's name unless it is declared as missing. Rows without a name are each a person of their own.
     let with = load(&["NA", "-99"], BadRows::Drop, Some(person)).unwrap();
     assert_eq!((with.units(), load(&["NA"], BadRows::Drop, Some(person)).unwrap().units()), (5, 5));
     let nobody = load(&["NA", "-99", "p1", "p2", "p5"], BadRows::Drop, Some(person));
@@ -112,7 +112,7 @@ fn dates_of_a_csv_file_are_read_in_the_declared_unit() {
 }
 
 #[test]
-fn a_damaged_gzip_file_is_an_error_and_a_bomb_is_no_memory() {
+fn a_damaged_gzip_file_is_an_error_and_a_bomb_takes_no_memory() {
     let folder = tempfile::tempdir().unwrap();
     let whole = std::fs::read(gz(folder.path(), "a.csv.gz", &[b"a,b\n1,2\n3,4\n"])).unwrap();
     let path = folder.path().join("b.csv.gz");
@@ -126,7 +126,7 @@ fn a_damaged_gzip_file_is_an_error_and_a_bomb_is_no_memory() {
     assert!(said.contains("longer than 16 MiB"), "{said}");
 }
 
-/// Decimals of both kinds of byte array and dates of all types, packed as older programs do.
+/// Writes decimals of both kinds of byte array and dates of all types, packed as by older programs.
 fn parquet_file(folder: &Path) -> PathBuf {
     let schema = "message m {
         optional fixed_len_byte_array(9) wide (DECIMAL(20,3)); required binary long (DECIMAL(40,2)); required int32 day (DATE);
@@ -187,7 +187,7 @@ fn parquet_decimals_and_dates_are_read() {
         assert_eq!(numbers(&shard, name), [0.0, 1.0, 18_262.0 * 24.0], "{name}");
     }
     assert!(shard.undeclared_dates().is_empty());
-    // As they were read before there were dates, and what is noted of it.
+    // As they were read before dates were supported, and the note about it.
     let shard = load(Format::default(), Memory::Copies, &["day", "milli"]).unwrap();
     assert_eq!(
         (numbers(&shard, "day"), shard.undeclared_dates()),
@@ -216,9 +216,9 @@ fn parquet_decimals_and_dates_are_read() {
     }
 }
 
-/// What is fingerprinted is what was read: a setting that reads other values makes other data, and another way of packing them does not.
+/// The fingerprint is of the values read: a setting that changes values changes the data, and another compression does not.
 #[test]
-fn settings_that_change_what_is_read_are_changed_data() {
+fn settings_that_change_the_values_read_change_the_data() {
     let folder = tempfile::tempdir().unwrap();
     let secret = Secret::load(&write(folder.path(), "secret", &"ab".repeat(32))).unwrap();
     let prints = |shard: Result<Shard, DataError>| shard.unwrap().fingerprints(&secret).unwrap();
@@ -237,7 +237,7 @@ fn settings_that_change_what_is_read_are_changed_data() {
     };
     assert_eq!(changed(own("hours", &[])), ["when"]);
     assert_eq!(changed(own("days since 2020-01-01", &[])), ["when"]);
-    // A row that can't be used adds nothing in any column.
+    // An unusable row adds nothing in any column.
     assert_eq!(changed(own("days", &["-99"])), ["when", "x", "y"]);
 }
 

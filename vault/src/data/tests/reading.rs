@@ -73,13 +73,13 @@ fn a_bad_value_is_named_by_file_line_and_column() {
         ("-inf", "is not finite"),
         ("1e999", "is not finite"),
     ] {
-        // The quoted newline makes lines and rows differ.
+        // The quoted newline makes line and row numbers differ.
         let text = format!("name,age\n\"A\nnn\",30\nSecretName,\"{cell}\"\n");
         let error = csv(&text, Some(&["age"]), BadRows::Stop).unwrap_err().to_string();
         assert!(error.contains("a.csv, line 4, column \"age\"") && error.contains(flaw), "{error}");
         assert!(error.contains("bad_rows = \"drop\""), "{error}");
         assert!(!error.contains("SecretName") && (cell.trim().is_empty() || cell == "inf" || !error.contains(cell)));
-        // In a column that nobody needs it does no harm.
+        // In an unused column it does no harm.
         assert_eq!(csv(&format!("name,age\n\"{cell}\",30\n"), Some(&["age"]), BadRows::Stop).unwrap().records(), 1);
     }
 }
@@ -92,7 +92,7 @@ fn bad_rows_can_be_made_inert_whole() {
         let column = numbers(&shard, name);
         assert!(column[0] == first && column[5] == last && column[1..5].iter().all(|x| x.is_nan()), "{column:?}");
     }
-    // What is public is the number of the file's rows, whatever they hold.
+    // The number of the file's rows is public, whatever they contain.
     assert_eq!((shard.records(), shard.metadata().records(), shard.inert()), (6, Some(6), 4));
     let whole = csv("a,b\n1,2\n3,4\n5,6\n7,8\n9,9\n10,11\n", None, BadRows::Drop).unwrap();
     assert_eq!(whole.metadata(), shard.metadata());
@@ -112,16 +112,16 @@ fn columns_of_texts_are_read_as_texts() {
     let shard = csv_with(text, &["ward", "note"], BadRows::Stop).unwrap();
     assert_eq!((texts(&shard, "ward"), numbers(&shard, "age")), (vec!["b", "a", "b", "7"], &[30.0, 40.0, 50.0, 60.0][..]));
     assert_eq!(texts(&shard, "note"), ["1", "?", "x", "y"]);
-    // A row without a text is a bad row, and its other texts are not taken in.
+    // A row without a text is a bad row, and its other texts are ignored.
     let shard = csv_with("ward,unit\na,q\n,r\nb,q\n", &["ward", "unit"], BadRows::Drop).unwrap();
     assert_eq!((texts(&shard, "ward"), shard.records(), shard.inert()), (vec!["a", "", "b"], 3, 1));
     assert!(matches!(shard.column("unit"), Some(Column::Texts { words, .. }) if words == ["q"]));
     let error = csv_with("ward\na\n \nb\n", &["ward"], BadRows::Stop).unwrap_err().to_string();
     assert!(error.contains("line 3") && error.contains("is missing"), "{error}");
-    // What is not said to hold texts holds numbers, however many of its values are none: no record decides it.
+    // A column not declared as text holds numbers, however many of its values are not numbers: no record decides it.
     let error = csv("age\n1\n2\nSecretName\n", None, BadRows::Stop).unwrap_err().to_string();
     assert!(error.contains("line 4") && error.contains("is not a number") && !error.contains("SecretName"), "{error}");
-    // Persons' texts are put side by side as their numbers are.
+    // Persons' texts are gathered as their numbers are.
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path(), "a.csv", "who,ward\nann,x\nbob,y\nann,z\n");
     let unit = PrivacyUnit::person(Adjacency::Replace, 2).unwrap();
@@ -165,7 +165,7 @@ fn levels_interactions_and_offsets_are_bound() {
     assert_eq!(unlisted(&shard, &spec).unwrap(), [("ward".to_owned(), 1)]);
     let data = bind(&csv("age,ward,y,base\n35,7,10,1\n", None, BadRows::Stop).unwrap(), &spec).unwrap();
     assert_eq!(data.predictors[2], [1.0], "a column of numbers has levels too");
-    // A column of texts can't stand for numbers: it would be a shard without them, and the party says so.
+    // A column of texts cannot serve as numbers: the shard has no numbers for it, and the party reports this.
     let worded = csv_with("age,ward,y,base\nx,a,1,1\n30,b,1,1\n", &["age", "ward"], BadRows::Stop).unwrap();
     assert_eq!(bind(&worded, &spec).err(), Some(BindError::Texts("age".into())));
     let missing = bind(&csv("age,y,base\n35,10,1\n", None, BadRows::Stop).unwrap(), &spec);
@@ -209,7 +209,7 @@ fn text_that_is_not_utf8_is_a_bad_value() {
     assert!(error.contains("line 3") && error.contains("is not a number"), "{error}");
 }
 
-/// Two row groups of every type; the nullable column lacks its second value.
+/// Writes two row groups of every type; the nullable column lacks its second value.
 fn parquet_file(folder: &TempDir) -> PathBuf {
     let schema = "message m { required boolean flag; required int32 small (UINT_32); required int64 money (DECIMAL(9,2));
         required float f; optional double d; optional binary name (UTF8); repeated int32 many; }";
@@ -284,7 +284,7 @@ fn a_damaged_parquet_file_is_an_error_and_no_panic() {
         let error = load(path.clone(), Some(&["money"]), BadRows::Stop).unwrap_err().to_string();
         assert!(error.contains("b.parquet"), "{error}");
     }
-    // Whatever a flipped byte gives, it gives an answer.
+    // Whatever byte is flipped, reading returns a result.
     for at in 0..whole.len() {
         let mut flipped = whole.clone();
         flipped[at] ^= 0x55;
@@ -310,16 +310,16 @@ fn by_person(text: &str, limit: u32, bad_rows: BadRows) -> Result<Shard, DataErr
 fn rows_are_gathered_by_person_and_those_beyond_the_limit_left_out() {
     let text = "who,x\nann,1\nbob,2\nann,3\n007,4\nann,5\nbob,6\n7,7\n";
     let shard = by_person(text, 2, BadRows::Stop).unwrap();
-    // In the order in which persons appear, and in the file's order within a person; `7` and `007` are two.
+    // In the order in which persons appear, and in file order within a person; `7` and `007` are two persons.
     assert_eq!(numbers(&shard, "x"), [1.0, 3.0, 2.0, 6.0, 4.0, 7.0]);
     assert_eq!((shard.records(), shard.units(), shard.beyond_limit(), shard.inert()), (6, 4, 1, 0));
     assert_eq!(shard.names(), ["x"], "the person is no number");
     assert!(shard.persons().unwrap() == &Persons::new(vec![2, 4, 5, 6], 2).unwrap());
     assert_eq!((shard.metadata().persons(), shard.metadata().records()), (Some(4), None));
-    // A bad row takes nobody's place.
+    // A bad row takes no place of a usable one.
     let shard = by_person("who,x\nann,\nann,1\nann,2\n", 2, BadRows::Drop).unwrap();
     assert_eq!((numbers(&shard, "x"), shard.inert()), (&[1.0, 2.0][..], 1));
-    // A person is there whatever the rows hold: as many as in a file without a bad value.
+    // A person counts whatever the rows contain: the number is that of a file without a bad value.
     let shard = by_person("who,x\nann,\nbob,3\nann,\ncai,4\n", 2, BadRows::Drop).unwrap();
     assert_eq!((shard.metadata().persons(), shard.records(), shard.inert()), (Some(3), 3, 2));
     let x = numbers(&shard, "x");
@@ -330,7 +330,7 @@ fn rows_are_gathered_by_person_and_those_beyond_the_limit_left_out() {
 fn a_row_without_a_person_is_a_bad_row() {
     let e = by_person("who,x\nann,1\n ,2\n", 2, BadRows::Stop).unwrap_err().to_string();
     assert!(e.contains("line 3") && e.contains("\"who\"") && e.contains("is missing"), "{e}");
-    // Nobody's row is a person of its own, who is inert: whether a row lost its name does not show in the count.
+    // A row without a name is a person of its own, who is inert: the count does not reveal whether a row lost its name.
     let shard = by_person("who,x\nann,1\n,2\n,3\n", 2, BadRows::Drop).unwrap();
     assert_eq!((shard.inert(), shard.metadata().persons()), (2, Some(3)));
     let e = by_person("name,x\nann,1\n", 2, BadRows::Stop).unwrap_err().to_string();

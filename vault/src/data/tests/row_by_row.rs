@@ -1,4 +1,4 @@
-//! Files of every kind give what a reading row by row gives; and what was fingerprinted once has that fingerprint for ever.
+//! Files of every kind give the same data as reading row by row, and fingerprints never change.
 #![allow(clippy::unwrap_used)]
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::data::*;
 use crate::ledger::Secret;
 use crate::testing::{data, write};
 
-/// A value of a made-up file: usable, or with its flaw.
+/// A value of a generated file: usable, or with its flaw.
 pub(crate) type Cell<T> = Result<T, Flaw>;
 
 /// A row of the columns `a`, `ward`, `n` and `who`: a number, a text, a whole number and a person.
@@ -28,11 +28,11 @@ pub(crate) struct Row {
     pub(crate) ward: Cell<String>,
     pub(crate) n: Cell<i64>,
     pub(crate) who: Option<String>,
-    /// A CSV file's row with a field too many.
+    /// True for a CSV row with an extra field.
     pub(crate) torn: bool,
 }
 
-/// What is expected of a shard.
+/// The expected contents of a shard.
 #[derive(Debug, PartialEq, Default)]
 struct Expected {
     a: Vec<u64>,
@@ -44,10 +44,10 @@ struct Expected {
     ends: Option<Vec<usize>>,
 }
 
-/// A person by hand: its name, where there is one, its usable rows, and whether it has others.
+/// A person in the expected result: name, if any, usable rows, and whether there are others.
 type Person<'a> = (Option<&'a str>, Vec<&'a Row>);
 
-/// Row by row, as one would do it by hand. `limit` is that of persons, where there are any.
+/// Builds the expected result row by row. `limit` is the limit of rows per person, where there are persons.
 fn by_hand(rows: &[Row], bad_rows: BadRows, limit: Option<usize>) -> Result<Expected, (usize, &'static str, Flaw)> {
     let mut expected = Expected::default();
     // Without persons every row is one of its own.
@@ -84,7 +84,7 @@ fn by_hand(rows: &[Row], bad_rows: BadRows, limit: Option<usize>) -> Result<Expe
         persons[person].1.push(row);
     }
     for (_, rows) in &persons {
-        // Who has no usable row is there with one that is not a number, and has no word.
+        // A person without usable rows has one row that is not a number, and no text.
         let inert = rows.is_empty().then_some(None);
         for row in rows.iter().map(|row| Some(*row)).chain(inert) {
             expected.a.push(row.map_or(f64::NAN, |row| row.a.unwrap()).to_bits());
@@ -152,7 +152,7 @@ pub(crate) fn csv_file(rows: &[Row]) -> Vec<u8> {
             Err(_) => b" ".to_vec(),
         };
         let who = row.who.as_deref().unwrap_or("\t").as_bytes();
-        // Nobody needs the note, and the quotes are its own.
+        // The note is an unused column, with quotes of its own.
         let fields =
             [&b"\"x, y\""[..], &number(row.a.map(|a| format!(" {a:?} "))), who, &ward, &number(row.n.map(|n| n.to_string()))];
         file.extend(fields.join(&b','));
@@ -202,7 +202,7 @@ pub(crate) fn rows() -> impl Strategy<Value = Vec<Row>> {
     let n = prop_oneof![20 => any::<i64>().prop_map(Ok), 1 => Just(Err(Flaw::Missing))];
     let row = (a, ward, n, prop::option::weighted(0.9, "[a-e]"), prop::bool::weighted(0.05));
     let row = row.prop_map(|(a, ward, n, who, torn)| Row { a, ward, n, who, torn });
-    // The rows again and again reach over several batches.
+    // The repeated rows span several batches.
     (prop::collection::vec(row, 1..20), prop_oneof![3 => Just(1_usize), 1 => 100_usize..400])
         .prop_map(|(rows, times)| (0..times).flat_map(|_| rows.clone()).collect())
 }
@@ -214,7 +214,7 @@ fn shape() -> impl Strategy<Value = (BadRows, Option<usize>)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
     #[test]
-    fn csv_is_what_it_is_by_hand(rows in rows(), (bad_rows, limit) in shape()) {
+    fn csv_equals_the_expected_result(rows in rows(), (bad_rows, limit) in shape()) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.csv");
         File::create(&path).unwrap().write_all(&csv_file(&rows)).unwrap();
@@ -222,10 +222,10 @@ proptest! {
     }
 
     #[test]
-    fn parquet_is_what_it_is_by_hand(rows in rows(), (bad_rows, limit) in shape(), cut in 0.0..1.0) {
+    fn parquet_equals_the_expected_result(rows in rows(), (bad_rows, limit) in shape(), cut in 0.0..1.0) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.parquet");
-        // Its numbers are numbers, and no row is torn.
+        // Its numbers are numbers, and no row has an extra field.
         let numeric = |row: &Row| Row { a: row.a.map_err(|flaw| if flaw == Flaw::NotNumeric { Flaw::NotFinite } else { flaw }), torn: false, ..row.clone() };
         let rows: Vec<Row> = rows.iter().map(numeric).collect();
         let (first, second) = rows.split_at((cut * rows.len() as f64) as usize);
@@ -234,7 +234,7 @@ proptest! {
     }
 }
 
-/// More rows than are decoded at once, in row groups that end anywhere.
+/// More rows than are decoded at a time, in row groups that end anywhere.
 #[test]
 fn long_files_are_read_whole() {
     let rows: Vec<Row> = (0..150_000_u32)
@@ -256,7 +256,7 @@ fn long_files_are_read_whole() {
     }
 }
 
-/// A row that is longer than a batch, and a file whose lines end as old ones do.
+/// A row longer than a batch, and a file with old line endings.
 #[test]
 fn odd_lines_are_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -269,9 +269,9 @@ fn odd_lines_are_read() {
     assert!(shard.column("b") == Some(Column::Numbers(&[2.0, 4.0])));
 }
 
-/// The ledger keeps them: another version of this program must find the same. Computed with Python's `hmac`.
+/// The ledger stores fingerprints, so other versions of this program must compute the same. Computed with Python's `hmac`.
 #[test]
-fn fingerprints_are_for_ever() {
+fn fingerprints_never_change() {
     let folder = tempfile::tempdir().unwrap();
     let key: String = (0..32).map(|byte| format!("{byte:02x}")).collect();
     let secret = Secret::load(&write(folder.path(), "secret", &key)).unwrap();

@@ -1,4 +1,4 @@
-//! The ledger against a ten-line model of it: random charges, retries, altered retries, crashes and restarts.
+//! The ledger against a ten-line model: random charges, retries, altered retries, crashes and restarts.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashMap;
@@ -19,16 +19,16 @@ const JOBS: [&str; 2] = ["job-0", "job-1"];
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// Ask: job, iteration, (chain, content, size of the step) per chain.
+    /// Queries: job, iteration, (chain, content, size of the step) per chain.
     Ask(usize, u64, Vec<(u32, u8, u64)>),
-    /// Ask, and die after this many of the granted queries are recorded.
+    /// Queries, followed by a crash once this many of the granted ones are recorded.
     AskAndDie(usize, u64, Vec<(u32, u8, u64)>, usize),
     Restart,
     Close(usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    // Few ids and contents, so that retries and conflicts are common; sizes from nothing to a tenth of the budget.
+    // Few ids and contents, so that retries and conflicts are common; sizes from zero to a tenth of the budget.
     let size = prop_oneof![Just(1u64), Just(1 << 28), Just(1 << 30)];
     let chains = prop::collection::vec((0..3u32, prop_oneof![4 => Just(0u8), 1 => Just(1u8)], size), 1..4);
     prop_oneof![
@@ -42,7 +42,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// Job, iteration, chain.
 type Id = (usize, u64, u32);
 
-/// What a ledger is, with nothing durable about it.
+/// A model of the ledger without any persistence.
 #[derive(Default)]
 struct Model {
     /// Content, size, answer.
@@ -51,7 +51,7 @@ struct Model {
 }
 
 impl Model {
-    /// Whether the message is granted; it is charged then.
+    /// Charges the message if it is admissible; returns true if it is.
     fn charge(&mut self, job: usize, iteration: u64, chains: &[(u32, u8, u64)], limits: [u64; 2]) -> bool {
         let mut fresh = Vec::new();
         for (at, (chain, content, size)) in chains.iter().enumerate() {

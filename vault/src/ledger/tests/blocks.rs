@@ -1,4 +1,4 @@
-//! Blocks of subsampled releases: opened, filled, followed by the next; what is refused, and what a restart finds.
+//! Blocks of subsampled releases: opened, filled, followed by the next; refusals, and the state after a restart.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -15,14 +15,14 @@ use crate::ledger::*;
 use crate::noise::Noise;
 use crate::testing::{JOB, budget, entry, key, no_sum};
 
-/// Of one delta of 1e-6 a tenth, in units of 2^-60.
+/// A tenth of a delta of 1e-6, in units of 2^-60.
 const RESERVE: u64 = 115_292_150_460;
 
 fn reserving() -> Budget {
     budget().reserving(RESERVE)
 }
 
-/// A block of so many ratios over one record in a hundred, at noise of twice a unit's part.
+/// Returns the terms of a block of `releases` ratios over one record in a hundred, with noise of twice a unit's contribution.
 fn terms(releases: u64, reserve_units: u64) -> BlockTerms {
     let release = SubsampledRelease {
         probability: SamplingProbability::at_least(0.01).unwrap(),
@@ -104,7 +104,7 @@ fn times(cost: Spent, n: u64) -> Spent {
     (0..n).fold(Spent::default(), |sum, _| sum.plus(cost).unwrap())
 }
 
-/// Blocks of a ledger: places taken of each.
+/// Returns the number of places taken in each block of a ledger.
 fn taken(ledger: &Ledger) -> Vec<u64> {
     ledger.state().job(JOB).unwrap().sampled.iter().map(|block| block.taken).collect()
 }
@@ -132,7 +132,7 @@ fn a_block_is_charged_at_its_opening_and_its_places_cost_nothing() {
 }
 
 #[test]
-fn what_the_reserve_does_not_hold_is_refused_and_charges_nothing() {
+fn a_block_beyond_the_reserve_is_refused_and_charges_nothing() {
     let (mut world, mut ledger) = World::new(Durability::Strict);
     let terms = terms(2, RESERVE / 2 - (1 << 20));
     for round in 0..2 {
@@ -175,7 +175,7 @@ fn what_is_altered_in_a_block_is_found_at_the_next_start() {
     assert_eq!(world.reopen().state().spent(), spent);
 }
 
-/// A party that lies about its ledger can write hashes that fit: then it is the sums and the rules that find it out.
+/// A party that forges its ledger can write matching hashes: then the sums and the rules reveal it.
 #[test]
 fn a_charge_in_a_full_block_and_a_block_that_is_not_due_do_not_follow() {
     use crate::ledger::entry::{ChargeEntry, Entry, EventEntry};
@@ -216,7 +216,7 @@ fn a_charge_in_a_full_block_and_a_block_that_is_not_due_do_not_follow() {
         .unwrap()
         .query_row("SELECT body FROM events WHERE kind = 'block'", [], |row| row.get(0))
         .unwrap();
-    // One more place is there, for a charge under these very terms.
+    // One more place is available, for a charge under these exact terms.
     assert!(ledger.state().clone().append(&charged(&ledger, block, 7, s)).is_ok());
     for (of, noise) in [(block + 1, s), (0, s), (block, 2 * s)] {
         assert_eq!(ledger.state().clone().append(&charged(&ledger, of, 7, noise)), Err(wrong::Wrong::SampledPlace));
@@ -233,7 +233,7 @@ fn a_charge_in_a_full_block_and_a_block_that_is_not_due_do_not_follow() {
     assert_eq!(event(&ledger, &cheaper), Err(wrong::Wrong::BlockCharge));
 }
 
-/// A crash loses no place and burns none: what was charged and not answered is answered under the place that it has.
+/// A crash neither loses nor wastes a place: a charged and unanswered query is answered under its place.
 #[test]
 fn places_survive_a_crash_in_either_mode() {
     for durability in [Durability::Strict, Durability::Reserve { block: 8 }] {
@@ -242,7 +242,7 @@ fn places_survive_a_crash_in_either_mode() {
         let keys = [sampled(0, 0, &terms), sampled(1, 0, &terms)];
         let before = world.answer(&mut ledger, 5, &[sampled(0, 9, &terms)]);
         drop(granted(ledger.charge(JOB, 6, &keys).unwrap()));
-        // In flight here; after a crash answered, once.
+        // In flight here; answered once after a crash.
         assert!(matches!(refused(ledger.charge(JOB, 6, &keys).unwrap()), Refusal::InFlight { .. }));
         drop(ledger);
         let mut ledger = world.reopen();
@@ -298,9 +298,9 @@ fn a_job_over_samples_is_not_entered_without_a_reserve() {
     assert!(none.open_job(&entry(JOB, budget())).is_ok() && none.halted().is_none());
 }
 
-/// A ledger that sets nothing aside has the first entry that it always had; a reserve comes on top, by its owner's act alone.
+/// A ledger without a reserve has the same first entry as ever; a reserve is added only by its owner's act.
 #[test]
-fn a_reserve_on_top_weakens_the_promise_by_an_act_and_leaves_what_mu_squared_may_come_to() {
+fn an_added_reserve_weakens_the_promise_by_an_act_and_keeps_the_limit_of_mu_squared() {
     let folder = tempfile::tempdir().unwrap();
     let old = LedgerSettings::beside(&folder.path().join("ledger.sqlite"), "a", &budget());
     old.init().unwrap();
@@ -310,7 +310,7 @@ fn a_reserve_on_top_weakens_the_promise_by_an_act_and_leaves_what_mu_squared_may
         .unwrap();
     assert!(!body.contains("reserve"), "{body}");
     let limit = Ledger::open_kept(&old).unwrap().units().1;
-    // Named in the configuration alone it is refused, with what to do.
+    // A reserve named only in the configuration is refused, with the remedy.
     let named = LedgerSettings { budget: reserving(), ..old.clone() };
     let error = Ledger::open_kept(&named).unwrap_err().to_string();
     assert!(error.contains("--add-reserve 0.0000001") && error.contains("promise delta = 0.0000011"), "{error}");
@@ -318,7 +318,7 @@ fn a_reserve_on_top_weakens_the_promise_by_an_act_and_leaves_what_mu_squared_may
     assert_eq!((after.delta, after.reserve_units), (1e-6, RESERVE));
     let error = Ledger::open_kept(&old).unwrap_err().to_string();
     assert!(error.contains("promises epsilon = 8, delta = 0.0000011, of which 0.0000001 is set aside"), "{error}");
-    // What is written then is read to within rounding; the ledger's own figures count.
+    // The configured value is matched up to rounding; the ledger's own figures count.
     let rounded = Budget::new(8.0, 1.1e-6 - 1e-7).unwrap().reserving(RESERVE + 1);
     let mut ledger = Ledger::open_kept(&LedgerSettings { budget: rounded, ..old.clone() }).unwrap();
     assert_eq!(ledger.units().1, limit);
@@ -329,32 +329,33 @@ fn under(terms: &BlockTerms, noise: f64) -> BlockTerms {
     BlockTerms { release: SubsampledRelease { noise: NoiseScale::from_sd(noise).unwrap(), ..terms.release }, ..*terms }
 }
 
-/// A price takes up to a second, and nobody pays for one: a job that opens no block has eight computed, whether it is closed in between or not.
+/// Computing a price takes up to a second, and no budget pays for that: for a job that opens no block at most eight are computed,
+/// whether it is closed in between or not.
 #[test]
 fn a_job_that_opens_no_block_has_few_of_them_priced() {
     let (mut world, mut ledger) = World::new(Durability::Strict);
-    let (free, dear) = (terms(2, 1 << 30), terms(2, 2 * RESERVE));
+    let (free, expensive) = (terms(2, 1 << 30), terms(2, 2 * RESERVE));
     let reserve = Refusal::DataBudget(FilterRefusal::Reserve);
     let ask = |ledger: &mut Ledger, terms: &BlockTerms| refused(ledger.charge(JOB, 0, &[sampled(0, 0, terms)]).unwrap());
     for other in 0..8 {
-        assert_eq!(ask(&mut ledger, &under(&dear, 1.0 + f64::from(other))), reserve, "{other}");
+        assert_eq!(ask(&mut ledger, &under(&expensive, 1.0 + f64::from(other))), reserve, "{other}");
     }
-    assert_eq!(ask(&mut ledger, &under(&dear, 9.0)), Refusal::Priced);
+    assert_eq!(ask(&mut ledger, &under(&expensive, 9.0)), Refusal::Priced);
     ledger.close_job(JOB, "").unwrap();
     let digest: [u8; 32] = Sha256::digest(b"text").into();
     ledger.open_job(&JobEntry { spec_digest: &digest, ..entry(JOB, reserving()) }).unwrap();
     assert_eq!(ask(&mut ledger, &free), Refusal::Priced, "whatever it costs");
-    // What was priced is asked for again at no expense.
-    assert_eq!(ask(&mut ledger, &under(&dear, 3.0)), reserve);
+    // A computed price can be requested again without cost.
+    assert_eq!(ask(&mut ledger, &under(&expensive, 3.0)), reserve);
     let other = JobEntry { spec_digest: &digest, ..entry("another", reserving()) };
     ledger.open_job(&other).unwrap();
     assert!(matches!(ledger.charge("another", 0, &[sampled(0, 0, &free)]).unwrap(), ChargeOutcome::Granted(_)));
     world.answer(&mut ledger, 1, &[key(0, 1, 5)]);
 }
 
-/// The noise of its first block is that of all: no other is priced, in that message or after it or after a restart.
+/// The noise of a job's first block applies to all: no other is priced, in that message, later, or after a restart.
 #[test]
-fn all_blocks_of_a_job_are_under_one_noise() {
+fn all_blocks_of_a_job_have_one_noise() {
     let (mut world, mut ledger) = World::new(Durability::Strict);
     let (one, other) = (terms(2, 1 << 30), under(&terms(2, 1 << 30), 2.0));
     let both = [sampled(0, 0, &one), sampled(1, 0, &other)];

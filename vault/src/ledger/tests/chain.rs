@@ -1,4 +1,4 @@
-//! The chain, heads, and what they catch.
+//! The chain, heads, and the tampering that they reveal.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ impl Fixture {
         grants.into_iter().map(&mut one).collect()
     }
 
-    /// The ledger's files under another name, as a backup would have them.
+    /// Copies the ledger's files under another name, as a backup would.
     fn copy(&self, to: &str) -> PathBuf {
         let to = self.folder.path().join(to);
         std::fs::create_dir_all(&to).unwrap();
@@ -97,7 +97,7 @@ fn every_flipped_byte_is_found_or_changes_nothing() {
     assert_eq!(whole.answers(), 12);
     let (mut found, mut harmless) = (0, 0);
     for at in 0..good.len() {
-        // Zeros are mostly unused space: some of those will do.
+        // Zeros are mostly unused space: testing some of them suffices.
         if good[at] == 0 && at % 7 != 0 {
             continue;
         }
@@ -123,7 +123,7 @@ fn a_torn_or_flipped_log_is_damaged_whole_or_locked() {
     fixture.answer(&mut ledger, 0, 1);
     fixture.answer(&mut ledger, 1, 1);
     let (seq, hash) = (ledger.state().seq(), ledger.state().hash());
-    // Killed: the log is not copied in.
+    // Killed: the log is not copied into the database.
     let image = fixture.copy("image");
     drop(ledger);
     let log = std::fs::read(image.join("ledger.sqlite-wal")).unwrap();
@@ -144,12 +144,12 @@ fn a_torn_or_flipped_log_is_damaged_whole_or_locked() {
                 Err(e) => assert!(matches!(e, LedgerError::Corrupt { .. }), "{e}"),
                 Ok(ledger) if ledger.behind().is_some() => locked += 1,
                 Ok(ledger) => {
-                    // Whole, with the entry of this start after it.
+                    // Intact, with the entry of this start after it.
                     assert!(ledger.holds(&Head::new(&ledger.secret, "hospital-a", seq, hash)).unwrap(), "byte {at}");
                     drop(ledger);
                 }
             }
-            // What this start has written counts no more.
+            // The writes of this start are ignored.
             let settings = fixture.settings();
             let secret = Secret::load(&settings.secret).unwrap();
             std::fs::remove_file(&settings.head_file).unwrap();
@@ -180,7 +180,7 @@ fn a_restored_older_ledger_is_locked_until_its_owner_unlocks_it() {
     assert!(matches!(ledger.charge(JOB, 5, &[key(0, 1, 1)]).unwrap(), ChargeOutcome::Refused(Refusal::Behind)));
     assert_eq!(ledger.halted(), None);
     drop(ledger);
-    // And again: nothing is forgotten by trying.
+    // Opening it again does not clear the lock.
     drop(fixture.open().behind().unwrap());
 
     let act = Ledger::unlock(&fixture.settings(), "the disk broke", |_| Ok::<_, LedgerError>(())).unwrap();
@@ -189,7 +189,7 @@ fn a_restored_older_ledger_is_locked_until_its_owner_unlocks_it() {
     let mut ledger = fixture.open();
     assert!(ledger.behind().is_none() && ledger.state().seq() > lost.seq);
     fixture.answer(&mut ledger, 1, 2);
-    // The coordinator still shows what it has: given up by the owner's act.
+    // The coordinator still shows its head, which the owner's act has given up.
     ledger.meet_head(&lost.to_bytes()).unwrap();
     assert!(ledger.behind().is_none());
     drop(ledger);
@@ -214,7 +214,7 @@ fn a_head_that_the_coordinator_shows_locks_a_ledger_whose_head_file_was_restored
         fixture.restore(&old);
         std::fs::write(fixture.settings().head_file, &old_head).unwrap();
         let mut ledger = fixture.open();
-        // Other answers since: as many entries as before, or more, and other hashes.
+        // Other answers since then: as many entries as before, or more, with other hashes.
         for iteration in 0..4 * at as u64 {
             fixture.answer(&mut ledger, 10 + iteration, 1);
         }
@@ -222,7 +222,7 @@ fn a_head_that_the_coordinator_shows_locks_a_ledger_whose_head_file_was_restored
         ledger.meet_head(&head.to_bytes()).unwrap();
         assert!(ledger.behind().is_some());
         drop(ledger);
-        // It is remembered without the coordinator.
+        // The lock persists without the coordinator.
         assert!(fixture.open().behind().is_some());
         Ledger::unlock(&fixture.settings(), "restored on purpose", |_| Ok::<_, LedgerError>(())).unwrap();
         assert!(fixture.open().behind().is_none());
@@ -347,7 +347,7 @@ fn changed_data_wait_for_the_owner() {
         assert!(matches!(error, LedgerError::Data(_)) && error.to_string().contains("refresh"), "{error}");
     }
     drop(ledger);
-    // Put back: the job goes on.
+    // Restored: the job continues.
     let (mut ledger, _) = start(1, 1);
     ledger.open_job(&entry("before", budget())).unwrap();
     drop(ledger);
@@ -370,7 +370,7 @@ fn a_million_releases_in_figures() {
     write_a_million_releases(&mut ledger);
     ledger.close().unwrap();
     let bytes = std::fs::metadata(fixture.settings().ledger).unwrap().len();
-    // On a machine that does other things too, the time on the processor says more than the clock.
+    // On a busy machine, processor time is more informative than wall time.
     let on_cpu = || -> f64 {
         let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
         stat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1e9

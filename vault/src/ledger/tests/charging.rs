@@ -38,7 +38,7 @@ impl Fixture {
         Connection::open(self.path()).unwrap().execute_batch(statement).unwrap();
     }
 
-    /// Charges, releases and records one message; gives the numbers that may leave.
+    /// Charges, releases and records one message; returns the released numbers.
     fn answer(&mut self, ledger: &mut Ledger, iteration: u64, keys: &[QueryKey]) -> Vec<i64> {
         let grants = granted(ledger.charge(JOB, iteration, keys).unwrap());
         let mut values = Vec::new();
@@ -69,9 +69,9 @@ fn refused(outcome: ChargeOutcome) -> Refusal {
     }
 }
 
-/// A coordinator tells a party of the ends of its jobs whenever it attaches: each is entered once, and none that is not known.
+/// A coordinator reports the ends of its jobs whenever a party attaches: each is entered once, and unknown ones are not entered.
 #[test]
-fn an_end_that_is_told_again_or_late_is_entered_once() {
+fn an_end_reported_again_or_late_is_entered_once() {
     let (fixture, ledger) = Fixture::new();
     drop(ledger);
     let mut ledger = Ledger::open(&fixture.path(), "hospital-a", &budget()).unwrap();
@@ -104,10 +104,10 @@ fn a_ledger_is_made_once_and_never_by_accident() {
     assert!(matches!(error, LedgerError::Missing(_)));
     assert!(error.to_string().contains("init"), "{error}");
     assert!(!elsewhere.exists());
-    // Half of a ledger that was moved: its log would be played into a new one.
+    // A part of a moved ledger: its log would be applied to a new one.
     std::fs::write(fixture.folder.path().join("other.sqlite-wal"), "x").unwrap();
     assert!(matches!(Ledger::init(&elsewhere, "hospital-a", &budget()), Err(LedgerError::Foreign { .. })));
-    // The ledger is gone and its newest head is there: a new one would be a new budget for the same data.
+    // The ledger is missing, but its newest head exists: a new ledger would mean a new budget for the same data.
     for suffix in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(fixture.folder.path().join(format!("ledger.sqlite{suffix}")));
     }
@@ -143,7 +143,7 @@ fn one_process_holds_it_under_any_name() {
     fixture.reopen();
 }
 
-/// What a bind mount of the file alone comes to: another name, another lock file, the same inode.
+/// Like a bind mount of the file alone: another name, another lock file, the same inode.
 #[test]
 #[cfg(unix)]
 fn the_ledger_itself_is_locked_and_has_one_name() {
@@ -164,9 +164,9 @@ fn the_ledger_itself_is_locked_and_has_one_name() {
     drop(ledger);
 }
 
-/// The attack: one job closed and opened for ever, or ever new jobs, each writing to the ledger and none paying.
+/// The attack: one job closed and reopened for ever, or ever new jobs, each writing to the ledger without paying.
 #[test]
-fn what_never_asks_can_t_make_the_ledger_grow() {
+fn jobs_without_queries_cannot_make_the_ledger_grow() {
     let (mut fixture, mut ledger) = Fixture::new();
     let reopened = (0..1000).find(|_| {
         ledger.close_job(JOB, "again").unwrap();
@@ -180,7 +180,7 @@ fn what_never_asks_can_t_make_the_ledger_grow() {
     let entered = entered.count();
     assert!(entered < 300, "{entered}");
     assert!(ledger.admit_idle("job-x", "bob").is_ok());
-    // A job that pays is counted out.
+    // A job that pays does not count.
     granted(ledger.charge("job-0", 0, &[key(0, 1, 1000)]).unwrap());
     assert!(ledger.admit_idle("job-x", "alice").is_ok());
     drop(ledger);
@@ -227,7 +227,7 @@ fn an_altered_query_under_the_same_id_is_refused() {
     // The fresh second query of the message is not charged either.
     let outcome = ledger.charge(JOB, 7, &[key(1, 5, 1000), key(0, 2, 1000)]).unwrap();
     assert_eq!(refused(outcome), Refusal::Conflict { chain: 0 });
-    // Even a digest that agrees does not carry other noise or another sensitivity.
+    // Even with an equal digest, other noise or another sensitivity is refused.
     let outcome = ledger.charge(JOB, 7, &[key(0, 1, 999)]).unwrap();
     assert_eq!(refused(outcome), Refusal::Conflict { chain: 0 });
     let outcome = ledger.charge(JOB, 8, &[key(3, 1, 1000), key(3, 1, 1000)]).unwrap();
@@ -262,7 +262,7 @@ fn after_a_crash_a_charged_query_is_answered_under_its_charge_once() {
     assert_eq!(all[..1], answered);
     assert_eq!(ledger.units().0 - spent.0, charge_units(keys[2].priced.sensitivity(), keys[2].priced.noise()).unwrap());
     assert_eq!(fixture.answer(&mut ledger, 1, &keys), all);
-    // What the dead process held is worth nothing here, and showing it is final.
+    // A receipt of the dead process is invalid here, and showing it is final.
     let Some(Grant::Charged(receipt)) = lost.into_iter().next() else { panic!("not charged") };
     let ghost = release(receipt, no_sum(), &mut fixture.noise);
     assert!(matches!(ledger.record(vec![ghost]), Err(LedgerError::Halted(_))));
@@ -275,7 +275,7 @@ fn after_a_crash_a_charged_query_is_answered_under_its_charge_once() {
 #[test]
 fn over_budget_is_refused_and_a_message_is_all_or_none() {
     let (mut fixture, mut ledger) = Fixture::new();
-    // One charge takes mu² = (2 k)² g² = a quarter of the budget and a little.
+    // One charge takes mu² = (2 k)² g² = slightly more than a quarter of the budget.
     let limit = ledger.units().1;
     let k_t = ((limit as f64 / 4.0 / (1u64 << 48) as f64).sqrt() / 2.0 * (1u64 << 32) as f64).ceil() as u64;
     fixture.answer(&mut ledger, 0, &[key(0, 1, k_t), key(1, 1, k_t)]);
@@ -288,7 +288,7 @@ fn over_budget_is_refused_and_a_message_is_all_or_none() {
     let mut ledger = fixture.reopen();
     let outcome = ledger.charge(JOB, 1, &[key(1, 2, k_t)]).unwrap();
     assert!(matches!(refused(outcome), Refusal::DataBudget(_)));
-    // What is in the ledger can still be asked for.
+    // Queries already in the ledger can still be repeated.
     fixture.answer(&mut ledger, 1, &[key(0, 2, k_t)]);
 }
 
@@ -319,13 +319,13 @@ fn a_jobs_cap_lies_within_the_datas_budget_and_outlives_a_restart() {
     assert_eq!(refused(ledger.charge(SMALL, 99, &[key(0, 0, k_t)]).unwrap()), Refusal::UnknownJob);
     ledger.open_job(&entry(SMALL, cap)).unwrap();
     assert!(matches!(refused(ledger.charge(SMALL, 99, &[key(0, 0, k_t)]).unwrap()), Refusal::JobBudget(_)));
-    // Another job goes on.
+    // Another job continues.
     fixture.answer(&mut ledger, 0, &[key(0, 1, k_t)]);
 }
 
-/// The attack: messages of 256 questions at K_t = 1, next to free, until nothing is left for anybody.
+/// The attack: messages of 256 queries at K_t = 1, almost free, to exhaust the ledger for everybody.
 #[test]
-fn the_cheapest_questions_use_up_their_own_job_and_no_ledger() {
+fn the_cheapest_queries_exhaust_their_own_job_but_not_the_ledger() {
     let (mut fixture, mut ledger) = Fixture::new();
     const SMALL: &str = "job-small";
     ledger.open_job(&entry(SMALL, Budget::new(0.02, 1e-6).unwrap())).unwrap();
@@ -339,7 +339,7 @@ fn the_cheapest_questions_use_up_their_own_job_and_no_ledger() {
 }
 
 #[test]
-fn a_job_id_stands_for_one_job() {
+fn a_job_id_belongs_to_one_job() {
     let (fixture, mut ledger) = Fixture::new();
     let base = entry(JOB, budget());
     for changed in
@@ -396,7 +396,7 @@ fn sums_are_added_up_again_at_every_start() {
 fn a_failed_write_is_final() {
     let (mut fixture, mut ledger) = Fixture::new();
     fixture.answer(&mut ledger, 0, &[key(0, 1, 1000)]);
-    // Someone else has written: this process's view of the ledger is void.
+    // Another process has written: this process's view of the ledger is invalid.
     fixture.sql("UPDATE events SET time_ms = time_ms + 1 WHERE seq = 1");
     assert!(matches!(ledger.charge(JOB, 1, &[key(0, 2, 1000)]), Err(LedgerError::Halted(_))));
     assert!(matches!(ledger.charge(JOB, 0, &[key(0, 1, 1000)]), Err(LedgerError::Halted(_))));
@@ -406,7 +406,7 @@ fn a_failed_write_is_final() {
 }
 
 #[test]
-fn an_auditor_reads_what_has_left() {
+fn an_auditor_reads_all_releases() {
     let (mut fixture, mut ledger) = Fixture::new();
     let values = fixture.answer(&mut ledger, 3, &[key(0, 1, 1 << 29), key(1, 2, 1 << 30)]);
     let reader = schema::connect_read_only(&fixture.path()).unwrap();

@@ -1,4 +1,4 @@
-//! Ledgers of the format before: one that its own software wrote, and such as are made here.
+//! Ledgers of the previous format: one written by its own software, and others created here.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -15,8 +15,9 @@ use crate::ledger::*;
 use crate::noise::Noise;
 use crate::testing::{JOB, budget, entry, key, no_sum};
 
-/// Made with the version before: strict and reserve mode, answers given after a restart, a crash with an open block, an unlock, and at the
-/// end a kill, with a log and unanswered charges. `heads` are heads that it gave away, `export.jsonl` what its software exported.
+/// Created with the previous version: strict and reserve mode, answers after a restart, a crash with an open block, an unlock,
+/// and finally a kill, with a log and unanswered charges. `heads` are checkpoints that it published, `export.jsonl` is its
+/// software's export.
 const OLD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ledger-format-3");
 const FILES: [&str; 4] = ["ledger.sqlite", "ledger.sqlite-wal", "ledger-secret.key", "ledger-head"];
 
@@ -38,7 +39,7 @@ impl Fixture {
         fixture
     }
 
-    /// Made with this version and put back.
+    /// Creates a ledger with this version, and converts it back.
     fn made(rounds: u64) -> Self {
         let mut fixture = Self::empty();
         fixture.settings().init().unwrap();
@@ -96,7 +97,7 @@ impl Fixture {
 }
 
 #[test]
-fn a_ledger_that_the_version_before_wrote_goes_on() {
+fn a_ledger_of_the_previous_version_continues() {
     let mut fixture = Fixture::old();
     assert_eq!(fixture.format(), FORMER);
     let old = std::fs::read_to_string(Path::new(OLD).join("export.jsonl")).unwrap();
@@ -106,7 +107,7 @@ fn a_ledger_that_the_version_before_wrote_goes_on() {
     let mut ledger = fixture.open();
     assert!(ledger.behind().is_none());
     let (seq, spent) = (ledger.state().seq(), ledger.units().0);
-    // Every head that it gave away is still its own, and no other is.
+    // Every head that it published is still its own, and no other is.
     for line in std::fs::read_to_string(Path::new(OLD).join("heads")).unwrap().lines() {
         let head = unhex::<HEAD_BYTES>(line).unwrap();
         ledger.meet_head(&head).unwrap();
@@ -116,7 +117,7 @@ fn a_ledger_that_the_version_before_wrote_goes_on() {
             assert_eq!(verify::hash_at(&ledger.connection, head.seq).unwrap(), Some(head.hash));
         }
     }
-    // What was answered is answered so again, at no charge; what was charged is answered under its charge.
+    // Earlier answers are repeated free of charge; charged queries are answered under their charges.
     let released = |chain: u32| -> i64 {
         let sql = "SELECT released FROM releases WHERE iteration = 20 AND chain = ?1";
         Connection::open(fixture.at("ledger.sqlite")).unwrap().query_row(sql, [chain], |row| row.get(0)).unwrap()
@@ -135,7 +136,7 @@ fn a_ledger_that_the_version_before_wrote_goes_on() {
 
 /// Nothing is made of a ledger that is damaged, or that this configuration does not mean.
 #[test]
-fn what_can_t_be_opened_is_not_converted() {
+fn a_ledger_that_cannot_be_opened_is_not_converted() {
     for damage in [
         "UPDATE charges SET k_t = k_t + 1 WHERE seq = (SELECT max(seq) FROM charges)",
         "UPDATE charges SET slack = slack + 1 WHERE seq = (SELECT min(seq) FROM charges)",
@@ -177,9 +178,9 @@ fn a_log_that_a_reader_holds_open_is_not_left_beside_the_new_file() {
     assert_eq!(fixture.format(), FORMAT);
 }
 
-/// What a conversion that was cut short may leave: it is begun again.
+/// An interrupted conversion may leave a draft: the conversion starts again.
 #[test]
-fn a_draft_that_was_left_is_put_away() {
+fn a_leftover_draft_is_removed() {
     let fixture = Fixture::made(2);
     std::fs::write(fixture.at("ledger.sqlite.new"), "half of a ledger").unwrap();
     std::fs::write(fixture.at("ledger.sqlite.new-journal"), "and of its journal").unwrap();
@@ -203,7 +204,7 @@ fn the_new_file_is_locked_and_as_open_to_others_as_the_old_one() {
     fixture.open();
 }
 
-/// Restored from a copy that its own version made: older than what has left, before and after.
+/// Restored from a copy made by its own version: older than its releases, before and after the conversion.
 #[test]
 fn a_ledger_that_is_behind_stays_behind() {
     let mut fixture = Fixture::made(2);
@@ -223,7 +224,7 @@ fn a_ledger_that_is_behind_stays_behind() {
     fixture.open();
 }
 
-/// The hash of every entry, stored or computed, is the one that the chain has there.
+/// The hash of every entry, stored or computed, matches the chain.
 #[test]
 fn every_entrys_hash_is_found_again() {
     let fixture = Fixture::old();

@@ -1,4 +1,4 @@
-//! The index over charged queries, which keeps few of them in memory, answers as one that keeps them all.
+//! The index over charged queries, which keeps few of them in memory, answers like one that keeps them all.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use crate::ledger::ids::{Fences, Id, Ids, Inserted};
 use crate::ledger::index::Index;
 
-/// A ledger's table of charges, as far as an index reads it.
+/// Creates a ledger's table of charges, as far as an index reads it.
 fn charges() -> Connection {
     let connection = Connection::open_in_memory().unwrap();
     let table = "CREATE TABLE charges (seq INTEGER PRIMARY KEY, job INTEGER, iteration INTEGER, chain INTEGER) STRICT";
@@ -36,11 +36,11 @@ impl Both {
         [find(&self.fenced[job]), find(&self.whole[job])]
     }
 
-    /// Asks of both whether the id was charged, and charges it where it was not, as a ledger does.
+    /// Looks the id up in both, and charges it if it was not charged, as a ledger does.
     fn ask(&mut self, job: usize, (iteration, chain): (u64, u32)) {
         let [fenced, whole] = self.find(job, (iteration, chain));
         assert_eq!(fenced, whole, "job {job}, round {iteration}, chain {chain}");
-        // Answers and other jobs' entries stand between, sometimes many.
+        // Answers and other jobs' entries lie in between, sometimes many.
         self.seq += if iteration % 11 == 7 { 1000 } else { 1 + iteration % 3 };
         let id = Id { iteration, chain, charge: self.seq };
         let inserted = self.whole[job].insert(id);
@@ -54,7 +54,7 @@ impl Both {
     }
 }
 
-/// Ids of two jobs: onward for the most part, in messages of some chains, now and then back, and sometimes in no order at all.
+/// Returns ids of two jobs: mostly ascending, in messages of some chains, sometimes going back, and sometimes in random order.
 fn history() -> impl Strategy<Value = Vec<(usize, u64, u32)>> {
     let message = (
         0..2_usize,
@@ -66,7 +66,7 @@ fn history() -> impl Strategy<Value = Vec<(usize, u64, u32)>> {
         let (mut at, mut asked) = ([0_i64; 2], Vec::new());
         for (job, step, chains, backwards) in messages {
             let iteration = (at[job] + step).clamp(0, 4000);
-            // One that goes back looks back, and goes on from where it was.
+            // One that goes back looks back, and continues from where it was.
             if step >= 0 {
                 at[job] = iteration;
             }
@@ -87,7 +87,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let mut both = Both::new(folder.path(), (every, most, in_memory));
         history.iter().for_each(|(job, iteration, chain)| both.ask(*job, (*iteration, *chain)));
-        // Every id that was charged, and its neighbours, which were not.
+        // Every charged id, and its neighbours, which were not charged.
         for (job, iteration, chain) in &history {
             for key in [(*iteration, *chain), (*iteration + 1, *chain), (iteration.saturating_sub(1), *chain), (*iteration, *chain + 1)] {
                 let [fenced, whole] = both.find(*job, key);
@@ -98,12 +98,12 @@ proptest! {
             let Ids::Fenced(fences) = ids else { panic!("fences") };
             prop_assert!(fences.count() <= most);
         }
-        // What was spilled has no name in the folder.
+        // Spilled data have no name in the folder.
         prop_assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }
 
-/// As many releases as a ledger may come to see, in order: a few thousand fences, and what is between two of them is found.
+/// A realistic maximum of releases, in order: a few thousand fences, and every release between two of them is found.
 #[test]
 fn two_million_releases_take_the_memory_of_some_thousand() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Jobs whose answers leave masked: what is entered for them, what they are charged, and what is answered under which mask.
+//! Jobs with masked answers: their entries, their charges, and the masks of their answers.
 #![allow(clippy::unwrap_used)]
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::ledger::*;
 use crate::noise::Noise;
 use crate::testing::{JOB, budget, entry, key, no_sum};
 
-/// Sensitivity of the queries here, lattice units: a price of some 2^-11 of the budget.
+/// Sensitivity of the queries here, lattice units: a price of about 2^-11 of the budget.
 const K: u64 = 1 << 26;
 
 struct Fixture {
@@ -26,7 +26,7 @@ fn public(place: u8) -> MaskPublic {
     MaskSecret::from_bytes([place + 1; 32].into()).public()
 }
 
-/// A roster of `members`, of whom this party is the first.
+/// Returns a roster of `members`, of which this party is the first.
 fn roster(members: u8, colluders: u32) -> Roster {
     let member = |place: u8| Member { name: format!("p{place}"), identity: [place; 32], public: public(place) };
     Roster::new(JOB, digest(), colluders, (0..members).map(member).collect()).unwrap()
@@ -37,7 +37,7 @@ fn enter(ledger: &mut Ledger, roster: &Roster) -> Result<(), LedgerError> {
     ledger.enter_roster(JOB, roster, &known)
 }
 
-/// An export's checker compares a job's digest with its text.
+/// The checker of exports compares a job's digest with its text.
 fn digest() -> [u8; 32] {
     Sha256::digest(b"text").into()
 }
@@ -69,7 +69,7 @@ impl Fixture {
         ledger
     }
 
-    /// Under a roster of so many members.
+    /// Opens the job under a roster of this size.
     fn masked(&self, members: u8, colluders: u32) -> Ledger {
         let mut ledger = self.open();
         ledger.enter_mask_key(JOB, &public(0)).unwrap();
@@ -81,7 +81,7 @@ impl Fixture {
         Connection::open(self.path()).unwrap().execute_batch(statement).unwrap();
     }
 
-    /// Charges one message; none of it is answered yet.
+    /// Charges one message without answering it.
     fn charge(ledger: &mut Ledger, iteration: u64, keys: &[QueryKey]) -> Vec<Grant> {
         match ledger.charge(JOB, iteration, keys).unwrap() {
             ChargeOutcome::Granted(grants) => grants,
@@ -89,7 +89,7 @@ impl Fixture {
         }
     }
 
-    /// Releases and records what was granted under a mask; gives what may leave.
+    /// Releases and records granted queries under a mask; returns the releases.
     fn answer(&mut self, ledger: &mut Ledger, grants: Vec<Grant>, mask: u64) -> Vec<i64> {
         let mut releases = Vec::new();
         let mut values = Vec::new();
@@ -123,10 +123,10 @@ fn price(honest: u32) -> Spent {
     masked(0, 0, honest).priced.cost(budget().unit).unwrap()
 }
 
-/// Charged by the noise of all who do not work together, counted beside that as if each answer had been opened by itself; and a start
+/// Charged by the noise of all who do not collude, counted beside that as if each answer had been opened by itself; and a start
 /// finds the same.
 #[test]
-fn a_masked_charge_is_its_part_and_is_counted_whole_beside() {
+fn a_masked_charge_is_a_share_and_is_also_counted_whole() {
     let mut fixture = Fixture::new();
     let mut ledger = fixture.masked(10, 1);
     for round in 0..3 {
@@ -143,7 +143,7 @@ fn a_masked_charge_is_its_part_and_is_counted_whole_beside() {
     check(ledger.state().spent(), ledger.state().alone());
     let head = ledger.head();
     drop(ledger);
-    // A ledger opens where it closed, and its last entry is the one it gave away.
+    // A ledger opens where it closed, and its last entry is the one it published.
     let ledger = fixture.open();
     check(ledger.state().spent(), ledger.state().alone());
     assert!(ledger.head().seq > head.seq);
@@ -178,7 +178,7 @@ fn a_job_has_one_key_and_one_roster() {
     for honest in [1, 2] {
         assert_eq!(refused(ledger.charge(JOB, 0, &[masked(0, 1, honest)]).unwrap()), Refusal::Roster);
     }
-    // A roster without this party's key; one of another job's text.
+    // A roster without this party's key, and one of another job's text.
     let others = (1..4).map(|place| Member { name: format!("p{place}"), identity: [place; 32], public: public(place) });
     let without = Roster::new(JOB, digest(), 1, others.collect()).unwrap();
     assert!(matches!(enter(&mut ledger, &without), Err(LedgerError::Job(_))));
@@ -194,13 +194,13 @@ fn a_job_has_one_key_and_one_roster() {
     for honest in [1, 3] {
         assert_eq!(refused(ledger.charge(JOB, 0, &[masked(0, 1, honest)]).unwrap()), Refusal::Roster);
     }
-    // The roster holds after a start.
+    // The roster persists after a start.
     drop(ledger);
     let mut ledger = fixture.open();
     assert!(matches!(ledger.masks(JOB), Some(Masks::Under(entered)) if entered.roster(JOB, &digest()).unwrap() == roster(3, 1)));
     assert!(matches!(enter(&mut ledger, &roster(4, 2)), Err(LedgerError::Job(_))));
     Fixture::charge(&mut ledger, 0, &[masked(0, 1, 2)]);
-    // A job that was charged without masks gets none, and one that has ended no second life.
+    // A job charged without masks gets none, and an ended one is never reopened.
     ledger.close_job(JOB, "done").unwrap();
     assert!(matches!(ledger.open_job(&JobEntry { spec_digest: &digest(), ..entry(JOB, budget()) }), Err(LedgerError::Job(_))));
     let local = Fixture::new();
@@ -209,8 +209,8 @@ fn a_job_has_one_key_and_one_roster() {
     assert!(matches!(ledger.enter_mask_key(JOB, &public(0)), Err(LedgerError::Job(_))));
 }
 
-/// A message is fresh, or recoverable, or answered, and all of it is: asked again after a crash it is computed under the old charges, answered it
-/// is the same bytes, and a part of it with something else is a conflict that costs nothing.
+/// A message is fresh, or recoverable, or answered, always as a whole. Repeated after a crash it is computed under the old
+/// charges; once answered, it gives the same bytes; a part of it combined with another query is a conflict that costs nothing.
 #[test]
 fn a_message_is_all_or_nothing() {
     for durability in [Durability::Strict, Durability::Reserve { block: 16 }] {
@@ -220,7 +220,7 @@ fn a_message_is_all_or_nothing() {
         let receipts = Fixture::charge(&mut ledger, 0, &message);
         let spent = ledger.state().spent();
         assert_eq!(spent.draws, 2, "charged by itself, in no block");
-        // In flight: nothing of it is answered, and nothing may stand beside it.
+        // In flight: no part of it is answered, and nothing may be combined with it.
         assert!(matches!(refused(ledger.charge(JOB, 0, &message).unwrap()), Refusal::InFlight { .. }));
         drop(receipts);
         drop(ledger);
@@ -245,7 +245,7 @@ fn a_message_is_all_or_nothing() {
     }
 }
 
-/// What has been charged for a sum of several leaves under a mask, and under nothing else.
+/// A value charged as part of a sum over parties is only released under a mask.
 #[test]
 fn no_masked_charge_is_released_without_a_mask() {
     let mut fixture = Fixture::new();
@@ -266,10 +266,10 @@ fn no_masked_charge_is_released_without_a_mask() {
     assert!(caught(&mut || charged.take().unwrap().release_masked(no_sum(), &[1])));
 }
 
-/// The owner's limit on what everything comes to if all others work together ends a job that its budget still holds, counts local jobs too,
-/// stands in the ledger, and whoever raises it is seen to have done so.
+/// The owner's limit on what everything comes to if all others collude ends a job that its budget still holds, counts local jobs too,
+/// stands in the ledger, and anyone who raises it is seen to have done so.
 #[test]
-fn a_second_limit_holds_if_all_others_work_together() {
+fn a_second_limit_holds_if_all_others_collude() {
     let mu = |prices: f64| (prices * price(1).mu_squared()).sqrt();
     let limit = |prices: f64| Budget::new(gaussian_dp::epsilon(mu(prices), 1e-6), 1e-6).unwrap();
     let mut fixture = Fixture { all_collude: Some(limit(4.5)), ..Fixture::new() };
@@ -282,7 +282,7 @@ fn a_second_limit_holds_if_all_others_work_together() {
     assert!(spent.units <= price(1).units, "at its own price the budget has hardly been touched");
     let beyond = refused(ledger.charge(JOB, 4, &[masked(0, 1, 9)]).unwrap());
     assert!(matches!(beyond, Refusal::CollusionBudget(_)), "{beyond}");
-    // A job without masks counts at its charge.
+    // An unmasked job counts with its charge.
     let other = "7a1c1a52-6d0e-4b1e-9d55-0d8f0f2b7a01";
     ledger.open_job(&JobEntry { spec_digest: &digest(), ..entry(other, budget()) }).unwrap();
     let outcome = ledger.charge(other, 0, &[key(0, 1, K)]).unwrap();
@@ -294,7 +294,7 @@ fn a_second_limit_holds_if_all_others_work_together() {
         select.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
     };
     assert_eq!(limits(&fixture).len(), 1);
-    // A start with the same limit enters nothing; another limit is entered, and is the one that holds.
+    // A start with the same limit enters nothing; another limit is entered and applies.
     drop(fixture.open());
     assert_eq!(limits(&fixture).len(), 1);
     fixture.all_collude = Some(limit(5.5));
@@ -303,7 +303,7 @@ fn a_second_limit_holds_if_all_others_work_together() {
     Fixture::charge(&mut ledger, 4, &[masked(0, 1, 9)]);
     assert!(matches!(refused(ledger.charge(JOB, 5, &[masked(0, 1, 9)]).unwrap()), Refusal::CollusionBudget(_)));
     drop(ledger);
-    // Lowered below what has been spent, it lets nothing more leave.
+    // A limit lowered below the amount spent admits no further release.
     fixture.all_collude = Some(limit(1.5));
     let mut ledger = fixture.open();
     assert!(matches!(refused(ledger.charge(JOB, 5, &[masked(0, 1, 9)]).unwrap()), Refusal::CollusionBudget(_)));

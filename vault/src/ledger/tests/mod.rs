@@ -1,4 +1,4 @@
-//! Tests of the ledger as its users see it, and against models of it.
+//! Tests of the ledger from its users' point of view, and against models of it.
 
 #[cfg(test)]
 mod against_model;

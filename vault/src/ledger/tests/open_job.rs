@@ -1,11 +1,11 @@
-//! A ledger with a job open, and the right to an answer.
+//! A ledger with an open job, and a receipt for an answer.
 #![allow(clippy::unwrap_used)]
 use tempfile::TempDir;
 
 use crate::ledger::*;
 use crate::testing::{JOB, budget, entry, key};
 
-/// A ledger with a job open, in a folder of its own.
+/// Creates a ledger with an open job, in a folder of its own.
 pub(super) fn opened(durability: Durability) -> (TempDir, Ledger) {
     let folder = tempfile::tempdir().unwrap();
     let settings =
@@ -16,7 +16,7 @@ pub(super) fn opened(durability: Durability) -> (TempDir, Ledger) {
     (folder, ledger)
 }
 
-/// The right to an answer that is charged now.
+/// Returns the receipt of a new charge.
 pub(super) fn charged(ledger: &mut Ledger, round: u64) -> ChargeReceipt {
     match ledger.charge(JOB, round, &[key(0, 1, 1000)]).unwrap() {
         ChargeOutcome::Granted(mut grants) => match grants.remove(0) {

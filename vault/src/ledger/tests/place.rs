@@ -1,4 +1,4 @@
-//! A ledger that is not at its path any more answers nothing.
+//! A ledger that is no longer at its path answers nothing.
 #![allow(clippy::unwrap_used)]
 use std::fs::{copy, hard_link, remove_file, rename};
 use std::path::Path;
@@ -9,10 +9,10 @@ use crate::ledger::*;
 use crate::noise::Noise;
 use crate::testing::{JOB, key, no_sum};
 
-/// A file that is deleted, replaced or named twice under a running party goes on taking what is written: nothing is charged to it, and no answer
+/// A file that is deleted, replaced or named twice under a running party continues taking what is written: nothing is charged to it, and no answer
 /// leaves, whether it happens between two messages or while an answer is computed.
 #[test]
-fn what_would_be_recorded_nowhere_does_not_leave() {
+fn an_answer_that_could_not_be_recorded_is_not_released() {
     type Act = fn(&Path);
     let acts: [(&str, Act); 5] = [
         ("deleted", |path| remove_file(path).unwrap()),

@@ -1,4 +1,4 @@
-//! Ledgers of the format before, made from those of this one: for tests of the conversion.
+//! Ledgers of the previous format, made from those of this one, for tests of the conversion.
 
 use std::path::Path;
 
@@ -13,13 +13,12 @@ use crate::ledger::state::LedgerState;
 use crate::ledger::verify::{self, Layout};
 use crate::private_files::with_suffix;
 
-/// Entries that are left in the log.
+/// Number of entries left in the log.
 const IN_LOG: u64 = 7;
 
-/// Writes a ledger that nobody holds in the format before, its last entries in a log, as a party leaves them that is killed.
+/// Converts a ledger without a holder to the previous format, with its last entries in a log, as a killed party leaves it.
 ///
-/// # Errors
-/// As [`crate::ledger::Ledger::open_kept`].
+/// # Errors Fails as [`crate::ledger::Ledger::open_kept`] does.
 pub fn to_former(path: &Path) -> Result<(), LedgerError> {
     let io = |e: std::io::Error| LedgerError::io(path, &e);
     let present = connect_read_only(path)?;

@@ -1,4 +1,4 @@
-//! The view of releases, of kinds that the first ledgers did not know: in words, with the places that releases over samples take.
+//! The view of releases, of kinds that the first ledgers did not know: in words, with the places that subsampled releases take.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -27,7 +27,7 @@ fn open(folder: &Path) -> Ledger {
     ledger
 }
 
-/// A query of this kind; over samples of blocks of three.
+/// Returns a query of this kind; one over samples has blocks of three.
 fn asked(chain: u32, content: u8, kind: QueryKind) -> QueryKey {
     let gradient = matches!(kind, QueryKind::SampledGradient { .. });
     let units = if gradient { GRADIENT_UNITS } else { 1 << 28 };
@@ -65,19 +65,19 @@ fn viewed(folder: &Path) -> Vec<Shown> {
     rows.map(Result::unwrap).collect()
 }
 
-/// The number of the entry that opened each block.
+/// Returns the number of the entry that opened each block.
 fn blocks(ledger: &Ledger) -> Vec<u64> {
     ledger.state().job(JOB).unwrap().sampled.iter().map(|block| block.seq).collect()
 }
 
 #[test]
-fn a_release_over_a_sample_is_shown_with_its_block_and_its_place() {
+fn a_subsampled_release_is_shown_with_its_block_and_its_place() {
     for kind in [QueryKind::SampledRatio, GRADIENT] {
         let folder = tempfile::tempdir().unwrap();
         settings(folder.path()).init().unwrap();
         let mut ledger = open(folder.path());
         answer(&mut ledger, 0, &[asked(0, 0, QueryKind::Ratio)]);
-        // Five releases in two blocks of three, with a release that is in none between them.
+        // Five releases in two blocks of three, with an ordinary release between them.
         for (iteration, chains) in [(1, 2), (2, 3)] {
             let keys: Vec<QueryKey> = (0..chains).map(|chain| asked(chain, iteration, kind)).collect();
             answer(&mut ledger, iteration.into(), &keys);
@@ -104,7 +104,7 @@ fn a_release_over_a_sample_is_shown_with_its_block_and_its_place() {
     }
 }
 
-/// A second moment is named as the listing names it, and its noise is in squares of what one record contributes at most.
+/// A second moment is named as in the listing, and its noise is in squares of the maximal contribution of one record.
 #[test]
 fn second_moments_are_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -117,9 +117,9 @@ fn second_moments_are_named() {
     open(folder.path()).close().unwrap();
 }
 
-/// Every kind that there is, as [`QueryKind`] has it.
+/// Checks every kind of [`QueryKind`].
 #[test]
-fn the_view_has_every_kind_in_its_own_words_and_unit() {
+fn the_view_has_the_name_and_unit_of_every_kind() {
     let kinds = [
         QueryKind::Ratio,
         QueryKind::ClipCount,
@@ -154,7 +154,7 @@ fn the_view_has_every_kind_in_its_own_words_and_unit() {
     assert_eq!(viewed, kinds.map(|kind| (kind.to_string(), kind.noise_sd(s))));
 }
 
-/// One ratio of a job whose answers leave masked, priced by two parties' noise.
+/// Answers one ratio of a masked job, priced with two parties' noise.
 fn answer_masked(ledger: &mut Ledger) {
     let masked = entry("masked", budget());
     ledger.open_job(&masked).unwrap();
@@ -175,8 +175,8 @@ fn answer_masked(ledger: &mut Ledger) {
     }
 }
 
-/// In whatever order kinds come to a ledger: one that leaves masked keeps the places in the view, and the other way round; and what is no view of
-/// this version's is found at the next start.
+/// Whatever the order in which kinds arrive at a ledger: a masked release keeps the places in the view, and vice versa. A view of
+/// another version is replaced at the next start.
 #[test]
 fn the_view_has_places_beside_masks() {
     for masked_first in [true, false] {

@@ -1,5 +1,5 @@
-//! Reserve mode against a model of it, with two kinds of death: killed (what was written is there) and power loss (what was
-//! not synced is gone).
+//! Reserve mode against a model of it, with two kinds of crash: a kill (written data remain) and a power loss (unsynced data are
+//! gone).
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashMap;
@@ -17,14 +17,14 @@ use crate::testing::{budget, entry, key, no_sum};
 
 const JOBS: [&str; 2] = ["job-0", "job-1"];
 const BLOCK: u32 = 6;
-/// The job's queries are of one size, or of one a tenth dearer.
+/// The job's queries are of one size, or of one with a price a tenth higher.
 const SIZES: [u64; 2] = [1 << 28, (1 << 28) + (1 << 24)];
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// Ask the next round of a job, or one that many rounds back; sizes by chain.
+    /// Queries the next round of a job, or one that many rounds back; sizes by chain.
     Ask(usize, u64, Vec<usize>),
-    /// The reply to the last has left.
+    /// The last reply has been sent.
     CatchUp,
     Kill,
     PowerLoss,
@@ -47,7 +47,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// Job, iteration, chain.
 type Id = (usize, u64, u32);
 
-/// Where an answer that has left is.
+/// State of a sent answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kept {
     Written,
@@ -55,14 +55,14 @@ enum Kept {
     Lost,
 }
 
-/// Everything that has left, as an adversary would keep it.
+/// Everything sent, as an adversary would record it.
 #[derive(Default)]
 struct Outside {
-    /// Content, last answer, the attempt that brought it, and what became of its row.
+    /// Content, last answer, the attempt that returned it, and the state of its row.
     seen: HashMap<Id, (usize, i64, u32, Kept)>,
-    /// Cost of every number that left, each counted once.
+    /// Cost of every number sent, each counted once.
     cost: u64,
-    /// Numbers that left under an id that had another one before.
+    /// Numbers sent under an id that had another one before.
     afresh: u64,
 }
 
@@ -97,7 +97,7 @@ impl World {
 
     fn open(&mut self) {
         let mut ledger = Ledger::open_kept(&self.settings()).unwrap();
-        // The head file may lag behind what was synced; it never leads.
+        // The head file may lag behind the synced data; it never leads.
         assert!(ledger.behind().is_none());
         for job in JOBS {
             ledger.open_job(&entry(job, budget())).unwrap();
@@ -111,7 +111,7 @@ impl World {
         ["ledger.sqlite", "ledger.sqlite-wal"].map(|name| self.folder.path().join(name))
     }
 
-    /// Keeps what the disk certainly has: called after every synced commit.
+    /// Records the data that are certainly on disk: called after every synced commit.
     fn keep_durable(&mut self) {
         self.synced = self.ledger.as_ref().unwrap().head().seq;
         for file in self.files() {
@@ -122,14 +122,14 @@ impl World {
         self.becomes(Kept::Synced);
     }
 
-    /// What becomes of answers that were written and not synced.
+    /// Sets the state of answers that were written and not synced.
     fn becomes(&mut self, kept: Kept) {
         self.outside.seen.values_mut().filter(|seen| seen.3 == Kept::Written).for_each(|seen| seen.3 = kept);
     }
 
     fn die(&mut self, power: bool) {
         self.becomes(if power { Kept::Lost } else { Kept::Synced });
-        // SQLite copies its log in at a drop; a dead process doesn't.
+        // SQLite copies its log into the database at a drop; a dead process does not.
         let images = self.files().map(|file| {
             let durable = file.with_extension(format!("{}.durable", file.extension().unwrap().display()));
             (std::fs::read(if power { &durable } else { &file }).ok(), file)
@@ -147,7 +147,7 @@ impl World {
 
     fn ask(&mut self, job: usize, back: u64, sizes: &[usize]) {
         let iteration = self.next[job].saturating_sub(back);
-        // A round asked before is asked as it was.
+        // A repeated round has the same query as before.
         let sizes: Vec<usize> = (0..sizes.len() as u32)
             .map(|chain| self.outside.seen.get(&(job, iteration, chain)).map_or(sizes[chain as usize], |seen| seen.0))
             .collect();
@@ -163,7 +163,7 @@ impl World {
                 .collect();
             let outcome = self.ledger.as_mut().unwrap().charge(JOBS[job], iteration, &keys).unwrap();
             if self.ledger.as_ref().unwrap().head().seq != self.synced {
-                // A new block: its sync comes before the answers that it pays for.
+                // A new block: its sync precedes the answers that it pays for.
                 self.keep_durable();
             }
             let ledger = self.ledger.as_mut().unwrap();
@@ -184,7 +184,7 @@ impl World {
             }
         }
         let ledger = self.ledger.as_ref().unwrap();
-        // Every number that left is paid for, at every moment.
+        // Every number sent is paid for, at every moment.
         assert!(ledger.units().0 >= self.outside.cost);
     }
 
@@ -225,7 +225,7 @@ fn answer(ledger: &mut Ledger, noise: &mut Noise, grant: Grant) -> (i64, bool) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
-    fn every_number_that_leaves_is_paid_for(steps in prop::collection::vec(step(), 1..60)) {
+    fn every_release_is_paid_for(steps in prop::collection::vec(step(), 1..60)) {
         let mut world = World::new();
         for step in steps {
             match step {
@@ -251,7 +251,7 @@ proptest! {
 }
 
 #[test]
-fn a_power_cut_forfeits_the_block_and_the_answer_is_given_afresh_as_the_next_attempt() {
+fn a_power_cut_forfeits_the_block_and_the_next_attempt_gets_a_new_answer() {
     let mut world = World::new();
     world.ask(0, 0, &[0, 0]);
     let (before, price) = (world.outside.seen[&(0, 0, 0)], units(0));
@@ -271,13 +271,13 @@ fn a_power_cut_forfeits_the_block_and_the_answer_is_given_afresh_as_the_next_att
     let ledger = world.ledger.take().unwrap();
     assert_eq!(ledger.units().0, spent + u64::from(BLOCK) * price);
     ledger.close().unwrap();
-    // A clean stop gives back what the second block never paid for; of the first nothing comes back.
+    // A clean stop returns the unused part of the second block, but nothing of the first.
     let state = Ledger::open_kept(&world.settings()).unwrap();
     assert_eq!(state.units().0, u64::from(BLOCK) * price + 2 * price);
 }
 
 #[test]
-fn a_kill_keeps_what_was_written() {
+fn a_kill_keeps_written_data() {
     let mut world = World::new();
     world.ask(0, 0, &[0, 1]);
     world.die(false);
@@ -288,7 +288,7 @@ fn a_kill_keeps_what_was_written() {
 }
 
 #[test]
-fn near_the_end_of_the_budget_blocks_shrink_to_what_is_left() {
+fn near_the_end_of_the_budget_blocks_shrink_to_the_remainder() {
     let mut world = World::new();
     let ledger = world.ledger.as_mut().unwrap();
     let limit = ledger.units().1;
@@ -308,7 +308,7 @@ fn near_the_end_of_the_budget_blocks_shrink_to_what_is_left() {
     assert_eq!(granted, 10);
 }
 
-/// What a query waits for: in a steady job nothing, once the first block is there.
+/// A query in a steady job waits for no sync, once the first block is there.
 #[test]
 fn no_query_waits_for_a_sync() {
     for (chains, block) in [(1, 6), (2, 6), (2, 64), (16, 64), (64, 64)] {
@@ -321,7 +321,7 @@ fn no_query_waits_for_a_sync() {
         ledger.open_job(&entry(JOBS[0], budget())).unwrap();
         let (mut noise, mut ahead) = (Noise::from_os().unwrap(), 0);
         for iteration in 0..100 {
-            // Prices vary by a tenth, but where a block has no room for more than the last message.
+            // Prices vary by a tenth, except where a block has room for the last message only.
             let size = (1 << 20) + if block > chains { (iteration % 3) << 15 } else { 0 };
             let keys: Vec<_> = (0..chains).map(|chain| key(chain, 1, size)).collect();
             let before = ledger.head().seq;
@@ -335,7 +335,7 @@ fn no_query_waits_for_a_sync() {
             assert!(ledger.head().seq == before || iteration == 0, "{chains} chains, round {iteration}: a sync on the path");
             ahead += u32::from(ledger.catch_up().unwrap());
         }
-        // A block pays for nearly as many messages as it has room for.
+        // A block pays for nearly as many messages as fit in it.
         let (messages, room) = (100.0, f64::from(block / chains));
         assert!(f64::from(ahead) < 1.0 + messages / (room - 2.0).max(1.0), "{chains} chains: {ahead} blocks");
         let spent = ledger.units().0;
@@ -345,8 +345,8 @@ fn no_query_waits_for_a_sync() {
     }
 }
 
-/// A message is refused when what is spent and it come to more than the budget, however the charge was written; and a block of one number is
-/// never written ahead, since it could pay for no later round.
+/// A message is refused exactly when the amount spent plus its price exceeds the budget, however the charge was written. A block
+/// of one number is never written ahead, since it could pay for no later round.
 #[test]
 fn writing_ahead_takes_nothing_from_the_job_that_it_is_for() {
     for block in [1, 2, 6, 64] {
@@ -363,7 +363,7 @@ fn writing_ahead_takes_nothing_from_the_job_that_it_is_for() {
                 let key = key(0, 1, size);
                 charge_units(key.priced.sensitivity(), key.priced.noise()).unwrap()
             };
-            // A hundred to a hundred and fifty queries or so.
+            // About a hundred to a hundred and fifty queries.
             let size = (20..50).map(|power| 1 << power).find(|size| price(*size) > ledger.units().1 / 400).unwrap();
             let mut tried = 0;
             for iteration in 0.. {
@@ -387,7 +387,7 @@ fn writing_ahead_takes_nothing_from_the_job_that_it_is_for() {
 }
 
 #[test]
-fn nothing_is_settled_that_still_waits_for_its_answer() {
+fn a_charge_that_waits_for_its_answer_is_not_settled() {
     let mut world = World::new();
     let ledger = world.ledger.as_mut().unwrap();
     // The whole block is taken.
@@ -403,7 +403,7 @@ fn nothing_is_settled_that_still_waits_for_its_answer() {
     assert_eq!(ledger.units(), spent, "every one of them was paid for by the block, and recorded");
 }
 
-/// What was written ahead and not asked for is forfeited with the rest, as any open block is.
+/// An unused block that was written ahead is forfeited in a crash, like any open block.
 #[test]
 fn a_block_that_was_written_ahead_is_forfeited_in_a_crash() {
     let mut world = World::new();
@@ -417,7 +417,7 @@ fn a_block_that_was_written_ahead_is_forfeited_in_a_crash() {
     assert!(written > block * price, "no block was written ahead");
     world.die(true);
     assert_eq!(world.ledger.as_ref().unwrap().units().0, written);
-    // What the first block had paid for was synced with the second.
+    // The charges of the first block were synced with the second.
     world.next[0] = 0;
     world.ask(0, 0, &[0, 0]);
     assert_eq!(world.outside.afresh, 0);

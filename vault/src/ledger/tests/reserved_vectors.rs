@@ -1,4 +1,4 @@
-//! Vectors in reserve mode: charged by themselves, so that a crash forfeits none and loses no round that was not a block's.
+//! Vectors in reserve mode: charged individually, so that a crash forfeits none of them and loses no round outside a block.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -46,12 +46,12 @@ impl Party {
         ledger
     }
 
-    /// What the disk has now.
+    /// Returns the current contents of the disk.
     fn image(&self) -> [Option<Vec<u8>>; 2] {
         self.files().map(|file| std::fs::read(file).ok())
     }
 
-    /// The process ends, and the disk is found as it was at the image.
+    /// Ends the process, and restores the disk to the image.
     fn crash(&self, ledger: Ledger, image: [Option<Vec<u8>>; 2]) -> Ledger {
         drop(ledger);
         let _ = std::fs::remove_file(self.folder.path().join("ledger.sqlite-shm"));
@@ -62,7 +62,7 @@ impl Party {
         self.open()
     }
 
-    /// The integers of each answer.
+    /// Returns the integers of each answer.
     fn answer(&mut self, ledger: &mut Ledger, iteration: u64, keys: &[QueryKey]) -> Vec<Vec<i64>> {
         let outcome = ledger.charge(JOB, iteration, keys).unwrap();
         let ChargeOutcome::Granted(grants) = outcome else { panic!("{outcome:?}") };
@@ -84,7 +84,7 @@ impl Party {
     }
 }
 
-/// A vector that costs about a ninth of the budget, as a stage of a job does.
+/// Returns a vector that costs about a ninth of the budget, like a stage of a job.
 fn vector(chain: u32, content: u8, kind: QueryKind) -> QueryKey {
     let sensitivity = Sensitivity::from_units(GRADIENT_UNITS).unwrap();
     let of_scale = |s: u64| Priced::new(kind, sensitivity, NoiseScale::from_units(s).unwrap(), Honest::ALONE);
@@ -119,7 +119,7 @@ fn a_vector_is_charged_by_itself_and_outlives_a_power_cut() {
     }
 }
 
-/// A crash between the charge and the answer: nothing has left, and the charge pays for an answer all the same.
+/// A crash between charge and answer: nothing was sent, and the charge still pays for an answer.
 #[test]
 fn an_unanswered_vector_is_answered_under_its_charge() {
     let (mut party, mut ledger) = Party::new(BLOCK);
@@ -132,7 +132,7 @@ fn an_unanswered_vector_is_answered_under_its_charge() {
     assert_eq!(ledger.state().spent(), cost(&asked));
 }
 
-/// Of a block beside them a crash loses as many rounds as it pays for queries, however long the vectors are.
+/// With a block beside them, a crash loses as many rounds as it pays for queries, however long the vectors are.
 #[test]
 fn rounds_that_may_be_lost_are_those_of_the_block() {
     let (mut party, mut ledger) = Party::new(BLOCK);
@@ -148,7 +148,7 @@ fn rounds_that_may_be_lost_are_those_of_the_block() {
     assert_eq!([0, 1, end - 1, end, end + 50].map(lost), [0, 1, 1, 0, 0]);
 }
 
-/// What a block has left is no reason to refuse a vector: it goes back with the vector's charge.
+/// The remainder of a block is no reason to refuse a vector: it is returned with the vector's charge.
 #[test]
 fn a_vector_settles_the_jobs_block() {
     let (mut party, mut ledger) = Party::new(BLOCK);
@@ -175,7 +175,7 @@ fn a_vector_settles_the_jobs_block() {
         assert_eq!(ledger.units().0, ledger.state().spent().units);
     }
     let each = cost(&[vector(0, 1, GRADIENT)]).units;
-    assert_eq!(rounds, (limit - before.units) / each, "as many as the budget holds");
+    assert_eq!(rounds, (limit - before.units) / each, "all rounds that the budget covers");
     ledger.close().unwrap();
     party.open();
 }

@@ -12,7 +12,7 @@ thread_local! {
     static NOW: Cell<i64> = const { Cell::new(0) };
 }
 
-/// In either mode a charge holds the time at which it was charged: it is hashed, and the hash leaves with replies.
+/// In either mode a charge has the time at which it was charged, since it is hashed and the hash is sent with replies.
 #[test]
 fn a_charge_holds_no_time_after_it_was_charged() {
     for durability in [Durability::Strict, Durability::Reserve { block: 8 }] {

@@ -41,7 +41,7 @@ impl Fixture {
     fn open(&self) -> Result<Ledger, LedgerError> {
         let mut ledger = lengths::open(&self.settings())?;
         let job = entry(JOB, budget());
-        // An export's checker compares a job's digest with its text.
+        // The checker of exports compares a job's digest with its text.
         let digest: [u8; 32] = Sha256::digest(job.spec_toml.as_bytes()).into();
         ledger.open_job(&JobEntry { spec_digest: &digest, ..job })?;
         Ok(ledger)
@@ -57,7 +57,7 @@ impl Fixture {
         select.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
     }
 
-    /// Charges and records one message; gives each query's integers.
+    /// Charges and records one message; returns each query's integers.
     fn answer(&mut self, ledger: &mut Ledger, iteration: u64, keys: &[QueryKey]) -> Vec<Vec<i64>> {
         let ChargeOutcome::Granted(grants) = ledger.charge(JOB, iteration, keys).unwrap() else { panic!("refused") };
         let (mut releases, mut answers) = (Vec::new(), Vec::new());
@@ -83,7 +83,7 @@ fn keys() -> [QueryKey; 3] {
 }
 
 #[test]
-fn a_vector_is_charged_recorded_and_given_again() {
+fn a_vector_is_charged_recorded_and_repeated() {
     for durability in [Durability::Strict, Durability::Reserve { block: 16 }] {
         let (mut fixture, mut ledger) = Fixture::new(durability);
         let before = ledger.state().spent();
@@ -94,11 +94,11 @@ fn a_vector_is_charged_recorded_and_given_again() {
         assert_eq!(distinct.len(), 6);
         let (spent, slack) = (ledger.state().spent(), slack_units_of_draw(key(0, 1, 1000).priced.noise(), Honest::ALONE));
         assert_eq!((spent.draws - before.draws, spent.slack_units - before.slack_units), (6, 6 * slack));
-        assert_eq!(spent.units - before.units, (1 + 3 + 2) * LEAST_CHARGE_UNITS, "the least that so many draws cost");
+        assert_eq!(spent.units - before.units, (1 + 3 + 2) * LEAST_CHARGE_UNITS, "the minimal price of six draws");
         let again = keys();
         assert_eq!(fixture.answer(&mut ledger, 0, &again), answers);
         assert_eq!(ledger.state().spent(), spent);
-        // The same bytes after a start, and at no charge.
+        // The same bytes after a start, free of charge.
         drop(ledger);
         let mut ledger = fixture.open().unwrap();
         assert_eq!(fixture.answer(&mut ledger, 0, &again), answers);
@@ -148,7 +148,7 @@ fn a_ledger_without_vectors_has_no_table_for_them() {
     assert_eq!(fixture.open().unwrap().state().answers(), 3);
 }
 
-/// A charge that has no answer yet is answered under itself after a start, with as many integers as it pays for.
+/// A charge without an answer is answered under itself after a start, with the number of integers that it pays for.
 #[test]
 fn an_unanswered_vector_is_recovered() {
     let (mut fixture, mut ledger) = Fixture::new(Durability::Strict);
@@ -161,9 +161,9 @@ fn an_unanswered_vector_is_recovered() {
     assert_eq!(ledger.state().spent(), spent);
 }
 
-/// The encoding as `ledger-schema.md` has it, written down again: what a single integer's entries are hashed as never changes.
+/// The encoding as in `ledger-schema.md`, written out again: the hashes of single integers' entries never change.
 #[test]
-fn single_integers_are_encoded_as_they_have_always_been() {
+fn the_encoding_of_single_integers_is_unchanged() {
     let before = [9; 32];
     let hash = |kind: u8, fields: &[&[u8]]| -> [u8; 32] {
         let start = Sha256::new().chain_update(DOMAIN).chain_update(before).chain_update([kind]);
@@ -209,7 +209,7 @@ fn single_integers_are_encoded_as_they_have_always_been() {
     bytes.extend([15, 16, 17, 18, 19].map(long).concat());
     assert_eq!(charge(1), hash(1, &[&bytes]));
     assert_eq!(charge(6), hash(5, &[&bytes, &short(6)]));
-    // What leaves masked: integers, honest parties, the price alone, and no part of delta.
+    // Masked answers: integers, honest parties, the price alone, and no share of delta.
     assert_eq!(charge_of(1, 9), hash(7, &[&bytes, &short(1), &short(9), &long(9 * 17), &long(0)]));
     assert_eq!(charge_of(6, 2), hash(7, &[&bytes, &short(6), &short(2), &long(2 * 17), &long(0)]));
 }
@@ -217,7 +217,7 @@ fn single_integers_are_encoded_as_they_have_always_been() {
 /// Under the lengths of real kinds a charge of another number of integers is refused before it is written, and at a
 /// start, though all of its sums and hashes hold.
 #[test]
-fn a_charge_pays_for_as_many_integers_as_its_kind_has() {
+fn a_charge_pays_for_the_integers_of_its_kind() {
     let (mut fixture, mut ledger) = Fixture::new(Durability::Strict);
     let single = key(0, 1, 1000);
     for components in [0, 2, 3, u32::MAX] {

@@ -65,7 +65,7 @@ fn a_key_is_made_once_and_read_back_as_it_was_sent() {
     // Never a second one.
     assert!(matches!(room.keys.make(&room.identity, JOB, SPEC, head(7)), Err(MaskKeyError::Exists(_))));
     assert_eq!(room.keys.load(JOB, &SPEC).unwrap().unwrap().public(), made.public());
-    // Another job has another key, and so has the same job once its key is gone.
+    // Another job has another key, and so does the same job once its key is deleted.
     let other = room.keys.make(&room.identity, "other", SPEC, head(7)).unwrap();
     room.keys.delete(JOB).unwrap();
     let again = room.keys.make(&room.identity, JOB, SPEC, head(7)).unwrap();
@@ -79,13 +79,13 @@ fn the_present_head_is_written_beside_the_same_key() {
     let (public, signed) = (made.public(), made.signed.clone());
     assert_eq!(room.keys.rewrite(made, head(9), Duration::ZERO, SystemTime::now()).unwrap().head, head(9));
     let loaded = room.keys.load(JOB, &SPEC).unwrap().unwrap();
-    // Whether the ledger holds it is for whoever opens the job to see: one that was set back does not.
+    // The caller that opens the job checks whether the ledger holds it: one that was set back does not.
     assert_eq!((loaded.public(), loaded.signed, loaded.head), (public, signed, head(9)));
     assert_eq!(room.names(), [JOB]);
 }
 
 #[test]
-fn what_was_changed_or_is_anothers_is_no_key() {
+fn a_changed_or_foreign_file_is_not_a_key() {
     let room = Room::new();
     room.keys.make(&room.identity, JOB, SPEC, head(7)).unwrap();
     let bytes = std::fs::read(room.file(JOB)).unwrap();
@@ -110,7 +110,7 @@ fn what_was_changed_or_is_anothers_is_no_key() {
     let stranger = room.folder.path().join("stranger.key");
     let keys = MaskKeys::beside(&room.folder.path().join("ledger-secret.key"), Secret::load_or_make(&stranger).unwrap());
     assert!(matches!(keys.load(JOB, &SPEC), Err(MaskKeyError::Damaged(_))));
-    // A damaged key is not made anew.
+    // A damaged key is not created again.
     assert!(damaged(&bytes[1..]));
     assert!(matches!(room.keys.make(&room.identity, JOB, SPEC, head(7)), Err(MaskKeyError::Exists(_))));
 }
@@ -123,7 +123,7 @@ fn no_job_leads_out_of_the_folder() {
         assert!(matches!(room.keys.load(job, &SPEC), Err(MaskKeyError::NoJob)));
         assert!(matches!(room.keys.delete(job), Err(MaskKeyError::NoJob)));
     }
-    // Another role's identity signs none, and nothing is left of it.
+    // An identity of another role cannot sign, and leaves nothing behind.
     let folder = tempfile::tempdir().unwrap();
     let analyst = Signer(identity(&authority("town"), folder.path(), Role::Analyst, "a"));
     assert!(matches!(room.keys.make(&analyst, JOB, SPEC, head(1)), Err(MaskKeyError::Unsigned(_))));
@@ -136,7 +136,7 @@ fn deleted_keys_are_overwritten_and_gone() {
     for job in ["a", "b", "c"] {
         room.keys.make(&room.identity, job, SPEC, head(1)).unwrap();
     }
-    // A second name shows what becomes of the bytes.
+    // A second name shows the fate of the bytes.
     let witness = room.folder.path().join("witness");
     std::fs::hard_link(room.file("a"), &witness).unwrap();
     room.keys.delete("a").unwrap();
@@ -147,7 +147,7 @@ fn deleted_keys_are_overwritten_and_gone() {
     room.keys.delete_all().unwrap();
     assert!(room.names().is_empty());
     room.keys.delete_all().unwrap();
-    // Nor is anything wrong where no key was ever made.
+    // There is no error where no key was ever created.
     let fresh = Room::new();
     fresh.keys.delete("a").unwrap();
     fresh.keys.delete_all().unwrap();
@@ -155,7 +155,7 @@ fn deleted_keys_are_overwritten_and_gone() {
 }
 
 #[test]
-fn a_sweep_leaves_what_is_to_be_kept() {
+fn a_sweep_keeps_the_keys_of_open_jobs() {
     let room = Room::new();
     for job in ["a", "b", "c"] {
         room.keys.make(&room.identity, job, SPEC, head(1)).unwrap();
@@ -166,9 +166,9 @@ fn a_sweep_leaves_what_is_to_be_kept() {
     assert_eq!(room.names(), ["a", "b"]);
 }
 
-/// How long a key has lain unused is its file's to tell: what is written anew is not used, and a clock that was set back for good makes it old.
+/// How long a key has lain unused is its file's to tell: what is written again is not used, and a clock that was set back for good makes it old.
 #[test]
-fn idleness_is_noted_at_the_file() {
+fn idleness_is_recorded_in_the_file() {
     let room = Room::new();
     let (now, day) = (SystemTime::now(), Duration::from_secs(86_400));
     room.keys.make(&room.identity, JOB, SPEC, head(1)).unwrap();
@@ -188,13 +188,13 @@ fn idleness_is_noted_at_the_file() {
     assert!(room.keys.idle("another", now).is_err());
 }
 
-/// A key that is written anew is as old as it is before it has its name: a crash between makes none young again.
+/// A key that is written again is as old as it is before it has its name: a crash between makes none young again.
 #[test]
 fn a_key_is_as_old_as_its_use_before_it_takes_its_place() {
     let room = Room::new();
     let (now, idle) = (SystemTime::now(), Duration::from_secs(12 * 86_400));
     let made = room.keys.make(&room.identity, JOB, SPEC, head(1)).unwrap();
-    // Nothing can take the place of a folder: so far it comes, and no further.
+    // A file cannot replace a folder, so the rewrite stops at that point.
     std::fs::remove_file(room.file(JOB)).unwrap();
     std::fs::create_dir(room.file(JOB)).unwrap();
     assert!(matches!(room.keys.rewrite(made, head(2), idle, now), Err(MaskKeyError::Io { .. })));
@@ -202,9 +202,9 @@ fn a_key_is_as_old_as_its_use_before_it_takes_its_place() {
     assert_eq!(now.duration_since(used).unwrap().as_secs(), idle.as_secs());
 }
 
-/// The file that had the name before holds the same secret: nothing of it is left on the disk.
+/// The replaced file contains the same secret: it is overwritten on the disk.
 #[test]
-fn what_is_replaced_is_overwritten() {
+fn replaced_files_are_overwritten() {
     let room = Room::new();
     let made = room.keys.make(&room.identity, JOB, SPEC, head(1)).unwrap();
     let mut before = std::fs::File::open(room.file(JOB)).unwrap();
@@ -215,23 +215,23 @@ fn what_is_replaced_is_overwritten() {
     assert_eq!(room.keys.load(JOB, &SPEC).unwrap().unwrap().head, head(2));
 }
 
-/// A crash between any two steps leaves the old key or the new one, and whatever is half written is nobody's.
+/// A crash between any two steps leaves the old key or the new one, and a partly written one is ignored.
 #[test]
-fn half_written_files_are_taken_for_none() {
+fn partly_written_files_are_ignored() {
     let room = Room::new();
     let made = room.keys.make(&room.identity, JOB, SPEC, head(1)).unwrap();
     let whole = std::fs::read(room.file(JOB)).unwrap();
-    // Killed while it wrote the key anew: the old one counts, and the next attempt does.
+    // Killed while it wrote the key again: the old one counts, and the next attempt does.
     std::fs::write(room.file(&format!("{JOB}.new")), &whole[..40]).unwrap();
     assert_eq!(room.keys.load(JOB, &SPEC).unwrap().unwrap().public(), made.public());
     assert_eq!(room.keys.rewrite(made, head(2), Duration::ZERO, SystemTime::now()).unwrap().head, head(2));
     assert_eq!(room.names(), [JOB]);
-    // Killed before its first name: there is no key, and another is made.
+    // Killed before its first name: there is no key, and another is created.
     std::fs::rename(room.file(JOB), room.file(&format!("{JOB}.new"))).unwrap();
     assert!(room.keys.load(JOB, &SPEC).unwrap().is_none() && room.keys.list().unwrap().is_empty());
     room.keys.make(&room.identity, JOB, SPEC, head(2)).unwrap();
     assert_eq!(room.names(), [JOB]);
-    // Killed while it deleted: a file of zeros is no key.
+    // Killed during a deletion: a file of zeros is not a key.
     std::fs::write(room.file(JOB), vec![0; whole.len()]).unwrap();
     assert!(matches!(room.keys.load(JOB, &SPEC), Err(MaskKeyError::Damaged(_))));
     room.keys.delete(JOB).unwrap();
@@ -240,7 +240,7 @@ fn half_written_files_are_taken_for_none() {
 
 #[cfg(unix)]
 #[test]
-fn what_lies_behind_a_link_is_left_alone() {
+fn the_target_of_a_link_is_left_alone() {
     let room = Room::new();
     room.keys.make(&room.identity, JOB, SPEC, head(1)).unwrap();
     let elsewhere = room.folder.path().join("elsewhere");

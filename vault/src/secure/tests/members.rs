@@ -25,7 +25,7 @@ fn a_list_is_its_lines_whatever_their_order() {
     let other =
         MemberList::parse(&format!("# of the study\n\n {} # new key\n{}\r\n{}\n{}\n", lines[2], lines[3], lines[0], lines[1]));
     assert_eq!(list.digest(), other.unwrap().digest());
-    // What anybody can compute with `sort | sha256sum`.
+    // Anybody can compute it with `sort | sha256sum`.
     let mut sorted = lines.to_vec();
     sorted.sort();
     let text = sorted.join("\n") + "\n";
@@ -44,7 +44,7 @@ fn a_list_is_its_lines_whatever_their_order() {
 }
 
 #[test]
-fn what_is_no_list_is_named_by_its_line() {
+fn an_invalid_list_is_reported_with_its_line() {
     let good = member_line("a", &print_of(1));
     for (text, named) in [
         (String::new(), "nobody"),
@@ -62,7 +62,7 @@ fn what_is_no_list_is_named_by_its_line() {
 }
 
 #[test]
-fn pins_are_of_their_party_alone() {
+fn pins_belong_to_one_party() {
     let mut pins = Pins::default();
     assert!(pins.is_empty());
     pins.add("a", print_of(1)).unwrap();
@@ -71,9 +71,10 @@ fn pins_are_of_their_party_alone() {
     assert!(pins.add("a", print_of(2)).is_err() && pins.add("b", print_of(2)).is_err());
 }
 
-/// Of parties that are not pinned, and may be made up, nobody's noise counts for the owner's limits; where all are, as many as the job counts.
+/// The noise of parties that are not pinned, and may be fictitious, does not count for the owner's limits; if all are pinned, the
+/// job's number counts.
 #[test]
-fn only_those_who_are_pinned_protect() {
+fn only_pinned_parties_protect() {
     let spec = |aggregation: &str| {
         JobSpec::parse(&format!(
             "name = \"m\"\nparties = [\"a\", \"b\", \"c\", \"d\", \"e\"]\nalgorithm = \"penalty\"\n[model]\nkind = \"bernoulli\"\n\

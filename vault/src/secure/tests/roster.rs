@@ -1,4 +1,4 @@
-//! Rosters that pass, and each reason for which one doesn't.
+//! Valid rosters, and each reason for a refusal.
 
 use std::time::{Duration, SystemTime};
 
@@ -25,7 +25,7 @@ fn entry(ca: &KeyedPem, role: Role, name: &str, job: &str, public: &MaskPublic) 
     v1::RosterEntry { name: name.to_owned(), key: mask_key::sign(&signer, job, &SPEC, public).ok() }
 }
 
-/// Four parties of one CA; "b" looks at the roster.
+/// Four parties of one CA; "b" checks the roster.
 struct Town {
     ca: KeyedPem,
     entries: Vec<v1::RosterEntry>,
@@ -79,7 +79,7 @@ impl Town {
         check.check(&self.entries).map(|checked| (checked.roster, checked.standing))
     }
 
-    /// What becomes of the roster with something else.
+    /// Returns the outcome for a changed roster.
     fn with(change: impl FnOnce(&mut Self)) -> Result<(Roster, Vec<MemberStanding>), RosterRefusal> {
         let mut town = Self::new();
         change(&mut town);
@@ -94,14 +94,14 @@ impl Town {
         &self.entries[place].key.as_ref().unwrap().certificate
     }
 
-    /// As "c" with another identity key, of the same CA or another.
+    /// Replaces the identity key of "c", certified by the same CA or another.
     fn with_another_c(&mut self, ca: &KeyedPem) {
         self.entries[2] = entry(ca, Role::Party, "c", JOB, &public(3));
     }
 }
 
 #[test]
-fn a_roster_passes_with_who_is_pinned() {
+fn a_roster_passes_and_states_who_is_pinned() {
     let town = Town::new();
     let (roster, standing) = town.check().unwrap();
     assert_eq!((roster.members().len(), roster.honest(), roster.place("b")), (4, 2, Some(1)));
@@ -110,7 +110,7 @@ fn a_roster_passes_with_who_is_pinned() {
         assert_eq!(member.identity, fingerprint(town.certificate(place)).0);
     }
     assert!(standing.iter().all(|member| member.pinned && member.serial.len() > 8));
-    // By the CA's word alone nobody but this party is pinned.
+    // By the CA's word alone only this party is pinned.
     let (same, standing) = Town::with(|town| {
         (town.settings.peers, town.settings.pins) = (Peers::Ca, Pins::default());
     })
@@ -126,7 +126,7 @@ fn other_members_and_other_orders_are_refused() {
     assert_eq!(refused(|town| drop(town.entries.pop())), RosterRefusal::Members);
     assert_eq!(refused(|town| town.entries.push(town.entries[0].clone())), RosterRefusal::Members);
     assert_eq!(refused(|town| town.entries[2].name = "e".into()), RosterRefusal::Members);
-    // A job that this party is none of.
+    // A job without this party.
     assert_eq!(
         refused(|town| {
             town.parties.remove(1);
@@ -188,7 +188,7 @@ fn certificates_are_of_ones_own_ca_valid_and_not_revoked() {
 
 #[test]
 fn pins_and_the_jobs_own_fingerprints_must_agree() {
-    // A party of the right CA with another key: whoever keeps the CA can make one.
+    // A party of the right CA with another key: anyone who keeps the CA can make one.
     let swap = |town: &mut Town| {
         let ca = KeyedPem { pem: town.ca.pem.clone(), key_pem: town.ca.key_pem.clone() };
         town.with_another_c(&ca);
@@ -218,7 +218,7 @@ fn pins_and_the_jobs_own_fingerprints_must_agree() {
         town.settings.pins = pins;
     };
     assert!(Town::with(both).unwrap().1[2].pinned);
-    // The job file's, where it names any; this party's own among them.
+    // The job file's fingerprints, where it names any; this party's own among them.
     for place in [0, 1] {
         let named = |town: &mut Town| town.members.add(NAMES[place], fingerprint(town.certificate(place))).unwrap();
         assert!(Town::with(named).is_ok());
@@ -230,7 +230,7 @@ fn pins_and_the_jobs_own_fingerprints_must_agree() {
 #[test]
 fn a_roster_has_ones_own_key_and_each_key_once() {
     assert_eq!(Town::with(|town| town.own = public(9)).unwrap_err(), RosterRefusal::NotOwn);
-    // "c" shows this party's mask key as its own, and has signed it.
+    // "c" signs this party's mask key as its own.
     let reflected = |town: &mut Town| {
         town.entries[2] = entry(&town.ca, Role::Party, "c", JOB, &public(2));
         let mut pins = Pins::default();
@@ -242,7 +242,7 @@ fn a_roster_has_ones_own_key_and_each_key_once() {
     assert_eq!(Town::with(reflected).unwrap_err(), RosterRefusal::NoRoster);
 }
 
-/// A reason is one sentence and repeats nothing of the owner's.
+/// A reason is one sentence and repeats none of the owner's settings.
 #[test]
 fn reasons_do_not_repeat_pins() {
     for reason in [

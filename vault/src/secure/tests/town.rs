@@ -23,7 +23,7 @@ pub(super) fn authority(name: &str) -> KeyedPem {
     ca::create_ca(name, validity()).unwrap()
 }
 
-/// A member's identity, by way of files in `folder`.
+/// Creates a member's identity through files in `folder`.
 pub(super) fn identity(ca: &KeyedPem, folder: &Path, role: Role, name: &str) -> IdentityDir {
     let issued = ca::issue(ca, &PeerIdentity::new(role, name).unwrap(), &[], validity()).unwrap();
     for (file, text) in [("certificate.pem", &issued.pem), ("key.pem", &issued.key_pem), ("ca.pem", &ca.pem)] {

@@ -1,9 +1,8 @@
-//! Simulation-based calibration (Talts et al. 2018): where theta is drawn from its prior, records from theta and a release
-//! from the records, the rank of theta among draws of the posterior is uniform.
+//! Simulation-based calibration (Talts et al. 2018): if theta is drawn from its prior, records from theta and a release from the
+//! records, then the rank of theta among draws of the posterior is uniform.
 //!
-//! 200 priors draws, 20 cells of ranks: chi² with 19 degrees of freedom is below its .999 quantile, 43.8, but for one seed
-//! in 1,000, and the seeds are fixed. Chains that take the release as exact put most ranks into the outer cells (chi² in the
-//! hundreds).
+//! 200 prior draws, 20 cells of ranks: chi² with 19 degrees of freedom exceeds its .999 quantile, 43.8, for one seed in 1,000,
+//! and the seeds are fixed. Chains that take the release as exact put most ranks into the outer cells (chi² in the hundreds).
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,14 +16,14 @@ use rand_chacha::ChaCha20Rng;
 
 const PRIOR_DRAWS: u64 = 200;
 const RECORDS: usize = 200;
-/// Draws that a rank is among: one fewer than a multiple of the cells.
+/// Number of draws that a rank is among: one fewer than a multiple of the cells.
 const DRAWS: usize = 99;
 const CELLS: usize = 20;
-/// Sweeps from one draw to the next: a few autocorrelation times, at noise about as large as the records' own spread.
+/// Number of sweeps between draws: a few autocorrelation times, at noise about as large as the records' own spread.
 const THIN: usize = 8;
 const WARMUP: usize = 150;
 
-/// A case of calibration: a job's texts, what is drawn from the prior, and a record's value given it, in the statistic's own
+/// A case of calibration: the texts of a job, a draw from its prior, and a record's value given that draw, in the statistic's own
 /// units.
 struct Case {
     model: &'static str,
@@ -84,7 +83,7 @@ fn coins_of_a_skewed_prior_are_calibrated() {
     assert!(chi_squared(&Case { prior: "p = \"beta(2, 6)\"", theta: |rng| beta(2.0, 6.0, rng), ..COIN }, 2) < MOST);
 }
 
-/// Counts of mean 1.5, the greatest of which are clamped at 4: theta walks.
+/// Counts of mean 1.5, clamped at 4: theta walks.
 const COUNT: Case = Case {
     model: "kind = \"poisson_mean\"\noutcome = \"y\"",
     columns: "y = { min = 0, max = 4 }",
@@ -104,7 +103,7 @@ fn counts_of_a_conjugate_prior_are_calibrated() {
     assert!(chi_squared(&Case { prior: "rate = \"gamma(3, 2)\"", theta: |rng| gamma(3.0, rng) / 2.0, ..COUNT }, 3) < MOST);
 }
 
-/// Normal outcomes, a fifth of them clamped on average.
+/// Calibrates normal outcomes, on average a fifth of them clamped.
 #[test]
 fn normal_outcomes_are_calibrated() {
     let case = Case {

@@ -1,7 +1,7 @@
-//! Posteriors given one noisy release, against sums and integrals.
+//! Posteriors given one noisy release, compared with sums and integrals.
 //!
-//! Tolerances are 5 Monte Carlo standard errors of the mean, from batch means, and 12% of the sd: a right chain passes with
-//! near certainty (the seeds are fixed); one that takes the release for exact, or the clamped values for the records', fails
+//! Tolerances are 5 Monte Carlo standard errors of the mean, from batch means, and 12% of the sd. A correct chain passes with
+//! near certainty (the seeds are fixed). A chain that takes the release as exact, or the clamped values as the records', fails
 //! both.
 
 #![allow(clippy::unwrap_used)]
@@ -10,12 +10,12 @@ use super::fixtures::{chains_on, job};
 use crate::sampler::augmentation::chain::Sweep;
 use conclave_privacy::mechanism::NoiseScale;
 
-/// Lattice units of the width of a statistic's range.
+/// Lattice units in half the width of a statistic's range.
 const UNIT: f64 = 4_294_967_296.0;
 /// Lattice units of a count.
 const COUNT: f64 = 1_048_576.0;
 
-/// Draws of the first parameter: `sweeps` of each chain after 300.
+/// Returns draws of one parameter: `sweeps` of each chain after 300.
 fn draws(mut chains: Vec<Box<dyn Sweep>>, parameter: usize, sweeps: usize) -> Vec<f64> {
     let run = |chain: &mut Box<dyn Sweep>| {
         (0..300).for_each(|_| drop(chain.sweep()));
@@ -24,7 +24,7 @@ fn draws(mut chains: Vec<Box<dyn Sweep>>, parameter: usize, sweeps: usize) -> Ve
     chains.iter_mut().flat_map(run).collect()
 }
 
-/// Mean, and sd of a law with this unnormalised log density on a grid.
+/// Returns mean and sd of a law with this unnormalised log density on a grid.
 fn moments(grid: impl Iterator<Item = f64>, log_density: impl Fn(f64) -> f64) -> (f64, f64) {
     let points: Vec<(f64, f64)> = grid.map(|x| (x, log_density(x))).collect();
     let most = points.iter().map(|p| p.1).fold(f64::NEG_INFINITY, f64::max);
@@ -49,7 +49,7 @@ fn grid(low: f64, high: f64) -> impl Iterator<Item = f64> {
     (0..2_000).map(move |i| low + (high - low) * (f64::from(i) + 0.5) / 2_000.0)
 }
 
-/// Log of the sum of exponentials.
+/// Returns the log of the sum of exponentials.
 fn log_sum(logs: impl Iterator<Item = f64>) -> f64 {
     let logs: Vec<f64> = logs.collect();
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -74,7 +74,7 @@ fn scale(units: f64) -> NoiseScale {
 
 const COIN: &str = "kind = \"bernoulli\"\noutcome = \"y\"";
 
-/// Two parties of unlike size: p(a | p) is the product of their sums over heads.
+/// Two parties of different sizes: p(a | p) is the product of their sums over heads.
 #[test]
 fn two_coins_of_unlike_parties() {
     let (s, releases) = (3.0, [(9.4, 40_usize), (-3.1, 5)]);
@@ -95,8 +95,8 @@ fn two_coins_of_unlike_parties() {
     }
 }
 
-/// Counts that are clamped at 6, given their mean of 4: the conjugate, and a prior that takes a walk. The law of the sum of
-/// clamped counts is their mass, convolved.
+/// Counts clamped at 6, with mean 4: a conjugate prior, and one that takes a walk. The law of the sum of clamped counts is the
+/// convolution of their masses.
 #[test]
 fn clamped_counts() {
     let (n, s, released) = (12_usize, 4.0, 55.0);
@@ -127,19 +127,19 @@ fn clamped_counts() {
     }
 }
 
-/// Normal outcomes of which a third is clamped at the upper bound; the law of the sum of two clamped values by a double integral.
+/// Normal outcomes, a third of them clamped at the upper bound; the law of the sum of two clamped values by a double integral.
 #[test]
 fn clamped_normal_outcomes() {
     let (sd, s, released) = (0.8, 0.25, 1.7);
     let model = "kind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 0.8";
     for (prior, log_prior) in [
         ("mean = \"normal(0.2, 0.7)\"", (|x: f64| -(x - 0.2) * (x - 0.2) / 0.98) as fn(f64) -> f64),
-        // Held to a box: clamped values say little against a heavy tail.
+        // Restricted to a box: clamped values carry little information against a heavy tail.
         ("mean = \"student_t(3, 0, 0.5)\"\n[parameters]\nmean = { min = -2, max = 2 }", |x| {
             if x.abs() < 2.0 { -2.0 * (1.0 + x * x / 0.75).ln() } else { f64::NEG_INFINITY }
         }),
     ] {
-        // Lattice units are of half the range's width of 2.
+        // Lattice units are relative to half the range's width of 2.
         let spec = job(1, model, "y = { min = -1, max = 1 }", prior, "chains = 2", 1.0);
         let log_density = |mean: f64| {
             let steps = 400;
@@ -165,8 +165,8 @@ fn clamped_normal_outcomes() {
 
 const LEVELS: &str = "kind = \"multinomial\"\noutcome = \"y\"";
 
-/// Log density of p where h, t and u of n records are heads, tails and unusable, seen through noise: a share of unusable
-/// records that is flat a priori makes every u as likely.
+/// Returns the log density of p where h, t and u of n records are heads, tails and unusable, observed with noise. With a flat
+/// prior on the share of unusable records, every u is equally likely.
 fn log_levels(p: f64, n: usize, released: [f64; 3], s: f64) -> f64 {
     let noise = |seen: f64, truth: usize| -(seen - truth as f64).powi(2) / (2.0 * s * s);
     let one = |u: usize, h: usize| {
@@ -179,7 +179,7 @@ fn log_levels(p: f64, n: usize, released: [f64; 3], s: f64) -> f64 {
     log_sum((0..=n).flat_map(|u| (0..=n - u).map(move |h| (u, h))).map(|(u, h)| one(u, h)))
 }
 
-/// Two levels of a multinomial: 30 records, or as many as the release lets there be.
+/// Two levels of a multinomial: 30 records, or a number that only the release informs.
 #[test]
 fn two_levels_of_known_and_of_unknown_number() {
     let (s, released) = (2.0, [4.0, 21.0, 2.5]);
@@ -194,14 +194,14 @@ fn two_levels_of_known_and_of_unknown_number() {
     }
 }
 
-/// Naive Bayes of one binary feature, five records, against a sum over all tables.
+/// Naive Bayes with one binary feature and five records, compared with a sum over all tables.
 #[test]
 fn a_table_of_two_by_two() {
     let (n, s, released) = (5_usize, 1.0, [3.2, 1.4, -0.3, 0.6, 0.8]);
     let model = "kind = \"naive_bayes\"\noutcome = \"c\"\npredictors = [\"x\"]";
     let spec = job(1, model, "c = { binary = true }\nx = { binary = true }", "", "chains = 2", 1.0);
     assert_eq!(spec.model.parameter_names(), ["c[0]", "c[1]", "x[0|0]", "x[1|0]", "x[0|1]", "x[1|1]"]);
-    // Given a table, Dirichlet(2)s: each cell's share is known, and the tables' weights are Dirichlet-multinomial.
+    // Given a table, the law is Dirichlet(2): each cell's mean share is known, and the tables' weights are Dirichlet-multinomial.
     let (mut weight, mut class, mut level) = (0.0, 0.0, 0.0);
     let log_beta = |a: f64, b: f64| libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b);
     for u in 0..=n {
@@ -224,7 +224,7 @@ fn a_table_of_two_by_two() {
     for (parameter, exact) in [(0, class / weight), (2, level / weight)] {
         let draws = draws(chains_on(&spec, scale(s * COUNT), &[(counts(&released), Some(n))]), parameter, 20_000);
         let found = draws.iter().sum::<f64>() / draws.len() as f64;
-        // 40,000 draws of sd below .2, of which one in ten is independent: a standard error of .003.
+        // 40,000 draws of sd below .2, one in ten of them independent: a standard error of .003.
         assert!((found - exact).abs() < 0.012, "{parameter}: {found} of {exact}");
     }
 }

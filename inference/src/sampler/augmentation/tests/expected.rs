@@ -16,7 +16,7 @@ fn of(spec: &JobSpec) -> Outlook {
     outlook(spec, &PartyMetadata::of_rows(&[EACH; 3])).unwrap()
 }
 
-/// mu of the budget, and the number of records.
+/// Returns mu of the budget, and the number of records.
 fn scales(spec: &JobSpec) -> (f64, f64) {
     (spec.privacy.budget.mu(), 3.0 * EACH as f64)
 }
@@ -25,7 +25,7 @@ fn near(found: f64, expected: f64) {
     assert!((found / expected - 1.0).abs() < 0.01, "{found} of {expected}");
 }
 
-/// One number is released alike by both.
+/// Both algorithms release one number in the same way.
 #[test]
 fn a_family_errs_as_by_its_statistic() {
     for (model, columns) in [
@@ -41,7 +41,7 @@ fn a_family_errs_as_by_its_statistic() {
     }
 }
 
-/// A cell's noise is √2 / mu records, of each of three parties.
+/// A cell's noise is √2 / mu records at each of three parties.
 #[test]
 fn a_table_errs_by_the_noise_of_its_cells() {
     let spec = job("kind = \"multinomial\"", "y = { levels = [\"p\", \"q\", \"r\"] }");
@@ -51,8 +51,8 @@ fn a_table_errs_by_the_noise_of_its_cells() {
     assert!(of(&spec).worse > of(&spec).best);
 }
 
-/// Around coefficients of 0 only the products with the outcome have noise that matters: four components of width 2, 1, 2 and 2 share
-/// the budget, the sum of u, that of u² and the outcome's.
+/// Around coefficients of 0 only the products with the outcome have relevant noise. Four components of widths 2, 1, 2 and 2 share
+/// the budget: the sum of u, that of u² and the outcome's.
 #[test]
 fn a_line_errs_by_the_noise_of_its_products_with_the_outcome() {
     let spec = job("kind = \"linear\"\nsd = 0.3\npredictors = [\"u\"]", "y = { min = -1, max = 1 }\nu = { min = -1, max = 1 }");

@@ -1,5 +1,5 @@
-//! The linear experiment of Ju et al. (2022), section 5 and Table 1 of the supplement: 100 records, 2 covariates of known
-//! law, clamped at ± 10 and scaled to ± 1, Laplace noise of scale 13 / epsilon on each of 9 products; coverage of 90%
+//! The linear experiment of Ju et al. (2022), section 5 and Table 1 of the supplement: 100 records, 2 covariates of known law,
+//! clamped at ± 10 and scaled to ± 1, Laplace noise of scale 13 / epsilon on each of 9 products. Reports the coverage of 90%
 //! intervals of the coefficients.
 
 #![allow(clippy::unwrap_used)]
@@ -22,9 +22,9 @@ use conclave_common::job::JobSpec;
 use conclave_privacy::pass::StatisticGrid;
 
 const RECORDS: usize = 100;
-/// Half width of the bounds; the model's scale is in units of it.
+/// Half width of the bounds, which is the unit of the model's scale.
 const BOUND: f64 = 10.0;
-/// Of a clamped and scaled product, lattice units.
+/// Lattice units of a clamped and scaled product.
 const UNIT: f64 = 2_147_483_648.0;
 
 /// Coefficients in the data's units.
@@ -43,7 +43,7 @@ fn replicate(target: &Arc<Target>, epsilon: f64, sweeps: usize, seed: u64) -> ([
     let mut rng = seeded(seed);
     let family = target.model.exponential_family().unwrap();
     let mut grids = StatisticGrid::of_ranges(family.ranges()).unwrap();
-    // One lattice for all, and the outcome's square beside what a job of known error releases.
+    // One lattice for all, plus the outcome's square, which a job of known error does not release.
     let unit = StatisticGrid::new((-1.0, 1.0)).unwrap();
     grids.fill(unit);
     grids.push(unit);
@@ -84,7 +84,7 @@ fn replicate(target: &Arc<Target>, epsilon: f64, sweeps: usize, seed: u64) -> ([
     (covers, accepted as f64 / proposed as f64)
 }
 
-/// Coverage of 100 replicates, or as many as are asked for, each within `tolerance` of the paper's.
+/// Asserts the coverage over 100 replicates, or the requested number, each within `tolerance` of the paper's.
 fn table(epsilon: f64, sweeps: usize, expected: [f64; 3], tolerance: f64) {
     let replicates = replicates(100);
     let target = Arc::new(target());

@@ -1,6 +1,6 @@
 //! The log-linear experiment of Ju et al. (2022), section 4 and Table 1: 100 records of a class (5) and 5 features (3 levels
-//! each), a noisy count for each cell of the 5 tables, Dirichlet(2) priors; coverage of 90% intervals of the class
-//! probabilities, fresh data each time.
+//! each), a noisy count for each cell of the 5 tables, Dirichlet(2) priors. Reports the coverage of 90% intervals of the class
+//! probabilities, with fresh data each time.
 
 #![allow(clippy::unwrap_used)]
 
@@ -27,7 +27,7 @@ const LEVELS: [usize; 5] = [3; 5];
 /// Lattice units of a count.
 const UNIT: i64 = 1 << 20;
 
-/// The classes' probabilities, then those of each feature's levels given each class.
+/// Returns the classes' probabilities, then those of each feature's levels given each class.
 fn truth() -> Vec<f64> {
     let vectors: Value = serde_json::from_str(include_str!("../../../../../tests/vectors/ju_log_linear.json")).unwrap();
     let numbers = |value: &Value| value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect::<Vec<f64>>();
@@ -49,17 +49,17 @@ fn target() -> Target {
     Target::new(&JobSpec::parse(&text).unwrap())
 }
 
-/// Noise on each count.
+/// The noise on each count.
 #[derive(Clone, Copy, Debug)]
 enum Mechanism {
     /// Laplace of scale 10 / epsilon, as in the paper.
     Laplace { epsilon: f64 },
-    /// Normal noise of this sd in counts: replacing a record moves the counts by √10.
+    /// Normal noise of this sd in counts; the counts have sensitivity √10 to the replacement of a record.
     Gaussian { sd: f64 },
 }
 
 impl Mechanism {
-    /// Noise, lattice units: continuous, and rounded to a lattice a million times as fine.
+    /// Draws noise in lattice units: continuous, and rounded to a lattice that is a million times as fine.
     fn draw(self, rng: &mut ChaCha20Rng) -> i64 {
         let counts = match self {
             Self::Laplace { epsilon } => {
@@ -72,7 +72,7 @@ impl Mechanism {
     }
 }
 
-/// Which of the 90% intervals hold their class's probability, and the share of proposals accepted.
+/// Returns the 90% intervals that contain their class's probability, and the share of accepted proposals.
 fn replicate(target: &Arc<Target>, mechanism: Mechanism, sweeps: usize, seed: u64) -> ([bool; CLASSES], f64) {
     let units = |counts: f64| (counts * UNIT as f64).round() as u64;
     match mechanism {
@@ -121,7 +121,7 @@ fn replicate_of(
     (covers, accepted as f64 / proposed as f64)
 }
 
-/// Coverage of each class's probability, and mean acceptance, over so many replicates.
+/// Returns the coverage of each class's probability, and the mean acceptance, over this number of replicates.
 fn experiment(mechanism: Mechanism, replicates: u64, sweeps: usize, seed: u64) -> ([f64; CLASSES], f64) {
     let target = Arc::new(target());
     let run = |replicate_: u64| replicate(&target, mechanism, sweeps, seed * 100_000 + replicate_);
@@ -135,9 +135,9 @@ fn experiment(mechanism: Mechanism, replicates: u64, sweeps: usize, seed: u64) -
     (coverage, acceptance)
 }
 
-/// At epsilon 1 the fourth class, far from the prior's centre, is covered in .81 of releases. 60 replicates lie in [.65,
-/// .95] but for one seed in 500; the acceptance of a chain that counts a cell twice where it does not change is .87, below
-/// .877. A chain on the first column of another's indices covers .71 and accepts .87.
+/// At epsilon 1 the fourth class, far from the prior's centre, is covered in .81 of releases. 60 replicates lie outside [.65,
+/// .95] for one seed in 500. The acceptance of a chain that counts a cell twice where it does not change is .87, below .877. A
+/// chain on the first column of another's indices covers .71 and accepts .87.
 #[test]
 fn sixty_replicates_at_epsilon_1() {
     let (coverage, acceptance) = experiment(Mechanism::Laplace { epsilon: 1.0 }, 60, 10_000, 1);
@@ -145,8 +145,9 @@ fn sixty_replicates_at_epsilon_1() {
     assert!((acceptance - 0.887).abs() < 0.01, "{acceptance}");
 }
 
-/// With little noise what does not change shows most: .145 where it is counted, .213 where the ratio is 1. And discrete
-/// Gaussian noise at the service's epsilon 1 and 3 (delta 1e-6): above `2 Phi(-mu / 2)`, which is .906 and .746.
+/// With little noise the treatment of unchanged components matters most: acceptance is .145 if they are counted, .213 if their
+/// ratio is 1. Discrete Gaussian noise at the service's epsilon 1 and 3 (delta 1e-6) accepts more than `2 Phi(-mu / 2)`, which is
+/// .906 and .746.
 #[test]
 fn acceptance_by_noise() {
     for (mechanism, expected, least) in [
@@ -159,8 +160,8 @@ fn acceptance_by_noise() {
     }
 }
 
-/// Coverage of 500 replicates, or as many as are asked for, against figures of another program, each within `tolerance`: two to three standard errors of the
-/// difference, of which the other's share is the greater.
+/// Compares the coverage over 500 replicates, or the requested number, with figures of another program, each within `tolerance`.
+/// That is two to three standard errors of the difference, to which the other program contributes more.
 fn table(mechanism: Mechanism, expected: [f64; CLASSES], tolerance: f64, accepted: f64) {
     let (coverage, acceptance) = experiment(mechanism, replicates(500), 10_000, 3);
     for (found, expected) in coverage.iter().zip(expected) {
@@ -169,9 +170,9 @@ fn table(mechanism: Mechanism, expected: [f64; CLASSES], tolerance: f64, accepte
     assert!((acceptance - accepted).abs() < 0.01, "{acceptance}");
 }
 
-/// Of the other program's 250 replicates: at coverage .83 a standard error of .024, and of .017 in ours.
+/// Tolerance for the other program's 250 replicates: at coverage .83 its standard error is .024, and ours is .017.
 const OF_250: f64 = 0.05;
-/// Of its 80 replicates: .042.
+/// Tolerance for its 80 replicates: .042.
 const OF_80: f64 = 0.13;
 
 #[test]
@@ -192,10 +193,11 @@ fn table_1_at_epsilon_10() {
     table(Mechanism::Laplace { epsilon: 10.0 }, [0.916, 0.932, 0.928, 0.876, 0.924], OF_250, 0.213);
 }
 
-/// Of the paper's 100 replicates: at coverage .59 a standard error of .049, and of .022 in ours.
+/// Tolerance for the paper's 100 replicates: at coverage .59 its standard error is .049, and ours is .022.
 const OF_100: f64 = 0.15;
 
-/// Coverage of 500 replicates against the paper's own, where no other program's figures are at hand; acceptance above its sharp bound.
+/// Compares the coverage over 500 replicates with the paper's own, where no other program's figures are available; acceptance
+/// must exceed its sharp bound.
 fn table_of_the_paper(epsilon: f64, expected: [f64; CLASSES]) {
     let (coverage, acceptance) = experiment(Mechanism::Laplace { epsilon }, replicates(500), 10_000, 3);
     assert!(coverage.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < OF_100), "{coverage:?}");

@@ -1,4 +1,4 @@
-//! Linear regression with a law of its covariates: what is released of a record, and calibration.
+//! Linear regression with a law of its covariates: a record's released statistic, and calibration.
 
 #![allow(clippy::unwrap_used)]
 
@@ -26,13 +26,13 @@ fn law(spec: &JobSpec, intercept: bool) -> (LinearLaw, Vec<StatisticGrid>) {
     (LinearLaw::new(0.3, intercept, &spec.priors, &grids).unwrap(), grids)
 }
 
-/// (u, v, y) on the model's scale, before clamping.
+/// Draws (u, v, y) on the model's scale, before clamping.
 fn made_up(rng: &mut ChaCha20Rng) -> [f64; 3] {
     std::array::from_fn(|_| 0.9 * normal(rng))
 }
 
-/// What is summed of a latent record is what a party sums of the record that its columns' bounds clamp, component by
-/// component, and what a replacement moves is the difference.
+/// A latent record's statistic equals, component by component, that of the clamped record at a party, and a replacement moves it
+/// by the difference.
 #[test]
 fn components_are_those_of_a_party() {
     for intercept in [true, false] {
@@ -63,7 +63,7 @@ fn components_are_those_of_a_party() {
     }
 }
 
-/// The law of covariates: means of many draws of records against the moments drawn from.
+/// Compares the means over many drawn records with the moments of the covariates' law.
 #[test]
 fn records_have_the_moments_of_their_law() {
     let spec = spec(true, "");
@@ -89,7 +89,7 @@ fn records_have_the_moments_of_their_law() {
     }
 }
 
-/// Ranks of both coefficients of one covariate, whose mean and variance are drawn from their prior: chi² as in
+/// Calibrates both coefficients of one covariate, whose mean and variance are drawn from their prior: chi² of the ranks as in
 /// [`super::calibration`].
 fn calibrated(records: usize, seed: u64) {
     let model = "kind = \"linear\"\noutcome = \"y\"\npredictors = [\"x\"]\nsd = 0.4";

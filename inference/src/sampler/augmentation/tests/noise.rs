@@ -1,10 +1,10 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 
-/// Noises up to this far out have all of the mass, to all digits.
+/// Noise within this range has all of the mass, to all digits.
 const WIDTH: i64 = 400;
 
-/// Masses on -[`WIDTH`]..=[`WIDTH`] of the noise with this log mass, normalised.
+/// Returns the normalised masses on -[`WIDTH`]..=[`WIDTH`] of the noise with this log mass.
 fn masses(log: impl Fn(f64) -> f64) -> Vec<f64> {
     let raw: Vec<f64> = (-WIDTH..=WIDTH).map(|z| log(z as f64).exp()).collect();
     let total: f64 = raw.iter().sum();
@@ -32,9 +32,9 @@ fn check_ratios(noise: impl NoiseLaw, masses: &[f64]) {
             assert!((ratio - (of(gap - delta) - of(gap))).abs() < 1e-11, "{gap} {delta}");
             let mut moved = residuals.clone();
             moved.apply(&step(delta));
-            assert_eq!(moved.log_ratio(&step(-delta)), -ratio, "odd, bit for bit but for the sign of 0");
+            assert_eq!(moved.log_ratio(&step(-delta)), -ratio, "odd, bit for bit except for the sign of 0");
         }
-        assert_eq!(residuals.log_ratio(&[]), 0.0, "where no component changes the ratio is 1");
+        assert_eq!(residuals.log_ratio(&[]), 0.0, "if no component changes, the ratio is 1");
     }
 }
 
@@ -56,8 +56,8 @@ fn components_add_up_each_by_its_own_law() {
     assert!(Residuals::new(&[1, 2], &noise).is_none() && Residuals::<GaussianNoise>::new(&[], &[]).is_none());
 }
 
-/// Acceptance at stationarity of a change by `delta`, averaged over the release: `E min(1, P(z - d) / P(z))`, to be 1 − TV
-/// of the noise and of the noise moved by d (a Metropolis step between two points of equal prior weight).
+/// Returns the acceptance rate at stationarity of a change by `delta`, averaged over the release: `E min(1, P(z - d) / P(z))`. It
+/// must equal 1 − TV between the noise and the noise shifted by d (a Metropolis step between two points of equal prior weight).
 fn acceptance(noise: impl NoiseLaw, masses: &[f64], delta: i64) -> f64 {
     let inside = -WIDTH + delta..=WIDTH - delta;
     let of = |z: i64| masses[(WIDTH + z) as usize];
@@ -76,7 +76,7 @@ fn mean_acceptance_is_one_less_the_total_variation() {
         }
         acceptance(LaplaceNoise { scale: 3 }, &laplace(3), delta);
     }
-    // On so coarse a lattice the `2 Phi(-mu / 2)` of continuous noise is a little too high.
+    // On such a coarse lattice the `2 Phi(-mu / 2)` of continuous noise is slightly too high.
     let continuous = |mu: f64| libm::erfc(mu / (2.0 * 2.0_f64.sqrt()));
     for (delta, on_lattice, bound) in [(1, 0.8005, 0.8026), (3, 0.4485, 0.4533)] {
         assert!((acceptance(GaussianNoise { scale: 2, draws: 1 }, &gaussian(2), delta) - on_lattice).abs() < 5e-5);

@@ -7,10 +7,10 @@ use super::*;
 use crate::sampler::augmentation::noise::GaussianNoise;
 use crate::sampler::augmentation::table_law::{TableLaw, TableSampler};
 
-/// A count's lattice units.
+/// Lattice units of a count.
 const UNIT: i64 = 1 << 20;
 
-/// Records of two levels, heads 0 and tails 1.
+/// Returns the law of records with two levels, heads 0 and tails 1.
 fn coin() -> TableLaw {
     TableLaw::new(2, &[], vec![1.0; 2], UNIT, false)
 }
@@ -19,7 +19,7 @@ fn heads(p: f64) -> TableSampler {
     coin().prepare(&[p, 1.0 - p], &0.0)
 }
 
-/// These coins against a release of so many heads and tails, at noise of s coins on each.
+/// Builds records of these coins against a release of heads and tails, with noise of s coins on each.
 fn records(coins: &[u32], released: [i64; 2], count: Count, s: u64) -> LatentRecords<TableLaw, GaussianNoise> {
     let law = coin();
     let noise = [GaussianNoise { scale: s * UNIT as u64, draws: 1 }; 2];
@@ -35,7 +35,7 @@ fn records(coins: &[u32], released: [i64; 2], count: Count, s: u64) -> LatentRec
     records
 }
 
-/// The coins of a state, a bit each.
+/// Returns the coins of a state, one per bit.
 fn coins(bits: usize, n: usize) -> Vec<u32> {
     (0..n).map(|i| (bits >> i & 1) as u32).collect()
 }
@@ -44,7 +44,7 @@ fn bits(coins: &[u32]) -> usize {
     coins.iter().enumerate().map(|(i, coin)| (*coin as usize) << i).sum()
 }
 
-/// Log mass of noise z coins, up to a constant.
+/// Returns the log mass of noise z, in coins, up to a constant.
 fn log_noise(z: f64, s: u64) -> f64 {
     -z * z / (2.0 * (s * s) as f64)
 }
@@ -54,7 +54,7 @@ fn normalised(weights: Vec<f64>) -> Vec<f64> {
     weights.iter().map(|w| w / total).collect()
 }
 
-/// Log likelihood of coins given the chance of heads, and of the release given them.
+/// Returns the log likelihood of coins given the probability of heads, plus that of the release given the coins.
 fn log_joint(coins: &[u32], p: f64, released: [i64; 2], s: u64) -> f64 {
     let tails = coins.iter().sum::<u32>() as f64;
     let heads = coins.len() as f64 - tails;
@@ -68,8 +68,8 @@ fn chance(coin: u32, p: f64) -> f64 {
 
 const THETAS: [f64; 4] = [0.1, 0.35, 0.5, 0.9];
 
-/// A sweep over all records and theta on a grid, as a transition of the joint law of both given the release, with the
-/// acceptance of the code. It leaves that law as it is, to rounding.
+/// Builds the transition of a sweep over all records and theta on a grid, with the acceptance of the code. It must leave the
+/// joint law given the release invariant, up to rounding.
 #[test]
 fn a_sweep_leaves_the_joint_law_unchanged() {
     for (n, released, s) in [(3, [5, -1], 1), (6, [-2, 4], 2), (8, [3, 9], 4), (12, [7, 6], 2), (12, [30, 0], 4)] {
@@ -85,7 +85,7 @@ fn a_sweep_leaves_the_joint_law_unchanged() {
                 for to in [0, 1] {
                     let mut moves = Vec::new();
                     law.replacement(&held.values[record..=record], &[to], &mut moves);
-                    assert_eq!(moves.is_empty(), held.values[record] == to, "what does not change is not moved");
+                    assert_eq!(moves.is_empty(), held.values[record] == to, "an unchanged component has no move");
                     let accept = held.residuals.log_ratio(&moves).exp().min(1.0);
                     let moved = state & !(1 << record) | (to as usize) << record;
                     for (theta, p) in THETAS.iter().enumerate() {
@@ -108,8 +108,8 @@ fn a_sweep_leaves_the_joint_law_unchanged() {
     }
 }
 
-/// A birth or death among lists of up to `most` coins, with the places, sums and acceptance of the code. The prior of the
-/// count is flat up to `most`, where births end.
+/// A birth or death among lists of up to `most` coins, with the indices, sums and acceptance of the code. The prior of the count
+/// is flat up to `most`, where births end.
 #[test]
 fn a_birth_or_death_leaves_the_law_of_lists_unchanged() {
     for (most, released, s, p) in [(8, [3, 2], 1, 0.3), (8, [-4, 6], 2, 0.5), (9, [6, 3], 4, 0.8)] {
@@ -150,10 +150,9 @@ fn a_birth_or_death_leaves_the_law_of_lists_unchanged() {
     }
 }
 
-/// The count that a chain of births, deaths and updates visits, against its exact law: `P(n | a)` is a sum over heads of
-/// `Bin(h; n, p) P(a - h) P(b - n + h)`. Bounds: 100,000 sweeps hold some thousand independent counts, whose empirical law
-/// is within .05 of the exact one in total variation but for one run in 10⁶; a birth that forgot its share of the ratio is
-/// .2 off.
+/// Compares the counts that a chain of births, deaths and updates visits with their exact law: `P(n | a)` is a sum over heads of
+/// `Bin(h; n, p) P(a - h) P(b - n + h)`. 100,000 sweeps contain some thousand independent counts; the total variation from the
+/// exact law exceeds .05 for one run in 10⁶. A birth without its share of the ratio is .2 off.
 #[test]
 fn counts_follow_their_law() {
     let (released, s, p, law) = ([6, 8], 2_u64, 0.4, coin());

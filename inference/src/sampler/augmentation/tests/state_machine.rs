@@ -1,4 +1,4 @@
-//! The run of a job: one round, then draws; the same whoever counts the threads and slices.
+//! The run of a job: one round, then draws; threads and slices do not change it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -22,20 +22,20 @@ fn start(spec: &JobSpec, records: [u64; 2]) -> Box<dyn Sampler> {
     build(spec, &PartyMetadata::of_rows(&records)).unwrap()
 }
 
-fn asked(sampler: &mut dyn Sampler) -> Round {
+fn pending_round(sampler: &mut dyn Sampler) -> Round {
     sampler.next_round().unwrap().round().unwrap()
 }
 
-/// Counts of 60 and 90 records in the ten cells, and of unusable ones, with noise.
+/// Returns noisy counts of 60 and 90 records in the ten cells, and of unusable ones.
 fn release(spec: &JobSpec) -> Vec<Vec<i64>> {
     let mut rng = seeded(9);
     let counts = |n: i64| [20, 5, 5, 5, 15, 10, 12, 18, 25, 5, 0].map(|k| (k * n / 60) << 20);
     [60, 90].map(|n| noised(&counts(n), noise_of(spec), &mut rng)).to_vec()
 }
 
-fn answered(spec: &JobSpec) -> Box<dyn Sampler> {
+fn with_release(spec: &JobSpec) -> Box<dyn Sampler> {
     let mut sampler = start(spec, [60, 90]);
-    let round = asked(sampler.as_mut());
+    let round = pending_round(sampler.as_mut());
     sampler.absorb(&Totals::of(&round, &release(spec)).unwrap()).unwrap();
     sampler
 }
@@ -62,8 +62,8 @@ fn one_round_takes_the_budget_and_no_more() {
     ] {
         let spec = job(2, model, columns, "", "", 1.0);
         let mut sampler = build(&spec, &parties).unwrap();
-        let round = asked(sampler.as_mut());
-        assert_eq!(asked(sampler.as_mut()), round, "asking again gives the same round");
+        let round = pending_round(sampler.as_mut());
+        assert_eq!(pending_round(sampler.as_mut()), round, "asking again gives the same round");
         assert_eq!((round.queries.len(), round.iteration), (queries, 0));
         let model = spec.build_model();
         let share = |party: &PartyMetadata| {
@@ -78,7 +78,7 @@ fn one_round_takes_the_budget_and_no_more() {
             assert!(spent <= limit, "{spent} of {limit}");
             spent as f64 / limit as f64
         };
-        // All of the budget of the party that is moved most, but for the rounding of scales.
+        // The party with the highest price spends its whole budget, up to the rounding of scales.
         let most = parties.iter().map(share).fold(0.0, f64::max);
         assert!(most > 0.9, "{most}");
     }
@@ -87,7 +87,7 @@ fn one_round_takes_the_budget_and_no_more() {
 #[test]
 fn all_draws_follow_the_one_answer() {
     let spec = spec("chains = 3\ndraws = 40\nwarmup = 7");
-    let mut sampler = answered(&spec);
+    let mut sampler = with_release(&spec);
     assert_eq!((sampler.take_draws().len(), sampler.phase()), (0, Phase::Warmup));
     assert_eq!(sampler.next_round().unwrap(), Next::Done);
     let draws = sampler.take_draws();
@@ -102,14 +102,14 @@ fn all_draws_follow_the_one_answer() {
     assert_eq!((sampler.phase(), sampler.next_round().unwrap(), sampler.take_draws().len()), (Phase::Sampling, Next::Done, 0));
 }
 
-/// By slices or at once, on one thread or on three, replayed or not.
+/// Runs with and without slices, on one thread or on three, replayed or not.
 #[test]
 fn the_same_release_gives_the_same_draws() {
     let spec = spec("chains = 2\ndraws = 9000\nwarmup = { until_rhat = 1.2, max = 4000 }");
     let run = |threads: usize, sliced: bool| -> Vec<Draw> {
         let pool = ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let (mut sampler, mut draws) = (answered(&spec), Vec::new());
+            let (mut sampler, mut draws) = (with_release(&spec), Vec::new());
             let mut slices = 0;
             while sliced && sampler.work().unwrap() {
                 draws.extend(sampler.take_draws());
@@ -130,7 +130,7 @@ fn the_same_release_gives_the_same_draws() {
     assert!(again.take_draws() == draws);
 }
 
-/// At 1,000 records of mean .1 and sd .5 the chains are near .1 in a few sweeps, wherever they begin.
+/// For 1,000 records of mean .1 and sd .5 the chains are near .1 after a few sweeps, wherever they start.
 #[test]
 fn chains_find_their_way() {
     let model = "kind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 0.5";
@@ -153,7 +153,7 @@ fn what_it_is_not_for_is_refused() {
         Some(SamplerError::ManyRecords { records: 120_000, most: 100_000 })
     );
     assert!(build(&spec("force = true"), &of(&[60_000, 60_000])).is_ok() && build(&bounded, &of(&[50_000, 50_000])).is_ok());
-    // A statistic needs rows that are replaced; tables do not, and an unknown number is seen when they are released.
+    // A statistic needs rows that are replaced; tables do not, and an unknown number is estimated from their release.
     let added = PrivacyUnit::row(Adjacency::AddRemove);
     let parties = [PartyMetadata::rows(5), PartyMetadata::new(added, 5)];
     let coin = job(2, "kind = \"bernoulli\"\noutcome = \"y\"", "y = { binary = true }", "", "", 1.0);
@@ -161,14 +161,14 @@ fn what_it_is_not_for_is_refused() {
     assert!(matches!(&error, SamplerError::Protects { party, .. } if party == "p1"), "{error}");
     assert!(error.to_string().contains("augmentation"));
     let mut sampler = build(&bounded, &parties).unwrap();
-    let (round, mut large) = (asked(sampler.as_mut()), release(&bounded));
+    let (round, mut large) = (pending_round(sampler.as_mut()), release(&bounded));
     large[1][0] = 200_000 << 20;
     let refused = sampler.absorb(&Totals::of(&round, &large).unwrap()).unwrap_err();
     assert!(matches!(refused, SamplerError::ManyRecords { records: 200_000.., .. }), "{refused}");
-    // Nothing was moved on by totals that do not fit.
+    // Totals that do not fit leave the sampler unchanged.
     let mut sampler = start(&bounded, [60, 90]);
-    let round = asked(sampler.as_mut());
+    let round = pending_round(sampler.as_mut());
     let short = Totals::of(&round, &release(&bounded)[..1]).unwrap();
     assert!(matches!(sampler.absorb(&short), Err(SamplerError::Shape(_))));
-    assert_eq!((asked(sampler.as_mut()), sampler.work()), (round, Ok(false)));
+    assert_eq!((pending_round(sampler.as_mut()), sampler.work()), (round, Ok(false)));
 }

@@ -3,8 +3,8 @@ use rand::SeedableRng;
 
 use super::*;
 
-/// Mean and variance of so many draws against the law's, within 5 standard errors: a right sampler fails once in 10⁶ seeds,
-/// and the seed is fixed. `kurtosis` is the law's fourth central moment over its squared variance.
+/// Compares mean and variance of many draws with the law's, within 5 standard errors: a correct sampler fails for one seed in
+/// 10⁶, and the seed is fixed. `kurtosis` is the law's fourth central moment over its squared variance.
 fn check(what: &str, (mean, variance, kurtosis): (f64, f64, f64), mut draw: impl FnMut(&mut ChaCha20Rng) -> f64) {
     const DRAWS: usize = 200_000;
     let mut rng = ChaCha20Rng::seed_from_u64(7);
@@ -37,7 +37,7 @@ fn moments_are_those_of_the_laws() {
     });
 }
 
-/// Counts of a table against the masses, chi² on the cells that hold most: below its .9999 quantile.
+/// Compares the counts of a table with the masses by chi² on the main cells: below its .9999 quantile.
 #[test]
 fn small_counts_have_their_masses() {
     let (mean, mut rng) = (1.5, ChaCha20Rng::seed_from_u64(3));

@@ -1,11 +1,11 @@
-//! What the test makes of a normal posterior, enumerated: a walk on a lattice whose moves are one step either way has a stationary law that
-//! its acceptances' ratios make, whatever they are.
+//! The test's effect on a normal posterior, by enumeration: a walk on a lattice with moves of one step either way has a
+//! stationary law that follows from the ratios of its acceptances.
 
 #![allow(clippy::unwrap_used)]
 
 use crate::sampler::barker::correction::Correction;
 
-/// The variance of the stationary law over that of the right one, for steps of this length in posterior sds.
+/// Returns the variance of the stationary law over the correct one, for steps of this length in posterior sds.
 fn variance_ratio(step: f64, acceptance: &dyn Fn(f64) -> f64) -> f64 {
     let reach = (9.0 / step).ceil() as i32;
     let places: Vec<f64> = (-reach..=reach).map(|i| f64::from(i) * step).collect();
@@ -40,7 +40,7 @@ fn the_variance_depends_on_the_step_as_is_stated() {
     }
 }
 
-/// Variance that nobody allowed for: to first order it takes e/4 off the precision.
+/// Unaccounted variance e: to first order it reduces the precision by e/4.
 #[test]
 fn noise_that_is_not_allowed_for_widens_the_posterior() {
     let correction = Correction::of(1.0).unwrap();

@@ -1,4 +1,4 @@
-//! Barker's test with noise: its tables, what they make of a posterior, and whole chains over all records and over samples.
+//! Barker's test with noise: its tables, their effect on a posterior, and whole chains over all records and over samples.
 
 mod enumeration;
 mod runs;

@@ -1,4 +1,4 @@
-//! Whole chains on the mean of a normal law, answered as parties answer: over all records, and over hidden samples.
+//! Whole chains on the mean of a normal law, with answers like the parties': over all records, and over hidden samples.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,7 +21,7 @@ use conclave_common::query::{PartyMetadata, Phase, Round};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::{DiscreteGaussian, QueryKind, STEP};
 
-/// Records of each of two parties.
+/// Number of records of each of two parties.
 const RECORDS: usize = 50;
 
 fn job(sampler: &str, privacy: &str) -> JobSpec {
@@ -36,7 +36,7 @@ fn job_toml(sampler: &str, privacy: &str) -> String {
     )
 }
 
-/// Records of both parties, on the scale of the declared bounds: of mean square 1 about their mean in all, as the model has it.
+/// Returns records of both parties, on the scale of the declared bounds, with mean square 1 around their mean, as in the model.
 fn shards(rng: &mut ChaCha8Rng) -> [Vec<f64>; 2] {
     let raw: Vec<f64> = (0..2 * RECORDS).map(|_| StandardNormal.sample(rng)).collect();
     let n = raw.len() as f64;
@@ -47,7 +47,7 @@ fn shards(rng: &mut ChaCha8Rng) -> [Vec<f64>; 2] {
 }
 
 struct Ran {
-    /// Of the kept draws: mean and variance, the posterior's own being 0 and 1.
+    /// Mean and variance of the kept draws; the posterior's own are 0 and 1.
     mean: f64,
     variance: f64,
     acceptance: f64,
@@ -55,7 +55,7 @@ struct Ran {
     sampled: usize,
 }
 
-/// Both parties' records, and all that is random in their answers.
+/// Both parties' records, and the randomness of their answers.
 struct Records {
     shards: [Vec<f64>; 2],
     model: Box<dyn Model>,
@@ -68,7 +68,7 @@ impl Records {
         Self { shards: shards(&mut rng), model: spec.build_model(), rng }
     }
 
-    /// What the parties release for a round.
+    /// Returns the parties' releases of a round.
     fn answer(&mut self, spec: &JobSpec, round: &Round) -> Vec<Vec<i64>> {
         let mut releases = vec![Vec::new(); 2];
         for query in &round.queries {
@@ -100,7 +100,7 @@ impl Records {
     }
 }
 
-/// A run of the sampler over those records.
+/// Runs the sampler over those records.
 fn run(spec: &JobSpec, sampler: &mut dyn Sampler) -> Ran {
     let mut records = Records::new(spec);
     let (mut kept, mut accepted, mut sampled) = (Vec::new(), 0.0, 0);
@@ -109,47 +109,47 @@ fn run(spec: &JobSpec, sampler: &mut dyn Sampler) -> Ran {
         give(sampler, &round, &records.answer(spec, &round));
         for draw in sampler.take_draws().into_iter().filter(|_| round.phase == Phase::Sampling) {
             accepted += f64::from(u8::from(draw.accepted));
-            // 100 records of mean 0.7 and sd 1, and a prior that hardly counts; ten units to the bounds.
+            // 100 records of mean 0.7 and sd 1, and a nearly flat prior; the bounds are ten units.
             kept.push((10.0 * draw.theta[0] - 0.7) * (2.0 * RECORDS as f64 * spec.power).sqrt());
         }
     }
     let n = kept.len() as f64;
     let mean = kept.iter().sum::<f64>() / n;
     let variance = kept.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
-    Ran { mean, variance, acceptance: accepted / n, told: sampler.barker_diagnostics(), sampled }
+    Ran { mean, variance, acceptance: accepted / n, told: sampler.report().barker, sampled }
 }
 
 fn parties() -> Vec<PartyMetadata> {
     PartyMetadata::of_rows(&[RECORDS as u64; 2])
 }
 
-/// Two chains of 60,000 draws by moves of 0.44 posterior sds: some 20 draws make an effective one, so that the mean is known to 0.013 and
-/// the variance to 2 %; both bounds are four times that.
+/// Two chains of 60,000 draws with moves of 0.44 posterior sds: about 20 draws are one effective draw, so that the error of the
+/// mean is 0.013 and that of the variance 2 %; both bounds are four times that.
 #[test]
 fn chains_over_all_records_have_the_posterior() {
     let spec = job("draws = 60000\nwarmup = 50", "");
-    // The parties' noise fills the room, but for its rounding down.
+    // The parties' noise fills the room, up to its rounding down.
     assert!(spec.ratio_variance() <= 2.0 && spec.ratio_variance() > 1.9999, "{}", spec.ratio_variance());
     let mut sampler = RatioWalk::new(&spec, &parties(), Barker::new(&spec, &parties()).unwrap()).unwrap();
     let ran = run(&spec, &mut sampler);
     println!("mean {:+.4}, variance {:.4}, acceptance {:.4}", ran.mean, ran.variance, ran.acceptance);
     assert!(ran.mean.abs() < 0.05 && (ran.variance - 1.0).abs() < 0.08, "{} {}", ran.mean, ran.variance);
-    // Half of them at steps of no length; at 0.44 sds a little less.
+    // One half for steps of length 0; slightly less at 0.44 sds.
     assert!((ran.acceptance - 0.49).abs() < 0.02, "{}", ran.acceptance);
     let told = ran.told.unwrap();
     assert_eq!((told.sampling_variance_assumed, ran.sampled), (None, 0));
     assert!(told.words().is_empty());
 }
 
-/// Barker's test as if samples added no variance.
+/// Barker's test without the sampling variance.
 struct Forgetful(Barker);
 
 impl Decision for Forgetful {
-    fn asks(&self) -> QueryKind {
-        self.0.asks()
+    fn ratio_kind(&self) -> QueryKind {
+        self.0.ratio_kind()
     }
-    fn measured(&mut self, target: &Target, sd: &[f64], radii: &[f64]) -> Result<(), SamplerError> {
-        self.0.measured(target, sd, radii)
+    fn set_curvature(&mut self, target: &Target, sd: &[f64], radii: &[f64]) -> Result<(), SamplerError> {
+        self.0.set_curvature(target, sd, radii)
     }
     fn variance(&self, target: &Target, _: &Query) -> f64 {
         target.spec.ratio_variance()
@@ -159,8 +159,8 @@ impl Decision for Forgetful {
     }
 }
 
-/// Samples of three in ten add 0.45 to a ratio's variance: allowed for, the posterior's variance is right, within 8 % (four standard
-/// errors); not allowed for, it is 1/(1 - 0.45/4) = 1.13 times as wide.
+/// Samples of three in ten add 0.45 to a ratio's variance. With an allowance for it, the posterior's variance is correct within 8
+/// % (four standard errors); without one, it is 1/(1 - 0.45/4) = 1.13 times as wide.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn chains_over_samples_have_the_posterior_where_their_variance_is_allowed_for() {
@@ -168,13 +168,13 @@ fn chains_over_samples_have_the_posterior_where_their_variance_is_allowed_for() 
     let mut right = RatioWalk::new(&spec, &parties(), Barker::new(&spec, &parties()).unwrap()).unwrap();
     let mut wrong = RatioWalk::new(&spec, &parties(), Forgetful(Barker::new(&spec, &parties()).unwrap())).unwrap();
     let (right, wrong) = (run(&spec, &mut right), run(&spec, &mut wrong));
-    println!("variance {:.4}, forgetful {:.4}, told {:?}", right.variance, wrong.variance, right.told);
+    println!("variance {:.4}, without allowance {:.4}, diagnostics {:?}", right.variance, wrong.variance, right.told);
     let told = right.told.unwrap();
     let assumed = told.sampling_variance_assumed.unwrap();
     let most = 0.7 / 0.3 * (0.44 * (1.0 + spec.sampler.jitter)).powi(2);
     assert!(assumed <= most * 1.000_001 && assumed > 0.97 * most, "{assumed} {most}");
     assert!(told.words()[0].contains("is assumed") && right.sampled > 400_000);
-    // 50 looks at a hundred records, of which the noise tells to a quarter.
+    // 50 looks at a hundred records, whose noise allows an accuracy of a quarter.
     let checked = told.checked.unwrap();
     println!("{checked:?}");
     assert_eq!(checked.looks, 50);
@@ -183,9 +183,9 @@ fn chains_over_samples_have_the_posterior_where_their_variance_is_allowed_for() 
     assert!(wrong.variance - 1.0 > 0.08, "{}", wrong.variance);
 }
 
-/// A likelihood to the power of a quarter over samples of a tenth: they add 0.53 of its posterior's own, where whole records' would add four times
-/// that, for which there is no room, and its square's a quarter, with which the variance is 1.09. Half as many draws as above: within four standard
-/// errors.
+/// A likelihood to the power of a quarter over samples of a tenth: sampling adds 0.53 for its own posterior. For a power of 1 it
+/// would add four times as much, which does not fit, and for the square of the power a quarter, with which the variance would be
+/// 1.09. Half as many draws as above: within four standard errors.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn tempered_chains_over_samples_have_their_posterior() {
@@ -194,7 +194,7 @@ fn tempered_chains_over_samples_have_their_posterior() {
     let mut sampler = RatioWalk::new(&spec, &parties(), Barker::new(&spec, &parties()).unwrap()).unwrap();
     let ran = run(&spec, &mut sampler);
     let told = ran.told.unwrap();
-    println!("mean {:+.4}, variance {:.4}, told {told:?}", ran.mean, ran.variance);
+    println!("mean {:+.4}, variance {:.4}, diagnostics {told:?}", ran.mean, ran.variance);
     let most = 0.25 * 0.9 / 0.1 * (0.44 * (1.0 + spec.sampler.jitter)).powi(2);
     let assumed = told.sampling_variance_assumed.unwrap();
     assert!(assumed <= most * 1.000_001 && assumed > 0.95 * most, "{assumed} {most}");
@@ -205,7 +205,7 @@ fn tempered_chains_over_samples_have_their_posterior() {
 
 #[test]
 fn moves_without_room_are_refused_once_the_curvature_is_known() {
-    // A radius of ten posterior sds, that only the search can tell.
+    // A radius of ten posterior sds, which only the search can detect.
     let spec = job("draws = 10\nwarmup = 1\nbatch = 0.5\nproposal = { radius = 0.05 }\nlocate_share = 0.2", "clip = 4.0");
     let mut sampler = RatioWalk::new(&spec, &parties(), Barker::new(&spec, &parties()).unwrap()).unwrap();
     let mut records = Records::new(&spec);
@@ -219,7 +219,7 @@ fn moves_without_room_are_refused_once_the_curvature_is_known() {
     assert!(word.contains("raise sampler.batch") && word.contains("sampler.proposal.radius"), "{word}");
 }
 
-/// A clip that hides a row and not a person of three, at the one owner who protects persons: said before anything is asked.
+/// A clip that hides a row but not a person with three, at the one owner who protects persons: refused before the first query.
 #[test]
 fn samples_that_hide_no_person_are_refused_by_the_owners_name() {
     let spec = job("draws = 1000\nbatch = 0.5\n", "clip = 0.4\n");
@@ -234,8 +234,8 @@ fn samples_that_hide_no_person_are_refused_by_the_owners_name() {
     }
 }
 
-/// A block that costs more than the budget is refused before the search is paid for: for what it tells, and for noise near the lattice, where no smaller
-/// clip would do.
+/// A block that costs more than the budget is refused before the search is charged: because of its sensitivity, or because of
+/// noise near the lattice, where no smaller clip would help.
 #[test]
 fn a_block_beyond_the_budget_is_refused_before_anything_is_asked() {
     let parties: Vec<PartyMetadata> = (0..2).map(|_| PartyMetadata::new(PrivacyUnit::default(), RECORDS as u64)).collect();
@@ -246,9 +246,14 @@ fn a_block_beyond_the_budget_is_refused_before_anything_is_asked() {
         crate::planner::prospect(&JobSpec::parse(&text).unwrap(), &parties).map(|why| why.to_string())
     };
     assert_eq!(refused(0.3, 1_000, 0.01, 3.0), None);
-    let dear = refused(0.3, 1_000, 0.4, 3.0).unwrap();
-    assert!(dear.contains("raise privacy.blocks") && dear.contains("1000 releases") && dear.starts_with("a charges"), "{dear}");
-    // A clip of next to nothing, and a sample of a thousandth: the price is that of the draws.
+    let expensive = refused(0.3, 1_000, 0.4, 3.0).unwrap();
+    assert!(
+        expensive.contains("raise privacy.blocks")
+            && expensive.contains("1000 subsampled releases")
+            && expensive.starts_with("a charges"),
+        "{expensive}"
+    );
+    // A tiny clip, and a sample of a thousandth: the price is that of the draws.
     let coarse = refused(0.001, 1_000, 1e-6, 3.0).unwrap();
     assert!(coarse.contains("so near the lattice") && coarse.contains("raise sampler.batch"), "{coarse}");
     assert_eq!(refused(0.05, 1_000, 1e-6, 3.0), None);

@@ -1,4 +1,4 @@
-//! The check of what samples add, on real kernels, lattice and noise.
+//! The check of the sampling variance, on real kernels, lattice and noise.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,8 @@ use conclave_privacy::accounting::{Adjacency, PrivacyFilter, PrivacyUnit};
 use conclave_privacy::mechanism::QueryKind;
 use conclave_privacy::pass::{ModelData, Persons};
 
-/// What a run says of itself over records that scatter `scatter` times as far as the model says, so many at each of two parties within bounds of this half width, with the share of the budget that looks took at most.
+/// Runs records that scatter `scatter` times as far as the model says, `records` at each of two parties within bounds of half
+/// width `width`. Returns the run's diagnostics, and the largest share of the budget that the looks cost.
 fn run(scatter: f64, unit: PrivacyUnit, (width, records, draws, epsilon): (f64, usize, u64, f64)) -> (BarkerDiagnostics, f64) {
     let spec = JobSpec::parse(&format!(
         "name = \"b\"\nalgorithm = \"barker\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0\n\
@@ -23,7 +24,7 @@ fn run(scatter: f64, unit: PrivacyUnit, (width, records, draws, epsilon): (f64, 
     .unwrap();
     let mut rng = ChaCha20Rng::seed_from_u64(31);
     let each = unit.records_per_person().unwrap_or(1) as usize;
-    // On the scale of the declared bounds. A person's records scatter independently, as the model has it.
+    // On the scale of the declared bounds. A person's records scatter independently, as in the model.
     let mut shard = |mean: f64| ModelData {
         outcome: (0..records).map(|_| (mean + scatter * 3.0_f64.sqrt() * (2.0 * rng.random::<f64>() - 1.0)) / width).collect(),
         persons: (each > 1).then(|| Persons::new((1..=records / each).map(|p| p * each).collect(), each as u32).unwrap()),
@@ -49,12 +50,12 @@ fn run(scatter: f64, unit: PrivacyUnit, (width, records, draws, epsilon): (f64, 
         sampler.absorb(&Totals::of(&round, &releases).unwrap()).unwrap();
         sampler.take_draws();
     }
-    (sampler.barker_diagnostics().unwrap(), looks as f64 / limit as f64)
+    (sampler.report().barker.unwrap(), looks as f64 / limit as f64)
 }
 
-/// Where records scatter as the model says, the released squares are what is assumed, by rows and by persons, under either kind of neighbours;
-/// all looks cost what was set aside. Four standard errors by the noise, and 10% for what a sample of records scatters by and the search
-/// measures wrong.
+/// If records scatter as the model says, the released squares match the assumption, for rows and for persons, under either kind
+/// of neighbours, and all looks cost the reserved budget. The bound is four standard errors of the noise, plus 10% for the
+/// scatter of a sample of records and the search's error.
 #[test]
 fn the_released_squares_are_what_the_curvature_says() {
     let persons = |adjacency| PrivacyUnit::person(adjacency, 2).unwrap();
@@ -72,7 +73,7 @@ fn the_released_squares_are_what_the_curvature_says() {
     }
 }
 
-/// Where they scatter 1.5 times as far, samples add 2.25 times what is assumed, and the run says so.
+/// If they scatter 1.5 times as far, sampling adds 2.25 times the assumed variance, and the run warns.
 #[test]
 fn records_that_the_model_does_not_fit_are_seen() {
     let (told, _) = run(1.5, PrivacyUnit::default(), (6.0, 3_000, 500, 900.0));
@@ -82,14 +83,14 @@ fn records_that_the_model_does_not_fit_are_seen() {
     assert!(told.words()[0].contains("do not scatter as the model says"), "{:?}", told.words());
 }
 
-/// Bounds far wider than the records, and one look: the noise is of the size of what is looked at, and the run says so.
+/// With bounds far wider than the records, and one look, the noise is as large as the result, and the run says so.
 #[test]
 fn a_check_that_cannot_tell_says_so() {
     let (told, _) = run(1.0, PrivacyUnit::default(), (20.0, 1_000, 10, 60.0));
     let checked = told.checked.unwrap();
     println!("{checked:?}");
     assert!(
-        3.0 * checked.standard_error > 0.25 && told.words()[0].contains("too uncertain to tell"),
+        3.0 * checked.standard_error > 0.25 && told.words()[0].contains("too uncertain to decide"),
         "{checked:?} {:?}",
         told.words()
     );

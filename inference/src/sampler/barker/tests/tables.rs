@@ -1,4 +1,4 @@
-//! The tables against the logistic law, and draws from them.
+//! The tables compared with the logistic law, and draws from them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ fn logistic(x: f64) -> f64 {
     (1.0 + (-x).exp()).recip()
 }
 
-/// The error of the log odds of acceptance up to here.
+/// Returns the error of the log odds of acceptance up to `most`.
 fn unbalanced(correction: &Correction, most: f64) -> f64 {
     let steps = 4_000;
     let at = |i: u32| most * f64::from(i) / f64::from(steps);
@@ -22,7 +22,7 @@ fn tables_are_as_near_to_the_logistic_law_as_they_say() {
         let correction = Correction::of(variance).unwrap();
         let off = |i: i32| (correction.acceptance(f64::from(i) * 1e-3) - logistic(f64::from(i) * 1e-3)).abs();
         let greatest = (-40_000..=40_000).map(off).fold(0.0, f64::max);
-        // Rounded as it is written, to four digits.
+        // Rounded to four digits, as stated.
         assert!((greatest / stated - 1.0).abs() < 1e-3, "{variance}: {greatest}");
         assert_eq!(correction.sup_error(), stated);
         assert!((correction.acceptance(0.0) - 0.5).abs() < 1e-15);
@@ -40,7 +40,7 @@ fn acceptance_balances_as_nearly_as_is_stated() {
         let correction = Correction::of(variance).unwrap();
         for (most, stated) in [1.0, 2.0, 4.0, 6.0].into_iter().zip(stated) {
             let off = unbalanced(&correction, most);
-            // What is stated has two to three digits.
+            // The stated values have two to three digits.
             assert!((off / stated - 1.0).abs() < 0.02, "C {variance}, up to {most}: {off} against {stated}");
         }
     }
@@ -56,7 +56,7 @@ fn short_steps_leave_a_variance_that_is_stated() {
     }
 }
 
-/// A fine grid of uniform numbers gives every atom its weight, and both signs alike.
+/// A fine grid of uniform numbers gives every atom its weight, and both signs equally.
 #[test]
 fn draws_are_of_the_table() {
     for variance in [2.0, 1.5, 1.0] {
@@ -65,7 +65,7 @@ fn draws_are_of_the_table() {
         let draws: Vec<f64> = (0..count).map(|i| correction.draw((f64::from(i) + 0.5) / f64::from(count))).collect();
         let mean = draws.iter().sum::<f64>() / f64::from(count);
         let second = draws.iter().map(|x| x * x).sum::<f64>() / f64::from(count);
-        // Each atom's share is right to one in a million either side, of at most 18 with squares of up to 196.
+        // Each atom's share is accurate to one in a million on either side, for at most 18 atoms with squares of up to 196.
         assert!(mean.abs() < 1e-9, "{mean}");
         let laplace = |x: f64| correction.acceptance(x) - correction.acceptance(-x);
         // The variance of the whole law, by parts: E X^2 = int 2x (1 - P(|X| < x)) dx.

@@ -14,28 +14,29 @@ use conclave_common::job::JobSpec;
 use conclave_common::model::ScoreModel;
 use conclave_privacy::mechanism::{GRADIENT_UNITS, QueryKind, Sensitivity};
 
-/// The longest step where a job names none, in posterior sds.
+/// Longest step if a job states none, in posterior sds.
 const MOST_STEP: f64 = 0.5;
-/// How much shorter each further one is that is tried where a job asks for more noise in a gradient, and the shortest.
+/// Ratio of successive shorter step lengths, and the shortest one, for a job that asks for more noise in a gradient.
 const SHORTER: f64 = 0.7;
 const SHORTEST: f64 = 0.005;
-/// Trajectories of a warm-up, where chains start from a search.
+/// Number of warm-up trajectories if chains start from a search.
 const WARMUP: u64 = 5;
-/// The part of a chain that a warm-up takes at most.
+/// Largest part of a chain for the warm-up, as a divisor.
 const WARMUP_PART: u64 = 5;
-/// Trajectories that are tried to see what a ratio costs.
+/// Number of simulated trajectories that estimate the price of a ratio.
 const TRIED: usize = 64;
 
-/// The length of a step, where gradients may have the noise that it wants.
+/// Returns the first step length to try, which needs the least noise.
 fn first_step(spec: &JobSpec) -> f64 {
     let kicks = f64::from(spec.sampler.hmc.test.kicks());
     spec.sampler.hmc.step.unwrap_or_else(|| MOST_STEP.min(LENGTH / kicks))
 }
 
-/// The settings for what is left of a budget: heat as planned, and noise of the test as the job has it.
+/// Chooses the settings for the remaining budget: heat as planned, and the job's noise of the test.
 ///
 /// # Errors
-/// A charge out of range; a budget that does not hold one trajectory; more noise asked of a gradient than any step wants.
+/// A charge is out of range; the budget is too small for one trajectory; the job asks for more noise in a gradient than any step
+/// can use.
 pub(crate) fn planned(
     target: &Target,
     scores: &dyn ScoreModel,
@@ -69,13 +70,13 @@ pub(crate) fn planned(
             test_share,
             test_sd: ratio_variance(spec, parties).sqrt(),
             step_share: kicks * share + test_share,
-            // As many as are asked for: what a ratio costs is not known before it is asked, and the budget ends the run.
+            // The job's number: the price of a ratio is not known before its query, and the budget ends the run.
             steps: spec.sampler.draws,
             warmup: 0,
             affordable: 0,
             planned_ess: 0.0,
         };
-        return settings.lasting(spec, budget, (WARMUP, WARMUP_PART)).ok_or(SamplerError::TooSmallABudget { kind });
+        return settings.with_step_counts(spec, budget, (WARMUP, WARMUP_PART)).ok_or(SamplerError::TooSmallABudget { kind });
     }
     match spec.privacy.noise_multiplier {
         multiplier if multiplier > 0.0 => Err(SamplerError::TooMuchNoise { multiplier, step: last }),
@@ -83,15 +84,16 @@ pub(crate) fn planned(
     }
 }
 
-/// The variance of a ratio's noise over all parties.
+/// Returns the variance of a ratio's noise over all parties.
 fn ratio_variance(spec: &JobSpec, parties: usize) -> f64 {
     parties as f64 * spec.privacy.noise.variance()
 }
 
-/// The mean share of the budget of a ratio, between two ends of a trajectory of this length about a normal posterior.
+/// Returns the mean price of a ratio between the two ends of a trajectory of this length in a normal posterior, as a share of the
+/// budget.
 fn typical_price(target: &Target, coordinates: &Coordinates, budget: &Allotment, length: f64) -> Result<f64, SamplerError> {
     let Target { spec, space, model } = target;
-    // Of no consequence to anybody's privacy or draws: the same ones always.
+    // The fixed seed affects neither privacy nor draws.
     let mut rng = ChaCha20Rng::seed_from_u64(0);
     let (d, turn) = (coordinates.dimension(), length.min(std::f64::consts::PI));
     let theta = |u: &[f64]| space.theta_inside(spec, &coordinates.plain(u));
@@ -104,11 +106,12 @@ fn typical_price(target: &Target, coordinates: &Coordinates, budget: &Allotment,
     Ok(sum / TRIED as f64)
 }
 
-/// What an effective draw of DP-HMC costs, in units of what a single score costs whose noise is as large as the posterior is wide: with the
-/// heat and the test's noise as they are planned, at a posterior that is about normal. Beside it the trajectories that an effective draw takes.
+/// Returns the price of an effective draw of DP-HMC and its number of trajectories. The price is in units of a single score whose
+/// noise is as large as the posterior is wide, with the planned heat and noise of the test, for an approximately normal
+/// posterior.
 ///
-/// A trajectory of length `T` has gradients for `T² d / x` of it, `x` the heat, and a ratio for `2 d (1 - cos T) / y`, `y` the
-/// variance of its noise, where a record contributes as much in every direction.
+/// A trajectory of length `T` costs `T² d / x` for its gradients, where `x` is the heat, and `2 d (1 - cos T) / y` for its ratio,
+/// where `y` is the variance of its noise, if a record's contribution is equally large in every direction.
 pub(crate) fn price_of_a_draw(spec: &JobSpec, parties: usize) -> (f64, f64) {
     let length = first_step(spec) * f64::from(spec.sampler.hmc.test.kicks());
     let (d, variance) = (spec.dimension() as f64, ratio_variance(spec, parties));

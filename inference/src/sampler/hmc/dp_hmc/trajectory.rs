@@ -1,33 +1,34 @@
-//! One chain: its place, its own random stream, and the trajectory that it is on.
+//! One chain: its place, its own random stream, and its present trajectory.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
 use super::law;
 use crate::sampler::hmc::momenta::normals;
-use crate::sampler::hmc::moves::{Kicked, Moves, Question};
+use crate::sampler::hmc::moves::{Kicked, Moves, TestQuery};
 use crate::sampler::hmc::place::{Field, Middle, Place, Slopes, drifted};
 use crate::sampler::matrix::Matrix;
 use conclave_common::query::{Draw, Query};
 use conclave_privacy::mechanism::QueryKind;
 
-/// A ratio that one record may move by more than this, in log-likelihood units, is no answer: noise that hides it hides everything. Such a trajectory is
-/// rejected unasked, as one that left where its steps are stable. The bound is that of the way back, too.
+/// Largest useful bound of one record's contribution to a ratio, in log-likelihood units: noise that hides a larger one hides
+/// everything. Such a trajectory has left the region where its steps are stable, and is rejected without a query. The reverse
+/// trajectory has the same bound.
 const MOST_RATIO: f64 = 8.0;
 
-/// The end of a trajectory, of which the ratio is asked.
+/// The end of a trajectory, for which the ratio is released.
 struct End {
     place: Place,
-    /// The variance of the noise that the test is asked with.
+    /// Variance of the noise of the test.
     variance: f64,
 }
 
 enum Stage {
-    /// Between two trajectories, or on one that is rejected already.
+    /// Between two trajectories, or in one that is already rejected.
     Between,
-    /// At an end of a kick's drifts: how many kicks there were.
+    /// At the end of a kick's drifts, with the number of kicks so far.
     At(Vec<f64>, u32),
-    /// The gradient of a middle is asked, after so many kicks.
+    /// Waiting for the gradient at a midpoint, with the number of kicks so far.
     Middle(Vec<f64>, u32, Box<Middle>),
     End(Box<End>),
 }
@@ -36,17 +37,17 @@ pub(crate) struct Trajectory {
     id: u32,
     rng: ChaCha20Rng,
     at: Place,
-    /// The momentum that the present trajectory began with, and what it has become.
+    /// Momentum at the start of the present trajectory, and its present value.
     momenta: (Vec<f64>, Vec<f64>),
     stage: Stage,
     accepted: bool,
     log_alpha: f64,
-    /// The variance of the noise of the last test; `None` where there was none.
+    /// Variance of the noise of the last test; `None` if there was none.
     tested: Option<f64>,
 }
 
 impl Trajectory {
-    /// A chain near the mean of what was found, whose error has this covariance in `u`, or at `start` where the job gives one.
+    /// Starts a chain near the search's mean, whose error has this covariance in `u`, or at the job's `start`.
     pub(crate) fn new(field: &Field<'_>, id: u32, error: &Matrix, start: Option<&[f64]>) -> Self {
         let mut rng = ChaCha20Rng::seed_from_u64(field.target.spec.sampler.seed);
         rng.set_stream(u64::from(id));
@@ -55,7 +56,7 @@ impl Trajectory {
         Self { id, rng, at, momenta, stage: Stage::Between, accepted: false, log_alpha: f64::NEG_INFINITY, tested: None }
     }
 
-    /// Ends the trajectory where it began. Its momentum would be turned round: it is drawn afresh before anybody looks at it.
+    /// Ends the trajectory at its start. Its momentum need not be reversed, because it is drawn afresh before its next use.
     fn reject(&mut self, log_alpha: f64) {
         self.stage = Stage::Between;
         (self.accepted, self.log_alpha, self.tested) = (false, log_alpha, None);
@@ -63,8 +64,9 @@ impl Trajectory {
 }
 
 impl Moves for Trajectory {
-    /// `None` where a middle lies too far outside the box to be asked about, which is so on the way back too: then the trajectory is over.
-    fn question(&mut self, field: &Field<'_>, first: bool) -> Option<Query> {
+    /// Returns `None` if a midpoint is too far outside the box for a query, which also holds for the reverse trajectory: then the
+    /// trajectory ends.
+    fn gradient_query(&mut self, field: &Field<'_>, first: bool) -> Option<Query> {
         if first {
             let fresh = normals(&mut self.rng, self.at.u.len());
             self.momenta = (fresh.clone(), fresh);
@@ -75,7 +77,7 @@ impl Moves for Trajectory {
             self.reject(f64::NEG_INFINITY);
             return None;
         };
-        let query = middle.question(field, self.id);
+        let query = middle.gradient_query(field, self.id);
         self.stage = Stage::Middle(from, kicks, Box::new(middle));
         Some(query)
     }
@@ -83,7 +85,7 @@ impl Moves for Trajectory {
     fn kick(&mut self, field: &Field<'_>, totals: &[i128], _released: Vec<Vec<i64>>) -> Option<Kicked> {
         let step = field.settings.step;
         let Stage::Middle(from, before, middle) = std::mem::replace(&mut self.stage, Stage::Between) else { return None };
-        let Slopes { slope, score, variances } = middle.told(field, totals);
+        let Slopes { slope, score, variances } = middle.slopes(field, totals);
         let after = law::kick(step, &self.momenta.1, &slope);
         let to = drifted(&middle.u, &after, step);
         let kicked = Kicked {
@@ -93,7 +95,7 @@ impl Moves for Trajectory {
             middle: field.coordinates.plain(&middle.u),
             score,
             variances,
-            repeated: None, // a momentum that is drawn afresh leads to no middle of before
+            repeated: None, // A momentum that is drawn afresh leads to a new midpoint.
             at_rest: before == 0,
         };
         let kicks = before + 1;
@@ -104,14 +106,14 @@ impl Moves for Trajectory {
         let bounded = |place: &Place| field.target.model.bound(&self.at.theta, &place.theta) <= MOST_RATIO;
         match Place::of(field, to).filter(bounded) {
             Some(place) => self.stage = Stage::End(Box::new(End { place, variance: 0.0 })),
-            None => self.reject(f64::NEG_INFINITY), // the box is part of the prior
+            None => self.reject(f64::NEG_INFINITY), // The box is part of the prior.
         }
         Some(kicked)
     }
 
-    fn test(&self) -> Option<Question> {
+    fn test(&self) -> Option<TestQuery> {
         let Stage::End(end) = &self.stage else { return None };
-        Some(Question { kind: QueryKind::Ratio, from: self.at.theta.clone(), to: end.place.theta.clone() })
+        Some(TestQuery { kind: QueryKind::Ratio, from: self.at.theta.clone(), to: end.place.theta.clone() })
     }
 
     fn tested_with(&mut self, variance: f64) {
@@ -125,7 +127,7 @@ impl Moves for Trajectory {
         let End { place, variance } = *end;
         let with_prior = log_ratio + place.log_prior - self.at.log_prior;
         let log_alpha = law::log_acceptance(with_prior, variance, (&self.momenta.0, &self.momenta.1));
-        // `libm`, so that a replay on another machine decides alike.
+        // `libm` makes a replay on another machine decide in the same way.
         if libm::log(1.0 - self.rng.random::<f64>()) < log_alpha {
             self.at = place;
             (self.accepted, self.log_alpha) = (true, log_alpha);

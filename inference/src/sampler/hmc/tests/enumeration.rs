@@ -1,35 +1,36 @@
-//! Whole transition matrices of the step on coarse lattices: what it leaves as it is, to the last bits, and the bugs that show.
+//! Whole transition matrices of the step on coarse lattices: the step's invariant law, to the last bits, and planted bugs that
+//! must show.
 //!
-//! Momenta are on a lattice and the places with them: `u` is `h/4` times an integer of the parity that keeps every middle and every end on
-//! it. The kick's noise is then no normal one, and the step would not be in balance with it. So the kick is enumerated with the density ratio
-//! that a normal one has: on the lattice of momenta, `p'` is drawn with probability proportional to `exp(-(p' - c p - b g)²/2(1 - c²))`, whose
-//! sum over the lattice depends on the fraction of `c p + b g` alone; it differs from a constant by less than `e^(-2 pi² s²)` for a spread
-//! of `s` lattice steps, below 1e-16 at `s >= 1.4`.
+//! Momenta lie on a lattice, and so do the places: `u` is `h/4` times an integer of the parity that keeps every midpoint and
+//! every end on it. The kick's noise is then not normal, and the step would not be in balance with it. So the kick is enumerated
+//! with the density ratio of a normal one. On the lattice of momenta, `p'` is drawn with probability proportional to
+//! `exp(-(p' - c p - b g)²/2(1 - c²))`. The sum of these over the lattice depends on the fraction of `c p + b g` only; it differs
+//! from a constant by less than `e^(-2 pi² s²)` for a spread of `s` lattice steps, below 1e-16 at `s >= 1.4`.
 
 use crate::sampler::acceptance::expected_acceptance;
 use crate::sampler::hmc::law;
 
-/// What is planted.
+/// The planted bug.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Bug {
     None,
-    /// The momentum is not turned round at a rejection.
+    /// The momentum is not reversed at a rejection.
     NoFlip,
-    /// The remainder takes off the gradient as it was before it was clipped.
+    /// The remainder subtracts the gradient before its clip.
     Unclipped,
-    /// The gradient that is taken off is that of the start, not the middle.
+    /// The subtracted gradient is that of the start, not of the midpoint.
     TangentAtStart,
-    /// The kick's noise is a tenth more, in variance, than the friction is for.
+    /// The variance of the kick's noise is a tenth above the value that the friction assumes.
     Hotter,
     /// The penalty is left out.
     NoPenalty,
-    /// Remainders are clamped far below what they can be.
+    /// Remainders are clamped far below their possible size.
     Clamped,
-    /// Remainders are clamped from above alone.
+    /// Remainders are clamped from above only.
     ClampedAbove,
-    /// The noise of the test is correlated, by a half, with that of the kick.
+    /// The noise of the test has correlation 1/2 with that of the kick.
     Correlated,
-    /// The box is taken for a reason to leave the momentum as it is.
+    /// The momentum is not reversed at the box.
     NoFlipAtBox,
 }
 
@@ -45,7 +46,7 @@ struct Case {
 
 const CASE: Case = Case { step: 0.8, variance: 3.0, test_sd: 0.5, clip: 1.0, box_: f64::INFINITY, bug: Bug::None };
 
-/// Neither even nor quadratic, nor of one bend.
+/// Neither even nor quadratic, with several bends.
 fn log_density(u: f64) -> f64 {
     -0.25 * u * u * u * u - 0.3 * u + 0.4 * (2.0 * u).sin()
 }
@@ -54,8 +55,8 @@ fn slope(u: f64) -> f64 {
     -u * u * u - 0.3 + 0.8 * (2.0 * u).cos()
 }
 
-/// The chance that a uniform's logarithm is below a normal about `ratio - sd²/2` of this sd, or about what a bug makes of that; `kick` is the
-/// kick's noise in its own sds.
+/// Returns the probability that a uniform's logarithm is below a normal with mean `ratio - sd²/2` and this sd, or with the mean
+/// that a bug causes; `kick` is the kick's noise in its own sds.
 pub(super) fn acceptance(bug: Bug, ratio: f64, sd: f64, kick: f64) -> f64 {
     let penalty = 0.5 * sd * sd;
     match bug {
@@ -68,15 +69,15 @@ pub(super) fn acceptance(bug: Bug, ratio: f64, sd: f64, kick: f64) -> f64 {
     }
 }
 
-/// A lattice of momenta, wide enough that none beyond it matters, and of places.
+/// A lattice of momenta, so wide that the mass beyond it is negligible, and of places.
 struct Lattice {
-    /// Between two momenta.
+    /// Distance between two momenta.
     unit: f64,
-    /// The greatest momentum, in units.
+    /// Greatest momentum, in units.
     most: i64,
-    /// Between two places: half a step with the least momentum.
+    /// Distance between two places: half a step with the least momentum.
     place: f64,
-    /// The farthest place, in units.
+    /// Farthest place, in units.
     reach: i64,
 }
 
@@ -99,7 +100,7 @@ impl Lattice {
     }
 }
 
-/// One step from `(u, p)`: where to, and with what probability.
+/// Returns the end states of one step from `(u, p)` with their probabilities.
 fn row(case: &Case, lattice: &Lattice, (u, p): (i64, i64)) -> Vec<((i64, i64), f64)> {
     let Case { step, variance, test_sd, clip, box_, bug } = *case;
     let middle = u + p;
@@ -132,7 +133,7 @@ fn row(case: &Case, lattice: &Lattice, (u, p): (i64, i64)) -> Vec<((i64, i64), f
             Bug::ClampedAbove => remainder.min(0.1),
             _ => remainder,
         };
-        // The penalty is taken off within the acceptance.
+        // The penalty is subtracted within the acceptance.
         let ratio = law::log_acceptance(step, remainder, 0.0, (&[momentum(p)], &[momentum(q)]));
         let accepted = acceptance(bug, ratio, test_sd, (momentum(q) - centre) / spread.sqrt());
         out.push(((end, q), probability * accepted));
@@ -142,7 +143,8 @@ fn row(case: &Case, lattice: &Lattice, (u, p): (i64, i64)) -> Vec<((i64, i64), f
     out
 }
 
-/// How far, in total variation, one step moves the law that it is to leave; and many steps that of the places alone.
+/// Returns the total variation between the invariant law and its image after one step; and the same for the places alone after
+/// many steps.
 fn moved(case: &Case) -> (f64, f64) {
     let lattice = Lattice::of(case);
     let kappa = law::momentum_variance(case.step).recip();
@@ -156,7 +158,7 @@ fn moved(case: &Case) -> (f64, f64) {
     let rows: Vec<Vec<(usize, f64)>> = lattice
         .states()
         .map(|state| {
-            // What leaves the enumerated states is less than their last bits; it is turned round.
+            // The mass that leaves the enumerated states is below their last bits; its momentum is reversed.
             let place = |to| lattice.index(to).or(lattice.index((state.0, -state.1))).unwrap();
             row(case, &lattice, state).into_iter().map(|(to, chance)| (place(to), chance)).collect()
         })
@@ -175,7 +177,7 @@ fn moved(case: &Case) -> (f64, f64) {
     (one, apart(&places(&many), &places(&law)))
 }
 
-/// Clipped gradients at a third of the places, a density of several bends, boxes, and friction that is turned round.
+/// Clipped gradients at a third of the places, a density with several bends, boxes, and friction that reverses the momentum.
 #[test]
 fn a_step_leaves_the_posterior_as_it_is() {
     let cases = [
@@ -183,7 +185,7 @@ fn a_step_leaves_the_posterior_as_it_is() {
         Case { step: 0.5, variance: 2.0, ..CASE },
         Case { step: 1.3, variance: 1.0, ..CASE },
         Case { box_: 0.9, ..CASE },
-        // More noise than the thermostat wants: c is -0.17.
+        // More noise than the thermostat assumes: c is -0.17.
         Case { variance: 8.8, ..CASE },
         Case { clip: 0.0, ..CASE },
     ];
@@ -194,7 +196,7 @@ fn a_step_leaves_the_posterior_as_it_is() {
     assert!(law::friction(0.8, 8.8) < 0.0);
 }
 
-/// Each of them moves the law of places by far more than what a right step is off.
+/// Each bug moves the law of places by far more than the error of a correct step.
 #[test]
 fn planted_bugs_show() {
     for (bug, case, least) in [
@@ -213,7 +215,8 @@ fn planted_bugs_show() {
     }
 }
 
-/// The sign in front of the momenta's part is no matter of balance but of their law, and of never rejecting on a normal posterior.
+/// The sign of the momenta's term does not affect the balance, but their law, and the acceptance of every step on a normal
+/// posterior.
 #[test]
 fn no_step_on_a_normal_posterior_is_rejected() {
     for step in [0.3, 0.8, 1.5] {
@@ -224,7 +227,7 @@ fn no_step_on_a_normal_posterior_is_rejected() {
         let remainder = log_density(end) - log_density(u) + middle * (end - u);
         assert!(law::log_acceptance(step, remainder, 0.0, (&[p], &[q])).abs() < 1e-15, "{step}");
         assert!((law::momentum_variance(step) - 1.0 / (1.0 - step * step / 4.0)).abs() < 1e-15);
-        // The friction is such that the noise is the heat of momenta at rest: what a step adds is what it takes.
+        // The friction matches the heat of stationary momenta: a step adds as much energy as it removes.
         let (variance, kept) = (2.5, law::friction(step, 2.5));
         let pushed = 0.5 * step * (1.0 + kept);
         assert!((pushed * pushed * variance - (1.0 - kept * kept)).abs() < 1e-14);

@@ -1,4 +1,5 @@
-//! No record that may be declared is longer than a step's frame: its vector is never shortened, and the bound on the remainder holds for it.
+//! No record within the declared bounds is longer than a step's frame: its vector is never shortened, and the bound on the
+//! remainder holds for it.
 
 use proptest::prelude::*;
 
@@ -6,14 +7,14 @@ use crate::sampler::hmc::coordinates::Coordinates;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::coding::Coding;
 use crate::sampler::noisy_statistics::frame::Frame as Shape;
-use crate::sampler::noisy_statistics::score_way::Found;
+use crate::sampler::noisy_statistics::score_strategy::Found;
 use crate::sampler::noisy_statistics::scores::frame_numbers;
 use crate::sampler::target::Target;
 use conclave_common::job::JobSpec;
 use conclave_privacy::mechanism::GRADIENT_UNITS;
 use conclave_privacy::pass::{Block, Frame, GRADIENT_SCALE, ModelData};
 
-/// The family's name, its outcome's column, and what else its model says.
+/// Name of the family, column of its outcome, and further lines of its model.
 const FAMILIES: [(&str, &str, &str); 4] = [
     ("logistic", "{ binary = true }", ""),
     ("poisson", "{ min = 0, max = 6 }", ""),
@@ -31,7 +32,7 @@ fn job((kind, outcome, more): (&str, &str, &str), predictors: usize) -> JobSpec 
     .unwrap()
 }
 
-/// An outcome of a family, of a number in [0, 1].
+/// Returns an outcome of a family from a number in [0, 1].
 fn outcome(kind: &str, u: f64) -> f64 {
     match kind {
         "logistic" => f64::from(u8::from(u > 0.5)),
@@ -40,7 +41,7 @@ fn outcome(kind: &str, u: f64) -> f64 {
     }
 }
 
-/// A frame at a point, of coordinates around a place near it.
+/// Returns a frame at a point, for coordinates around a place near it.
 fn frame_at(spec: &JobSpec, at: &[f64], seed: f64, centred: f64) -> (Coding, Shape) {
     let target = Target::new(spec);
     let scores = target.model.scores().unwrap();
@@ -62,7 +63,8 @@ fn frame_at(spec: &JobSpec, at: &[f64], seed: f64, centred: f64) -> (Coding, Sha
     (coding, frame)
 }
 
-/// How far each record's image lies from 0 in a frame so many times as wide, where 1 is what is charged in the frame itself.
+/// Returns the distance of each record's image from 0 in a frame `wider` times as wide; 1 is the charged length in the frame
+/// itself.
 fn lengths(spec: &JobSpec, at: &[f64], (coding, frame): &(Coding, Shape), wider: f64, records: &[(Vec<f64>, f64)]) -> Vec<f64> {
     assert!(GRADIENT_SCALE < GRADIENT_UNITS as f64);
     let target = Target::new(spec);
@@ -77,8 +79,8 @@ fn lengths(spec: &JobSpec, at: &[f64], (coding, frame): &(Coding, Shape), wider:
     records.iter().map(length).collect()
 }
 
-/// Many levels beside a number, many binary columns, and rates far beyond the counts: what the arithmetic allows for lengths is widest there, and a
-/// vector that it shortens is shorter than in a frame so wide that none is.
+/// Many levels beside a number, many binary columns, and rates far above the counts: the arithmetic's margin for lengths is
+/// widest there. A vector that it shortens is shorter than in a frame so wide that none is shortened.
 #[test]
 fn no_record_is_shortened_by_the_arithmetic() {
     let levels: Vec<String> = (0..30).map(|j| format!("\"{j}\"")).collect();
@@ -149,15 +151,15 @@ proptest! {
         if family.0 == "student_t" {
             at[predictors + 1] -= 1.5;
         }
-        // A third of the numbers at either end: edges are where records lie farthest.
+        // A third of the numbers at either end: records lie farthest at the edges.
         let number = |u: &f64| (3.0 * (u - 0.5)).clamp(-1.0, 1.0);
         let records: Vec<(Vec<f64>, f64)> =
             u.iter().map(|u| (u[..predictors].iter().map(number).collect(), outcome(family.0, 0.5 + 0.5 * number(&u[9])))).collect();
         let frame = frame_at(&spec, &at, seed, centred);
-        // Twice as wide as it is asked: what is too long is seen whole.
+        // Twice as wide as needed, so that a vector that is too long is not shortened.
         let farthest = lengths(&spec, &at, &frame, 2.0, &records).into_iter().fold(0.0, f64::max);
         prop_assert!(farthest <= 1.0, "{} of {predictors}: {farthest}", family.0);
-        // Nor is it much wider than it has to be.
+        // The frame is not much wider than necessary either.
         if predictors == 1 && centred == 0.0 && family.0 != "student_t" {
             prop_assert!(farthest > 0.97, "{} of {predictors}: {farthest}", family.0);
         }

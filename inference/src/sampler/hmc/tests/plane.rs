@@ -1,13 +1,13 @@
-//! The whole transition matrix of the step on a coarse lattice in the plane: a bent density in a box, gradients shortened at three in
-//! ten of the middles, and another friction in each direction.
+//! The whole transition matrix of the step on a coarse lattice in the plane: a bent density in a box, gradients shortened at
+//! three in ten of the midpoints, and a different friction in each direction.
 //!
-//! As in one dimension, the kick is enumerated with the density ratio that a normal one has. Momenta beyond the lattice's greatest are
-//! rejected, as places beyond the box are: both sets are symmetric, and so the law that is left as it is is the one that is cut off there.
+//! As in one dimension, the kick is enumerated with the density ratio of a normal one. Momenta beyond the lattice's greatest are
+//! rejected, like places outside the box. Both sets are symmetric, so the invariant law is the one truncated there.
 
 use super::enumeration::{Bug, acceptance};
 use crate::sampler::hmc::law;
 
-/// A step, its gradients' noise, the length that gradients are shortened to, and what is planted.
+/// A step, its gradients' noise, the length that gradients are shortened to, and the planted bug.
 struct Case {
     step: f64,
     variances: [f64; 2],
@@ -18,9 +18,10 @@ struct Case {
 
 const CASE: Case = Case { step: 0.9, variances: [2.3, 7.0], test_sd: 0.4, longest: 2.8, bug: Bug::None };
 
-/// Between two momenta. The least spread of a kick is 1.4 of them: the lattice's sums of normal densities are constant to 1e-16.
+/// Distance between two momenta. The least spread of a kick is 1.4 times as large: the lattice's sums of normal densities are
+/// constant to 1e-16.
 const UNIT: f64 = 0.65;
-/// The greatest momentum and the farthest place, in units.
+/// Greatest momentum and farthest place, in units.
 const MOST: i64 = 4;
 const REACH: i64 = 7;
 
@@ -50,19 +51,19 @@ impl Case {
         u.map(|u| u as f64 * 0.5 * self.step * UNIT)
     }
 
-    /// The chances of a component's momenta after a kick, of the lattice's; the rest lies beyond.
+    /// Returns the probabilities of a component's momenta after a kick, for the lattice's momenta; the rest lies beyond.
     fn kicked(&self, component: usize, before: i64, gradient: f64) -> Vec<(i64, f64, f64)> {
         let kept = law::friction(self.step, self.variances[component]);
         let spread = (1.0 - kept * kept) * if self.bug == Bug::Hotter { 1.1 } else { 1.0 };
         let centre = law::kick(self.step, &[before as f64 * UNIT], &[gradient], &self.variances[component..=component])[0];
         let off = |q: i64| (q as f64 * UNIT - centre) / spread.sqrt();
         let weight = |q: i64| (-0.5 * off(q) * off(q)).exp();
-        // Whole, as far as anything is left: a kick's mean lies among the lattice's momenta, or near.
+        // The sum is complete: a kick's mean lies among the lattice's momenta, or near them.
         let total: f64 = (-60..=60).map(weight).sum();
         (-MOST..=MOST).map(|q| (q, weight(q) / total, off(q))).collect()
     }
 
-    /// Where a step leads to, and with what probability.
+    /// Returns the end states of a step with their probabilities.
     fn row(&self, [x, y, p, q]: State) -> Vec<(State, f64)> {
         let middle = [x + p, y + q];
         let raw = slope(self.place(middle));
@@ -114,15 +115,15 @@ fn states() -> impl Iterator<Item = State> {
     places().flat_map(move |x| places().flat_map(move |y| momenta().flat_map(move |p| momenta().map(move |q| [x, y, p, q]))))
 }
 
-/// What a case does to its law.
+/// The effect of a case on its law.
 struct Moved {
-    /// In total variation, by one step.
+    /// Total variation after one step.
     one: f64,
-    /// And that of the places, by many.
+    /// Total variation of the places' law after many steps.
     many: f64,
-    /// The means of the places, by many.
+    /// Means of the places after many steps.
     means: [f64; 2],
-    /// The share of steps whose gradient is shortened.
+    /// Share of steps whose gradient is shortened.
     clipped: f64,
 }
 
@@ -166,11 +167,11 @@ fn a_step_in_the_plane_leaves_the_posterior_as_it_is() {
         assert!(one < 1e-12 && many < 1e-12 && means.iter().all(|m| m.abs() < 1e-12), "{one:e} {many:e} {means:?}");
         assert!((0.29..0.32).contains(&clipped), "{clipped}");
     }
-    // Friction is turned round in one direction.
+    // The friction is negative in one direction.
     assert!(law::friction(CASE.step, CASE.variances[0]) > 0.0 && law::friction(CASE.step, CASE.variances[1]) < 0.0);
 }
 
-/// Each moves the places' law by a hundred million times what a right step is off, and more.
+/// Each bug moves the places' law by at least a hundred million times the error of a correct step.
 #[test]
 fn planted_bugs_show_in_the_plane() {
     let bugs = [

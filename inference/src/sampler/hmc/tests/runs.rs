@@ -49,7 +49,7 @@ fn run(spec: &JobSpec, records: usize, unit: PrivacyUnit) -> Ran {
         };
         let Answer::Released(releases) = rehearsal.answer(&round).unwrap() else { panic!("refused") };
         sampler.absorb(&Totals::of(&round, &releases).unwrap()).unwrap();
-        // A replay asks the same, bit for bit.
+        // A replay sends the same queries, bit for bit.
         assert_eq!(replica.replay(round.iteration, &releases).unwrap(), round);
         let draws = sampler.take_draws();
         assert_eq!(replica.take_draws(), draws);
@@ -61,7 +61,7 @@ fn run(spec: &JobSpec, records: usize, unit: PrivacyUnit) -> Ran {
     ran
 }
 
-/// Two messages a step, each with a number of its own; the budget that is planned, and hardly less.
+/// Two messages per step, each with its own number; nearly the whole planned budget is spent.
 #[test]
 fn a_run_asks_gradients_and_remainders_in_turn_within_its_budget() {
     let spec = job("chains = 2\nseed = 3");
@@ -81,7 +81,7 @@ fn a_run_asks_gradients_and_remainders_in_turn_within_its_budget() {
     assert!(ran.draws.iter().filter(|draw| !draw.warmup).count() > 100);
 }
 
-/// Whoever protects persons, or whether somebody is there at all, has no centre and no public count.
+/// Units of privacy other than replaced rows have no centre or no public count.
 #[test]
 fn every_unit_of_privacy_is_served() {
     let spec = job("chains = 1\nseed = 3\ndraws = 30\nrecords_guess = 20000");
@@ -103,8 +103,8 @@ fn every_unit_of_privacy_is_served() {
     }
 }
 
-/// The prices of a run's vectors and remainders, in units of 2^-48 of mu², the greatest of them; and the mean noise of a gradient.
-fn dearest(spec: &JobSpec, ran: &Ran) -> (u64, f64) {
+/// Returns the highest price of a run's vectors and remainders, in units of 2^-48 of mu², and the mean noise of a gradient.
+fn highest_price(spec: &JobSpec, ran: &Ran) -> (u64, f64) {
     let model = spec.build_model();
     let unit = PrivacyUnit::default();
     let (mut most, mut noise, mut gradients) = (0, 0.0, 0.0);
@@ -118,8 +118,8 @@ fn dearest(spec: &JobSpec, ran: &Ran) -> (u64, f64) {
     (most, noise / gradients)
 }
 
-/// A job that asks for more noise in every gradient than its chains' steps would want takes shorter steps, which want more: no release is dearer
-/// than it asks, and the budget buys as many effective draws, give or take what the search had less of.
+/// A job with a `noise_multiplier` above its chains' needs takes shorter steps, which need more noise. No release exceeds the
+/// limit, and the budget buys about as many effective draws, apart from the search's smaller share.
 #[test]
 fn more_noise_is_met_by_shorter_steps() {
     let plain = job("chains = 1\nseed = 3\ndraws = 1000000");
@@ -129,17 +129,18 @@ fn more_noise_is_met_by_shorter_steps() {
     spec.privacy.noise_multiplier = multiplier;
     let after = run(&spec, 20_000, PrivacyUnit::default());
     let limit = units_under_noise(multiplier);
-    let ((dear, quiet), (cheap, loud)) = (dearest(&plain, &before), dearest(&spec, &after));
-    assert!(dear > 2 * limit, "{dear} without, where {limit} is the most: there is nothing to see");
+    let ((highest, quiet), (cheap, loud)) = (highest_price(&plain, &before), highest_price(&spec, &after));
+    assert!(highest > 2 * limit, "{highest} without the multiplier does not exceed the limit {limit}: the test shows nothing");
     assert!(cheap <= limit && loud > 1.3 * quiet, "{cheap} of {limit}; noise {quiet} and {loud}");
-    // Effective draws go by all gradients' noise together: as many more gradients as each is noisier, in variance.
+    // Effective draws depend on the total noise of all gradients: noisier gradients need more of them, in proportion to the
+    // variance.
     let kept = |ran: &Ran| ran.draws.iter().filter(|draw| !draw.warmup).count() as f64;
     let ratio = kept(&after) / kept(&before) * (quiet / loud).powi(2);
     assert!((0.7..1.3).contains(&ratio), "{} and {} draws, {ratio}", kept(&before), kept(&after));
     assert!(after.acceptance > 0.9, "{}", after.acceptance);
 }
 
-/// What no chain has a use for is refused, and what to change is named.
+/// Refuses noise that no chain can use, with the keys to change.
 #[test]
 fn too_much_noise_is_refused_by_name() {
     for more in ["chains = 1", "chains = 1\nstep = 0.5"] {
@@ -148,7 +149,7 @@ fn too_much_noise_is_refused_by_name() {
         let shards = spec.parties.iter().map(|_| (data(20_000), PrivacyUnit::default())).collect();
         let mut rehearsal = Rehearsal::new(&spec, shards, ChaCha20Rng::seed_from_u64(5)).unwrap();
         let mut sampler = build(&spec, &rehearsal.metadata()).unwrap();
-        let told = loop {
+        let message = loop {
             match sampler.next_round() {
                 Ok(Next::Ask(round)) => {
                     let Answer::Released(releases) = rehearsal.answer(&round).unwrap() else { panic!("refused") };
@@ -156,10 +157,10 @@ fn too_much_noise_is_refused_by_name() {
                         break e.to_string();
                     }
                 }
-                Ok(_) => panic!("a run under more noise than it can use"),
+                Ok(_) => panic!("a run with more noise than it can use"),
                 Err(e) => break e.to_string(),
             }
         };
-        assert!(told.contains("privacy.noise_multiplier") && told.contains("sampler.step"), "{told}");
+        assert!(message.contains("privacy.noise_multiplier") && message.contains("sampler.step"), "{message}");
     }
 }

@@ -1,4 +1,5 @@
-//! The step in plain numbers, without parties: how much of a budget its draws keep, and what an answer that is given twice does to them.
+//! The step in plain numbers, without parties: the share of a budget that its draws keep, and the effect of a reused answer on
+//! them.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -7,7 +8,7 @@ use crate::sampler::acceptance;
 use crate::sampler::hmc::law;
 use crate::sampler::hmc::momenta::{momenta, normals};
 
-/// A chain on a posterior of independent components, from its own law at the start.
+/// A chain on a posterior of independent components, started from its own law.
 struct Plain {
     step: f64,
     variance: f64,
@@ -15,9 +16,9 @@ struct Plain {
     rng: ChaCha20Rng,
     u: Vec<f64>,
     p: Vec<f64>,
-    /// The middles of late steps with the noise of their gradients.
+    /// Midpoints of late steps with the noise of their gradients.
     seen: Vec<(Vec<f64>, Vec<f64>)>,
-    /// Whether a question that is asked again gets the answer that it got.
+    /// Set if a repeated query gets its earlier answer.
     replays: bool,
     accepted: usize,
 }
@@ -41,7 +42,7 @@ impl Plain {
         let gradient: Vec<f64> = middle.iter().zip(&noise).map(|(u, e)| e - u).collect();
         let p = law::kick(self.step, &self.p, &gradient, &vec![self.variance; d]);
         let u = drift(&middle, &p, self.step);
-        // The remainder takes off the gradient without its noise.
+        // The remainder subtracts the gradient without its noise.
         let log_ratio: f64 = self.u.iter().zip(&u).map(|(from, to)| 0.5 * (from * from - to * to)).sum();
         let along: f64 = middle.iter().zip(self.u.iter().zip(&u)).map(|(m, (from, to))| -m * (to - from)).sum();
         let test = self.test_sd * normals(&mut self.rng, 1)[0];
@@ -57,7 +58,8 @@ impl Plain {
     }
 }
 
-/// Effective draws of a mean, times the variance of a gradient's noise, per step: 1 were the gradients all that is told.
+/// Returns effective draws of a mean, times the variance of a gradient's noise, per step: 1 if the gradients were the only
+/// releases.
 fn kappa(d: usize, chains: u64, (step, gamma, test_sd): (f64, f64, f64)) -> f64 {
     const STEPS: usize = 1500;
     let variance = law::variance_of(step, gamma);
@@ -75,8 +77,8 @@ fn kappa(d: usize, chains: u64, (step, gamma, test_sd): (f64, f64, f64)) -> f64 
     ess * variance / STEPS as f64
 }
 
-/// The same of a guided walk by ratios, whose move of a length `r` in one coordinate costs `(r / sd)²` where a gradient costs `d` over its
-/// noise's variance: what a record contributes at most is alike in every coordinate.
+/// Returns the same for a guided walk by ratios, whose move of length `r` in one coordinate costs `(r / sd)²`, where a gradient
+/// costs `d` over its noise's variance: a record's largest contribution is equal in every coordinate.
 fn kappa_of_ratios(d: usize, chains: u64, steps: usize) -> f64 {
     const RADIUS: f64 = 0.44;
     const SD: f64 = 1.75;
@@ -104,7 +106,7 @@ fn kappa_of_ratios(d: usize, chains: u64, steps: usize) -> f64 {
     ess * d as f64 * SD * SD / (moved / chains as f64)
 }
 
-/// Half of what gradients have, whatever the dimension: Yıldırım's law for small steps, some .45 to .55. Of as many means as there are here the
+/// Half of the gradients' value, in any dimension: Yıldırım's law for small steps, .45 to .55. With this number of means the
 /// standard error is 3% to 4%.
 #[test]
 fn ratios_waste_half_of_a_budget() {
@@ -115,8 +117,8 @@ fn ratios_waste_half_of_a_budget() {
     }
 }
 
-/// At 4, 10 and 100 parameters: a right sampler has some 0.9 here, with a standard error of 2% over 4,000 means; the ratios of a guided walk
-/// have 0.45. Some four steps are an effective draw.
+/// At 4, 10 and 100 parameters: a correct sampler reaches about 0.9 here, with a standard error of 2% over 4,000 means; the
+/// ratios of a guided walk reach 0.45. About four steps are one effective draw.
 #[test]
 fn most_of_a_budget_becomes_effective_draws_in_any_dimension() {
     for (d, chains) in [(4, 1000), (10, 400), (100, 40)] {
@@ -126,9 +128,9 @@ fn most_of_a_budget_becomes_effective_draws_in_any_dimension() {
     }
 }
 
-/// The noise of a kick, used a second time, is no heat: after a rejection the next middle is that of the step before, and a party that answered
-/// by what is asked and not by which question it is would say the same again. The variance is right to 2% with fresh noise (some 10 standard
-/// errors are 6%), and far below with the old.
+/// The noise of a kick, used a second time, is not heat. After a rejection the next midpoint is that of an earlier step, and a
+/// party that stored its answers by point would return the same noise again. With fresh noise the variance is correct to 2% (6%
+/// is about 10 standard errors), and with reused noise it is far below.
 #[test]
 fn an_answer_that_is_given_twice_narrows_the_posterior() {
     let variance_of = |replays: bool| {
@@ -147,8 +149,8 @@ fn an_answer_that_is_given_twice_narrows_the_posterior() {
     assert!((replayed - 1.0).abs() > 0.1, "{replayed}");
 }
 
-/// Forward and back are in balance at every triple of a place and two momenta, in three dimensions with another friction in each, below 0
-/// in one; whatever stands for the gradient at the middle.
+/// The step and its reverse are in balance for every place and pair of momenta, in three dimensions with a different friction in
+/// each, negative in one, and for any function in place of the gradient at the midpoint.
 #[test]
 fn every_step_is_in_balance_with_the_one_back() {
     let mut rng = ChaCha20Rng::seed_from_u64(5);
@@ -160,7 +162,7 @@ fn every_step_is_in_balance_with_the_one_back() {
     let kappa = law::momentum_variance(step).recip();
     for _ in 0..2000 {
         let (u, p, q) = (normals(&mut rng, 3), normals(&mut rng, 3), normals(&mut rng, 3));
-        // Not the gradient of anything: clipped, rounded, wrong, as long as kick and remainder have the same.
+        // Not a real gradient: clipped, rounded, wrong, as long as kick and remainder use the same.
         let gradient = normals(&mut rng, 3);
         let middle: Vec<f64> = u.iter().zip(&p).map(|(u, p)| u + 0.5 * step * p).collect();
         let to: Vec<f64> = middle.iter().zip(&q).map(|(u, q)| u + 0.5 * step * q).collect();

@@ -1,4 +1,4 @@
-//! What a run says of itself: of its own draws, and of parties whose noise is not what it should be.
+//! The reports of a run: on its own draws, and on parties with wrong noise.
 
 #![allow(clippy::unwrap_used)]
 
@@ -32,7 +32,7 @@ struct Ran {
     draws: Vec<Draw>,
 }
 
-/// A run of which `changed` sees, and may change, what party b releases.
+/// Runs a job; `changed` sees, and may change, party b's releases.
 fn run(spec: &JobSpec, records: usize, noise: u64, mut changed: impl FnMut(&Round, &mut Vec<i64>)) -> Ran {
     let shards = spec.parties.iter().map(|_| (data(records), PrivacyUnit::default())).collect();
     let mut parties = Rehearsal::new(spec, shards, ChaCha20Rng::seed_from_u64(noise)).unwrap();
@@ -51,11 +51,11 @@ fn is_gradient(kind: QueryKind) -> bool {
     matches!(kind, QueryKind::Gradient { .. })
 }
 
-/// Right noise: nothing to beware of but a small budget. A z of 4 has a probability of some 1e-4 in each of five figures.
+/// With correct noise the only warning is about a small budget. A z of 4 has a probability of about 1e-4 in each of five figures.
 #[test]
 fn a_right_run_says_nothing_against_itself() {
     let ran = run(&job(8.0, "[sampler]\nseed = 3\n"), 20_000, 5, |_, _| {});
-    let told = ran.sampler.gradient_diagnostics().unwrap();
+    let told = ran.sampler.report().gradients.unwrap();
     println!("{told:#?}");
     assert!(ran.sampler.ended_by_budget() && ran.sampler.warnings().is_empty(), "{:?}", ran.sampler.warnings());
     assert!(told.repeated_questions > 10 && told.repeated_answers.iter().all(|of| of.equal == 0 && of.p_value > 1e-4));
@@ -65,7 +65,7 @@ fn a_right_run_says_nothing_against_itself() {
     assert!(told.acceptance.unwrap() > 0.9 && told.energy_error.unwrap() < 0.2 && told.unasked < 0.01);
 }
 
-/// An answer that is kept by what was asked, and not by which question it is, is used twice: the party is named.
+/// A party that stores its answers by point uses its noise twice, and is named.
 #[test]
 fn a_party_that_repeats_itself_is_named() {
     let mut kept: HashMap<String, Vec<i64>> = HashMap::new();
@@ -73,19 +73,19 @@ fn a_party_that_repeats_itself_is_named() {
         if let [query] = round.queries.as_slice()
             && is_gradient(query.kind)
         {
-            // Up to the last bits, as these are not always the same.
-            let asked = query.from.iter().map(|x| format!("{x:.9} ")).collect::<String>();
-            *releases = kept.entry(asked).or_insert_with(|| releases.clone()).clone();
+            // Rounded, because the last bits may differ.
+            let point = query.from.iter().map(|x| format!("{x:.9} ")).collect::<String>();
+            *releases = kept.entry(point).or_insert_with(|| releases.clone()).clone();
         }
     });
-    let told = ran.sampler.gradient_diagnostics().unwrap();
+    let told = ran.sampler.report().gradients.unwrap();
     assert!(told.repeated_answers[1].equal > 0 && told.repeated_answers[0].equal == 0, "{:?}", told.repeated_answers);
     let words = ran.sampler.warnings().join("\n");
-    assert!(words.contains("b gave the same answer, noise and all") && !words.contains("a gave the same"), "{words}");
+    assert!(words.contains("b returned an identical noisy answer") && !words.contains("a returned an identical"), "{words}");
 }
 
-/// Noise of twice the sd that is charged for has a chi-square four times too large: on 40 degrees of freedom p is below 1e-12. It warms the
-/// momenta, too.
+/// Noise of twice the charged sd has a chi-square four times too large: on 40 degrees of freedom p is below 1e-12. It also warms
+/// the momenta.
 #[test]
 fn a_party_with_other_noise_is_named() {
     let mut rng = ChaCha20Rng::seed_from_u64(9);
@@ -102,11 +102,11 @@ fn a_party_with_other_noise_is_named() {
         }
     });
     let words = ran.sampler.warnings().join("\n");
-    assert!(words.contains("the noise of b is not what it charges for") && !words.contains("the noise of a is"), "{words}");
+    assert!(words.contains("the noise of b does not match its charge") && !words.contains("the noise of a does"), "{words}");
     assert!(words.contains("the momenta have"), "{words}");
 }
 
-/// Chains by what the budget is worth, where the job leaves it open, before anything is asked; and the sampler runs so many.
+/// The number of chains that suits the budget, if the job leaves it open, before the first query; the sampler runs that number.
 #[test]
 fn the_budget_is_worth_so_many_chains() {
     let parties = PartyMetadata::of_rows(&[20_000, 20_000]);
@@ -123,7 +123,7 @@ fn the_budget_is_worth_so_many_chains() {
         let ran = run(&spec, 20_000, 5, |_, _| {});
         let walking = ran.rounds.iter().find(|round| round.phase != Phase::Locate).unwrap();
         assert_eq!(walking.queries.len(), chains as usize);
-        // As if it had been named; five draws are what was asked for.
+        // The result is the same as for a job that states the number; five draws are all that the job asks for.
         assert!(!ran.sampler.ended_by_budget());
         assert_eq!(
             ran.draws,
@@ -142,8 +142,8 @@ fn unlimited(spec: &JobSpec) -> JobSpec {
     spec
 }
 
-/// A box of two posterior sds: middles are asked about up to half its width beyond either end and no further, and draws are of the posterior
-/// within it. That is all but even there; its mean by quadrature is met to 5 Monte Carlo errors.
+/// A box of two posterior sds: midpoints are queried up to half its width beyond either end, and draws follow the posterior
+/// within it. That is nearly uniform there, and its mean agrees with quadrature to 5 Monte Carlo errors.
 #[test]
 fn a_narrow_box_is_walked_in() {
     const BOX: (f64, f64) = (0.77, 0.83);
@@ -170,7 +170,7 @@ fn a_narrow_box_is_walked_in() {
         };
         2.0 * data.outcome.iter().zip(&data.predictors[0]).map(of).sum::<f64>()
     };
-    // Of the intercept the best for each slope: the rest of it is a constant there.
+    // The best intercept for each slope: the rest is a constant there.
     let profile = |a: f64| (0..60).map(|i| log_likelihood(0.2 + 0.004 * f64::from(i), a)).fold(f64::NEG_INFINITY, f64::max);
     let slopes: Vec<f64> = (0..60).map(|i| BOX.0 + (BOX.1 - BOX.0) * (f64::from(i) + 0.5) / 60.0).collect();
     let logs: Vec<f64> = slopes.iter().map(|a| profile(*a)).collect();
@@ -182,17 +182,17 @@ fn a_narrow_box_is_walked_in() {
     let chains: Vec<Vec<f64>> =
         (0..4).map(|chain| ran.draws.iter().filter(|d| !d.warmup && d.chain == chain).map(|d| d.theta[1]).collect()).collect();
     let ess = crate::diagnostics::ess(&chains.iter().map(Vec::as_slice).collect::<Vec<_>>());
-    let told = ran.sampler.gradient_diagnostics().unwrap();
+    let told = ran.sampler.report().gradients.unwrap();
     println!(
-        "{outside:.3} of middles outside, {:.3} unasked; {mean:.5}, {exact:.5} by quadrature; sd {sd:.5}, ess {ess:.0}",
+        "{outside:.3} of midpoints outside, {:.3} rejected without a query; {mean:.5}, {exact:.5} by quadrature; sd {sd:.5}, ess {ess:.0}",
         told.unasked
     );
     assert!(outside > 0.02 && told.unasked > 0.05);
     assert!((mean - exact).abs() < 5.0 * sd / ess.sqrt(), "{mean} {exact}");
 }
 
-/// Chains that start where the likelihood's slope is another one altogether take hardly a step (8% of them): after 50 nothing more need be spent,
-/// unless it is forced. A right run, which takes 95%, is never taken for one.
+/// Chains that start where the likelihood's slope is very different accept few steps (8%). After 50 steps the run stops, unless
+/// it is forced. A correct run, which accepts 95%, never stops.
 #[test]
 fn chains_that_take_no_step_are_given_up() {
     let far = "chains = 1\nstarts = [{ intercept = 9.5, x = -9.5 }]";
@@ -203,15 +203,15 @@ fn chains_that_take_no_step_are_given_up() {
     assert!(ran(&format!("force = true\n{far}")).sampler.hopeless().is_none() && ran("chains = 1").sampler.hopeless().is_none());
 }
 
-/// The quadratic that all released slopes make: its mean lies off the posterior's by the noise that it says, a root mean square within
-/// [.4, 1.7] over 10 figures, and its sd without the noise is right to 15%.
+/// The quadratic fit to all released slopes: its mean differs from the posterior's by its stated noise, with a root mean square
+/// within [.4, 1.7] over 10 figures, and its sd without the noise is correct to 15%.
 #[test]
 fn slopes_make_a_quadratic() {
     let (mode, sd) = newton(&data(20_000), 2.0);
     let (mut z2, mut count) = (0.0, 0);
     for seed in 0..5 {
         let ran = run(&job(3.0, &format!("[sampler]\nseed = {seed}\n")), 20_000, seed, |_, _| {});
-        let fitted = ran.sampler.fitted_posterior().unwrap();
+        let fitted = ran.sampler.report().surrogate.unwrap();
         assert_eq!(fitted.suppressed, None);
         for ((of, mode), sd) in fitted.parameters.iter().zip(mode).zip(sd) {
             let z = (of.mean - mode) / of.noise_sd;
@@ -225,7 +225,7 @@ fn slopes_make_a_quadratic() {
     assert!((0.4..1.7).contains(&rms), "{rms}");
 }
 
-/// Mode and sds of the posterior of so many times these records.
+/// Returns mode and sds of the posterior of these records repeated `times` times.
 fn newton(data: &ModelData, times: f64) -> ([f64; 2], [f64; 2]) {
     let mut at = [0.0; 2];
     loop {

@@ -48,6 +48,6 @@ fn each_failure_has_its_own_reason() {
     };
     assert!(failing(0.6, 2.0, 1.0)[0].contains("too far") && failing(0.6, 2.0, 1.0).len() == 1);
     assert!(failing(0.3, 10.0, 1.0)[0].contains("weakest") || failing(0.3, 10.0, 1.0)[0].contains("least known"));
-    assert!(failing(0.3, 2.0, 5.0)[0].contains("prior variance"));
+    assert!(failing(0.3, 2.0, 5.0)[0].contains("adds little to the prior"));
     assert_eq!(failing(f64::NAN, 10.0, 5.0).len(), 3);
 }

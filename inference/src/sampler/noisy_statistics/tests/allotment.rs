@@ -1,4 +1,5 @@
-//! One noise for parties that protect different units: the greatest that any of them needs, and each pays its own price for it.
+//! Noise of a query to parties that protect different units: the largest that any of them needs. Each party pays its own price
+//! for it.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -14,26 +15,26 @@ fn spec(colluders: &str) -> JobSpec {
     .unwrap()
 }
 
-/// What an allotment has left, party by party.
+/// Returns the remaining units of an allotment, party by party.
 fn left(budget: &Allotment) -> Vec<u64> {
     budget.parties.iter().map(|(_, units)| *units).collect()
 }
 
-/// Units of 2^-48 of what a sum costs that moves by `moved` lattice units, under noise of `j` 2^16 of them at each of `honest` parties, in so
-/// many integers.
+/// Returns the price, in units of 2^-48, of a sum of sensitivity `moved` lattice units, released as `integers` integers under
+/// noise of `j` 2^16 units at each of `honest` parties.
 fn price(moved: u128, j: u128, honest: u128, integers: u128) -> u64 {
     let slack = (6_u128 << 48).div_ceil(honest * j * j);
     let least = integers * (8 * slack).max(1 << 24);
     u64::try_from(((moved * moved) << 16).div_ceil(honest * j * j).max(least)).unwrap()
 }
 
-/// The points that a query names.
+/// The points of a query.
 type Points<'a> = (&'a [f64], &'a [f64]);
 
-/// A share taken off parties of these units.
+/// The result of taking a share from parties of these units.
 struct Taken {
     noise: u64,
-    /// What each has paid.
+    /// Units that each party paid.
     paid: Vec<u64>,
 }
 
@@ -60,7 +61,7 @@ fn the_noise_is_the_most_that_any_party_needs_and_each_pays_its_own_price() {
         let most = (0.03 * PrivacyFilter::new(&spec.privacy.budget).unwrap().limit_units() as f64) as u64;
         for (kind, points) in kinds {
             let alone = |unit| take(&spec, &[unit; 3], kind, points).noise;
-            // Who comes first or last among the parties decides nothing.
+            // The order of the parties does not matter.
             for units in [[row, person, one_less], [person, row, one_less], [one_less, row, person]] {
                 let Taken { noise, paid } = take(&spec, &units, kind, points);
                 let needs = units.map(alone);
@@ -76,7 +77,7 @@ fn the_noise_is_the_most_that_any_party_needs_and_each_pays_its_own_price() {
                         "{kind:?} at {unit}: {paid} of {most}"
                     );
                 }
-                // The dearest pays what was allotted, and nobody as much as it.
+                // The party with the highest price pays what was allotted, and no other party pays as much.
                 assert_eq!(paid.iter().filter(|one| **one == *paid.iter().max().unwrap()).count(), 1, "{paid:?}");
             }
         }

@@ -12,7 +12,7 @@ fn prior() -> GaussianPrior {
     GaussianPrior { mean: vec![0.0; 3], precision: vec![0.16; 3] }
 }
 
-/// Mean and sd of each coefficient on a grid about the mode, under the prior.
+/// Returns mean and sd of each coefficient on a grid around the mode, under the prior.
 fn posterior(about: &Rough, log: impl Fn(&[f64]) -> f64) -> Vec<(f64, f64)> {
     const HALF: i32 = 24;
     let sd: Vec<f64> = about.covariance.diagonal_entries().iter().map(|v| v.sqrt()).collect();
@@ -37,7 +37,8 @@ fn posterior(about: &Rough, log: impl Fn(&[f64]) -> f64) -> Vec<(f64, f64)> {
     (0..3).map(one).collect()
 }
 
-/// Without noise it is the posterior of the counts: of a rare outcome with 29 events, too, but for a twentieth of an sd's width.
+/// Without noise the pivot gives the posterior of the counts, also for a rare outcome with 29 events, up to a twentieth of an sd
+/// in the width.
 #[test]
 fn without_noise_counts_are_counts() {
     for (ones, zeros) in
@@ -59,7 +60,7 @@ fn without_noise_counts_are_counts() {
     }
 }
 
-/// Counts that no coefficients explain: the noise moves the mode, and does not choose which of the cells to explain.
+/// Counts that no coefficients explain: the noise moves the mode, and does not decide which cells are explained.
 #[test]
 fn a_model_that_does_not_hold_is_fitted_as_without_noise() {
     let (ones, zeros) = ([900.0, 100.0, 300.0, 8_000.0], [9_000.0, 4_000.0, 9_000.0, 2_000.0]);
@@ -70,14 +71,14 @@ fn a_model_that_does_not_hold_is_fitted_as_without_noise() {
     for ((found, exact), variance) in rough.mean.iter().zip(&exact.mean).zip(&sd) {
         assert!((found - exact).abs() < 0.05 * variance.sqrt(), "{rough:?} {exact:?}");
     }
-    // The noise is in the width, and what is said to be without it has none.
+    // The width includes the noise, and the width without noise does not.
     let own = exact.covariance.diagonal_entries();
     for ((with, without), own) in sd.iter().zip(rough.without_noise.diagonal_entries()).zip(own) {
         assert!(*with > 1.2 * without && (without / own - 1.0).abs() < 0.01, "{with} {without} {own}");
     }
 }
 
-/// One cell of 200 records, 80 of which have a 1: an information of 48, and of 48² / (48 + 52) with noise of variance 100.
+/// One cell of 200 records, 80 of which have a 1: the information is 48, and 48² / (48 + 52) with noise of variance 100.
 #[test]
 fn noise_takes_its_part_of_the_information() {
     let one = |variance| Counts { rows: vec![vec![1.0]], ones: vec![80.0], zeros: vec![120.0], variance };
@@ -88,8 +89,8 @@ fn noise_takes_its_part_of_the_information() {
             && (pivot.information[(0, 0)] - 48.0).abs() < 1e-9
             && (pivot.noise[(0, 0)] - 52.0).abs() < 1e-9
     );
-    assert!((pivot.left()[(0, 0)] - 23.04).abs() < 1e-9);
-    // Fewer records than none are none.
+    assert!((pivot.remaining_information()[(0, 0)] - 23.04).abs() < 1e-9);
+    // A negative number of records counts as none.
     let none = Counts { rows: vec![vec![1.0]], ones: vec![-8.0], zeros: vec![3.0], variance: 100.0 };
     assert_eq!(none.pivot(&[0.0]).information[(0, 0)], 0.0);
     assert!(none.log_likelihood(&[0.3]).is_finite());

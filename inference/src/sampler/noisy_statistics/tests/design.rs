@@ -3,7 +3,7 @@ use super::*;
 use conclave_common::job::JobSpec;
 use conclave_common::schema::ModelSpec;
 
-/// The moments of a design with an interaction of each kind, against a long list of even records.
+/// Compares the moments of a design with an interaction of each kind to those of many uniform records.
 #[test]
 fn moments_are_those_of_records_that_fill_their_bounds() {
     let spec = JobSpec::parse(

@@ -5,7 +5,7 @@ fn totals(total: f64, records: f64, noise_sd: f64) -> FamilyTotals {
     FamilyTotals { totals: vec![total], noise_variance: vec![noise_sd * noise_sd], records, records_variance: 0.0 }
 }
 
-/// Mean and variance of a clamped record by a fine sum over its density.
+/// Computes mean and variance of a clamped record by a fine sum over its density.
 fn summed(density: impl Fn(f64) -> f64, clamp: impl Fn(f64) -> f64, from: f64, to: f64) -> (f64, f64) {
     let steps = 200_000;
     let width = (to - from) / f64::from(steps);
@@ -55,7 +55,7 @@ fn a_clamped_poisson_has_the_moments_of_its_probabilities() {
 fn shares_have_a_multinomials_covariance() {
     let record = Family::Multinomial.record(Clamping::Modelled, &[0.2, 0.5, 0.3]);
     assert!((record.covariance[(0, 0)] - 0.16).abs() < 1e-15 && (record.covariance[(0, 1)] + 0.1).abs() < 1e-15);
-    // The totals of all levels sum to a known number: only the noise keeps the covariance regular.
+    // The totals of all levels sum to a known number, so only the noise makes the covariance regular.
     let seen = |noise: f64| FamilyTotals {
         totals: vec![20.0, 50.0, 30.0],
         noise_variance: vec![noise; 3],
@@ -77,7 +77,7 @@ fn the_likelihood_is_a_normal_one_with_its_determinant() {
     assert_eq!(seen.log_likelihood(Family::Bernoulli, Clamping::Modelled, &[f64::NAN]), f64::NEG_INFINITY);
 }
 
-/// Binomial and normal likelihoods of a noisy count on a grid of probabilities: total variation distance of
+/// Compares binomial and normal likelihoods of a noisy count on a grid of probabilities: returns the total variation distance of
 /// the posteriors under a flat prior, and the distance of their means in sds.
 fn against_enumeration(records: u32, count: f64, s: f64) -> (f64, f64) {
     let n = f64::from(records);
@@ -114,7 +114,7 @@ fn against_enumeration(records: u32, count: f64, s: f64) -> (f64, f64) {
 
 #[test]
 fn the_normal_approximation_is_as_near_as_the_page_says() {
-    // Total variation .004, .022, .029 and .004; the mean within some hundredths of an sd.
+    // Total variation .004, .022, .029 and .004; the means differ by a few hundredths of an sd.
     for (records, count, s, most) in
         [(100, 10.0, 4.9, 0.01), (100, 10.0, 1.54, 0.05), (1000, 5.0, 1.54, 0.06), (100_000, 30_000.0, 4.9, 0.006)]
     {
@@ -126,7 +126,7 @@ fn the_normal_approximation_is_as_near_as_the_page_says() {
 
 #[test]
 fn the_clamp_is_undone() {
-    // Mean .9, sd .3, clamped at 1: the records' mean is about .825, and theta is found again from it.
+    // Mean .9, sd .3, clamped at 1: the records' mean is about .825, and theta is recovered from it.
     let family = Family::GaussianMean { sd: 0.3, min: -1.0, max: 1.0 };
     let (clamped, _) = clamped_normal(0.9, 0.3, -1.0, 1.0);
     let within = Interval { min: -3.0, max: 3.0 };

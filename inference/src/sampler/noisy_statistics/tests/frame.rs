@@ -26,7 +26,7 @@ fn points_on_the_axes_have_the_ellipsoid_through_them() {
         let frame = Frame::shaped(&points, &Matrix::identity(2), centred);
         holds(&frame, &points);
         let noise = frame.noise(3.0);
-        // Its trace is found to some thousandths, each axis to some hundredths.
+        // The trace is accurate to some thousandths, each axis to some hundredths.
         let trace = noise[(0, 0)] + noise[(1, 1)];
         assert!((trace / 38.25 - 1.0).abs() < 0.005 && (noise[(1, 1)] / 2.25 - 1.0).abs() < 0.05, "{noise:?}");
         assert!(frame.centre.iter().all(|c| c.abs() < 0.01));
@@ -45,8 +45,8 @@ fn the_sum_of_the_records_comes_back() {
 
 #[test]
 fn a_shape_does_less_harm_than_a_ball() {
-    // The scores of a logistic record with three predictors in [-1, 1] at a point away from 0, where
-    // predictors are correlated in the posterior. At the optimum sqrt(tr S) is the support of the set.
+    // The scores of a logistic record with three predictors in [-1, 1] at a point away from 0, where the predictors are
+    // correlated in the posterior. At the optimum sqrt(tr S) is the support of the set.
     let mut points = Vec::new();
     for corner in 0..8 {
         let x =

@@ -6,7 +6,8 @@ use crate::sampler::noisy_statistics::coding::Coding;
 use crate::sampler::noisy_statistics::scores::longest;
 use conclave_common::job::JobSpec;
 
-/// A regression on so many numeric predictors, a binary one and columns of so many levels each; with what else the job says.
+/// Builds a regression job with `numeric` numeric predictors, a binary one and columns of these numbers of levels; `more` holds
+/// further lines.
 fn job(numeric: usize, levels: &[usize], more: &str) -> JobSpec {
     let mut names: Vec<String> = (0..numeric).map(|j| format!("x{j}")).collect();
     let mut columns: String = names.iter().map(|name| format!("{name} = {{ min = -2, max = 3 }}\n")).collect();
@@ -23,7 +24,8 @@ fn job(numeric: usize, levels: &[usize], more: &str) -> JobSpec {
     .unwrap()
 }
 
-/// The coded predictors of a record whose numeric ones, levels and binary one are these numbers of [0, 1], the intercept's first.
+/// Returns the coded predictors of a record, after the intercept's 1. Its numeric values, levels and binary value come from the
+/// numbers `u` in [0, 1].
 fn record(numeric: usize, levels: &[usize], intercept: bool, u: &[f64]) -> Vec<f64> {
     let numbers = u[..numeric].iter().map(|u| {
         if *u < 0.3 {
@@ -47,7 +49,7 @@ fn length(frame: &Frame, z: &[f64]) -> f64 {
     frame.transform(z).iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// Some covariance: what many records of such a design leave.
+/// Returns a covariance as many records of such a design would leave.
 fn covariance(order: usize, seed: f64) -> Matrix {
     let mixed = Matrix::from_fn(order, |i, j| ((1 + i * 7 + j * 13) as f64 * seed).sin() + if i == j { 2.0 } else { 0.0 });
     mixed.times(&mixed.transposed()).symmetrised()
@@ -56,7 +58,7 @@ fn covariance(order: usize, seed: f64) -> Matrix {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// No record of those that may be declared lies beyond the frame, whatever the covariance; corners lie on its edge; and two records' noise
+    /// For any covariance, no record within the declared bounds lies outside the frame, and corners lie on its edge. The noise
     /// does less harm than a ball's.
     #[test]
     fn no_record_lies_beyond_the_frame(
@@ -91,7 +93,7 @@ proptest! {
     }
 }
 
-/// Where corners can be listed the frame does hardly more harm than the best of all frames, and a fifth of a ball's.
+/// If the corners can be listed, the frame does hardly more harm than the best of all frames, and a fifth of a ball's.
 #[test]
 fn it_is_nearly_the_shape_that_corners_give() {
     let levels = [6];
@@ -106,7 +108,7 @@ fn it_is_nearly_the_shape_that_corners_give() {
         let u = [sign(0), sign(1), sign(2), sign(3), ((corner >> 5) as f64 + 0.5) / 6.0, 0.25 + sign(4)];
         corners.push(record(4, &levels, true, &u));
     }
-    // What records that are even over their bounds leave of the posterior.
+    // The posterior's covariance with records that are uniform over their bounds.
     let order = theta.len();
     let information = corners.iter().fold(Matrix::zeros(order), |sum, x| sum.plus(&Matrix::outer(x, 1.0), 1.0));
     let covariance = factor(&information).inverse();

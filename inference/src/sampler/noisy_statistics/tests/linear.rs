@@ -6,7 +6,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::*;
 use crate::sampler::noisy_statistics::moments_noise::{MomentsNoise, Tie};
 
-/// Exact moments of a made-up regression with two predictors and an intercept, and the moments' noise.
+/// Returns exact moments of a simulated regression with two predictors and an intercept, with the moments' noise.
 fn moments(sd: f64) -> Moments {
     let mut rng = ChaCha20Rng::seed_from_u64(5);
     let mut sums = Matrix::zeros(4);
@@ -39,7 +39,7 @@ fn without_noise_it_is_least_squares_with_a_prior() {
         assert!((fit.sd()[j] / covariance[(j, j)].sqrt() - 1.0).abs() < 1e-6);
         assert!(fit.noise_share()[j].unwrap() < 1e-6);
     }
-    // sigma from the residual sum of squares, sd 1/sqrt(2 n) of its logarithm.
+    // Sigma from the residual sum of squares; its logarithm has sd 1/sqrt(2 n).
     let fit = linear(&moments, Sigma::Unknown).fit(&GaussianPrior { mean: vec![0.0; 4], precision: vec![0.16, 0.16, 0.16, 0.0] });
     let w: Vec<f64> = fit.mean[..3].iter().map(|b| -b).chain([1.0]).collect();
     assert!((fit.mean[3] - 0.5 * (moments.matrix.quadratic(&w) / 500.0).ln()).abs() < 1e-9);
@@ -48,7 +48,7 @@ fn without_noise_it_is_least_squares_with_a_prior() {
 
 #[test]
 fn the_likelihood_is_the_joint_normal_one() {
-    // One predictor without intercept, by hand.
+    // One predictor without an intercept, computed by hand.
     let moments = Moments {
         matrix: Matrix::from_fn(2, |i, j| [[80.0, 30.0], [30.0, 40.0]][i][j]),
         noise: MomentsNoise::new(2, 3.0, &[]),
@@ -73,8 +73,8 @@ fn the_likelihood_is_the_joint_normal_one() {
 
 #[test]
 fn the_sum_of_squares_has_the_covariance_that_is_claimed() {
-    // Errors drawn as they are released, the records held fixed: Cov(r, R) as the likelihood has it, with a
-    // noisy count as well. 20,000 draws: five standard errors of a covariance are .035 of the product of sds.
+    // Errors are drawn as they are released, with fixed records: Cov(r, R) must equal the likelihood's, also with a noisy count.
+    // 20,000 draws: five standard errors of a covariance are .035 of the product of sds.
     for (ties, records) in [(vec![Tie::Known { at: (0, 0) }], Records::Exact(500.0)), (vec![], Records::First)] {
         let mut exact = moments(1e-9);
         exact.noise = MomentsNoise::new(4, 2.0, &ties);
@@ -128,7 +128,7 @@ fn a_second_stage_adds_what_it_knows() {
         assert!(sharp.sd()[j] < 0.95 * first.sd()[j], "{:?} {:?}", sharp.sd(), first.sd());
         assert!((blunt.sd()[j] / first.sd()[j] - 1.0).abs() < 1e-3 && (blunt.mean[j] - first.mean[j]).abs() < 1e-3);
     }
-    // The likelihoods, too: one that adds nothing differs by a constant.
+    // Likelihoods: a second stage without information changes them by a constant only.
     let (a, b) = (vec![0.1, -0.5, 0.3, -1.6], vec![0.2, -0.4, 0.1, -1.5]);
     let one = linear(&moments, Sigma::Unknown).likelihood();
     let blunt = stage(1e6);

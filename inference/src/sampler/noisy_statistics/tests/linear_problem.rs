@@ -1,4 +1,4 @@
-//! Made-up linear regressions, released as moments and, where it pays, a score of residuals.
+//! Simulated linear regressions, released as moments and, if worthwhile, a score of residuals.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -92,7 +92,7 @@ fn release(data: &Sample, mu: f64, rng: &mut ChaCha20Rng) -> Moments {
     Moments { matrix, noise, records: Records::Exact(data.rows.len() as f64) }
 }
 
-/// Least squares with the prior, and sigma: values and sds.
+/// Returns least squares with the prior, and sigma: values and sds.
 fn without_privacy(data: &Sample) -> Fit {
     let noise = MomentsNoise::new(5, 1e-9, &[]);
     let moments = Moments { matrix: data.sums.clone(), noise, records: Records::Exact(data.rows.len() as f64) };
@@ -141,7 +141,7 @@ pub(super) fn simulate(count: usize, t: bool, epsilon: f64, runs: usize, rule: R
             tally.z.push((fit.mean[j] - own.mean[j]) / noise[j]);
             tally.z_truth.push((fit.mean[j] - TRUTH[j]) / sd[j]);
         }
-        // In sigma, as the page has it.
+        // On the scale of sigma, like the reference table.
         let (sigma, exact) = (libm::exp(fit.mean[4]), libm::exp(own.mean[4]));
         tally.z_sigma.push((sigma - exact) / (sigma * noise[4]));
         if walk_draws > 0 {
@@ -151,7 +151,7 @@ pub(super) fn simulate(count: usize, t: bool, epsilon: f64, runs: usize, rule: R
     tally
 }
 
-/// Draws with a half normal prior of sigma.
+/// Draws with a half-normal prior of sigma.
 fn walk(linear: Linear<'_>, fit: &Fit, seed: u64, draws: usize, own: &Fit, tally: &mut LinearTally) {
     let likelihood = linear.likelihood();
     let density = |u: &[f64]| {

@@ -7,7 +7,7 @@ fn flat(d: usize) -> GaussianPrior {
     GaussianPrior { mean: vec![0.0; d], precision: vec![1e-6; d] }
 }
 
-/// A stage of a quadratic with its mode at `mode`, with an error of the score.
+/// Returns a stage of a quadratic with its mode at `mode`, and an error of the score.
 fn stage(at: f64, mode: f64, error: f64, score_sd: f64) -> ScoreStage {
     let information = Information { at: vec![at, 0.0], matrix: Matrix::identity(2).scaled(100.0), sd: 0.1, own_sd: None };
     ScoreStage {
@@ -25,14 +25,14 @@ fn stages_near_each_other_average_their_noise() {
         [stage(0.52, 0.5, 8.0, 20.0), stage(0.48, 0.5, -8.0, 20.0), stage(0.5, 0.5, 3.0, 20.0), stage(0.51, 0.5, -3.0, 20.0)];
     let four = locate(&stages, &flat(2), &[0.0, 0.0], REACH);
     assert!((four.mean[0] - 0.5).abs() < 0.01, "{four:?}");
-    // A quarter of the variance, and of the noise's part.
+    // A quarter of the variance and of its noise part.
     let ratio = four.noise[(0, 0)] / one.noise[(0, 0)];
     assert!((0.24..0.3).contains(&ratio), "{ratio}");
 }
 
 #[test]
 fn a_stage_far_off_is_hardly_heard() {
-    // It says that the mode is at 3, as a stage does where the information is not that of its way.
+    // This stage puts the mode at 3, as a stage does if its information is not that of its path.
     let far = stage(-4.0, 3.0, 0.0, 5.0);
     let near = stage(0.5, 0.6, 0.0, 5.0);
     let found = locate(&[far, near], &flat(2), &[0.5, 0.0], REACH);

@@ -29,8 +29,8 @@ fn an_exact_count_takes_its_term_off() {
 
 #[test]
 fn tied_entries_share_their_noise() {
-    // Column 1 is ±1: its square is the count. Column 2 is an indicator: its square is its sum. A tie to a
-    // tie, one to a constant, and a circle.
+    // Column 1 is ±1: its square is the count. Column 2 is an indicator: its square is its sum. The ties include one to a tied
+    // entry, one to a constant, and a cycle.
     let ties = [
         Tie::Same { at: (1, 1), source: (0, 0) },
         Tie::Same { at: (2, 2), source: (2, 0) },
@@ -59,7 +59,7 @@ fn tied_entries_share_their_noise() {
 
 #[test]
 fn a_part_of_a_matrix_has_the_noise_of_that_part() {
-    // Column 1 is ±1, columns 2 and 3 are indicators that are never together.
+    // Column 1 is ±1; columns 2 and 3 are indicators that are never both 1.
     let ties = [
         Tie::Same { at: (1, 1), source: (0, 0) },
         Tie::Same { at: (2, 2), source: (2, 0) },
@@ -69,7 +69,7 @@ fn a_part_of_a_matrix_has_the_noise_of_that_part() {
     let whole = MomentsNoise::new(5, 2.0, &ties);
     for kept in [vec![0, 1, 4], vec![0, 2, 4], vec![0, 3, 1, 4], vec![1, 2, 4], vec![0, 1, 2, 3, 4]] {
         let part = whole.restricted(&kept);
-        // Directions that do not touch what is left out are those of the whole.
+        // Directions without the omitted rows behave as in the whole matrix.
         let inside =
             |part: &[f64]| (0..5).map(|row| kept.iter().position(|k| *k == row).map_or(0.0, |at| part[at])).collect::<Vec<f64>>();
         let (v, w): (Vec<f64>, Vec<f64>) = (0..kept.len()).map(|k| (0.3 - k as f64, 1.0 + 0.7 * k as f64)).unzip();
@@ -83,7 +83,7 @@ fn a_part_of_a_matrix_has_the_noise_of_that_part() {
 }
 
 impl MomentsNoise {
-    /// `Var(w' E w)`.
+    /// Returns `Var(w' E w)`.
     pub(crate) fn quadratic_variance(&self, w: &[f64]) -> f64 {
         dot(w, &self.covariance(w, w).apply(w))
     }

@@ -1,4 +1,4 @@
-//! Made-up regressions and what their parties would release, with continuous noise for the lattice's.
+//! Simulated regressions and their parties' releases, with continuous noise in place of the lattice's.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,11 +14,11 @@ use crate::sampler::noisy_statistics::frame::Frame;
 use crate::sampler::noisy_statistics::gaussian::{Fit, GaussianPrior};
 use crate::sampler::noisy_statistics::information::{Information, Reach};
 use crate::sampler::noisy_statistics::intercept::{Intercept, InterceptLink};
-use crate::sampler::noisy_statistics::schedule::{Ask, Shares};
+use crate::sampler::noisy_statistics::schedule::{Request, Shares};
 use crate::sampler::noisy_statistics::search::{Landscape, Search};
 use crate::sampler::noisy_statistics::stage::ScoreStage;
 
-/// Number of parties, each with noise of its own.
+/// Number of parties, each with its own noise.
 const PARTIES: f64 = 3.0;
 /// Greatest count of the Poisson problem, and the range of its exposures.
 const MOST: f64 = 8.0;
@@ -28,7 +28,7 @@ pub(super) fn normal(rng: &mut ChaCha20Rng) -> f64 {
     StandardNormal.sample(rng)
 }
 
-/// The mu of a budget (epsilon, 1e-6), by bisection of the Gaussian mechanism's delta.
+/// Returns the mu of a budget (epsilon, 1e-6), by bisection of the Gaussian mechanism's delta.
 pub(super) fn mu_of(epsilon: f64) -> f64 {
     let below = |x: f64| 0.5 * libm::erfc(-x * FRAC_1_SQRT_2);
     let delta = |mu: f64| below(-epsilon / mu + 0.5 * mu) - libm::exp(epsilon) * below(-epsilon / mu - 0.5 * mu);
@@ -46,7 +46,7 @@ pub(super) enum Law {
     Poisson,
 }
 
-/// Records with an intercept and predictors in [-1, 1], and the truth they came from.
+/// Records with an intercept and predictors in [-1, 1], and their true coefficients.
 pub(super) struct Problem {
     pub(super) law: Law,
     pub(super) x: Vec<Vec<f64>>,
@@ -56,7 +56,7 @@ pub(super) struct Problem {
     pub(super) truth: Vec<f64>,
 }
 
-/// What the end of a search found.
+/// The result of a search.
 pub(super) struct Found {
     pub(super) stage: ScoreStage,
     pub(super) fit: Fit,
@@ -64,7 +64,7 @@ pub(super) struct Found {
     pub(super) rounds: usize,
 }
 
-/// A row's reach in a box of ±1.
+/// The reach of a row in a box of ±1.
 pub(super) const REACH: Reach<'static> = &|d| d.iter().map(|x| x.abs()).sum();
 
 fn sign(rng: &mut ChaCha20Rng) -> f64 {
@@ -75,7 +75,7 @@ pub(super) fn uniform(rng: &mut ChaCha20Rng) -> f64 {
     rng.random_range(-1.0..1.0)
 }
 
-/// The simulated settings, by their names.
+/// Returns the simulated setting of this name.
 pub(super) fn problem(name: &str, rng: &mut ChaCha20Rng) -> Problem {
     let four = |records: usize, rng: &mut ChaCha20Rng| -> (Vec<Vec<f64>>, Vec<f64>) {
         let row = |rng: &mut ChaCha20Rng| vec![1.0, sign(rng), uniform(rng), (0.5 * normal(rng)).clamp(-1.0, 1.0)];
@@ -121,7 +121,7 @@ impl Problem {
         GaussianPrior { mean: vec![0.0; self.truth.len()], precision: vec![0.16; self.truth.len()] }
     }
 
-    /// Score and expected information at a point.
+    /// Returns score and expected information at a point.
     fn score(&self, at: &[f64]) -> (Vec<f64>, Matrix) {
         let d = at.len();
         let (mut score, mut information) = (vec![0.0; d], Matrix::zeros(d));
@@ -146,7 +146,7 @@ impl Problem {
         }
     }
 
-    /// Mode and covariance that the records themselves give.
+    /// Returns mode and covariance without privacy.
     pub(super) fn without_privacy(&self) -> (Vec<f64>, Matrix) {
         let mut at = vec![0.0; self.truth.len()];
         let prior = self.prior();
@@ -164,7 +164,7 @@ impl Problem {
         }
     }
 
-    /// Corners of the predictors' box and points on its edges, with the intercept.
+    /// Returns corners of the predictors' box and points on its edges, with the intercept.
     fn corners(&self) -> Vec<Vec<f64>> {
         let p = self.truth.len() - 1;
         let on_edges: &[f64] = if p <= 6 { &[-0.5, 0.0, 0.5] } else { &[0.0] };
@@ -184,7 +184,7 @@ impl Problem {
         rows
     }
 
-    /// What a record can contribute to the score, the public extremes of it; and the greatest weight.
+    /// Returns the public extremes of a record's contribution to the score, and the greatest weight.
     fn extremes(&self, at: &[f64]) -> (Vec<Vec<f64>>, f64) {
         let (mut points, mut most) = (Vec::new(), 0.0_f64);
         for row in self.corners() {
@@ -210,7 +210,7 @@ impl Problem {
         (points, most)
     }
 
-    /// Score with the noise that a share of mu² buys, and that noise's covariance.
+    /// Returns the score with the noise that a share of mu² buys, and that noise's covariance.
     fn release_score(&self, at: &[f64], mu: f64, weight: &Matrix, rng: &mut ChaCha20Rng) -> (Vec<f64>, Matrix) {
         let frame = Frame::shaped(&self.extremes(at).0, weight, true);
         let t = 2.0 * PARTIES.sqrt() / mu;
@@ -224,10 +224,10 @@ impl Problem {
         Information { at: at.to_vec(), matrix: with_noise(self.score(at).1, sd, rng), sd, own_sd: None }
     }
 
-    /// The whole search, under a budget.
+    /// Runs the whole search under a budget.
     pub(super) fn search(&self, mu: f64, shares: Shares, rng: &mut ChaCha20Rng) -> Found {
         let (d, records, prior) = (self.truth.len(), self.x.len() as f64, self.prior());
-        // As a job starts: counts at the middle of what is declared at most.
+        // The start of a job: for counts at most the middle of the declared range.
         let (start, link, weight) = match self.law {
             Law::Logistic => (0.0, InterceptLink::Logit, 0.25),
             Law::Poisson => {
@@ -245,19 +245,19 @@ impl Problem {
         let mut rounds = 0;
         while !search.is_done() {
             rounds += 1;
-            match search.ask().clone() {
-                Ask::Stage { at, share, curvature } => {
+            match search.request().clone() {
+                Request::Stage { at, share, curvature } => {
                     let weight = search.weight().clone();
                     let information = self.release_information(&at, mu * (share * curvature).sqrt(), rng);
                     let (score, score_noise) = self.release_score(&at, mu * (share * (1.0 - curvature)).sqrt(), &weight, rng);
                     search.take_stage(ScoreStage { at, score, score_noise, information }, &landscape);
                 }
-                Ask::Score { at, share } => {
+                Request::Score { at, share } => {
                     let weight = search.weight().clone();
                     let (score, noise) = self.release_score(&at, mu * share.sqrt(), &weight, rng);
                     search.take_score(at, score, noise, &landscape);
                 }
-                Ask::Information { at, share, .. } => {
+                Request::Information { at, share, .. } => {
                     let information = self.release_information(&at, mu * share.sqrt(), rng);
                     search.take_information(information, &landscape);
                 }
@@ -268,13 +268,13 @@ impl Problem {
         Found { stage, fit, adequacy, rounds }
     }
 
-    /// Sd of an off-diagonal entry of the information, summed over parties, at a mu of 1.
+    /// Returns the noise sd of an off-diagonal entry of the information, summed over the parties, at a mu of 1.
     fn information_sd(&self, at: &[f64]) -> f64 {
         self.extremes(at).1 * self.truth.len() as f64 * PARTIES.sqrt()
     }
 }
 
-/// What is public of a problem.
+/// The public facts of a problem.
 struct Public<'a> {
     problem: &'a Problem,
     mu: f64,
@@ -294,7 +294,7 @@ impl Landscape for Public<'_> {
     }
 }
 
-/// Noise of this sd on the entries off the diagonal, of √2 times that on it.
+/// Adds noise of this sd to the off-diagonal entries and of √2 times that to the diagonal ones.
 pub(super) fn with_noise(mut matrix: Matrix, sd: f64, rng: &mut ChaCha20Rng) -> Matrix {
     for i in 0..matrix.order() {
         for j in 0..=i {

@@ -4,7 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
 use super::*;
-use crate::sampler::noisy_statistics::beginning::Beginning;
+use crate::sampler::noisy_statistics::starting_point::StartingPoint;
 use crate::sampler::target::Target;
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
@@ -20,7 +20,7 @@ fn job(kind: &str, outcome: &str, more: &str) -> JobSpec {
     .unwrap()
 }
 
-/// A record anywhere within its declared bounds, more often than not at an edge.
+/// Returns a record within its declared bounds, mostly at an edge.
 fn record(spec: &JobSpec, rng: &mut ChaCha20Rng) -> ModelData {
     let mut number =
         || if rng.random_bool(0.3) { [-1.0, 1.0][usize::from(rng.random_bool(0.5))] } else { rng.random_range(-1.0..1.0) };
@@ -34,8 +34,8 @@ fn record(spec: &JobSpec, rng: &mut ChaCha20Rng) -> ModelData {
     ModelData { outcome: vec![outcome], predictors, auxiliary, persons: None }
 }
 
-/// A frame is made from some of the records that there can be: none of the others may stick out of it, or it would be
-/// shortened, and the sum be of another posterior.
+/// A frame is built from some of the possible records. No other record may lie outside it: it would be shortened, and the sum
+/// would belong to another posterior.
 #[test]
 fn no_record_within_its_bounds_is_shortened() {
     let mut rng = ChaCha20Rng::seed_from_u64(3);
@@ -50,25 +50,25 @@ fn no_record_within_its_bounds_is_shortened() {
         let target = Target::new(&spec);
         let scores = target.model.scores().unwrap();
         let parties = [PartyMetadata::rows(900)];
-        let beginning = Beginning::of(&target, scores.as_ref(), &parties);
+        let starting_point = StartingPoint::of(&target, scores.as_ref(), &parties);
         let order = target.space.dimension();
         for case in 0..60 {
             let at: Vec<f64> = (0..order).map(|_| rng.random_range(-1.5..1.5)).collect();
-            let theta = target.space.theta_inside(&spec, &beginning.coding.plain(&at));
+            let theta = target.space.theta_inside(&spec, &starting_point.coding.plain(&at));
             let root = Matrix::from_fn(order, |_, _| rng.random_range(-1.0..1.0));
             let weight = root.times(&root.transposed()).plus(&Matrix::identity(order), 0.05).symmetrised().scaled(0.01);
-            let question = Question::new(scores.as_ref(), &beginning.coding, (theta, at), &weight, case % 2 == 0);
-            let frame = Frame::new(&question.frame, order).unwrap();
+            let gradient_query = GradientQuery::new(scores.as_ref(), &starting_point.coding, (theta, at), &weight, case % 2 == 0);
+            let frame = Frame::new(&gradient_query.frame, order).unwrap();
             for _ in 0..200 {
                 let data = record(&spec, &mut rng);
-                let vector = scores.gradient_sum(&Block::lent(&data), &question.theta, frame).open_components_for_test();
+                let vector = scores.gradient_sum(&Block::lent(&data), &gradient_query.theta, frame).open_components_for_test();
                 let length = vector.iter().map(|x| (*x as f64).powi(2)).sum::<f64>().sqrt() / GRADIENT_UNITS as f64;
-                // What is shortened has length 1 but for its rounding.
+                // A shortened record has length 1 up to rounding.
                 assert!(
                     length < 0.999_99,
                     "{} at {:?}: y {:?} x {:?} has length {length}",
                     spec.model.kind(),
-                    question.theta,
+                    gradient_query.theta,
                     data.outcome,
                     data.predictors
                 );

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A quadratic with its mode at `mode` and information 400, without noise but where a test adds some.
+/// A quadratic with its mode at `mode` and information 400, without noise unless a test adds some.
 struct Even;
 
 impl Landscape for Even {
@@ -29,51 +29,51 @@ fn score(at: &[f64], mode: &[f64]) -> Vec<f64> {
     at.iter().zip(mode).map(|(at, mode)| 400.0 * (mode - at)).collect()
 }
 
-/// Every question of a search for a mode, and the search at its end.
-fn run(shares: Shares, mode: [f64; 2]) -> (Vec<Ask>, Search) {
+/// Returns every request of a search for a mode, and the search at its end.
+fn run(shares: Shares, mode: [f64; 2]) -> (Vec<Request>, Search) {
     let weight = Matrix::identity(2).scaled(1.0 / 400.0);
     let mut search = Search::new(shares, prior(), vec![0.0; 2], None, weight, &Even);
-    let mut asked = Vec::new();
+    let mut requests = Vec::new();
     while !search.is_done() {
-        let ask = search.ask().clone();
-        asked.push(ask.clone());
+        let ask = search.request().clone();
+        requests.push(ask.clone());
         let noise = Matrix::identity(2).scaled(4.0);
         match ask {
-            Ask::Stage { at, .. } => {
+            Request::Stage { at, .. } => {
                 let stage = ScoreStage { score: score(&at, &mode), score_noise: noise, information: information(&at), at };
                 search.take_stage(stage, &Even);
             }
-            Ask::Score { at, .. } => search.take_score(at.clone(), score(&at, &mode), noise, &Even),
-            Ask::Information { at, .. } => search.take_information(information(&at), &Even),
+            Request::Score { at, .. } => search.take_score(at.clone(), score(&at, &mode), noise, &Even),
+            Request::Information { at, .. } => search.take_information(information(&at), &Even),
         }
-        assert!(search.answer().is_some() || asked.len() == 1);
+        assert!(search.answer().is_some() || requests.len() == 1);
     }
-    (asked, search)
+    (requests, search)
 }
 
 #[test]
 fn a_far_answer_is_walked_to_by_steps_of_a_public_length() {
-    let (asked, search) = run(Shares::Auto, [5.0, -4.0]);
-    let points: Vec<&Vec<f64>> = asked
+    let (requests, search) = run(Shares::Auto, [5.0, -4.0]);
+    let points: Vec<&Vec<f64>> = requests
         .iter()
-        .filter_map(|ask| if let Ask::Stage { at, .. } | Ask::Score { at, .. } = ask { Some(at) } else { None })
+        .filter_map(|ask| if let Request::Stage { at, .. } | Request::Score { at, .. } = ask { Some(at) } else { None })
         .collect();
     assert!(
         points.len() > 3 && points.windows(2).all(|w| Even.reach(w[0], &[w[1][0] - w[0][0], w[1][1] - w[0][1]]) <= 3.0 + 1e-9)
     );
     let Some((stage, fit)) = search.answer() else { return };
     assert!((fit.mean[0] - 5.0).abs() < 0.02 && (fit.mean[1] + 4.0).abs() < 0.02, "{fit:?}");
-    // The information is that of half way from the last score to the answer.
+    // The information is that half way from the last score to the answer.
     let half: Vec<f64> = stage.at.iter().zip(&fit.mean).map(|(at, mean)| 0.5 * (at + mean)).collect();
     assert!(stage.information.at.iter().zip(&half).all(|(a, b)| (a - b).abs() < 1e-3), "{stage:?} {half:?}");
 }
 
 #[test]
 fn one_stage_of_the_whole_budget_asks_at_its_start_and_half_way() {
-    let (asked, search) = run(Shares::Fixed { shares: vec![1.0], curvature: Some(0.2) }, [0.6, 0.0]);
-    assert_eq!(asked.len(), 3);
-    assert_eq!(asked[1], Ask::Information { at: vec![0.0, 0.0], share: 0.2 * 0.35, last: false });
-    assert!(matches!(&asked[2], Ask::Information { at, last: true, .. } if (at[0] - 0.3).abs() < 0.01), "{asked:?}");
+    let (requests, search) = run(Shares::Fixed { shares: vec![1.0], curvature: Some(0.2) }, [0.6, 0.0]);
+    assert_eq!(requests.len(), 3);
+    assert_eq!(requests[1], Request::Information { at: vec![0.0, 0.0], share: 0.2 * 0.35, last: false });
+    assert!(matches!(&requests[2], Request::Information { at, last: true, .. } if (at[0] - 0.3).abs() < 0.01), "{requests:?}");
     assert!(search.answer().is_some_and(|(_, fit)| (fit.mean[0] - 0.6).abs() < 0.01));
 }
 

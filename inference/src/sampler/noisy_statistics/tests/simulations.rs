@@ -8,16 +8,16 @@ use super::problem::{self, REACH, mu_of};
 use crate::sampler::noisy_statistics::schedule::Shares;
 use crate::sampler::noisy_statistics::walk::{Walk, WalkSettings};
 
-/// What a number of runs showed.
+/// The results of several runs.
 #[derive(Default)]
 pub(super) struct Tally {
-    /// Errors of the mean in non-private sds, of all runs.
+    /// Errors of the mean in non-private sds, over all runs.
     errors: Vec<f64>,
-    /// The same over the noise sd that is claimed.
+    /// The same errors over the claimed noise sd.
     z: Vec<f64>,
-    /// Of the runs that were not flagged.
+    /// The same for the runs that were not flagged.
     z_good: Vec<f64>,
-    /// Against the truth, over the sd that is claimed: the fixed point's, and of those that walk.
+    /// Errors against the truth over the claimed sd: the fixed point's, and those of the runs with a walk.
     z_truth: Vec<f64>,
     z_walk: Vec<f64>,
     walk_errors: Vec<f64>,
@@ -25,7 +25,7 @@ pub(super) struct Tally {
     flagged: usize,
     runs: usize,
     rounds: usize,
-    /// Runs that were not flagged and are off by more than four noise sds.
+    /// Number of runs that were not flagged and are off by more than four noise sds.
     missed: usize,
 }
 
@@ -66,7 +66,7 @@ impl Tally {
     }
 }
 
-/// Mean and sd of each coordinate that the free walk finds with the spread as a function of theta.
+/// Returns mean and sd of each coordinate from the free walk, with the spread as a function of theta.
 fn walked(found: &problem::Found, seed: u64, draws: usize) -> Option<(Vec<f64>, Vec<f64>)> {
     let likelihood = found.stage.likelihood(&found.fit, REACH);
     let density = |u: &[f64]| likelihood.log(u) - 0.08 * u.iter().map(|x| x * x).sum::<f64>();
@@ -120,9 +120,9 @@ fn simulate(name: &str, epsilon: f64, runs: usize, shares: &Shares, walk_draws: 
 
 #[test]
 fn a_search_is_calibrated_and_as_sharp_as_the_budget_allows() {
-    // 12 runs of 4 coordinates. The mean square of 48 nearly independent z has sd .2; neighbouring
-    // coordinates' errors are correlated, so .3 is allowed for: z within [.4, 1.5] is three sds, and a claim
-    // that is half or twice what it should be fails. The page has rms .13 and .06 at these shares.
+    // 12 runs of 4 coordinates. The mean square of 48 nearly independent z has sd .2; neighbouring coordinates' errors are
+    // correlated, so .3 is allowed: z within [.4, 1.5] is three sds, and a claim that is wrong by a factor of two fails. The
+    // reference table has rms .13 and .06 at these shares.
     let tally = simulate("3 x 10,000", 3.0, 12, &Shares::Auto, 0);
     tally.print("3 x 10,000 eps 3", "rms .12 z .96");
     assert!((0.4..1.5).contains(&rms(&tally.z)) && tally.missed == 0);
@@ -166,7 +166,7 @@ fn the_tables_of_score_stages() {
 
 #[test]
 fn moments_are_calibrated_with_sigma_unknown() {
-    // 30 runs of 4 coefficients and sigma: as above, z within [.5, 1.5].
+    // 30 runs of 4 coefficients and sigma, with z within [.5, 1.5] as above.
     let tally = linear_problem::simulate(3000, false, 3.0, 30, Rule::MomentsOnly, 0);
     let (z, sigma) = (rms(&tally.z), rms(&tally.z_sigma));
     println!("{}", tally.line());

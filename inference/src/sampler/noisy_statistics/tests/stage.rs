@@ -52,8 +52,8 @@ fn with_nothing_but_noise_the_fit_is_the_prior() {
 
 #[test]
 fn the_likelihood_is_the_normal_one_of_the_residual() {
-    // One dimension, by hand: delta .3, r = 4 - 10 * .3, W = 10 + 2.25 + 2 * .25 * .09 + q^2, q that of the
-    // fit's step: .4 of half the reach and of a 24th of its square.
+    // One dimension, computed by hand: delta .3, r = 4 - 10 * .3, W = 10 + 2.25 + 2 * .25 * .09 + q^2, with q from the fit's
+    // step: .4 of half the reach and of a 24th of its square.
     let stage = ScoreStage {
         at: vec![1.0],
         score: vec![4.0],
@@ -79,7 +79,7 @@ fn what_is_released_may_be_anything() {
             at: (0..d).map(|_| sizes[0] * normal()).collect(),
             score: (0..d).map(|_| sizes[1] * normal()).collect(),
             score_noise: Matrix::identity(d).scaled(sizes[2]),
-            // Mostly not positive.
+            // Mostly not positive definite.
             information: Information {
                 at: vec![0.0; d],
                 matrix: Matrix::from_fn(d, |i, j| sizes[3] * (draws[i * d + j] + draws[j * d + i])),
@@ -104,9 +104,9 @@ fn what_is_released_may_be_anything() {
 
 #[test]
 fn noise_is_counted_as_it_is() {
-    // A true quadratic of three coordinates: the error of the mean over the claimed sd has mean square 1
-    // (400 x 3 errors: sd of the mean square .041 if independent, .07 allowing for correlation). A covariance
-    // without the information's noise would give more than 2 here.
+    // A true quadratic of three coordinates: the error of the mean over the claimed sd has mean square 1 (400 x 3 errors: sd of
+    // the mean square .041 if independent, .07 allowing for correlation). A covariance without the information's noise would give
+    // more than 2 here.
     let mut rng = ChaCha20Rng::seed_from_u64(2);
     let information = Matrix::from_fn(3, |i, j| if i == j { 400.0 } else { 150.0 });
     let factor = information.cholesky().unwrap();
@@ -143,7 +143,7 @@ fn noise_is_counted_as_it_is() {
     assert!((0.75..1.3).contains(&noise_squares), "{noise_squares}");
 }
 
-/// Information from half way there leaves only the third order out: a logistic regression's intercept, six away.
+/// The midpoint's information leaves out the third order only: a logistic regression's intercept, six away.
 #[test]
 fn information_from_half_way_is_worth_more() {
     let records = 1000.0;

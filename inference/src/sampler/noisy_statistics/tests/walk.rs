@@ -6,7 +6,7 @@ use crate::diagnostics::{ess, split_rhat};
 
 const SETTINGS: WalkSettings = WalkSettings { chains: 4, seed: 7, first_stream: 0, warmup: 0 };
 
-/// `draws[coordinate][chain][draw]`.
+/// Runs a walk and returns `draws[coordinate][chain][draw]`.
 fn run(mean: &[f64], covariance: &Matrix, inside: &[f64], draws: usize, density: Density<'_>) -> Vec<Vec<Vec<f64>>> {
     let mut walk = Walk::new(SETTINGS, mean, covariance, inside, density).unwrap();
     let mut out = vec![vec![Vec::new(); SETTINGS.chains]; mean.len()];
@@ -18,7 +18,7 @@ fn run(mean: &[f64], covariance: &Matrix, inside: &[f64], draws: usize, density:
     out
 }
 
-/// R-hat at most 1.01 and 400 effective draws of every coordinate.
+/// Asserts R-hat of at most 1.01 and 400 effective draws for every coordinate.
 fn mixed(name: &str, draws: &[Vec<Vec<f64>>]) {
     let mut least = f64::INFINITY;
     for (j, coordinate) in draws.iter().enumerate() {
@@ -49,7 +49,7 @@ fn a_gaussian_is_drawn_from_whatever_the_approximation() {
             let off: Vec<f64> = u.iter().map(|x| x - 3.0).collect();
             -0.5 * factor.quadratic_of_inverse(&off)
         };
-        // The right one; one that is off by 3 sds and too wide; one that is too narrow.
+        // A correct approximation; one that is off by 3 sds and too wide; one that is too narrow.
         let off: Vec<f64> = (0..d).map(|j| 3.0 + if j % 2 == 0 { 1.0 } else { -1.0 }).collect();
         for (mean, shape) in [
             (vec![3.0; d], covariance.clone()),
@@ -60,7 +60,7 @@ fn a_gaussian_is_drawn_from_whatever_the_approximation() {
             mixed(&format!("Gaussian, d {d}"), &draws);
             for coordinate in &draws {
                 let (mean, sd) = moments(coordinate);
-                // 1,500 effective draws at least: five standard errors.
+                // At least 1,500 effective draws: five standard errors.
                 assert!((mean - 3.0).abs() < 0.13 && (sd - 1.0).abs() < 0.1, "d {d}: {mean} {sd}");
             }
         }
@@ -81,7 +81,7 @@ fn a_box_may_cut_off_the_mode() {
         let draws = run(&mean, &Matrix::identity(d), &vec![5.0; d], 1000, &density);
         mixed(&format!("box, d {d}"), &draws);
         for (j, coordinate) in draws.iter().enumerate() {
-            // Of a standard normal beyond 4: mean 4.2256, sd .2161.
+            // For a standard normal beyond 4: mean 4.2256, sd .2161.
             let (expected, width) = if j % 2 == 0 { (5.0, 1.0) } else { (0.2256, 0.2161) };
             let (found, sd) = moments(coordinate);
             assert!((found - expected).abs() < 0.15 * width && (sd / width - 1.0).abs() < 0.12, "d {d} {j}: {found} {sd}");
@@ -91,13 +91,13 @@ fn a_box_may_cut_off_the_mode() {
 
 #[test]
 fn heavy_tails_are_reached() {
-    // A multivariate t of 4 degrees of freedom in five dimensions: marginal variance 2.
+    // A multivariate t with 4 degrees of freedom in five dimensions: marginal variance 2.
     let density = |u: &[f64]| -4.5 * libm::log1p(u.iter().map(|x| x * x).sum::<f64>() / 4.0);
     let draws = run(&[0.0; 5], &Matrix::identity(5), &[0.0; 5], 1000, &density);
     mixed("heavy tails", &draws);
     for coordinate in &draws {
         let beyond = coordinate.iter().flatten().filter(|x| x.abs() > 2.776).count() as f64 / 4000.0;
-        // .05 by tables; 600 effective draws of it: four standard errors.
+        // .05 by tables, with 600 effective draws: four standard errors.
         assert!((beyond - 0.05).abs() < 0.035, "{beyond}");
     }
 }

@@ -9,10 +9,10 @@ use conclave_common::query::{Candidates, QueryTerms};
 use conclave_common::query::{Draw, PartyMetadata, Phase, Round};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
-use conclave_privacy::pass::log_weights;
 use conclave_privacy::pass::ModelData;
+use conclave_privacy::pass::log_weights;
 
-/// A Bernoulli job at one owner; its model's log ratios are exact.
+/// Returns a Bernoulli job at one owner; its model's log ratios are exact.
 fn job(more: &str) -> JobSpec {
     JobSpec::parse(&format!(
         "name = \"o\"\nalgorithm = \"ops\"\nparties = [\"a\"]\n[model]\nkind = \"bernoulli\"\noutcome = \"y\"\n[columns]\n\
@@ -21,7 +21,7 @@ fn job(more: &str) -> JobSpec {
     .unwrap()
 }
 
-/// An owner's records, answering as a party does.
+/// An owner's records, with answers like a party's.
 struct Owner {
     data: ModelData,
     unit: PrivacyUnit,
@@ -50,7 +50,7 @@ impl Owner {
                 released.push(i64::from(weights.choose(&mut self.rng)));
             } else {
                 let summand = terms.summand(&query.from, &query.to, charged).unwrap();
-                // As good as without noise.
+                // Practically without noise.
                 let sum = sums(model.as_ref(), &self.data, &[summand]).remove(0);
                 released.extend(sum.open_components_for_test());
             }
@@ -74,7 +74,8 @@ impl Owner {
 
 const PRIVACY: &str = "[privacy]\nepsilon = 800.0\ndelta = 1e-3\n";
 
-/// 40 choices after a search, and among candidates as wide as the prior: the mean and sd of Beta(32, 22), each within 5 standard errors.
+/// 40 choices after a search, and among candidates as wide as the prior: the mean and sd of Beta(32, 22), each within 5 standard
+/// errors.
 #[test]
 fn choices_are_draws_of_the_posterior() {
     let (a, b) = (32.0, 22.0);
@@ -83,7 +84,7 @@ fn choices_are_draws_of_the_posterior() {
         let spec = job(&format!("{PRIVACY}[sampler]\n{sampler}"));
         let (draws, run, searched) = Owner::new(30, 50, PrivacyUnit::default()).run(&spec);
         assert_eq!(searched > 0, !sampler.contains("locate_share"));
-        let told = run.choice_diagnostics().unwrap();
+        let told = run.report().ops.unwrap();
         assert_eq!((told.draws, told.candidates), (draws.len() as u64, 1024));
         assert!(draws.len() == 40 && !run.ended_by_budget(), "{} {told:?}", draws.len());
         let p: Vec<f64> = draws.iter().map(|draw| draw.theta[0]).collect();
@@ -95,7 +96,8 @@ fn choices_are_draws_of_the_posterior() {
     }
 }
 
-/// A budget that holds some choices ends the run after them; one that holds none is refused before anything is asked, with what would do.
+/// A budget that holds some choices ends the run after them; one that holds none is refused before the first query, with
+/// remedies.
 #[test]
 fn a_budget_ends_the_draws() {
     let few = job("[privacy]\nepsilon = 3.0\ndelta = 1e-3\n[sampler]\ndraws = 1000\ncandidates = 64\n");
@@ -103,22 +105,22 @@ fn a_budget_ends_the_draws() {
     assert!((1..1000).contains(&draws.len()) && run.ended_by_budget(), "{}", draws.len());
     let none = job("[privacy]\nepsilon = 0.1\ndelta = 1e-6\n[sampler]\nlocate_share = 0.0\n");
     let refused = build(&none, &PartyMetadata::of_rows(&[50])).err().unwrap();
-    let SamplerError::ChoiceTooDear { range, mu, left } = refused.clone() else { panic!("{refused}") };
+    let SamplerError::ChoiceTooExpensive { range, mu, left } = refused.clone() else { panic!("{refused}") };
     assert!(mu > left && range > 1.0);
     let words = refused.to_string();
     for there in ["epsilon", "power", "fewer candidates", "hmc"] {
         assert!(words.contains(there), "{words}");
     }
-    // Few records, by what their information allows.
+    // Few records: the price follows from their information.
     let searching = job("[privacy]\nepsilon = 0.1\ndelta = 1e-6\n");
-    assert!(matches!(build(&searching, &PartyMetadata::of_rows(&[50])).err(), Some(SamplerError::ChoiceTooDear { .. })));
+    assert!(matches!(build(&searching, &PartyMetadata::of_rows(&[50])).err(), Some(SamplerError::ChoiceTooExpensive { .. })));
     build(&searching, &PartyMetadata::of_rows(&[1_000_000])).unwrap();
-    // A choice costs no more than the job's multiplier admits.
+    // A choice costs no more than the job's multiplier allows.
     let limited = job("[privacy]\nepsilon = 1.0\ndelta = 1e-6\nnoise_multiplier = 1000.0\n");
-    assert!(matches!(build(&limited, &PartyMetadata::of_rows(&[10_000])).err(), Some(SamplerError::ChoiceTooDear { .. })));
+    assert!(matches!(build(&limited, &PartyMetadata::of_rows(&[10_000])).err(), Some(SamplerError::ChoiceTooExpensive { .. })));
 }
 
-/// A row that comes and goes is half as dear, and its number is nobody's to take off.
+/// A row under add-or-remove adjacency costs half as much, and its number cannot be subtracted because it is not public.
 #[test]
 fn candidates_follow_from_the_job_and_what_is_public() {
     let spec = job(&format!("{PRIVACY}[sampler]\nlocate_share = 0.0\ncandidates = 16\n"));
@@ -128,12 +130,12 @@ fn candidates_follow_from_the_job_and_what_is_public() {
     assert_eq!(of(replaced), of(replaced));
     assert_eq!((of(replaced).from, of(replaced).kind), (of(removed).from, QueryKind::Choice { candidates: 16 }));
     assert_eq!(of(removed), round(PartyMetadata::new(removed, 51)).queries[0]);
-    // Weights of a model with a centre have what is taken off each record in them, where the count is public.
+    // The weights of a model with a centre include the value subtracted from each record, if the count is public.
     assert_eq!(of(replaced).to.len(), 32);
     assert_eq!(of(replaced).to[..16], of(removed).to[..16]);
 }
 
-/// An answer that is no candidate's number is told.
+/// An answer that is not a candidate's number is an error.
 #[test]
 fn an_answer_is_a_candidates_number() {
     let spec = job(&format!("{PRIVACY}[sampler]\nlocate_share = 0.0\ncandidates = 16\n"));

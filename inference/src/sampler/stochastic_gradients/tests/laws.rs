@@ -16,8 +16,8 @@ fn of(algorithm: Algorithm, step: f64) -> Box<dyn Law> {
     law(algorithm, Pace { step, friction: 1.0 }).unwrap()
 }
 
-/// The variances of places at the ends of steps and of draws at rest, where the posterior has this precision and a gradient's noise this
-/// variance: of a law whose step is linear.
+/// Returns the stationary variances of places at the ends of steps and of draws, for a posterior of this precision and a
+/// gradient's noise of this variance. The law's step must be linear.
 fn at_rest(law: &dyn Law, precision: f64, variance: f64) -> (f64, f64) {
     let state = |u: f64, p: f64| State { u: vec![u], momentum: vec![p], thermostat: 1.0 };
     let step = |u: f64, p: f64, noise: f64| law.step(&state(u, p), &[noise - precision * u], &[variance]);
@@ -39,12 +39,12 @@ fn at_rest(law: &dyn Law, precision: f64, variance: f64) -> (f64, f64) {
     (at[0][0], u * u * at[0][0] + 2.0 * u * p * at[0][1] + p * p * at[1][1] + noise * noise * variance)
 }
 
-/// Noise as the law wants it.
+/// Returns the noise that the law needs.
 fn wanted(law: &dyn Law) -> f64 {
     law.variance(&[6.0], &Matrix::zeros(1))[0]
 }
 
-/// By the law of one step: what a chain's variance must be for a step to leave it as it is.
+/// Compares with the variance that one step leaves invariant.
 #[test]
 fn sgld_widens_as_it_says() {
     for (step, precision, expected) in [(0.1, 1.0, 1.0 / 0.975), (0.3, 1.0, 1.0 / 0.925), (0.1, 4.0, 0.25 / 0.9)] {
@@ -56,7 +56,7 @@ fn sgld_widens_as_it_says() {
     assert!((of(Algorithm::Sgld, 0.1).draws_spread() - 1.0256).abs() < 1e-4);
 }
 
-/// Momenta that move places before they take the gradient up.
+/// A law whose momenta move places before they add the gradient.
 struct OldMomentum(Box<dyn Law>, f64);
 
 impl Law for OldMomentum {
@@ -72,8 +72,8 @@ impl Law for OldMomentum {
     }
 }
 
-/// Half way between the ends of a step `sghmc` has the posterior's variance, whatever its precision; at the ends 1.0272 times, and with the
-/// old momentum 1.465 times.
+/// Half way between the ends of a step `sghmc` has the posterior's variance, for any precision; at the ends it is 1.0272 times,
+/// and with the old momentum 1.465 times the variance.
 #[test]
 fn sghmc_is_right_half_way_and_nowhere_else() {
     for step in [0.1, 0.3, 0.5] {
@@ -92,7 +92,7 @@ fn sghmc_is_right_half_way_and_nowhere_else() {
     assert!((old - 1.465).abs() < 1e-2, "{old}");
 }
 
-/// A step with the prefactor that the papers have.
+/// A step with the papers' prefactor.
 struct Prefactor(Box<dyn Law>, f64);
 
 impl Law for Prefactor {
@@ -109,14 +109,14 @@ impl Law for Prefactor {
     }
 }
 
-/// On a correlated normal posterior in two dimensions, through the coordinates in which it is standard: the covariance of draws is the posterior's,
-/// whatever the noise and however unequal. With a prefactor it is far less.
+/// On a correlated normal posterior in two dimensions, in the coordinates in which it is standard, the draws have the posterior's
+/// covariance for any noise, also an unequal one. With a prefactor it is far smaller.
 #[test]
 fn sgfs_has_the_posteriors_covariance() {
     for known in [vec![2.0, 7.0], vec![40.0, 0.3]] {
         let law = of(Algorithm::Sgfs, 0.3);
         let variance = law.variance(&known, &Matrix::zeros(2));
-        // Components do not touch one another: each has its own variance at rest.
+        // The components are independent: each has its own stationary variance.
         let one = |law: &dyn Law, variance: f64| at_rest(law, 1.0, variance).1;
         let of_u = Matrix::diagonal(&variance.iter().map(|v| one(law.as_ref(), *v)).collect::<Vec<_>>());
         let root = Matrix::from_fn(2, |i, j| [[1.5, 0.0], [-2.0, 0.7]][i][j]);
@@ -128,7 +128,7 @@ fn sgfs_has_the_posteriors_covariance() {
     }
 }
 
-/// `sgfs` with their mean in the place of the greatest that samples add in a direction.
+/// `sgfs` with the sampling noise's mean variance in place of its largest eigenvalue.
 struct MeanOfSamples(Box<dyn Law>);
 
 impl Law for MeanOfSamples {
@@ -144,9 +144,9 @@ impl Law for MeanOfSamples {
     }
 }
 
-/// Where what samples add goes together in two directions, the public noise undoes that: all noise together has the law's variances and no
-/// correlation, and so each component of the draws its own variance at rest, the posterior's. With their mean in the place of the greatest eigenvalue there
-/// is no such noise.
+/// If the sampling noise is correlated between two directions, the public noise compensates for that: the total noise has the
+/// law's variances and no correlation, and so each component of the draws has its own stationary variance, the posterior's. With
+/// the mean in place of the largest eigenvalue there is no such noise.
 #[test]
 fn sgfs_has_it_where_samples_go_together() {
     for (known, samples) in [([2.0, 7.0], [[3.0, 1.4], [1.4, 0.8]]), ([0.5, 40.0], [[9.0, -8.0], [-8.0, 10.0]])] {
@@ -172,17 +172,18 @@ fn sgfs_has_it_where_samples_go_together() {
     }
 }
 
-/// A chain on a standard normal posterior of independent components: a gradient has noise of the parties that is known, and of samples.
+/// A chain on a standard normal posterior with independent components. A gradient has known noise from the parties, and sampling
+/// noise.
 struct Chain<'a> {
     law: &'a dyn Law,
     known: f64,
     samples: f64,
-    /// Whether the parties' noise is taken off what is added in public.
+    /// Set if the parties' noise is subtracted from the public noise.
     counts_known: bool,
 }
 
 impl Chain<'_> {
-    /// The mean square of draws.
+    /// Returns the mean square of draws.
     fn variance(&self, d: usize, steps: usize, seed: u64) -> f64 {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let mut state = State { u: normals(&mut rng, d), momentum: normals(&mut rng, d), thermostat: 1.0 };
@@ -206,9 +207,9 @@ impl Chain<'_> {
     }
 }
 
-/// Whatever part of its noise is the parties', public, or that of samples which are allowed for, a law has one variance. 10 components over 40
-/// draws' worth of some 100 to 400 effective squares each: standard errors of 1% at most, bounds of five. Without the parties' part
-/// taken off what is added in public, draws are wider by a third and more.
+/// A law has one variance, however its noise is divided into the parties', public noise, and assumed sampling noise. 10
+/// components with 100 to 400 effective squares each: standard errors of at most 1%, bounds of five. If the parties' part is not
+/// subtracted from the public noise, draws are wider by at least a third.
 #[test]
 fn noise_is_counted_once() {
     for (algorithm, steps) in [(Algorithm::Sgld, 60_000), (Algorithm::Sghmc, 30_000), (Algorithm::Sgfs, 40_000)] {
@@ -226,7 +227,8 @@ fn noise_is_counted_once() {
     }
 }
 
-/// The thermostat's faults: by the momenta at the ends of steps, with no middle taken, and by the number of records in the place of the dimension.
+/// The thermostat's possible mistakes: momenta at the ends of steps in place of the midpoints, and the number of records in place
+/// of the dimension.
 struct Faulty {
     step: f64,
     by: f64,
@@ -254,9 +256,9 @@ impl Law for Faulty {
     }
 }
 
-/// Samples of a twentieth of the records add a variance of 19, which the thermostat is not told of. Some 60 steps are an effective draw and 30
-/// one of a square: standard errors are 0.7% in ten dimensions and 1% in one; the bound is 3%. Without the middles draws are narrower
-/// by some 5%, and by 1/n in the place of 1/d nowhere near.
+/// Samples of a twentieth of the records add a variance of 19, which the thermostat does not know. About 60 steps are one
+/// effective draw and 30 one of a square: standard errors are 0.7% in ten dimensions and 1% in one; the bound is 3%. Without the
+/// midpoints draws are narrower by about 5%, and with 1/n in place of 1/d they are far off.
 #[test]
 fn sgnht_finds_the_noise_of_samples() {
     let law = of(Algorithm::Sgnht, 0.05);
@@ -275,7 +277,7 @@ fn sgnht_finds_the_noise_of_samples() {
 }
 
 proptest! {
-    /// Public noise is what is left: the covariances add up to the law's, wherever it has room.
+    /// Public noise is the remainder: the covariances sum to the law's wherever it has room.
     #[test]
     fn public_noise_is_what_is_left(known in proptest::collection::vec(0.0..20.0, 3), samples in 0.0..9.0, lean in -0.5..0.5) {
         let law = of(Algorithm::Sgld, 0.1);
@@ -297,7 +299,7 @@ proptest! {
     }
 }
 
-/// Where there is more noise than the law takes, nothing is added, and it is told.
+/// If there is more noise than the law needs, nothing is added, and the excess is reported.
 #[test]
 fn too_much_noise_is_told() {
     let law = of(Algorithm::Sgld, 0.1);

@@ -9,8 +9,8 @@ use conclave_common::query::Phase;
 use conclave_privacy::accounting::PrivacyFilter;
 use conclave_privacy::mechanism::QueryKind;
 
-/// Gradients, then ratios of one coordinate each, and the draws are of these alone; what was set aside for them holds them, and is not far
-/// more than they cost.
+/// Gradients come first, then ratios of one coordinate each, and the draws come from the latter only. The reserved budget holds
+/// them, and is not much larger than their cost.
 #[test]
 fn sweeps_begin_where_the_steps_end() {
     let sampler = "chains = 3\nseed = 3\ndraws = 200\nwarmup = 10\npolish = 40";
@@ -35,7 +35,7 @@ fn sweeps_begin_where_the_steps_end() {
         }
         for query in round.queries.iter().filter(|_| ratios) {
             let from = &mut last[query.chain as usize];
-            assert_eq!(&query.from, from, "a chain goes on where it was");
+            assert_eq!(&query.from, from, "a chain continues at its last place");
             let moved = query.from.iter().zip(&query.to).filter(|(a, b)| a != b).count();
             assert_eq!(moved, 1);
             if let Some(draw) = swept.iter().find(|draw| draw.chain == query.chain && draw.iteration == round.iteration) {
@@ -50,20 +50,21 @@ fn sweeps_begin_where_the_steps_end() {
     assert_eq!(messages, spec.draws_asked());
     let polish = ran.told.polish.unwrap();
     assert_eq!((polish.sweeps, polish.steps), (40, 210));
-    // 31 sweeps to a draw, of coordinates that go together by -.87.
     assert!((polish.planned_ess * 31.0 / 120.0 - 0.134).abs() < 0.02, "{polish:?}");
     assert!(polish.acceptance_rate > 0.2 && polish.acceptance_rate < 0.6, "{polish:?}");
     let limit = PrivacyFilter::new(&spec.privacy.budget).unwrap().limit_units() as f64;
     let used = spent / limit / polish.budget_share;
-    println!("{used:.3} of what was set aside for sweeps, {:.4} of the budget", polish.budget_share);
-    // Moves are shorter than the longest, by (1 + jitter²/3)/(1 + jitter)² = .83 on average, and residual bounds below the greatest.
+    println!("{used:.3} of the budget reserved for sweeps, {:.4} of the budget", polish.budget_share);
+    // Moves are shorter than the longest, by (1 + jitter²/3)/(1 + jitter)² = .83 on average, and residual bounds are below the
+    // greatest.
     assert!(used > 0.6 && used <= 1.0, "{used}");
     assert!(ran.warnings[0].contains("40 penalty sweeps") && ran.warnings[1].contains("1 effective draws"), "{:?}", ran.warnings);
 }
 
-/// Long steps make draws 1.6 times as wide; the sweeps after them give the posterior's own width. Intercept and slope go together by -.87, so that 247
-/// sweeps of single coordinates make an effective draw of a mean: a simulation of 1,200 such chains on a normal law has means known to .088 sd and
-/// variances to 8%, of which the bounds are five. Without the sweeps the variance is off by 7.5 such errors.
+/// Long steps make draws 1.6 times as wide; the sweeps after them give the posterior's own width. Intercept and slope have
+/// correlation -.87, so that 247 sweeps of single coordinates are one effective draw of a mean. In a simulation of 1,200 such
+/// chains on a normal law, means have an error of .088 sd and variances one of 8%; the bounds are five times that. Without the
+/// sweeps the variance is off by 7.5 such errors.
 #[test]
 fn sweeps_take_the_bias_of_steps_off() {
     let spec = job("sgld", "chains = 4\nseed = 5\nstep = 1.5\ndraws = 300\npolish = 8000", "epsilon = 1000.0\ndelta = 1e-6");
@@ -98,7 +99,7 @@ fn sweeps_that_the_budget_does_not_hold_are_refused_before_a_step() {
     assert!(error.to_string().contains("sampler.polish = 100000"), "{error}");
 }
 
-/// A plan names the draws of the sweeps, what they cost and what they come to.
+/// A plan states the draws of the sweeps, their cost and their effective draws.
 #[test]
 fn a_plan_counts_the_sweeps() {
     let spec = job("sghmc", "chains = 4\nseed = 3\ndraws = 200\nwarmup = 10\npolish = 310", "epsilon = 100.0\ndelta = 1e-6");

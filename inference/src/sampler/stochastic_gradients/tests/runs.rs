@@ -24,7 +24,8 @@ pub(super) fn job(algorithm: &str, sampler: &str, privacy: &str) -> JobSpec {
     .unwrap()
 }
 
-/// Predictors that are not centred, so that intercept and slope go together; residuals have `scatter` times the sd that the job names.
+/// Returns records whose predictors are not centred, so that intercept and slope are correlated; residuals have `scatter` times
+/// the job's sd.
 pub(super) fn data(records: usize, scatter: f64) -> ModelData {
     let x = |i: usize| ((i * 7919) % 1009) as f64 / 1008.0;
     let y = |i: usize| 0.3 * x(i) - 0.2 + scatter * SD * 12.0_f64.sqrt() * (((i * 104_729) % 10_007) as f64 / 10_007.0 - 0.5);
@@ -48,7 +49,7 @@ pub(super) fn run(spec: &JobSpec, records: usize) -> Ran {
     while let Next::Ask(round) = sampler.next_round().unwrap() {
         let Answer::Released(releases) = rehearsal.answer(&round).unwrap() else { panic!("refused") };
         sampler.absorb(&Totals::of(&round, &releases).unwrap()).unwrap();
-        // A replay asks the same, bit for bit.
+        // A replay sends the same queries, bit for bit.
         assert_eq!(replica.replay(round.iteration, &releases).unwrap(), round);
         let made = sampler.take_draws();
         assert_eq!(replica.take_draws(), made);
@@ -56,10 +57,10 @@ pub(super) fn run(spec: &JobSpec, records: usize) -> Ran {
         rounds.push(round);
     }
     let spent = rehearsal.spent().into_iter().map(|(_, units)| units).max().unwrap();
-    Ran { rounds, draws, spent, told: sampler.stochastic_gradients().unwrap(), warnings: sampler.warnings() }
+    Ran { rounds, draws, spent, told: sampler.report().stochastic_gradients.unwrap(), warnings: sampler.warnings() }
 }
 
-/// Mean and covariance of the exact posterior of intercept and slope over both parties' records, under the job's priors.
+/// Returns mean and covariance of the exact posterior of intercept and slope over both parties' records, under the job's priors.
 pub(super) fn exact(spec: &JobSpec, data: &ModelData) -> (Vec<f64>, Matrix) {
     let mut precision = Matrix::zeros(2);
     let mut right = [0.0; 2];
@@ -79,7 +80,7 @@ pub(super) fn exact(spec: &JobSpec, data: &ModelData) -> (Vec<f64>, Matrix) {
     (covariance.apply(&right), covariance)
 }
 
-/// Mean and covariance of kept draws.
+/// Returns mean and covariance of kept draws.
 pub(super) fn moments(draws: &[Draw]) -> (Vec<f64>, Matrix) {
     let kept: Vec<&Draw> = draws.iter().filter(|draw| !draw.warmup).collect();
     let n = kept.len() as f64;
@@ -89,8 +90,8 @@ pub(super) fn moments(draws: &[Draw]) -> (Vec<f64>, Matrix) {
     (mean, covariance)
 }
 
-/// One message a step, of gradients alone, and of the exact posterior: linear regression with a known sd is normal. 1,600 effective draws of
-/// which means have a standard error of .025 sd and variances of 3.5%; bounds of five.
+/// One message per step, gradients only, and the exact posterior: linear regression with a known sd is normal. With 1,600
+/// effective draws means have a standard error of .025 sd and variances one of 3.5%; bounds of five.
 fn draws_from_the_posterior(runs: [(&str, usize); 2]) {
     for (algorithm, draws) in runs {
         let spec = job(algorithm, &format!("chains = 4\nseed = 3\ndraws = {draws}"), "epsilon = 1000.0\ndelta = 1e-6");
@@ -130,7 +131,7 @@ fn sgld_and_sgnht_draw_from_the_posterior() {
     draws_from_the_posterior([("sgld", 16_000), ("sgnht", 16_000)]);
 }
 
-/// A budget that ends first: what is planned is spent, and hardly less.
+/// A budget that ends first is spent almost completely, as planned.
 #[test]
 fn the_budget_is_spent_as_planned() {
     for algorithm in ["sgld", "sghmc", "sgnht", "sgfs"] {
@@ -140,7 +141,7 @@ fn the_budget_is_spent_as_planned() {
         let share = ran.spent as f64 / limit as f64;
         assert!(share > 0.9 && share <= 1.0, "{algorithm}: {share}");
         assert!(ran.told.exceeded < 0.05 && ran.told.turned == 0.0, "{algorithm}: {:?}", ran.told);
-        // Only Fisher scoring takes each direction's own noise; the others one step for all.
+        // Only Fisher scoring uses each direction's own noise; the others have one step for all.
         let share = ran.told.noise_share;
         assert!(if algorithm == "sgfs" { share > 0.99 } else { share > 0.4 }, "{algorithm}: {:?}", ran.told);
     }

@@ -1,4 +1,4 @@
-//! Runs over samples of the records: totals made here, of the real kernel over a random subset with noise of the query's scale.
+//! Subsampled runs: the totals are made here, with the real kernel over a random subset and noise of the query's scale.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -15,14 +15,14 @@ use conclave_privacy::pass::ModelData;
 
 const RECORDS: usize = 2_000;
 
-/// Each record with the probability of a sample.
+/// Selects each record with the sampling probability.
 fn sampled(all: &ModelData, q: f64, rng: &mut ChaCha20Rng) -> ModelData {
     let kept: Vec<usize> = (0..all.outcome.len()).filter(|_| rng.random::<f64>() < q).collect();
     let of = |column: &Vec<f64>| kept.iter().map(|i| column[*i]).collect::<Vec<f64>>();
     ModelData { outcome: of(&all.outcome), predictors: all.predictors.iter().map(of).collect(), ..ModelData::default() }
 }
 
-/// What one party releases to a query.
+/// Returns one party's release to a query.
 fn released(spec: &JobSpec, all: &ModelData, query: &Query, rng: &mut ChaCha20Rng) -> Vec<i64> {
     let model = spec.build_model();
     let (kind, records) = match query.kind {
@@ -42,7 +42,7 @@ struct Ran {
     draws: Vec<Draw>,
     told: StochasticGradients,
     warnings: Vec<String>,
-    /// The query of every release over a sample.
+    /// The query of every subsampled release.
     queries: Vec<Query>,
 }
 
@@ -63,10 +63,10 @@ fn run_seeded(spec: &JobSpec, scatter: f64, seed: u64) -> Result<Ran, SamplerErr
         draws.extend(sampler.take_draws());
         queries.extend(round.queries.into_iter().filter(|query| query.kind.is_sampled()));
     }
-    Ok(Ran { draws, told: sampler.stochastic_gradients().unwrap(), warnings: sampler.warnings(), queries })
+    Ok(Ran { draws, told: sampler.report().stochastic_gradients.unwrap(), warnings: sampler.warnings(), queries })
 }
 
-/// Of the blocks that the job file plans, no more than the budget is asked, and every planned release.
+/// Asserts that the job uses all planned releases, and no more blocks than its budget holds.
 fn within_the_budget(spec: &JobSpec, ran: &Ran) {
     let planned = spec.planned_releases();
     assert_eq!(ran.queries.len() as u64, planned);
@@ -80,8 +80,9 @@ fn within_the_budget(spec: &JobSpec, ran: &Ran) {
     assert!(terms.reserve_units * blocks <= spec.privacy.budget.reserve_units);
 }
 
-/// A quarter of the records: their samples add a variance of 3, which is nearly half of the noise of a step of `sghmc`. Some 1,000 effective draws:
-/// standard errors of .03 sd and 4.5% of a variance; bounds of five and of four. Not allowed for, samples would make draws of `sghmc` wider by 45%.
+/// A quarter of the records: sampling adds a variance of 3, which is nearly half of the noise in a step of `sghmc`. About 1,000
+/// effective draws: standard errors of .03 sd and 4.5% of a variance; bounds of five and of four. Without an allowance for
+/// sampling, draws of `sghmc` would be wider by 45%.
 #[test]
 fn what_samples_add_is_allowed_for() {
     for (algorithm, draws) in [("sghmc", 1_700), ("sgfs", 3_100)] {
@@ -99,24 +100,26 @@ fn what_samples_add_is_allowed_for() {
             assert!(off.abs() < 0.16, "{algorithm} {j}: {off}");
             assert!((ratio - 1.0).abs() < 0.18, "{algorithm} {j}: {ratio}");
         }
-        assert!(ran.warnings.iter().any(|word| word.contains("assumed, as no answer tells it")), "{:?}", ran.warnings);
+        assert!(ran.warnings.iter().any(|word| word.contains("assumed, because no release measures it")), "{:?}", ran.warnings);
     }
 }
 
-/// Residuals of a third of the sd that the job names: samples add a ninth of what the model lets expect, draws come out too narrow, and the run says so.
+/// Residuals of a third of the job's sd: sampling adds a ninth of the expected variance, the draws are too narrow, and the run
+/// warns.
 #[test]
 fn a_model_that_does_not_fit_is_told() {
     let spec = job("sghmc", "chains = 4\nseed = 3\nbatch = 0.25\ndraws = 1700", "epsilon = 1000.0\ndelta = 1e-6");
     let ran = run(&spec, 0.33).unwrap();
     let (covariance, exact_covariance) = (moments(&ran.draws).1, exact(&spec, &data(RECORDS, 0.33)).1);
     let ratio = covariance[(0, 0)] / exact_covariance[(0, 0)];
-    assert!(ratio < 0.85, "{ratio}: there is nothing to see");
+    assert!(ratio < 0.85, "{ratio}: the test shows nothing");
     let told = |words: &str| ran.warnings.iter().any(|word| word.contains(words));
     assert!(told("the momenta have 0.") && told("Stein's identity"), "{:?}", ran.warnings);
 }
 
-/// Where blocks do not fit, steps of a job that names none become shorter, whose noise is greater, whatever the noise of the search; one that names its own is
-/// refused by name, and so are samples that add more than a step takes. (At epsilon 3 the search of a job in three finds so little that no step is short enough.)
+/// If the blocks do not fit, a job without a step gets shorter ones, whose noise is greater, whatever the search's noise was. A
+/// job with its own step is refused by name, and so is sampling noise above a step's need. (At epsilon 3 the search of one job in
+/// three finds so little that no step is short enough.)
 #[test]
 fn what_does_not_fit_is_met_or_refused_by_name() {
     let shorter = job("sgld", "chains = 1\nseed = 3\nbatch = 0.25\ndraws = 400\nwarmup = 20", "epsilon = 5.0\ndelta = 1e-6");
@@ -126,8 +129,8 @@ fn what_does_not_fit_is_met_or_refused_by_name() {
         assert!(ran.told.step < 0.1, "{seed}: {:?}", ran.told);
     }
     let told = |sampler: &str, privacy: &str| run(&job("sgld", sampler, privacy), 1.0).err().unwrap().to_string();
-    let dear = told("chains = 1\nbatch = 0.25\ndraws = 400\nstep = 0.1", "epsilon = 3.0\ndelta = 1e-6");
-    assert!(dear.contains("sampler.draws") && dear.contains("500 releases over samples of 0.25"), "{dear}");
+    let expensive = told("chains = 1\nbatch = 0.25\ndraws = 400\nstep = 0.1", "epsilon = 3.0\ndelta = 1e-6");
+    assert!(expensive.contains("sampler.draws") && expensive.contains("500 subsampled releases of 0.25"), "{expensive}");
     let small = told("chains = 1\nbatch = 0.02\ndraws = 40\nstep = 0.1", "epsilon = 1000.0\ndelta = 1e-6");
     assert!(small.contains("raise sampler.batch"), "{small}");
 }

@@ -1,4 +1,4 @@
-//! What a ledger is, with nothing durable about it.
+//! A model of the ledger without any persistence.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// What was never drawn on comes back.
+    /// Returns the unused part of a block.
     pub(super) fn settle(&mut self) {
         if let Some(block) = self.block.take() {
             self.committed -= block.held.0 - block.drawn.0;
@@ -36,7 +36,7 @@ impl Job {
     }
 }
 
-/// What a ledger is, with nothing durable about it.
+/// A model of the ledger without any persistence.
 pub(super) struct Model {
     pub(super) reserve: bool,
     pub(super) limits: (u64, u64),
@@ -116,7 +116,7 @@ impl Model {
     }
 }
 
-/// Computed once: a query has few sizes.
+/// Prices, computed once: queries have few sizes.
 pub(super) struct Prices(pub(super) HashMap<u64, u64>);
 
 impl Prices {

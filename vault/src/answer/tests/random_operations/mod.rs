@@ -1,5 +1,5 @@
-//! Random operations on the whole answer path, owner's decisions included, against a model of the ledger that forgets nothing
-//! and syncs nothing: the same statuses, the same totals and the same numbers after every one of them.
+//! Random operations on the whole answer path, owner's decisions included, against a model of the ledger without persistence: the
+//! same statuses, the same totals and the same numbers after every operation.
 #![allow(clippy::unwrap_used)]
 
 mod books;
@@ -30,7 +30,7 @@ use crate::noise::Noise;
 use crate::testing::{MEAN_TOML, data, open_policy, write};
 
 const JOBS: usize = 5;
-/// Operations on one ledger.
+/// Number of operations on one ledger.
 const LIFE: usize = 1000;
 const BLOCK: u32 = 16;
 
@@ -43,7 +43,7 @@ fn cap() -> Budget {
 }
 
 fn toml(job: usize) -> String {
-    // Jobs ask until the budget ends, also where less is left than they may spend.
+    // Jobs send queries until the budget ends, even where less remains than they may spend.
     let named = MEAN_TOML.replace("name = \"mean\"", &format!("name = \"mean {job}\"")).replace("epsilon = 3.0", "epsilon = 1.5");
     named.replace("[sampler]\n", "[sampler]\nforce = true\n")
 }
@@ -52,12 +52,12 @@ fn id(job: usize) -> String {
     format!("job-{job}")
 }
 
-/// Where a chain goes: a third of the queries cost nine times as much.
+/// Returns the end of a chain's step: a third of the queries cost nine times as much.
 fn to(iteration: u64, chain: u32, content: u8) -> f64 {
     [3e-4, 3e-4, 9e-4][iteration as usize % 3] * f64::from(1 + chain % 2) * f64::from(1 + content)
 }
 
-/// Public sensitivity and noise of a query.
+/// Returns public sensitivity, noise and price of a query.
 fn price(to: f64) -> (Sensitivity, NoiseScale, u64) {
     let spec = JobSpec::parse(&toml(0)).unwrap();
     let unit = PrivacyUnit::default();
@@ -66,7 +66,7 @@ fn price(to: f64) -> (Sensitivity, NoiseScale, u64) {
     (part.sensitivity, s, unit.charge_units(part.sensitivity, s).unwrap())
 }
 
-/// What happened, by kind.
+/// Counts of events, by kind.
 #[derive(Default, Debug, Clone)]
 struct Tally(HashMap<&'static str, u64>);
 
@@ -155,7 +155,7 @@ impl World {
         self.tally.add("close");
     }
 
-    /// Asks, attempt after attempt, until the answer is not that another is due.
+    /// Sends a query, attempt after attempt, until no further attempt is requested.
     fn ask(&mut self, job: usize, iteration: u64, chains: &[Chain], prices: &Prices, what: &'static str) {
         for attempt in 0.. {
             let noise_scale = NoiseScale::from_sd(1.0).unwrap().units();
@@ -228,7 +228,7 @@ impl World {
     }
 
     fn crash(&mut self) {
-        // Nothing is written at a drop that was not written before.
+        // A drop writes nothing that was not written before.
         self.answerer = None;
         self.model.die();
         self.start();
@@ -274,7 +274,7 @@ impl World {
         assert!(spent <= limit);
     }
 
-    /// One chain twice in a message: none of it is answered.
+    /// Sends one chain twice in a message: no part of it is answered.
     fn duplicate(&mut self, job: usize, iteration: u64) {
         let noise_scale = NoiseScale::from_sd(1.0).unwrap().units();
         let one = v1::Proposal { chain: 0, from: vec![0.0], to: vec![to(iteration, 0, 0)], noise_scale, kind: 0 };
@@ -300,7 +300,7 @@ fn run(operations: usize, reserve: bool, seed: u64) -> Tally {
     all
 }
 
-/// Both modes at once, on a thread each.
+/// Runs both modes in parallel, on a thread each.
 fn both(operations: usize, seed: u64) {
     let started = Instant::now();
     std::thread::scope(|scope| {
@@ -325,7 +325,7 @@ fn a_few_thousand_random_operations() {
     both(4_000, 1);
 }
 
-/// `CONCLAVE_OPERATIONS` makes it another number than ten thousand in each mode.
+/// `CONCLAVE_OPERATIONS` overrides the default of ten thousand operations in each mode.
 #[test]
 #[ignore = "heavy: run by .ci/run"]
 fn many_random_operations() {

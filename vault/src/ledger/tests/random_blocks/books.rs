@@ -1,22 +1,22 @@
-//! What a ledger with blocks is, in plain integers, with nothing durable about it.
+//! A model of a ledger with blocks, in plain integers and without any persistence.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 /// Job, round, chain.
 pub(super) type Id = (usize, u64, u32);
-/// mu² in units of 2^-48, and of the reserve of delta in units of 2^-60.
+/// mu² in units of 2^-48, and the reserve of delta in units of 2^-60.
 pub(super) type Units = (u64, u64);
 
-/// What one query costs, or a block of so many places for it.
+/// The price of one query, or of a block of places for it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Price {
     pub(super) units: Units,
-    /// None where it pays for itself.
+    /// Places of the block; `None` for a query that pays for itself.
     pub(super) places: Option<usize>,
 }
 
-/// One chain's query: what is asked is the number of its price.
+/// One chain's query; its content is the number of its price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) chain: u32,
@@ -24,10 +24,10 @@ pub(super) struct Asked {
     pub(super) what: usize,
 }
 
-/// How a charged query stands.
+/// The state of a charged query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stands {
-    /// Its receipt is out. In reserve mode it is not written yet where charge that was written ahead pays for it.
+    /// Its receipt is out. In reserve mode it is not written yet where charge written ahead covers it.
     InFlight {
         written: bool,
     },
@@ -47,12 +47,12 @@ pub(super) struct Row {
 struct Ahead {
     first: u64,
     held: u64,
-    /// Queries that it holds at most.
+    /// Maximal number of its queries.
     queries: u64,
     taken: (u64, u64),
 }
 
-/// A block of places, and who has them.
+/// A block of places, and the queries that have them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Opened {
     pub(super) what: usize,
@@ -75,7 +75,7 @@ impl Job {
         Self { limits, entered: false, open: false, spent: (0, 0), blocks: Vec::new(), ahead: None, lost: Vec::new() }
     }
 
-    /// What was written ahead and never taken comes back.
+    /// Returns the unused part of charge written ahead.
     fn settle(&mut self) {
         if let Some(ahead) = self.ahead.take() {
             self.spent.0 -= ahead.held - ahead.taken.0;
@@ -105,7 +105,7 @@ fn within(a: Units, limits: Units) -> bool {
 }
 
 pub(super) struct Books {
-    /// In reserve mode: queries that charge is written ahead for.
+    /// Queries for which charge is written ahead, in reserve mode.
     pub(super) ahead: Option<u64>,
     /// `M` and `D`.
     pub(super) limits: Units,
@@ -119,12 +119,12 @@ impl Books {
         self.jobs.iter().fold((0, 0), |sum, job| add(sum, job.spent))
     }
 
-    /// Crashes that may have lost an answer of this round.
+    /// Returns the number of crashes that may have lost an answer of this round.
     pub(super) fn attempt(&self, job: usize, iteration: u64) -> u32 {
         self.jobs[job].lost.iter().filter(|lost| lost.contains(&iteration)).count() as u32
     }
 
-    /// Whether a message is granted; it is charged then.
+    /// Charges a message if it is admissible; returns true if it is.
     pub(super) fn charge(&mut self, job: usize, iteration: u64, message: &[Asked]) -> bool {
         let twice = (1..message.len()).any(|at| message[..at].iter().any(|other| other.chain == message[at].chain));
         if twice || !self.jobs[job].open {
@@ -160,7 +160,8 @@ impl Books {
         true
     }
 
-    /// The job once each query has paid for itself or has a place, and that charge written ahead was settled; none where a limit is exceeded.
+    /// Returns the job after each query has paid for itself or got a place, and charge written ahead was settled; `None` where a
+    /// limit is exceeded.
     fn charge_each(&self, job: usize, iteration: u64, fresh: &[Asked]) -> Option<(Job, bool)> {
         let mut after = self.jobs[job].clone();
         after.settle();
@@ -168,7 +169,7 @@ impl Books {
             let price = self.prices[asked.what];
             match price.places {
                 None => after.spent = add(after.spent, price.units),
-                // A job's blocks are all for what its first one is for.
+                // All blocks of a job are of the first one's kind.
                 Some(_) if after.blocks.first().is_some_and(|first| first.what != asked.what) => return None,
                 Some(_) => after.place((job, iteration, asked.chain), asked.what, price),
             }
@@ -176,7 +177,7 @@ impl Books {
         self.holds(job, &after).then_some((after, true))
     }
 
-    /// The job once charge written ahead has paid, that which is there or as much anew as the limits hold.
+    /// The job once charge written ahead has paid, from the existing one or from a new one as large as the limits hold.
     fn charge_ahead(&self, job: usize, iteration: u64, fresh: &[Asked], queries: u64) -> Option<(Job, bool)> {
         let need: u64 = fresh.iter().map(|asked| self.prices[asked.what].units.0).sum();
         let count = fresh.len() as u64;
@@ -205,14 +206,14 @@ impl Books {
         }
     }
 
-    /// Whether all limits hold where this is the job.
+    /// Returns true if all limits hold with this job.
     fn holds(&self, job: usize, after: &Job) -> bool {
         let others = self.jobs.iter().enumerate().filter(|(at, _)| *at != job);
         let all = others.fold(after.spent, |sum, (_, other)| add(sum, other.spent));
         within(after.spent, after.limits) && within(all, self.limits)
     }
 
-    /// Receipts of a job that is not written are worth nothing any more.
+    /// Invalidates the receipts of a job that are not written.
     fn forget(&mut self, job: usize) {
         self.rows.retain(|id, row| id.0 != job || row.stands != Stands::InFlight { written: false });
     }
@@ -223,7 +224,7 @@ impl Books {
         self.forget(job);
     }
 
-    /// The process is gone: killed, so that what is written ahead counts as spent, or ended well.
+    /// Ends the process: killed, so that charge written ahead counts as spent, or cleanly.
     pub(super) fn end(&mut self, killed: bool) {
         for job in &mut self.jobs {
             if let Some(ahead) = job.ahead.take_if(|_| killed) {

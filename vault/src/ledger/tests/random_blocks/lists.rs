@@ -1,4 +1,4 @@
-//! What may happen to a ledger with blocks: jobs, what they ask, and random lists of it.
+//! Events of a ledger with blocks: jobs, their queries, and random lists of them.
 
 use conclave_privacy::accounting::{BlockTerms, Honest, Priced, PrivacyUnit, SamplingProbability, SubsampledRelease};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, Sensitivity};
@@ -7,19 +7,20 @@ use proptest::prelude::*;
 use super::books::Asked;
 use crate::testing::key;
 
-/// The data's reserve at first, units of 2^-60: about 1e-7 of delta.
+/// Initial reserve of the data set, units of 2^-60: about 1e-7 of delta.
 pub(super) const RESERVE: u64 = 100_000_000_000;
-/// In reserve mode, queries that charge is written ahead for.
+/// Queries for which charge is written ahead, in reserve mode.
 pub(super) const AHEAD: u32 = 4;
-/// What an owner adds to the reserve.
+/// Amount that an owner adds to the reserve.
 pub(super) const ADDED: u64 = RESERVE / 3;
 
-/// Jobs: name, epsilon of the cap, its part of the reserve. The last one's is more than the data have at first.
+/// Jobs: name, epsilon of the cap, share of the reserve. The last one's share exceeds the initial reserve.
 pub(super) const JOBS: [(&str, f64, u64); 4] =
     [("one", 2.5, RESERVE), ("two", 1.2, RESERVE / 2), ("none", 2.0, 0), ("more", 2.5, RESERVE + ADDED)];
 
-/// What can be asked: ratios of all records, from the least that there is to an eighth of the budget, and ratios and gradients over samples.
-pub(super) fn questions() -> Vec<(Priced, Option<BlockTerms>)> {
+/// Returns the possible queries: ratios over all records, from the minimal price to an eighth of the budget, and ratios and
+/// gradients over samples.
+pub(super) fn queries() -> Vec<(Priced, Option<BlockTerms>)> {
     let noise = NoiseScale::from_sd(1.0).unwrap();
     let whole = [1, 1 << 28, 3 << 28].map(|k_t| (key(0, 0, k_t).priced, None));
     let sampled = |kind: QueryKind, probability: f64, k: u64, releases: u64, reserve_units: u64| {
@@ -44,17 +45,17 @@ pub(super) fn questions() -> Vec<(Priced, Option<BlockTerms>)> {
 
 #[derive(Debug, Clone)]
 pub(super) enum Step {
-    /// A job, a round, what is asked, and how many of the answers that are due are recorded.
+    /// A job, a round, its queries, and the number of due answers that are recorded.
     Ask(usize, u64, Vec<Asked>, usize),
-    /// Whether it is killed, or ends well; and starts again.
+    /// A kill (true) or a clean end, followed by a restart.
     Restart(bool),
     Close(usize),
     Open(usize),
-    /// The owner adds to the reserve of a party that was killed, or ended well.
+    /// The owner's addition to the reserve of a party that was killed (true) or has ended cleanly.
     Add(bool),
 }
 
-/// Few ids, of each mostly one question and one content, so that much is asked again and some of it otherwise.
+/// Few ids, of each mostly one query and one content, so that much is asked again and some of it otherwise.
 pub(super) fn step() -> impl Strategy<Value = Step> {
     let altered = prop::collection::vec((prop::bool::weighted(0.08), prop::option::weighted(0.08, 0..6_usize)), 4);
     let chains = prop_oneof![
@@ -64,7 +65,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
     let job = prop_oneof![3 => Just(0_usize), 3 => Just(1), 2 => Just(2), 1 => Just(3)];
     let ask = (job, 0..6_u64, chains, altered, prop_oneof![3 => Just(9_usize), 1 => 0..3_usize]);
     let ask = ask.prop_map(|(job, round, chains, altered, answered)| {
-        // A job has blocks of one kind: its questions over samples are mostly one.
+        // A job has blocks of one kind: its queries over samples are mostly the same.
         let usual = |chain: u32| match job + round as usize + chain as usize {
             even if even.is_multiple_of(2) => even / 2 % 3,
             _ => 3 + job % 3,

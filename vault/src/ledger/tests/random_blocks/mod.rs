@@ -1,4 +1,4 @@
-//! Random lists of ordinary charges, of questions over samples that open blocks or take places, of questions asked again, refusals, deaths, ends,
+//! Random lists of ordinary charges, of queries over samples that open blocks or take places, of queries asked again, refusals, deaths, ends,
 //! restarts and the owner's additions to the reserve, against a model in plain integers: after each of them the same totals, the same places in
 //! the same hands, and the same answers.
 #![allow(clippy::unwrap_used)]
@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
 use self::books::{Asked, Books, Id, Job, Price, Stands};
-use self::lists::{ADDED, AHEAD, JOBS, RESERVE, Step, questions, step};
+use self::lists::{ADDED, AHEAD, JOBS, RESERVE, Step, queries, step};
 use crate::ledger::release::release;
 use crate::ledger::*;
 use crate::noise::Noise;
@@ -27,12 +27,12 @@ fn budget(reserve: u64) -> Budget {
     Budget::new(3.0, 1e-6).unwrap().reserving(reserve)
 }
 
-/// What happened, by its name.
+/// Counts of events by name.
 type Tally = BTreeMap<&'static str, u32>;
 
 struct World<'a> {
     settings: LedgerSettings,
-    questions: &'a [(Priced, Option<BlockTerms>)],
+    queries: &'a [(Priced, Option<BlockTerms>)],
     ledger: Option<Ledger>,
     noise: Noise,
     books: Books,
@@ -40,7 +40,7 @@ struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    fn new(folder: &Path, ahead: bool, questions: &'a [(Priced, Option<BlockTerms>)], prices: &[Price]) -> Self {
+    fn new(folder: &Path, ahead: bool, queries: &'a [(Priced, Option<BlockTerms>)], prices: &[Price]) -> Self {
         let durability = if ahead { Durability::Reserve { block: AHEAD } } else { Durability::Strict };
         let path = folder.join("ledger.sqlite");
         let settings = LedgerSettings { durability, ..LedgerSettings::beside(&path, "a", &budget(RESERVE)) };
@@ -50,7 +50,7 @@ impl<'a> World<'a> {
         let books =
             Books { ahead: ahead.then_some(AHEAD.into()), limits, prices: prices.to_vec(), jobs, rows: Default::default() };
         let ledger = Some(Ledger::open_kept(&settings).unwrap());
-        let mut world = Self { settings, questions, ledger, noise: Noise::from_os().unwrap(), books, tally: Tally::new() };
+        let mut world = Self { settings, queries, ledger, noise: Noise::from_os().unwrap(), books, tally: Tally::new() };
         (0..JOBS.len()).for_each(|job| world.open(job));
         world
     }
@@ -100,7 +100,7 @@ impl<'a> World<'a> {
 
     fn start(&mut self) {
         let ledger = Ledger::open_kept(&self.settings).unwrap();
-        // A start writes no charge but what a death forfeits.
+        // A start writes only charges forfeited by a kill.
         let spent = ledger.state().spent();
         assert_eq!((spent.units, spent.reserve_units), self.books.spent());
         self.ledger = Some(ledger);
@@ -111,7 +111,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Enters a job or opens it again; one is not entered that may take more of the reserve than is left, and none under another cap.
+    /// Opens a job, possibly again; refused if it may take more of the reserve than remains, or comes with another cap.
     fn open(&mut self, job: usize) {
         let (name, epsilon, reserve) = JOBS[job];
         let cap = |reserve| Budget::new(epsilon, 1e-6).unwrap().reserving(reserve);
@@ -130,7 +130,7 @@ impl<'a> World<'a> {
     }
 
     fn key(&self, asked: &Asked, attempt: u32) -> QueryKey {
-        let (priced, block) = self.questions[asked.what];
+        let (priced, block) = self.queries[asked.what];
         QueryKey { priced, block, attempt, ..key(asked.chain, 16 * asked.content + asked.what as u8, 1) }
     }
 
@@ -167,7 +167,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The ledger's own totals, its limits, and whose every place is.
+    /// Checks the ledger's own totals, its limits, and the owner of every place.
     fn check(&mut self) {
         let (ledger, books) = (self.ledger.as_ref().unwrap(), &self.books);
         let both = |spent: Spent| (spent.units, spent.reserve_units);
@@ -183,7 +183,7 @@ impl<'a> World<'a> {
             }
             let taken: Vec<_> = state.sampled.iter().map(|block| (block.terms, block.taken as usize)).collect();
             let of_books: Vec<_> =
-                kept.blocks.iter().map(|block| (self.questions[block.what].1.unwrap(), block.places.len())).collect();
+                kept.blocks.iter().map(|block| (self.queries[block.what].1.unwrap(), block.places.len())).collect();
             assert_eq!(taken, of_books);
         }
         let whose: Vec<Vec<Id>> = (0..JOBS.len()).flat_map(|job| &books.jobs[job].blocks).map(|b| b.places.clone()).collect();
@@ -191,7 +191,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// Whose each place of each block is, by the tables alone: jobs in their order, of each the blocks in theirs.
+/// Returns the owner of each place of each block from the tables alone: blocks in order, job by job.
 fn places(ledger: &Ledger) -> Vec<Vec<Id>> {
     let job = |name: &str| JOBS.iter().position(|job| job.0 == name).unwrap();
     let mut select = ledger
@@ -214,7 +214,7 @@ fn units_of(epsilon: f64) -> u64 {
     PrivacyFilter::new(&Budget::new(epsilon, 1e-6).unwrap()).unwrap().limit_units()
 }
 
-/// What is granted of a reserve: all but a millionth, which is for the discrete noise.
+/// Returns the grantable part of a reserve: all except a millionth, which is for the discrete noise.
 fn grantable(reserve: u64) -> u64 {
     reserve - reserve.div_ceil(1 << 20)
 }
@@ -234,20 +234,20 @@ fn named(refusal: Refusal) -> &'static str {
     }
 }
 
-/// Plays so many lists, always the same; gives what happened.
+/// Runs `lists` lists, always the same ones; returns the counts of events.
 fn play(lists: u32) -> Tally {
-    let questions = questions();
+    let queries = queries();
     let price = |(priced, block): &(Priced, Option<BlockTerms>)| {
         let cost = block.map_or_else(|| priced.cost(PrivacyUnit::default()).unwrap(), |terms| terms.cost().unwrap());
         Price { units: (cost.units, cost.reserve_units), places: block.map(|terms| terms.releases as usize) }
     };
-    let prices: Vec<Price> = questions.iter().map(price).collect();
+    let prices: Vec<Price> = queries.iter().map(price).collect();
     let config = ProptestConfig { cases: lists, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let all = RefCell::new(Tally::new());
     let one = |(ahead, steps): (bool, Vec<Step>)| {
         let folder = tempfile::tempdir().unwrap();
-        let mut world = World::new(folder.path(), ahead, &questions, &prices);
+        let mut world = World::new(folder.path(), ahead, &queries, &prices);
         steps.into_iter().for_each(|step| world.play(step));
         world.play(Step::Restart(true));
         world.tally.into_iter().for_each(|(what, times)| *all.borrow_mut().entry(what).or_default() += times);
@@ -257,7 +257,7 @@ fn play(lists: u32) -> Tally {
     all.into_inner()
 }
 
-/// Of a wrong ledger many a list says so; that the lists come to everything that may happen is counted.
+/// Many lists detect a wrong ledger; the counts ensure that every event occurs.
 #[test]
 fn random_lists_with_blocks_agree_with_plain_integers() {
     let tally = play(30);

@@ -1,43 +1,44 @@
-//! The whole transition matrix of a trajectory on a lattice: what it leaves as it is, to the last bits, and the bugs that show.
+//! The whole transition matrix of a trajectory on a lattice: its invariant law, to the last bits, and planted bugs that must
+//! show.
 //!
-//! Momenta are on a lattice and the places with them, as in the tests of [`crate::sampler::hmc`]. The kick's noise has a density that is drawn from at the
-//! lattice's momenta, so a kick from `p` to `p'` has probability `f(p' - p - h g) / Z`, where `Z` depends on the fraction of `h g` alone, and the kick back
-//! the same: no approximation is in it.
+//! Momenta lie on a lattice, and so do the places, as in the tests of [`crate::sampler::hmc`]. The kick's noise has a density
+//! that is evaluated at the lattice's momenta. So a kick from `p` to `p'` has probability `f(p' - p - h g) / Z`, where `Z`
+//! depends on the fraction of `h g` only, and the reverse kick has the same: there is no approximation.
 
 #![allow(clippy::unwrap_used)]
 
 use crate::sampler::acceptance::expected_acceptance;
 use crate::sampler::hmc::dp_hmc::law;
 
-/// What is planted.
+/// The planted bug.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Bug {
     None,
-    /// The momentum is not turned round at a rejection.
+    /// The momentum is not reversed at a rejection.
     NoFlip,
     /// The heat is not rejected: the kinetic energy is left out of the test.
     HeatKept,
-    /// Half of the noise's variance is not taken off.
+    /// Half of the noise's variance is not subtracted.
     NoPenalty,
-    /// What the first gradient leaves is tested, as with friction.
+    /// The test uses the remainder beyond the first gradient, as with friction.
     Remainder,
 }
 
 struct Case {
     step: f64,
     kicks: u32,
-    /// Of a kick's noise.
+    /// Variance of a kick's noise.
     variance: f64,
     test_sd: f64,
     clip: f64,
-    /// Beyond it no end may lie, and beyond half as much again no middle.
+    /// No end may lie beyond it, and no midpoint beyond one and a half times it.
     box_: f64,
     bug: Bug,
 }
 
 const CASE: Case = Case { step: 0.6, kicks: 2, variance: 2.0, test_sd: 0.8, clip: 1.0, box_: f64::INFINITY, bug: Bug::None };
 
-/// Neither even nor quadratic, nor of one bend.
+/// Neither even nor quadratic, with several bends.
 fn log_density(u: f64) -> f64 {
     -0.25 * u * u * u * u - 0.3 * u + 0.4 * (2.0 * u).sin()
 }
@@ -46,9 +47,9 @@ fn slope(u: f64) -> f64 {
     -u * u * u - 0.3 + 0.8 * (2.0 * u).cos()
 }
 
-/// Between two momenta.
+/// Distance between two momenta.
 const UNIT: f64 = 0.4;
-/// The greatest momentum, in units.
+/// Greatest momentum, in units.
 const MOST: i64 = 20;
 
 /// A place and a momentum, in units.
@@ -73,7 +74,7 @@ impl Case {
         inside.then(|| ((u + self.reach()) * (2 * MOST + 1) + p + MOST) as usize)
     }
 
-    /// Where kicks lead to from here, with what probability; `None` once a middle is not asked about.
+    /// Returns the results of the kicks from a state with their probabilities; `None` once a midpoint cannot be queried.
     fn kicked(&self, (middle, p): State) -> Option<Vec<(i64, f64)>> {
         if self.at(middle).abs() > 1.5 * self.box_ {
             return None;
@@ -86,7 +87,7 @@ impl Case {
         Some((-MOST..=MOST).map(|q| (q, weight(q) / total)).collect())
     }
 
-    /// One trajectory: where to, and with what probability.
+    /// Returns the end states of one trajectory with their probabilities.
     fn row(&self, start: State) -> Vec<(State, f64)> {
         let mut ends = vec![(start, 1.0)];
         for _ in 0..self.kicks {
@@ -116,15 +117,15 @@ impl Case {
             ratio -= slope(self.at(u + p)).clamp(-self.clip, self.clip) * (self.at(to) - self.at(u));
         }
         let momenta = [p, q].map(|p| if self.bug == Bug::HeatKept { 0.0 } else { p as f64 * UNIT });
-        // The penalty is taken off within the acceptance.
+        // The penalty is subtracted within the acceptance.
         let ratio = law::log_acceptance(ratio, 0.0, (&momenta[..1], &momenta[1..]));
         let penalty = if self.bug == Bug::NoPenalty { 0.5 * self.test_sd * self.test_sd } else { 0.0 };
         expected_acceptance(ratio + penalty, self.test_sd)
     }
 }
 
-/// How far, in total variation, one trajectory moves the law of places and momenta, before these are drawn afresh; and many, with fresh momenta,
-/// the law of the places.
+/// Returns the total variation between the law of places and momenta and its image after one trajectory, before the momenta are
+/// drawn afresh; and that of the places' law after many trajectories with fresh momenta.
 fn moved(case: &Case) -> (f64, f64) {
     let weight = |(u, p): State| {
         let (u, p) = (case.at(u), p as f64 * UNIT);
@@ -133,7 +134,7 @@ fn moved(case: &Case) -> (f64, f64) {
     let mut law: Vec<f64> = case.states().map(weight).collect();
     let total: f64 = law.iter().sum();
     law.iter_mut().for_each(|w| *w /= total);
-    // What leaves the enumerated states is less than their last bits; it is turned round.
+    // The mass that leaves the enumerated states is below their last bits; its momentum is reversed.
     let place = |state: State, to| case.index(to).or(case.index((state.0, -state.1))).unwrap();
     let row = |state: State| case.row(state).into_iter().map(|(to, chance)| (place(state, to), chance)).collect();
     let rows: Vec<Vec<(usize, f64)>> = case.states().map(row).collect();
@@ -156,7 +157,8 @@ fn moved(case: &Case) -> (f64, f64) {
     (one, apart(&many, &law))
 }
 
-/// Clipped gradients, a density of several bends, trajectories of one kick and of several, boxes, and more heat than anything is left of.
+/// Clipped gradients, a density with several bends, trajectories of one kick and of several, boxes, and more heat than any
+/// acceptance survives.
 #[test]
 fn a_trajectory_leaves_the_posterior_as_it_is() {
     let cases = [
@@ -174,8 +176,8 @@ fn a_trajectory_leaves_the_posterior_as_it_is() {
     }
 }
 
-/// Each moves the law by far more than what a right trajectory is off. A momentum that is not turned round does so before it is drawn afresh, and not
-/// after: the places never hear of it.
+/// Each bug moves the law by far more than the error of a correct trajectory. A momentum that is not reversed does so only before
+/// it is drawn afresh: the places are not affected.
 #[test]
 fn planted_bugs_show() {
     for bug in [Bug::HeatKept, Bug::NoPenalty, Bug::Remainder] {

@@ -29,7 +29,7 @@ struct Ran {
     spent: f64,
 }
 
-/// A run, and a replica that asks the same, bit for bit, by the answers alone.
+/// Runs a job, with a replica that sends the same queries, bit for bit, from the answers alone.
 fn run(spec: &JobSpec, unit: PrivacyUnit) -> Result<Ran, SamplerError> {
     let shards = spec.parties.iter().map(|_| (data(20_000), unit)).collect();
     let mut rehearsal = Rehearsal::new(spec, shards, ChaCha20Rng::seed_from_u64(5)).unwrap();
@@ -49,8 +49,8 @@ fn run(spec: &JobSpec, unit: PrivacyUnit) -> Result<Ran, SamplerError> {
     Ok(Ran { sampler, rounds, draws, spent })
 }
 
-/// As many gradients as a trajectory has kicks, and then a ratio of the job's own noise, or of the usual one; to the end of the budget. The share taken is
-/// as planned, of some 400 trajectories within 4 standard errors of .024.
+/// One gradient per kick of a trajectory, and then a ratio with the job's own noise or the default; to the end of the budget. The
+/// accepted share is as planned, within 4 standard errors of .024 for about 400 trajectories.
 #[test]
 fn a_run_asks_trajectories_of_gradients_and_then_a_ratio() {
     for (noise, sd) in [("epsilon = 8.0", 1.25), ("epsilon = 8.0\nnoise_sd = 0.5", 0.5 * 2.0_f64.sqrt())] {
@@ -67,7 +67,7 @@ fn a_run_asks_trajectories_of_gradients_and_then_a_ratio() {
             let tests = round.queries.iter().filter(|query| query.kind == QueryKind::Ratio);
             tests.for_each(|query| assert!((query.noise.sd() * 2.0_f64.sqrt() - sd).abs() < 1e-3));
         }
-        let told = ran.sampler.gradient_diagnostics().unwrap();
+        let told = ran.sampler.report().gradients.unwrap();
         println!("{sd}: {told:#?}, {} draws, spent {}", ran.draws.len(), ran.spent);
         assert_eq!((told.test, told.kicks, told.kinetic), (Some("ratio"), Some(4), None));
         let expected = super::super::law::accepted(1.6, sd * sd);
@@ -77,7 +77,7 @@ fn a_run_asks_trajectories_of_gradients_and_then_a_ratio() {
     }
 }
 
-/// Whoever protects persons, or whether somebody is there at all, has no centre and no public count.
+/// Units of privacy other than replaced rows have no centre or no public count.
 #[test]
 fn other_units_of_privacy_are_served() {
     let spec = job("chains = 1\nseed = 3\nfriction = 0\nrefresh = 2\ndraws = 20\nrecords_guess = 20000", "epsilon = 20.0");
@@ -85,18 +85,18 @@ fn other_units_of_privacy_are_served() {
     assert_eq!(ran.draws.iter().filter(|draw| !draw.warmup).count(), 20);
 }
 
-/// More noise in every gradient is met by shorter trajectories; a length that the job names has none.
+/// Shorter trajectories need more noise in every gradient; a step length that the job states is not shortened.
 #[test]
 fn more_noise_is_met_by_shorter_steps_or_refused() {
     let step = |sampler: &str| {
         let spec = job(&format!("chains = 1\ndraws = 3\nfriction = 0\n{sampler}"), "epsilon = 8.0\nnoise_multiplier = 300.0");
-        run(&spec, PrivacyUnit::default()).map(|ran| ran.sampler.gradient_diagnostics().unwrap().step)
+        run(&spec, PrivacyUnit::default()).map(|ran| ran.sampler.report().gradients.unwrap().step)
     };
     assert!(step("").unwrap() < 0.149);
     assert!(matches!(step("step = 0.15"), Err(SamplerError::TooMuchNoise { .. })));
 }
 
-/// Without a test: gradients alone, every step taken, and a word that the draws are approximate.
+/// Without a test: gradients only, every step accepted, and a warning that the draws are approximate.
 #[test]
 fn steps_without_a_test_ask_gradients_alone_and_say_so() {
     let spec = job("chains = 2\nseed = 3\ntest = \"none\"\ndraws = 200", "epsilon = 8.0");
@@ -104,19 +104,19 @@ fn steps_without_a_test_ask_gradients_alone_and_say_so() {
     let ran = run(&spec, PrivacyUnit::default()).unwrap();
     let kinds = ran.rounds.iter().flat_map(|round| &round.queries).map(|query| query.kind);
     assert!(kinds.clone().all(|kind| matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. })));
-    let told = ran.sampler.gradient_diagnostics().unwrap();
+    let told = ran.sampler.report().gradients.unwrap();
     assert_eq!((told.test, told.acceptance), (Some("none"), Some(1.0)));
     assert!(ran.sampler.warnings().iter().any(|word| word.contains("approximate")), "{:?}", ran.sampler.warnings());
 }
 
-/// What is expected before anything is asked, and what is planned when the search is over, are of one law: within a factor of 2.
+/// The expectation before the first query and the plan after the search follow one law: within a factor of 2.
 #[test]
 fn effective_draws_are_foreseen_before_anything_is_asked() {
     let spec = job("chains = 2\nfriction = 0\ndraws = 1000000", "epsilon = 8.0");
     let shards = spec.parties.iter().map(|_| (data(20_000), PrivacyUnit::default())).collect();
     let metadata = Rehearsal::new(&spec, shards, ChaCha20Rng::seed_from_u64(5)).unwrap().metadata();
     let outlook = crate::sampler::outlook(&settled(&spec, &metadata), &metadata).unwrap().unwrap();
-    let planned = run(&spec, PrivacyUnit::default()).unwrap().sampler.gradient_diagnostics().unwrap().planned_ess;
+    let planned = run(&spec, PrivacyUnit::default()).unwrap().sampler.report().gradients.unwrap().planned_ess;
     println!("foreseen {:.0} to {:.0}, planned {planned:.0}", outlook.worse.powi(-2), outlook.best.powi(-2));
     assert!(planned < 2.0 * outlook.best.powi(-2) && planned > 0.5 * outlook.worse.powi(-2), "{outlook:?} {planned}");
 }

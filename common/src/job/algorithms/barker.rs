@@ -1,13 +1,13 @@
 //! `algorithm = "barker"`: its correction, and the noise and moves that its test permits.
 
-use crate::job::algorithm::Algorithm;
+use super::declaration::{Declaration, OwnSettings, RATIO_BY_RATIO, noise_of_answers};
 use crate::job::error::JobError;
 use crate::job::privacy_spec::ClipRule;
 use crate::job::raw::RawSampler;
 use crate::job::sampler_spec::{BarkerSpec, ProposalKind, Radius};
 use crate::job::spec::JobSpec;
 use conclave_privacy::accounting::SamplingProbability;
-use conclave_privacy::mechanism::NoiseScale;
+use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
 /// The variances of normal noise for which a correction exists.
 const CORRECTIONS: [f64; 3] = [2.0, 1.5, 1.0];
@@ -16,9 +16,34 @@ const LEAST_LEFT: f64 = 0.1;
 /// The relative excess of a variance that is accepted, to allow for a rounded standard deviation in the file.
 const SLIP: f64 = 1e-4;
 
-/// Reads the settings. Those of another algorithm are refused elsewhere.
-pub(super) fn settings(raw: &RawSampler, algorithm: Algorithm) -> Result<BarkerSpec, JobError> {
-    let Some(correction) = raw.correction.filter(|_| algorithm == Algorithm::Barker) else { return Ok(BarkerSpec::default()) };
+pub(super) const BARKER: Declaration = Declaration {
+    name: "barker",
+    asks: |kind| matches!(kind, QueryKind::Ratio | QueryKind::SampledRatio | QueryKind::SecondMoment | QueryKind::ClipCount),
+    releases: |_| vec!["ratio"],
+    walks_on_ratios: true,
+    own_keys: &["correction", "batch"],
+    protocol: |_| 5,
+    asked_for: |spec| {
+        let sampled = match spec.privacy.blocks {
+            Some(_) => {
+                "; while the chains run each number is of a fresh hidden sample of the records, and now and then one is a sum of squares over all of them"
+            }
+            None => "",
+        };
+        format!("{RATIO_BY_RATIO}{sampled}")
+    },
+    noise: |_, sd| {
+        let corrected = "The chain’s acceptance step takes it for a part of its own randomness and corrects for what is left (Barker’s test by Heikkilä, Jälkö, Dikmen & \
+     Honkela, 2019), nearly and not exactly: the draws are close to those of the posterior that all records in one place would have given.";
+        noise_of_answers(sd, "log-likelihood units", corrected)
+    },
+    settings: |raw| Ok(OwnSettings { barker: settings(raw)?, ..OwnSettings::default() }),
+    resolve,
+    ..Declaration::OF_RATIOS
+};
+
+fn settings(raw: &RawSampler) -> Result<BarkerSpec, JobError> {
+    let Some(correction) = raw.correction else { return Ok(BarkerSpec::default()) };
     if CORRECTIONS.contains(&correction) {
         return Ok(BarkerSpec { correction });
     }
@@ -34,10 +59,7 @@ pub(super) fn settings(raw: &RawSampler, algorithm: Algorithm) -> Result<BarkerS
 /// # Errors
 /// More noise, longer moves or smaller samples than the test permits; samples without the clip, the one-coordinate moves or the
 /// search from which their variance is computed.
-pub(super) fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
-    if spec.algorithm != Algorithm::Barker {
-        return Ok(spec);
-    }
+fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
     if spec.sampler.batch != SamplingProbability::ONE {
         of_samples(&spec)?;
     }

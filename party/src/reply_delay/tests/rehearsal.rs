@@ -1,9 +1,24 @@
-//! Every job that a party can answer is rehearsed, and any other is refused for what it is.
+//! Every job that a party can answer is rehearsed, and any other is refused with the right reason.
 #![allow(clippy::unwrap_used)]
 use conclave_privacy::accounting::{Adjacency, SamplingProbability};
 
 use super::*;
-use crate::answer::measure::measure;
+use std::sync::Arc;
+
+use conclave_common::job::{Algorithm, JobSpec};
+
+use conclave_privacy::pass::Threads;
+use conclave_vault::answer::Answerer;
+use conclave_vault::config::{Policy, ReplyDelay};
+use conclave_vault::data::{BadRows, Precision, Shard};
+use conclave_vault::ledger::Ledger;
+use conclave_vault::members::Members;
+use conclave_vault::noise::Noise;
+use conclave_vault::ports::DelayMeter as _;
+use conclave_vault::testing::{MEAN_TOML, data, open_policy, open_request, query, write};
+
+use crate::reply_delay::SandboxMeter;
+use crate::reply_delay::measure::measure;
 
 fn job(algorithm: &str, model: &str, columns: &str, more: &str) -> JobSpec {
     JobSpec::parse(&format!(
@@ -14,7 +29,7 @@ fn job(algorithm: &str, model: &str, columns: &str, more: &str) -> JobSpec {
 
 const SMALL: &str = "[sampler]\nchains = 1\ndraws = 20\nwarmup = 1\n[privacy]\nepsilon = 0.05\ndelta = 1e-6\n";
 
-/// Whatever a party protects, and however little the job may spend: a rehearsal's ledger is its own.
+/// Whatever unit a party protects, and however small the job's budget: a rehearsal uses a ledger of its own.
 #[test]
 fn every_unit_is_rehearsed_at_any_budget() {
     let folder = tempfile::tempdir().unwrap();
@@ -25,11 +40,14 @@ fn every_unit_is_rehearsed_at_any_budget() {
     let threads = Arc::new(Threads::one());
     for unit in persons.into_iter().chain([PrivacyUnit::default()]) {
         let measured = |spec: &JobSpec| {
-            measure(&Rehearsal { spec, unit, units: 5, threads: &threads, precision: Precision::Double }, folder.path())
+            measure(
+                &Rehearsal(&MeteredJob { spec, unit, units: 5, threads: &threads, precision: Precision::Double }),
+                folder.path(),
+            )
         };
         assert!(measured(&mean("penalty")).is_ok(), "{unit}: {:?}", measured(&mean("penalty")));
         let (statistic, is_row) = (measured(&mean("penalty-exp-family")), unit == PrivacyUnit::default());
-        // What a party that protects persons does not release is refused for that, and is no fault of the party.
+        // A release that a party cannot make for persons is refused with that reason, and is not a fault of the party.
         assert!(statistic.is_ok() == is_row, "{unit}: {statistic:?}");
         assert!(is_row || matches!(&statistic, Err(Unmeasured::Job(why)) if why.contains("protects a person")), "{statistic:?}");
     }
@@ -41,12 +59,17 @@ fn a_clip_by_slope_is_rehearsed() {
     let banana = "kind = \"banana\"\noutcome = \"y\"\nsecond_outcome = \"z\"\na = 0.1\ntau1 = 1.0\ntau2 = 1.0";
     let columns = "y = { min = -9, max = 9 }\nz = { min = -9, max = 9 }";
     let spec = job("penalty", banana, columns, &format!("{SMALL}clip = {{ slope = 5.0 }}\n"));
-    let rehearsal =
-        Rehearsal { spec: &spec, unit: PrivacyUnit::default(), units: 9, threads: &threads, precision: Precision::Double };
+    let rehearsal = Rehearsal(&MeteredJob {
+        spec: &spec,
+        unit: PrivacyUnit::default(),
+        units: 9,
+        threads: &threads,
+        precision: Precision::Double,
+    });
     assert!(measure(&rehearsal, folder.path()).is_ok(), "{:?}", measure(&rehearsal, folder.path()));
 }
 
-/// Levels, an interaction and an exposure are made up too, and no kind of regression refuses a value at the ends of its box.
+/// Levels, an interaction and an exposure are generated too, and no kind of regression refuses a value at the ends of its box.
 #[test]
 fn every_regression_is_rehearsed() {
     let folder = tempfile::tempdir().unwrap();
@@ -61,7 +84,7 @@ fn every_regression_is_rehearsed() {
     .into_iter()
     .flat_map(|job| ["penalty", "noisy-statistics", "hmc", "sgld"].map(|algorithm| (job, algorithm)))
     {
-        // Of a scale or dispersion that is a parameter no bound on a remainder is known.
+        // No bound on a remainder is known where the scale or dispersion is a parameter.
         if algorithm == "hmc" && !(["logistic", "poisson"].contains(&kind) || more.starts_with("sd")) {
             continue;
         }
@@ -73,9 +96,9 @@ fn every_regression_is_rehearsed() {
         );
         let spec = JobSpec::parse(&text).unwrap();
         let (threads, unit) = (Arc::new(Threads::one()), PrivacyUnit::default());
-        let rehearsal = Rehearsal { spec: &spec, unit, units: 300, threads: &threads, precision: Precision::Double };
+        let rehearsal = Rehearsal(&MeteredJob { spec: &spec, unit, units: 300, threads: &threads, precision: Precision::Double });
         let made = rehearsal.made_up().unwrap();
-        let made = made.held();
+        let made = made;
         assert_eq!((made.outcome.len(), made.predictors.len()), (300, 5), "{kind}");
         let columns = || made.predictors.iter().chain(&made.auxiliary).chain([&made.outcome]);
         assert!(columns().all(|column| column.iter().all(|x| x.is_finite())), "{kind}");
@@ -84,8 +107,8 @@ fn every_regression_is_rehearsed() {
     }
 }
 
-/// Ratios and gradients over samples are measured over the largest samples, in as many blocks as that takes: of one place each, or of more than are
-/// ever asked.
+/// Ratios and gradients over samples are measured with the largest samples, in the necessary number of blocks: blocks of one
+/// place each, or of more places than are ever used.
 #[test]
 fn jobs_over_samples_are_rehearsed() {
     let (folder, threads) = (tempfile::tempdir().unwrap(), Arc::new(Threads::one()));
@@ -104,7 +127,8 @@ fn jobs_over_samples_are_rehearsed() {
         spec.privacy.blocks = Some(blocks);
         spec.privacy.budget = spec.privacy.budget.reserving(reserve_units);
         for unit in [PrivacyUnit::default(), PrivacyUnit::person(Adjacency::Replace, 3).unwrap()] {
-            let rehearsal = Rehearsal { spec: &spec, unit, units: 2500, threads: &threads, precision: Precision::Double };
+            let rehearsal =
+                Rehearsal(&MeteredJob { spec: &spec, unit, units: 2500, threads: &threads, precision: Precision::Double });
             let queries = rehearsal.queries().unwrap();
             let kinds = |pass| -> Vec<_> {
                 let asked = rehearsal.request(pass, &queries).proposals;
@@ -115,4 +139,28 @@ fn jobs_over_samples_are_rehearsed() {
             assert!(measured.is_ok(), "{algorithm:?} {batch} {unit}: {measured:?}");
         }
     }
+}
+
+/// A party with this meter holds the replies of a job to the delay that it measured, and leaves nothing of the rehearsal behind.
+#[test]
+fn a_party_measures_its_reply_delay() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = write(folder.path(), "a.csv", &format!("height\n{}", "150\n".repeat(5)));
+    let (ledger, budget) = (folder.path().join("ledger.sqlite"), conclave_vault::testing::budget());
+    Ledger::init(&ledger, "hospital-a", &budget).unwrap();
+    let shard = Shard::load(&data(rows, BadRows::Stop), None).unwrap();
+    let opened = Ledger::open(&ledger, "hospital-a", &budget).unwrap();
+    let policy = Policy { reply_delay: ReplyDelay::Auto, ..open_policy() };
+    let without =
+        |shard, ledger| Answerer::new("hospital-a".into(), policy.clone(), budget, shard, ledger, Noise::from_os().unwrap());
+    let mut answerer = without(shard, opened).with_members(Members::anyone()).with_delay_meter(Arc::new(SandboxMeter));
+    answerer.open(&open_request(MEAN_TOML)).unwrap();
+    assert!(!folder.path().join("reply-delay.tmp").exists());
+    assert_eq!(answerer.answer(query(0, &[(0, 0.0, 1e-4)])).status, Some(0));
+    let spec = JobSpec::parse(MEAN_TOML).unwrap();
+    let threads = Arc::new(Threads::one());
+    let metered =
+        MeteredJob { spec: &spec, unit: PrivacyUnit::default(), units: 5, threads: &threads, precision: Precision::Double };
+    let delay = SandboxMeter.measure(&metered, folder.path()).unwrap();
+    assert!(delay.answer.least >= std::time::Duration::from_micros(250) && delay.answer.proposals == 2, "{delay:?}");
 }

@@ -20,24 +20,24 @@ const STEPS: u32 = 4;
 ///
 /// # Errors
 /// [`ErrorCode::Budget`], with the remedy; as [`ledger_fault`] where the remaining budget cannot be computed.
-pub(super) fn admit_left(
+pub(super) fn admit_remaining(
     analyst: &str,
     spec: &JobSpec,
     unit: PrivacyUnit,
     tell_budget: bool,
-    left: Later<'_, Result<u64, LedgerError>>,
+    remaining: Later<'_, Result<u64, LedgerError>>,
 ) -> Result<(), Fault> {
     if spec.sampler.force {
         return Ok(());
     }
     let cap = spec.privacy.budget;
     let cost = PrivacyFilter::new(&cap.of(unit)).map_err(|e| ledger_fault(e.into()))?.limit_units();
-    let left = left().map_err(ledger_fault)?;
-    if cost <= left {
+    let remaining = remaining().map_err(ledger_fault)?;
+    if cost <= remaining {
         return Ok(());
     }
     let Budget { epsilon, delta, .. } = cap;
-    let askable = askable(left, &cap.of(unit));
+    let askable = askable(remaining, &cap.of(unit));
     let (what, remedy) = match tell_budget {
         true if askable > 0.0 => (
             format!("epsilon {askable:.3} is left there for {analyst} at that delta"),
@@ -72,7 +72,7 @@ impl Answerer {
                 epsilon_limit: askable(limit, &self.budget),
                 delta,
                 epsilon_spent: epsilon_of(self.ledger.spent_by(&request.analyst).units, delta),
-                epsilon_left: askable(self.ledger.left_for(&request.analyst)?, &self.budget),
+                epsilon_left: askable(self.ledger.remaining_units_for(&request.analyst)?, &self.budget),
                 ..untold
             })
         };

@@ -1,20 +1,39 @@
 //! `algorithm = "augmentation"`: the checks that whole records can be drawn and that the model has a release.
 
-use super::exp_family::counts_inert;
-use crate::job::algorithm::Algorithm;
+use super::declaration::Declaration;
+use super::penalty_exp_family::counts_inert;
+use super::unused::of_releases;
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
 use crate::job::spec::JobSpec;
 use crate::schema::{ColumnSpec, Family, Feature, ModelSpec, Regression};
+use conclave_privacy::mechanism::QueryKind;
+
+pub(super) const AUGMENTATION: Declaration = Declaration {
+    name: "augmentation",
+    asks: |kind| matches!(kind, QueryKind::Statistic { .. } | QueryKind::Table { .. }),
+    releases: |spec| if spec.build_model().tables().is_some() { vec!["table"] } else { vec!["statistic"] },
+    most_rounds: |_| Some(1),
+    unused: |raw| {
+        let none = "records are imputed, and the parameters drawn given them: nothing is proposed to the parties";
+        let own = [
+            ("sampler.proposal", raw.sampler.proposal.is_some(), none),
+            ("sampler.locate_share", raw.sampler.locate_share.is_some(), "there is one release, and no mode is searched for"),
+            ("sampler.starts", raw.sampler.starts.is_some(), "set `sampler.start`, or nothing: starting values are dispersed"),
+            ("sampler.records_guess", raw.sampler.records_guess.is_some(), "numbers of records that are not public are imputed"),
+            ("privacy.clip_watch_share", raw.privacy.clip_watch_share.is_some(), "nothing is clipped"),
+        ];
+        own.into_iter().chain(of_releases(raw)).collect()
+    },
+    check,
+    ..Declaration::OF_RELEASES
+};
 
 /// Checks that whole records of the job's model can be drawn, and that one message can contain all releases.
 ///
 /// # Errors
 /// A model without a law of whole records, a power on its likelihood, or more components than a message can contain.
-pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
-    if spec.algorithm != Algorithm::Augmentation {
-        return Ok(());
-    }
+fn check(spec: &JobSpec) -> Result<(), JobError> {
     let wrong = |message: String| Err(JobError::new("algorithm", message));
     if let Some(reason) = lacks_record_law(spec) {
         return wrong(format!("augmentation draws whole records, but {reason}: use algorithm = \"penalty\""));

@@ -1,7 +1,7 @@
 //! `algorithm = "ops"`: the number of candidates, and the jobs that it supports.
 
+use super::declaration::{ANY_MODEL, Declaration, OwnSettings, TO_BEGIN_WITH, UsualLength};
 use super::unused::Unused;
-use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::raw::{RawJob, RawSampler};
 use crate::job::sampler_spec::OpsSpec;
@@ -11,12 +11,48 @@ use conclave_privacy::mechanism::QueryKind;
 /// Maximum number of parameters. Beyond it no number of candidates in a message comes close enough to every draw of the
 /// posterior.
 const MOST_PARAMETERS: usize = 10;
-/// Default number of draws. Each is a separate choice with its own price.
-pub(super) const DEFAULT_DRAWS: i64 = 1;
 
-/// Reads the settings. Those of another algorithm are refused elsewhere.
-pub(super) fn settings(raw: &RawSampler, algorithm: Algorithm) -> Result<OpsSpec, JobError> {
-    let Some(candidates) = raw.candidates.filter(|_| algorithm == Algorithm::Ops) else { return Ok(OpsSpec::default()) };
+pub(super) const OPS: Declaration = Declaration {
+    name: "ops",
+    asks: |kind| matches!(kind, QueryKind::Ratio | QueryKind::Choice { .. }),
+    releases: |spec| match spec.sampler.locate_share > 0.0 {
+        _ if spec.locates_by_gradients() => vec!["score", "choice"],
+        true => vec!["ratio", "choice"],
+        false => vec!["choice"],
+    },
+    proposes: false,
+    own_keys: &["candidates", "locate"],
+    usual_length: UsualLength { chains: 1, draws: 1 },
+    protocol: |_| 5,
+    asked_for: |spec| {
+        let choice = format!(
+            "{} of the number of one of {} settings of the model that anybody may know, drawn in proportion to how well each explains the \
+     records: one draw of the posterior, and nothing else",
+            if spec.sampler.draws == 1 { "one answer".to_owned() } else { format!("at most {} answers", spec.sampler.draws) },
+            spec.sampler.ops.candidates
+        );
+        match spec.sampler.locate_share > 0.0 {
+            true if spec.locates_by_gradients() => format!("{TO_BEGIN_WITH}; then {choice}. {ANY_MODEL}"),
+            true => format!(
+                "how much better one setting of the model explains the records than another, some dozens of numbers; then {choice}"
+            ),
+            false => choice,
+        }
+    },
+    noise: |_, _| {
+        "Noise: none is added, as each draw is random itself: the owner draws one of the public candidates in proportion to its posterior weight (the \
+ exponential mechanism), exactly, from its operating system’s generator. It is charged by the range that one record can move the odds of two \
+ candidates by. The draws are of the posterior that the records would have given, but for the error of standing on so many candidates."
+    .to_owned()
+    },
+    unused,
+    settings: |raw| Ok(OwnSettings { ops: settings(raw)?, ..OwnSettings::default() }),
+    check,
+    ..Declaration::OF_RATIOS
+};
+
+fn settings(raw: &RawSampler) -> Result<OpsSpec, JobError> {
+    let Some(candidates) = raw.candidates else { return Ok(OpsSpec::default()) };
     let most = QueryKind::most_candidates(0);
     match u32::try_from(candidates).ok().filter(|count| (2..=most).contains(count)) {
         Some(candidates) => Ok(OpsSpec { candidates }),
@@ -24,8 +60,7 @@ pub(super) fn settings(raw: &RawSampler, algorithm: Algorithm) -> Result<OpsSpec
     }
 }
 
-/// Lists the keys that `ops` does not use.
-pub(super) fn unused(raw: &RawJob) -> Vec<Unused> {
+fn unused(raw: &RawJob) -> Vec<Unused> {
     let independent = "each draw is a separate choice among its own candidates: there is no chain";
     vec![
         ("sampler.proposal", raw.sampler.proposal.is_some(), independent),
@@ -41,10 +76,7 @@ pub(super) fn unused(raw: &RawJob) -> Vec<Unused> {
 ///
 /// # Errors
 /// Several owners, several chains, more parameters than candidates can cover, or more candidates than a message can contain.
-pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
-    if spec.algorithm != Algorithm::Ops {
-        return Ok(());
-    }
+fn check(spec: &JobSpec) -> Result<(), JobError> {
     let owners = spec.parties.len();
     if owners != 1 {
         let message = format!(

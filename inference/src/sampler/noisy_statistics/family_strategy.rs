@@ -1,10 +1,10 @@
-//! The way of families with a law of the record: one release of the sufficient statistic.
+//! The strategy for families with a law of the record: one release of the sufficient statistic.
 
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::family::{Clamping, Family, FamilyTotals};
-use super::refit::{Kept, RefitError};
-use super::way::Way;
+use super::refit::{RefitError, RetainedCoefficients};
+use super::strategy::Strategy;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::statistic::ReleasedStatistic;
@@ -17,9 +17,9 @@ use conclave_common::schema::{ColumnSpec, ModelSpec};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 use conclave_privacy::pass::StatisticGrid;
 
-/// A family, and what was released of it.
+/// A family and its release.
 #[derive(Clone)]
-pub(crate) struct FamilyWay {
+pub(crate) struct FamilyStrategy {
     family: Family,
     clamping: Clamping,
     grids: Vec<StatisticGrid>,
@@ -29,11 +29,11 @@ pub(crate) struct FamilyWay {
     seen: Option<FamilyTotals>,
 }
 
-impl FamilyWay {
-    /// The way at its start.
+impl FamilyStrategy {
+    /// Returns the strategy before its first round.
     ///
     /// # Errors
-    /// A model without a law of the record; a party that does not protect rows against replacement.
+    /// The model has no law of the record; a party does not protect rows against replacement.
     pub(crate) fn new(target: &Target, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let statistic = ReleasedStatistic::new(target, parties)?;
         let family = family(target).ok_or(SamplerError::NoScores)?;
@@ -48,7 +48,7 @@ impl FamilyWay {
         })
     }
 
-    /// theta near the mode, and the sd there with and without noise; per parameter.
+    /// Returns, per parameter, theta near the mode and its sd with and without noise.
     fn rough(&self, target: &Target, seen: &FamilyTotals) -> Vec<(f64, f64, f64)> {
         let records = self.records.max(1.0);
         if self.family == Family::Multinomial {
@@ -68,11 +68,11 @@ impl FamilyWay {
     }
 }
 
-impl Way for FamilyWay {
+impl Strategy for FamilyStrategy {
     fn ask(&mut self, target: &Target, budget: &mut Allotment) -> Result<Vec<Query>, SamplerError> {
         let components = self.grids.len();
         let mut noise = NoiseScale::from_units(NoiseScale::MIN_UNITS)?;
-        // One scale for all components: the least at which each costs no more than its part.
+        // All components have one noise scale: the least at which each costs no more than its share.
         let share = budget.left() / components as f64;
         for component in 0..components {
             let kind = QueryKind::Statistic { component: component as u32 };
@@ -104,7 +104,7 @@ impl Way for FamilyWay {
         let rough = self.rough(target, seen);
         let theta: Vec<f64> = rough.iter().map(|(theta, ..)| *theta).collect();
         let mean = target.space.coordinates(&theta);
-        // How far a coordinate moves with its parameter.
+        // Derivative of a coordinate with respect to its parameter.
         let width = |j: usize| {
             let mut moved = theta.clone();
             let parameter = target.space.parameters[j];
@@ -131,16 +131,16 @@ impl Way for FamilyWay {
         };
         let square = |pick: fn(&(f64, f64, f64)) -> f64| rough.iter().map(|row| pick(row) * pick(row)).collect::<Vec<f64>>();
         let share = prior_share(target, &rough);
-        Some(Inference::new(vec![stage], &square(|row| row.1), &square(|row| row.2), true).of_prior(share))
+        Some(Inference::new(vec![stage], &square(|row| row.1), &square(|row| row.2), true).with_prior_check(share))
     }
 
-    /// The prior has no part in what is kept here, and there are no predictors.
-    fn refit(&self, _target: &Target, _kept: &Kept) -> Result<Box<dyn Way>, RefitError> {
+    /// Reuses the release: no prior enters it, and there are no predictors.
+    fn refit(&self, _target: &Target, _retained: &RetainedCoefficients) -> Result<Box<dyn Strategy>, RefitError> {
         Ok(Box::new(self.clone()))
     }
 }
 
-/// The greatest share of a prior variance that is left, of coordinates whose parameter's prior has one.
+/// Returns the largest ratio of a posterior variance to the prior's, over the coordinates whose parameter has a proper prior.
 fn prior_share(target: &Target, rough: &[(f64, f64, f64)]) -> f64 {
     let one = |(j, parameter): (usize, &usize)| {
         let (theta, sd, _) = rough[*parameter];
@@ -151,13 +151,13 @@ fn prior_share(target: &Target, rough: &[(f64, f64, f64)]) -> f64 {
         };
         let width = 0.5 * (shift(1e-3 * sd) - shift(-1e-3 * sd)) * 1e3;
         let share = width * width * target.space.precision[j];
-        // Of seen and prior together.
+        // The posterior's precision is the sum of the release's and the prior's.
         share / (1.0 + share)
     };
     target.space.parameters.iter().enumerate().map(one).filter(|share| share.is_finite()).fold(0.0, f64::max)
 }
 
-/// Which law the released totals are compared with.
+/// Returns the law that the released totals are compared with.
 pub(super) fn clamping(target: &Target) -> Clamping {
     match target.spec.release.clamping {
         job::Clamping::Modelled => Clamping::Modelled,
@@ -165,7 +165,7 @@ pub(super) fn clamping(target: &Target) -> Clamping {
     }
 }
 
-/// The law of a record of the job's model, on the scale of its statistic.
+/// Returns the law of a record in the job's model, on the scale of its statistic.
 pub(super) fn family(target: &Target) -> Option<Family> {
     let spec = &target.spec;
     match &spec.model {

@@ -1,11 +1,11 @@
-//! Where score stages begin, and what can be expected of them before anything is asked.
+//! The starting point of the score stages, and the expected error at the start.
 
 use super::allotment::Allotment;
 use super::coding::Coding;
 use super::expected;
 use super::gaussian::GaussianPrior;
 use super::intercept::{Intercept, InterceptLink};
-use super::scores::{Question, expected_covariance};
+use super::scores::{GradientQuery, expected_covariance};
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::target::Target;
@@ -15,24 +15,24 @@ use conclave_common::query::PartyMetadata;
 use conclave_common::schema::{Family, ModelSpec, Regression};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 
-/// Records taken for a shard's where no count is public and the job guesses none: it shapes noise, and nothing else.
+/// Number of records assumed in a shard if no count is public and the job states no guess. It affects the noise's shape only.
 const RECORDS_UNKNOWN: f64 = 1000.0;
 
-/// What is known at a job's start.
-pub(super) struct Beginning {
+/// The public facts at a job's start.
+pub(super) struct StartingPoint {
     pub(super) coding: Coding,
     pub(super) prior: GaussianPrior,
     pub(super) start: Vec<f64>,
     pub(super) theta: Vec<f64>,
-    /// Records of all parties, or a guess.
+    /// Number of records of all parties, or a guess.
     pub(super) records: f64,
-    /// Records of all parties, where every one of them may take a centre off each; else 0.
+    /// Number of records of all parties if each may subtract a centre from its gradient; else 0.
     pub(super) centred: f64,
-    /// The covariance that is expected at the start.
+    /// Expected covariance at the start.
     pub(super) weight: Matrix,
 }
 
-impl Beginning {
+impl StartingPoint {
     pub(super) fn of(target: &Target, scores: &dyn ScoreModel, parties: &[PartyMetadata]) -> Self {
         let spec = &target.spec;
         let (coded, order) = (scores.coding(), target.space.dimension());
@@ -53,33 +53,34 @@ impl Beginning {
         Self { coding, prior, start, theta, records, centred, weight }
     }
 
-    pub(super) fn question(&self, scores: &dyn ScoreModel) -> Question {
-        self.question_at(scores, (self.theta.clone(), self.start.clone()), &self.weight)
+    pub(super) fn gradient_query(&self, scores: &dyn ScoreModel) -> GradientQuery {
+        self.gradient_query_at(scores, (self.theta.clone(), self.start.clone()), &self.weight)
     }
 
-    fn question_at(&self, scores: &dyn ScoreModel, place: (Vec<f64>, Vec<f64>), weight: &Matrix) -> Question {
-        Question::new(scores, &self.coding, place, weight, self.centred > 0.0)
+    fn gradient_query_at(&self, scores: &dyn ScoreModel, place: (Vec<f64>, Vec<f64>), weight: &Matrix) -> GradientQuery {
+        GradientQuery::new(scores, &self.coding, place, weight, self.centred > 0.0)
     }
 
-    /// The error that can be expected in the best case: at the start, or for counts where the mean is in the middle of what
-    /// is declared, about which a count says more.
+    /// Returns the expected error in the best case: the smaller of the error at the start and, for counts, the error with the
+    /// mean in the middle of the declared range, where a count carries more information.
     pub(super) fn error(&self, target: &Target, scores: &dyn ScoreModel, budget: &Allotment) -> Result<f64, SamplerError> {
-        let at = |question: &Question, weight: &Matrix| {
-            expected::of_scores(&target.spec, target.model.as_ref(), budget, question, weight)
+        let at = |gradient_query: &GradientQuery, weight: &Matrix| {
+            expected::of_scores(&target.spec, target.model.as_ref(), budget, gradient_query, weight)
         };
-        let error = at(&self.question(scores), &self.weight)?;
+        let error = at(&self.gradient_query(scores), &self.weight)?;
         let Some(middle) = log_of_middle(&target.spec) else { return Ok(error) };
         let mut theta = self.theta.clone();
         theta[0] = middle;
         let theta = target.space.theta_inside(&target.spec, &target.space.coordinates(&theta));
         let start = self.coding.coded(&target.space.coordinates(&theta));
         let weight = expected_covariance(scores, &theta, self.records, &self.prior);
-        let question = self.question_at(scores, (theta, start), &weight);
-        Ok(error.min(at(&question, &weight)?))
+        let gradient_query = self.gradient_query_at(scores, (theta, start), &weight);
+        Ok(error.min(at(&gradient_query, &weight)?))
     }
 }
 
-/// A regression of counts with an intercept, and what of the linear predictor is the middle of its offset.
+/// Returns the regression if it models counts with an intercept, and the middle of the offset on the scale of the linear
+/// predictor.
 fn of_counts(spec: &JobSpec) -> Option<(&Regression, f64)> {
     let ModelSpec::Regression(regression) = &spec.model else { return None };
     let counts = matches!(regression.family, Family::Poisson | Family::NegativeBinomial) && regression.design.intercept;
@@ -87,16 +88,19 @@ fn of_counts(spec: &JobSpec) -> Option<(&Regression, f64)> {
     counts.then_some((regression, offset))
 }
 
-/// Of a count with an intercept, the intercept that gives the middle of its declared range, at the middle of the offset.
+/// Returns, for a regression of counts with an intercept, the intercept that gives the middle of the declared range at the middle
+/// of the offset.
 pub(super) fn log_of_middle(spec: &JobSpec) -> Option<f64> {
     let (regression, offset) = of_counts(spec)?;
     let column = spec.columns.get(&regression.outcome)?;
     Some(libm::log(column.centre()) - offset).filter(|middle| middle.is_finite())
 }
 
-/// Where a job begins that says nothing of it: at the centres of its priors. Of counts at the middle of what is declared
-/// at most, as information about them is as noisy as they can be many; of times at a constant hazard and a scale in the
-/// middle of what is declared, since a record far out in a Weibull's tail has a score without bounds.
+/// Returns the starting point of a job that states none: the centres of its priors.
+///
+/// For counts, the mean is at most the middle of the declared range, because the noise of the information grows with the largest
+/// possible count. For times, the start is a constant hazard and a scale in the middle of the declared range, because a record
+/// far out in a Weibull's tail has an unbounded score.
 fn public_start(target: &Target) -> Vec<f64> {
     let (spec, mut start) = (&target.spec, target.space.location.clone());
     if let ModelSpec::Weibull { outcome, .. } = &spec.model
@@ -110,21 +114,21 @@ fn public_start(target: &Target) -> Vec<f64> {
     start
 }
 
-/// The intercept's own equation, where the model's link has one.
-pub(super) fn intercept(spec: &JobSpec, beginning: &Beginning) -> Option<Intercept> {
+/// Returns the intercept's own equation, if the model's link has one.
+pub(super) fn intercept(spec: &JobSpec, starting_point: &StartingPoint) -> Option<Intercept> {
     if matches!(spec.model, ModelSpec::Weibull { .. }) {
-        return Some(Intercept { coordinate: 1, records: beginning.records, link: InterceptLink::LogScale });
+        return Some(Intercept { coordinate: 1, records: starting_point.records, link: InterceptLink::LogScale });
     }
     let ModelSpec::Regression(regression) = &spec.model else { return None };
     let link = match regression.family {
         Family::Logistic => InterceptLink::Logit,
         Family::Poisson | Family::NegativeBinomial => {
             let (_, offset) = of_counts(spec)?;
-            InterceptLink::Log { mean: libm::exp(beginning.theta.first().copied().unwrap_or(0.0) + offset) }
+            InterceptLink::Log { mean: libm::exp(starting_point.theta.first().copied().unwrap_or(0.0) + offset) }
         }
         Family::Linear { .. } | Family::StudentT { .. } => return None,
     };
-    regression.design.intercept.then_some(Intercept { coordinate: 0, records: beginning.records, link })
+    regression.design.intercept.then_some(Intercept { coordinate: 0, records: starting_point.records, link })
 }
 
 fn middle((low, high): (f64, f64)) -> f64 {

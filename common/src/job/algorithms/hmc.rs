@@ -1,6 +1,7 @@
 //! `algorithm = "hmc"`: the settings of its chains, and the models that it supports.
 
-use crate::job::algorithm::Algorithm;
+use super::declaration::{ANY_MODEL, Declaration, OwnSettings, Summand, TO_BEGIN_WITH};
+use super::unused::of_gradients_alone;
 use crate::job::error::JobError;
 use crate::job::privacy_spec::PrivacySpec;
 use crate::job::raw::{AutoOr, RawPrivacy, RawSampler, RawWarmup};
@@ -21,11 +22,67 @@ const RATIO_SD: f64 = 1.25;
 /// Maximum number of integers in a party's answer to one message.
 const MOST_INTEGERS: usize = 7168;
 
-/// Reads the settings. Those of another algorithm are refused elsewhere.
-pub(super) fn settings(raw: &RawSampler, algorithm: Algorithm) -> Result<HmcSpec, JobError> {
-    if algorithm != Algorithm::Hmc {
-        return Ok(HmcSpec::default());
-    }
+pub(super) const HMC: Declaration = Declaration {
+    name: "hmc",
+    asks: |kind| matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. } | QueryKind::Remainder { .. }),
+    releases: |spec| match spec.sampler.hmc.test {
+        HmcTest::Remainder => vec!["score", "remainder"],
+        HmcTest::Ratio { .. } => vec!["score", "ratio"],
+        HmcTest::None => vec!["score"],
+    },
+    follows_gradients: true,
+    own_keys: &["step", "friction", "test", "refresh"],
+    protocol: |spec| if spec.sampler.hmc.test == HmcTest::Remainder { 4 } else { 5 },
+    asked_for: |spec| {
+        let steps = "chain by chain and step after step, the gradient at the middle of the step, a number for each parameter";
+        let step = match spec.sampler.hmc.test {
+            HmcTest::Remainder => format!(
+                "{steps}, and one number more: what is left of how much better the step's end explains the records than its start once the gradient is \
+         taken off"
+            ),
+            HmcTest::Ratio { kicks } => format!(
+                "{steps}, and after every {kicks} of them one number more: how much better the place come to explains the records than the one \
+         started from"
+            ),
+            HmcTest::None => steps.to_owned(),
+        };
+        format!("{TO_BEGIN_WITH}; then, {step}. {ANY_MODEL}")
+    },
+    summand: |spec| {
+        let what = if spec.runs_dp_hmc() {
+            "the slope of the log likelihood at a setting of the model, or of how much better one setting explains a record than another"
+        } else {
+            "the slope of the log likelihood at a setting of the model, or of what slopes leave of how much better one setting explains a \
+     record than another"
+        };
+        Summand { what, fits_any_model: true }
+    },
+    noise: |spec, sd| {
+        match spec.sampler.hmc.test {
+    HmcTest::Ratio { .. } => format!(
+        "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient as much as the \
+         job’s budget asks for, and standard deviation {sd} log-likelihood units in the test of every trajectory. The heat that the gradients’ noise \
+         brings in is rejected by the test, which corrects for its own noise (the penalty method of Ceperley & Dewing, 1999; Räisä, Koskela & \
+         Honkela, 2021): the draws are of the posterior that all records in one place would have given."
+    ),
+    HmcTest::None => "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, as much of \
+                      it as the job’s budget asks for. It drives the chains, whose friction takes it up, and no test corrects what their steps err by: the \
+                      draws are approximately of the posterior that all records in one place would have given."
+        .to_owned(),
+    HmcTest::Remainder => "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient and in the test of \
+                           every step, as much of it as the job’s budget asks for. The noise of the gradients drives the chains, whose friction takes it up, and the test \
+                           corrects for its own (the penalty method of Ceperley & Dewing, 1999): the draws are of the posterior that all records in one place would have \
+                           given."
+        .to_owned(),
+}
+    },
+    unused: of_gradients_alone,
+    settings: |raw| Ok(OwnSettings { hmc: settings(raw)?, ..OwnSettings::default() }),
+    check,
+    ..Declaration::OF_RATIOS
+};
+
+fn settings(raw: &RawSampler) -> Result<HmcSpec, JobError> {
     let warmup = warmup(raw)?;
     Ok(HmcSpec {
         step: below("step", raw.step, MOST_STEP)?,
@@ -102,7 +159,12 @@ fn test(raw: &RawSampler) -> Result<HmcTest, JobError> {
 ///
 /// # Errors
 /// A noise standard deviation out of range.
-pub(super) fn noise(mut privacy: PrivacySpec, raw: &RawPrivacy, parties: usize, hmc: HmcSpec) -> Result<PrivacySpec, JobError> {
+pub(in crate::job) fn noise(
+    mut privacy: PrivacySpec,
+    raw: &RawPrivacy,
+    parties: usize,
+    hmc: HmcSpec,
+) -> Result<PrivacySpec, JobError> {
     if matches!(hmc.test, HmcTest::Ratio { .. }) && !matches!(raw.noise_sd, Some(AutoOr::Value(_))) {
         let sd = RATIO_SD / (parties as f64).sqrt();
         privacy.noise = NoiseScale::from_sd(sd).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
@@ -114,10 +176,7 @@ pub(super) fn noise(mut privacy: PrivacySpec, raw: &RawPrivacy, parties: usize, 
 ///
 /// # Errors
 /// A model without them, or more parameters or chains than a message can request.
-pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
-    if spec.algorithm != Algorithm::Hmc {
-        return Ok(());
-    }
+fn check(spec: &JobSpec) -> Result<(), JobError> {
     let wrong = |message: String| Err(JobError::new("algorithm", message));
     let (model, kind) = (spec.build_model(), spec.model.kind());
     let Some(scores) = model.scores() else {

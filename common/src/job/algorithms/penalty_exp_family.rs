@@ -1,15 +1,28 @@
 //! `algorithm = "penalty-exp-family"`: the settings derived from the model's statistic.
 
-use crate::job::algorithm::Algorithm;
+use super::declaration::{Declaration, PENALTY, Summand, noise_of_answers};
 use crate::job::error::JobError;
 use crate::job::limits::{CALIBRATE_SHARE, MAX_CHAINS};
 use crate::job::sampler_spec::{Radius, Warmup};
 use crate::job::spec::JobSpec;
 use conclave_privacy::accounting::{LEAST_CHARGE_UNITS, PrivacyFilter, mu_squared};
+use conclave_privacy::mechanism::QueryKind;
 use conclave_privacy::pass::StatisticGrid;
 
 /// The relative excess of the sum of many charges over their exact cost, since each is rounded up.
 const ROUNDING: f64 = 1e-6;
+
+pub(super) const PENALTY_EXP_FAMILY: Declaration = Declaration {
+    name: "penalty-exp-family",
+    asks: |kind| matches!(kind, QueryKind::Statistic { .. }),
+    releases: |_| vec!["statistic"],
+    asked_for: |_| "sums of the model's statistic, one number at a time, round after round".to_owned(),
+    summand: |_| Summand { what: "one component of the model's statistic", fits_any_model: false },
+    noise: |_, sd| noise_of_answers(sd, "widths of a component’s range", PENALTY),
+    unused: |raw| vec![("sampler.force", raw.sampler.force.is_some(), "its jobs are never refused by a forecast")],
+    resolve,
+    ..Declaration::OF_RATIOS
+};
 
 /// Checks that the model has a statistic that can be released. With `noise_sd = "auto"`, distributes the budget equally over the
 /// job's rounds and components. Otherwise keeps the given `noise_sd`, in widths of a component's range.
@@ -17,10 +30,7 @@ const ROUNDING: f64 = 1e-6;
 /// # Errors
 /// A model without a bounded statistic, an explicit clip, more releases in a message than a party accepts, or more releases in
 /// the run than the budget holds at the minimum charge.
-pub(super) fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
-    if spec.algorithm != Algorithm::PenaltyExpFamily {
-        return Ok(spec);
-    }
+fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
     let wrong = |message: String| JobError::new("algorithm", message);
     let model = spec.build_model();
     let kind = spec.model.kind();

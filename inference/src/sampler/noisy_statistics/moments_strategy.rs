@@ -1,5 +1,5 @@
-//! The way of linear regression: second moments once, and then either a score of clipped residuals or second moments
-//! again, whichever says more.
+//! The strategy for linear regression: second moments once, then either a score of clipped residuals or second moments again,
+//! whichever is more informative.
 
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
@@ -8,8 +8,8 @@ use super::linear::{Linear, ResidualStage, SecondStage, Sigma};
 use super::moments::Moments;
 use super::moments_form::MomentsForm;
 use super::moments_units::MomentsUnits;
-use super::refit::{Kept, RefitError};
-use super::way::Way;
+use super::refit::{RefitError, RetainedCoefficients};
+use super::strategy::Strategy;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::target::Target;
@@ -21,46 +21,46 @@ use conclave_common::query::{Query, Round};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 use conclave_privacy::pass::{Frame, GRADIENT_SCALE};
 
-/// The first release's share of the budget, where the job names none.
+/// Share of the budget for the first release, if the job states none.
 const FIRST: f64 = 0.25;
 
-/// What a residual score was asked with.
+/// A pending query for a score of residuals.
 #[derive(Debug, Clone)]
 struct Residual {
     theta: Vec<f64>,
-    /// The coefficients there, in the moments' units.
+    /// Coefficients at that point, in the moments' units.
     at: Vec<f64>,
-    /// What the sums are multiplied by.
+    /// Factor of the released sums.
     unit: f64,
     noise: NoiseScale,
 }
 
-/// Linear regression by its moments.
+/// Linear regression from its second moments.
 #[derive(Clone)]
-pub(crate) struct MomentsWay {
+pub(crate) struct MomentsStrategy {
     pub(super) units: MomentsUnits,
     pub(super) sigma: Sigma,
-    /// Of moments' coordinates.
+    /// Prior in the moments' coordinates.
     pub(super) prior: GaussianPrior,
     pub(super) form: MomentsForm,
     pub(super) most_squares: f64,
     pub(super) first: f64,
-    asked: Vec<(NoiseScale, f64)>,
-    residual_asked: Option<Residual>,
+    queries: Vec<(NoiseScale, f64)>,
+    pending_residual: Option<Residual>,
     releases: Vec<Moments>,
     moments: Option<Moments>,
-    /// With theta that it was asked at.
+    /// The residual stage, with the theta of its query.
     residual: Option<(ResidualStage, Vec<f64>)>,
-    /// Whether there was a score of residuals that says nothing of this model.
+    /// Set if a score of residuals was released that does not apply to this model.
     without_residual: bool,
     stages: Vec<Stage>,
 }
 
-impl MomentsWay {
-    /// The way at its start.
+impl MomentsStrategy {
+    /// Returns the strategy before its first round.
     ///
     /// # Errors
-    /// A model without moments.
+    /// The model has no moments.
     pub(crate) fn new(target: &Target, scores: &dyn ScoreModel, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let units = MomentsUnits::of(scores, target.space.dimension()).ok_or(SamplerError::NoScores)?;
         let form = MomentsForm::new(scores, parties);
@@ -76,8 +76,8 @@ impl MomentsWay {
             form,
             most_squares: scores.most_squares() as f64,
             first,
-            asked: Vec::new(),
-            residual_asked: None,
+            queries: Vec::new(),
+            pending_residual: None,
             releases: Vec::new(),
             moments: None,
             residual: None,
@@ -101,11 +101,12 @@ impl MomentsWay {
     fn ask_moments(&mut self, target: &Target, budget: &mut Allotment, share: f64) -> Result<Vec<Query>, SamplerError> {
         let kind = QueryKind::Moments { order: self.units.coefficients as u32 + 1 };
         let noise = budget.take(&target.spec, target.model.as_ref(), kind, (&[], &[]), share)?;
-        self.asked.push((noise, share));
+        self.queries.push((noise, share));
         Ok(vec![Query { chain: 0, kind, from: Vec::new(), to: Vec::new(), noise }])
     }
 
-    /// Residuals at the fit's mean, times the coded predictors, as long a vector as `clip` times the longest row.
+    /// Asks for the residuals at the fit's mean, times the coded predictors; the vector is at most as long as `clip` times the
+    /// longest row.
     fn ask_residuals(
         &mut self,
         target: &Target,
@@ -131,12 +132,12 @@ impl MomentsWay {
         frame.resize(Frame::length(order), 0.0);
         let kind = QueryKind::Gradient { parameters: order as u32 };
         let noise = budget.take(spec, target.model.as_ref(), kind, (&theta, &frame), share)?;
-        self.residual_asked = Some(Residual { theta: theta.clone(), at: at[..coefficients].to_vec(), unit, noise });
-        self.asked.push((noise, share));
+        self.pending_residual = Some(Residual { theta: theta.clone(), at: at[..coefficients].to_vec(), unit, noise });
+        self.queries.push((noise, share));
         Ok(vec![Query { chain: 0, kind, from: theta, to: frame, noise }])
     }
 
-    /// Notes what is taught by all that is released so far, the last of it with this share of the budget.
+    /// Records a stage: the posterior after all releases so far, and the last release's share of the budget.
     fn note_stage(&mut self, target: &Target, share: f64, last: bool) {
         let Some(fit) = self.fit() else { return };
         let stage = Stage {
@@ -155,7 +156,7 @@ impl MomentsWay {
     }
 }
 
-impl Way for MomentsWay {
+impl Strategy for MomentsStrategy {
     fn ask(&mut self, target: &Target, budget: &mut Allotment) -> Result<Vec<Query>, SamplerError> {
         let Some(fit) = self.fit() else {
             let share = if self.first >= 1.0 { budget.left() } else { self.first };
@@ -171,9 +172,9 @@ impl Way for MomentsWay {
     }
 
     fn absorb(&mut self, target: &Target, _round: &Round, totals: &Totals, _budget: &Allotment) -> bool {
-        let Some((noise, share)) = self.asked.last().copied() else { return false };
+        let Some((noise, share)) = self.queries.last().copied() else { return false };
         let totals = totals.components();
-        match self.residual_asked.take() {
+        match self.pending_residual.take() {
             None => self.note_moments(self.form.moments(totals, noise)),
             Some(Residual { theta, at, unit, noise }) => {
                 let sums = totals[..self.units.coefficients].iter();
@@ -186,7 +187,7 @@ impl Way for MomentsWay {
                 self.residual = Some((stage, theta));
             }
         }
-        let last = self.asked.len() > 1 || self.first >= 1.0;
+        let last = self.queries.len() > 1 || self.first >= 1.0;
         self.note_stage(target, share, last);
         last
     }
@@ -207,48 +208,47 @@ impl Way for MomentsWay {
         let without = self.units.plain_covariance(&fit.without_noise).diagonal_entries();
         let shares = fit.covariance.diagonal_entries().into_iter().zip(&self.prior.precision).map(|(v, p)| v * p);
         let mut inference =
-            Inference::new(self.stages.clone(), &with, &without, fit.definite).of_prior(shares.fold(0.0, f64::max));
+            Inference::new(self.stages.clone(), &with, &without, fit.definite).with_prior_check(shares.fold(0.0, f64::max));
         let (least, limit) = moments.smallest();
         if least < limit {
             inference.warnings.push(format!(
-                "statistics_too_noisy: the least eigenvalue of the predictors' moments is {least:.3e}, and below {limit:.3e} the posterior is \
-                 not near a Gaussian: ask for a larger epsilon, more records, or fewer predictors that go together"
+                "statistics_too_noisy: the least eigenvalue of the predictors' moments is {least:.3e}, below {limit:.3e}, so the posterior is not \
+                 close to a Gaussian: use a larger epsilon, more records, or fewer correlated predictors"
             ));
         }
         if self.without_residual {
             inference.warnings.push(
-                "the second release, a score of residuals at a point of the larger model, says nothing of this one and was left out: the \
-                 posterior is given the second moments alone, and is wider than a job of its own would have made it"
+                "the second release, a score of residuals at a point of the larger model, does not apply to this model and was left out: the \
+                 posterior is based on the second moments only, and is wider than that of a separate job"
                     .to_owned(),
             );
         }
         Some(inference)
     }
 
-    /// Moments of some of the predictors are those of the model without the others, and so is their noise. A score of residuals is one
-    /// of the whole model.
-    fn refit(&self, target: &Target, kept: &Kept) -> Result<Box<dyn Way>, RefitError> {
+    /// Restricts the moments and their noise to the remaining predictors. A score of residuals applies to the whole model only.
+    fn refit(&self, target: &Target, retained: &RetainedCoefficients) -> Result<Box<dyn Strategy>, RefitError> {
         let scores = target.model.scores().ok_or(SamplerError::NoScores)?;
         let units = MomentsUnits::of(scores.as_ref(), target.space.dimension()).ok_or(SamplerError::NoScores)?;
-        let mut way = Self {
+        let mut strategy = Self {
             prior: units.prior(&GaussianPrior::of(&target.space)),
             units,
             releases: Vec::new(),
             moments: None,
             residual: None,
-            without_residual: self.residual.is_some() && !kept.all,
+            without_residual: self.residual.is_some() && !retained.all,
             stages: Vec::new(),
             ..self.clone()
         };
-        let rounds = self.releases.len() + usize::from(self.residual.is_some() && kept.all);
+        let rounds = self.releases.len() + usize::from(self.residual.is_some() && retained.all);
         let whole = self.stages.last().is_some_and(|stage| stage.last);
-        for (round, (_, share)) in self.asked.iter().take(rounds).enumerate() {
+        for (round, (_, share)) in self.queries.iter().take(rounds).enumerate() {
             match self.releases.get(round) {
-                Some(released) => way.note_moments(released.restricted(&kept.coefficients)),
-                None => way.residual.clone_from(&self.residual),
+                Some(released) => strategy.note_moments(released.restricted(&retained.coefficients)),
+                None => strategy.residual.clone_from(&self.residual),
             }
-            way.note_stage(target, *share, whole && round + 1 == rounds);
+            strategy.note_stage(target, *share, whole && round + 1 == rounds);
         }
-        Ok(Box::new(way))
+        Ok(Box::new(strategy))
     }
 }

@@ -1,13 +1,14 @@
-//! The way of a logistic regression of categorical predictors: one release of the table of outcome and predictors.
+//! The strategy for a logistic regression with categorical predictors: one release of the table of outcome and predictors.
 //!
-//! The likelihood is a function of theta wherever theta is: no place has to be found first, and separation or a rare outcome is what it is.
+//! The likelihood can be evaluated at every theta, so no location has to be found first, and separation or a rare outcome needs
+//! no special treatment.
 
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::counts::{Counts, Rough};
 use super::gaussian::{GaussianPrior, roots};
-use super::refit::{Kept, RefitError};
-use super::way::Way;
+use super::refit::{RefitError, RetainedCoefficients};
+use super::strategy::Strategy;
 use crate::sampler::error::SamplerError;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
@@ -15,19 +16,19 @@ use conclave_common::model::OutcomeTable;
 use conclave_common::query::{Query, Round};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
-/// A table, and what was released of it.
+/// A table and its release.
 #[derive(Clone)]
-pub(crate) struct TableWay {
+pub(crate) struct TableStrategy {
     cells: u32,
-    /// The design row of each combination of levels.
+    /// Design row of each combination of levels.
     rows: Vec<Vec<f64>>,
     parties: f64,
     noise: Option<NoiseScale>,
     seen: Option<Counts>,
 }
 
-impl TableWay {
-    /// The way at its start.
+impl TableStrategy {
+    /// Returns the strategy before its first round.
     pub(crate) fn new(table: &OutcomeTable, parties: usize) -> Self {
         Self {
             cells: u32::try_from(table.cells()).unwrap_or(u32::MAX),
@@ -39,7 +40,7 @@ impl TableWay {
     }
 }
 
-impl Way for TableWay {
+impl Strategy for TableStrategy {
     fn ask(&mut self, target: &Target, budget: &mut Allotment) -> Result<Vec<Query>, SamplerError> {
         let kind = QueryKind::Table { cells: self.cells };
         let noise = budget.take(&target.spec, target.model.as_ref(), kind, (&[], &[]), budget.left())?;
@@ -69,12 +70,12 @@ impl Way for TableWay {
         let with = covariance.diagonal_entries();
         let prior = with.iter().zip(&target.space.precision).map(|(v, precision)| v * precision).fold(0.0, f64::max);
         let stage = Stage { theta: Vec::new(), share: 1.0, mean, sd: roots(&covariance), last: true };
-        Some(Inference::new(vec![stage], &with, &without_noise.diagonal_entries(), true).of_prior(prior))
+        Some(Inference::new(vec![stage], &with, &without_noise.diagonal_entries(), true).with_prior_check(prior))
     }
 
-    /// Counts of every combination of levels are what any model of them needs: predictors may be left out.
-    fn refit(&self, _target: &Target, kept: &Kept) -> Result<Box<dyn Way>, RefitError> {
-        let row = |row: &Vec<f64>| kept.coefficients.iter().filter_map(|j| row.get(*j).copied()).collect();
+    /// Reuses the counts of every combination of levels, which suffice for any model of them: predictors may be left out.
+    fn refit(&self, _target: &Target, retained: &RetainedCoefficients) -> Result<Box<dyn Strategy>, RefitError> {
+        let row = |row: &Vec<f64>| retained.coefficients.iter().filter_map(|j| row.get(*j).copied()).collect();
         let rows: Vec<Vec<f64>> = self.rows.iter().map(row).collect();
         let seen = self.seen.clone().map(|seen| Counts { rows: rows.clone(), ..seen });
         Ok(Box::new(Self { rows, seen, ..self.clone() }))

@@ -3,21 +3,18 @@
 //! A rehearsal's queries cost no one: it has its own ledger, and its budget need not be the job's. So a job is rehearsed however small its
 //! budget; a job with a query that has no price is refused for that query.
 
-use std::sync::Arc;
-
-use conclave_common::job::{Algorithm, ClipRule, JobSpec};
+use conclave_common::job::ClipRule;
 use conclave_common::model::assemble;
 use conclave_common::parameter::{Interval, LEAST_MAGNITUDE};
 use conclave_common::query::{Candidates, QueryTerms};
 use conclave_common::schema::ColumnSpec;
 use conclave_privacy::accounting::{Budget, Honest, PrivacyFilter, PrivacyUnit, RESERVE_LOG2, gaussian_dp};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
-use conclave_privacy::pass::{Frame, Persons, Threads};
+use conclave_privacy::pass::{Frame, ModelData, Persons};
 use conclave_proto::v1;
+use conclave_vault::ports::{MeteredJob, Unmeasured};
 
 use super::worst_case_step::{ORDINARY, WorstCaseStep, cheap};
-use crate::answer::records::Records;
-use crate::data::Precision;
 
 /// Passes that are measured, from the least number to the greatest.
 pub(super) const PASSES: std::ops::RangeInclusive<u64> = 24..=200;
@@ -35,23 +32,6 @@ const DELTA: f64 = 1e-6;
 /// Reserve of delta for its blocks, half of delta in all: more than any job's blocks take.
 const RESERVE_UNITS: u64 = 1 << (RESERVE_LOG2 - 1);
 
-/// Error: a job cannot be rehearsed.
-#[derive(Debug, PartialEq, thiserror::Error)]
-pub(super) enum Unmeasured {
-    /// The job's own queries are the cause; a sentence about public figures.
-    #[error("{0}")]
-    Job(String),
-    /// The party is the cause, as on a full disk.
-    #[error("{0}")]
-    Party(String),
-}
-
-impl From<String> for Unmeasured {
-    fn from(why: String) -> Self {
-        Self::Party(why)
-    }
-}
-
 /// Returns the budget of a rehearsal.
 pub(super) fn budget(unit: PrivacyUnit) -> Result<Budget, String> {
     let budget = Budget::new(gaussian_dp::epsilon(MU, DELTA), DELTA).map_err(|e| e.to_string())?;
@@ -62,52 +42,48 @@ pub(super) fn too_expensive() -> Unmeasured {
     Unmeasured::Job("one of its queries costs more than can be accounted for, however noisy its answer: declare narrower bounds, or set a clip".into())
 }
 
-/// A job with made-up records.
-pub(super) struct Rehearsal<'a> {
-    pub(super) spec: &'a JobSpec,
-    pub(super) unit: PrivacyUnit,
-    /// Records, or persons where persons are protected.
-    pub(super) units: u64,
-    /// Threads and precision of the job's own passes.
-    pub(super) threads: &'a Arc<Threads>,
-    pub(super) precision: Precision,
+/// A job whose answers are rehearsed.
+pub(super) struct Rehearsal<'a>(pub(super) &'a MeteredJob<'a>);
+
+impl<'a> std::ops::Deref for Rehearsal<'a> {
+    type Target = MeteredJob<'a>;
+
+    fn deref(&self) -> &MeteredJob<'a> {
+        self.0
+    }
 }
 
 impl Rehearsal<'_> {
     /// Returns the number of proposals that the job's chains ask in a round: one each, or one for every component of the statistic.
     fn chains(&self) -> usize {
         // A search for the mode by ratios asks two at a time.
-        let at_once = if self.spec.algorithm == Algorithm::Ops { 2 } else { self.spec.sampler.chains as usize };
+        let at_once = if self.chooses() { 2 } else { self.spec.sampler.chains as usize };
         at_once * self.components().max(1)
     }
 
     /// Returns the number of components of the statistic that the job asks for; 0 where it asks for none.
     fn components(&self) -> usize {
-        let of_vectors = match self.spec.algorithm {
-            Algorithm::PenaltyExpFamily => false,
-            Algorithm::NoisyStatistics => self.spec.build_model().scores().is_some(),
-            Algorithm::Augmentation => self.cells().is_some(),
-            _ => true,
-        };
-        if of_vectors {
+        if !self.spec.releases().contains(&"statistic") {
             return 0;
         }
         self.spec.build_model().exponential_family().map_or(0, |family| family.ranges().len())
     }
 
+    fn chooses(&self) -> bool {
+        self.spec.releases().contains(&"choice")
+    }
+
     fn asks_vectors(&self) -> bool {
-        let proposes = self.spec.algorithm.proposes() || self.spec.algorithm == Algorithm::Ops;
-        !proposes || self.spec.algorithm.follows_gradients()
+        self.spec.most_rounds().is_some() || self.spec.algorithm.follows_gradients()
     }
 
     /// Returns the number of cells of the tables that the job asks for, where it does.
     fn cells(&self) -> Option<u32> {
         let model = self.spec.build_model();
-        let cells = match self.spec.algorithm {
-            Algorithm::Augmentation => model.tables().map(|tables| tables.cells()),
-            Algorithm::NoisyStatistics => self.spec.outcome_table(model.as_ref()).map(|table| table.cells()),
-            _ => None,
-        };
+        let asked = self.spec.releases().contains(&"table");
+        let tables = || model.tables().map(|tables| tables.cells());
+        let of_outcome = || self.spec.outcome_table(model.as_ref()).map(|table| table.cells());
+        let cells = asked.then(|| of_outcome().or_else(tables)).flatten();
         cells.map(|cells| cells as u32)
     }
 
@@ -129,7 +105,8 @@ impl Rehearsal<'_> {
         let model = self.spec.build_model();
         let driven = self.spec.algorithm.follows_gradients();
         let searching = self.spec.locates_by_gradients() && pass.is_multiple_of(2) && pass / 8 % 2 == 1;
-        let scores = model.scores().filter(|_| driven || searching || self.spec.algorithm == Algorithm::NoisyStatistics);
+        let once = self.spec.most_rounds().is_some() && self.spec.releases().contains(&"score");
+        let scores = model.scores().filter(|_| driven || searching || once);
         let Some(scores) = scores else { return Vec::new() };
         let (order, parameters) = (theta.len(), theta.len() as u32);
         let numbers = Frame::length(order);
@@ -168,7 +145,7 @@ impl Rehearsal<'_> {
     }
 
     /// Makes records across the columns' bounds, held in the job's own precision.
-    pub(super) fn made_up(&self) -> Result<Records, String> {
+    pub(super) fn made_up(&self) -> Result<ModelData, String> {
         let limit = self.unit.records_per_person().unwrap_or(1) as usize;
         let persons = usize::try_from(self.units).unwrap_or(usize::MAX);
         let records = persons.saturating_mul(limit);
@@ -191,10 +168,9 @@ impl Rehearsal<'_> {
             let value = from + width * uniform();
             if matches!(bounds, ColumnSpec::Levels(_)) { value.round() } else { value }
         };
-        let made = assemble(&self.spec.model, &self.spec.columns, persons, |_, bounds| {
+        assemble(&self.spec.model, &self.spec.columns, persons, |_, bounds| {
             Some((0..records).map(|_| bounds.scale(value(bounds))).collect())
-        });
-        made.map(|data| Records::new(data, self.precision))
+        })
     }
 
     /// Returns the queries, each with noise under which it has a price.
@@ -221,7 +197,7 @@ impl Rehearsal<'_> {
         let theta: Vec<f64> = self.spec.support.iter().map(|box_| ORDINARY.clamp(box_.min, box_.max)).collect();
         let still = (asks_steps && !(sloped && step.is_some())).then(|| noise(QueryKind::Ratio, (&theta, &theta))).transpose()?;
         let subsampled = self.spec.privacy.blocks.map(|_| self.noise_of_subsampled(&theta, most, asked)).transpose()?;
-        let choice = (self.spec.algorithm == Algorithm::Ops).then(|| self.choice(most)).transpose()?;
+        let choice = self.chooses().then(|| self.choice(most)).transpose()?;
         let queries = RehearsedQueries { step, still, statistics, subsampled, choice };
         for vector in (0..16).flat_map(|pass| self.request(pass, &queries).proposals) {
             let kind = QueryKind::from_code(vector.kind).ok_or_else(|| format!("a made-up query of kind {}", vector.kind))?;

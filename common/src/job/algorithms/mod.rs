@@ -1,0 +1,161 @@
+//! The algorithms: one declaration each, registered here once.
+
+mod augmentation;
+mod barker;
+mod declaration;
+mod hmc;
+mod noisy_statistics;
+mod ops;
+mod penalty;
+mod penalty_exp_family;
+mod stochastic;
+pub(in crate::job) mod unused;
+
+use crate::job::spec::JobSpec;
+use conclave_privacy::mechanism::QueryKind;
+use declaration::Declaration;
+
+pub use declaration::{ANY_MODEL, Summand};
+pub(in crate::job) use declaration::{OwnSettings, UsualLength};
+pub(in crate::job) use hmc::noise as noise_of_tests;
+pub(in crate::job) use noisy_statistics::{MOST_PARAMETERS, release};
+
+/// The algorithm that a job runs, by its name in the papers: an index into the registry of declarations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Algorithm 2 (Algorithm 1 is the case of one owner).
+    Penalty,
+    /// Algorithm 3: noisy sufficient statistics of an exponential family, any number of owners.
+    PenaltyExpFamily,
+    /// Noisy vectors, released once or a few times, then draws from the posterior given these releases.
+    NoisyStatistics,
+    /// One release of a statistic or of tables, then data augmentation: Ju, Awan, Gong & Rao, *Data Augmentation MCMC for Bayesian
+    /// Inference from Privatized Data* (2022).
+    Augmentation,
+    /// Hamiltonian Monte Carlo. Its kicks are noisy gradients, its friction absorbs their noise, and a penalty test applies to
+    /// the remainder of each step's log ratio.
+    Hmc,
+    /// The noise-corrected Barker test on noisy log likelihood ratios: Heikkilä, Jälkö, Dikmen & Honkela, *Differentially Private Markov
+    /// Chain Monte Carlo* (2019).
+    Barker,
+    /// Stochastic gradient Langevin dynamics on released gradients: Wang, Fienberg & Smola, *Privacy for Free* (2015).
+    Sgld,
+    /// Stochastic gradient Hamiltonian Monte Carlo (the same).
+    Sghmc,
+    /// The stochastic gradient Nosé-Hoover thermostat (the same).
+    Sgnht,
+    /// Stochastic gradient Fisher scoring (the same).
+    Sgfs,
+    /// One posterior sample: the exponential mechanism over public candidates, at one owner (the same).
+    Ops,
+}
+
+/// The registry of all algorithms.
+const ALL: [(Algorithm, &Declaration); 11] = [
+    (Algorithm::Penalty, &penalty::PENALTY),
+    (Algorithm::PenaltyExpFamily, &penalty_exp_family::PENALTY_EXP_FAMILY),
+    (Algorithm::NoisyStatistics, &noisy_statistics::NOISY_STATISTICS),
+    (Algorithm::Augmentation, &augmentation::AUGMENTATION),
+    (Algorithm::Hmc, &hmc::HMC),
+    (Algorithm::Barker, &barker::BARKER),
+    (Algorithm::Sgld, &stochastic::SGLD),
+    (Algorithm::Sghmc, &stochastic::SGHMC),
+    (Algorithm::Sgnht, &stochastic::SGNHT),
+    (Algorithm::Sgfs, &stochastic::SGFS),
+    (Algorithm::Ops, &ops::OPS),
+];
+
+// Each algorithm is at its own index.
+const _: () = {
+    let mut at = 0;
+    while at < ALL.len() {
+        assert!(ALL[at].0 as usize == at);
+        at += 1;
+    }
+};
+
+impl Algorithm {
+    /// Returns the algorithm of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        ALL.into_iter().find(|(_, declared)| declared.name == name).map(|(algorithm, _)| algorithm)
+    }
+
+    /// Yields the names of all algorithms.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        ALL.into_iter().map(|(_, declared)| declared.name)
+    }
+
+    pub(in crate::job) fn declaration(self) -> &'static Declaration {
+        ALL[self as usize].1
+    }
+
+    /// Returns the name used in job files and results.
+    pub fn as_str(self) -> &'static str {
+        self.declaration().name
+    }
+
+    /// Returns whether every draw requires a query to the parties.
+    #[must_use]
+    pub fn proposes(self) -> bool {
+        self.declaration().proposes
+    }
+
+    /// Returns whether the chains use noisy log likelihood ratios only.
+    #[must_use]
+    pub fn walks_on_ratios(self) -> bool {
+        self.declaration().walks_on_ratios
+    }
+
+    /// Returns whether released gradients drive the chains.
+    #[must_use]
+    pub fn follows_gradients(self) -> bool {
+        self.declaration().follows_gradients
+    }
+
+    /// Returns whether the chains follow stochastic gradients without a test, so that their draws have a bias.
+    #[must_use]
+    pub fn is_unadjusted(self) -> bool {
+        self.declaration().is_unadjusted
+    }
+
+    /// Returns whether the algorithm uses queries of this kind.
+    #[must_use]
+    pub fn asks(self, kind: QueryKind) -> bool {
+        (self.declaration().asks)(kind)
+    }
+
+    /// Returns whether the algorithm accepts this key of `[sampler]`, which some algorithms do not.
+    #[must_use]
+    pub fn takes(self, key: &str) -> bool {
+        self.declaration().own_keys.contains(&key)
+    }
+}
+
+/// The declarations of a job's algorithm, applied to the job.
+impl JobSpec {
+    /// Returns the oldest protocol version with the algorithm's queries.
+    #[must_use]
+    pub fn algorithm_protocol(&self) -> u32 {
+        (self.algorithm.declaration().protocol)(self)
+    }
+
+    /// Returns a description, for an owner, of the data that a job requests in each round, and how often.
+    #[must_use]
+    pub fn asked_for(&self) -> String {
+        (self.algorithm.declaration().asked_for)(self)
+    }
+
+    /// Returns the quantity that each released number sums over the records.
+    #[must_use]
+    pub fn summand(&self) -> Summand {
+        (self.algorithm.declaration().summand)(self)
+    }
+
+    /// Returns the report's paragraph on the noise of a job's releases and its role in the posterior. `sd` is the job's noise as
+    /// text.
+    #[must_use]
+    pub fn words_on_noise(&self, sd: &str) -> String {
+        (self.algorithm.declaration().noise)(self, sd)
+    }
+}

@@ -1,0 +1,154 @@
+//! `algorithm = "noisy-statistics"`: its `[release]` table, and the models that it supports.
+
+use super::declaration::{Declaration, Summand};
+use super::penalty_exp_family::counts_inert;
+use super::unused::of_releases;
+use crate::job::error::JobError;
+use crate::job::privacy_spec::{Clamping, ReleaseSpec};
+use crate::job::raw::{AutoOr, RawRelease, RawStages};
+use crate::job::spec::JobSpec;
+use crate::schema::ModelSpec;
+use conclave_privacy::mechanism::QueryKind;
+
+/// Maximum number of stages.
+const MOST_STAGES: usize = 16;
+/// Maximum number of parameters. Gradient and curvature are in one answer, which holds 7168 integers.
+pub(in crate::job) const MOST_PARAMETERS: usize = 118;
+/// Permitted distance of the sum of stage shares from 1.
+const SLIP: f64 = 1e-9;
+
+pub(super) const NOISY_STATISTICS: Declaration = Declaration {
+    name: "noisy-statistics",
+    asks: |kind| {
+        matches!(
+            kind,
+            QueryKind::Statistic { .. }
+                | QueryKind::Moments { .. }
+                | QueryKind::Gradient { .. }
+                | QueryKind::Curvature { .. }
+                | QueryKind::Table { .. }
+        )
+    },
+    releases: |spec| {
+        let model = spec.build_model();
+        match model.scores() {
+            _ if spec.outcome_table(model.as_ref()).is_some() => vec!["table"],
+            Some(scores) if scores.moments_outcome().is_some() => vec!["moments", "score"],
+            Some(_) => vec!["score"],
+            None => vec!["statistic"],
+        }
+    },
+    most_rounds: |spec| {
+        let stages = || match (&spec.release.stages, spec.release.curvature_share) {
+            (Some(shares), _) => shares.len() as u64,
+            (None, Some(_)) => ReleaseSpec::FIXED_SHARES.len() as u64,
+            (None, None) => ReleaseSpec::MOST_LOCATING as u64 + 1,
+        };
+        // The last stage queries its gradient, and then the information twice.
+        let rounds = || stages() + 2;
+        let model = spec.build_model();
+        Some(match model.scores() {
+            Some(_) if spec.outcome_table(model.as_ref()).is_some() => 1,
+            // Second moments, and then second moments or a score once more.
+            Some(scores) if scores.moments_outcome().is_some() => 2,
+            Some(_) => rounds(),
+            None => 1,
+        })
+    },
+    summand: |_| Summand { what: "what is named above", fits_any_model: true },
+    unused: |raw| {
+        let none = "nothing is proposed to the parties: draws are made from the releases";
+        let own = [
+            ("sampler.proposal", raw.sampler.proposal.is_some(), none),
+            ("sampler.locate_share", raw.sampler.locate_share.is_some(), "the shares of stages are in `release.stages`"),
+            ("sampler.starts", raw.sampler.starts.is_some(), "set `sampler.start`, the point of the first stage"),
+        ];
+        own.into_iter().chain(of_releases(raw)).collect()
+    },
+    check,
+    ..Declaration::OF_RELEASES
+};
+
+/// Reads and checks the table.
+pub(in crate::job) fn release(raw: Option<RawRelease>) -> Result<ReleaseSpec, JobError> {
+    let Some(raw) = raw else { return Ok(ReleaseSpec::default()) };
+    match raw.clip {
+        None => {}
+        Some(AutoOr::Word(word)) if word == "auto" => {}
+        Some(_) => {
+            let message = "must be \"auto\": the public length of a record's contribution";
+            return Err(JobError::new("release.clip", message));
+        }
+    }
+    let curvature_share = raw.curvature_share;
+    if let Some(share) = curvature_share.filter(|share| !(*share > 0.0 && *share < 1.0)) {
+        return Err(JobError::new("release.curvature_share", format!("must lie strictly between 0 and 1, not {share}")));
+    }
+    let clamping = match raw.clamping.as_deref() {
+        None | Some("modelled") => Clamping::Modelled,
+        Some("ignored") => Clamping::Ignored,
+        Some(other) => {
+            return Err(JobError::new("release.clamping", format!("must be \"modelled\" or \"ignored\", not \"{other}\"")));
+        }
+    };
+    Ok(ReleaseSpec { stages: stages(raw.stages)?, curvature_share, clamping })
+}
+
+fn stages(raw: Option<RawStages>) -> Result<Option<Vec<f64>>, JobError> {
+    let wrong = |message: String| Err(JobError::new("release.stages", message));
+    match raw {
+        None => Ok(None),
+        Some(RawStages::Word(word)) if word == "auto" => Ok(None),
+        Some(RawStages::Word(word)) => wrong(format!("must be \"auto\" or a list of shares of the budget, not \"{word}\"")),
+        Some(RawStages::Shares(shares)) => {
+            if shares.is_empty() || shares.len() > MOST_STAGES {
+                return wrong(format!("must hold 1 to {MOST_STAGES} shares, not {}", shares.len()));
+            }
+            if let Some(share) = shares.iter().find(|share| !(**share > 0.0 && **share <= 1.0)) {
+                return wrong(format!("holds {share}: a share lies above 0, up to 1"));
+            }
+            let sum: f64 = shares.iter().sum();
+            if (sum - 1.0).abs() > SLIP { wrong(format!("shares add up to {sum}, not 1")) } else { Ok(Some(shares)) }
+        }
+    }
+}
+
+/// Checks that the job's model has a release.
+fn check(spec: &JobSpec) -> Result<(), JobError> {
+    let model = spec.build_model();
+    let kind = spec.model.kind();
+    if spec.model.is_bent() {
+        let message = format!(
+            "the posterior of the model `{kind}` is curved, and a score released once only describes a normal one: use algorithm = \"penalty\" or \"hmc\""
+        );
+        return Err(JobError::new("algorithm", message));
+    }
+    if let Some(scores) = model.scores() {
+        let most = MOST_PARAMETERS;
+        if scores.parameters() > most {
+            let message = format!("has {} parameters; algorithm = \"noisy-statistics\" takes up to {most}", scores.parameters());
+            return Err(JobError::new("model.predictors", message));
+        }
+        if scores.moments_outcome().is_some() && spec.power != 1.0 {
+            let message = "a linear regression raised to a power has no release of second moments: use algorithm = \"penalty\"";
+            return Err(JobError::new("model.power", message));
+        }
+        return Ok(());
+    }
+    let has_family = matches!(
+        spec.model,
+        ModelSpec::Bernoulli { .. }
+            | ModelSpec::PoissonMean { .. }
+            | ModelSpec::GaussianMean { .. }
+            | ModelSpec::Multinomial { .. }
+    );
+    if has_family && spec.incomplete_rows {
+        return Err(JobError::new("algorithm", counts_inert(kind)));
+    }
+    if has_family && spec.power == 1.0 {
+        return Ok(());
+    }
+    let why = if has_family { "raised to a power " } else { "" };
+    let message = format!("the model `{kind}` {why}has no statistic or score to release once: use algorithm = \"penalty\"");
+    Err(JobError::new("algorithm", message))
+}
