@@ -1,6 +1,6 @@
 //! Proves that a query has been charged, and that its answer is on disk.
 
-use conclave_privacy::accounting::{Honest, PrivacyUnit, Priced};
+use conclave_privacy::accounting::{Honest, Priced, PrivacyUnit};
 use conclave_privacy::mechanism::{Components, NoiseScale, QueryKind, Sensitivity};
 use conclave_privacy::pass::LatticeSum;
 
