@@ -34,7 +34,7 @@ impl Summand {
 /// The description of a search for the mode by gradients.
 pub(super) const TO_BEGIN_WITH: &str = "a few scores (gradient and curvature of the log likelihood) to begin with";
 /// The meaning of a release of statistics for its owner.
-pub const ANY_MODEL: &str = "Whoever holds the release may fit any model of these columns";
+pub const ANY_MODEL: &str = "Anyone who holds the release can fit any model of these columns";
 
 /// An algorithm's declaration.
 #[derive(Clone, Copy)]
@@ -119,8 +119,8 @@ pub(super) fn noise_of_answers(sd: &str, unit: &str, corrected: &str) -> String 
 }
 
 /// The paragraph on noise of a job that releases once.
-const NOISE_OF_RELEASES: &str = "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, as much of it as the job’s budget asks for: all of the \
-     budget is spent in a few releases. The posterior is that of the parameters given what was released, as wide as the noise makes it.";
+const NOISE_OF_RELEASES: &str = "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, at the scale that the job’s budget \
+     requires: all of the budget is spent in a few releases. The posterior is that of the parameters given the releases, and includes the noise.";
 
 /// The settings of `[sampler]` that belong to one algorithm; the defaults for any other.
 #[derive(Default)]

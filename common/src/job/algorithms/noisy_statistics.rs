@@ -55,7 +55,7 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
             None => 1,
         })
     },
-    summand: |_| Summand { what: "what is named above", fits_any_model: true },
+    summand: |_| Summand { what: "the quantities named above", fits_any_model: true },
     unused: |raw| {
         let none = "nothing is proposed to the parties: draws are made from the releases";
         let own = [

@@ -55,7 +55,10 @@ pub(super) const SGFS: Declaration = Declaration { name: "sgfs", ..STOCHASTIC };
 fn asked_for(spec: &JobSpec) -> String {
     let sampled = match spec.privacy.blocks {
         Some(_) => {
-            format!(", each over a hidden random sample of {} of the records or persons", figure(spec.sampler.batch.get()))
+            format!(
+                ", each from a secret random sample of the records or persons with sampling rate {}",
+                figure(spec.sampler.batch.get())
+            )
         }
         None => String::new(),
     };
@@ -66,7 +69,7 @@ fn asked_for(spec: &JobSpec) -> String {
         false => "",
     };
     format!(
-        "{TO_BEGIN_WITH}; then, chain by chain and step after step, the gradient where the chain is, a number for each \
+        "{TO_BEGIN_WITH}; then, for each chain and each step, the gradient at the chain's current position, one number per \
              parameter{sampled}{sweeps}. {ANY_MODEL}"
     )
 }
@@ -74,15 +77,15 @@ fn asked_for(spec: &JobSpec) -> String {
 fn noise(spec: &JobSpec, sd: &str) -> String {
     if spec.is_polished() {
         return format!(
-            "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient as much as a step of the \
-                 chains takes, and standard deviation {sd} log-likelihood units in every ratio of the sweeps that end them. No test ends a step; the sweeps correct \
-                 for their noise (the penalty method of Ceperley & Dewing, 1999; Yıldırım): the draws are theirs, and of the posterior that all records in one \
+            "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient at the scale that a step of the chains \
+                 requires, and with standard deviation {sd} log-likelihood units in every ratio of the final sweeps. Steps have no test; the sweeps \
+                 correct for their noise (the penalty method of Ceperley & Dewing, 1999; Yıldırım): the draws are theirs, and of the posterior that all records in one \
                  place would have given once the sweeps have mixed."
         );
     }
-    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, as much of it as a step \
-         of the chains takes: it is what moves them (Wang, Fienberg & Smola, 2015). No test ends a step: the draws are approximately of the posterior that \
-         all records in one place would have given, and the run says what is known of the difference."
+    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, at the scale that a step of \
+         the chains requires: it moves them (Wang, Fienberg & Smola, 2015). Steps have no test: the draws are approximately of the posterior that \
+         all records in one place would have given, and the run reports what is known of the difference."
             .to_owned()
 }
 
