@@ -31,7 +31,7 @@ pub fn figure(x: f64) -> String {
     }
 }
 
-/// Whether every character is shown as what it is, on one line.
+/// Returns whether every character is displayed unchanged, on one line.
 #[must_use]
 pub fn is_plain(text: &str) -> bool {
     text.chars().all(|c| shown(c) == c)

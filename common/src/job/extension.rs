@@ -35,8 +35,9 @@ pub struct Extension<'a> {
 impl Extension<'_> {
     /// Returns the file of the job that continues the job of this file.
     ///
-    /// It has the same model and data. Its chains start from the final states with the final radii, without search or warm-up, and
-    /// its seed is derived from the old one and the job's id. Nothing is rounded: the file restores every starting value bit for bit.
+    /// It has the same model and data. Its chains start from the final states with the final radii, without search or warm-up,
+    /// and its seed is derived from the old one and the job's id. Nothing is rounded: the file restores every starting value bit
+    /// for bit.
     ///
     /// # Errors
     /// A run that cannot be continued (its moves were rotated), states that do not fit the job, and draws or a budget out of
@@ -44,8 +45,8 @@ impl Extension<'_> {
     pub fn of(&self, text: &str) -> Result<String, JobError> {
         let old = JobSpec::parse(text)?;
         if old.is_polished() {
-            let message = "a run that ends in penalty sweeps can't be extended: submit the job again with more sweeps, or a job with algorithm = \"penalty\" \
-                           whose chains start where this one ended (sampler.starts)";
+            let message = "a run that ends in penalty sweeps can't be extended: submit the job again with more sweeps, or a job \
+                           with algorithm = \"penalty\" whose chains start where this one ended (sampler.starts)";
             return Err(JobError::new("sampler.polish", message));
         }
         let names = old.model.parameter_names();

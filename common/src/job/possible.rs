@@ -109,8 +109,8 @@ mod tests {
     const LINEAR: (&str, &str) =
         ("kind = \"linear\"\npredictors = [\"u\"]", "y = { min = 20, max = 60 }\nu = { min = 0, max = 1 }");
 
-    /// Whatever the outcomes within their bounds and whatever the coefficients that fit them best, their sd is at most half of the width: 1
-    /// on the model's scale.
+    /// Whatever the outcomes within their bounds and whatever the coefficients that fit them best, their sd is at most half of
+    /// the width: 1 on the model's scale.
     #[test]
     fn what_bounds_limit_has_a_box() {
         let linear = job(LINEAR.0, LINEAR.1, "");

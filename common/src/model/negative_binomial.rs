@@ -1,10 +1,10 @@
-//! Negative binomial regression, with a variance that is quadratic in the mean (NB2; Cameron and Trivedi, *Regression Analysis of Count
-//! Data*, 2013, section 3.3).
+//! Negative binomial regression, with a variance that is quadratic in the mean (NB2; Cameron and Trivedi, *Regression Analysis of
+//! Count Data*, 2013, section 3.3).
 //!
-//! Density of one record, count `y` within the declared bounds, linear predictor `eta` as in [`super::poisson`], mean `mu = e^eta` and
-//! dispersion `a`, so that the variance is `mu + a mu^2`; up to `-ln(y!)`:
-//! `log p(y | eta, a) = sum_{i < y} ln(1 + a i) + y eta - (y + 1/a) ln(1 + a mu)`.
-//! The sum is `ln Gamma(y + 1/a) - ln Gamma(1/a) + y ln(a)`.
+//! Density of one record, count `y` within the declared bounds, linear predictor `eta` as in [`super::poisson`], mean
+//! `mu = e^eta` and dispersion `a`, so that the variance is `mu + a mu^2`; up to `-ln(y!)`:
+//! `log p(y | eta, a) = sum_{i < y} ln(1 + a i) + y eta - (y + 1/a) ln(1 + a mu)`. The sum is
+//! `ln Gamma(y + 1/a) - ln Gamma(1/a) + y ln(a)`.
 //!
 //! Parameters: those of a Poisson regression, then `dispersion`, the `a` above, clamped to `[1e-9, 1e9]`.
 //!

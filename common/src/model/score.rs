@@ -88,8 +88,8 @@ pub trait ScoreModel: Send + Sync {
     /// If the number of parameters or columns is not the model's. Both are public.
     fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum;
 
-    /// Returns the public bound on the distance between one record's log ratio and its gradient at the midpoint times the step, in
-    /// log-likelihood units.
+    /// Returns the public bound on the distance between one record's log ratio and its gradient at the midpoint times the step,
+    /// in log-likelihood units.
     ///
     /// It bounds `|log p(y | to) - log p(y | from) - gradient(middle) . (to - from)|` over the declared columns, where the three
     /// points are `from`, `middle`, `to`. Swapping the ends gives the same bits. `None` for a model without a bound.

@@ -1,8 +1,9 @@
 //! Regression with Student's t errors of known degrees of freedom, which is less sensitive to outliers than linear regression
 //! (Lange, Little and Taylor, *Robust statistical modeling using the t distribution*, JASA 84, 1989).
 //!
-//! Density of one record, outcome `y` and linear predictor `eta` on the scale of the outcome's declared bounds, `z = (y - eta) / sigma`, degrees
-//! of freedom `nu`: `log p(y | eta, sigma) = -ln(sigma) - (nu + 1)/2 ln(nu + z^2)` up to a constant.
+//! Density of one record, outcome `y` and linear predictor `eta` on the scale of the outcome's declared bounds,
+//! `z = (y - eta) / sigma`, degrees of freedom `nu`: `log p(y | eta, sigma) = -ln(sigma) - (nu + 1)/2 ln(nu + z^2)` up to a
+//! constant.
 //!
 //! Parameters: those of a linear regression, the last being `sigma` > 0, the scale of the errors in half widths of the outcome.
 //! The standard deviation is `sigma sqrt(nu / (nu - 2))` if `nu > 2`. An offset is in the outcome's units.

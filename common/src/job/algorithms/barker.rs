@@ -26,15 +26,16 @@ pub(super) const BARKER: Declaration = Declaration {
     asked_for: |spec| {
         let sampled = match spec.privacy.blocks {
             Some(_) => {
-                "; while the chains run each number is of a fresh hidden sample of the records, and now and then one is a sum of squares over all of them"
+                "; while the chains run, each number comes from a fresh secret sample of the records, and occasionally one is a sum of \
+                 squares over all of them"
             }
             None => "",
         };
         format!("{RATIO_BY_RATIO}{sampled}")
     },
     noise: |_, sd| {
-        let corrected = "The chain’s acceptance step takes it for a part of its own randomness and corrects for what is left (Barker’s test by Heikkilä, Jälkö, Dikmen & \
-     Honkela, 2019), nearly and not exactly: the draws are close to those of the posterior that all records in one place would have given.";
+        let corrected = "The chain’s acceptance step uses it as part of its own randomness and corrects for the rest (Barker’s test by Heikkilä, Jälkö, Dikmen & \
+     Honkela, 2019), approximately: the draws are close to those of the posterior that all records in one place would have given.";
         noise_of_answers(sd, "log-likelihood units", corrected)
     },
     settings: |raw| Ok(OwnSettings { barker: settings(raw)?, ..OwnSettings::default() }),

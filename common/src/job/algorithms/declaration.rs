@@ -1,4 +1,4 @@
-//! The declaration of an algorithm: what owners, analysts and the parser must know of it without running it.
+//! The declaration of an algorithm: the facts that owners, analysts and the parser use without running it.
 
 use super::unused::Unused;
 use crate::job::error::JobError;
@@ -7,12 +7,12 @@ use crate::job::sampler_spec::{BarkerSpec, HmcSpec, OpsSpec, StochasticSpec};
 use crate::job::spec::JobSpec;
 use conclave_privacy::mechanism::QueryKind;
 
-/// The number of chains, and of kept draws of each, where a job names none.
+/// The default numbers of chains and of retained draws of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::job) struct UsualLength {
-    /// Chains; of `hmc` the most there are, see [`JobSpec::plans_chains`].
+    /// Chains; for `hmc` the maximum, see [`JobSpec::plans_chains`].
     pub chains: u32,
-    /// Kept draws of each chain.
+    /// Retained draws of each chain.
     pub draws: u32,
 }
 
@@ -21,7 +21,7 @@ pub(in crate::job) struct UsualLength {
 pub struct Summand {
     /// The words.
     pub what: &'static str,
-    /// Whether a holder of the release may fit any model of the columns.
+    /// True if a holder of the release may fit any model of the columns.
     pub fits_any_model: bool,
 }
 
@@ -31,51 +31,51 @@ impl Summand {
         Self { what: "how much better one setting of the model explains a record than another", fits_any_model: false };
 }
 
-/// The words of a search for the mode by gradients.
+/// The description of a search for the mode by gradients.
 pub(super) const TO_BEGIN_WITH: &str = "a few scores (gradient and curvature of the log likelihood) to begin with";
 /// The meaning of a release of statistics for its owner.
-pub const ANY_MODEL: &str = "Whoever holds the release may fit any model of these columns";
+pub const ANY_MODEL: &str = "Anyone who holds the release can fit any model of these columns";
 
 /// An algorithm's declaration.
 #[derive(Clone, Copy)]
 pub(in crate::job) struct Declaration {
     pub name: &'static str,
-    /// Whether the algorithm asks parties for queries of this kind.
+    /// Returns whether the algorithm uses queries of this kind.
     pub asks: fn(QueryKind) -> bool,
-    /// The kinds of release that a job asks its parties for, by the words of [`QueryKind::release`].
+    /// Returns the kinds of release that a job uses, by the words of [`QueryKind::release`].
     pub releases: fn(&JobSpec) -> Vec<&'static str>,
-    /// The most rounds in which a job that releases once asks its parties; `None` for jobs that ask round after round.
+    /// Returns the maximum number of rounds of a job that releases once; `None` for jobs with repeated rounds.
     pub most_rounds: fn(&JobSpec) -> Option<u64>,
-    /// Whether every draw takes a question that the parties answer to.
+    /// True if every draw requires a query to the parties.
     pub proposes: bool,
-    /// Whether its chains walk on noisy log likelihood ratios alone.
+    /// True if the chains use noisy log likelihood ratios only.
     pub walks_on_ratios: bool,
-    /// Whether its chains are driven by released gradients.
+    /// True if released gradients drive the chains.
     pub follows_gradients: bool,
-    /// Whether its chains follow stochastic gradients without any test.
+    /// True if the chains follow stochastic gradients without a test.
     pub is_unadjusted: bool,
-    /// The keys of `[sampler]` that not every algorithm takes and this one does.
+    /// The keys of `[sampler]` that this algorithm accepts and some others do not.
     pub own_keys: &'static [&'static str],
     pub usual_length: UsualLength,
-    /// The oldest protocol that speaks of what the algorithm asks.
+    /// Returns the oldest protocol version with the algorithm's queries.
     pub protocol: fn(&JobSpec) -> u32,
-    /// The data that a job asks for round after round, and how often, as words for an owner.
+    /// Returns a description, for an owner, of the data that a job requests in each round, and how often.
     pub asked_for: fn(&JobSpec) -> String,
     pub summand: fn(&JobSpec) -> Summand,
-    /// The paragraph of the report on the noise of a job whose sd is this in figures.
+    /// Returns the paragraph of the report on the noise of a job with this standard deviation, given as text.
     pub noise: fn(&JobSpec, &str) -> String,
-    /// Keys that the algorithm has no use for, beyond those that only others have.
+    /// Returns the keys that the algorithm does not use, besides those that only other algorithms have.
     pub unused: fn(&RawJob) -> Vec<Unused>,
     /// Reads the algorithm's own settings.
     pub settings: fn(&RawSampler) -> Result<OwnSettings, JobError>,
-    /// Checks that the algorithm is for the job's model, parties and size.
+    /// Checks that the algorithm supports the job's model, parties and size.
     pub check: fn(&JobSpec) -> Result<(), JobError>,
-    /// Resolves what follows from the rest of the job; the flag says that the job leaves its noise open.
+    /// Resolves the settings that depend on the rest of the job. The flag states that the job leaves its noise open.
     pub resolve: fn(JobSpec, bool) -> Result<JobSpec, JobError>,
 }
 
 impl Declaration {
-    /// The declaration of chains that ask for noisy log likelihood ratios, round after round.
+    /// The declaration of chains that query noisy log likelihood ratios in every round.
     pub(super) const OF_RATIOS: Self = Self {
         name: "",
         asks: |kind| matches!(kind, QueryKind::Ratio | QueryKind::ClipCount),
@@ -97,12 +97,12 @@ impl Declaration {
         resolve: |spec, _| Ok(spec),
     };
 
-    /// The declaration of what is released once, and of draws that ask nothing.
+    /// The declaration of a single release and of draws without queries.
     pub(super) const OF_RELEASES: Self =
         Self { proposes: false, protocol: |_| 3, noise: |_, _| NOISE_OF_RELEASES.to_owned(), ..Self::OF_RATIOS };
 }
 
-/// What a chain of ratios asks for, and how often.
+/// The description of the queries of a chain of ratios.
 pub(super) const RATIO_BY_RATIO: &str =
     "how much better one setting of the model explains the records than another, one number at a time, round after round";
 
@@ -110,7 +110,7 @@ pub(super) const RATIO_BY_RATIO: &str =
 pub(super) const PENALTY: &str = "The chain’s acceptance step corrects for it (the penalty method of Ceperley & Dewing, 1999; Yıldırım): the draws are of the posterior that all \
      records in one place would have given.";
 
-/// The paragraph on noise that every answer has alike.
+/// Returns the paragraph on noise that is equal in every answer.
 pub(super) fn noise_of_answers(sd: &str, unit: &str, corrected: &str) -> String {
     format!(
         "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, standard deviation {sd} {unit} for every answer of every owner \
@@ -119,8 +119,8 @@ pub(super) fn noise_of_answers(sd: &str, unit: &str, corrected: &str) -> String 
 }
 
 /// The paragraph on noise of a job that releases once.
-const NOISE_OF_RELEASES: &str = "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, as much of it as the job’s budget asks for: all of the \
-     budget is spent in a few releases. The posterior is that of the parameters given what was released, as wide as the noise makes it.";
+const NOISE_OF_RELEASES: &str = "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, at the scale that the job’s budget \
+     requires: all of the budget is spent in a few releases. The posterior is that of the parameters given the releases, and includes the noise.";
 
 /// The settings of `[sampler]` that belong to one algorithm; the defaults for any other.
 #[derive(Default)]

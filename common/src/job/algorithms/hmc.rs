@@ -34,15 +34,15 @@ pub(super) const HMC: Declaration = Declaration {
     own_keys: &["step", "friction", "test", "refresh"],
     protocol: |spec| if spec.sampler.hmc.test == HmcTest::Remainder { 4 } else { 5 },
     asked_for: |spec| {
-        let steps = "chain by chain and step after step, the gradient at the middle of the step, a number for each parameter";
+        let steps = "for each chain and each step, the gradient at the middle of the step, one number per parameter";
         let step = match spec.sampler.hmc.test {
             HmcTest::Remainder => format!(
-                "{steps}, and one number more: what is left of how much better the step's end explains the records than its start once the gradient is \
-         taken off"
+                "{steps}, and one more number: how much better the step's end explains the records than its start, minus the \
+                 part predicted by the gradient"
             ),
             HmcTest::Ratio { kicks } => format!(
-                "{steps}, and after every {kicks} of them one number more: how much better the place come to explains the records than the one \
-         started from"
+                "{steps}, and after every {kicks} of them one more number: how much better the trajectory's end explains the records \
+                 than its start"
             ),
             HmcTest::None => steps.to_owned(),
         };
@@ -52,26 +52,26 @@ pub(super) const HMC: Declaration = Declaration {
         let what = if spec.runs_dp_hmc() {
             "the slope of the log likelihood at a setting of the model, or of how much better one setting explains a record than another"
         } else {
-            "the slope of the log likelihood at a setting of the model, or of what slopes leave of how much better one setting explains a \
-     record than another"
+            "the slope of the log likelihood at a setting of the model, or of how much better one setting \
+             explains a record than another, minus the part predicted by slopes"
         };
         Summand { what, fits_any_model: true }
     },
     noise: |spec, sd| {
         match spec.sampler.hmc.test {
     HmcTest::Ratio { .. } => format!(
-        "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient as much as the \
-         job’s budget asks for, and standard deviation {sd} log-likelihood units in the test of every trajectory. The heat that the gradients’ noise \
-         brings in is rejected by the test, which corrects for its own noise (the penalty method of Ceperley & Dewing, 1999; Räisä, Koskela & \
+        "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient at the scale that the job’s budget \
+         requires, and with standard deviation {sd} log-likelihood units in the test of every trajectory. The test rejects the error that the \
+         gradients’ noise causes, and corrects for its own noise (the penalty method of Ceperley & Dewing, 1999; Räisä, Koskela & \
          Honkela, 2021): the draws are of the posterior that all records in one place would have given."
     ),
-    HmcTest::None => "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, as much of \
-                      it as the job’s budget asks for. It drives the chains, whose friction takes it up, and no test corrects what their steps err by: the \
+    HmcTest::None => "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, at the scale that \
+                      the job’s budget requires. It drives the chains, whose friction absorbs it, and no test corrects the error of their steps: the \
                       draws are approximately of the posterior that all records in one place would have given."
         .to_owned(),
     HmcTest::Remainder => "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient and in the test of \
-                           every step, as much of it as the job’s budget asks for. The noise of the gradients drives the chains, whose friction takes it up, and the test \
-                           corrects for its own (the penalty method of Ceperley & Dewing, 1999): the draws are of the posterior that all records in one place would have \
+                           every step, at the scale that the job’s budget requires. The noise of the gradients drives the chains, whose friction absorbs it, and the \
+                           test corrects for its own (the penalty method of Ceperley & Dewing, 1999): the draws are of the posterior that all records in one place would have \
                            given."
         .to_owned(),
 }

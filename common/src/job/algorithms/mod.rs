@@ -23,17 +23,17 @@ pub(in crate::job) use noisy_statistics::{MOST_PARAMETERS, release};
 /// The algorithm that a job runs, by its name in the papers: an index into the registry of declarations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Algorithm 2 (Algorithm 1 is its case of one owner).
+    /// Algorithm 2 (Algorithm 1 is the case of one owner).
     Penalty,
     /// Algorithm 3: noisy sufficient statistics of an exponential family, any number of owners.
     PenaltyExpFamily,
-    /// A few noisy vectors, released once; the posterior given what was released.
+    /// Noisy vectors, released once or a few times, then draws from the posterior given these releases.
     NoisyStatistics,
     /// One release of a statistic or of tables, then data augmentation: Ju, Awan, Gong & Rao, *Data Augmentation MCMC for Bayesian
     /// Inference from Privatized Data* (2022).
     Augmentation,
-    /// Hamiltonian Monte Carlo whose kicks are noisy gradients and whose friction takes their noise up, with a penalty test on what
-    /// the gradients leave of each step's log ratio.
+    /// Hamiltonian Monte Carlo. Its kicks are noisy gradients, its friction absorbs their noise, and a penalty test applies to
+    /// the remainder of each step's log ratio.
     Hmc,
     /// The noise-corrected Barker test on noisy log likelihood ratios: Heikkilä, Jälkö, Dikmen & Honkela, *Differentially Private Markov
     /// Chain Monte Carlo* (2019).
@@ -50,7 +50,7 @@ pub enum Algorithm {
     Ops,
 }
 
-/// The registry.
+/// The registry of all algorithms.
 const ALL: [(Algorithm, &Declaration); 11] = [
     (Algorithm::Penalty, &penalty::PENALTY),
     (Algorithm::PenaltyExpFamily, &penalty_exp_family::PENALTY_EXP_FAMILY),
@@ -65,7 +65,7 @@ const ALL: [(Algorithm, &Declaration); 11] = [
     (Algorithm::Ops, &ops::OPS),
 ];
 
-// Every algorithm stands at its own index.
+// Each algorithm is at its own index.
 const _: () = {
     let mut at = 0;
     while at < ALL.len() {
@@ -75,13 +75,13 @@ const _: () = {
 };
 
 impl Algorithm {
-    /// The algorithm of this name.
+    /// Returns the algorithm of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         ALL.into_iter().find(|(_, declared)| declared.name == name).map(|(algorithm, _)| algorithm)
     }
 
-    /// The names of all algorithms.
+    /// Yields the names of all algorithms.
     pub fn names() -> impl Iterator<Item = &'static str> {
         ALL.into_iter().map(|(_, declared)| declared.name)
     }
@@ -90,69 +90,70 @@ impl Algorithm {
         ALL[self as usize].1
     }
 
-    /// The name in job files and results.
+    /// Returns the name used in job files and results.
     pub fn as_str(self) -> &'static str {
         self.declaration().name
     }
 
-    /// Whether every draw takes a question that the parties answer to.
+    /// Returns whether every draw requires a query to the parties.
     #[must_use]
     pub fn proposes(self) -> bool {
         self.declaration().proposes
     }
 
-    /// Whether its chains walk on noisy log likelihood ratios alone.
+    /// Returns whether the chains use noisy log likelihood ratios only.
     #[must_use]
     pub fn walks_on_ratios(self) -> bool {
         self.declaration().walks_on_ratios
     }
 
-    /// Whether its chains are driven by released gradients.
+    /// Returns whether released gradients drive the chains.
     #[must_use]
     pub fn follows_gradients(self) -> bool {
         self.declaration().follows_gradients
     }
 
-    /// Whether its chains follow stochastic gradients without any test: their draws are of the posterior up to a bias.
+    /// Returns whether the chains follow stochastic gradients without a test, so that their draws have a bias.
     #[must_use]
     pub fn is_unadjusted(self) -> bool {
         self.declaration().is_unadjusted
     }
 
-    /// Whether the algorithm asks parties for queries of this kind.
+    /// Returns whether the algorithm uses queries of this kind.
     #[must_use]
     pub fn asks(self, kind: QueryKind) -> bool {
         (self.declaration().asks)(kind)
     }
 
-    /// Whether `[sampler]` may hold this key, which not every algorithm takes.
+    /// Returns whether the algorithm accepts this key of `[sampler]`, which some algorithms do not.
     #[must_use]
     pub fn takes(self, key: &str) -> bool {
         self.declaration().own_keys.contains(&key)
     }
 }
 
-/// What the declaration of a job's algorithm states of the job.
+/// The declarations of a job's algorithm, applied to the job.
 impl JobSpec {
-    /// The oldest protocol that speaks of what the algorithm asks.
+    /// Returns the oldest protocol version with the algorithm's queries.
     #[must_use]
     pub fn algorithm_protocol(&self) -> u32 {
         (self.algorithm.declaration().protocol)(self)
     }
 
-    /// The data that a job asks for round after round, and how often, as words for an owner.
+    /// Returns a description, for an owner, of the data that a job requests in each round, and how often.
     #[must_use]
     pub fn asked_for(&self) -> String {
         (self.algorithm.declaration().asked_for)(self)
     }
 
-    /// The quantity that each released number sums over the records.
+    /// Returns the quantity that each released number sums over the records.
     #[must_use]
     pub fn summand(&self) -> Summand {
         (self.algorithm.declaration().summand)(self)
     }
 
-    /// The noise of a job's releases and its part in the posterior, as a paragraph of the report; `sd` is the job's noise in figures.
+    /// Returns the report's paragraph on the noise of a job's releases and its role in the posterior. `sd` is the job's noise as
+    /// text.
     #[must_use]
     pub fn words_on_noise(&self, sd: &str) -> String {
         (self.algorithm.declaration().noise)(self, sd)

@@ -26,23 +26,27 @@ pub(super) const OPS: Declaration = Declaration {
     protocol: |_| 5,
     asked_for: |spec| {
         let choice = format!(
-            "{} of the number of one of {} settings of the model that anybody may know, drawn in proportion to how well each explains the \
-     records: one draw of the posterior, and nothing else",
-            if spec.sampler.draws == 1 { "one answer".to_owned() } else { format!("at most {} answers", spec.sampler.draws) },
+            "{} the index of one of {} public settings of the model, drawn in proportion to how well each explains the \
+             records: one draw of the posterior, and nothing else",
+            if spec.sampler.draws == 1 {
+                "one answer,".to_owned()
+            } else {
+                format!("at most {} answers, each", spec.sampler.draws)
+            },
             spec.sampler.ops.candidates
         );
         match spec.sampler.locate_share > 0.0 {
             true if spec.locates_by_gradients() => format!("{TO_BEGIN_WITH}; then {choice}. {ANY_MODEL}"),
             true => format!(
-                "how much better one setting of the model explains the records than another, some dozens of numbers; then {choice}"
+                "how much better one setting of the model explains the records than another, a few dozen numbers; then {choice}"
             ),
             false => choice,
         }
     },
     noise: |_, _| {
         "Noise: none is added, as each draw is random itself: the owner draws one of the public candidates in proportion to its posterior weight (the \
- exponential mechanism), exactly, from its operating system’s generator. It is charged by the range that one record can move the odds of two \
- candidates by. The draws are of the posterior that the records would have given, but for the error of standing on so many candidates."
+ exponential mechanism), exactly, from its operating system’s generator. Its price follows from the range by which one record can change the odds of two \
+ candidates. The draws are of the posterior that the records would have given, up to the error of using a finite number of candidates."
     .to_owned()
     },
     unused,
@@ -61,7 +65,7 @@ fn settings(raw: &RawSampler) -> Result<OpsSpec, JobError> {
 }
 
 fn unused(raw: &RawJob) -> Vec<Unused> {
-    let independent = "each draw is a choice of its own, among candidates of its own: nothing walks";
+    let independent = "each draw is a separate choice among its own candidates: there is no chain";
     vec![
         ("sampler.proposal", raw.sampler.proposal.is_some(), independent),
         ("sampler.warmup", raw.sampler.warmup.is_some(), independent),

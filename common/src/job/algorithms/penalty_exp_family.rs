@@ -19,7 +19,7 @@ pub(super) const PENALTY_EXP_FAMILY: Declaration = Declaration {
     asked_for: |_| "sums of the model's statistic, one number at a time, round after round".to_owned(),
     summand: |_| Summand { what: "one component of the model's statistic", fits_any_model: false },
     noise: |_, sd| noise_of_answers(sd, "widths of a component’s range", PENALTY),
-    unused: |raw| vec![("sampler.force", raw.sampler.force.is_some(), "no job by it is refused for want of an answer")],
+    unused: |raw| vec![("sampler.force", raw.sampler.force.is_some(), "its jobs are never refused by a forecast")],
     resolve,
     ..Declaration::OF_RATIOS
 };

@@ -1,4 +1,4 @@
-//! `algorithm = "sgld"`, `"sghmc"`, `"sgnht"` and `"sgfs"`: how their chains move, and which models they are for.
+//! `algorithm = "sgld"`, `"sghmc"`, `"sgnht"` and `"sgfs"`: the settings of their chains, and the models that they support.
 
 use super::declaration::{ANY_MODEL, Declaration, OwnSettings, Summand, TO_BEGIN_WITH};
 use super::hmc::{MOST_FRICTION, below, sizes, warmup};
@@ -10,12 +10,13 @@ use crate::job::spec::JobSpec;
 use crate::text::figure;
 use conclave_privacy::mechanism::QueryKind;
 
-/// Beyond, a step of `sgld` or `sgfs` leaps past the posterior; one with momenta falls apart before.
+/// Upper limits of a step. Beyond them a step of `sgld` or `sgfs` overshoots the posterior, and one with momenta becomes unstable
+/// earlier.
 const MOST_STEP: f64 = 2.0;
 const MOST_HEAVY_STEP: f64 = 1.0;
 const MOST_SWEEPS: u64 = 1_000_000;
 
-/// The four in common.
+/// The common part of the four algorithms.
 const STOCHASTIC: Declaration = Declaration {
     asks: |kind| matches!(kind, QueryKind::Gradient { .. } | QueryKind::SampledGradient { .. } | QueryKind::Curvature { .. }),
     releases: |spec| if spec.is_polished() { vec!["score", "ratio"] } else { vec!["score"] },
@@ -39,7 +40,7 @@ const STOCHASTIC: Declaration = Declaration {
     ..Declaration::OF_RATIOS
 };
 
-/// Those whose chains have momenta.
+/// The algorithms whose chains have momenta.
 const HEAVY: Declaration = Declaration {
     own_keys: &["step", "friction", "polish", "batch"],
     settings: |raw| own_settings(raw, MOST_HEAVY_STEP),
@@ -54,7 +55,10 @@ pub(super) const SGFS: Declaration = Declaration { name: "sgfs", ..STOCHASTIC };
 fn asked_for(spec: &JobSpec) -> String {
     let sampled = match spec.privacy.blocks {
         Some(_) => {
-            format!(", each over a hidden random sample of {} of the records or persons", figure(spec.sampler.batch.get()))
+            format!(
+                ", each from a secret random sample of the records or persons with sampling rate {}",
+                figure(spec.sampler.batch.get())
+            )
         }
         None => String::new(),
     };
@@ -65,7 +69,7 @@ fn asked_for(spec: &JobSpec) -> String {
         false => "",
     };
     format!(
-        "{TO_BEGIN_WITH}; then, chain by chain and step after step, the gradient where the chain is, a number for each \
+        "{TO_BEGIN_WITH}; then, for each chain and each step, the gradient at the chain's current position, one number per \
              parameter{sampled}{sweeps}. {ANY_MODEL}"
     )
 }
@@ -73,15 +77,15 @@ fn asked_for(spec: &JobSpec) -> String {
 fn noise(spec: &JobSpec, sd: &str) -> String {
     if spec.is_polished() {
         return format!(
-            "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient as much as a step of the \
-                 chains takes, and standard deviation {sd} log-likelihood units in every ratio of the sweeps that end them. No test ends a step; the sweeps correct \
-                 for their noise (the penalty method of Ceperley & Dewing, 1999; Yıldırım): the draws are theirs, and of the posterior that all records in one \
+            "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient at the scale that a step of the chains \
+                 requires, and with standard deviation {sd} log-likelihood units in every ratio of the final sweeps. Steps have no test; the sweeps \
+                 correct for their noise (the penalty method of Ceperley & Dewing, 1999; Yıldırım): the draws are theirs, and of the posterior that all records in one \
                  place would have given once the sweeps have mixed."
         );
     }
-    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, as much of it as a step \
-         of the chains takes: it is what moves them (Wang, Fienberg & Smola, 2015). No test ends a step: the draws are approximately of the posterior that \
-         all records in one place would have given, and the run says what is known of the difference."
+    "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, at the scale that a step of \
+         the chains requires: it moves them (Wang, Fienberg & Smola, 2015). Steps have no test: the draws are approximately of the posterior that \
+         all records in one place would have given, and the run reports what is known of the difference."
             .to_owned()
 }
 
@@ -100,13 +104,13 @@ fn settings(raw: &RawSampler, most_step: f64) -> Result<StochasticSpec, JobError
     if let (Some(step), Some(friction)) = (spec.step, spec.friction)
         && step * friction >= 1.0
     {
-        let message = format!("{friction} times a step of {step} must stay below 1: a step keeps the rest of the momentum");
+        let message = format!("{friction} times a step of {step} must stay below 1: a step retains the rest of the momentum");
         return Err(JobError::new("sampler.friction", message));
     }
     Ok(spec)
 }
 
-/// How many penalty sweeps end each chain.
+/// Reads the number of penalty sweeps at the end of each chain.
 fn polish(raw: &RawSampler) -> Result<u64, JobError> {
     let Some(written) = raw.polish else { return Ok(0) };
     let fault = |message: String| Err(JobError::new("sampler.polish", message));
@@ -114,7 +118,9 @@ fn polish(raw: &RawSampler) -> Result<u64, JobError> {
         return fault(format!("must be a number of sweeps from 0 to {MOST_SWEEPS}, not {written}"));
     };
     if sweeps > 0 && raw.until.is_some() {
-        return fault("says how many draws there are, those of its sweeps: leave sampler.until out, or polish".to_owned());
+        return fault(
+            "polish fixes the number of draws, those of its sweeps: leave out either sampler.until or polish".to_owned(),
+        );
     }
     Ok(sweeps)
 }
@@ -122,7 +128,7 @@ fn polish(raw: &RawSampler) -> Result<u64, JobError> {
 /// Checks that the model has gradients.
 ///
 /// # Errors
-/// A model without; more parameters or chains than a message asks for.
+/// A model without them, or more parameters or chains than a message can request.
 fn check(spec: &JobSpec) -> Result<(), JobError> {
     let (model, kind) = (spec.build_model(), spec.model.kind());
     let Some(scores) = model.scores() else {
@@ -131,7 +137,7 @@ fn check(spec: &JobSpec) -> Result<(), JobError> {
     };
     if spec.model.is_bent() {
         let message = format!(
-            "the posterior of the model `{kind}` is bent, and chains without a test take steps that a normal one wants: use algorithm = \"hmc\" or \"penalty\""
+            "the posterior of the model `{kind}` is curved, and chains without a test assume a normal one: use algorithm = \"hmc\" or \"penalty\""
         );
         return Err(JobError::new("algorithm", message));
     }

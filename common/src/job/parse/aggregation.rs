@@ -24,8 +24,8 @@ pub(super) fn aggregation(raw: Option<RawAggregation>, parties: &[String]) -> Re
     let count = parties.len();
     if !(Secure::FEWEST..=Secure::MOST).contains(&count) {
         let message = format!(
-            "secure aggregation needs {} to {} parties, but the job names {count}; with fewer, a single colluding party would learn another's answer: use \
-             mode = \"local\"",
+            "secure aggregation needs {} to {} parties, but the job names {count}; with fewer, a single colluding party would learn \
+             another's answer: use mode = \"local\"",
             Secure::FEWEST,
             Secure::MOST
         );

@@ -41,7 +41,7 @@ pub(super) fn forget(spec: &mut JobSpec) {
     spec.sampler.batch = SamplingProbability::ONE;
 }
 
-/// Into how many blocks releases are cut, and what all of these may take of delta, in units of 2^-60; `None` of a job that asks all records.
+/// Reads the number of blocks and their total reserve of delta, in units of 2^-60; `None` for a job over all records.
 pub(super) fn blocks(raw: &RawPrivacy, batch: SamplingProbability) -> Result<Option<(u64, u64)>, JobError> {
     if batch == SamplingProbability::ONE {
         for (key, written) in [("blocks", raw.blocks.is_some()), ("delta_reserve", raw.delta_reserve.is_some())] {

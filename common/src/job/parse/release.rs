@@ -1,4 +1,4 @@
-//! Keys that a job's algorithm has no use for are refused.
+//! The refusal of keys that a job's algorithm does not use.
 
 use crate::job::algorithms::Algorithm;
 use crate::job::error::JobError;
