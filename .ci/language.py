@@ -48,8 +48,9 @@ KINDS = {".rs", ".md", ".toml", ".proto", ".py", ".sh", ".yml", ".yaml", ".servi
 LEFT_OUT = re.compile(
     r"\.ci/language\.py|LICENSE|.*/generated/.*|tests/corpus/.*|tests/vectors/.*|.*/proptest-regressions/.*|CHANGELOG\.md"
 )
-# Lines that must keep a replaced word: a key, an alias or a field that files and wires hold.
-KEPT = re.compile(r"tell_budget|alias.*hopeless|hopeless.*alias|// wire name")
+# Lines that must keep a replaced word: the key `policy.tell_budget`; `hopeless`, the older word of `stopped_by`, which stored
+# results hold; the field `told` of the wire's message `Budget`.
+KEPT = re.compile(r'tell_budget|alias.*hopeless|hopeless.*alias|"futility" \| "hopeless"|// wire name')
 
 
 def files(paths):

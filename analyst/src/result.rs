@@ -240,7 +240,7 @@ impl RunResult {
             Some("budget") => "ended by the budget",
             Some("draws") => "all draws made",
             Some("until") => "enough draws made, the rest of the budget unspent",
-            Some("hopeless") => "stopped as hopeless, the rest of the budget not spent",
+            Some("futility" | "hopeless") => "stopped for futility, the rest of the budget not spent",
             Some("released") if !self.ops.is_null() => "all draws made, each chosen by an owner",
             Some("released") => "the whole budget released, and all draws made from the releases",
             Some("policy") => "ended by a data owner",
@@ -374,6 +374,17 @@ mod tests {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(!result.report(None).contains("true"));
+    }
+
+    /// Older runs wrote `hopeless`, the alias of `futility`.
+    #[test]
+    fn a_stored_result_with_the_older_word_is_read_as_futility() {
+        let alias = r#""stopped_by":"hopeless""#;
+        for stored in [alias, r#""stopped_by":"futility""#] {
+            let text = RESULT.replace(r#""stopped_by":"budget""#, stored);
+            let text = RunResult::parse(&text).unwrap().report(None);
+            assert!(text.contains("stopped for futility, the rest of the budget not spent"), "{stored}: {text}");
+        }
     }
 
     #[test]

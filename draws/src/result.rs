@@ -36,7 +36,7 @@ pub enum StoppedBy {
     /// The draws reached the job's target before all were made.
     Until,
     /// A forecast showed that even the whole budget would yield no usable draws.
-    Hopeless,
+    Futility,
     /// An error occurred, which the job's error states. The draws made before it are valid.
     Failure,
 }
@@ -253,7 +253,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         &rows,
         spec.sampler.chains,
         spec.sampler.wanted(),
-        matches!(outcome.stopped_by, StoppedBy::Budget | StoppedBy::Hopeless),
+        matches!(outcome.stopped_by, StoppedBy::Budget | StoppedBy::Futility),
     );
     if spec.algorithm == Algorithm::Ops {
         // The draws are independent, so a single chain needs no check of mixing.

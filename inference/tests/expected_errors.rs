@@ -9,7 +9,7 @@
 use conclave_common::job::{Algorithm, JobSpec, SamplerSpec};
 use conclave_common::query::PartyMetadata;
 use conclave_inference::planner;
-use conclave_inference::planner::Hopeless;
+use conclave_inference::planner::Futility;
 use conclave_inference::rehearsal::{Answer, Rehearsal};
 use conclave_inference::sampler;
 use conclave_inference::sampler::{Next, Totals};
@@ -253,7 +253,7 @@ fn a_release_without_an_answer_is_refused_beforehand() {
     for (model, columns) in jobs {
         let spec = job(model, columns, 0.5);
         let refused = |records: u64| planner::prospect(&spec, &PartyMetadata::of_rows(&[records; 3]));
-        let Some(Hopeless::NoAnswer { best, worse, epsilon, records }) = refused(10) else { panic!("{model}") };
+        let Some(Futility::NoAnswer { best, worse, epsilon, records }) = refused(10) else { panic!("{model}") };
         assert!((best > 2.0 || worse > 6.0) && epsilon > 0.5 && records > 30.0, "{model}: {best} {worse} {epsilon} {records}");
         // With that number of records, or at that epsilon, the job is accepted.
         assert_eq!(refused((records / 3.0).ceil() as u64 + 1), None, "{model}");
@@ -325,12 +325,12 @@ fn every_model_has_its_algorithms_beside_each_other() {
             assert!(error.worse.is_finite() || row.algorithm == "penalty", "{model}: {row:?}");
             assert!((factor.best - (1.0 + error.best * error.best).sqrt()).abs() < 1e-12, "{model}: {row:?}");
             // For chains driven by gradients: fewer than 20 effective draws in the best case.
-            let hopeless = match row.algorithm {
+            let futile = match row.algorithm {
                 "noisy-statistics" => error.worse > 6.0,
                 "hmc" => error.best > 20.0_f64.sqrt().recip(),
                 _ => false,
             };
-            assert_eq!(row.refused, hopeless, "{model}: {row:?}");
+            assert_eq!(row.refused, futile, "{model}: {row:?}");
             assert_eq!(row.rounds.is_none(), ["penalty", "hmc"].contains(&row.algorithm));
         }
         assert!(spec.by(Algorithm::Penalty).is_ok());

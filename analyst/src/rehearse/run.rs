@@ -84,8 +84,8 @@ impl<'a> Run<'a> {
         let metadata = parties.metadata();
         let spec = sampler::settled(spec, &metadata);
         let sampler = sampler::build(&spec, &metadata).map_err(unfit)?;
-        if let Some(hopeless) = planner::prospect(&spec, &metadata) {
-            return Err(Fault::new(ErrorCode::Budget, hopeless.to_string()));
+        if let Some(futility) = planner::prospect(&spec, &metadata) {
+            return Err(Fault::new(ErrorCode::Budget, futility.to_string()));
         }
         let (names, chains) = (spec.model.parameter_names(), spec.sampler.chains as usize);
         let draws = match out {
@@ -126,8 +126,8 @@ impl<'a> Run<'a> {
             }
             self.iterations += 1;
             self.keep_draws();
-            if self.sampler.hopeless().is_some() && !self.ended()? {
-                break (StoppedBy::Hopeless, None);
+            if self.sampler.futility().is_some() && !self.ended()? {
+                break (StoppedBy::Futility, None);
             }
             progress.show(round.phase, self.iterations, self.draws.kept() as u64);
         };
@@ -155,7 +155,7 @@ impl<'a> Run<'a> {
     fn outcome(&self, (stopped_by, budget_party): Stopped) -> Outcome {
         let spent = self.parties.spent().into_iter().map(|(queries, units)| Spent { queries, units });
         let parties = self.spec.parties.iter().zip(self.parties.metadata()).zip(spent);
-        let forecast = self.sampler.hopeless().filter(|_| stopped_by == StoppedBy::Hopeless);
+        let forecast = self.sampler.futility().filter(|_| stopped_by == StoppedBy::Futility);
         let warnings = self.sampler.warnings().into_iter().chain(forecast.map(|forecast| forecast.word(&self.spec)));
         Outcome {
             stopped_by,

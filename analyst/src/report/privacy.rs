@@ -33,7 +33,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         @for (index, party) in parties.iter().enumerate() { (bar(index, party)) }
         (spending(parties))
         (protected(parties))
-        p { (material.spec.words_on_noise(&decimals(material.spec.privacy.noise.sd()))) }
+        p { (material.spec.noise_paragraph(&decimals(material.spec.privacy.noise.sd()))) }
         p {
             @match aggregation::summary(material.result) {
                 Some(words) => { (words) " Masks rest on X25519, HKDF and HMAC with SHA-256. Not protected are the job " }

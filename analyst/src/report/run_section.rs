@@ -44,7 +44,7 @@ fn ended_by(stopped_by: &str) -> String {
         "failure" => "a failure".to_owned(),
         "released" => "its releases, which used the whole budget".to_owned(),
         "until" => "enough draws".to_owned(),
-        "hopeless" => "futility".to_owned(),
+        "futility" | "hopeless" => "futility".to_owned(),
         other => line(other, 40),
     }
 }
@@ -56,7 +56,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         @match text(result, "stopped_by") {
             "draws" => "All requested draws were made.",
             "until" => "The draws reached the job’s targets. The remaining budget was not spent.",
-            "hopeless" => "A forecast showed that its draws would be unusable even with the whole budget. The remaining budget was not spent.",
+            "futility" | "hopeless" => "A forecast showed that its draws would be unusable even with the whole budget. The remaining budget was not spent.",
             "budget" => {
                 "A budget ended it before the last requested draw" @if let Some(party) = party { ": that of " (name(party)) }
                 ". The draws are of the same posterior; there are fewer of them."

@@ -23,7 +23,7 @@ mod tests;
 mod wanted;
 
 pub use aggregation::{Aggregation, KeyFingerprint, NoFingerprint, Secure};
-pub use algorithms::{ANY_MODEL, Algorithm, Summand};
+pub use algorithms::{ANY_MODEL, Algorithm, ReleasedQuantity};
 pub use error::JobError;
 pub use extension::{Continuation, Extension};
 pub use limits::{

@@ -191,8 +191,8 @@ impl Chain {
     }
 
     /// The reason why the run is futile, if it is.
-    pub(super) fn hopeless(&self) -> Option<String> {
-        self.sampler.hopeless().map(|forecast| forecast.word(&self.job.spec))
+    pub(super) fn futility(&self) -> Option<String> {
+        self.sampler.futility().map(|forecast| forecast.word(&self.job.spec))
     }
 
     /// Makes the draws that there can be of what was released, where the run ends before all of it was.
@@ -258,9 +258,9 @@ fn replay(job: &Job, store: &Store, parties: &[PartyMetadata]) -> Result<(Replay
         Replayed { model, sampler, draws, spending: Spending::new(parties), rounds: 0, kept: 0, before: Duration::ZERO };
     store.replay(&job.id, spec.parties.len(), |logged| replayed.step(job, &logged))?;
     if replayed.rounds == 0
-        && let Some(hopeless) = planner::prospect(spec, parties)
+        && let Some(futility) = planner::prospect(spec, parties)
     {
-        return Err(StopReason::Failed(Fault::new(ErrorCode::Budget, hopeless.to_string())));
+        return Err(StopReason::Failed(Fault::new(ErrorCode::Budget, futility.to_string())));
     }
     let next = replayed.sampler.next_round().map_err(unfit)?;
     replayed.take_draws(job);

@@ -117,7 +117,7 @@ impl Driver {
                 let by_budget = self.chain.as_ref().is_some_and(Chain::ended_by_budget);
                 plain(State::Finished, StoppedBy::regular_end(&self.job.spec, kept, by_budget))
             }
-            StopReason::Hopeless => plain(State::Finished, StoppedBy::Hopeless),
+            StopReason::Futility => plain(State::Finished, StoppedBy::Futility),
             StopReason::Cancelled => plain(State::Cancelled, StoppedBy::Cancelled),
             StopReason::Budget { party, .. } if kept > 0 => {
                 let party = self.members.list[party].name.clone();
@@ -153,8 +153,8 @@ impl Driver {
     /// Completes and summarises the draws; `None` if there is nothing to summarise.
     async fn write_result(&mut self, verdict: &Verdict, status: &Status) -> Option<String> {
         let chain = self.chain.take()?;
-        let hopeless = chain.hopeless().filter(|_| verdict.stopped_by == StoppedBy::Hopeless);
-        let warnings = chain.warnings().into_iter().chain(hopeless).collect();
+        let futility = chain.futility().filter(|_| verdict.stopped_by == StoppedBy::Futility);
+        let warnings = chain.warnings().into_iter().chain(futility).collect();
         let report = chain.report();
         let draws = chain.finish().await;
         let job = Arc::clone(&self.job);

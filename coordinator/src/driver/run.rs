@@ -296,9 +296,9 @@ impl Driver {
 
     fn ask_all(&mut self) -> Result<(), StopReason> {
         let Some(chain) = &mut self.chain else { return Ok(()) };
-        if chain.next().as_round().is_some() && chain.hopeless().is_some() {
+        if chain.next().as_round().is_some() && chain.futility().is_some() {
             self.query = None;
-            return Err(StopReason::Hopeless);
+            return Err(StopReason::Futility);
         }
         let round = match chain.next() {
             Next::Ask(round) => round,

@@ -17,7 +17,7 @@ pub(crate) enum StopReason {
     /// All draws are made.
     Finished,
     /// Even the whole budget would yield no usable draws; the rest of it stays with the parties.
-    Hopeless,
+    Futility,
     /// A party's budget does not admit the next round.
     Budget { party: usize, message: String },
     /// The analyst cancelled the job.

@@ -32,7 +32,7 @@ mod zcdp_budget;
 pub use compare::{AlgorithmPlan, Range, compare};
 pub use outcome::{ParameterPlan, PartyPlan, Plan, PlanError, kappa};
 pub use plan::{expect, plan};
-pub use prospect::{Hopeless, prospect};
+pub use prospect::{Futility, prospect};
 pub use range::{ChainRange, range};
 pub use stand_in::Guess;
 pub use theorem_1::{Theorem1, iterations as theorem_1};

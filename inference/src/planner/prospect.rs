@@ -25,7 +25,7 @@ const HALVINGS: u32 = 20;
 
 /// Reason why no usable answer can be expected, with a sufficient remedy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Hopeless {
+pub enum Futility {
     /// The noise of a release would hide the answer.
     #[error(
         "at this budget the noise would move each mean by {best:.1} posterior sds in the best case, and by {worse:.1} if the records fill a \
@@ -73,9 +73,9 @@ pub enum Hopeless {
 /// `None` if an answer can be expected, if a number of records is not public, or if the job is forced. Charges in advance that
 /// exceed the budget are reported even for a forced job. Other obstacles are left to the sampler, which refuses the job.
 #[must_use]
-pub fn prospect(spec: &JobSpec, parties: &[PartyMetadata]) -> Option<Hopeless> {
+pub fn prospect(spec: &JobSpec, parties: &[PartyMetadata]) -> Option<Futility> {
     if let Err(error) = (engine(spec.algorithm).affords)(spec, parties) {
-        return Some(Hopeless::PaidAhead(error));
+        return Some(Futility::PaidAhead(error));
     }
     if spec.sampler.force {
         return None;
@@ -91,7 +91,7 @@ pub fn prospect(spec: &JobSpec, parties: &[PartyMetadata]) -> Option<Hopeless> {
 
 /// Searches for a sufficient budget and number of records. The search starts from the approximate law: the error falls with mu
 /// and with the square root of the number of records. The prior makes the law inexact.
-fn of_release(spec: &JobSpec, parties: &[PartyMetadata], records: f64) -> Option<Hopeless> {
+fn of_release(spec: &JobSpec, parties: &[PartyMetadata], records: f64) -> Option<Futility> {
     let outlook = sampler::outlook(spec, parties).ok().flatten()?;
     if outlook.excess() <= 1.0 {
         return None;
@@ -118,7 +118,7 @@ fn of_release(spec: &JobSpec, parties: &[PartyMetadata], records: f64) -> Option
         factor
     };
     let (by_budget, by_records) = (enough(&more_budget), enough(&more_records));
-    Some(Hopeless::NoAnswer {
+    Some(Futility::NoAnswer {
         best: outlook.best,
         worse: outlook.worse,
         epsilon: epsilon(by_budget),
@@ -128,17 +128,17 @@ fn of_release(spec: &JobSpec, parties: &[PartyMetadata], records: f64) -> Option
 
 /// Effective draws grow with mu². The forecast therefore ignores the job's own limit on draws: a small limit is the analyst's
 /// choice.
-fn of_gradients(spec: &JobSpec, parties: &[PartyMetadata]) -> Option<Hopeless> {
+fn of_gradients(spec: &JobSpec, parties: &[PartyMetadata]) -> Option<Futility> {
     let mut unlimited = spec.clone();
     unlimited.sampler.draws = u64::MAX;
     let ess = sampler::outlook(&unlimited, parties).ok().flatten()?.best.powi(-2);
     let budget = &spec.privacy.budget;
     let epsilon = ROOM * gaussian_dp::epsilon(budget.mu() * (LEAST_ESS / ess).sqrt(), budget.delta);
-    (ess < LEAST_ESS).then_some(Hopeless::FewDraws { ess, epsilon })
+    (ess < LEAST_ESS).then_some(Futility::FewDraws { ess, epsilon })
 }
 
 /// Chains with radii set by the analyst are not judged: they may take shorter moves than the planner assumes.
-fn of_chain(spec: &JobSpec, records: f64) -> Option<Hopeless> {
+fn of_chain(spec: &JobSpec, records: f64) -> Option<Futility> {
     let draws = |epsilon: f64| {
         let mut other = spec.clone();
         other.privacy.budget = Budget { epsilon, ..spec.privacy.budget };
@@ -158,5 +158,5 @@ fn of_chain(spec: &JobSpec, records: f64) -> Option<Hopeless> {
         let middle = 0.5 * (under + over);
         if draws(middle) { over = middle } else { under = middle }
     }
-    Some(Hopeless::NoDraw { epsilon: ROOM * over })
+    Some(Futility::NoDraw { epsilon: ROOM * over })
 }

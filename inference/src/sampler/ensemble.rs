@@ -4,7 +4,7 @@
 
 use super::chain::Chain;
 use super::enough::Enough;
-use super::hopeless::{Forecast, HopelessWatch};
+use super::futility::{Forecast, FutilityWatch};
 use super::matrix::Matrix;
 use super::noisy_statistics::gaussian::factor;
 use super::proposal::ProposalScale;
@@ -35,7 +35,7 @@ pub(super) struct Ensemble {
     scale: ProposalScale,
     warmup: WarmupWatch,
     enough: Enough,
-    hopeless: HopelessWatch,
+    futility: FutilityWatch,
     rotation: Option<Rotation>,
     /// Posterior sd of each coordinate given the others, from a search.
     sd: Vec<f64>,
@@ -55,7 +55,7 @@ impl Ensemble {
             scale: ProposalScale::default(),
             warmup: WarmupWatch::new(&target.spec, dimension),
             enough: Enough::new(&target.spec),
-            hopeless: HopelessWatch::new(&target.spec, parties.iter().map(PartyMetadata::unit)),
+            futility: FutilityWatch::new(&target.spec, parties.iter().map(PartyMetadata::unit)),
             rotation: rotation(&target.spec, dimension),
             sd: Vec::new(),
             phase: Phase::Locate,
@@ -147,7 +147,7 @@ impl Ensemble {
                 self.warmup.push(&draw);
             } else {
                 self.enough.push(&draw);
-                self.hopeless.push(&draw, self.steps);
+                self.futility.push(&draw, self.steps);
             }
             self.draws.push(draw);
         }
@@ -158,7 +158,7 @@ impl Ensemble {
             }
         } else {
             self.enough.look(self.steps);
-            self.hopeless.look(self.steps);
+            self.futility.look(self.steps);
         }
     }
 
@@ -194,12 +194,12 @@ impl Ensemble {
 
     /// Adds the cost of a round, before its draws.
     pub(super) fn charge(&mut self, target: &Target, round: &Round) {
-        self.hopeless.charge(target, round, round.phase == Phase::Sampling);
+        self.futility.charge(target, round, round.phase == Phase::Sampling);
     }
 
     /// Returns the forecast of a futile run.
-    pub(super) fn hopeless(&self) -> Option<&Forecast> {
-        self.hopeless.found().filter(|_| !self.enough.reached())
+    pub(super) fn futility(&self) -> Option<&Forecast> {
+        self.futility.found().filter(|_| !self.enough.reached())
     }
 
     /// Returns true if all draws are made, or the stopping rule is satisfied.

@@ -1,7 +1,7 @@
 //! The interface of all sampling algorithms, whatever they query and however they make their draws.
 
 use super::error::SamplerError;
-use super::hopeless::Forecast;
+use super::futility::Forecast;
 use super::report::RunReport;
 use super::totals::Totals;
 use conclave_common::query::{Draw, Phase, Round};
@@ -90,9 +90,9 @@ pub trait Sampler: Send {
         false
     }
 
-    /// What is to be expected of the run at the end of its budget, where that is of no use: whoever asks the parties ends the run then. A
-    /// replay finds the same at the same round, and may go on.
-    fn hopeless(&self) -> Option<&Forecast> {
+    /// Returns the forecast of the draws at the end of the budget if they would be unusable. The driver then ends the run. A
+    /// replay makes the same forecast at the same round, and may continue.
+    fn futility(&self) -> Option<&Forecast> {
         None
     }
 

@@ -11,7 +11,7 @@
 use super::engine::{Engine, ErrorSource};
 use super::ensemble::{Ensemble, Spread};
 use super::error::SamplerError;
-use super::hopeless::Forecast;
+use super::futility::Forecast;
 use super::interface::{Next, Sampler};
 use super::messages::Messages;
 use super::mode_search::Purpose;
@@ -153,8 +153,8 @@ impl Sampler for PenaltyExpFamily {
         RunReport { radii: self.ensemble.radii_by_parameter(&self.target), ..RunReport::default() }
     }
 
-    fn hopeless(&self) -> Option<&Forecast> {
-        self.ensemble.hopeless()
+    fn futility(&self) -> Option<&Forecast> {
+        self.ensemble.futility()
     }
 }
 

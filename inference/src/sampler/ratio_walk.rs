@@ -8,8 +8,8 @@ use super::chain::Chain;
 use super::clip_watch::ClipWatch;
 use super::ensemble::{Ensemble, Spread};
 use super::error::SamplerError;
+use super::futility::Forecast;
 use super::gradient_search::{GradientSearch, Located};
-use super::hopeless::Forecast;
 use super::interface::{Next, Sampler};
 use super::messages::Messages;
 use super::mode_search::{Found, ModeSearch, Purpose, SearchPlan};
@@ -314,8 +314,8 @@ impl<D: Decision> Sampler for RatioWalk<D> {
         Some(self.ensemble.acceptance_rate())
     }
 
-    fn hopeless(&self) -> Option<&Forecast> {
-        self.ensemble.hopeless()
+    fn futility(&self) -> Option<&Forecast> {
+        self.ensemble.futility()
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -3,7 +3,7 @@
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 use conclave_inference::planner;
-use conclave_inference::planner::Hopeless;
+use conclave_inference::planner::Futility;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
@@ -43,7 +43,7 @@ fn worst(run: &Run, records: &Records) -> f64 {
 fn a_budget_too_small_is_refused_with_what_would_do() {
     let spec = job("\"x\"", &numeric("x"), 0.05);
     let Some(error) = planner::prospect(&spec, &PartyMetadata::of_rows(&[100; 3])) else { panic!("not refused") };
-    let Hopeless::NoAnswer { epsilon, records, .. } = &error else { panic!("{error}") };
+    let Futility::NoAnswer { epsilon, records, .. } = &error else { panic!("{error}") };
     assert!(*epsilon > 0.05 && *records > 300.0);
     let text = error.to_string();
     assert!(text.contains("Epsilon") && text.contains("records in all"), "{text}");

@@ -49,7 +49,7 @@ pub(crate) fn noise_unit(kind: QueryKind) -> &'static str {
 /// Describes the queries and their number.
 fn queries(spec: &JobSpec) -> String {
     let Some(most) = spec.most_rounds() else {
-        return spec.asked_for();
+        return spec.query_description();
     };
     let what: Vec<&str> = spec
         .releases()
@@ -73,7 +73,7 @@ fn queries(spec: &JobSpec) -> String {
     format!("{what}; queried {times}{stages}. {ANY_MODEL}")
 }
 
-/// What is asked of a party that protects `unit`, as lines of a name and its words.
+/// Describes a job for a party that protects `unit`, as lines of a name and its text.
 pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<(&'static str, String)> {
     let columns: Vec<String> = spec.model.columns().into_iter().map(|name| column(name, spec.columns.get(name))).collect();
     let warmup = match spec.sampler.warmup {

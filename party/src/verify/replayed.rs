@@ -46,10 +46,10 @@ impl Claim {
 pub(super) struct Replayed {
     pub(super) spec: JobSpec,
     pub(super) drawn: Drawn,
-    /// What the algorithm states beside its draws; nothing where no sampler was started.
+    /// The algorithm's report beside its draws; empty if no sampler was started.
     pub(super) report: RunReport,
-    /// Whether the releases forecast a run of no use.
-    pub(super) hopeless: bool,
+    /// True if the releases forecast no usable draws.
+    pub(super) futility: bool,
     /// True if it ended by its budget as planned.
     pub(super) by_budget: bool,
     pub(super) count: u64,

@@ -131,7 +131,7 @@ impl Rounds {
             whole: self.broken.is_none(),
             report: self.sampler.as_ref().map(|sampler| sampler.report()).unwrap_or_default(),
             by_budget: self.sampler.as_ref().is_some_and(|sampler| sampler.ended_by_budget()),
-            hopeless: self.sampler.as_ref().is_some_and(|sampler| sampler.hopeless().is_some()),
+            futility: self.sampler.as_ref().is_some_and(|sampler| sampler.futility().is_some()),
             spec: self.spec,
             drawn: self.drawn,
             count: self.count,

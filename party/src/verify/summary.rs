@@ -46,8 +46,9 @@ fn difference(replayed: &Replayed, result: &Value) -> Option<String> {
         // The claimed protection: colluders, and the parties whose noise protects.
         ("aggregation", json!(aggregation(&replayed.spec))),
     ];
-    if result["stopped_by"] == "hopeless" && !replayed.hopeless {
-        return Some("stopped_by: hopeless is published, and by the replay there was hope".to_owned());
+    // "hopeless" is the alias that older runs wrote.
+    if matches!(result["stopped_by"].as_str(), Some("futility" | "hopeless")) && !replayed.futility {
+        return Some("stopped_by: futility is published, but the replay does not forecast it".to_owned());
     }
     if result["stopped_by"] == "draws" && replayed.by_budget {
         return Some("stopped_by: draws is published, but in the replay the budget ended the run".to_owned());

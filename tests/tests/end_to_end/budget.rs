@@ -174,7 +174,7 @@ fn a_futile_chain_keeps_its_budget() {
         [-1.0, -0.4, 0.2, 0.8].map(start).join(", ")
     );
     let result = cluster.submit(&study::job(&names, &sampler, "epsilon = 4\ndelta = 1e-6"));
-    assert_eq!(result["stopped_by"], "hopeless", "{result:#}");
+    assert_eq!(result["stopped_by"], "futility", "{result:#}");
     assert!(result["warnings"].to_string().contains("the rest of the budget was not spent"), "{}", result["warnings"]);
     let spent = |result: &serde_json::Value| result["parties"][0]["epsilon_spent"].as_f64().expect("a number");
     assert!(spent(&result) < 3.9, "{}", spent(&result));

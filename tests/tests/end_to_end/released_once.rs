@@ -86,8 +86,8 @@ fn a_budget_too_small_for_any_answer_is_not_spent() {
     for (job, what) in
         [(job("algorithm = \"auto\"\n", 0.5, ""), "records in all"), (share.into(), "records in all"), (chain, "one draw")]
     {
-        std::fs::write(cluster.path("hopeless.toml"), &job).expect("a file");
-        let output = cluster.run(&["submit", "hopeless.toml", "--wait"]);
+        std::fs::write(cluster.path("futile.toml"), &job).expect("a file");
+        let output = cluster.run(&["submit", "futile.toml", "--wait"]);
         let error = stderr(&output);
         assert_eq!(output.status.code(), Some(3), "{error}");
         assert!([what, "Epsilon", "Nothing was asked", "force = true"].iter().all(|word| error.contains(word)), "{error}");
@@ -95,8 +95,8 @@ fn a_budget_too_small_for_any_answer_is_not_spent() {
     let count = |row: &rusqlite::Row<'_>| row.get::<_, u64>(0);
     let released = |party| cluster.ledger(party).query_row("SELECT count(*) FROM releases", [], count).expect("a count");
     assert_eq!([released(0), released(1)], [0, 0]);
-    std::fs::write(cluster.path("hopeless.toml"), share).expect("a file");
-    let result = json(&cluster.must(&["submit", "hopeless.toml", "--anyway", "--wait", "--json"]));
+    std::fs::write(cluster.path("futile.toml"), share).expect("a file");
+    let result = json(&cluster.must(&["submit", "futile.toml", "--anyway", "--wait", "--json"]));
     assert_eq!((&result["stopped_by"], released(0) > 0), (&"released".into(), true), "{result:#}");
     all_hold(&cluster, result["job"].as_str().expect("an id"));
 }

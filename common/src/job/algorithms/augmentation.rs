@@ -1,8 +1,8 @@
-//! `algorithm = "augmentation"`: the checks that whole records can be drawn and that the model has a release.
+//! `algorithm = "augmentation"`: for models whose whole records can be drawn and that have a statistic or table to release.
 
 use super::declaration::Declaration;
 use super::penalty_exp_family::counts_inert;
-use super::unused::of_releases;
+use super::unused::unused_with_releases;
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
 use crate::job::spec::JobSpec;
@@ -15,41 +15,41 @@ pub(super) const AUGMENTATION: Declaration = Declaration {
     releases: |spec| if spec.build_model().tables().is_some() { vec!["table"] } else { vec!["statistic"] },
     most_rounds: |_| Some(1),
     unused: |raw| {
-        let none = "records are imputed, and the parameters drawn given them: nothing is proposed to the parties";
+        let none = "records are imputed, and the parameters drawn given them: no moves are proposed";
         let own = [
             ("sampler.proposal", raw.sampler.proposal.is_some(), none),
-            ("sampler.locate_share", raw.sampler.locate_share.is_some(), "there is one release, and no mode is searched for"),
-            ("sampler.starts", raw.sampler.starts.is_some(), "set `sampler.start`, or nothing: starting values are dispersed"),
-            ("sampler.records_guess", raw.sampler.records_guess.is_some(), "numbers of records that are not public are imputed"),
+            ("sampler.locate_share", raw.sampler.locate_share.is_some(), "there is one release and no search for the mode"),
+            ("sampler.starts", raw.sampler.starts.is_some(), "set `sampler.start` or nothing: chains start scattered"),
+            ("sampler.records_guess", raw.sampler.records_guess.is_some(), "record counts that are not public are imputed"),
             ("privacy.clip_watch_share", raw.privacy.clip_watch_share.is_some(), "nothing is clipped"),
         ];
-        own.into_iter().chain(of_releases(raw)).collect()
+        own.into_iter().chain(unused_with_releases(raw)).collect()
     },
     check,
     ..Declaration::OF_RELEASES
 };
 
-/// Checks that whole records of the job's model can be drawn, and that one message can contain all releases.
+/// Checks that whole records of the job's model can be drawn, and that one message can query the whole release.
 ///
 /// # Errors
-/// A model without a law of whole records, a power on its likelihood, or more components than a message can contain.
+/// The model has no law of whole records, or a power on its likelihood; the components exceed the limit of a message.
 fn check(spec: &JobSpec) -> Result<(), JobError> {
     let wrong = |message: String| Err(JobError::new("algorithm", message));
     if let Some(reason) = lacks_record_law(spec) {
-        return wrong(format!("augmentation draws whole records, but {reason}: use algorithm = \"penalty\""));
+        return wrong(format!("augmentation draws whole records, and {reason}: use algorithm = \"penalty\""));
     }
     if spec.incomplete_rows && spec.build_model().tables().is_none() {
         return wrong(counts_inert(spec.model.kind()));
     }
     if spec.power != 1.0 {
         let message =
-            "augmentation draws records from the model's law, which a likelihood raised to a power is not: leave it out";
+            "augmentation draws records from the model's law, and a likelihood raised to a power is not a law: leave it out";
         return Err(JobError::new("model.power", message));
     }
     let model = spec.build_model();
     let components = model.exponential_family().filter(|_| model.tables().is_none()).map_or(0, |family| family.ranges().len());
     if components > MAX_CHAINS as usize {
-        return wrong(format!("the statistic has {components} components, but a message can request at most {MAX_CHAINS}"));
+        return wrong(format!("the statistic has {components} components, and a message holds at most {MAX_CHAINS}"));
     }
     Ok(())
 }
@@ -68,12 +68,12 @@ fn lacks_record_law(spec: &JobSpec) -> Option<&'static str> {
     }
 }
 
-/// Returns the same reason for a regression. The predictors of a linear one are assumed jointly normal before clamping.
+/// Returns the same for a regression. The predictors of a linear one are taken to be jointly normal before they are clamped.
 fn lacks_predictor_law(regression: &Regression, spec: &JobSpec) -> Option<&'static str> {
     match regression.family {
         Family::Linear { sd: Some(_) } => {}
         Family::Linear { sd: None } => {
-            return Some("a linear regression has a bounded statistic to release only where `sd` is known");
+            return Some("a linear regression has a bounded statistic to release only if `sd` is known");
         }
         _ => return Some("this regression has no law of its predictors"),
     }

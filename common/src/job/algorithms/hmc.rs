@@ -1,7 +1,7 @@
 //! `algorithm = "hmc"`: the settings of its chains, and the models that it supports.
 
-use super::declaration::{ANY_MODEL, Declaration, OwnSettings, Summand, TO_BEGIN_WITH};
-use super::unused::of_gradients_alone;
+use super::declaration::{ANY_MODEL, Declaration, OwnSettings, ReleasedQuantity, SEARCH_BY_SCORES};
+use super::unused::unused_with_gradients;
 use crate::job::error::JobError;
 use crate::job::privacy_spec::PrivacySpec;
 use crate::job::raw::{AutoOr, RawPrivacy, RawSampler, RawWarmup};
@@ -9,17 +9,17 @@ use crate::job::sampler_spec::{HmcSpec, HmcTest};
 use crate::job::spec::JobSpec;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
-/// The upper limit of a step, in posterior sds. Beyond it the momenta have no stationary law.
+/// Largest step, in posterior sds: from there on the momenta have no stationary distribution.
 const MOST_STEP: f64 = 2.0;
 pub(super) const MOST_FRICTION: f64 = 100.0;
 const MOST_WARMUP: i64 = 100_000_000;
-/// The default and the maximum number of kicks of a trajectory without friction.
+/// Default and largest number of kicks of a trajectory without friction.
 const REFRESH: i64 = 10;
 const MOST_REFRESH: i64 = 1000;
-/// The default sd of the noise of a trajectory's test, over all parties. About half of its price then goes to its gradients
+/// Default sd of the noise of a trajectory's test, over all parties. About half of the trajectory's cost is then that of its gradients
 /// (`sampler/hmc/dp_hmc/law.rs`).
 const RATIO_SD: f64 = 1.25;
-/// Maximum number of integers in a party's answer to one message.
+/// Largest number of integers in a party's answer to one message.
 const MOST_INTEGERS: usize = 7168;
 
 pub(super) const HMC: Declaration = Declaration {
@@ -33,50 +33,51 @@ pub(super) const HMC: Declaration = Declaration {
     follows_gradients: true,
     own_keys: &["step", "friction", "test", "refresh"],
     protocol: |spec| if spec.sampler.hmc.test == HmcTest::Remainder { 4 } else { 5 },
-    asked_for: |spec| {
+    query_description: |spec| {
         let steps = "for each chain and each step, the gradient at the middle of the step, one number per parameter";
         let step = match spec.sampler.hmc.test {
             HmcTest::Remainder => format!(
-                "{steps}, and one more number: how much better the step's end explains the records than its start, minus the \
-                 part predicted by the gradient"
+                "{steps}, and one more number: how much better the step's end explains the records than its start, minus the part predicted by \
+                 the gradient"
             ),
             HmcTest::Ratio { kicks } => format!(
-                "{steps}, and after every {kicks} of them one more number: how much better the trajectory's end explains the records \
-                 than its start"
+                "{steps}, and after every {kicks} of them one more number: how much better the trajectory's end explains the records than its \
+                 start"
             ),
             HmcTest::None => steps.to_owned(),
         };
-        format!("{TO_BEGIN_WITH}; then, {step}. {ANY_MODEL}")
+        format!("{SEARCH_BY_SCORES}; then, {step}. {ANY_MODEL}")
     },
-    summand: |spec| {
-        let what = if spec.runs_dp_hmc() {
+    released_quantity: |spec| {
+        let words = if spec.runs_dp_hmc() {
             "the slope of the log likelihood at a setting of the model, or of how much better one setting explains a record than another"
         } else {
-            "the slope of the log likelihood at a setting of the model, or of how much better one setting \
-             explains a record than another, minus the part predicted by slopes"
+            "the slope of the log likelihood at a setting of the model, or of how much better one setting explains a record than \
+             another, minus the part predicted by slopes"
         };
-        Summand { what, fits_any_model: true }
+        ReleasedQuantity { words, fits_any_model: true }
     },
     noise: |spec, sd| {
         match spec.sampler.hmc.test {
-    HmcTest::Ratio { .. } => format!(
-        "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient at the scale that the job’s budget \
-         requires, and with standard deviation {sd} log-likelihood units in the test of every trajectory. The test rejects the error that the \
-         gradients’ noise causes, and corrects for its own noise (the penalty method of Ceperley & Dewing, 1999; Räisä, Koskela & \
-         Honkela, 2021): the draws are of the posterior that all records in one place would have given."
-    ),
-    HmcTest::None => "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient, at the scale that \
-                      the job’s budget requires. It drives the chains, whose friction absorbs it, and no test corrects the error of their steps: the \
-                      draws are approximately of the posterior that all records in one place would have given."
-        .to_owned(),
-    HmcTest::Remainder => "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of every gradient and in the test of \
-                           every step, at the scale that the job’s budget requires. The noise of the gradients drives the chains, whose friction absorbs it, and the \
-                           test corrects for its own (the penalty method of Ceperley & Dewing, 1999): the draws are of the posterior that all records in one place would have \
-                           given."
-        .to_owned(),
-}
+        HmcTest::Ratio { .. } => format!(
+            "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator: in every component of every gradient \
+             with a scale set by the job’s budget, and with standard deviation {sd} log-likelihood units in the test of every \
+             trajectory. The test rejects the energy added by the gradients’ noise and corrects for its own noise (the penalty method \
+             of Ceperley & Dewing, 1999; Räisä, Koskela & Honkela, 2021): the draws follow the posterior of the pooled records."
+        ),
+        HmcTest::None => "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of \
+                          every gradient, with a scale set by the job’s budget. It drives the chains, whose friction dissipates it, and \
+                          no test corrects the discretisation error: the draws follow the posterior of the pooled records \
+                          approximately."
+            .to_owned(),
+        HmcTest::Remainder => "Noise: discrete Gaussian, drawn by each owner from its operating system’s generator, in every component of \
+                               every gradient and in the test of every step; its scale follows from the job’s budget. The noise of the \
+                               gradients drives the chains, whose friction dissipates it, and the test corrects for its own noise (the \
+                               penalty method of Ceperley & Dewing, 1999): the draws follow the posterior of the pooled records."
+            .to_owned(),
+    }
     },
-    unused: of_gradients_alone,
+    unused: unused_with_gradients,
     settings: |raw| Ok(OwnSettings { hmc: settings(raw)?, ..OwnSettings::default() }),
     check,
     ..Declaration::OF_RATIOS
@@ -93,7 +94,7 @@ fn settings(raw: &RawSampler) -> Result<HmcSpec, JobError> {
     })
 }
 
-/// Checks that a number, if given, is above 0 and below `most`.
+/// Returns the number, if the file has one, after a check that it is above 0 and below `most`.
 pub(super) fn below(key: &str, value: Option<f64>, most: f64) -> Result<Option<f64>, JobError> {
     match value {
         Some(value) if !(value > 0.0 && value < most) => {
@@ -103,7 +104,7 @@ pub(super) fn below(key: &str, value: Option<f64>, most: f64) -> Result<Option<f
     }
 }
 
-/// Reads the number of warm-up steps, if given.
+/// Returns the number of warm-up steps, if the file has one.
 pub(super) fn warmup(raw: &RawSampler) -> Result<Option<u64>, JobError> {
     match raw.warmup {
         None => Ok(None),
@@ -116,13 +117,13 @@ pub(super) fn warmup(raw: &RawSampler) -> Result<Option<u64>, JobError> {
         },
         Some(RawWarmup::Until { .. }) => {
             let message =
-                "all steps, including warm-up, are planned before the chains start: set a number of steps, or leave it out";
+                "must be a number of steps or left out: all steps, warm-up included, are planned before the chains start";
             Err(JobError::new("sampler.warmup", message))
         }
     }
 }
 
-/// Reads the test of a step. Without friction, a step is a trajectory of `refresh` kicks, and its whole log ratio is tested.
+/// Returns the test of a step. Without friction a step is a trajectory of `refresh` kicks, and the test is on its whole log ratio.
 fn test(raw: &RawSampler) -> Result<HmcTest, JobError> {
     let fault = |key: &str, message: &str| Err(JobError::new(format!("sampler.{key}"), message));
     let free = raw.friction == Some(0.0);
@@ -136,18 +137,16 @@ fn test(raw: &RawSampler) -> Result<HmcTest, JobError> {
         }
         (true, Some(other)) => fault(
             "test",
-            &format!(
-                "must be \"ratio\" or left out if friction is 0, since nothing else corrects for the noise of gradients, not {other:?}"
-            ),
+            &format!("must be \"ratio\" or left out if friction is 0, as nothing dissipates the noise's energy, not {other:?}"),
         ),
         (false, _) if raw.refresh.is_some() => fault(
             "refresh",
-            "applies to chains without friction, whose momenta are drawn again after this number of kicks: set friction = 0, or leave it out",
+            "applies to chains without friction, whose momenta are redrawn after that number of kicks: set friction = 0, or leave it out",
         ),
         (false, None | Some("remainder")) => Ok(HmcTest::Remainder),
         (false, Some("none")) => Ok(HmcTest::None),
         (false, Some("ratio")) => {
-            fault("test", "\"ratio\" is the test of chains without friction: write friction = 0, or test = \"remainder\"")
+            fault("test", "\"ratio\" is the test of chains without friction: set friction = 0, or test = \"remainder\"")
         }
         (false, Some(other)) => {
             fault("test", &format!("must be \"remainder\" or \"none\", or with friction = 0 \"ratio\", not {other:?}"))
@@ -155,10 +154,10 @@ fn test(raw: &RawSampler) -> Result<HmcTest, JobError> {
     }
 }
 
-/// Sets the noise of a trajectory's test, if the job leaves it open.
+/// Sets the noise of a trajectory's test if the job does not.
 ///
 /// # Errors
-/// A noise standard deviation out of range.
+/// The scale is out of range.
 pub(in crate::job) fn noise(
     mut privacy: PrivacySpec,
     raw: &RawPrivacy,
@@ -175,29 +174,30 @@ pub(in crate::job) fn noise(
 /// Checks that the model has gradients, and a public bound on the remainder of a step's log ratio.
 ///
 /// # Errors
-/// A model without them, or more parameters or chains than a message can request.
+/// The model has none; the parameters or chains exceed the limits of a message.
 fn check(spec: &JobSpec) -> Result<(), JobError> {
     let wrong = |message: String| Err(JobError::new("algorithm", message));
     let (model, kind) = (spec.build_model(), spec.model.kind());
     let Some(scores) = model.scores() else {
-        return wrong(format!("the model `{kind}` has no gradient that could be released: use algorithm = \"penalty\""));
+        return wrong(format!("the model `{kind}` has no gradient to release: use algorithm = \"penalty\""));
     };
     let theta: Vec<f64> = spec.support.iter().map(|box_| 0.0_f64.clamp(box_.min, box_.max)).collect();
     if scores.remainder_bound([&theta, &theta, &theta]).is_none() {
         return wrong(format!(
-            "no public bound is known for the model `{kind}` on the remainder of a step's log ratio (a scale or \
-             dispersion parameter has none): use algorithm = \"noisy-statistics\" or \"penalty\""
+            "no public bound is known for the model `{kind}` on the remainder of a step's log ratio (a parameter of scale or dispersion has \
+             none): use algorithm = \"noisy-statistics\" or \"penalty\""
         ));
     }
     if spec.model.is_bent() && spec.sampler.hmc.test == HmcTest::None {
-        let message =
-            format!("the posterior of the model `{kind}` is curved, and steps without a test assume a normal one: leave it out");
+        let message = format!(
+            "the posterior of the model `{kind}` is curved, and steps without a test suit only a normal posterior: leave it out"
+        );
         return Err(JobError::new("sampler.test", message));
     }
     sizes(spec, scores.parameters())
 }
 
-/// Checks that a message can contain a vector of `order` parameters for each chain.
+/// Checks that a message can contain a vector of this many parameters for each chain.
 pub(super) fn sizes(spec: &JobSpec, order: usize) -> Result<(), JobError> {
     if order > QueryKind::MAX_ORDER as usize - 10 {
         let (name, most) = (spec.algorithm.as_str(), QueryKind::MAX_ORDER - 10);
@@ -205,7 +205,7 @@ pub(super) fn sizes(spec: &JobSpec, order: usize) -> Result<(), JobError> {
         return Err(JobError::new("model.predictors", message));
     }
     if spec.sampler.chains as usize * order > MOST_INTEGERS {
-        let message = format!("a message can request {MOST_INTEGERS} numbers, and each chain requests {order}: run fewer chains");
+        let message = format!("a message holds at most {MOST_INTEGERS} numbers, and each chain needs {order}: run fewer chains");
         return Err(JobError::new("sampler.chains", message));
     }
     Ok(())

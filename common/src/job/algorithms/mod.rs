@@ -15,7 +15,7 @@ use crate::job::spec::JobSpec;
 use conclave_privacy::mechanism::QueryKind;
 use declaration::Declaration;
 
-pub use declaration::{ANY_MODEL, Summand};
+pub use declaration::{ANY_MODEL, ReleasedQuantity};
 pub(in crate::job) use declaration::{OwnSettings, UsualLength};
 pub(in crate::job) use hmc::noise as noise_of_tests;
 pub(in crate::job) use noisy_statistics::{MOST_PARAMETERS, release};
@@ -23,17 +23,17 @@ pub(in crate::job) use noisy_statistics::{MOST_PARAMETERS, release};
 /// The algorithm that a job runs, by its name in the papers: an index into the registry of declarations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Algorithm 2 (Algorithm 1 is the case of one owner).
+    /// Algorithm 2; Algorithm 1 is its special case with one owner.
     Penalty,
     /// Algorithm 3: noisy sufficient statistics of an exponential family, any number of owners.
     PenaltyExpFamily,
-    /// Noisy vectors, released once or a few times, then draws from the posterior given these releases.
+    /// A few noisy vectors, released once; the posterior given these releases.
     NoisyStatistics,
     /// One release of a statistic or of tables, then data augmentation: Ju, Awan, Gong & Rao, *Data Augmentation MCMC for Bayesian
     /// Inference from Privatized Data* (2022).
     Augmentation,
-    /// Hamiltonian Monte Carlo. Its kicks are noisy gradients, its friction absorbs their noise, and a penalty test applies to
-    /// the remainder of each step's log ratio.
+    /// Hamiltonian Monte Carlo with noisy gradients, whose noise the friction dissipates, and a penalty test on the remainder of
+    /// each step's log ratio.
     Hmc,
     /// The noise-corrected Barker test on noisy log likelihood ratios: Heikkilä, Jälkö, Dikmen & Honkela, *Differentially Private Markov
     /// Chain Monte Carlo* (2019).
@@ -50,7 +50,7 @@ pub enum Algorithm {
     Ops,
 }
 
-/// The registry of all algorithms.
+/// The registry.
 const ALL: [(Algorithm, &Declaration); 11] = [
     (Algorithm::Penalty, &penalty::PENALTY),
     (Algorithm::PenaltyExpFamily, &penalty_exp_family::PENALTY_EXP_FAMILY),
@@ -65,7 +65,7 @@ const ALL: [(Algorithm, &Declaration); 11] = [
     (Algorithm::Ops, &ops::OPS),
 ];
 
-// Each algorithm is at its own index.
+// Every algorithm is at its own index.
 const _: () = {
     let mut at = 0;
     while at < ALL.len() {
@@ -75,13 +75,13 @@ const _: () = {
 };
 
 impl Algorithm {
-    /// Returns the algorithm of this name.
+    /// Returns the algorithm with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         ALL.into_iter().find(|(_, declared)| declared.name == name).map(|(algorithm, _)| algorithm)
     }
 
-    /// Yields the names of all algorithms.
+    /// Returns the names of all algorithms.
     pub fn names() -> impl Iterator<Item = &'static str> {
         ALL.into_iter().map(|(_, declared)| declared.name)
     }
@@ -90,72 +90,71 @@ impl Algorithm {
         ALL[self as usize].1
     }
 
-    /// Returns the name used in job files and results.
+    /// Returns the name in job files and results.
     pub fn as_str(self) -> &'static str {
         self.declaration().name
     }
 
-    /// Returns whether every draw requires a query to the parties.
+    /// Returns true if every draw requires a query.
     #[must_use]
     pub fn proposes(self) -> bool {
         self.declaration().proposes
     }
 
-    /// Returns whether the chains use noisy log likelihood ratios only.
+    /// Returns true if its chains use noisy log likelihood ratios only.
     #[must_use]
     pub fn walks_on_ratios(self) -> bool {
         self.declaration().walks_on_ratios
     }
 
-    /// Returns whether released gradients drive the chains.
+    /// Returns true if released gradients drive its chains.
     #[must_use]
     pub fn follows_gradients(self) -> bool {
         self.declaration().follows_gradients
     }
 
-    /// Returns whether the chains follow stochastic gradients without a test, so that their draws have a bias.
+    /// Returns true if its chains follow stochastic gradients without an acceptance test: their draws have a bias.
     #[must_use]
     pub fn is_unadjusted(self) -> bool {
         self.declaration().is_unadjusted
     }
 
-    /// Returns whether the algorithm uses queries of this kind.
+    /// Returns true if the algorithm makes queries of this kind.
     #[must_use]
     pub fn asks(self, kind: QueryKind) -> bool {
         (self.declaration().asks)(kind)
     }
 
-    /// Returns whether the algorithm accepts this key of `[sampler]`, which some algorithms do not.
+    /// Returns true if `[sampler]` may contain this key, which some algorithms do not take.
     #[must_use]
     pub fn takes(self, key: &str) -> bool {
         self.declaration().own_keys.contains(&key)
     }
 }
 
-/// The declarations of a job's algorithm, applied to the job.
+/// Facts about a job from the declaration of its algorithm.
 impl JobSpec {
-    /// Returns the oldest protocol version with the algorithm's queries.
+    /// Returns the oldest protocol with the algorithm's queries.
     #[must_use]
     pub fn algorithm_protocol(&self) -> u32 {
         (self.algorithm.declaration().protocol)(self)
     }
 
-    /// Returns a description, for an owner, of the data that a job requests in each round, and how often.
+    /// Returns the queries of a job that queries round after round, and their number, described for an owner.
     #[must_use]
-    pub fn asked_for(&self) -> String {
-        (self.algorithm.declaration().asked_for)(self)
+    pub fn query_description(&self) -> String {
+        (self.algorithm.declaration().query_description)(self)
     }
 
     /// Returns the quantity that each released number sums over the records.
     #[must_use]
-    pub fn summand(&self) -> Summand {
-        (self.algorithm.declaration().summand)(self)
+    pub fn released_quantity(&self) -> ReleasedQuantity {
+        (self.algorithm.declaration().released_quantity)(self)
     }
 
-    /// Returns the report's paragraph on the noise of a job's releases and its role in the posterior. `sd` is the job's noise as
-    /// text.
+    /// Returns the paragraph of the report on the noise of a job's releases; `sd` is the formatted sd of the noise.
     #[must_use]
-    pub fn words_on_noise(&self, sd: &str) -> String {
+    pub fn noise_paragraph(&self, sd: &str) -> String {
         (self.algorithm.declaration().noise)(self, sd)
     }
 }

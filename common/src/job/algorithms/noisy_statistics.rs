@@ -1,8 +1,8 @@
 //! `algorithm = "noisy-statistics"`: its `[release]` table, and the models that it supports.
 
-use super::declaration::{Declaration, Summand};
+use super::declaration::{Declaration, ReleasedQuantity};
 use super::penalty_exp_family::counts_inert;
-use super::unused::of_releases;
+use super::unused::unused_with_releases;
 use crate::job::error::JobError;
 use crate::job::privacy_spec::{Clamping, ReleaseSpec};
 use crate::job::raw::{AutoOr, RawRelease, RawStages};
@@ -10,11 +10,11 @@ use crate::job::spec::JobSpec;
 use crate::schema::ModelSpec;
 use conclave_privacy::mechanism::QueryKind;
 
-/// Maximum number of stages.
+/// Largest number of stages.
 const MOST_STAGES: usize = 16;
-/// Maximum number of parameters. Gradient and curvature are in one answer, which holds 7168 integers.
+/// Largest number of parameters: gradient and curvature are released in one answer of at most 7168 integers.
 pub(in crate::job) const MOST_PARAMETERS: usize = 118;
-/// Permitted distance of the sum of stage shares from 1.
+/// Largest deviation from 1 of the sum of the stages' shares.
 const SLIP: f64 = 1e-9;
 
 pub(super) const NOISY_STATISTICS: Declaration = Declaration {
@@ -44,26 +44,26 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
             (None, Some(_)) => ReleaseSpec::FIXED_SHARES.len() as u64,
             (None, None) => ReleaseSpec::MOST_LOCATING as u64 + 1,
         };
-        // The last stage queries its gradient, and then the information twice.
+        // The last stage queries its gradient, and then information twice.
         let rounds = || stages() + 2;
         let model = spec.build_model();
         Some(match model.scores() {
             Some(_) if spec.outcome_table(model.as_ref()).is_some() => 1,
-            // Second moments, and then second moments or a score once more.
+            // Second moments, and then again moments or a score.
             Some(scores) if scores.moments_outcome().is_some() => 2,
             Some(_) => rounds(),
             None => 1,
         })
     },
-    summand: |_| Summand { what: "the quantities named above", fits_any_model: true },
+    released_quantity: |_| ReleasedQuantity { words: "the quantities named above", fits_any_model: true },
     unused: |raw| {
-        let none = "nothing is proposed to the parties: draws are made from the releases";
+        let none = "no moves are proposed: draws are made from the releases";
         let own = [
             ("sampler.proposal", raw.sampler.proposal.is_some(), none),
-            ("sampler.locate_share", raw.sampler.locate_share.is_some(), "the shares of stages are in `release.stages`"),
+            ("sampler.locate_share", raw.sampler.locate_share.is_some(), "`release.stages` sets the shares of stages"),
             ("sampler.starts", raw.sampler.starts.is_some(), "set `sampler.start`, the point of the first stage"),
         ];
-        own.into_iter().chain(of_releases(raw)).collect()
+        own.into_iter().chain(unused_with_releases(raw)).collect()
     },
     check,
     ..Declaration::OF_RELEASES
@@ -102,10 +102,10 @@ fn stages(raw: Option<RawStages>) -> Result<Option<Vec<f64>>, JobError> {
         Some(RawStages::Word(word)) => wrong(format!("must be \"auto\" or a list of shares of the budget, not \"{word}\"")),
         Some(RawStages::Shares(shares)) => {
             if shares.is_empty() || shares.len() > MOST_STAGES {
-                return wrong(format!("must hold 1 to {MOST_STAGES} shares, not {}", shares.len()));
+                return wrong(format!("must contain 1 to {MOST_STAGES} shares, not {}", shares.len()));
             }
             if let Some(share) = shares.iter().find(|share| !(**share > 0.0 && **share <= 1.0)) {
-                return wrong(format!("holds {share}: a share lies above 0, up to 1"));
+                return wrong(format!("contains {share}: a share must be above 0 and at most 1"));
             }
             let sum: f64 = shares.iter().sum();
             if (sum - 1.0).abs() > SLIP { wrong(format!("shares add up to {sum}, not 1")) } else { Ok(Some(shares)) }
@@ -113,13 +113,13 @@ fn stages(raw: Option<RawStages>) -> Result<Option<Vec<f64>>, JobError> {
     }
 }
 
-/// Checks that the job's model has a release.
+/// Checks that the job's model has a statistic or score to release.
 fn check(spec: &JobSpec) -> Result<(), JobError> {
     let model = spec.build_model();
     let kind = spec.model.kind();
     if spec.model.is_bent() {
         let message = format!(
-            "the posterior of the model `{kind}` is curved, and a score released once only describes a normal one: use algorithm = \"penalty\" or \"hmc\""
+            "the posterior of the model `{kind}` is curved, and a score released once determines only a normal one: use algorithm = \"penalty\" or \"hmc\""
         );
         return Err(JobError::new("algorithm", message));
     }

@@ -1,6 +1,6 @@
 //! `algorithm = "ops"`: the number of candidates, and the jobs that it supports.
 
-use super::declaration::{ANY_MODEL, Declaration, OwnSettings, TO_BEGIN_WITH, UsualLength};
+use super::declaration::{ANY_MODEL, Declaration, OwnSettings, SEARCH_BY_SCORES, UsualLength};
 use super::unused::Unused;
 use crate::job::error::JobError;
 use crate::job::raw::{RawJob, RawSampler};
@@ -8,8 +8,7 @@ use crate::job::sampler_spec::OpsSpec;
 use crate::job::spec::JobSpec;
 use conclave_privacy::mechanism::QueryKind;
 
-/// Maximum number of parameters. Beyond it no number of candidates in a message comes close enough to every draw of the
-/// posterior.
+/// Largest number of parameters: with more, the candidates of one message do not cover the posterior densely enough.
 const MOST_PARAMETERS: usize = 10;
 
 pub(super) const OPS: Declaration = Declaration {
@@ -24,10 +23,10 @@ pub(super) const OPS: Declaration = Declaration {
     own_keys: &["candidates", "locate"],
     usual_length: UsualLength { chains: 1, draws: 1 },
     protocol: |_| 5,
-    asked_for: |spec| {
+    query_description: |spec| {
         let choice = format!(
-            "{} the index of one of {} public settings of the model, drawn in proportion to how well each explains the \
-             records: one draw of the posterior, and nothing else",
+            "{} the index of one of {} public settings of the model, drawn in proportion to how well each explains the records: one \
+             draw of the posterior, and nothing else",
             if spec.sampler.draws == 1 {
                 "one answer,".to_owned()
             } else {
@@ -36,7 +35,7 @@ pub(super) const OPS: Declaration = Declaration {
             spec.sampler.ops.candidates
         );
         match spec.sampler.locate_share > 0.0 {
-            true if spec.locates_by_gradients() => format!("{TO_BEGIN_WITH}; then {choice}. {ANY_MODEL}"),
+            true if spec.locates_by_gradients() => format!("{SEARCH_BY_SCORES}; then {choice}. {ANY_MODEL}"),
             true => format!(
                 "how much better one setting of the model explains the records than another, a few dozen numbers; then {choice}"
             ),
@@ -44,10 +43,11 @@ pub(super) const OPS: Declaration = Declaration {
         }
     },
     noise: |_, _| {
-        "Noise: none is added, as each draw is random itself: the owner draws one of the public candidates in proportion to its posterior weight (the \
- exponential mechanism), exactly, from its operating system’s generator. Its price follows from the range by which one record can change the odds of two \
- candidates. The draws are of the posterior that the records would have given, up to the error of using a finite number of candidates."
-    .to_owned()
+        "Noise: none is added, since each draw is random itself: the owner draws one of the public candidates in proportion to its \
+         posterior weight (the exponential mechanism), exactly, from its operating system’s generator. The charge follows from the \
+         largest change of the log odds of two candidates by one record. The draws follow the posterior of the records, up to the \
+         error of a finite set of candidates."
+            .to_owned()
     },
     unused,
     settings: |raw| Ok(OwnSettings { ops: settings(raw)?, ..OwnSettings::default() }),
@@ -65,45 +65,45 @@ fn settings(raw: &RawSampler) -> Result<OpsSpec, JobError> {
 }
 
 fn unused(raw: &RawJob) -> Vec<Unused> {
-    let independent = "each draw is a separate choice among its own candidates: there is no chain";
+    let independent = "its draws are independent, each among its own candidates: there is no chain";
     vec![
         ("sampler.proposal", raw.sampler.proposal.is_some(), independent),
         ("sampler.warmup", raw.sampler.warmup.is_some(), independent),
-        ("sampler.until", raw.sampler.until.is_some(), "`sampler.draws` sets the number of choices"),
-        ("sampler.starts", raw.sampler.starts.is_some(), "give `sampler.start`, where the search for the mode begins"),
+        ("sampler.until", raw.sampler.until.is_some(), "`sampler.draws` sets the number of draws"),
+        ("sampler.starts", raw.sampler.starts.is_some(), "set `sampler.start`, the initial value of the search for the mode"),
         ("extends", raw.extends.is_some(), "draws are independent: submit another job"),
-        ("privacy.clip_watch_share", raw.privacy.clip_watch_share.is_some(), "clipped ratios are not counted"),
+        ("privacy.clip_watch_share", raw.privacy.clip_watch_share.is_some(), "clipped records are not counted"),
     ]
 }
 
-/// Checks that the job is one that a choice can answer.
+/// Checks that a choice among candidates can answer the job.
 ///
 /// # Errors
-/// Several owners, several chains, more parameters than candidates can cover, or more candidates than a message can contain.
+/// Several owners; several chains; more parameters than candidates can cover; more candidates than a message can contain.
 fn check(spec: &JobSpec) -> Result<(), JobError> {
     let owners = spec.parties.len();
     if owners != 1 {
         let message = format!(
-            "algorithm = \"ops\" draws from the records of one owner, but the job names {owners}; choices of several owners can't be combined: use \
+            "algorithm = \"ops\" draws from the records of one owner, and the job names {owners}: choices cannot be summed over owners; use \
              algorithm = \"hmc\" or \"penalty\""
         );
         return Err(JobError::new("parties", message));
     }
     if spec.sampler.chains_named && spec.sampler.chains != 1 {
-        let message = "algorithm = \"ops\" makes independent draws: leave it out, and set the number of draws with sampler.draws";
+        let message = "algorithm = \"ops\" makes independent draws: leave it out, and set their number with sampler.draws";
         return Err(JobError::new("sampler.chains", message));
     }
     let parameters = spec.dimension();
     if parameters > MOST_PARAMETERS {
         let message = format!(
-            "\"ops\" draws one of a fixed number of candidates, which can't cover a posterior of {parameters} parameters: the limit is \
+            "\"ops\" draws one of a finite set of candidates, which cannot cover a posterior of {parameters} parameters: the limit is \
              {MOST_PARAMETERS}; use algorithm = \"hmc\""
         );
         return Err(JobError::new("algorithm", message));
     }
     let (candidates, most) = (spec.sampler.ops.candidates, QueryKind::most_candidates(parameters));
     if candidates > most {
-        let message = format!("a message holds at most {most} candidates of {parameters} parameters each, not {candidates}");
+        let message = format!("a message holds {most} candidates of {parameters} parameters each, not {candidates}");
         return Err(JobError::new("sampler.candidates", message));
     }
     Ok(())

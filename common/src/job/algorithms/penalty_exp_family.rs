@@ -1,6 +1,6 @@
-//! `algorithm = "penalty-exp-family"`: the settings derived from the model's statistic.
+//! `algorithm = "penalty-exp-family"`: settings that follow from the model's statistic.
 
-use super::declaration::{Declaration, PENALTY, Summand, noise_of_answers};
+use super::declaration::{Declaration, PENALTY, ReleasedQuantity, noise_of_answers};
 use crate::job::error::JobError;
 use crate::job::limits::{CALIBRATE_SHARE, MAX_CHAINS};
 use crate::job::sampler_spec::{Radius, Warmup};
@@ -9,27 +9,27 @@ use conclave_privacy::accounting::{LEAST_CHARGE_UNITS, PrivacyFilter, mu_squared
 use conclave_privacy::mechanism::QueryKind;
 use conclave_privacy::pass::StatisticGrid;
 
-/// The relative excess of the sum of many charges over their exact cost, since each is rounded up.
+/// Largest relative excess of the sum of charges over the exact cost: each charge is rounded up.
 const ROUNDING: f64 = 1e-6;
 
 pub(super) const PENALTY_EXP_FAMILY: Declaration = Declaration {
     name: "penalty-exp-family",
     asks: |kind| matches!(kind, QueryKind::Statistic { .. }),
     releases: |_| vec!["statistic"],
-    asked_for: |_| "sums of the model's statistic, one number at a time, round after round".to_owned(),
-    summand: |_| Summand { what: "one component of the model's statistic", fits_any_model: false },
+    query_description: |_| "sums of the model's statistic, one number at a time, round after round".to_owned(),
+    released_quantity: |_| ReleasedQuantity { words: "one component of the model's statistic", fits_any_model: false },
     noise: |_, sd| noise_of_answers(sd, "widths of a component’s range", PENALTY),
-    unused: |raw| vec![("sampler.force", raw.sampler.force.is_some(), "its jobs are never refused by a forecast")],
+    unused: |raw| vec![("sampler.force", raw.sampler.force.is_some(), "none of its jobs is refused for lack of a usable answer")],
     resolve,
     ..Declaration::OF_RATIOS
 };
 
-/// Checks that the model has a statistic that can be released. With `noise_sd = "auto"`, distributes the budget equally over the
-/// job's rounds and components. Otherwise keeps the given `noise_sd`, in widths of a component's range.
+/// Checks that the model has a statistic to release. With `noise_sd = "auto"` it spreads the budget evenly over the job's rounds and
+/// the components. A `noise_sd` set by the analyst, in widths of a component's range, is kept.
 ///
 /// # Errors
-/// A model without a bounded statistic, an explicit clip, more releases in a message than a party accepts, or more releases in
-/// the run than the budget holds at the minimum charge.
+/// The model has no bounded statistic; the job sets a clip; a message has too many releases; the budget does not hold all releases at
+/// the least charge.
 fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
     let wrong = |message: String| JobError::new("algorithm", message);
     let model = spec.build_model();
@@ -49,8 +49,8 @@ fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
     let (chains, components) = (u64::from(spec.sampler.chains), grids.len() as u64);
     if chains * components > u64::from(MAX_CHAINS) {
         let message = format!(
-            "{chains} chains release {components} numbers each per round, {} in total, but a message holds {MAX_CHAINS}: run fewer \
-             chains or leave out predictors",
+            "{chains} chains release {components} numbers each per round, {} in all, and a message holds {MAX_CHAINS}: run fewer chains \
+             or leave out predictors",
             chains * components
         );
         return Err(JobError::new("sampler.chains", message));
@@ -58,8 +58,8 @@ fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
     if auto_noise {
         let filter = PrivacyFilter::new(&spec.privacy.budget).map_err(|e| JobError::new("privacy", e.to_string()))?;
         let budget = mu_squared(filter.limit_units()) * (1.0 - search_share(&spec)) * (1.0 - ROUNDING);
-        within_least_charges(&spec, budget, components)?;
-        // If only the sum is opened, it contains the noise of all honest parties at the price of one release.
+        check_least_charges(&spec, budget, components)?;
+        // In a secure job the opened sum has the noise of all honest parties, for the price of one party's.
         let each = budget * f64::from(spec.honest().get()) / releases(&spec) as f64;
         spec.privacy.noise =
             StatisticGrid::noise_for(&grids, each).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
@@ -67,17 +67,17 @@ fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
     Ok(spec)
 }
 
-/// Returns the reason why a model's statistic cannot be released with incomplete rows.
+/// Returns the reason why a model's statistic cannot be released if rows may be inert.
 pub(super) fn counts_inert(kind: &str) -> String {
     format!(
-        "the sum of the statistic of `{kind}` does not reveal how many rows are usable: use algorithm = \"penalty\", or leave \
+        "the sum of the statistic of `{kind}` does not determine the number of usable rows: use algorithm = \"penalty\", or leave \
          model.incomplete_rows out"
     )
 }
 
-/// Checks that `budget` (mu²) holds all releases at their minimum charge, which applies however noisy they are. Otherwise the run
-/// would end before its draws.
-fn within_least_charges(spec: &JobSpec, budget: f64, components: u64) -> Result<(), JobError> {
+/// Checks that `budget` (mu²) holds all releases at the least charge, which even the noisiest release has. Otherwise the run would end
+/// before its draws.
+fn check_least_charges(spec: &JobSpec, budget: f64, components: u64) -> Result<(), JobError> {
     let affordable = budget / mu_squared(LEAST_CHARGE_UNITS) / components as f64;
     if releases(spec) as f64 <= affordable {
         return Ok(());
@@ -90,14 +90,14 @@ fn within_least_charges(spec: &JobSpec, budget: f64, components: u64) -> Result<
         format!("ask for at most {most} draws, run fewer chains, or raise epsilon")
     };
     let message = format!(
-        "each of the statistic's {components} components is charged at least mu² = 2^-24 per release, and the budget does not hold {} draws \
-         of {} chains and their warm-up: {remedy}",
+        "each of the statistic's {components} components is charged at least mu² = 2^-24 per release, and the budget does not hold {} \
+         draws of {} chains and their warm-up: {remedy}",
         spec.sampler.draws, spec.sampler.chains
     );
     Err(JobError::new("sampler.draws", message))
 }
 
-/// Returns the share of the budget spent before the chains run.
+/// Returns the share of the budget spent before the chains start.
 fn search_share(spec: &JobSpec) -> f64 {
     match (spec.sampler.locate_share, &spec.sampler.radius) {
         (share, _) if share > 0.0 => share,
@@ -106,7 +106,7 @@ fn search_share(spec: &JobSpec) -> f64 {
     }
 }
 
-/// Returns the maximum number of warm-up steps of each chain.
+/// Returns the largest number of warm-up steps of a chain.
 fn warmup_steps(spec: &JobSpec) -> u64 {
     let sweeps = match spec.sampler.warmup {
         Warmup::Sweeps(n) | Warmup::UntilRhat { max: n, .. } => n,
@@ -114,7 +114,7 @@ fn warmup_steps(spec: &JobSpec) -> u64 {
     sweeps.saturating_mul(spec.dimension() as u64)
 }
 
-/// Returns the maximum number of releases of the whole statistic while the chains run.
+/// Returns the largest number of releases of the whole statistic while the chains run.
 fn releases(spec: &JobSpec) -> u64 {
     warmup_steps(spec).saturating_add(spec.sampler.draws).saturating_mul(u64::from(spec.sampler.chains))
 }
@@ -139,8 +139,7 @@ mod tests {
         let most = error.message.split("at most ").nth(1).unwrap().split(' ').next().unwrap().parse::<u64>().unwrap();
         assert_eq!(job(most + 1, 1.0).unwrap_err().key, "sampler.draws");
         let spec = job(most, 1.0).unwrap();
-        // What the noise is charged, with all components and the least charge, stays within what the
-        // search leaves.
+        // The charge of all components, with the least charge, is within the budget after the search.
         let family_components = 4; // u, u², y, u y; the intercept's square is the same for every record
         let filter = PrivacyFilter::new(&spec.privacy.budget).unwrap();
         let unit = conclave_privacy::accounting::PrivacyUnit::default();

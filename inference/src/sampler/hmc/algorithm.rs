@@ -10,8 +10,8 @@ use super::settings::Settings;
 use super::walker::Walker;
 use crate::sampler::enough::Enough;
 use crate::sampler::error::SamplerError;
+use crate::sampler::futility::Forecast;
 use crate::sampler::gradient_search::GradientSearch;
-use crate::sampler::hopeless::Forecast;
 use crate::sampler::interface::{Next, Sampler};
 use crate::sampler::messages::Messages;
 use crate::sampler::noisy_statistics::Allotment;
@@ -296,7 +296,7 @@ impl Sampler for Hmc {
         self.walk.as_ref().map_or(Phase::Locate, Walk::phase)
     }
 
-    fn hopeless(&self) -> Option<&Forecast> {
+    fn futility(&self) -> Option<&Forecast> {
         let watched = self.walk.as_ref().filter(|_| !self.target.spec.sampler.force);
         watched.and_then(|walk| walk.observations.stuck())
     }

@@ -6,7 +6,7 @@ use super::moves::Kicked;
 use super::repeats::Repeats;
 use super::settings::Settings;
 use super::watch::Watch;
-use crate::sampler::hopeless::Forecast;
+use crate::sampler::futility::Forecast;
 use crate::sampler::quadratic_fit::{FittedPosterior, QuadraticFit, Slope};
 use crate::sampler::target::Target;
 use conclave_common::query::Phase;

@@ -1,6 +1,6 @@
 //! The statement's content, section by section.
 
-use conclave_common::job::{ANY_MODEL, JobSpec, Summand};
+use conclave_common::job::{ANY_MODEL, JobSpec, ReleasedQuantity};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit, gaussian_dp, zcdp};
 
 use super::block::Block;
@@ -106,8 +106,8 @@ fn released(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releas
     };
     facts.push(("also known".into(), format!("the time when the job was opened, and the time of each release{count}")));
     blocks.push(Block::Facts(facts));
-    let summand = job.spec.as_ref().map_or(Summand::RATIO, JobSpec::summand);
-    let means = if summand.fits_any_model { format!(" {ANY_MODEL}.") } else { String::new() };
+    let quantity = job.spec.as_ref().map_or(ReleasedQuantity::RATIO, JobSpec::released_quantity);
+    let means = if quantity.fits_any_model { format!(" {ANY_MODEL}.") } else { String::new() };
     let under = match job.is_masked() {
         true => {
             " It was released masked, and the ledger records it as released: only its sum with the other owners' numbers is \
@@ -119,7 +119,7 @@ fn released(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releas
         "Each number is a sum over all records of {}, bounded in advance for each of them, plus fresh random noise of the \
          stated size. No record, and no sum without noise, was released. Every number, with its time and its noise, is in the \
          ledger.{means}{under}",
-        summand.what
+        quantity.words
     )));
 }
 

@@ -198,9 +198,9 @@ fn chains_that_take_no_step_are_given_up() {
     let far = "chains = 1\nstarts = [{ intercept = 9.5, x = -9.5 }]";
     let ran = |more: &str| run(&job(4.0, &format!("[sampler]\nseed = 3\ndraws = 60\n{more}\n")), 20_000, 5, |_, _| {});
     let stuck = ran(far);
-    let word = stuck.sampler.hopeless().unwrap().word(&job(4.0, ""));
-    assert!(word.contains("stopped as hopeless") && word.contains("% were taken"), "{word}");
-    assert!(ran(&format!("force = true\n{far}")).sampler.hopeless().is_none() && ran("chains = 1").sampler.hopeless().is_none());
+    let word = stuck.sampler.futility().unwrap().word(&job(4.0, ""));
+    assert!(word.contains("stopped for futility") && word.contains("% were taken"), "{word}");
+    assert!(ran(&format!("force = true\n{far}")).sampler.futility().is_none() && ran("chains = 1").sampler.futility().is_none());
 }
 
 /// The quadratic fit to all released slopes: its mean differs from the posterior's by its stated noise, with a root mean square

@@ -56,7 +56,7 @@ impl Forecast {
             Self::Apart(at) => at,
             Self::Stuck(taken) => {
                 return format!(
-                    "the run was stopped as hopeless, and the rest of the budget was not spent: of the chains' steps {:.0}% were taken, so that the \
+                    "the run was stopped for futility, and the rest of the budget was not spent: of the chains' steps {:.0}% were taken, so that the \
                      draws are those of no posterior. The search's share of the budget did not find where the posterior lies, or how wide it is: ask \
                      for a larger epsilon or fewer parameters, or for a larger locate_share; to continue anyway, set force = true under [sampler].",
                     100.0 * taken
@@ -65,7 +65,7 @@ impl Forecast {
         };
         let names = spec.model.parameter_names();
         format!(
-            "the run was stopped as hopeless, and the rest of the budget was not spent: with all of it, {draws:.0} draws of each chain, the split R-hat of \
+            "the run was stopped for futility, and the rest of the budget was not spent: with all of it, {draws:.0} draws of each chain, the split R-hat of \
              {} would be about {rhat:.2}, of {ess:.0} effective draws. Ask for a larger epsilon, fewer parameters or better starting values (`conclave \
              plan`); to continue anyway, set force = true under [sampler].",
             names.get(*parameter).map_or("a parameter", String::as_str),
@@ -74,7 +74,7 @@ impl Forecast {
 }
 
 /// Watches kept draws and charges.
-pub(super) struct HopelessWatch {
+pub(super) struct FutilityWatch {
     /// Kept draws of each chain, `[parameter][chain][draw]`; empty if there is nothing to watch.
     history: Vec<Vec<Vec<f64>>>,
     /// Interval between the draws in it.
@@ -95,7 +95,7 @@ pub(super) struct HopelessWatch {
     found: Option<Forecast>,
 }
 
-impl HopelessWatch {
+impl FutilityWatch {
     /// Creates the watch of a job at parties with these units of privacy. It is inactive if the job is forced, has one chain, or
     /// has an invalid budget.
     pub(super) fn new(spec: &JobSpec, units: impl Iterator<Item = PrivacyUnit>) -> Self {
@@ -216,5 +216,5 @@ impl HopelessWatch {
 }
 
 #[cfg(test)]
-#[path = "tests/hopeless.rs"]
+#[path = "tests/futility.rs"]
 mod tests;

@@ -21,7 +21,7 @@ fn job(sampler: &str) -> JobSpec {
 /// Runs four chains of this autocorrelation, which start `displaced` sds apart. Returns the draw at which they are stopped, if
 /// they are, and whether the run would have reached its target.
 fn run(spec: &JobSpec, correlation: f64, displaced: f64, seed: u64) -> (Option<u64>, bool) {
-    let mut watch = HopelessWatch::new(spec, std::iter::once(PrivacyUnit::default()));
+    let mut watch = FutilityWatch::new(spec, std::iter::once(PrivacyUnit::default()));
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     // A fifth of the budget is spent before the first draw.
     let price = watch.limit / 5 * 4 / WHOLE;
@@ -110,7 +110,7 @@ fn chains_that_never_meet_are_given_up() {
 #[test]
 fn a_forecast_says_what_and_how_to_go_on() {
     let word = Forecast::Apart(AtTheEnd { parameter: 0, draws: 1200.4, rhat: 1.523, ess: 11.6 }).word(&job(""));
-    for part in ["hopeless", "1200 draws", "R-hat of p", "1.52", "12 effective", "force = true"] {
+    for part in ["futility", "1200 draws", "R-hat of p", "1.52", "12 effective", "force = true"] {
         assert!(word.contains(part), "{part} in {word}");
     }
 }
