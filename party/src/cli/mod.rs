@@ -11,6 +11,7 @@ mod doctor;
 mod init;
 mod jobs;
 mod ledger;
+mod member_list;
 mod pin;
 mod renew;
 mod run;

@@ -12,7 +12,8 @@ use super::common::{Common, load, print, print_json};
 use crate::config::PartyConfig;
 use crate::error::StartError;
 use crate::link::load_identity;
-use conclave_vault::secure::{Fingerprint, MemberList, member_line};
+use super::member_list::{MemberList, member_line};
+use conclave_vault::secure::Fingerprint;
 
 #[derive(Debug, Args)]
 pub(super) struct PinArgs {

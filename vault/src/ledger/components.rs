@@ -28,52 +28,54 @@ ALTER TABLE charges ADD COLUMN honest INTEGER;
 ALTER TABLE charges ADD COLUMN alone INTEGER;
 ";
 
+/// The text of a view of releases: its kinds below vectors, and its columns of prices.
+macro_rules! view {
+    ($kinds:literal, $prices:literal) => {
+        concat!(
+            "
+DROP VIEW releases;
+CREATE VIEW releases AS
+  SELECT c.seq, strftime('%Y-%m-%dT%H:%M:%fZ', c.time_ms / 1000.0, 'unixepoch') AS time, j.job, j.analyst, c.iteration,
+         c.chain, c.attempt, hex(c.digest) AS digest, hex(c.theta) AS theta, hex(c.theta_next) AS theta_next,
+         CASE WHEN c.kind = 0 THEN 'ratio' WHEN c.kind = 1 THEN 'clip count'
+",
+            $kinds,
+            "              WHEN c.kind % 4 = 0 THEN 'moments of ' || ((c.kind - 1073741824) / 4) || ' columns'
+              WHEN c.kind % 4 = 1 THEN 'gradient of ' || ((c.kind - 1073741824) / 4) || ' parameters'
+              WHEN c.kind % 4 = 2 THEN 'curvature of ' || ((c.kind - 1073741824) / 4) || ' parameters'
+              ELSE 'table of ' || ((c.kind - 1073741824) / 4) || ' cells' END AS kind,
+         coalesce(n.components, 1) AS integers, c.k_t, c.s,
+         CASE WHEN c.kind = 1 OR (c.kind >= 1073741824 AND c.kind % 4 = 3) THEN c.s / 1048576.0
+              WHEN c.kind >= 1073741824 AND c.kind % 4 = 1 THEN c.s / 268435456.0
+              ELSE c.s / 4294967296.0 END AS noise_sd,
+         ",
+            $prices,
+            "
+  FROM charges c JOIN jobs j ON j.seq = c.job LEFT JOIN answers a ON a.charge = c.seq
+  LEFT JOIN charge_components n ON n.charge = c.seq;
+"
+        )
+    };
+}
+
 /// The view of releases in a ledger that has the tables, in place of the one for single integers: the kinds in the words of [`QueryKind`],
 /// the noise in the kind's own unit.
 ///
 /// [`QueryKind`]: conclave_privacy::mechanism::QueryKind
-pub(super) const VIEW: &str = "
-DROP VIEW releases;
-CREATE VIEW releases AS
-  SELECT c.seq, strftime('%Y-%m-%dT%H:%M:%fZ', c.time_ms / 1000.0, 'unixepoch') AS time, j.job, j.analyst, c.iteration,
-         c.chain, c.attempt, hex(c.digest) AS digest, hex(c.theta) AS theta, hex(c.theta_next) AS theta_next,
-         CASE WHEN c.kind = 0 THEN 'ratio' WHEN c.kind = 1 THEN 'clip count'
-              WHEN c.kind < 1073741824 THEN 'statistic ' || (c.kind - 2)
-              WHEN c.kind % 4 = 0 THEN 'moments of ' || ((c.kind - 1073741824) / 4) || ' columns'
-              WHEN c.kind % 4 = 1 THEN 'gradient of ' || ((c.kind - 1073741824) / 4) || ' parameters'
-              WHEN c.kind % 4 = 2 THEN 'curvature of ' || ((c.kind - 1073741824) / 4) || ' parameters'
-              ELSE 'table of ' || ((c.kind - 1073741824) / 4) || ' cells' END AS kind,
-         coalesce(n.components, 1) AS integers, c.k_t, c.s,
-         CASE WHEN c.kind = 1 OR (c.kind >= 1073741824 AND c.kind % 4 = 3) THEN c.s / 1048576.0
-              WHEN c.kind >= 1073741824 AND c.kind % 4 = 1 THEN c.s / 268435456.0
-              ELSE c.s / 4294967296.0 END AS noise_sd,
-         c.charge, c.running_total, c.running_total / 281474976710656.0 AS mu_squared, a.released
-  FROM charges c JOIN jobs j ON j.seq = c.job LEFT JOIN answers a ON a.charge = c.seq
-  LEFT JOIN charge_components n ON n.charge = c.seq;
-";
+pub(super) const VIEW: &str = view!(
+    "              WHEN c.kind < 1073741824 THEN 'statistic ' || (c.kind - 2)
+",
+    "c.charge, c.running_total, c.running_total / 281474976710656.0 AS mu_squared, a.released"
+);
 
 /// The view in a ledger with charges of masked releases, whose `released` is the masked integer.
-pub(super) const MASKED_VIEW: &str = "
-DROP VIEW releases;
-CREATE VIEW releases AS
-  SELECT c.seq, strftime('%Y-%m-%dT%H:%M:%fZ', c.time_ms / 1000.0, 'unixepoch') AS time, j.job, j.analyst, c.iteration,
-         c.chain, c.attempt, hex(c.digest) AS digest, hex(c.theta) AS theta, hex(c.theta_next) AS theta_next,
-         CASE WHEN c.kind = 0 THEN 'ratio' WHEN c.kind = 1 THEN 'clip count'
-              WHEN c.kind < 536870912 THEN 'statistic ' || (c.kind - 2)
+pub(super) const MASKED_VIEW: &str = view!(
+    "              WHEN c.kind < 536870912 THEN 'statistic ' || (c.kind - 2)
               WHEN c.kind < 1073741824 THEN 'remainder of ' || (c.kind - 536870912) || ' parameters'
-              WHEN c.kind % 4 = 0 THEN 'moments of ' || ((c.kind - 1073741824) / 4) || ' columns'
-              WHEN c.kind % 4 = 1 THEN 'gradient of ' || ((c.kind - 1073741824) / 4) || ' parameters'
-              WHEN c.kind % 4 = 2 THEN 'curvature of ' || ((c.kind - 1073741824) / 4) || ' parameters'
-              ELSE 'table of ' || ((c.kind - 1073741824) / 4) || ' cells' END AS kind,
-         coalesce(n.components, 1) AS integers, c.k_t, c.s,
-         CASE WHEN c.kind = 1 OR (c.kind >= 1073741824 AND c.kind % 4 = 3) THEN c.s / 1048576.0
-              WHEN c.kind >= 1073741824 AND c.kind % 4 = 1 THEN c.s / 268435456.0
-              ELSE c.s / 4294967296.0 END AS noise_sd,
-         coalesce(c.honest, 1) AS honest, c.charge, coalesce(c.alone, c.charge) AS alone, c.running_total,
-         c.running_total / 281474976710656.0 AS mu_squared, a.released
-  FROM charges c JOIN jobs j ON j.seq = c.job LEFT JOIN answers a ON a.charge = c.seq
-  LEFT JOIN charge_components n ON n.charge = c.seq;
-";
+",
+    "coalesce(c.honest, 1) AS honest, c.charge, coalesce(c.alone, c.charge) AS alone, c.running_total,
+         c.running_total / 281474976710656.0 AS mu_squared, a.released"
+);
 
 /// The components of charges that have several, in the order of their numbers.
 pub(super) const CHARGES: &str = "SELECT charge, components FROM charge_components ORDER BY charge";

@@ -44,9 +44,11 @@ CREATE TABLE jobs (
 ) STRICT;
 ";
 
-/// Tables that grow with every release. A charge's slack is not stored, as it follows from `s`; nor is an answer's hash: the hash of the
-/// next charge, job or event covers it, and `tail` has the last entry's.
-const CHARGES_AND_ANSWERS: &str = "
+/// The table of charges with the columns of every format, followed by the columns and tables of one.
+macro_rules! charges {
+    ($of_format:literal) => {
+        concat!(
+            "
 CREATE TABLE charges (
   seq           INTEGER PRIMARY KEY,
   time_ms       INTEGER NOT NULL,
@@ -63,7 +65,15 @@ CREATE TABLE charges (
   s             INTEGER NOT NULL,
   charge        INTEGER NOT NULL,
   running_total INTEGER NOT NULL,
-  hash          BLOB NOT NULL
+",
+            $of_format
+        )
+    };
+}
+
+/// Tables that grow with every release. A charge's slack is not stored, as it follows from `s`; nor is an answer's hash: the hash of the
+/// next charge, job or event covers it, and `tail` has the last entry's.
+const CHARGES_AND_ANSWERS: &str = charges!("  hash          BLOB NOT NULL
 ) STRICT;
 CREATE TABLE answers (
   charge   INTEGER PRIMARY KEY,
@@ -75,27 +85,10 @@ CREATE TABLE tail (
   seq  INTEGER NOT NULL,
   hash BLOB NOT NULL
 ) STRICT;
-";
+");
 
 /// These tables in the previous format: every entry with its hash.
-const FORMER_CHARGES_AND_ANSWERS: &str = "
-CREATE TABLE charges (
-  seq           INTEGER PRIMARY KEY,
-  time_ms       INTEGER NOT NULL,
-  job           INTEGER NOT NULL,
-  iteration     INTEGER NOT NULL,
-  chain         INTEGER NOT NULL,
-  attempt       INTEGER NOT NULL,
-  block         INTEGER NOT NULL,
-  digest        BLOB NOT NULL,
-  theta         BLOB NOT NULL,
-  theta_next    BLOB NOT NULL,
-  kind          INTEGER NOT NULL,
-  k_t           INTEGER NOT NULL,
-  s             INTEGER NOT NULL,
-  charge        INTEGER NOT NULL,
-  running_total INTEGER NOT NULL,
-  slack         INTEGER NOT NULL,
+const FORMER_CHARGES_AND_ANSWERS: &str = charges!("  slack         INTEGER NOT NULL,
   hash          BLOB NOT NULL
 ) STRICT;
 CREATE TABLE answers (
@@ -104,7 +97,7 @@ CREATE TABLE answers (
   released INTEGER NOT NULL,
   hash     BLOB NOT NULL
 ) STRICT;
-";
+");
 
 const TOTALS_AND_VIEW: &str = "
 CREATE TABLE totals (

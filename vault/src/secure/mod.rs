@@ -2,14 +2,12 @@
 
 mod mask_key_file;
 mod mask_keys;
-mod members;
 mod pins;
 mod roster;
 mod settings;
 
 pub use mask_key_file::JobKey;
 pub use mask_keys::{MaskKeyError, MaskKeys};
-pub use members::{MemberList, member_line};
 pub use pins::{Fingerprint, Pins};
 pub use roster::{CheckedRoster, MemberStanding, RosterCheck, RosterRefusal};
 pub use settings::{Peers, SecureSettings};

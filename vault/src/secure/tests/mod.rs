@@ -2,6 +2,5 @@
 //! Secure jobs' settings, keys and rosters.
 
 mod mask_keys;
-mod members;
 mod roster;
 mod town;

@@ -1,9 +1,12 @@
 //! Lists of members, and pins.
+#![allow(clippy::unwrap_used)]
 
 use conclave_common::job::JobSpec;
 use conclave_privacy::accounting::Honest;
 
-use crate::secure::{Fingerprint, MemberList, Peers, Pins, SecureSettings, member_line};
+use conclave_vault::secure::{Peers, SecureSettings};
+
+use super::*;
 
 fn print_of(byte: u8) -> Fingerprint {
     Fingerprint([byte; 32])

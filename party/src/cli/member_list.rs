@@ -7,14 +7,14 @@
 use conclave_proto::identity::valid_name;
 use sha2::{Digest as _, Sha256};
 
-use super::pins::{Fingerprint, Pins};
+use conclave_vault::secure::{Fingerprint, Pins};
 
 /// The parties in such a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MemberList(Pins);
+pub(super) struct MemberList(Pins);
 
 /// A party's line.
-pub fn member_line(name: &str, fingerprint: &Fingerprint) -> String {
+pub(super) fn member_line(name: &str, fingerprint: &Fingerprint) -> String {
     format!("{name} {fingerprint}")
 }
 
@@ -23,7 +23,7 @@ impl MemberList {
     ///
     /// # Errors
     /// A sentence that names the line.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut pins = Pins::default();
         for (at, line) in (1..).zip(text.lines()) {
             let entry = line.split('#').next().unwrap_or_default();
@@ -48,7 +48,7 @@ impl MemberList {
     }
 
     /// Returns the list's SHA-256, in lower-case hexadecimal, which owners read to each other.
-    pub fn digest(&self) -> String {
+    pub(super) fn digest(&self) -> String {
         let mut hash = Sha256::new();
         for (name, fingerprints) in self.0.iter() {
             let mut sorted = fingerprints.to_vec();
@@ -57,16 +57,16 @@ impl MemberList {
                 hash.update(member_line(name, &fingerprint) + "\n");
             }
         }
-        crate::ledger::events::hex(&hash.finalize())
+        conclave_vault::ledger::events::hex(&hash.finalize())
     }
 
     /// Returns the fingerprints in it.
-    pub fn pins(&self) -> &Pins {
+    pub(super) fn pins(&self) -> &Pins {
         &self.0
     }
 
     /// Returns the table `[secure.pinned]` of a party's configuration, with all parties but `own`.
-    pub fn to_toml(&self, own: &str) -> String {
+    pub(super) fn to_toml(&self, own: &str) -> String {
         let mut text = "[secure.pinned]\n".to_owned();
         for (name, fingerprints) in self.0.iter().filter(|(name, _)| *name != own) {
             let quoted: Vec<String> = fingerprints.iter().map(|fingerprint| format!("\"{fingerprint}\"")).collect();
@@ -76,3 +76,7 @@ impl MemberList {
         text
     }
 }
+
+#[cfg(test)]
+#[path = "tests/member_list.rs"]
+mod tests;
