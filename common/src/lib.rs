@@ -1,4 +1,4 @@
-//! What every program shares: schema, parameters, jobs, models and queries.
+//! The code shared by all programs: schema, parameters, jobs, models and queries.
 //!
 //! Nothing in this crate touches a file, a socket, a clock or an asynchronous runtime, and every random number generator is
 //! passed in. A model's kernel returns numbers per record; `conclave-privacy` bounds them.

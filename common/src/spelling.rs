@@ -1,10 +1,10 @@
-//! A misspelt name is answered with the known name nearest to it.
+//! Suggestions for misspelt names.
 
-/// Longest name that a suggestion is looked for: the search takes time in proportion to the product of
-/// two lengths, and a daemon meets names that strangers wrote.
+/// The longest name for which a suggestion is sought. The search takes time proportional to the product of two lengths, and a
+/// daemon reads names from untrusted sources.
 const LONGEST: usize = 64;
 
-/// The known name nearest to `name`, if any is near enough to be a slip.
+/// Returns the known name closest to `name`, if any is close enough to be a misspelling.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > LONGEST {

@@ -1,14 +1,14 @@
-//! Text that came from outside, on its way to somebody's eyes.
+//! Text from outside, made safe to display.
 //!
-//! A terminal obeys what it shows: an escape moves its cursor and rewrites the line above, a carriage return overwrites the line, and a mark
-//! that turns the direction of writing makes one text look like another. So such characters are refused where a name is parsed, and every path
-//! to a terminal or a log goes through [`shown`] besides: what one place should ever forget, the other still stops.
+//! A terminal interprets what it shows. An escape sequence moves its cursor and rewrites the line above, a carriage return
+//! overwrites the line, and a bidirectional mark makes one text look like another. Such characters are refused where a name is
+//! parsed. Every path to a terminal or a log also goes through [`shown`], as a second line of defence.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// What a character of a stranger's is shown as: itself, unless it acts on what shows it. Control characters and separators of lines become
-/// blanks; marks that turn the direction of writing, or that nobody sees at all, become visible.
+/// Returns the character to display for one from an untrusted source: itself, unless it acts on the display. Control characters
+/// and line separators become spaces. Bidirectional marks and invisible characters become visible.
 #[must_use]
 pub fn shown(c: char) -> char {
     match c {
@@ -31,25 +31,26 @@ pub fn figure(x: f64) -> String {
     }
 }
 
-/// Whether every character is shown as what it is, on one line.
+/// Returns whether every character is displayed unchanged, on one line.
 #[must_use]
 pub fn is_plain(text: &str) -> bool {
     text.chars().all(|c| shown(c) == c)
 }
 
-/// A stranger's text on one line.
+/// Returns an untrusted text on one line.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// A text of several lines, whose line breaks and tabs are its own; who puts a stranger's words into it puts them through [`one_line`] first.
+/// Returns a text of several lines with its own line breaks and tabs. Untrusted words in it must first pass through [`one_line`].
 #[must_use]
 pub fn lines(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { shown(c) }).collect()
 }
 
-/// JSON whose strings hold no character that acts on a terminal: each stands there as its escape, so that the value is the same.
+/// Returns JSON whose strings contain no character that acts on a terminal. Each is replaced by its escape, so the value is
+/// unchanged.
 #[must_use]
 pub fn json(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|b| (b' '..=b'~').contains(&b)) {
@@ -57,7 +58,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     }
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        // Blanks between values; within strings a serialiser has escaped them.
+        // White space between values; a serialiser has escaped it within strings.
         if matches!(c, '\n' | '\t') || shown(c) == c {
             out.push(c);
             continue;
@@ -70,8 +71,8 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether `name` may name a party, an analyst or a coordinator: 1 to 63 of a–z, 0–9 and hyphen, with no hyphen at
-/// either end. Names stand in file names, URIs and log lines, so nothing in them ever needs quoting.
+/// Returns whether `name` may name a party, an analyst or a coordinator: 1 to 63 characters of a–z, 0–9 and hyphen, with no
+/// hyphen at either end. Names occur in file names, URIs and log lines, and never need quoting.
 #[must_use]
 pub fn valid_name(name: &str) -> bool {
     (1..=63).contains(&name.len())

@@ -20,6 +20,7 @@ use crate::link::{Dial, IdentitySigner, Link, load_identity};
 use crate::operations::Prepared;
 use crate::presence::{Announcement, BEAT};
 use crate::reload::{self, Reload};
+use crate::reply_delay::SandboxMeter;
 use conclave_vault::answer::thread::AnswerHandle;
 use conclave_vault::answer::{Answerer, Secrecy, thread};
 use conclave_vault::config::{Approve, ReplyDelay};
@@ -122,7 +123,7 @@ pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
         revoked: config.revoked.clone(),
     };
     let answerer = answerer.with_secrecy(secrecy).map_err(|e| StartError::System(e.to_string()))?;
-    Ok(answerer.with_threads(threads).with_precision(config.precision))
+    Ok(answerer.with_threads(threads).with_delay_meter(Arc::new(SandboxMeter)).with_precision(config.precision))
 }
 
 /// Runs a party until `shutdown` completes; then the current answer is finished and sent, and the ledger is closed.

@@ -28,6 +28,7 @@ mod owner;
 mod page;
 mod presence;
 mod reload;
+mod reply_delay;
 pub mod screening;
 mod verify;
 

@@ -1,9 +1,17 @@
 //! Interfaces to the program around the vault: a signature on a mask key, and an observer of its state.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use conclave_common::job::JobSpec;
+use conclave_privacy::accounting::PrivacyUnit;
+use conclave_privacy::pass::Threads;
 use conclave_privacy::secagg::MaskPublic;
 use conclave_proto::error::Fault;
 use conclave_proto::v1;
 
+use crate::answer::JobDelay;
+use crate::data::Precision;
 use crate::ledger::Ledger;
 
 /// Signs mask keys with the party's identity key.
@@ -13,6 +21,47 @@ pub trait MaskKeySigner: Send + Sync {
     /// # Errors
     /// A fault where the identity is not a party's, is not this party's, or its key cannot sign.
     fn sign(&self, job: &str, spec_digest: &[u8; 32], public: &MaskPublic) -> Result<v1::MaskKey, Fault>;
+}
+
+/// Measures the longest time of a job's answers, before the party reads its records. The delay of replies is public: it may depend on
+/// nothing but the fields of [`MeteredJob`].
+pub trait DelayMeter: Send + Sync {
+    /// Measures a job; `folder` is the ledger's, whose disk the answers wait for.
+    ///
+    /// # Errors
+    /// [`Unmeasured`].
+    fn measure(&self, job: &MeteredJob<'_>, folder: &Path) -> Result<JobDelay, Unmeasured>;
+}
+
+/// The public facts of a job that its answers' time may depend on.
+pub struct MeteredJob<'a> {
+    /// The job.
+    pub spec: &'a JobSpec,
+    /// What the party protects.
+    pub unit: PrivacyUnit,
+    /// Records, or persons where persons are protected.
+    pub units: u64,
+    /// The threads of the job's own passes.
+    pub threads: &'a Arc<Threads>,
+    /// The precision in which its records are held.
+    pub precision: Precision,
+}
+
+/// Error: a job's answers cannot be timed.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum Unmeasured {
+    /// The job's own queries are the cause; a sentence about public figures.
+    #[error("{0}")]
+    Job(String),
+    /// The party is the cause, as on a full disk.
+    #[error("{0}")]
+    Party(String),
+}
+
+impl From<String> for Unmeasured {
+    fn from(why: String) -> Self {
+        Self::Party(why)
+    }
 }
 
 /// Observes an answering party between two messages. It is handed nothing that depends on a record.

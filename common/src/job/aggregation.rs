@@ -1,4 +1,4 @@
-//! How the parties' answers are opened: each by itself, or their sum alone.
+//! The opening of the parties' answers: each by itself, or only their sum.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,29 +9,29 @@ use conclave_privacy::accounting::Honest;
 /// `[aggregation]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Aggregation {
-    /// Every party's answer is opened, and its own noise protects it.
+    /// Every party's answer is opened; its own noise protects it.
     #[default]
     Local,
-    /// Answers leave masked and only their sum is opened: the noise of all parties that do not work together protects each of them.
+    /// Answers are masked and only their sum is opened. The noise of all parties that do not collude protects each of them.
     Secure(Secure),
 }
 
-/// What a job with masked answers says of its parties.
+/// The settings of a job with masked answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Secure {
-    /// How many of the other parties may work with the coordinator: `t`, from 1 to two less than there are parties.
+    /// `t`, the number of other parties that may collude with the coordinator, from 1 to the number of parties less 2.
     pub colluders: u32,
-    /// Fingerprints of parties' identity keys, where the analyst gives them: they must agree with what parties show.
+    /// Fingerprints of the parties' identity keys, if the analyst states them. They must match the keys that the parties present.
     pub members: BTreeMap<String, KeyFingerprint>,
 }
 
 impl Secure {
-    /// The fewest parties of such a job: with fewer there is nobody whose noise could be added to a party's own and is not known.
+    /// The minimum number of parties. With fewer, a colluding party knows all noise but one party's own.
     pub const FEWEST: usize = 3;
-    /// The most.
+    /// The maximum number of parties.
     pub const MOST: usize = 1 << 10;
 
-    /// How many of `parties` parties' others are taken to work together where nothing is said: the greater half of them.
+    /// Returns the default number of colluders among `parties` parties: half of the others, rounded up.
     #[must_use]
     pub fn usual_colluders(parties: usize) -> u32 {
         u32::try_from(parties.saturating_sub(1).div_ceil(2)).unwrap_or(u32::MAX)
@@ -39,13 +39,13 @@ impl Secure {
 }
 
 impl Aggregation {
-    /// Whether sums alone are opened.
+    /// Returns whether only sums are opened.
     #[must_use]
     pub fn is_secure(&self) -> bool {
         matches!(self, Self::Secure(_))
     }
 
-    /// `[aggregation]`, where it says anything else than what is usual.
+    /// Returns the settings of `[aggregation]`, if it differs from the default.
     #[must_use]
     pub fn secure(&self) -> Option<&Secure> {
         match self {
@@ -54,25 +54,26 @@ impl Aggregation {
         }
     }
 
-    /// How many parties' noise protects each of `parties` parties.
+    /// Returns the number of parties whose noise protects each of `parties` parties.
     #[must_use]
     pub fn honest(&self, parties: usize) -> Honest {
         let others = |secure: &Secure| u32::try_from(parties).unwrap_or(u32::MAX).saturating_sub(secure.colluders);
         self.secure().and_then(|secure| Honest::new(others(secure))).unwrap_or_default()
     }
 
-    /// How many answers of `parties` parties are opened, each by itself.
+    /// Returns the number of opened values per query with `parties` parties.
     #[must_use]
     pub fn opened(&self, parties: usize) -> usize {
         if self.is_secure() { parties.min(1) } else { parties }
     }
 }
 
-/// SHA-256 of a public key, as an X.509 certificate holds it (DER `SubjectPublicKeyInfo`); written `sha256:` and 64 hexadecimal digits.
+/// SHA-256 of a public key as in an X.509 certificate (DER `SubjectPublicKeyInfo`). It is written as `sha256:` and 64 hexadecimal
+/// digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyFingerprint(pub [u8; 32]);
 
-/// A text that is no fingerprint.
+/// The error for a text that is not a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be `sha256:` and 64 hexadecimal digits, as `conclave-party fingerprint` prints them")]
 pub struct NoFingerprint;

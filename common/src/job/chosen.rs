@@ -1,12 +1,12 @@
-//! Chains driven by gradients take the place of a chain of ratios where `auto` would choose one and there are gradients.
+//! The replacement of `auto` by gradient-driven chains, where `auto` would choose a chain of ratios and the model has gradients.
 //!
-//! What `auto` means is a function of the job file alone and stays what it was, so that jobs of before replay as they ran: whoever submits a job
-//! writes the algorithm into it, before it is signed.
+//! The meaning of `auto` depends only on the job file and never changes, so that earlier jobs replay identically. The analyst's
+//! program writes the chosen algorithm into a job before it is signed.
 
 use super::algorithms::Algorithm;
 use super::spec::JobSpec;
 
-/// What is said of chains or of ratios that only ratios have a use for.
+/// Settings that only chains of ratios use.
 const OF_RATIOS: [(&str, &str); 5] = [
     ("sampler", "proposal"),
     ("sampler", "locate"),
@@ -14,13 +14,15 @@ const OF_RATIOS: [(&str, &str); 5] = [
     ("privacy", "clip"),
     ("privacy", "clip_watch_share"),
 ];
-/// What is said of gradients.
+/// Settings that only gradient-driven chains use.
 const OF_GRADIENTS: [(&str, &str); 4] =
     [("sampler", "step"), ("sampler", "friction"), ("sampler", "test"), ("sampler", "refresh")];
 
 impl JobSpec {
-    /// The text of a job for `auto` with `hmc` written in its place, where its chains are to be driven by gradients: the model has them, and
-    /// their remainder a public bound; and no release once is chosen, nor anything said that is for ratios alone. As it is where not.
+    /// Returns the text of a job with `auto` replaced by `hmc` if gradients should drive its chains.
+    ///
+    /// This requires that the model has gradients and a public bound on their remainder, that `auto` does not choose a single
+    /// release, and that no setting is specific to ratios. Otherwise the text is returned unchanged.
     #[must_use]
     pub fn with_chosen_chains(text: &str) -> String {
         let of_gradients = || {
@@ -41,7 +43,7 @@ impl JobSpec {
     }
 }
 
-/// The text with another value at its line for the algorithm.
+/// Returns the text with another value in its `algorithm` line.
 fn renamed(text: &str) -> Option<String> {
     let top = text.lines().take_while(|line| !line.trim_start().starts_with('['));
     let names = |line: &str| line.trim_start().strip_prefix("algorithm").is_some_and(|rest| rest.trim_start().starts_with('='));
@@ -70,7 +72,7 @@ mod tests {
         (before, JobSpec::parse(&written).unwrap().algorithm)
     }
 
-    /// As the file stands it means what it always did; gradients are written into it where they suit, and nowhere else.
+    /// The unedited file keeps its meaning; `hmc` is written into it exactly where gradients suit the model.
     #[test]
     fn gradients_take_the_place_of_ratios() {
         use Algorithm::{Hmc, NoisyStatistics, Penalty};

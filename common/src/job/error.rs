@@ -1,12 +1,12 @@
-//! A job error names the key of a job file that is at fault.
+//! Errors of job files, each with the key at fault.
 
-/// What is wrong with a job file, with the dotted key at fault.
+/// An error in a job file, with the dotted key at fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct JobError {
     /// Dotted path of the key, `job` for the file as a whole.
     pub key: String,
-    /// What is wrong and what would mend it.
+    /// The fault and its remedy.
     pub message: String,
 }
 

@@ -1,7 +1,6 @@
-//! An extension is a job that continues a finished one.
+//! Extensions: jobs that continue a finished one.
 //!
-//! It is a job of its own: what it may spend and every constant of it stand in its file, for owners to
-//! consent to.
+//! An extension is a separate job. Its budget and every constant are in its file, for owners to consent to.
 
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -11,44 +10,43 @@ use super::error::JobError;
 use super::sampler_spec::Radius;
 use super::spec::JobSpec;
 
-/// Where a run ended. Parameters are in the model's order.
+/// The end of a run. Parameters are in the model's order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Continuation {
-    /// Proposal radii, one per parameter on the unconstrained scale; `None` where the moves were turned
-    /// away from the coordinates.
+    /// Proposal radii, one per parameter on the unconstrained scale; `None` if the moves were rotated.
     pub radii: Option<Vec<f64>>,
-    /// The last state of each chain, `[chain][parameter]`, on the scale that priors are declared on.
+    /// The last state of each chain, `[chain][parameter]`, on the scale of the priors.
     pub states: Vec<Vec<f64>>,
 }
 
-/// What is asked of an extension.
+/// The settings of an extension.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Extension<'a> {
     /// Id of the job that is continued.
     pub job: &'a str,
-    /// Where it ended.
+    /// The end of its run.
     pub end: &'a Continuation,
-    /// Draws per chain; as many as the job asked for unless given.
+    /// Draws per chain; by default those of the job.
     pub draws: Option<u64>,
-    /// The extension's own budget; as much as the job's unless given.
+    /// The extension's own budget; by default the job's.
     pub epsilon: Option<f64>,
 }
 
 impl Extension<'_> {
-    /// The file of the job that continues the job of this file: the same model and data, chains that
-    /// start where they ended with the radii they ended with, no search, no warm-up, and a seed that
-    /// follows from the old one and the job's id.
+    /// Returns the file of the job that continues the job of this file.
     ///
-    /// Nothing is rounded: the file gives every starting value back bit for bit.
+    /// It has the same model and data. Its chains start from the final states with the final radii, without search or warm-up,
+    /// and its seed is derived from the old one and the job's id. Nothing is rounded: the file restores every starting value bit
+    /// for bit.
     ///
     /// # Errors
-    /// A run that can't be continued (its moves were turned), another shape than the job's, draws or a
-    /// budget that no job may ask for.
+    /// A run that cannot be continued (its moves were rotated), states that do not fit the job, and draws or a budget out of
+    /// range.
     pub fn of(&self, text: &str) -> Result<String, JobError> {
         let old = JobSpec::parse(text)?;
         if old.is_polished() {
-            let message = "a run that ends in penalty sweeps is not extended: submit the job anew with more of them, or one by \"penalty\" \
-                           whose chains start where this one ended (sampler.starts)";
+            let message = "a run that ends in penalty sweeps can't be extended: submit the job again with more sweeps, or a job \
+                           with algorithm = \"penalty\" whose chains start where this one ended (sampler.starts)";
             return Err(JobError::new("sampler.polish", message));
         }
         let names = old.model.parameter_names();
@@ -58,14 +56,14 @@ impl Extension<'_> {
         if !counted || states.iter().any(|state| state.len() != names.len()) {
             return Err(JobError::new(
                 "sampler.starts",
-                "the run's last states do not fit its job: was another version at work?",
+                "the run's last states do not fit its job: they may come from another version",
             ));
         }
         let by_gradients = old.algorithm.follows_gradients();
         let radii = self.end.radii.as_ref().filter(|radii| radii.len() == names.len());
         if radii.is_none() && !by_gradients {
-            let message = "the run turned its moves into axes that a job file can't name, so it can't be extended: submit the job \
-                           anew with more draws, or with rotate = false";
+            let message = "the run rotated its moves, which a job file can't express, so it can't be extended: submit the job \
+                           again with more draws, or with rotate = false";
             return Err(JobError::new("sampler.proposal.rotate", message));
         }
         let by_name = |values: &[f64]| -> Table { names.iter().cloned().zip(values.iter().map(|x| Value::Float(*x))).collect() };
@@ -83,7 +81,7 @@ impl Extension<'_> {
         sampler.insert("draws".to_owned(), whole("sampler.draws", self.draws.unwrap_or(old.sampler.draws))?);
         sampler.insert("warmup".to_owned(), Value::Integer(0));
         sampler.insert("seed".to_owned(), whole("sampler.seed", seed(old.sampler.seed, self.job))?);
-        // Chains driven by gradients search anew for how they are to move: what they started with is not in their states.
+        // Gradient-driven chains repeat the search for their moves, since its results are not part of their states.
         if let Some(radii) = radii.filter(|_| !by_gradients) {
             sampler.insert("locate_share".to_owned(), Value::Float(0.0));
             let proposal = table(sampler, "proposal")?;
@@ -104,9 +102,9 @@ impl Extension<'_> {
     }
 }
 
-/// A seed other than the old one, that fits TOML's integers: an extension must not repeat the proposals
-/// and decisions of its job, nor those of a job whose seed the analyst counted on by one. FNV-1a over
-/// the id; ChaCha's seeding does the mixing.
+/// Returns a seed that differs from the old one and fits TOML's integers. An extension must not repeat the proposals and
+/// decisions of its job, nor those of a job whose seed the analyst incremented. Uses FNV-1a over the id; ChaCha's seeding does
+/// the mixing.
 fn seed(old: u64, job: &str) -> u64 {
     let hash =
         job.bytes().fold(old ^ 0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
@@ -200,7 +198,7 @@ delta = 1e-6
         let outside = Continuation { states: vec![vec![0.0, 2e3, 1.0]; 2], ..end() };
         let whole = end();
         for (end, draws, epsilon, key, word) in [
-            (&turned, None, None, "sampler.proposal.rotate", "turned its moves"),
+            (&turned, None, None, "sampler.proposal.rotate", "rotated its moves"),
             (&short, None, None, "sampler.starts", "do not fit"),
             (&outside, None, None, "sampler.starts[0].ward[surgery]", "outside"),
             (&whole, Some(0), None, "sampler.draws", "between 1"),

@@ -1,7 +1,7 @@
-//! A job is what an analyst asks of the data owners, parsed and validated in one place.
+//! Jobs: an analyst's requests to the data owners, parsed and validated in one place.
 //!
-//! Coordinator and parties derive every public constant (bounds, noise scale, box) from the same bytes
-//! with this code, so they can't disagree about what a release means.
+//! Coordinator and parties derive every public constant (bounds, noise scale, box) from the same bytes with this code, so they
+//! always agree on the meaning of a release.
 
 mod aggregation;
 mod algorithms;

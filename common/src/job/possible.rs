@@ -1,7 +1,7 @@
-//! Boxes of what a parameter can be, by the bounds that the job declares of its outcome.
+//! Boxes of the possible values of a parameter, derived from the declared bounds of the outcome.
 //!
-//! They are written into the job before it is signed, so that everybody who reads it has the same ones: a job without them keeps the wide
-//! default boxes that such jobs have always had.
+//! They are written into the job before it is signed, so that every reader uses the same ones. A job without them keeps the wide
+//! default boxes of earlier versions.
 
 use toml::{Table, Value};
 
@@ -10,14 +10,16 @@ use super::spec::JobSpec;
 use crate::parameter::{Interval, Prior};
 use crate::schema::{ColumnSpec, Family, ModelSpec, Offset, Regression};
 
-/// A box is so many times as wide as the greatest value that fits records best: few records leave more room than that.
+/// The factor from the largest best-fitting value to the end of a box, since few records leave the parameter uncertain.
 const ROOM: f64 = 2.0;
-/// Sds of a single outcome that the box of a mean leaves beyond the bounds.
+/// The margin of a mean's box beyond the bounds, in standard deviations of a single outcome.
 const SDS: f64 = 10.0;
 
 impl JobSpec {
-    /// The text of a job with a box for each parameter that the outcome's bounds limit and that the text names no box for; as it is where
-    /// there is none, where a prior has its place elsewhere, and where the text has its tables in a form that nothing can be added to.
+    /// Adds a box for each parameter that the outcome's bounds limit and for which the text has no box.
+    ///
+    /// Returns the text unchanged if there is no such parameter, if a prior has its centre outside the box, or if lines cannot be
+    /// added to the text's tables.
     #[must_use]
     pub fn with_possible_boxes(text: &str) -> String {
         let (Ok(spec), Ok(file)) = (Self::parse(text), edit::read(text)) else { return text.to_owned() };
@@ -64,7 +66,8 @@ impl JobSpec {
         if narrower && !named(name) { vec![(name.to_owned(), possible)] } else { Vec::new() }
     }
 
-    /// What sigma can be: the outcomes' distances from the regression, of which none is greater than the bounds and an offset's.
+    /// Returns the possible values of sigma. The outcomes' distances from the regression are at most the bounds plus the offset's
+    /// range.
     fn scatter(&self, regression: &Regression, outcome: &ColumnSpec) -> Interval {
         let greatest = |column: &str| match self.columns.get(column) {
             Some(ColumnSpec::Numeric { min, max }) => min.abs().max(max.abs()),
@@ -78,10 +81,11 @@ impl JobSpec {
     }
 }
 
-/// Whether a prior has much of its density in this box: one that has its centre elsewhere means something else by the parameter.
+/// Returns whether much of a prior's density lies in this box. A prior centred elsewhere implies another meaning of the
+/// parameter.
 fn has_its_place(prior: &Prior, within: Interval) -> bool {
     match prior {
-        // Greatest at 0.
+        // Their densities are greatest at 0.
         Prior::HalfNormal { .. } | Prior::HalfStudentT { .. } | Prior::HalfCauchy { .. } | Prior::Exponential { .. } => true,
         other => within.contains(other.location()),
     }
@@ -105,8 +109,8 @@ mod tests {
     const LINEAR: (&str, &str) =
         ("kind = \"linear\"\npredictors = [\"u\"]", "y = { min = 20, max = 60 }\nu = { min = 0, max = 1 }");
 
-    /// Whatever the outcomes within their bounds and whatever the coefficients that fit them best, their sd is at most half of the width: 1
-    /// on the model's scale.
+    /// Whatever the outcomes within their bounds and whatever the coefficients that fit them best, their sd is at most half of
+    /// the width: 1 on the model's scale.
     #[test]
     fn what_bounds_limit_has_a_box() {
         let linear = job(LINEAR.0, LINEAR.1, "");

@@ -1,4 +1,4 @@
-//! `[privacy]` and `[release]`: what a job may spend, and how.
+//! `[privacy]` and `[release]`: the budget of a job and its use.
 
 use conclave_privacy::accounting::Budget;
 use conclave_privacy::mechanism::NoiseScale;
@@ -6,32 +6,31 @@ use conclave_privacy::mechanism::NoiseScale;
 /// `[privacy]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PrivacySpec {
-    /// The most that the job may spend at each party.
+    /// The job's budget at each party.
     pub budget: Budget,
-    /// Noise of one release at one party, while the chains run.
+    /// Noise of one release at one party while the chains run.
     pub noise: NoiseScale,
-    /// Clip of one record's log ratio; `None` stands for the model's public bound.
+    /// Clip of one record's log ratio; `None` for the model's public bound.
     pub clip: Option<ClipRule>,
-    /// Share of the budget (as mu²) for counting what an explicit clip cuts; 0 without one.
+    /// Share of the budget (as mu²) for noisy clip counts; 0 without an explicit clip.
     pub clip_watch_share: f64,
-    /// The least noise of a vector or a remainder: the standard deviation of what protects it, over how far one unit of privacy moves it; 0
-    /// where the budget alone decides. No such release costs more than one over its square, of mu².
+    /// The minimum noise multiplier of a vector or a remainder: the standard deviation of the protecting noise, divided by the
+    /// sensitivity for one unit of privacy. 0 leaves the noise to the budget. No such release costs more than
+    /// `1 / noise_multiplier^2` of mu².
     pub noise_multiplier: f64,
-    /// Blocks that the planned releases over samples are cut into, each paid for ahead of the budget and its reserve; `None` of a job that asks
-    /// all records.
+    /// The number of blocks into which the planned subsampled releases are divided. Each is charged when it is opened, from the
+    /// budget and its reserve. `None` for a job over all records.
     pub blocks: Option<u64>,
 }
 
-/// `[release]`: how `noisy-statistics` asks.
+/// `[release]`: the releases of `noisy-statistics`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReleaseSpec {
-    /// The share of the budget (as mu²) of each stage; `None` has each stage decided by what the ones before it
-    /// released.
+    /// The share of the budget (as mu²) of each stage; `None` derives each stage from earlier releases.
     pub stages: Option<Vec<f64>>,
-    /// The share of each stage that goes into the curvature; `None` has it decided likewise.
+    /// The share of each stage that goes to the curvature; `None` derives it from earlier releases.
     pub curvature_share: Option<f64>,
-    /// Whether the likelihood of a released statistic is that of records clamped to their bounds, or of
-    /// records as if none were.
+    /// The treatment of clamped records in the likelihood of a released statistic.
     pub clamping: Clamping,
 }
 
@@ -42,18 +41,18 @@ impl Default for ReleaseSpec {
 }
 
 impl ReleaseSpec {
-    /// The most score stages that find the place of the last one, where the job names no shares.
+    /// Maximum number of score stages before the last one, if the job states no shares.
     pub const MOST_LOCATING: usize = 8;
-    /// Shares of the budget where a job names the curvature's share and no stages.
+    /// Shares of the budget if a job states the curvature's share but no stages.
     pub const FIXED_SHARES: [f64; 3] = [0.05, 0.15, 0.8];
 }
 
-/// What is made of records that lie beyond their declared bounds, and are clamped to them.
+/// The treatment of records beyond their declared bounds, which are clamped to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clamping {
-    /// The law of the clamped record is what a released statistic is compared with.
+    /// The likelihood of a released statistic uses the law of the clamped record.
     Modelled,
-    /// Records are taken for unclamped.
+    /// The likelihood ignores the clamping.
     Ignored,
 }
 
@@ -62,6 +61,6 @@ pub enum Clamping {
 pub enum ClipRule {
     /// The same for every step.
     PerRecord(f64),
-    /// Per unit of Euclidean length of the step.
+    /// Proportional to the Euclidean length of the step.
     Slope(f64),
 }

@@ -164,7 +164,7 @@ pub(super) struct RawModel {
 }
 
 impl RawModel {
-    /// The keys that were written, besides `kind`, `power` and `incomplete_rows`, which every kind takes.
+    /// Returns the keys in the file, besides `kind`, `power` and `incomplete_rows`, which every kind accepts.
     pub(super) fn written(&self) -> Vec<&'static str> {
         let all = [
             ("outcome", self.outcome.is_some()),
@@ -193,7 +193,7 @@ pub(super) struct RawColumn {
     pub levels: Option<Vec<RawLevel>>,
 }
 
-/// A level as written: a text, or a number that stands for its text.
+/// A level in the file: a text, or a number that is read as its text.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum RawLevel {

@@ -1,5 +1,4 @@
-//! A refit is a finished job once more, under another prior or with fewer predictors: what its parties released stays
-//! what it was.
+//! Refits: a finished job repeated from its stored releases, under another prior or with fewer predictors.
 
 use std::collections::BTreeSet;
 
@@ -12,40 +11,40 @@ use crate::parameter::Constraint;
 use crate::schema::{Design, ModelSpec};
 use crate::spelling::nearest;
 
-/// The key of the prior of all real parameters without one of their own.
+/// The key of the prior of all real parameters without a prior of their own.
 const DEFAULT: &str = "default";
 
-/// What is asked of a refit.
+/// The settings of a refit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refit<'a> {
-    /// Entries of `[prior]`, `(key, density)`: each takes the place of the job's own under that key.
+    /// Entries of `[prior]`, `(key, density)`. Each replaces the job's prior under that key.
     pub priors: &'a [(String, String)],
-    /// Predictors to leave out, as the job names them; one with levels with all of its coefficients.
+    /// Predictors to drop, by their names in the job; one with levels loses all of its coefficients.
     pub drop: &'a [String],
-    /// Draws per chain; as many as the job asked for unless given.
+    /// Draws per chain; by default those of the job.
     pub draws: Option<u64>,
-    /// Chains; as many as the job asked for unless given.
+    /// Chains; by default those of the job.
     pub chains: Option<u64>,
-    /// Seed of the draws; the job's unless given.
+    /// Seed of the draws; by default the job's.
     pub seed: Option<u64>,
 }
 
 impl Refit<'_> {
-    /// The job that the refit of the job of this file is.
+    /// Returns the refit of the job of this file.
     ///
-    /// Starting values and guesses of the posterior have no part in it. A box that the job declares stays; any other follows from
-    /// the new prior.
+    /// It has no starting values or guesses of the posterior. A box that the job declares is kept; every other box is derived
+    /// from the new prior.
     ///
     /// # Errors
-    /// A key that is no parameter, a text that is no prior or does not fit its parameter; a predictor that the job does not have;
-    /// numbers of draws or chains that no job may ask for.
+    /// A key that is not a parameter, a text that is not a prior or does not fit its parameter, an unknown predictor, and numbers
+    /// of draws or chains out of range.
     pub fn of(&self, text: &str) -> Result<JobSpec, JobError> {
         let old = JobSpec::parse(text)?;
         let mut file = read(text)?;
         let dropped = self.leave_out(&old, &mut file)?;
         self.set_priors(&old.model, table(&mut file, "prior")?)?;
         table(&mut file, "parameters")?.retain(|name, _| !dropped.contains(name));
-        // A prior that is given for a parameter that is dropped is refused by its name.
+        // A prior given for a dropped parameter is refused by name later.
         table(&mut file, "prior")?.retain(|name, _| !dropped.contains(name) || self.names(name));
         file.remove("plan");
         let sampler = table(&mut file, "sampler")?;
@@ -62,7 +61,7 @@ impl Refit<'_> {
 
     fn set_priors(&self, model: &ModelSpec, prior: &mut Table) -> Result<(), JobError> {
         if matches!(model, ModelSpec::Multinomial { .. }) && self.priors.iter().any(|(key, _)| key != DEFAULT) {
-            // All probabilities have one prior, which may stand under another key.
+            // All probabilities share one prior, which may be under another key.
             prior.clear();
         }
         let mut seen = BTreeSet::new();
@@ -75,7 +74,7 @@ impl Refit<'_> {
         Ok(())
     }
 
-    /// Refuses a default that changes nothing, which its writer would take for the refit's prior.
+    /// Refuses a default prior that has no effect, since its author would assume that it applies.
     fn check_default(&self, new: &JobSpec, prior: &Table) -> Result<(), JobError> {
         let names = new.model.parameter_names();
         let takes = |(name, constraint): (&String, &Constraint)| *constraint == Constraint::Real && !prior.contains_key(name);
@@ -83,16 +82,16 @@ impl Refit<'_> {
             return Ok(());
         }
         let message =
-            format!("no parameter takes it, since each has a prior of its own or is not real: give one of {}", names.join(", "));
+            format!("no parameter takes it, since each has its own prior or is not real: give one of {}", names.join(", "));
         Err(JobError::new(format!("prior.{DEFAULT}"), message))
     }
 
-    /// Whether the refit gives a prior under this key.
+    /// Returns whether the refit sets a prior under this key.
     fn names(&self, key: &str) -> bool {
         self.priors.iter().any(|(name, _)| name == key)
     }
 
-    /// Takes predictors out of the model; gives the names of the parameters that go with them.
+    /// Drops predictors from the model. Returns the names of the dropped parameters.
     fn leave_out(&self, old: &JobSpec, file: &mut Table) -> Result<BTreeSet<String>, JobError> {
         if self.drop.is_empty() {
             return Ok(BTreeSet::new());
@@ -108,7 +107,7 @@ impl Refit<'_> {
     }
 }
 
-/// The number of a predictor among the model's terms.
+/// Returns the index of a predictor among the model's terms.
 fn term(design: &Design, name: &str) -> Result<usize, JobError> {
     if let Some(at) = design.terms.iter().position(|term| term == name) {
         return Ok(at);

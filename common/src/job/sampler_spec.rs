@@ -1,4 +1,4 @@
-//! `[sampler]`: chains, their steps and moves, and what each algorithm has of its own.
+//! `[sampler]`: chains, their steps and moves, and the settings of each algorithm.
 
 use crate::job::Wanted;
 use conclave_privacy::accounting::SamplingProbability;
@@ -8,46 +8,46 @@ use conclave_privacy::accounting::SamplingProbability;
 pub struct SamplerSpec {
     /// Number of chains, 1 to [`super::MAX_CHAINS`].
     pub chains: u32,
-    /// Whether the job file says how many.
+    /// True if the job file states the number of chains.
     pub chains_named: bool,
-    /// Draws per chain after warm-up, at most: a budget may end the run first.
+    /// Maximum number of draws per chain after warm-up. The budget may end the run earlier.
     pub draws: u64,
-    /// How long the warm-up runs.
+    /// The length of the warm-up.
     pub warmup: Warmup,
-    /// Which proposal.
+    /// The proposal.
     pub proposal: ProposalKind,
     /// Proposal radii.
     pub radius: Radius,
-    /// Whether the warm-up turns the moves into the posterior's principal axes.
+    /// True if the warm-up rotates the moves to the posterior's principal axes.
     pub rotate: bool,
-    /// Half width of the factor around 1 on a one-coordinate radius, in [0, 0.5]. With 0 such a walk
-    /// only reaches a lattice of points.
+    /// Half width of the random factor around 1 on a one-coordinate radius, in [0, 0.5]. With 0 such a walk only reaches a
+    /// lattice of points.
     pub jitter: f64,
     /// Seed of proposals and decisions; never of noise.
     pub seed: u64,
-    /// What the mode is found by, where it is searched for.
+    /// The method of the search for the mode, if there is one.
     pub locate: Locate,
-    /// Share of the job's budget (as mu²) for finding the mode, in [0, 1).
+    /// Share of the job's budget (as mu²) for the search for the mode, in [0, 1).
     pub locate_share: f64,
-    /// Starting values, one per parameter, where the analyst gave them.
+    /// Starting values, one per parameter, if the analyst gave them.
     pub start: Option<Vec<f64>>,
-    /// Starting values of each chain, `[chain][parameter]`, taken as they are: no search, no dispersal.
+    /// Starting values of each chain, `[chain][parameter]`, used unchanged: no search, no dispersal.
     pub starts: Option<Vec<Vec<f64>>>,
-    /// A guess of one party's number of records, used for parties that don't publish theirs.
+    /// A guess of one party's number of records, for parties that do not publish theirs.
     pub records_guess: Option<u64>,
-    /// Whether the job runs although no answer can be expected; and augmentation however many records there are.
+    /// True if the job runs although the forecast yields no usable draws; for augmentation, regardless of the number of records.
     pub force: bool,
-    /// What the run is to come to, and end there with the rest of the budget unspent; `draws` is then the most there are.
+    /// The target precision at which the run ends, leaving the rest of the budget unspent. `draws` is then the maximum.
     pub until: Option<Until>,
-    /// How `hmc` moves; the defaults for any other algorithm.
+    /// Settings of `hmc`; the defaults for any other algorithm.
     pub hmc: HmcSpec,
-    /// How `barker` accepts; the defaults for any other algorithm.
+    /// Settings of `barker`; the defaults for any other algorithm.
     pub barker: BarkerSpec,
-    /// How stochastic gradients move; the defaults for any other algorithm.
+    /// Settings of stochastic gradients; the defaults for any other algorithm.
     pub stochastic: StochasticSpec,
-    /// What `ops` draws from; the defaults for any other algorithm.
+    /// Settings of `ops`; the defaults for any other algorithm.
     pub ops: OpsSpec,
-    /// The probability with which a unit of privacy is in the sample that a chain's release is made of; 1 where all are.
+    /// The probability that a unit of privacy is in the sample of a chain's release; 1 for all units.
     pub batch: SamplingProbability,
 }
 
@@ -64,25 +64,27 @@ impl Default for BarkerSpec {
     }
 }
 
-/// `[sampler]` of `sgld`, `sghmc`, `sgnht` and `sgfs`: what is not given is decided by what is public of the job and by what its search released.
+/// `[sampler]` of `sgld`, `sghmc`, `sgnht` and `sgfs`. Missing values are derived from public facts of the job and from the
+/// releases of its search.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StochasticSpec {
-    /// eta, the step size, in posterior standard deviations (of `sgld` and `sgfs` in their squares).
+    /// eta, the step size, in posterior standard deviations (for `sgld` and `sgfs`, in their squares).
     pub step: Option<f64>,
     /// a, friction in units of 1 over time.
     pub friction: Option<f64>,
-    /// Steps of each chain before its kept draws.
+    /// Steps of each chain before its retained draws.
     pub warmup: Option<u64>,
-    /// Share of the job's budget (as mu²) for finding where the chains start and how they are to move.
+    /// Share of the job's budget (as mu²) for finding starting values and step settings.
     pub locate_share: Option<f64>,
-    /// m: sweeps of the guided penalty walk from each chain's last state, a proposal for each coordinate; where there are any, the draws are theirs.
+    /// m: sweeps of the guided penalty walk from each chain's last state, with one proposal per coordinate. If positive, the
+    /// draws are those of the sweeps.
     pub polish: u64,
 }
 
 /// `[sampler]` of `ops`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OpsSpec {
-    /// M: how many candidates one of which is drawn.
+    /// M: the number of candidates of each draw.
     pub candidates: u32,
 }
 
@@ -92,50 +94,52 @@ impl Default for OpsSpec {
     }
 }
 
-/// `[sampler]` of `hmc`: what is not given is decided by what is public of the job and by what its search released.
+/// `[sampler]` of `hmc`. Missing values are derived from public facts of the job and from the releases of its search.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct HmcSpec {
     /// Length of a step, in posterior standard deviations, above 0 and below 2.
     pub step: Option<f64>,
-    /// Friction in units of 1 over time, above 0: a step of length `h` keeps `e^(-friction h)` of the momentum on average. None of DP-HMC.
+    /// Friction in units of 1 over time, above 0: a step of length `h` retains `e^(-friction h)` of the momentum on average. Not
+    /// used by DP-HMC.
     pub friction: Option<f64>,
-    /// Steps of each chain before its kept draws, trajectories of DP-HMC.
+    /// Steps of each chain before its retained draws; trajectories for DP-HMC.
     pub warmup: Option<u64>,
-    /// Share of the job's budget (as mu²) for finding where the chains start and how they are to move, above 0 and below 1.
+    /// Share of the job's budget (as mu²) for finding starting values and step settings, above 0 and below 1.
     pub locate_share: Option<f64>,
-    /// What ends a step.
+    /// The test of a step.
     pub test: HmcTest,
 }
 
-/// What ends a step of `hmc`.
+/// The test of a step of `hmc`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HmcTest {
-    /// A penalty test on what the gradient leaves of the step's log ratio.
+    /// A penalty test on the remainder of the step's log ratio.
     #[default]
     Remainder,
-    /// A penalty test on the whole log ratio of a trajectory of so many kicks, without friction: DP-HMC of Räisä, Koskela & Honkela (2021).
+    /// A penalty test on the whole log ratio of a trajectory of `kicks` kicks, without friction: DP-HMC of Räisä, Koskela &
+    /// Honkela (2021).
     Ratio {
-        /// Kicks of a trajectory, after which the momentum is drawn afresh.
+        /// Kicks of a trajectory, after which the momentum is drawn again.
         kicks: u32,
     },
-    /// None: the draws are of the posterior up to a bias, which a normal one has not.
+    /// No test: the draws have a bias, except for a normal posterior.
     None,
 }
 
 impl HmcTest {
-    /// Whether nothing takes up the noise's heat: the whole ratio of a trajectory is tested.
+    /// Returns whether no friction absorbs the noise, and the whole ratio of a trajectory is tested.
     #[must_use]
     pub fn kicks_freely(self) -> bool {
         matches!(self, Self::Ratio { .. })
     }
 
-    /// Gradients of a step.
+    /// Returns the number of gradients of a step.
     #[must_use]
     pub fn kicks(self) -> u32 {
         if let Self::Ratio { kicks } = self { kicks } else { 1 }
     }
 
-    /// The name in job files and results.
+    /// Returns the name used in job files and results.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -147,33 +151,32 @@ impl HmcTest {
 }
 
 impl SamplerSpec {
-    /// What the draws are to come to: what the job says, or what is usual.
+    /// Returns the target precision of the draws: that of the job, or the default.
     #[must_use]
     pub fn wanted(&self) -> Wanted {
         self.until.map_or(Wanted::usual(self.chains), |Until { ess, rhat }| Wanted { ess, rhat })
     }
 }
 
-/// What a parameter's draws are to come to, each of them, in the words of [`diagnostics`](conclave_inference::diagnostics).
+/// The target precision of each parameter's draws, in terms of [`diagnostics`](conclave_inference::diagnostics).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Until {
-    /// Least bulk and tail effective sample size, over all chains.
+    /// Minimum bulk and tail effective sample size, over all chains.
     pub ess: f64,
-    /// Greatest rank-normalised split R-hat, above 1.
+    /// Maximum rank-normalised split R-hat, above 1.
     pub rhat: f64,
 }
 
-/// Length of the warm-up, in sweeps of one proposal per coordinate.
+/// Length of the warm-up, in sweeps. A sweep is one proposal per coordinate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Warmup {
-    /// This many sweeps.
+    /// A fixed number of sweeps.
     Sweeps(u64),
-    /// Until split R-hat of the warm-up's later half is below `rhat` for every parameter, at most `max`
-    /// sweeps.
+    /// Until split R-hat of the second half of the warm-up is below `rhat` for every parameter, for at most `max` sweeps.
     UntilRhat {
         /// Threshold above 1.
         rhat: f64,
-        /// Most sweeps.
+        /// Maximum number of sweeps.
         max: u64,
     },
 }
@@ -188,17 +191,16 @@ pub enum ProposalKind {
     Componentwise,
     /// All coordinates, Gaussian.
     RandomWalk,
-    /// All coordinates, Gaussian, each cut off at twice its radius.
+    /// All coordinates, Gaussian, each truncated at twice its radius.
     ///
-    /// Assumption A3 of Yıldırım, *On the use of penalty MCMC for differential privacy*, section 3.2.1:
-    /// no coordinate moves further than c n^−α. With radii in proportion to the posterior's sd, α is the
-    /// 1/2 that the paper allows at most. Together with a Lipschitz bound of the log likelihood (A2;
-    /// `Model::bound`) it bounds the cost of every release beforehand.
+    /// Assumption A3 of Yıldırım, *On the use of penalty MCMC for differential privacy*, section 3.2.1: no coordinate moves
+    /// further than c n^−α. With radii proportional to the posterior's sd, α is 1/2, the largest value that the paper allows.
+    /// Together with a Lipschitz bound of the log likelihood (A2; `Model::bound`) it bounds the cost of every release in advance.
     TruncatedWalk,
 }
 
 impl ProposalKind {
-    /// The name in job files.
+    /// Returns the name used in job files.
     pub fn as_str(self) -> &'static str {
         match self {
             ProposalKind::Guided => "guided",
@@ -208,10 +210,10 @@ impl ProposalKind {
         }
     }
 
-    /// The radius of a move of one coordinate where it is measured, in posterior sds of that coordinate given the others.
+    /// The radius of a measured one-coordinate move, in posterior sds of that coordinate given the others.
     pub const ONE_COORDINATE: f64 = 0.44;
 
-    /// Total noise standard deviation, over all parties, at which this proposal makes the most of a budget.
+    /// Returns the total noise standard deviation, over all parties, at which this proposal uses a budget best.
     pub fn total_noise_sd(self) -> f64 {
         match self {
             ProposalKind::Guided => 1.75,
@@ -220,13 +222,13 @@ impl ProposalKind {
     }
 }
 
-/// What a chain of ratios finds the mode by.
+/// The method by which a chain of ratios finds the mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Locate {
-    /// Ratios along one coordinate after the other.
+    /// Ratios along one coordinate after another.
     #[default]
     Ratios,
-    /// A few gradients, with the information beside them.
+    /// A few gradients, and the information at the same points.
     Gradients,
 }
 
@@ -234,9 +236,8 @@ pub enum Locate {
 /// the logarithm of positive ones, the logit of probabilities.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Radius {
-    /// From the posterior's curvature, measured on released values during `locate` or at the start of
-    /// the warm-up.
+    /// Derived from the posterior's curvature, measured on releases during `locate` or at the start of the warm-up.
     Auto,
-    /// One per parameter, set by hand; the last of a simplex is not used.
+    /// One per parameter, set manually; the last of a simplex is not used.
     Fixed(Vec<f64>),
 }

@@ -1,4 +1,4 @@
-//! The blocks of a job whose releases are made over hidden random samples: both sides derive them from the job file.
+//! Blocks of a job's subsampled releases. Both sides derive them from the job file.
 
 use super::privacy_spec::ClipRule;
 use super::sampler_spec::Warmup;
@@ -6,11 +6,11 @@ use super::spec::JobSpec;
 use conclave_privacy::accounting::{BlockTerms, Honest, PrivacyUnit, SubsampledRelease};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, Sensitivity, sensitivity};
 
-/// Steps of a warm-up by stochastic gradients, where a job names none.
+/// Warm-up steps of stochastic gradients, if a job states none.
 pub const STOCHASTIC_WARMUP: u64 = 100;
 
 impl JobSpec {
-    /// Releases that all chains plan to ask together, their warm-up included: what blocks are cut from.
+    /// Returns the planned number of releases of all chains, warm-up included. Blocks are divided from it.
     #[must_use]
     pub fn planned_releases(&self) -> u64 {
         let warmup = match (self.algorithm.is_unadjusted(), self.sampler.warmup) {
@@ -22,14 +22,15 @@ impl JobSpec {
         warmup.saturating_add(self.sampler.draws).saturating_mul(u64::from(self.sampler.chains))
     }
 
-    /// The variance of the parties' noise in a chain's log likelihood ratio, as its receiver scales it up from a sample.
+    /// Returns the variance of all parties' noise in a chain's log likelihood ratio, scaled up from a sample.
     #[must_use]
     pub fn ratio_variance(&self) -> f64 {
         let batch = self.sampler.batch.get();
         self.parties.len() as f64 * self.privacy.noise.variance() / (batch * batch)
     }
 
-    /// The block that pays for log ratios over samples at a party that protects `unit`: public, and `None` of a job that asks none.
+    /// Returns the block that pays for log ratios over samples at a party that protects `unit`. It is public; `None` for a job
+    /// without such ratios.
     #[must_use]
     pub fn block_of_ratios(&self, unit: PrivacyUnit) -> Option<BlockTerms> {
         let Some(ClipRule::PerRecord(clip)) = self.privacy.clip.filter(|_| self.algorithm.asks(QueryKind::SampledRatio)) else {
@@ -39,15 +40,15 @@ impl JobSpec {
         self.block_terms(QueryKind::SampledRatio, unit, (sensitivity, self.privacy.noise))
     }
 
-    /// How far one unit at a party that protects `unit` moves a log ratio over a sample, in standard deviations of that party's noise: public of a
-    /// job that asks such ratios, and `None` of any other.
+    /// Returns the sensitivity of a log ratio over a sample at a party that protects `unit`, in standard deviations of that
+    /// party's noise. It is public; `None` for a job without such ratios.
     #[must_use]
     pub fn relative_sensitivity_of_ratios(&self, unit: PrivacyUnit) -> Option<f64> {
         Some(self.block_of_ratios(unit)?.release.relative_sensitivity())
     }
 
-    /// The block that pays for a release of this kind at a party that protects `unit`: `sensitivity` is the most that one unit adds, in L2, of
-    /// any release in the block. `None` of a kind that is asked of all records, and of a job that asks no samples.
+    /// Returns the block that pays for a release of this kind at a party that protects `unit`. `sensitivity` bounds the L2
+    /// contribution of one unit to any release of the block. `None` for a kind over all records, and for a job without samples.
     #[must_use]
     pub fn block_terms(
         &self,

@@ -1,4 +1,4 @@
-//! A job specification holds what an analyst asks of the data owners, every `"auto"` resolved.
+//! The job specification: an analyst's request to the data owners, with every `"auto"` resolved.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +13,24 @@ use crate::schema::{ColumnSpec, ModelSpec};
 use conclave_privacy::accounting::{Adjacency, Honest, MOST_RELATIVE_SENSITIVITY, PrivacyUnit, SamplingProbability};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
-/// A valid job; every `"auto"` that is a public constant is resolved.
+/// A valid job, in which every `"auto"` that is a public constant is resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobSpec {
     /// The analyst's name for the job.
     pub name: String,
     /// Id of the job whose chains this one continues.
     pub extends: Option<String>,
-    /// Which algorithm runs.
+    /// The algorithm.
     pub algorithm: Algorithm,
-    /// Why it is that one, where the job left the choice to `auto`.
+    /// The reason for the algorithm, if the job left the choice to `auto`.
     pub chosen: Option<&'static str>,
     /// Names of the parties, at least one, each once.
     pub parties: Vec<String>,
     /// The statistical model.
     pub model: ModelSpec,
-    /// The power on its likelihood, in (0, 1]; 1 leaves it as it is.
+    /// The power on its likelihood, in (0, 1]; 1 leaves it unchanged.
     pub power: f64,
-    /// Whether parties may hold rows that can't be used: they count, and add exactly nothing. See [`JobSpec::spares_inert_rows`].
+    /// True if parties may hold unusable rows, which count and contribute exactly zero. See [`JobSpec::spares_inert_rows`].
     pub incomplete_rows: bool,
     /// Public bounds by column name.
     pub columns: BTreeMap<String, ColumnSpec>,
@@ -38,27 +38,27 @@ pub struct JobSpec {
     pub priors: Vec<Prior>,
     /// The parameter box, part of the prior; one interval per parameter.
     pub support: Vec<Interval>,
-    /// How the chains run.
+    /// The settings of the chains.
     pub sampler: SamplerSpec,
-    /// What the job may spend at each party, and how it is noised.
+    /// The job's budget at each party, and its noise.
     pub privacy: PrivacySpec,
-    /// How the parties' answers are opened.
+    /// The opening of the parties' answers.
     pub aggregation: Aggregation,
-    /// How a job that releases once spreads its budget; the defaults for any other.
+    /// The use of the budget by a job that releases once; the defaults for any other.
     pub release: ReleaseSpec,
-    /// What the analyst guesses of the data. Only the planner reads it.
+    /// The analyst's guesses about the data. Only the planner reads them.
     pub plan: Option<PlanSpec>,
 }
 
-/// `[plan]`: guesses of what can't be known before a run.
+/// `[plan]`: guesses of facts that are unknown before a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PlanSpec {
     /// Records per party, in the job's order.
     pub records: Option<Vec<u64>>,
-    /// The posterior, per parameter in the model's order, on the scale that priors are declared on.
+    /// The posterior of each parameter in the model's order, on the scale of the priors.
     pub posterior: Option<Vec<Moments>>,
-    /// How its parameters go together, `(one, other, correlation)` by their places in the model's order; pairs that are not named do not.
-    /// `None` where the analyst says nothing of it.
+    /// The posterior correlations, `(one, other, correlation)` by indices in the model's order. Pairs that are not listed are
+    /// uncorrelated. `None` if the analyst states nothing.
     pub correlations: Option<Vec<(usize, usize, f64)>>,
 }
 
@@ -72,17 +72,18 @@ pub struct Moments {
 }
 
 impl JobSpec {
-    /// Checks that the job asks for nothing that only jobs of before may have.
+    /// Checks that the job uses no setting that only earlier jobs may have.
     ///
     /// # Errors
-    /// Turned moves: what few draws of a warm-up say of correlations sent chains away from the posterior, at the price of long moves. A job
-    /// that was submitted with them is replayed with them. Samples whose noise hides too little of a record: no owner opens their blocks.
+    /// Rotated moves: axes estimated from few warm-up draws sent chains far from the posterior, at the price of long moves.
+    /// Earlier jobs with rotation are still replayed. Samples whose noise protects a record too little: no owner opens their
+    /// blocks.
     pub fn check_new(&self) -> Result<(), JobError> {
-        // A person is no less than a row.
+        // A person is at least one row.
         let relative = self.relative_sensitivity_of_ratios(PrivacyUnit::row(Adjacency::AddRemove));
         if let Some(relative) = relative.filter(|relative| *relative > MOST_RELATIVE_SENSITIVITY) {
             let message = format!(
-                "moves a log ratio over a sample by {relative:.3} times its noise, which is {:.4}, and a sample hides next to nothing beyond \
+                "sensitivity of a log ratio over a sample is {relative:.3} times its noise of {:.4}, above the limit of \
                  {MOST_RELATIVE_SENSITIVITY}: give clip = {:.4} or less, or raise sampler.batch and leave noise_sd at \"auto\"",
                 self.privacy.noise.sd(),
                 (MOST_RELATIVE_SENSITIVITY * self.privacy.noise.sd() * 1e4).floor() * 1e-4
@@ -92,52 +93,53 @@ impl JobSpec {
         if !self.sampler.rotate {
             return Ok(());
         }
-        let message = "moves are not turned any more, as chains that learn how from few draws can end far from the posterior: leave it out, and \
+        let message = "moves can no longer be rotated, since axes estimated from few draws can send chains far from the posterior: leave it out, and \
                        give correlated predictors more draws or an algorithm that releases once (algorithm = \"auto\")";
         Err(JobError::new("sampler.proposal.rotate", message))
     }
 
-    /// Whether the number of chains follows from what the parties' budgets hold, once that is public: a job whose chains gradients of all
-    /// records drive, that leaves it open. Then `chains` is the most there can be; [`settled`](conclave_inference::sampler::settled) has the number.
+    /// Returns whether the number of chains is derived from the parties' budgets once these are public. This holds for a job
+    /// whose chains are driven by gradients over all records and whose file leaves the number open. `chains` is then the maximum,
+    /// and [`settled`](conclave_inference::sampler::settled) contains the number.
     #[must_use]
     pub fn plans_chains(&self) -> bool {
         let SamplerSpec { chains_named, starts, until, batch, .. } = &self.sampler;
         let open = !chains_named && starts.is_none() && until.is_none();
-        // Blocks are cut from the releases of all chains.
+        // Blocks are divided from the releases of all chains.
         open && self.algorithm.follows_gradients() && *batch == SamplingProbability::ONE
     }
 
-    /// How many parties' noise protects each party in what is opened.
+    /// Returns the number of parties whose noise protects each party in an opened value.
     #[must_use]
     pub fn honest(&self) -> Honest {
         self.aggregation.honest(self.parties.len())
     }
 
-    /// The noise of one party's release, and how many parties' noise of that scale protects it: what a price is made of.
+    /// Returns one party's noise scale and the number of honest parties, from which a price is computed.
     #[must_use]
     pub fn protected(&self, noise: NoiseScale) -> (NoiseScale, Honest) {
         (noise, self.honest())
     }
 
-    /// Number of parameters.
+    /// Returns the number of parameters.
     pub fn dimension(&self) -> usize {
         self.priors.len()
     }
 
-    /// The statistical model: its kernels and public bounds.
+    /// Builds the statistical model, with its kernels and public bounds.
     #[must_use]
     pub fn build_model(&self) -> Box<dyn Model> {
         model::build(&self.model, &self.columns, self.power, (self.incomplete_rows, self.privacy.clip.is_some()))
     }
 
-    /// Whether a row that can't be used adds exactly nothing to whatever the job asks for: it says that rows may be incomplete, or a
-    /// column's levels leave room for a value that is none of them.
+    /// Returns whether an unusable row contributes exactly zero to every query of the job. The job must permit incomplete rows,
+    /// or a column's levels must admit a value that is not a level.
     #[must_use]
     pub fn spares_inert_rows(&self) -> bool {
         let has_levels = |name: &str| matches!(self.columns.get(name), Some(ColumnSpec::Levels(_)));
         self.incomplete_rows
             || match &self.model {
-                // A sum of levels alone is read as that of so many usable rows.
+                // The sum of levels alone is read as that of usable rows.
                 ModelSpec::Multinomial { .. } => self.algorithm != Algorithm::NoisyStatistics,
                 ModelSpec::NaiveBayes { .. } => true,
                 ModelSpec::Regression(regression) => regression.design.columns().any(has_levels),
@@ -145,48 +147,48 @@ impl JobSpec {
             }
     }
 
-    /// Whether the model's sufficient statistic itself tells how many rows could be used, where rows may be incomplete.
+    /// Returns whether the model's sufficient statistic includes the number of usable rows, if rows may be incomplete.
     pub(crate) fn statistic_spares_inert_rows(&self) -> bool {
         matches!(self.model, ModelSpec::Multinomial { .. } | ModelSpec::NaiveBayes { .. } | ModelSpec::Regression(_))
     }
 
-    /// The transforms between the parameters and the unconstrained values that the chains walk in.
+    /// Returns the transforms between the parameters and the chains' unconstrained values.
     pub fn transform(&self) -> Transform {
         Transform::new(&self.model.constraints())
     }
 
-    /// Whether it is a chain of ratios, or a choice, that finds the mode by gradients.
+    /// Returns whether a chain of ratios, or a choice, finds the mode by gradients.
     #[must_use]
     pub fn locates_by_gradients(&self) -> bool {
         self.algorithm.takes("locate") && self.sampler.locate == Locate::Gradients
     }
 
-    /// Whether its chains are those of DP-HMC: gradients without friction, and a test on the whole log ratio.
+    /// Returns whether the chains are those of DP-HMC: gradients without friction, and a test on the whole log ratio.
     #[must_use]
     pub fn runs_dp_hmc(&self) -> bool {
         self.algorithm == Algorithm::Hmc && matches!(self.sampler.hmc.test, HmcTest::Ratio { .. })
     }
 
-    /// Whether chains without a test end in penalty sweeps, which the draws are of.
+    /// Returns whether chains without a test end in penalty sweeps, whose states are the draws.
     #[must_use]
     pub fn is_polished(&self) -> bool {
         self.algorithm.is_unadjusted() && self.sampler.stochastic.polish > 0
     }
 
-    /// Draws of each chain that the job asks for: those of the sweeps, where sweeps end its chains.
+    /// Returns the number of draws per chain that the job requests: those of the sweeps, if the chains end in sweeps.
     #[must_use]
     pub fn draws_asked(&self) -> u64 {
         let sweeps = self.sampler.stochastic.polish;
         if self.is_polished() { sweeps.saturating_mul(self.dimension() as u64) } else { self.sampler.draws }
     }
 
-    /// The kinds of release that the job asks its parties for, by the words of [`QueryKind::release`].
+    /// Returns the kinds of release that the job uses, by the words of [`QueryKind::release`].
     #[must_use]
     pub fn releases(&self) -> Vec<&'static str> {
         (self.algorithm.declaration().releases)(self)
     }
 
-    /// Whether the job asks parties for queries of this kind.
+    /// Returns whether the job uses queries of this kind.
     #[must_use]
     pub fn asks(&self, kind: QueryKind) -> bool {
         let of_a_stage = matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. });
@@ -199,8 +201,8 @@ impl JobSpec {
         sampled && of_a_step && self.algorithm.asks(kind) || self.locates_by_gradients() && of_a_stage
     }
 
-    /// The table of its model's outcome and predictors, where a job that releases once asks for it, and for nothing else. Stages are of
-    /// scores: a job that says something of them has them.
+    /// Returns the table of the model's outcome and predictors, if a job that releases once uses it and nothing else. A job with
+    /// settings of stages uses scores instead.
     #[must_use]
     pub fn outcome_table(&self, model: &dyn Model) -> Option<OutcomeTable> {
         let stages = self.release.stages.is_some() || self.release.curvature_share.is_some();
@@ -208,19 +210,19 @@ impl JobSpec {
         asked.then(|| model.outcome_table()).flatten()
     }
 
-    /// The most rounds in which a job that releases once asks its parties; `None` for jobs that ask round after round.
+    /// Returns the maximum number of rounds of a job that releases once; `None` for jobs with repeated rounds.
     #[must_use]
     pub fn most_rounds(&self) -> Option<u64> {
         (self.algorithm.declaration().most_rounds)(self)
     }
 
-    /// Whether `theta` lies inside the parameter box.
+    /// Returns whether `theta` lies inside the parameter box.
     pub fn in_support(&self, theta: &[f64]) -> bool {
         theta.len() == self.support.len() && theta.iter().zip(&self.support).all(|(x, s)| s.contains(*x))
     }
 
-    /// Whether `theta` lies inside the parameter box made wider by half its width at either end, on the unconstrained scale: where the
-    /// middle of a step may lie, of which a gradient is asked.
+    /// Returns whether `theta` lies inside the parameter box extended by half its width at either end, on the unconstrained
+    /// scale. The midpoint of a step, where a gradient is evaluated, may lie there.
     #[must_use]
     pub fn in_wider_support(&self, theta: &[f64]) -> bool {
         let transform = self.transform();
@@ -234,7 +236,7 @@ impl JobSpec {
             && transform.unconstrain(theta).iter().zip(&boxes).all(inside)
     }
 
-    /// Log prior density up to a constant.
+    /// Returns the log prior density up to a constant.
     pub fn log_prior(&self, theta: &[f64]) -> f64 {
         theta.iter().zip(&self.priors).map(|(x, p)| p.log_density(*x)).sum()
     }

@@ -237,8 +237,8 @@ impl Slopes for Linear {
         self.sd.map(|sd| Bends::of_predictor((sd * sd).recip(), 0.0))
     }
 
-    /// As functions of the residual the slopes lie on a parabola. It lies within the polygon of its ends and the intersections of
-    /// adjacent tangents, each at the mean of two residuals and at their product.
+    /// The slopes, as functions of the residual, lie on a parabola. It lies within the polygon of its ends and the intersections
+    /// of adjacent tangents, each at the mean of two residuals and at their product.
     fn slopes_within(&self, precision: &f64, low: f64, high: f64) -> Option<Vec<[f64; 2]>> {
         /// Arcs between adjacent tangents.
         const ARCS: usize = 8;

@@ -1,7 +1,7 @@
 //! Logistic regression.
 //!
-//! Density of one record, outcome `y` in `[0, 1]` (0 or 1 as a rule), linear predictor `eta = offset + intercept + sum_j theta_j x_j`:
-//! `log p(y | eta) = y eta - ln(1 + e^eta)`.
+//! Density of one record, outcome `y` in `[0, 1]` (0 or 1 as a rule), linear predictor
+//! `eta = offset + intercept + sum_j theta_j x_j`: `log p(y | eta) = y eta - ln(1 + e^eta)`.
 //!
 //! Parameters: `intercept` (if the job has one), then one coefficient per feature, on the log-odds scale per unit of the scaled
 //! feature. Numeric predictors span `[-1, 1]`; binary ones and indicators of levels are 0 or 1. An offset is on the log-odds
@@ -137,8 +137,8 @@ mod tests {
     use super::*;
     use crate::job::JobSpec;
 
-    /// The short form is for steps at which it is exact enough, and quick, for every record: also where an indicator that is 0 keeps a
-    /// record far from where the step happens.
+    /// The short form is for steps at which it is exact enough, and quick, for every record: also where an indicator that is 0
+    /// keeps a record far from where the step happens.
     #[test]
     fn a_step_is_short_where_every_record_lies_within_its_range() {
         let spec = JobSpec::parse(

@@ -1,10 +1,10 @@
-//! Negative binomial regression, with a variance that is quadratic in the mean (NB2; Cameron and Trivedi, *Regression Analysis of Count
-//! Data*, 2013, section 3.3).
+//! Negative binomial regression, with a variance that is quadratic in the mean (NB2; Cameron and Trivedi, *Regression Analysis of
+//! Count Data*, 2013, section 3.3).
 //!
-//! Density of one record, count `y` within the declared bounds, linear predictor `eta` as in [`super::poisson`], mean `mu = e^eta` and
-//! dispersion `a`, so that the variance is `mu + a mu^2`; up to `-ln(y!)`:
-//! `log p(y | eta, a) = sum_{i < y} ln(1 + a i) + y eta - (y + 1/a) ln(1 + a mu)`.
-//! The sum is `ln Gamma(y + 1/a) - ln Gamma(1/a) + y ln(a)`.
+//! Density of one record, count `y` within the declared bounds, linear predictor `eta` as in [`super::poisson`], mean
+//! `mu = e^eta` and dispersion `a`, so that the variance is `mu + a mu^2`; up to `-ln(y!)`:
+//! `log p(y | eta, a) = sum_{i < y} ln(1 + a i) + y eta - (y + 1/a) ln(1 + a mu)`. The sum is
+//! `ln Gamma(y + 1/a) - ln Gamma(1/a) + y ln(a)`.
 //!
 //! Parameters: those of a Poisson regression, then `dispersion`, the `a` above, clamped to `[1e-9, 1e9]`.
 //!
@@ -174,7 +174,7 @@ impl Slopes for NegativeBinomial {
     }
 
     fn most_information(&self, at: &(Counts, Dispersion), low: f64, high: f64) -> [f64; 2] {
-        /// Places at which the slope in the dispersion is looked at between the ends of the predictor's range.
+        /// Places between the ends of the predictor's range at which the slope in the dispersion is evaluated.
         const PLACES: usize = 16;
         let [of_eta, _] = Self::information_at(at, 0.0, high);
         let place = |k: usize| low + (high - low) * (k as f64 / PLACES as f64);
@@ -186,7 +186,7 @@ impl Slopes for NegativeBinomial {
         (-1.0, 1.0)
     }
 
-    /// The slope in the dispersion is extreme between the ends, too: at a count near the mean.
+    /// The slope in the dispersion also has an extreme between the ends, at a count near the mean.
     fn extreme_outcomes(&self, _at: &(Counts, Dispersion), _eta: f64) -> Vec<f64> {
         self.counts.spread()
     }

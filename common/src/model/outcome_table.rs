@@ -1,8 +1,8 @@
-//! The table of a binary outcome and a regression's predictors, where all of them are categorical.
+//! The table of a binary outcome and a regression's predictors, if all of them are categorical.
 //!
-//! A record that can be used is in one cell, by its outcome and by its column's levels; one that can't, with an outcome that is
-//! neither 0 nor 1 or a predictor that is no level's, is in a cell of its own behind them. What is counted, and how far a
-//! record moves the counts, is as of one table of [`super::Tables`].
+//! A usable record is in one cell, given by its outcome and its columns' levels. An unusable record, with an outcome other than 0
+//! or 1 or a predictor that is not a level, is in one further cell after them. The counts and their sensitivity are those of one
+//! table of [`super::Tables`].
 
 use super::linear_predictor::LinearPredictor;
 use super::table::NOWHERE;
@@ -11,18 +11,19 @@ use conclave_privacy::pass::hold::{Cells, one_hot};
 use conclave_privacy::pass::shard::Block;
 use conclave_privacy::pass::tile::Tile;
 
-/// Cells are numbered by the outcome, and within it as the rows of the design that [`OutcomeTable::rows`] lists; behind them comes the
-/// one of unusable records.
+/// A table whose cells are numbered by outcome, and within an outcome in the order of [`OutcomeTable::rows`]. The last cell
+/// counts unusable records.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutcomeTable {
-    /// Per column, the numbers of the predictors that are 1 at its levels but the first; at the first all are 0.
+    /// For each column, the indices of the predictors that indicate its levels except the first. At the first level all of them
+    /// are 0.
     columns: Vec<Vec<usize>>,
     rows: Vec<Vec<f64>>,
 }
 
 impl OutcomeTable {
-    /// The table of a linear predictor's columns. `None` where one is not categorical or enters by interactions alone, where there is an
-    /// offset or no intercept, and where there are more than `most` cells.
+    /// Creates the table of a linear predictor's columns. Returns `None` if a column is not categorical or only enters through
+    /// interactions, if there is an offset or no intercept, or if there are more than `most` cells.
     pub(super) fn of(predictor: &LinearPredictor, most: usize) -> Option<Self> {
         let columns = predictor.categorical()?;
         let mut levels: Vec<Vec<usize>> = vec![Vec::new()];
@@ -41,19 +42,19 @@ impl OutcomeTable {
         Some(Self { columns, rows })
     }
 
-    /// The design row of each combination of levels, the intercept's 1 first.
+    /// Returns the design row of each combination of levels, with the intercept's 1 first.
     #[must_use]
     pub fn rows(&self) -> &[Vec<f64>] {
         &self.rows
     }
 
-    /// Cells, the one of unusable records included.
+    /// Returns the number of cells, including that of unusable records.
     #[must_use]
     pub fn cells(&self) -> usize {
         2 * self.rows.len() + 1
     }
 
-    /// The counts of a block. Free of branches on a record, and as long for any.
+    /// Returns the counts of a block. There is no branch on a record, and every record takes the same time.
     pub(super) fn sum(&self, block: &Block<'_>) -> LatticeSum {
         one_hot(block, self, &[2 * self.rows.len()])
     }
@@ -82,7 +83,7 @@ impl Cells for OutcomeTable {
                     *out += level * x;
                 }
             }
-            // A column has one level: of its predictors at most one is 1.
+            // A column has one level, so at most one of its predictors is 1.
             let width = (column.len() + 1) as f64;
             for (((code, level), one), usable) in codes.iter_mut().zip(levels.iter()).zip(&ones).zip(&mut usable) {
                 *usable &= *one <= 1.0;

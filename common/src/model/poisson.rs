@@ -1,14 +1,15 @@
 //! Poisson regression.
 //!
-//! Density of one record, count `y` within the declared bounds, linear predictor `eta = ln(exposure) + intercept + sum_j theta_j x_j`:
-//! `log p(y | eta) = y eta - e^eta` up to `-ln(y!)`, which does not depend on the parameters. The count enters in its own units, rounded to
-//! a whole number: a shard holds `s` with `y = centre + half_width s`.
+//! Density of one record, count `y` within the declared bounds, linear predictor
+//! `eta = ln(exposure) + intercept + sum_j theta_j x_j`: `log p(y | eta) = y eta - e^eta` up to `-ln(y!)`, which does not depend
+//! on the parameters. The count is in its own units, rounded to an integer: a shard holds `s` with `y = centre + half_width s`.
 //!
-//! Parameters: `intercept` (where the job has one), then one coefficient per feature, on the log scale of the rate per unit of the scaled
-//! feature. An exposure is positive and enters with its logarithm; an offset is on the log scale.
+//! Parameters: `intercept` (if the job has one), then one coefficient per feature, on the log scale of the rate per unit of the
+//! scaled feature. An exposure is positive and enters through its logarithm; an offset is on the log scale.
 //!
-//! Public bound and centre: the log density is concave in `eta`, and its slope `y - e^eta` grows with `y`; [`concave_ratios`]. The bound is as
-//! large as the greatest rate that the declared columns admit at the two parameter values: declare narrow bounds.
+//! Public bound and centre: the log density is concave in `eta`, and its slope `y - e^eta` increases in `y`; see
+//! [`concave_ratios`]. The bound is as large as the greatest rate that the declared columns admit at the two parameter values, so
+//! narrow bounds are cheaper.
 
 use super::elementary::exp;
 use super::likelihood::{Ends, Likelihood};
@@ -51,7 +52,7 @@ impl Likelihood for Poisson {
         concave_ratios(predictor.span(step.from, step.to), self.counts.range(), log_density, slope, libm::log)
     }
 
-    /// The rate itself, which the declared counts' greatest stands for.
+    /// The rate itself, bounded by the largest declared count.
     fn information(&self) -> (f64, f64) {
         (self.counts.range().1.max(1.0), 0.0)
     }

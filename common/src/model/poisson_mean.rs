@@ -1,14 +1,13 @@
 //! The mean of a count.
 //!
-//! Density of one record, count `y` within the declared bounds: `log p(y | rate) = y ln(rate) - rate` up
-//! to `-ln(y!)`, which does not depend on the parameter. The count enters in its own units: a shard
-//! holds `x` with `y = centre + half_width x`.
+//! Density of one record, count `y` within the declared bounds: `log p(y | rate) = y ln(rate) - rate` up to `-ln(y!)`, which does
+//! not depend on the parameter. The count is in its own units: a shard holds `x` with `y = centre + half_width x`.
 //!
 //! Parameter: `rate` > 0, counts per record. Under a gamma prior the posterior is known exactly.
 //!
-//! Log ratio: `y ln(rate' / rate) - (rate' - rate)`, a line in `y`. The public bound is its greatest
-//! magnitude, at an end of the declared counts; the public centre is its value at the middle of them,
-//! and `half_width |ln(rate' / rate)|` is left around it.
+//! Log ratio: `y ln(rate' / rate) - (rate' - rate)`, affine in `y`. The public bound is its largest magnitude, at an end of the
+//! declared counts. The public centre is its value at their middle, around which the half range is
+//! `half_width |ln(rate' / rate)|`.
 //!
 //! Exponential family: `S = y` in counts, `phi = ln(rate)`, `log g = -rate`.
 
@@ -39,7 +38,7 @@ impl LineLikelihood for PoissonMean {
         self.range
     }
 
-    /// The count that a scaled outcome stands for.
+    /// Returns the count that a scaled outcome represents.
     #[inline(always)]
     fn statistic(&self, outcome: f64) -> f64 {
         self.centre + self.half_width * outcome
@@ -53,12 +52,12 @@ impl LineLikelihood for PoissonMean {
         -theta
     }
 
-    /// About the log of the rate it is the rate itself, which the declared counts' greatest stands for.
+    /// The information about the log of the rate is the rate itself, bounded by the largest declared count.
     fn information(&self) -> f64 {
         self.statistic(self.range.1)
     }
 
-    /// Up to `-sum ln(y!)`.
+    /// Omits `-sum ln(y!)`.
     fn log_likelihood(&self, outcomes: &[f64], theta: f64) -> f64 {
         let logarithm = libm::log(theta);
         outcomes.iter().map(|x| self.statistic(*x) * logarithm - theta).sum()

@@ -1,4 +1,4 @@
-//! The kernel of second moments and of information of a regression: the numbers of which each record's products are summed, see
+//! The kernel of second moments and of information of a regression: the vectors whose outer products are summed over records, see
 //! [`conclave_privacy::pass::hold::trace`].
 
 use super::linear_predictor::LinearPredictor;
@@ -10,17 +10,17 @@ use conclave_privacy::pass::hold::{Columns, Place, trace};
 use conclave_privacy::pass::shard::Block;
 use conclave_privacy::pass::tile::{ColumnRef, Tile};
 
-/// A record's numbers: its coded predictors, each multiplied by a weight, and what follows them.
+/// A record's vector: its coded predictors, each times a weight, and an optional last entry.
 pub(super) struct Vectors<L: Slopes> {
     coded: Vec<WeightedSum>,
     weight: Weight<L>,
 }
 
-/// The factor of each coded predictor, and the number that follows the predictors.
+/// The weight of the coded predictors, and the last entry.
 pub(super) enum Weight<L: Slopes> {
-    /// 1, and then the outcome less this sum, times this unit.
+    /// Weight 1; the last entry is the outcome less this sum, times this unit.
     Outcome(WeightedSum, f64),
-    /// The root of the information at this point over its scale, and then that of the family's own parameter.
+    /// The root of the information at this point over its scale; the last entry is that of the family's own parameter.
     Information { eta: WeightedSum, at: L::At, scales: [f64; 2], own: bool },
 }
 
@@ -29,10 +29,10 @@ impl<L: Slopes> Vectors<L> {
         Self { coded: predictor.coded(), weight }
     }
 
-    /// The sum over a block. `squares` bounds a record's squares, as [`super::score::ScoreModel::most_squares`], with one more for what
-    /// follows the predictors.
+    /// Returns the sum over a block. `squares` bounds a record's sum of squares, as [`super::score::ScoreModel::most_squares`],
+    /// plus one for the last entry.
     pub(super) fn sum(&self, block: &Block<'_>, squares: u64) -> LatticeSum {
-        // Information about the family's own parameter goes with no other: it has a vector of its own.
+        // Information about the family's own parameter has no cross terms, so it is a vector of its own.
         let (follows, vector) = match &self.weight {
             Weight::Outcome(..) => (true, 0),
             Weight::Information { own, .. } => (*own, 1),
@@ -43,7 +43,7 @@ impl<L: Slopes> Vectors<L> {
         trace(block, self, places.len(), &places, squares)
     }
 
-    /// The factor of the predictors, and the number that follows them.
+    /// Computes the weight of the predictors and the last entry.
     #[inline(always)]
     fn weights(&self, rows: &Tile<'_>, root: &mut [f64], last: &mut [f64]) {
         let outcome = &rows.outcome()[..root.len()];
@@ -52,7 +52,7 @@ impl<L: Slopes> Vectors<L> {
                 residual.fill(rows, last);
                 for i in 0..root.len() {
                     last[i] = (outcome[i] - last[i]) * unit;
-                    // Not-a-number of a record that is left out.
+                    // Not-a-number for an inert record.
                     root[i] = 1.0 + 0.0 * last[i];
                 }
             }
@@ -95,7 +95,8 @@ impl<L: Slopes> Columns for Vectors<L> {
     }
 }
 
-/// The offset of a linear predictor alone, as a sum over a record's columns; `factor` takes it to the predictor's scale.
+/// Returns the offset of a linear predictor as a weighted sum of a record's columns. `factor` converts it to the predictor's
+/// scale.
 pub(super) fn offset_alone(centre: f64, factor: Option<f64>) -> WeightedSum {
     WeightedSum::new(centre, factor.map(|factor| (factor, ColumnRef::Auxiliary(0))))
 }

@@ -1,8 +1,8 @@
-//! What one record's log ratio can be over the declared columns, and the public constants that follow from it.
+//! The range of one record's log ratio over the declared columns, and the public constants derived from it.
 
-/// Least and greatest log ratio of one record over the declared column bounds, in log-likelihood units.
+/// The least and the greatest log ratio of one record over the declared column bounds, in log-likelihood units.
 ///
-/// A model computes it from differences between the two ends of a step, so that the reverse step gives exactly the negatives, swapped.
+/// A model computes it from differences between the two ends of a step, so the reverse step yields the exact negatives, swapped.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RatioRange {
     low: f64,
@@ -10,13 +10,13 @@ pub struct RatioRange {
 }
 
 impl RatioRange {
-    /// The range of these values: those of the records at which the ratio is extreme.
+    /// Returns the range of these values, which are the log ratios of extreme records.
     #[must_use]
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut range = Self { low: f64::INFINITY, high: f64::NEG_INFINITY };
         for value in values {
             if value.is_nan() {
-                // The bound is not a number then, and a query without a clip is refused.
+                // The bound is then not a number, and a query without a clip is refused.
                 return Self { low: f64::NAN, high: f64::NAN };
             }
             range = Self { low: range.low.min(value), high: range.high.max(value) };
@@ -24,63 +24,63 @@ impl RatioRange {
         range
     }
 
-    /// Every number: where there is no bound.
+    /// Returns the whole real line, for a ratio without a bound.
     #[must_use]
     pub fn unbounded() -> Self {
         Self { low: f64::NEG_INFINITY, high: f64::INFINITY }
     }
 
-    /// The range of ratios that are so many times as large; `factor` is positive.
+    /// Returns the range of ratios multiplied by `factor`, which is positive.
     #[must_use]
     pub fn times(self, factor: f64) -> Self {
         Self { low: factor * self.low, high: factor * self.high }
     }
 
-    /// The range of the reverse step's ratios.
+    /// Returns the range of the reverse step's ratios.
     #[must_use]
     pub fn reversed(self) -> Self {
         Self { low: -self.high, high: -self.low }
     }
 
-    /// The range of a ratio of this range and one of the other, added.
+    /// Returns the range of the sum of a ratio in this range and one in the other.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self { low: self.low + other.low, high: self.high + other.high }
     }
 
-    /// The range of a ratio that lies in both, as far as each is a number.
+    /// Returns the range of a ratio that lies in both, ignoring ends that are not numbers.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self::of([self.low.max(other.low), self.high.min(other.high)])
     }
 
-    /// The least range that holds both.
+    /// Returns the smallest range that contains both.
     #[must_use]
     pub fn hull(self, other: Self) -> Self {
         Self::of([self.low, self.high, other.low, other.high])
     }
 
-    /// The range with 0 in it: where a record may be left out, whose ratio is 0 then.
+    /// Returns the range extended to include 0, the ratio of an inert record.
     #[must_use]
     pub fn or_none(self) -> Self {
-        // Not by `f64::min`, which leaves out what is not a number.
+        // `f64::min` would ignore a value that is not a number.
         Self::of([self.low, self.high, 0.0])
     }
 
-    /// The greatest magnitude, rounded outward.
+    /// Returns the largest magnitude, rounded outward.
     #[must_use]
     pub fn bound(self) -> f64 {
         outward(self.low.abs().max(self.high.abs()))
     }
 
-    /// The middle; 0 where it is not finite.
+    /// Returns the middle of the range; 0 if it is not finite.
     #[must_use]
     pub fn centre(self) -> f64 {
         let middle = 0.5 * (self.low + self.high);
         if self.finite() { middle } else { 0.0 }
     }
 
-    /// The greatest distance from the middle, rounded outward.
+    /// Returns the largest distance from the middle, rounded outward.
     #[must_use]
     pub fn half_range(self) -> f64 {
         if !self.finite() {
@@ -90,13 +90,13 @@ impl RatioRange {
         outward(0.5 * (self.high - self.low)) + f64::EPSILON * (self.low.abs() + self.high.abs())
     }
 
-    /// Whether the middle and the distance from it are numbers.
+    /// Returns whether the middle and the distance from it are finite.
     fn finite(self) -> bool {
         (self.high - self.low).is_finite() && (self.high + self.low).is_finite()
     }
 }
 
-/// Rounds a bound outward by more than the error of computing it, the same for a step and its reverse.
+/// Rounds a bound outward by more than its computational error, identically for a step and its reverse.
 pub(super) fn outward(bound: f64) -> f64 {
     bound * (1.0 + 1e-12)
 }

@@ -1,38 +1,41 @@
-//! How far the images of single records' gradients reach: a bound over everything that the declared columns allow.
+//! An upper bound on the length of the images of single records' gradients, over all records that the declared columns allow.
 //!
-//! A record of predictors `x` has the gradient `(w x, o)`, `w` and `o` its slopes in the linear predictor and in the family's own parameter, and in
-//! an affine map the image `w g(x) + o h + b`. Among the records of one linear predictor `eta` the slopes lie in one convex body, and an image's
-//! length is convex in `x` and convex in the slopes: so it is greatest where the plane `x . beta + offset = eta` meets an edge of what is
-//! declared. On a piece of an edge it is at most the greatest of the piece's two ends with the slopes of every `eta` between them. Pieces whose
-//! bound is well above what is reached somewhere are halved.
+//! A record with predictors `x` has the gradient `(w x, o)`, where `w` and `o` are its slopes in the linear predictor and in the
+//! family's own parameter. Its image under an affine map is `w g(x) + o h + b`. The slopes of all records with one linear
+//! predictor `eta` lie in a convex set, and the length of an image is convex in `x` and in the slopes. So it is greatest where
+//! the plane `x . beta + offset = eta` meets an edge of the declared set. On a segment of an edge the length is at most the
+//! largest at the segment's two ends, with the slopes of every `eta` between them. Segments whose bound is well above an attained
+//! length are halved.
 
-/// A bound is at most this much above what is reached, but for a body of slopes that is wider than the slopes are.
+/// The ratio of the bound to an attained length at which halving stops. The bound may exceed it where the set of slopes is wider
+/// than the slopes themselves.
 const CLOSE: f64 = 1.005;
-/// A piece is halved so often at most, and so many are made of all edges; after that a piece's bound stands.
+/// The maximum number of halvings of a segment, and of segments in total. After that the current bound of a segment is used.
 const HALVINGS: u32 = 24;
 const MOST_PIECES: usize = 200_000;
 
-/// Slopes in the linear predictor and in the own parameter, whose convex hull has those of every declared outcome and every linear predictor
-/// from the first to the second.
+/// Pairs of slopes in the linear predictor and in the own parameter. Their convex hull contains the slopes of every declared
+/// outcome and every linear predictor from the first argument to the second.
 pub(super) type Hull<'a> = dyn Fn(f64, f64) -> Vec<[f64; 2]> + 'a;
 
-/// What the declared columns allow: its corners, and which of them an edge joins.
+/// The set that the declared columns allow: its corners, and the pairs of corners that an edge joins.
 pub(super) struct Edges {
     pub(super) corners: Vec<Vec<f64>>,
     pub(super) joined: Vec<[usize; 2]>,
 }
 
-/// An affine map of gradients whose first parts are of the coefficients, and the last of the own parameter where there is one.
+/// An affine map of gradients. The first entries of a gradient are those of the coefficients, the last is that of the own
+/// parameter, if there is one.
 pub(super) struct Images {
-    /// The images of a slope of 1 at each predictor of 1.
+    /// The images of a slope of 1 at each unit predictor.
     columns: Vec<Vec<f64>>,
-    /// `h`, zeros of a family without a parameter of its own.
+    /// `h`; zeros for a family without an own parameter.
     own: Vec<f64>,
     /// `b`
     shift: Vec<f64>,
 }
 
-/// A record of one linear predictor.
+/// A point of the predictors' space, with its image and its linear predictor.
 #[derive(Clone)]
 struct Place {
     /// `g(x)`
@@ -46,14 +49,14 @@ impl Place {
         Self { image, eta: 0.5 * self.eta + 0.5 * other.eta }
     }
 
-    /// Where an offset is added.
+    /// Returns the place with an offset added.
     fn moved(&self, by: f64) -> Self {
         Self { image: self.image.clone(), eta: self.eta + by }
     }
 }
 
 impl Images {
-    /// Of a map of so many coefficients' gradients.
+    /// Creates the map from gradients with `coefficients` coefficients.
     pub(super) fn new(image: &dyn Fn(&[f64]) -> Vec<f64>, coefficients: usize, own: bool) -> Self {
         let mut unit = vec![0.0; coefficients + usize::from(own)];
         let shift = image(&unit);
@@ -68,8 +71,8 @@ impl Images {
         Self { columns, own, shift }
     }
 
-    /// The greatest length of an image, never below it; infinite where it is no number. Of linear predictors by these coefficients and an offset
-    /// from `low` to `high`.
+    /// Returns an upper bound on the length of an image, infinite if it is not a number. The linear predictors have these
+    /// coefficients and an offset from `low` to `high`.
     pub(super) fn reach(&self, edges: &Edges, coefficients: &[f64], (low, high): (f64, f64), hull: &Hull<'_>) -> f64 {
         let places: Vec<Place> = edges.corners.iter().map(|x| self.place(x, coefficients)).collect();
         let offsets = if low == high { vec![low] } else { vec![low, high] };
@@ -80,12 +83,12 @@ impl Images {
             reached = moved.iter().map(|place| self.at(place, hull)).fold(reached, greater);
             pieces.extend(edges.joined.iter().map(|ends| ends.map(|end| moved[end].clone())));
         }
-        // An offset is one more side of what is declared, which adds nothing to the image.
+        // An offset adds one more dimension to the declared set, and does not change the image.
         pieces.extend(places.iter().filter(|_| low != high).map(|place| [place.moved(low), place.moved(high)]));
         self.halved(pieces, reached, hull)
     }
 
-    /// The bound on all these pieces where this much is reached at their ends.
+    /// Returns the bound over all these segments, given the greatest length attained at their ends.
     fn halved(&self, pieces: Vec<[Place; 2]>, mut reached: f64, hull: &Hull<'_>) -> f64 {
         let mut left = MOST_PIECES;
         let mut bound = reached;
@@ -122,14 +125,14 @@ impl Images {
         self.longest(&hull(place.eta, place.eta), place)
     }
 
-    /// The greatest length of an image on this piece; infinite where a slope is no number.
+    /// Returns the greatest length of an image on this segment; infinite if a slope is not a number.
     fn bound(&self, ends: &[Place; 2], hull: &Hull<'_>) -> f64 {
         let (low, high) = (ends[0].eta.min(ends[1].eta), ends[0].eta.max(ends[1].eta));
         let slopes = hull(low, high);
         ends.iter().map(|end| self.longest(&slopes, end)).fold(0.0, greater)
     }
 
-    /// The greatest length of an image at a place with any of these slopes; not a number where one is none.
+    /// Returns the greatest length of an image at a place with any of these slopes; not-a-number if a slope is.
     fn longest(&self, slopes: &[[f64; 2]], place: &Place) -> f64 {
         let mut most = 0.0;
         for [slope, of_own] in slopes {
@@ -144,7 +147,7 @@ impl Images {
     }
 }
 
-/// The greater of two; infinite where the second is no number.
+/// Returns the greater of two numbers; infinite if the second is not a number.
 fn greater(a: f64, b: f64) -> f64 {
     if b.is_nan() { f64::INFINITY } else { a.max(b) }
 }

@@ -1,4 +1,4 @@
-//! The registry builds the statistical model that a schema names.
+//! The registry of statistical models.
 
 use std::collections::BTreeMap;
 
@@ -26,13 +26,14 @@ use super::tempered::Tempered;
 use super::weibull::Weibull;
 use crate::schema::{self, ColumnSpec, Family, ModelSpec};
 
-/// What an undeclared column is read as. Only a job that was built by hand gets here, and its ratios are
-/// clamped all the same.
+/// The declaration assumed for an undeclared column. Only a job built in code can have one, and its ratios are clamped like all
+/// others.
 const UNDECLARED: ColumnSpec = ColumnSpec::Numeric { min: -1.0, max: 1.0 };
 
-/// The model of this specification over the declared columns, its likelihood taken to `power`. With `incomplete_rows` a record
-/// of any column may be inert, and there is room for it in what a query is charged by; see [`Inert`]. `clipped` where the job holds each
-/// record's log ratio to a clip of its own.
+/// Builds the model of this specification over the declared columns, with its likelihood raised to `power`.
+///
+/// With `incomplete_rows`, any column may make a record inert, and the charged sensitivity leaves room for it; see [`Inert`].
+/// With `clipped`, the job clips each record's log ratio explicitly.
 #[must_use]
 pub fn build(
     spec: &ModelSpec,
@@ -64,7 +65,7 @@ pub fn build(
     if power == 1.0 { model } else { Box::new(Tempered::new(model, power)) }
 }
 
-/// The regression of a job; `names` holds one name per parameter, `column` gives the declared columns.
+/// Builds the regression of a job. `names` has one name per parameter, `column` returns the declared columns.
 fn regression(
     names: Vec<String>,
     spec: &schema::Regression,
@@ -92,9 +93,9 @@ fn boxed<L: Likelihood + 'static>(names: Vec<String>, predictor: LinearPredictor
     Box::new(Regression::new(names, predictor, likelihood))
 }
 
-/// Draws mapped to the data's own units, `[parameter][chain][draw]` as they came.
+/// Maps draws to the data's units, `[parameter][chain][draw]` as in the input.
 ///
-/// Chains are of one length.
+/// All chains have the same length.
 #[must_use]
 pub fn in_original_units(model: &dyn Model, samples: &[Vec<&[f64]>]) -> Vec<Vec<Vec<f64>>> {
     let chains = samples.first().map_or(0, Vec::len);

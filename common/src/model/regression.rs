@@ -1,6 +1,7 @@
-//! What all regressions share: a record enters through its outcome and its linear predictor, and one parameter more at most.
+//! The common part of all regressions: a record enters through its outcome and its linear predictor, and there is at most one
+//! further parameter.
 //!
-//! A regression's file gives the likelihood of an outcome at a linear predictor, [`Likelihood`]; the rest is here.
+//! Each regression's file implements the likelihood of an outcome at a linear predictor, [`Likelihood`].
 
 use super::Model;
 use super::exponential_family::ExponentialFamily;
@@ -19,9 +20,10 @@ use conclave_privacy::pass::hold;
 use conclave_privacy::pass::tile::Tile;
 use conclave_privacy::pass::{Block, ModelData, Step};
 
-/// Up to so many cells for each coefficient, and one more, a table of outcome and predictors leaves no more error at the same budget than
-/// score stages, where these find their place; simulated over designs of up to seven columns. A table's noise is as great in every cell,
-/// a gradient's grows with what all coefficients together may contribute.
+/// The largest number of cells per coefficient, plus one in total, for a table of outcome and predictors. Up to it, a table's
+/// error at the same budget is no larger than that of score stages that converge, in simulations over designs of up to seven
+/// columns. A table's noise is equal in every cell, while a gradient's grows with the possible contribution of all coefficients
+/// together.
 const CELLS_PER_COEFFICIENT: usize = 3;
 
 /// A regression.
@@ -33,12 +35,12 @@ pub(super) struct Regression<L> {
 }
 
 impl<L: Likelihood> Regression<L> {
-    /// A regression with one name per parameter.
+    /// Creates a regression with one name per parameter.
     pub(super) fn new(names: Vec<String>, predictor: LinearPredictor, likelihood: L) -> Self {
         Self { names, predictor, likelihood, statistic: None }
     }
 
-    /// The regression as an exponential family, where it is one.
+    /// Attaches the exponential family, if the regression is one.
     pub(super) fn with_statistic(self, statistic: Option<LinearStatistic>) -> Self {
         Self { statistic, ..self }
     }
@@ -48,7 +50,7 @@ impl<L: Likelihood> Regression<L> {
         Ends { from, to, own: own_from.zip(own_to) }
     }
 
-    /// The coefficients, and the family's own parameter.
+    /// Returns the coefficients and the family's own parameter.
     fn split<'a>(&self, theta: &'a [f64]) -> (&'a [f64], Option<f64>) {
         assert_eq!(theta.len(), self.names.len(), "one value per parameter");
         let (coefficients, own) = theta.split_at(self.predictor.len());
@@ -133,14 +135,15 @@ impl<L: Likelihood> Model for Regression<L> {
     }
 }
 
-/// The range of a record's log ratio where the log density is concave in the linear predictor and its slope grows with the outcome; `mode`
-/// is the linear predictor at which the slope is 0.
+/// Returns the range of a record's log ratio if the log density is concave in the linear predictor and its slope increases in the
+/// outcome. `mode` returns the linear predictor at which the slope is 0.
 ///
-/// The log ratio is an integral of the slope over a move of the linear predictor. Of moves up it is greatest where the slope is, for the
-/// greatest outcome from the low end of the predictor's range; of moves down for the least outcome from the high end. The least log ratio is
-/// the greatest of the reverse step, which swaps up and down, negated. Where all records move the same way, as in a step of the intercept or of
-/// an indicator, the two differ: the middle is a centre that makes what is left cheaper. 0 is always in the range: a record that does not
-/// move, or that is left out, needs no more room.
+/// The log ratio is the integral of the slope over the movement of the linear predictor. For upward movements it is greatest
+/// where the slope is: for the greatest outcome, from the low end of the predictor's range. For downward movements it is greatest
+/// for the least outcome, from the high end. The least log ratio is the negated greatest ratio of the reverse step, which swaps
+/// up and down. If all records move the same way, as in a step of the intercept or of an indicator, the two magnitudes differ,
+/// and the middle is a centre that lowers the price. The range always includes 0, so a record that does not move, or is inert,
+/// needs no extension.
 pub(super) fn concave_ratios(
     span: Span,
     outcome: (f64, f64),
@@ -154,7 +157,7 @@ pub(super) fn concave_ratios(
             return 0.0;
         }
         let (there, here) = (log_density(y, end), log_density(y, start));
-        // The difference of two large numbers has their rounding in it; the steepest slope bounds it too.
+        // The bound covers the rounding of a difference of large numbers; the steepest slope is another upper bound.
         (there - here + 1e-14 * (there.abs() + here.abs())).min(steepest.max(0.0) * by)
     };
     let upward = |by: f64| rise(outcome.1, low, (low + by).min(mode(outcome.1).max(low)), slope(outcome.1, low), by);
@@ -162,8 +165,8 @@ pub(super) fn concave_ratios(
     RatioRange::of([upward(up), downward(down), -upward(down), -downward(up)]).or_none()
 }
 
-/// The range of a step in the linear predictor and in the family's own parameter, from what each part comes to alone: the linear
-/// predictor before the other, which moves then at its new value, or after it.
+/// Returns the range of a step in the linear predictor and in the family's own parameter, from the ranges of the two partial
+/// steps, in both orders.
 pub(super) fn one_after_the_other(
     linear_first: RatioRange,
     own_then: RatioRange,
@@ -173,11 +176,11 @@ pub(super) fn one_after_the_other(
     own_then.plus(linear_first).and(own_first.plus(linear_then))
 }
 
-/// The standard deviation, in half widths of the outcome, below which no outcome is taken to scatter where it is not known: it bounds the
-/// information that the search for the mode starts from, and nothing else.
+/// The least standard deviation of an outcome, in half widths, that is assumed if it is unknown. It only bounds the information
+/// with which the search for the mode starts.
 pub(super) const LEAST_SCATTER: f64 = 0.05;
 
-/// A count as a shard holds it, and in its own units.
+/// The conversion of a count between a shard's scale and its own units.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counts {
     centre: f64,
@@ -189,21 +192,21 @@ impl Counts {
         Self { centre: outcome.centre(), half_width: outcome.half_width() }
     }
 
-    /// The whole number that a scaled value stands for, up to 2^50.
+    /// Returns the integer count that a scaled value represents, up to 2^50.
     #[inline(always)]
     pub(super) fn of(self, scaled: f64) -> f64 {
-        /// Adding it rounds to an integer, ties to even: 1.5 * 2^52.
+        /// 1.5 * 2^52. Adding it rounds to an integer, ties to even.
         const ROUNDER: f64 = 6_755_399_441_055_744.0;
         ((self.centre + self.half_width * scaled) + ROUNDER) - ROUNDER
     }
 
-    /// Least and greatest count.
+    /// Returns the least and the greatest count.
     pub(super) fn range(self) -> (f64, f64) {
         (self.of(-1.0), self.of(1.0))
     }
 
-    /// Scaled values of the least and the greatest count and of some between: each half as far again from the least as
-    /// the one before.
+    /// Returns scaled values of the least and the greatest count and of some between, whose distances from the least grow by a
+    /// factor of about 1.5.
     pub(super) fn spread(self) -> Vec<f64> {
         let (least, greatest) = self.range();
         let mut counts = vec![least];

@@ -14,34 +14,34 @@ use conclave_privacy::pass::hold;
 use conclave_privacy::pass::lattice_frame::LatticeFrame;
 use conclave_privacy::pass::shard::Block;
 
-/// How far the logarithms of two numbers are apart, rounded outward; the same bits when they are swapped.
+/// Returns the distance between the logarithms of two numbers, rounded outward, with the same bits if they are swapped.
 fn logarithms_apart((a, b): (f64, f64)) -> f64 {
     let (of_a, of_b) = (libm::log(a), libm::log(b));
     if a == b { 0.0 } else { (of_a - of_b).abs() + 4.0 * f64::EPSILON * (1.0 + of_a.abs() + of_b.abs()) }
 }
 
-/// The greatest magnitude of either slope.
+/// Returns the largest magnitude of each slope.
 fn greatest(slopes: &[[f64; 2]]) -> [f64; 2] {
     [0, 1].map(|j| slopes.iter().fold(0.0, |most: f64, pair| most.max(pair[j].abs())))
 }
 
-/// What of a regression its scores are made of.
+/// A regression's linear predictor and likelihood, from which scores are computed.
 pub(super) struct RegressionScores<'a, L> {
     pub(super) predictor: &'a LinearPredictor,
     pub(super) likelihood: &'a L,
-    /// Whether the family has a parameter of its own.
+    /// True if the family has an own parameter.
     pub(super) own: bool,
 }
 
 impl<L: Likelihood> RegressionScores<'_, L> {
-    /// The coefficients, and the family's own parameter.
+    /// Returns the coefficients and the family's own parameter.
     fn split<'t>(&self, at: &'t [f64]) -> (&'t [f64], Option<f64>) {
         assert_eq!(at.len(), self.parameters(), "one value per parameter");
         let (coefficients, own) = at.split_at(self.predictor.len());
         (coefficients, own.first().copied())
     }
 
-    /// Least and greatest linear predictor over the declared columns, offset included.
+    /// Returns the range of the linear predictor over the declared columns, including the offset.
     fn predictors(&self, coefficients: &[f64]) -> (f64, f64) {
         self.predictor.range(coefficients, 1.0, None)
     }
@@ -112,7 +112,7 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
     fn moments_outcome(&self) -> Option<(f64, f64)> {
         let ((least, greatest), (low, high)) = (self.likelihood.outcomes(), self.offset_range());
         let (least, greatest) = (least - high, greatest - low);
-        // Without an intercept there is nothing that would take the centre up.
+        // Without an intercept no parameter could absorb the centre.
         let centre = if self.predictor.has_intercept() { 0.5 * (least + greatest) } else { 0.0 };
         L::BY_MOMENTS.then_some((centre, (greatest - centre).max(centre - least)))
     }
@@ -150,7 +150,7 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
     fn reach(&self, at: &[f64], image: &dyn Fn(&[f64]) -> Vec<f64>) -> Option<f64> {
         let (coefficients, own) = self.split(at);
         let slopes_at = self.likelihood.slopes_at(own);
-        // Whether there is a hull is the family's, not the place's.
+        // The existence of the hull depends on the family only, not on the point.
         self.likelihood.slopes_within(&slopes_at, 0.0, 0.0)?;
         let none = || vec![[f64::NAN; 2]];
         let hull = |low: f64, high: f64| self.likelihood.slopes_within(&slopes_at, low, high).unwrap_or_else(none);
@@ -166,7 +166,7 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
     }
 
     fn gradient_bound(&self, at: &[f64]) -> [f64; 2] {
-        /// Places at which slopes are looked at between the ends of the linear predictor's range.
+        /// Places between the ends of the linear predictor's range at which slopes are evaluated.
         const PLACES: usize = 64;
         let (coefficients, own) = self.split(at);
         let slopes_at = self.likelihood.slopes_at(own);
@@ -193,7 +193,7 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
             let mut unit = vec![0.0; self.coefficients()];
             unit[j] = 1.0;
             let (low, high) = self.range(at, &unit);
-            // Even over the range: its square's mean. 1 for the intercept and for what is coded.
+            // The mean square under a uniform law on the range. 1 for the intercept and for coded predictors.
             if coding[j] { 1.0 } else { (low * low + low * high + high * high) / 3.0 }
         };
         (0..self.coefficients()).map(|j| most[0] * square(j)).chain(self.own.then_some(most[1])).collect()

@@ -1,17 +1,18 @@
-//! The kernel of a remainder: what a record's log ratio is beyond the clipped integer vector that stood for its gradient.
+//! The kernel of a remainder: a record's log ratio less the inner product of the step with the clipped integer vector that
+//! represents its gradient.
 //!
-//! A step from `theta` to `theta'` with the middle `m` has the log ratio `r`. The gradient that was released at `m` was a sum of
-//! vectors `k`, one a record; along the step such a vector comes to `k . weights + constant`. What is summed here is
-//! `r - (k . weights + constant)`, with the *same* weights of the slopes, kept or made anew from the same bits: whatever was clipped or rounded
-//! there is taken off here, so that both together are the log ratio. What a predictor is rounded to in the gradient's sum it is not rounded to here:
-//! that is 2^-28 of a predictor, which along a step comes to no more than rounding the remainder to the lattice does, and the gradient's sum is
-//! rounded once.
+//! A step from `theta` to `theta'` with midpoint `m` has the log ratio `r`. The gradient released at `m` was a sum of vectors
+//! `k`, one per record, whose inner product with the step is `k . weights + constant`. The remainder is
+//! `r - (k . weights + constant)`, with the *same* integer weights of the slopes, cached or recomputed from the same bits.
+//! Clipping and rounding in the gradient thus cancel, and the two sums add up to the log ratio. Only the rounding of predictors
+//! to 2^-28 in the gradient's sum is not repeated here. Along a step it is no larger than the rounding of the remainder to the
+//! lattice and the single rounding of the gradient's sum.
 //!
-//! Public bound. Let the linear predictor of a record be moved by `u` from `theta` to `m` and by `v` from `m` to `theta'`, at most `a` and `b`
-//! of all records, and the second derivative of the log density in it lie from `-F` to `G`. By Taylor's theorem around `m` the log
-//! ratio is the slope times `u + v` but for at most `(F b^2 + G a^2) / 2` downwards and `(G b^2 + F a^2) / 2` upwards. Where the family's own
-//! parameter moves too, `F b^2` is a quadratic form in both moves. What rounding a vector adds is in [`conclave_privacy::pass::lattice_frame`]. Swapping the
-//! ends gives the same bits.
+//! Public bound. Let the linear predictor of a record move by `u` from `theta` to `m` and by `v` from `m` to `theta'`, by at most
+//! `a` and `b` over all records. Let the second derivative of the log density in it lie between `-F` and `G`. By Taylor's theorem
+//! around `m`, the log ratio differs from the slope times `u + v` by at most `(F b^2 + G a^2) / 2` downwards and
+//! `(G b^2 + F a^2) / 2` upwards. If the family's own parameter moves too, `F b^2` becomes a quadratic form in both movements.
+//! [`conclave_privacy::pass::lattice_frame`] bounds the rounding of a vector. Swapping the ends gives the same bits.
 
 use std::sync::Arc;
 
@@ -33,12 +34,14 @@ use conclave_privacy::pass::small_tile::{SMALL_TILE, TileLane};
 use conclave_privacy::pass::tile::Tile;
 use conclave_privacy::pass::weight_cache::BlockWeights;
 
-/// How far half a step moves a record at most: its linear predictor, and the logarithm of the family's own parameter.
+/// The largest movement of a record over half a step: of its linear predictor, and of the logarithm of the family's own
+/// parameter.
 pub(super) type Half = (f64, f64);
 
-/// The most that a log ratio is off its tangent at the middle, where the two halves of the step move so far and the log density bends so.
+/// Returns the largest distance of a log ratio from its tangent at the midpoint, given the movements of both half steps and the
+/// bounds on the second derivatives.
 pub(super) fn second_order(first: Half, second: Half, bends: &Bends) -> f64 {
-    // What does not move leaves nothing, however steep it is there.
+    // A zero movement contributes zero, even if the second derivative is infinite.
     let times = |bend: f64, a: f64, b: f64| if a == 0.0 || b == 0.0 { 0.0 } else { bend * a * b };
     let form = |way: usize, (moved, own): Half| {
         times(bends.predictor[way], moved, moved) + (2.0 * times(bends.mixed, moved, own) + times(bends.own[way], own, own))
@@ -47,19 +50,20 @@ pub(super) fn second_order(first: Half, second: Half, bends: &Bends) -> f64 {
     0.5 * (falling(second) + rising(first)).max(falling(first) + rising(second))
 }
 
-/// What a model has to say of its records along a step.
+/// A model's computations on its records along a step.
 pub(super) trait Along {
-    /// What gives the slopes that the gradient's vectors were made of.
+    /// The kernel of the slopes from which the gradient's vectors were computed.
     type Slopes: Sloped;
-    /// How the records of a tile move.
+    /// The movement of a tile's records.
     type Moved<'r>;
 
-    /// The slopes at the middle.
+    /// Returns the slopes at the midpoint.
     fn slopes(&self) -> Self::Slopes;
 
-    /// What a weight of each record's slope in the linear predictor comes to along the step, and how the record moves.
+    /// Returns, for each record, the inner product of the step with the vector of weight 1 in the linear predictor's slope, and
+    /// the record's movement.
     ///
-    /// Mark it `#[inline(always)]`, as [`Along::log_ratios`].
+    /// Mark implementations `#[inline(always)]`, as for [`Along::log_ratios`].
     fn moved<'r>(
         &self,
         rows: &Tile<'r>,
@@ -67,7 +71,7 @@ pub(super) trait Along {
         scratch: &'r mut Scratch,
     ) -> (&'r [f64], Self::Moved<'r>);
 
-    /// The log ratio of each record.
+    /// Passes the log ratio of each record to the visitor.
     fn log_ratios(&self, moved: &Self::Moved<'_>, visitor: &mut impl KernelVisitor);
 }
 
@@ -103,11 +107,11 @@ impl<L: Likelihood> Along for RegressionAlong<'_, L> {
     }
 }
 
-/// A step, made ready for a block.
+/// A step, prepared for a block.
 struct Pass<A: Along> {
     weights: Weights<A::Slopes>,
     along: A,
-    /// The part along the step of a weight of the slope in the family's own parameter.
+    /// The inner product of the step with the vector of weight 1 in the slope of the family's own parameter.
     own: f64,
     constant: f64,
     power: f64,
@@ -116,12 +120,12 @@ struct Pass<A: Along> {
 /// The weights of the gradient's vectors.
 enum Weights<S> {
     Kept(Arc<BlockWeights>),
-    /// Made anew.
+    /// Weights that are recomputed.
     Made(S, Box<BoundedVectors>),
 }
 
-/// The sum over a block of each record's remainder of a regression; see [`super::ScoreModel::remainder_sum`]. `middle` is the point of the
-/// gradient.
+/// Returns the sum of each record's remainder of a regression over a block; see [`super::ScoreModel::remainder_sum`]. `middle` is
+/// the point of the gradient.
 pub(super) fn of_regression<L: Likelihood>(
     (likelihood, predictor): (&L, &LinearPredictor),
     block: &Block<'_>,
@@ -137,8 +141,9 @@ pub(super) fn of_regression<L: Likelihood>(
     })
 }
 
-/// The sum over a block of each record's remainder, of a gradient of so many coefficients, the first an intercept's or not. `along` is told what a
-/// weight of each predictor of 1 comes to along the step.
+/// Returns the sum of each record's remainder over a block. The gradient has `coefficients` coefficients, the first of which is
+/// an intercept if `intercept`. `along` receives the inner product of the step with the vector of weight 1 at each unit
+/// predictor.
 pub(super) fn remainder_sum<A: Along>(
     block: &Block<'_>,
     step: &Remainder<'_>,
@@ -175,7 +180,7 @@ impl<A: Along> Values for Pass<A> {
         Kept { vectors, sums: [NONE; 3], along: NONE, scratch, seen: 0 }
     }
 
-    /// The remainder of each of `rows`.
+    /// Computes the remainder of each of `rows`.
     #[inline(always)]
     fn fill(&self, rows: &Tile<'_>, room: &mut Kept, values: &mut [f64]) {
         match &self.weights {
@@ -192,7 +197,7 @@ impl<A: Along> Values for Pass<A> {
         let [weights, own] = &room.vectors.slopes;
         let (weights, own, predictors) = (&weights.0[..along.len()], &own.0[..along.len()], &predictors[..along.len()]);
         for i in 0..along.len() {
-            // Where a record has no weight, its predictors may be no numbers.
+            // A record without a weight may have predictors that are not numbers.
             let of_predictors = if weights[i] == 0.0 { 0.0 } else { weights[i] * predictors[i] };
             along[i] = self.own.mul_add(own[i], of_predictors);
         }
@@ -201,7 +206,7 @@ impl<A: Along> Values for Pass<A> {
     }
 }
 
-/// The weights that were kept; none where none were.
+/// Copies the cached weights, or zeros if there are none.
 #[inline(always)]
 fn recall(kept: Option<&[i32]>, weights: &mut [f64]) {
     match kept {
@@ -210,7 +215,7 @@ fn recall(kept: Option<&[i32]>, weights: &mut [f64]) {
     }
 }
 
-/// Takes off each log ratio what its vector comes to.
+/// Subtracts from each log ratio the inner product of its vector with the step.
 struct Left<'a> {
     along: &'a [f64],
     values: &'a mut [f64],
@@ -226,7 +231,7 @@ impl KernelVisitor for Left<'_> {
         let along = &self.along[..records];
         for i in 0..records {
             let ratio = ratio(constants, std::array::from_fn(|k| columns[k][i]));
-            // A record that is left out has no log ratio, and a vector all the same: its frame's shift.
+            // An inert record has no log ratio, but still a vector: the shift of the frame.
             let ratio = if ratio.is_nan() { 0.0 } else { self.power * ratio };
             self.values[i] = ratio - (along[i] + self.constant);
         }
@@ -235,13 +240,13 @@ impl KernelVisitor for Left<'_> {
 
 const NONE: TileLane<f64> = TileLane([0.0; SMALL_TILE]);
 
-/// What is kept of a tile's records.
+/// Temporary values of a tile's records.
 pub(super) struct Kept {
     vectors: Room,
-    /// What a weight comes to along the step, and the step.
+    /// The inner products with the step, and the movement.
     sums: [TileLane<f64>; 3],
     along: TileLane<f64>,
     scratch: Scratch,
-    /// Records of the block that were seen before.
+    /// The number of records of earlier tiles.
     seen: usize,
 }

@@ -1,31 +1,30 @@
-//! Differences of `softplus(x) = ln(1 + e^x)` as straight-line arithmetic that a compiler turns into
-//! vector code.
+//! Differences of `softplus(x) = ln(1 + e^x)` as straight-line arithmetic that the compiler vectorises.
 //!
-//! No branches, tables or calls, and no fused multiply-adds: the result has the same bits on every
-//! vector width and every machine with IEEE arithmetic, and takes the same time whatever the value.
+//! There are no branches, tables, calls or fused multiply-adds. The result has the same bits on every vector width and every
+//! machine with IEEE arithmetic, and takes the same time for every value.
 
 use super::elementary::{exp_falling as exp, two_atanh};
 
-/// `softplus(to) - softplus(from)`, absolute error below 1e-14 plus a rounding, for all finite arguments.
+/// Returns `softplus(to) - softplus(from)` for all finite arguments, to an absolute error below 1e-14 plus one rounding.
 ///
-/// Odd bit for bit: swapping the arguments negates every difference below exactly, leaves the sum
-/// `a + b` as it is, and the logarithm is an even polynomial times its odd argument.
+/// Odd bit for bit: swapping the arguments negates every difference below exactly and does not change the sum `a + b`. The
+/// logarithm is an even polynomial times its odd argument.
 #[inline(always)]
 pub(super) fn softplus_difference(to: f64, from: f64) -> f64 {
     let (a, b) = (exp(-to.abs()), exp(-from.abs()));
-    // ln((1 + a) / (1 + b)), of which the argument of atanh is at most 1/3 in magnitude.
+    // ln((1 + a) / (1 + b)); the argument of atanh is at most 1/3 in magnitude.
     let logarithm = two_atanh((a - b) / (2.0 + (a + b)));
     (positive_part(to) - positive_part(from)) + logarithm
 }
 
-/// `ln(1 + e^x)`, absolute error below 1e-14 plus a rounding, for every finite `x`.
+/// Returns `ln(1 + e^x)` for every finite `x`, to an absolute error below 1e-14 plus one rounding.
 #[inline(always)]
 pub fn softplus(x: f64) -> f64 {
     let a = exp(-x.abs());
     positive_part(x) + two_atanh(a / (2.0 + a))
 }
 
-/// `max(x, 0)`; not-a-number for not-a-number.
+/// Returns `max(x, 0)`, and not-a-number for not-a-number.
 #[inline(always)]
 pub(super) fn positive_part(x: f64) -> f64 {
     if x < 0.0 { 0.0 } else { x }

@@ -1,15 +1,17 @@
-//! Regression with Student's t errors of known degrees of freedom: outliers pull it less than a linear regression (Lange, Little and Taylor,
-//! *Robust statistical modeling using the t distribution*, JASA 84, 1989).
+//! Regression with Student's t errors of known degrees of freedom, which is less sensitive to outliers than linear regression
+//! (Lange, Little and Taylor, *Robust statistical modeling using the t distribution*, JASA 84, 1989).
 //!
-//! Density of one record, outcome `y` and linear predictor `eta` on the scale of the outcome's declared bounds, `z = (y - eta) / sigma`, degrees
-//! of freedom `nu`: `log p(y | eta, sigma) = -ln(sigma) - (nu + 1)/2 ln(nu + z^2)` up to a constant.
+//! Density of one record, outcome `y` and linear predictor `eta` on the scale of the outcome's declared bounds,
+//! `z = (y - eta) / sigma`, degrees of freedom `nu`: `log p(y | eta, sigma) = -ln(sigma) - (nu + 1)/2 ln(nu + z^2)` up to a
+//! constant.
 //!
-//! Parameters: those of a linear regression, the last being `sigma` > 0, the scale of the errors in half widths of the outcome (the
-//! standard deviation is `sigma sqrt(nu / (nu - 2))` where `nu > 2`). An offset is in the outcome's units.
+//! Parameters: those of a linear regression, the last being `sigma` > 0, the scale of the errors in half widths of the outcome.
+//! The standard deviation is `sigma sqrt(nu / (nu - 2))` if `nu > 2`. An offset is in the outcome's units.
 //!
-//! Public bound. A move of the linear predictor by `delta sigma` takes `|z|` from some `u` to at most `u + delta`; the log density falls most where
-//! `u (u + delta) = nu`, or as near to that as the declared columns let `|z|` come. Of a move of sigma alone the log ratio is monotone in
-//! `(y - eta)^2`, so that its extremes are at the ends. A step in both is taken as one after the other, either way round.
+//! Public bound. A movement of the linear predictor by `delta sigma` takes `|z|` from some `u` to at most `u + delta`. The log
+//! density decreases most at `u (u + delta) = nu`, or at the closest value that the declared columns allow for `|z|`. For a step
+//! of sigma alone the log ratio is monotone in `(y - eta)^2`, so its extremes are at the ends. A step in both is treated as two
+//! steps, in either order.
 
 use super::elementary::ln_ratio;
 use super::likelihood::{Ends, Likelihood};
@@ -37,7 +39,7 @@ pub(super) struct Constants {
 }
 
 impl Constants {
-    /// The log ratio of residuals `before` and `after`.
+    /// Returns the log ratio from the residuals `before` and `after` the step.
     #[inline(always)]
     fn ratio(&self, before: f64, after: f64) -> f64 {
         let (z, z_to) = (before * self.precision.0, after * self.precision.1);
@@ -50,14 +52,14 @@ impl StudentT {
         Self { outcome: outcome.range(), centre: outcome.centre(), half_width: outcome.half_width(), df }
     }
 
-    /// Least and greatest magnitude of a residual while the linear predictor lies from `low` to `high`.
+    /// Returns the range of a residual's magnitude if the linear predictor lies from `low` to `high`.
     fn residuals(&self, low: f64, high: f64) -> (f64, f64) {
         let (above, below) = (self.outcome.1 - low, high - self.outcome.0);
         // The greatest residual is `above`, the least `-below`.
         ((-above).max(-below).max(0.0), above.max(below))
     }
 
-    /// The range of a log ratio at one sigma. Its middle is 0: a residual may have either sign.
+    /// Returns the range of the log ratio at a fixed sigma. Its middle is 0, since a residual may have either sign.
     fn moving_mean(&self, predictor: &LinearPredictor, step: &Ends<'_>, sigma: f64) -> RatioRange {
         let span = predictor.span(step.from, step.to);
         let Span { low, high, .. } = span;
@@ -70,7 +72,7 @@ impl StudentT {
         RatioRange::of([-most, most])
     }
 
-    /// The range of a log ratio of a move of sigma at these coefficients.
+    /// Returns the range of the log ratio of a step of sigma at these coefficients.
     fn moving_sigma(&self, predictor: &LinearPredictor, theta: &[f64], constants: &Constants) -> RatioRange {
         let (low, high) = predictor.range(theta, 1.0, None);
         let (least, greatest) = self.residuals(low, high);
@@ -155,9 +157,10 @@ impl Slopes for StudentT {
         Self::information_at(scale, 0.0, 0.0)
     }
 
-    /// With `z = (y - eta) / sigma` the second derivatives are `-(nu + 1) (nu - z²) / (sigma (nu + z²))²` in `eta`, least at 0 and greatest at
-    /// `z² = 3 nu`; `-2 nu (nu + 1) z / (sigma (nu + z²)²)` in `eta` and `ln sigma`, farthest from 0 at `z² = nu / 3`, with magnitude
-    /// `(9 / 8 sqrt(3)) (nu + 1) / (sqrt(nu) sigma)`; and `-2 nu (nu + 1) z² / (nu + z²)²` in `ln sigma`, least at `z² = nu`.
+    /// Let `z = (y - eta) / sigma`. The second derivative in `eta` is `-(nu + 1) (nu - z²) / (sigma (nu + z²))²`, least at 0 and
+    /// greatest at `z² = 3 nu`. The mixed one in `eta` and `ln sigma` is `-2 nu (nu + 1) z / (sigma (nu + z²)²)`, largest in
+    /// magnitude at `z² = nu / 3`, where it is `(9 / 8 sqrt(3)) (nu + 1) / (sqrt(nu) sigma)`. The one in `ln sigma` is
+    /// `-2 nu (nu + 1) z² / (nu + z²)²`, least at `z² = nu`.
     fn bends(&self, _range: (f64, f64), least: Option<f64>) -> Option<Bends> {
         let (sigma, more) = (least?, self.df + 1.0);
         let falling = more / (self.df * sigma * sigma);
@@ -165,11 +168,11 @@ impl Slopes for StudentT {
         Some(Bends { predictor: [falling, falling / 8.0], mixed, own: [0.5 * more, 0.0] })
     }
 
-    /// With `tan(angle / 2)` the residual in roots of the spread, the slopes are `(nu + 1) / 2 (sin / root, 1 - cos) - (0, 1)`: an arc of an ellipse,
-    /// which lies within its ends and where neighbouring tangents meet.
+    /// Let `tan(angle / 2)` be the residual in roots of the spread. The slopes `(nu + 1) / 2 (sin / root, 1 - cos) - (0, 1)` are
+    /// then an arc of an ellipse. It lies within the polygon of its ends and the intersections of adjacent tangents.
     fn slopes_within(&self, scale: &Scale, low: f64, high: f64) -> Option<Vec<[f64; 2]>> {
-        /// Arcs of the whole ellipse, where two tangents meet 0.9 % farther from its middle than the arc; and arcs of a small part of it, which looks
-        /// like a parabola.
+        /// Arcs of the whole ellipse, for which two tangents meet 0.9 % further from its centre than the arc; and the minimum for
+        /// a short arc, which is close to a parabola.
         const ARCS: f64 = 24.0;
         const LEAST_ARCS: f64 = 8.0;
         let (least, greatest) = self.outcome;
@@ -189,14 +192,14 @@ impl Slopes for StudentT {
         self.outcome
     }
 
-    /// The slope is steepest where the residual is the root of the spread, and that in the scale grows ever slower beyond.
+    /// The slope is greatest where the residual equals the root of the spread. The slope in the scale grows more slowly beyond.
     fn extreme_outcomes(&self, scale: &Scale, eta: f64) -> Vec<f64> {
         /// In roots of the spread.
         const RESIDUALS: [f64; 7] = [0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
         let (least, greatest) = self.outcome;
         let root = scale.spread.sqrt();
         let both = RESIDUALS.iter().flat_map(|r| [eta - r * root, eta + r * root]);
-        // Where the spread is wide the slope in the scale is a parabola of the outcome.
+        // For a wide spread the slope in the scale is a parabola in the outcome.
         let even = (0..=8).map(|k| least + (greatest - least) * f64::from(k) / 8.0);
         even.chain(both.filter(|y| *y > least && *y < greatest)).collect()
     }

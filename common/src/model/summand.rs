@@ -1,7 +1,7 @@
-//! A summand makes a kind of query into integers of one unit of privacy.
+//! A summand: the integers that one unit of privacy contributes to a query.
 //!
-//! Kinds of query differ in the integers that a unit contributes and in the clamp that holds them, and in nothing else: charge, noise,
-//! record and replay go by the number of components alone.
+//! Kinds of query differ only in these integers and in the clamp that bounds them. Charge, noise, record and replay depend only
+//! on the number of components.
 
 use super::interface::Model;
 use super::score::Remainder;
@@ -17,7 +17,7 @@ use conclave_privacy::pass::step::Step;
 /// The per-unit integers of one query, each held to public limits by a [`conclave_privacy::mechanism::Clamp`].
 #[derive(Debug, Clone, Copy)]
 pub enum Summand<'a> {
-    /// A step's log ratios, or how many of them its clamp cuts.
+    /// A step's log ratios, or the number of them that its clamp cuts.
     Step(Step<'a>),
     /// One component of the sufficient statistic, on its lattice.
     Statistic {
@@ -37,14 +37,14 @@ pub enum Summand<'a> {
     Curvature {
         /// The point.
         at: &'a [f64],
-        /// What information counts in: of the linear predictor, and of the family's own parameter.
+        /// The scales of information: for the linear predictor, and for the family's own parameter.
         scales: [f64; 2],
     },
-    /// What is left of a step's log ratios beside the gradient at its middle.
+    /// A step's log ratios less the inner products with the gradient at its midpoint.
     Remainder {
         /// The step.
         step: Remainder<'a>,
-        /// What one unit's part is held to.
+        /// The clamp on one unit's contribution.
         clamp: Sensitivity,
     },
     /// Second moments of predictors and outcome.
@@ -56,13 +56,13 @@ pub enum Summand<'a> {
 impl Summand<'_> {
     /// Fallback contribution of a unit whose kernel failed: the admissible vector closest to zero, `length` integers.
     ///
-    /// It is zero where a unit may contribute that. A statistic's range may lie beside 0: there zero would move the sum further than was
-    /// charged, so it is the range's end closest to 0, as for a value that is not a number.
+    /// It is zero if a unit may contribute zero. A statistic's range may exclude 0, and zero would then move the sum further than
+    /// was charged. In that case it is the end of the range closest to 0, as for not-a-number.
     #[must_use]
     pub fn nearest_zero(&self, length: usize) -> LatticeSum {
         let limits = match self {
             Summand::Statistic { grid, .. } => grid.limits,
-            // Their admissible sets hold zero.
+            // Their admissible sets contain zero.
             Summand::Step(_) | Summand::Remainder { .. } | Summand::Table => (0, 0),
             Summand::Gradient { .. } | Summand::Curvature { .. } | Summand::Moments => (0, 0),
         };
@@ -70,10 +70,10 @@ impl Summand<'_> {
     }
 }
 
-/// One sum per summand over a block, in their order; all steps are taken in one pass.
+/// Returns one sum per summand over a block, in order. All steps are computed in one pass.
 ///
 /// # Panics
-/// As [`Model::block_sums`]; and when the model has no statistic of which a component is asked.
+/// As [`Model::block_sums`]; also if a component of a statistic is requested from a model without one.
 pub fn block_sums(model: &dyn Model, block: &Block<'_>, summands: &[Summand<'_>]) -> Vec<LatticeSum> {
     let mut steps: Vec<Step<'_>> = Vec::with_capacity(summands.len());
     for summand in summands {
@@ -101,7 +101,7 @@ pub fn block_sums(model: &dyn Model, block: &Block<'_>, summands: &[Summand<'_>]
     sums
 }
 
-/// One sum per summand over a shard in memory; see [`block_sums`].
+/// Returns one sum per summand over a shard in memory; see [`block_sums`].
 ///
 /// # Panics
 /// As [`block_sums`].

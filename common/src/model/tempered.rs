@@ -1,9 +1,8 @@
 //! A model whose likelihood is raised to a power.
 //!
-//! Density of one record: `p(y | theta)^power`, with a known power in (0, 1], without unit. The
-//! posterior it gives is wider than the model's own, and every ratio smaller by the power, so that a
-//! budget buys more iterations of it. Source: Heikkilä et al., *Differentially private Markov chain
-//! Monte Carlo* (2019), sections 2.1 and 4.
+//! Density of one record: `p(y | theta)^power`, with a known power in (0, 1], without unit. The resulting posterior is wider than
+//! the model's own, and every ratio is smaller by the power, so a budget pays for more iterations. Source: Heikkilä et al.,
+//! *Differentially private Markov chain Monte Carlo* (2019), sections 2.1 and 4.
 //!
 //! Parameters, columns and units are those of the model. Log ratio, public bound, public centre, natural
 //! parameter, log normaliser and information are the model's times the power.
@@ -38,8 +37,8 @@ impl Model for Tempered {
         self.model.ratios(from, to).times(self.power)
     }
 
-    // The three below are rounded outward on top of the model's own rounding: what a query is charged by
-    // may not change.
+    // The next three are rounded outward in addition to the model's own rounding. The charged sensitivity of a query must not
+    // change between versions.
 
     fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
         outward(self.power * self.model.bound(from, to))
@@ -80,7 +79,7 @@ impl Model for Tempered {
     }
 }
 
-/// [`Model::exponential_family`] gives this out only where the model has the form itself.
+/// [`Model::exponential_family`] returns this only if the model is an exponential family.
 impl ExponentialFamily for Tempered {
     fn ranges(&self) -> Vec<(f64, f64)> {
         self.family().ranges()
@@ -101,18 +100,18 @@ impl ExponentialFamily for Tempered {
 
 impl Tempered {
     fn family(&self) -> &dyn ExponentialFamily {
-        self.model.exponential_family().unwrap_or_else(|| unreachable!("only a model of this form is asked"))
+        self.model.exponential_family().unwrap_or_else(|| unreachable!("only exponential families get here"))
     }
 }
 
-/// The model's scores, gradient and information multiplied by the power; moments as they are.
+/// The model's scores, with gradients and information multiplied by the power. Moments are unchanged.
 struct TemperedScores<'a> {
     scores: Box<dyn ScoreModel + 'a>,
     power: f64,
 }
 
 impl TemperedScores<'_> {
-    /// The numbers of a frame that multiplies gradients by the power, too.
+    /// Returns the numbers of the frame with its rows multiplied by the power.
     fn scaled(&self, frame: Frame<'_>) -> Vec<f64> {
         let rows = (0..frame.parameters()).flat_map(|k| frame.row(k).iter().map(|weight| self.power * weight));
         rows.chain(frame.shift().iter().copied()).collect()

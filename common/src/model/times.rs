@@ -1,4 +1,4 @@
-//! Times above 0 as a shard holds them, in units of their declared maximum.
+//! Positive times as a shard holds them, in units of their declared maximum.
 
 use super::elementary::ln;
 use crate::schema::ColumnSpec;
@@ -6,17 +6,17 @@ use crate::schema::ColumnSpec;
 /// A declared column of times.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
-    /// `t` at `x = 0`, and what one unit of `x` adds to it.
+    /// `t` at `x = 0`, and the slope of `t` in `x`.
     pub(super) middle: f64,
     pub(super) half: f64,
-    /// `ln` of the least `t`; that of the greatest is 0.
+    /// The logarithm of the least `t`; that of the greatest is 0.
     pub(super) least_log: f64,
     /// The declared maximum, in the data's unit of time.
     pub(super) longest: f64,
 }
 
 impl Times {
-    /// `time` has a declared minimum above 0.
+    /// Creates the scale. `time` has a declared minimum above 0.
     pub(super) fn new(time: &ColumnSpec) -> Self {
         let longest = time.centre() + time.half_width();
         let shortest = (time.centre() - time.half_width()).max(f64::EPSILON * longest);
@@ -24,7 +24,7 @@ impl Times {
         Self { middle, half, least_log: libm::log(shortest / longest), longest }
     }
 
-    /// `ln t` of a shard's `x`.
+    /// Returns `ln t` for a shard's `x`.
     #[inline(always)]
     pub(super) fn log(&self, x: f64) -> f64 {
         ln(self.middle + self.half * x)

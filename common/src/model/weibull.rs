@@ -1,26 +1,21 @@
 //! Weibull survival times with right censoring.
 //!
-//! Density of one record, time `t` and event `d` (1 where the time is that of the event, 0 where it is
-//! that of the last look):
-//! `log p(t, d | k, lambda) = d (ln k + (k - 1) ln t - k ln lambda) - (t / lambda)^k`, up to what does
-//! not depend on the parameters. The time enters in units of its declared maximum `T`, so that `t` lies
-//! in `[min / max, 1]`; a shard holds `x` with `t = (max + min) / (2 max) + x (max - min) / (2 max)`.
-//! Its event is the first auxiliary column.
+//! Density of one record with time `t` and event `d` (1 if the time is that of the event, 0 if it is that of the last
+//! observation): `log p(t, d | k, lambda) = d (ln k + (k - 1) ln t - k ln lambda) - (t / lambda)^k`, up to terms that do not
+//! depend on the parameters. The time is in units of its declared maximum `T`, so `t` lies in `[min / max, 1]`. A shard holds `x`
+//! with `t = (max + min) / (2 max) + x (max - min) / (2 max)`, and the event as its first auxiliary column.
 //!
-//! Parameters: `shape` k > 0, without unit, and `scale` lambda > 0 in units of `T` (in the data's unit
-//! of time among the original values). Source: Kalbfleisch & Prentice, *The Statistical Analysis of
-//! Failure Time Data*, 2nd ed., section 3.4; times above 0 only, so the column's declared minimum must
-//! be above 0, and shorter times count as that.
+//! Parameters: `shape` k > 0, without unit, and `scale` lambda > 0 in units of `T` (in the data's unit of time among the original
+//! values). Source: Kalbfleisch & Prentice, *The Statistical Analysis of Failure Time Data*, 2nd ed., section 3.4. Times are
+//! positive, so the column's declared minimum must be above 0; shorter times count as the minimum.
 //!
 //! Log ratio, with `u = ln t`, `b = k ln lambda` and `H(u) = e^(k u - b)`:
-//! `d (Delta ln k - Delta b + u Delta k) - (H'(u) - H(u))`. The second derivative in `u` is
-//! `k^2 H - k'^2 H'`, whose greatest magnitude on an interval is at an end or where `k^3 H = k'^3 H'`.
-//! That gives the range over the declared times by branch and bound, for `d = 0` and `d = 1`, and from
-//! it the public bound and the public centre.
+//! `d (Delta ln k - Delta b + u Delta k) - (H'(u) - H(u))`. The second derivative in `u` is `k^2 H - k'^2 H'`, whose largest
+//! magnitude on an interval is at an end or at `k^3 H = k'^3 H'`. Branch and bound then gives the range over the declared times,
+//! for `d = 0` and `d = 1`, and from it the public bound and the public centre.
 //!
-//! Information, about the logs of the parameters: 1.83 for an uncensored record's shape
-//! (pi^2/6 + (1 - gamma)^2), `k^2` for its scale; a shape of 10 stands for the second, which has no
-//! supremum.
+//! Information about the logs of the parameters: 1.83 for an uncensored record's shape (pi^2/6 + (1 - gamma)^2), `k^2` for its
+//! scale. The second is unbounded; its value at a shape of 10 is used.
 
 use super::elementary::exp;
 use super::ratio_range::RatioRange;
@@ -41,7 +36,7 @@ pub(super) struct Weibull {
     times: Times,
 }
 
-/// What a step's ratios are computed from; every difference is odd in the step.
+/// The public constants of a step's ratios; every difference is odd in the step.
 #[derive(Clone, Copy)]
 pub(super) struct Constants {
     shape: (f64, f64),
@@ -58,7 +53,7 @@ impl Constants {
         Self { shape: (from[0], to[0]), offset: (offset(from), offset(to)), log_shape: libm::log(to[0]) - libm::log(from[0]) }
     }
 
-    /// The log ratio of a record with log time `u`.
+    /// Returns the log ratio of a record with log time `u`.
     #[inline(always)]
     fn ratio(&self, u: f64, event: f64) -> f64 {
         let (shape, offset) = (self.shape, self.offset);
@@ -67,13 +62,13 @@ impl Constants {
         event * hazard - cumulative
     }
 
-    /// The greatest magnitude of the ratio's second derivative in `u` on `[low, high]`.
+    /// Returns the largest magnitude of the ratio's second derivative in `u` on `[low, high]`.
     fn curvature(&self, low: f64, high: f64) -> f64 {
         let at = |u: f64| {
             let term = |shape: f64, offset: f64| shape * shape * libm::exp(shape * u - offset);
             (term(self.shape.1, self.offset.1) - term(self.shape.0, self.offset.0)).abs()
         };
-        // Not a number, or infinite, where the shapes are equal: then the ends have it.
+        // If the shapes are equal, this is not finite, and the maximum is at an end.
         let turn = (3.0 * self.log_shape - (self.offset.1 - self.offset.0)) / (self.shape.0 - self.shape.1);
         let inside = if low < turn && turn < high { at(turn) } else { 0.0 };
         at(low).max(at(high)).max(inside)
@@ -81,13 +76,13 @@ impl Constants {
 }
 
 impl Weibull {
-    /// `time` has a declared minimum above 0.
+    /// Creates the model. `time` has a declared minimum above 0.
     pub(super) fn new(names: Vec<String>, time: &ColumnSpec) -> Self {
         Self { names, times: Times::new(time) }
     }
 }
 
-/// Panics when shapes differ, which are public.
+/// Panics if the shapes differ. Shapes are public.
 fn check((_, auxiliary): (usize, usize), dimensions: bool) {
     assert_eq!(auxiliary, 1, "a time has its event");
     assert!(dimensions, "one value per parameter");
@@ -138,7 +133,7 @@ impl Model for Weibull {
         Some(Box::new(WeibullScores(self.times)))
     }
 
-    /// Up to `-sum d ln t`.
+    /// Omits `-sum d ln t`.
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
         check((0, data.auxiliary.len()), theta.len() == 2);
         let (shape, log_scale) = (theta[0], libm::log(theta[1]));

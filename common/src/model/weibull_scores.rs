@@ -1,11 +1,11 @@
 //! Scores and information of Weibull survival times.
 //!
-//! In `kappa = ln k` and `l = ln lambda`, with `z = k (ln t - l)` and `H = e^z`, a record of event `d` has the score
-//! `(d (1 + z) - z H, -k (d - H))`. Its observed information is `H (z, -k)(z, -k)'` plus what multiplies
-//! `d - H`, which has at the maximum of the likelihood the sum `sum d` in the shape's own entry and 0 elsewhere, as
-//! the score is 0 there. So a record's information is taken as
-//! `H (z, -k)(z, -k)' + d e e'`, `e` the shape's axis: never negative, the observed information's sum at the
-//! maximum, and its expectation at the truth whatever the censoring.
+//! Let `kappa = ln k`, `l = ln lambda`, `z = k (ln t - l)` and `H = e^z`. A record with event `d` has the score
+//! `(d (1 + z) - z H, -k (d - H))`. Its observed information is `H (z, -k)(z, -k)'` plus a term that multiplies `d - H`. At the
+//! maximum of the likelihood the score is 0, so that term sums to `sum d` in the shape's own entry and to 0 elsewhere. A record's
+//! information is therefore defined as `H (z, -k)(z, -k)' + d e e'`, with `e` the unit vector of the shape. It is positive
+//! semidefinite, has the same sum as the observed information at the maximum, and has its expectation at the true parameters
+//! under any censoring.
 
 use super::elementary::exp;
 use super::score::ScoreModel;
@@ -17,15 +17,15 @@ use conclave_privacy::pass::shard::Block;
 use conclave_privacy::pass::small_tile::TileLane;
 use conclave_privacy::pass::tile::Tile;
 
-/// Places between the least and the greatest time at which records are looked at.
+/// Places between the least and the greatest time at which records are evaluated.
 const PLACES: usize = 256;
-/// The rounding of a record's vector lengthens it by less than this part.
+/// The relative amount by which rounding may lengthen a record's vector.
 const ROUNDING: f64 = 1.0 / 4096.0;
 
 /// The scores of a Weibull model.
 pub(super) struct WeibullScores(pub(super) Times);
 
-/// A point in the forms that a record's score needs.
+/// A point in the form that a record's score needs.
 #[derive(Clone, Copy)]
 struct At {
     shape: f64,
@@ -43,14 +43,14 @@ impl At {
         self.shape * (log_time - self.log_scale)
     }
 
-    /// The score in the logarithms of shape and scale.
+    /// Returns the score in the logarithms of shape and scale.
     #[inline(always)]
     fn score(self, z: f64, event: f64) -> [f64; 2] {
         let cumulative = exp(z);
         [event * (1.0 + z) - z * cumulative, -self.shape * (event - cumulative)]
     }
 
-    /// The information's trace.
+    /// Returns the trace of the information.
     fn trace(self, z: f64, event: f64) -> f64 {
         libm::exp(z) * (z * z + self.shape * self.shape) + event
     }
@@ -74,14 +74,14 @@ impl Sloped for TimeSlopes {
     }
 }
 
-/// A record's information over its scale: the outer products of `(shape, scale)` and `(event, 0)`.
+/// A record's information divided by its scale: the sum of the outer products of `(shape, scale)` and of `(event, 0)`.
 struct Information {
     times: Times,
     at: At,
     scale: f64,
 }
 
-/// The columns of a record's information: its parts of shape and scale, and its event's.
+/// The columns of a record's information: shape and scale, then the event.
 const PLACES_OF_INFORMATION: [Place; 3] =
     [Place { vector: 0, component: 0 }, Place { vector: 0, component: 1 }, Place { vector: 1, component: 0 }];
 
@@ -96,7 +96,7 @@ impl Columns for Information {
         let [of_shape, of_scale, of_event] = columns else { return };
         for i in 0..rows.len() {
             let z = self.at.z(self.times.log(time[i]));
-            // Not-a-number for a record that is left out, whichever of its numbers is missing.
+            // Not-a-number for an inert record, whichever of its values is missing.
             let root = (exp(z) / self.scale).sqrt() + 0.0 * event[i];
             (of_shape[i], of_scale[i]) = (root * z, -root * self.at.shape);
             of_event[i] = (event[i] / self.scale).sqrt() + 0.0 * z;
@@ -105,7 +105,7 @@ impl Columns for Information {
 }
 
 impl WeibullScores {
-    /// `z` at the least and the greatest time, and between.
+    /// Yields `z` at the least and the greatest time, and between.
     fn places(&self, at: At) -> impl Iterator<Item = f64> {
         let least = self.0.least_log;
         (0..=PLACES).map(move |place| at.z(least * (1.0 - place as f64 / PLACES as f64)))
@@ -176,12 +176,12 @@ impl ScoreModel for WeibullScores {
 
     fn most_information(&self, at: &[f64]) -> [f64; 2] {
         let at = At::new(at);
-        // The trace grows with z from -1 on and is below 2 + k^2 before.
+        // The trace increases with z from -1 on and is below 2 + k^2 before.
         let most = self.places(at).map(|z| at.trace(z, 1.0)).fold(0.0, f64::max);
         [most * (1.0 + ROUNDING), 1.0]
     }
 
-    /// Of records without censoring: `pi^2/6 + (1 - gamma)^2` for the shape, `k^2` for the scale.
+    /// For records without censoring: `pi^2/6 + (1 - gamma)^2` for the shape, `k^2` for the scale.
     fn even_information(&self, at: &[f64]) -> Vec<f64> {
         vec![1.823_680_660_852_878_6, at[0] * at[0]]
     }

@@ -1,9 +1,9 @@
-//! Weighted sums of a record's columns, and what a step in a linear predictor comes to.
+//! Weighted sums of a record's columns, and the movement of a linear predictor in a step.
 
 use conclave_privacy::pass::blocks::{Lane, Scratch, TILE};
 use conclave_privacy::pass::tile::{ColumnRef, Tile};
 
-/// A constant, and columns with their weights. Public.
+/// A constant plus columns with weights. Public.
 pub(super) struct WeightedSum {
     pub(super) constant: f64,
     pub(super) terms: Vec<(f64, ColumnRef)>,
@@ -14,11 +14,11 @@ impl WeightedSum {
         Self { constant, terms: terms.into_iter().collect() }
     }
 
-    /// The sum of each of `rows`, term after term in their order.
+    /// Computes the sum of each of `rows`, term after term in order.
     #[inline(always)]
     pub(super) fn fill(&self, rows: &Tile<'_>, out: &mut [f64]) {
         let (mut terms, mut start) = (self.terms.as_slice(), Some(self.constant));
-        // Several columns in one go, so that sums stay in registers.
+        // Several columns per call, so that sums stay in registers.
         while let Some((group, rest)) = terms.split_first_chunk::<8>() {
             add(rows, group, start.take(), out);
             terms = rest;
@@ -37,7 +37,7 @@ impl WeightedSum {
     }
 }
 
-/// Adds some terms to `start`, or else to what is there.
+/// Adds `N` terms to `start`, or to the existing values.
 #[inline(always)]
 fn add<const N: usize>(rows: &Tile<'_>, terms: &[(f64, ColumnRef); N], start: Option<f64>, out: &mut [f64]) {
     let records = out.len();
@@ -54,18 +54,18 @@ fn add<const N: usize>(rows: &Tile<'_>, terms: &[(f64, ColumnRef); N], start: Op
 
 /// A step in a linear predictor.
 ///
-/// With `eta` before and `eta'` after it, the middle is `(eta + eta') / 2`, the same both ways bit for
-/// bit, and the move `eta' - eta` is negated by the reverse step bit for bit.
+/// With `eta` before and `eta'` after it, the midpoint is `(eta + eta') / 2`, identical in both directions bit for bit. The
+/// reverse step negates the movement `eta' - eta` bit for bit.
 pub(super) struct CoefficientStep {
     pub middle: WeightedSum,
     pub along: Direction,
 }
 
-/// What the linear predictor moves along.
+/// The movement of the linear predictor.
 pub(super) enum Direction {
-    /// One column, as far as this times its value: a step in one coordinate.
+    /// A multiple of one column: a step in one coordinate.
     Column(f64, ColumnRef),
-    /// All records as far.
+    /// The same for all records.
     Constant(f64),
     Several(WeightedSum),
 }
@@ -79,7 +79,7 @@ pub(super) struct TileStep<'r> {
 }
 
 impl<'r> TileStep<'r> {
-    /// Outcome, middle, direction.
+    /// Returns outcome, middle and direction.
     #[inline(always)]
     pub(super) fn columns(&self) -> [&'r [f64]; 3] {
         [self.outcome, self.middle, self.direction]

@@ -114,9 +114,9 @@ mod tests {
         assert_eq!([1, 3, 10, 1 << 20].map(QueryKind::most_candidates), [65_536, 65_536, 23_831, 0]);
     }
 
-    /// The dearest candidate prices them all, and none contributes more than it would alone.
+    /// The most_expensive candidate prices them all, and none contributes more than it would alone.
     #[test]
-    fn a_choice_is_charged_by_its_dearest_candidate() {
+    fn a_choice_is_charged_by_its_most_expensive_candidate() {
         let (auto, clipped) = (spec(""), spec("clip = 0.05\n"));
         let model = auto.build_model();
         let from = [0.0, 0.0];

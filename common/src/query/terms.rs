@@ -285,7 +285,8 @@ mod tests {
         assert!(all <= 667 && all * 3 >= expected(0.3, -0.2) && all > 600, "{all}");
     }
 
-    /// Whatever the terms say, a unit contributes no more to a ratio than was charged; other kinds have no sum under another charge.
+    /// Whatever the terms say, a unit contributes no more to a ratio than was charged; other kinds have no sum under another
+    /// charge.
     #[test]
     fn what_clamps_is_what_was_charged() {
         let (clipped, points) = (spec("clip = 0.5"), ([0.0], [0.3]));

@@ -53,7 +53,8 @@ pub(super) fn charge_of(
     k_t: Sensitivity,
     (s, honest): (NoiseScale, Honest),
 ) -> Result<u64, AccountingError> {
-    // s = j 2^16, so (2 K)^2 2^48 / (h s^2) = (2 K)^2 2^16 / (h j^2): at most 2^118 over at most 2^78, exact in 128 bits. Rounded up once.
+    // s = j 2^16, so (2 K)^2 2^48 / (h s^2) = (2 K)^2 2^16 / (h j^2): at most 2^118 over at most 2^78, exact in 128 bits. Rounded
+    // up once.
     const SHIFT: u32 = UNIT_LOG2 - 2 * NoiseScale::MULTIPLE.ilog2();
     let sensitivity = u128::from(factor) * u128::from(k_t.units());
     let noise = u128::from(s.multiples());

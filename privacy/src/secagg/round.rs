@@ -5,9 +5,9 @@ use crate::mechanism::STEP;
 
 /// A query in the form that is identical for all participants.
 ///
-/// It contains every field of the ledger's digest of a query, less the job, the job file and the round, which [`round_digest`] adds.
-/// The sensitivity is left out because it differs between participants that protect different units, and masks that depended on
-/// it would not cancel.
+/// It contains every field of the ledger's digest of a query, less the job, the job file and the round, which [`round_digest`]
+/// adds. The sensitivity is left out because it differs between participants that protect different units, and masks that
+/// depended on it would not cancel.
 #[derive(Debug, Clone, Copy)]
 pub struct SharedQuery<'a> {
     /// Chain within the round.

@@ -87,12 +87,12 @@ pub const WORKSPACE: Layers<'static> = Layers {
         Folders {
             package: "conclave-vault",
             floors: &[
-                &["answer"],
+                &["answer", "testing"],
                 &["policy"],
-                &["secure"],
+                &["data", "secure"],
                 &["ports"],
                 &["ledger"],
-                &["consent", "data", "members", "noise"],
+                &["consent", "members", "noise"],
                 &["clock", "config", "private_files", "text"],
             ],
         },

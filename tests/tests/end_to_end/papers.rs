@@ -254,11 +254,7 @@ fn a_job_that_an_owner_or_algorithm_does_not_allow_is_refused_unspent() {
         (job("sgld", sampler, "epsilon = 0.01\ndelta = 1e-6"), 3, ""),
         (job("ops", "", privacy), 2, "one"),
         (job("barker", "chains = 2\ndraws = 30\nbatch = 0.5", &format!("{privacy}\nclip = 0.05")), 3, "delta_reserve"),
-        (
-            job("barker", "chains = 2\ndraws = 30\nbatch = 0.5", &format!("{privacy}\nclip = 0.9")),
-            2,
-            "next to nothing beyond 1.5",
-        ),
+        (job("barker", "chains = 2\ndraws = 30\nbatch = 0.5", &format!("{privacy}\nclip = 0.9")), 2, "above the limit of 1.5"),
         (many, 2, "hmc"),
     ] {
         std::fs::write(cluster.path("refused.toml"), &text).expect("a file");

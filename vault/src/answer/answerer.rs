@@ -20,7 +20,7 @@ use crate::data::Shard;
 use crate::ledger::{Ledger, LedgerError};
 use crate::members::Members;
 use crate::noise::Noise;
-use crate::ports::{Observer, Unobserved};
+use crate::ports::{DelayMeter, Observer, Unobserved};
 use crate::text::clip;
 
 /// Longest text of another party that is logged or kept, in characters.
@@ -44,6 +44,8 @@ pub struct Answerer {
     pub(super) reading: Option<(Instant, Duration)>,
     pub(super) consent: ConsentState,
     pub(super) observer: Box<dyn Observer>,
+    /// Measures reply delays; without one only a fixed delay or none can be kept.
+    pub(super) meter: Option<Arc<dyn DelayMeter>>,
     /// The protocol that is spoken with the coordinator.
     pub(super) spoken: u32,
     /// Jobs that the coordinator has asked for on the newest stream.
@@ -72,6 +74,7 @@ impl Answerer {
             reading: None,
             consent: ConsentState::default(),
             observer: Box::new(Unobserved),
+            meter: None,
             spoken: PROTOCOL,
             requested: RequestedJobs::default(),
             secrecy: None,
@@ -89,6 +92,13 @@ impl Answerer {
     #[must_use]
     pub fn with_threads(mut self, threads: Threads) -> Self {
         self.threads = Arc::new(threads);
+        self
+    }
+
+    /// Measures reply delays with this meter.
+    #[must_use]
+    pub fn with_delay_meter(mut self, meter: Arc<dyn DelayMeter>) -> Self {
+        self.meter = Some(meter);
         self
     }
 

@@ -26,11 +26,11 @@ pub struct ReplyCounts {
 
 /// The reply delays of one job. Public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct JobDelay {
+pub struct JobDelay {
     /// Delay of an answer, least where it answers at most the number of proposals that the job's chains ask in a round.
-    pub(crate) answer: AnswerDelay,
+    pub answer: AnswerDelay,
     /// Delay of opening the job, from the start of reading the shard for it.
-    pub(crate) open: Duration,
+    pub open: Duration,
 }
 
 /// Times the replies.

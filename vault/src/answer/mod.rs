@@ -20,8 +20,8 @@
 //! One thread runs all of it, one message at a time: the ledger, the records and the noise have one owner, and two messages cannot race.
 //! Neither a refusal nor the length of an answer depends on a record.
 //!
-//! [`open`] opens jobs as the pure function [`admission::admit`] decides, with the owner's consent ([`consent`]). [`measure`] finds their
-//! reply delay by a [`rehearsal`] in a [`sandbox`].
+//! [`open`] opens jobs as the pure function [`admission::admit`] decides, with the owner's consent ([`consent`]). A [`crate::ports::DelayMeter`] finds their
+//! reply delay, in a [`sandbox`].
 
 mod active_job;
 mod admission;
@@ -35,7 +35,6 @@ mod delay;
 mod forgotten;
 mod known_noise;
 mod masking;
-mod measure;
 mod noised;
 mod open;
 mod priced;
@@ -43,7 +42,6 @@ mod query;
 mod received;
 mod recorded;
 mod records;
-mod rehearsal;
 mod remaining_budget;
 mod reply;
 mod requested_jobs;
@@ -55,10 +53,9 @@ pub mod simulated;
 mod summed;
 mod sums;
 pub mod thread;
-mod worst_case_step;
 
 pub use answerer::Answerer;
-pub use delay::ReplyCounts;
+pub use delay::{JobDelay, ReplyCounts};
 pub use open::MAX_JOB_ID;
 pub use open::Opening;
 pub use reply::ReplySender;

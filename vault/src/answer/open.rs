@@ -18,14 +18,13 @@ use super::admission::{Admitted, Course, Decision, Facts, LedgerFacts, OpenJobs,
 use super::answerer::{Answerer, LONGEST_WORD};
 use super::delay::JobDelay;
 use super::masking::Masking;
-use super::measure::measure;
 use super::records::Records;
-use super::rehearsal::{Rehearsal, Unmeasured};
 use super::sums::NoSum;
 use crate::config::ReplyDelay;
 use crate::data::{BindError, Binding, Memory, Scaled, Streamed, bind};
 use crate::ledger::{JobEntry, LedgerError};
 use crate::policy::ShardFacts;
+use crate::ports::{MeteredJob, Unmeasured};
 use crate::text::clip;
 
 /// Delay of opening a job where the number of records is secret: enough for the largest shard that is admitted then.
@@ -189,7 +188,8 @@ impl Answerer {
         if self.policy.reply_delay == ReplyDelay::Off {
             return Ok(None);
         }
-        let unmeasured = self.budget.unit.adjacency == Adjacency::AddRemove || self.shard.memory() != Memory::Copies;
+        let unmeasured =
+            self.meter.is_none() || self.budget.unit.adjacency == Adjacency::AddRemove || self.shard.memory() != Memory::Copies;
         if let (true, ReplyDelay::Fixed(least)) = (unmeasured, self.policy.reply_delay) {
             // Nothing may be measured on as many records as there are where their number is not public; and made-up copies in memory say
             // nothing of records that are scaled or read as a pass goes.
@@ -197,9 +197,13 @@ impl Answerer {
             return Ok(Some(JobDelay { answer, open: least.max(UNPUBLISHED_OPENING) }));
         }
         let (unit, units) = (self.budget.unit, self.shard.units());
-        let rehearsal = Rehearsal { spec, unit, units, threads: &self.threads, precision: self.precision };
+        let metered = MeteredJob { spec, unit, units, threads: &self.threads, precision: self.precision };
         let folder = self.ledger.path().parent().unwrap_or(Path::new("."));
-        let measured = measure(&rehearsal, folder).map_err(|why| match why {
+        let measured = match &self.meter {
+            Some(meter) => meter.measure(&metered, folder),
+            None => Err(Unmeasured::Party("no meter of reply delays is set".to_owned())),
+        };
+        let measured = measured.map_err(|why| match why {
             Unmeasured::Job(why) => {
                 tracing::warn!(%job, "the reply delay can't be measured: {why}");
                 invalid(format!("the party measures its reply delay before it opens a job, and can't rehearse this one: {why}"))

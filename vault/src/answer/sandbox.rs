@@ -3,11 +3,12 @@
 //! Charge, records, noise, release and reply are the daemon's, line for line. Only the source of the records differs.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use conclave_common::job::JobSpec;
 use conclave_privacy::accounting::Budget;
-use conclave_privacy::pass::ModelData;
+use conclave_privacy::pass::{ModelData, Threads};
 use conclave_privacy::secagg::{MaskSecret, Member, Roster, cover};
 use conclave_proto::echo::Echo;
 use conclave_proto::v1;
@@ -19,8 +20,7 @@ use super::masking::{Masking, RosterMasks};
 use super::records::Records;
 use super::sums::NoSum;
 use crate::config::{Policy, ReplyDelay};
-use crate::data::Shard;
-use crate::data::{BadRows, DataConfig, Format, Memory};
+use crate::data::{BadRows, DataConfig, Format, Memory, Precision, Shard};
 use crate::ledger::{JobEntry, Ledger};
 use crate::noise::Noise;
 
@@ -73,6 +73,13 @@ impl Sandbox {
         Ok(Self { answerer, budget, respond: Box::new(Answerer::answer), others: Box::new(|integers| vec![0; integers]) })
     }
 
+    /// Sums on these threads, over records held in this precision.
+    #[must_use]
+    pub fn on(mut self, threads: &Arc<Threads>, precision: Precision) -> Self {
+        (self.answerer.threads, self.answerer.precision) = (Arc::clone(threads), precision);
+        self
+    }
+
     /// Answers a message.
     pub fn answer(&mut self, request: v1::Query) -> v1::Answer {
         (self.respond)(&mut self.answerer, request)
@@ -96,15 +103,15 @@ impl Sandbox {
     /// # Errors
     /// A sentence: the ledger refuses the job.
     pub fn put_on(&mut self, job: &str, spec: &JobSpec, data: ModelData) -> Result<(), String> {
-        self.put_records_on(job, spec, Records::new(data, self.answerer.precision), spec.privacy.budget)
+        self.put_on_under(job, spec, data, spec.privacy.budget)
     }
 
-    /// Opens a job over these records under a separate cap.
+    /// As [`Sandbox::put_on`], under a separate cap.
     ///
     /// # Errors
-    /// As [`Sandbox::put_on`].
-    pub(super) fn put_records_on(&mut self, job: &str, spec: &JobSpec, records: Records, cap: Budget) -> Result<(), String> {
-        let cap = cap.of(self.answerer.budget.unit);
+    /// As there.
+    pub fn put_on_under(&mut self, job: &str, spec: &JobSpec, data: ModelData, cap: Budget) -> Result<(), String> {
+        let (records, cap) = (Records::new(data, self.answerer.precision), cap.of(self.answerer.budget.unit));
         // No one sent this job: its name stands for its text.
         let digest: [u8; 32] = Sha256::digest(spec.name.as_bytes()).into();
         let entry = JobEntry {
@@ -150,7 +157,7 @@ impl Sandbox {
     }
 
     /// Gives the job's subsampled releases samples of the largest size.
-    pub(super) fn sample_at_largest(&mut self, job: &str) {
+    pub fn sample_at_largest(&mut self, job: &str) {
         if let Some(active) = self.answerer.jobs.get_mut(job) {
             active.sampling = active.sampling.take().map(|sampling| sampling.at_largest_size());
         }

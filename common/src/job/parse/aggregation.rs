@@ -1,12 +1,12 @@
-//! `[aggregation]` says whether parties' answers are opened one by one or as their sum alone.
+//! `[aggregation]`: the opening of the parties' answers.
 
 use crate::job::aggregation::{Aggregation, Secure};
 use crate::job::error::JobError;
 use crate::job::raw::RawAggregation;
 
 /// # Errors
-/// A mode that is none; fewer parties than a sum protects; colluders that leave fewer than two whose noise is not known; a member that is no
-/// party of the job, or whose fingerprint is none.
+/// An unknown mode, fewer parties than a sum can protect, a number of colluders that leaves fewer than two honest parties, and a
+/// member that is not a party of the job or has an invalid fingerprint.
 pub(super) fn aggregation(raw: Option<RawAggregation>, parties: &[String]) -> Result<Aggregation, JobError> {
     let Some(raw) = raw else { return Ok(Aggregation::Local) };
     let wrong = |key: &str, message: String| Err(JobError::new(format!("aggregation.{key}"), message));
@@ -15,7 +15,7 @@ pub(super) fn aggregation(raw: Option<RawAggregation>, parties: &[String]) -> Re
         "local" => {
             return wrong(
                 "mode",
-                "colluders and members are of mode = \"secure\": leave them out, or choose that mode".to_owned(),
+                "colluders and members apply to mode = \"secure\" only: leave them out, or choose that mode".to_owned(),
             );
         }
         "secure" => {}
@@ -24,8 +24,8 @@ pub(super) fn aggregation(raw: Option<RawAggregation>, parties: &[String]) -> Re
     let count = parties.len();
     if !(Secure::FEWEST..=Secure::MOST).contains(&count) {
         let message = format!(
-            "secure aggregation takes {} to {} parties, and the job names {count}: among fewer a sum hides no party from a single other one, so use \
-             mode = \"local\"",
+            "secure aggregation needs {} to {} parties, but the job names {count}; with fewer, a single colluding party would learn \
+             another's answer: use mode = \"local\"",
             Secure::FEWEST,
             Secure::MOST
         );
@@ -34,20 +34,20 @@ pub(super) fn aggregation(raw: Option<RawAggregation>, parties: &[String]) -> Re
     let most = count as i64 - 2;
     let colluders = raw.colluders.unwrap_or_else(|| i64::from(Secure::usual_colluders(count)));
     if !(1..=most).contains(&colluders) {
-        let message = format!("of {count} parties 1 to {most} others may be taken to work with the coordinator, not {colluders}");
+        let message = format!("must be between 1 and {most} for {count} parties, not {colluders}");
         return wrong("colluders", message);
     }
     let mut members = std::collections::BTreeMap::new();
     for (name, fingerprint) in raw.members {
         if !parties.contains(&name) {
-            return wrong(&format!("members.{name}"), "is no party of the job".to_owned());
+            return wrong(&format!("members.{name}"), "is not a party of the job".to_owned());
         }
         match fingerprint.parse() {
             Ok(fingerprint) => members.insert(name, fingerprint),
             Err(e) => return wrong(&format!("members.{name}"), format!("{e}")),
         };
     }
-    // At most 1022: it fits.
+    // At most 1022, so it fits.
     Ok(Aggregation::Secure(Secure { colluders: u32::try_from(colluders).unwrap_or(u32::MAX), members }))
 }
 

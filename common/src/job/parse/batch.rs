@@ -1,4 +1,4 @@
-//! `batch`: releases over hidden random samples of the units, in blocks that are charged ahead.
+//! `batch`: releases over hidden random samples of the units, in blocks that are charged when opened.
 
 use crate::job::algorithms::Algorithm;
 use crate::job::error::JobError;
@@ -6,13 +6,13 @@ use crate::job::raw::RawPrivacy;
 use crate::job::spec::JobSpec;
 use conclave_privacy::accounting::{RESERVE_LOG2, SamplingProbability, grantable_reserve_units};
 
-/// Blocks that a job's planned releases are cut into, where it does not say.
+/// Default number of blocks of a job's planned releases.
 const DEFAULT_BLOCKS: i64 = 20;
 const MOST_BLOCKS: i64 = 10_000;
-/// The part of a job's delta that pays for blocks, where it does not say.
+/// Default share of a job's delta that pays for blocks.
 const RESERVE_SHARE: f64 = 0.1;
 
-/// The probability with which a unit is in the sample of a release; 1 where the job does not say.
+/// Reads the probability that a unit is in the sample of a release; 1 by default.
 pub(super) fn batch(algorithm: Algorithm, written: Option<f64>) -> Result<SamplingProbability, JobError> {
     let Some(value) = written else { return Ok(SamplingProbability::ONE) };
     let fault = |message: String| Err(JobError::new("sampler.batch", message));
@@ -21,15 +21,15 @@ pub(super) fn batch(algorithm: Algorithm, written: Option<f64>) -> Result<Sampli
     };
     if batch != SamplingProbability::ONE && !algorithm.takes("batch") {
         return fault(format!(
-            "below 1 is for barker, sgld, sghmc, sgnht and sgfs: \"{}\" asks all records, as what a sample leaves out has a variance that its \
-             answers do not allow for",
+            "a value below 1 requires barker, sgld, sghmc, sgnht or sgfs: \"{}\" queries all records, since it does not allow for the \
+             variance of samples",
             algorithm.as_str()
         ));
     }
     Ok(batch)
 }
 
-/// Takes samples and their blocks away from a job by an algorithm that asks all records: what its reserve held is delta again.
+/// Removes samples and their blocks from a job whose algorithm queries all records. Its reserve becomes part of delta again.
 pub(super) fn forget(spec: &mut JobSpec) {
     if spec.algorithm.takes("batch") {
         return;
@@ -41,7 +41,7 @@ pub(super) fn forget(spec: &mut JobSpec) {
     spec.sampler.batch = SamplingProbability::ONE;
 }
 
-/// Into how many blocks releases are cut, and what all of these may take of delta, in units of 2^-60; `None` of a job that asks all records.
+/// Reads the number of blocks and their total reserve of delta, in units of 2^-60; `None` for a job over all records.
 pub(super) fn blocks(raw: &RawPrivacy, batch: SamplingProbability) -> Result<Option<(u64, u64)>, JobError> {
     if batch == SamplingProbability::ONE {
         for (key, written) in [("blocks", raw.blocks.is_some()), ("delta_reserve", raw.delta_reserve.is_some())] {
@@ -63,7 +63,7 @@ pub(super) fn blocks(raw: &RawPrivacy, batch: SamplingProbability) -> Result<Opt
         return Err(JobError::new("privacy.delta_reserve", message));
     }
     let reserve_units = (reserve * (1_u64 << RESERVE_LOG2) as f64) as u64;
-    // Each block takes a unit at least, of what may be granted.
+    // Each block uses at least one grantable unit.
     if grantable_reserve_units(reserve_units) < blocks {
         let message =
             format!("{reserve} is too small a part of delta to be cut into {blocks} blocks: raise it, or ask for fewer blocks");
@@ -72,10 +72,11 @@ pub(super) fn blocks(raw: &RawPrivacy, batch: SamplingProbability) -> Result<Opt
     Ok(Some((blocks, reserve_units)))
 }
 
-/// Checks what samples do not go together with.
+/// Checks the settings that exclude samples.
 pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
     if spec.sampler.batch != SamplingProbability::ONE && spec.aggregation.is_secure() {
-        let message = "below 1 is for answers that are opened one by one: with [aggregation] mode = \"secure\" leave it out";
+        let message =
+            "a value below 1 requires answers that are opened one by one: leave it out with [aggregation] mode = \"secure\"";
         return Err(JobError::new("sampler.batch", message));
     }
     Ok(())

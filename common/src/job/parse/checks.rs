@@ -1,4 +1,4 @@
-//! Checks that several tables of a job file share: names, bounds of columns, numbers within their limits.
+//! Checks shared by several tables of a job file: names, column bounds and numeric limits.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +11,29 @@ use crate::text;
 /// A known standard deviation, in half widths of the outcome's bounds.
 const SCALED_SD: (f64, f64) = (1e-6, 1e6);
 
-/// The greatest count: beyond it the arithmetic loses whole numbers.
+/// The largest count. Beyond it the arithmetic loses integers.
 const MOST_COUNT: f64 = 1e9;
 
-/// Least declared time, as a share of the greatest: logarithms of shorter ones are lost in the rounding
-/// of scaled values.
+/// Least declared time, as a share of the greatest. The rounding of scaled values would lose the logarithms of shorter times.
 const LEAST_TIME: f64 = 1e-9;
-/// Greatest magnitude of the banana's known constants, and reciprocal of its least precision.
+/// Largest magnitude of the banana's known constants, and the reciprocal of its least precision.
 const MOST_CONSTANT: f64 = 1e12;
 
-/// Checks a name of the analyst's own choice: of a job, a column, a level. Owners read it before they consent, so that nothing in it may act
-/// on what shows it.
+/// Checks a name that the analyst chose, of a job, a column or a level. Owners read it before they consent, so it must contain
+/// nothing that acts on a display.
 pub(super) fn short(key: &str, name: &str) -> Result<(), JobError> {
     let start = || -> String { name.chars().take(20).collect() };
     if name.len() > MAX_NAME {
         return Err(JobError::new(text::one_line(key), format!("{:?}… is longer than {MAX_NAME} bytes", start())));
     }
     if !text::is_plain(name) {
-        let message = format!("{:?}… has control characters in it, or marks that turn the direction of writing", start());
+        let message = format!("{:?}… contains control characters or bidirectional marks", start());
         return Err(JobError::new(text::one_line(key), message));
     }
     Ok(())
 }
 
-/// Checks that every key of a table is a parameter of the model, or one of `also`.
+/// Checks that every key of a table is a parameter of the model or one of `also`.
 pub(super) fn known_parameters<'a>(
     table: &str,
     written: impl Iterator<Item = &'a String>,
@@ -52,7 +51,7 @@ pub(super) fn known_parameters<'a>(
     Ok(())
 }
 
-/// A key that the model needs.
+/// Returns the value of a key that the model needs.
 pub(super) fn required<T>(key: &str, value: Option<T>) -> Result<T, JobError> {
     value.ok_or_else(|| JobError::new(key, "missing; the model needs it"))
 }
@@ -68,7 +67,8 @@ pub(super) fn precision(key: &str, written: Option<f64>) -> Result<f64, JobError
     within(key, required(key, written)?, MOST_CONSTANT.recip(), MOST_CONSTANT)
 }
 
-/// The banana's bend: 0, or no smaller than that, so that arithmetic on it is never subnormal, which takes a time that tells of the record.
+/// Reads the banana's bend: 0, or large enough that arithmetic on it is never subnormal, which would take a time that depends on
+/// the record.
 pub(super) fn bend(key: &str, written: Option<f64>) -> Result<f64, JobError> {
     let bend = within(key, required(key, written)?, -MOST_CONSTANT, MOST_CONSTANT)?;
     let least = MOST_CONSTANT.recip();
@@ -78,7 +78,7 @@ pub(super) fn bend(key: &str, written: Option<f64>) -> Result<f64, JobError> {
     Ok(bend)
 }
 
-/// Beyond these, the arithmetic on scaled values loses its digits.
+/// Checks a standard deviation. Beyond these limits the arithmetic on scaled values loses digits.
 pub(super) fn check_sd(key: &str, sd: f64, outcome: &str, column: &ColumnSpec) -> Result<(), JobError> {
     if !(sd.is_finite() && sd > 0.0) {
         return Err(JobError::new(key, format!("the known standard deviation must be positive, not {sd}")));
@@ -88,24 +88,24 @@ pub(super) fn check_sd(key: &str, sd: f64, outcome: &str, column: &ColumnSpec) -
         return Ok(());
     }
     let message = format!(
-        "{sd} is {scaled:e} of the half width of the bounds of `{outcome}`; between {:e} and {:e} can be computed",
+        "{sd} is {scaled:e} of the half width of the bounds of `{outcome}`; it must lie between {:e} and {:e}",
         SCALED_SD.0, SCALED_SD.1
     );
     Err(JobError::new(key, message))
 }
 
-/// A column's public bounds; `role` is its part in the model.
+/// Returns a column's public bounds. `role` is its role in the model.
 pub(super) fn bounds<'a>(role: &str, name: &str, columns: &'a BTreeMap<String, ColumnSpec>) -> Result<&'a ColumnSpec, JobError> {
     columns.get(name).ok_or_else(|| {
         let hint =
-            nearest(name, columns.keys().map(String::as_str)).map(|n| format!(" (`{n}` has; a slip?)")).unwrap_or_default();
+            nearest(name, columns.keys().map(String::as_str)).map(|n| format!(" (did you mean `{n}`?)")).unwrap_or_default();
         let remedy =
             format!("add `{name} = {{ min = …, max = … }}`, `{{ binary = true }}` or `{{ levels = […] }}` under [columns]");
         JobError::new(format!("columns.{name}"), format!("the {role} `{name}` has no public bounds{hint}; {remedy}"))
     })
 }
 
-/// Checks that the outcome, and the column beside it, are declared as the model needs them.
+/// Checks that the outcome, and the second column if there is one, are declared as the model requires.
 pub(super) fn check_columns(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>) -> Result<(), JobError> {
     let outcome = bounds("outcome", spec.outcome(), columns)?;
     match outcome_fault(spec, outcome) {
@@ -117,7 +117,7 @@ pub(super) fn check_columns(spec: &ModelSpec, columns: &BTreeMap<String, ColumnS
     }
 }
 
-/// The column beside the outcome, where a model has one.
+/// Checks the second column, if a model has one.
 fn check_second(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>) -> Result<(), JobError> {
     let (key, name, role, needs, met): (_, _, _, _, fn(&ColumnSpec) -> bool) = match spec {
         ModelSpec::Weibull { event, .. } => {
@@ -139,7 +139,7 @@ fn check_second(spec: &ModelSpec, columns: &BTreeMap<String, ColumnSpec>) -> Res
     Err(JobError::new(format!("columns.{name}"), format!("the {role} of {} must be declared {needs}", spec.kind())))
 }
 
-/// What the outcome must be declared as, where it is declared otherwise.
+/// Returns the declaration that the outcome requires, if it is declared otherwise.
 pub(super) fn outcome_fault(spec: &ModelSpec, outcome: &ColumnSpec) -> Option<&'static str> {
     let numeric = matches!(outcome, ColumnSpec::Numeric { .. });
     let count = matches!(outcome, ColumnSpec::Numeric { min, max } if *min >= 0.0 && *max <= MOST_COUNT);

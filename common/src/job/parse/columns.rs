@@ -1,4 +1,4 @@
-//! `[columns]` declares the public bounds of each column.
+//! `[columns]`: the public bounds of each column.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ fn column(name: &str, raw: &RawColumn) -> Result<ColumnSpec, JobError> {
     }
 }
 
-/// The most levels of a column: each but the first is a parameter.
+/// Maximum number of levels of a column; each but the first is a parameter.
 const MAX_LEVELS: usize = 256;
 
 fn levels(key: String, written: &[RawLevel]) -> Result<ColumnSpec, JobError> {
@@ -46,7 +46,7 @@ fn levels(key: String, written: &[RawLevel]) -> Result<ColumnSpec, JobError> {
         if text.is_empty() || text.trim() != text || text.chars().any(char::is_control) {
             return Err(JobError::new(
                 key,
-                format!("the level {text:?} is empty, or has blanks around it or control characters in it"),
+                format!("the level {text:?} is empty, has surrounding blanks, or contains control characters"),
             ));
         }
         let before = ColumnSpec::Levels(texts[..at].to_vec());

@@ -1,4 +1,4 @@
-//! A job file becomes a valid [`JobSpec`].
+//! The conversion of a job file to a valid [`JobSpec`].
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ impl JobSpec {
     /// Reads and validates a job file.
     ///
     /// # Errors
-    /// The first fault found, with the key it is at.
+    /// The first fault found, with its key.
     pub fn parse(text: &str) -> Result<Self, JobError> {
         if text.len() > MAX_BYTES {
             return Err(JobError::new("job", format!("the file has {} bytes; at most {MAX_BYTES} are read", text.len())));
@@ -80,10 +80,11 @@ impl JobSpec {
             release,
             plan,
         };
-        // Beside the chains the clip's watch asks, and over samples what checks their variance.
+        // Besides the chains, a round contains a clip count and, over samples, a check of their variance.
         let beside = u32::from(spec.privacy.clip.is_some()) + u32::from(spec.asks(QueryKind::SecondMoment));
         if spec.sampler.chains > MAX_CHAINS - beside {
-            let message = format!("at most {} with an explicit clip, whose watch asks beside them", MAX_CHAINS - beside);
+            let message =
+                format!("must be at most {}, since rounds also contain clip counts or variance checks", MAX_CHAINS - beside);
             return Err(JobError::new("sampler.chains", message));
         }
         sampler::check(&spec)?;
@@ -95,7 +96,7 @@ impl JobSpec {
     }
 }
 
-/// An id stands in reports and attributes as it is written.
+/// Checks an id, which appears unescaped in reports and attributes.
 fn job_id(id: &str) -> Result<(), JobError> {
     let plain = id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     if !id.is_empty() && id.len() <= MAX_NAME && plain {
@@ -128,7 +129,7 @@ fn parties(names: Vec<String>) -> Result<Vec<String>, JobError> {
     for name in &names {
         if !valid_name(name) {
             let (start, rule) = (name.chars().take(64).collect::<String>(), "1 to 63 of a-z, 0-9 and -, not at either end");
-            return Err(JobError::new("parties", format!("{start:?} is no party's name, which has {rule}")));
+            return Err(JobError::new("parties", format!("{start:?} is not a valid party name: use {rule}")));
         }
         if !seen.insert(name.as_str()) {
             return Err(JobError::new("parties", format!("party `{name}` is named twice; its records would count twice")));

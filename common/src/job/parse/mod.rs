@@ -1,4 +1,4 @@
-//! The parser turns the text of a job file into a valid job specification, a file for each table.
+//! The parser from the text of a job file to a valid job specification, with one module per table.
 
 mod aggregation;
 mod auto;

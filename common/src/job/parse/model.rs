@@ -1,4 +1,4 @@
-//! `[model]`: which model, on which columns.
+//! `[model]`: the model and its columns.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::job::raw::RawModel;
 use crate::schema::{BUILT, ColumnSpec, ModelSpec};
 use crate::spelling::nearest;
 
-/// Least power on the likelihood: below it a posterior is a prior whatever the data are.
+/// Least power on the likelihood. Below it a posterior equals the prior for any data.
 const LEAST_POWER: f64 = 1e-6;
 /// Least weight of a mixture's component.
 const LEAST_WEIGHT: f64 = 1e-6;
-/// The keys that each kind takes, besides `power`.
+/// The keys that each kind accepts, besides `power`.
 const TAKES: &[(&str, &[&str])] = &[
     ("logistic", &["outcome", "predictors", "intercept", "offset"]),
     ("linear", &["outcome", "predictors", "intercept", "offset", "sd"]),
@@ -65,17 +65,17 @@ pub(super) fn model(raw: RawModel, columns: &BTreeMap<String, ColumnSpec>) -> Re
     Ok(spec)
 }
 
-/// The power on the likelihood.
+/// Reads the power on the likelihood.
 pub(super) fn power(raw: &RawModel) -> Result<f64, JobError> {
     let power = raw.power.unwrap_or(1.0);
     if (LEAST_POWER..=1.0).contains(&power) {
         return Ok(power);
     }
-    let message = format!("must lie between {LEAST_POWER:e} and 1 (1 leaves the likelihood as it is), not {power}");
+    let message = format!("must lie between {LEAST_POWER:e} and 1 (1 leaves the likelihood unchanged), not {power}");
     Err(JobError::new("model.power", message))
 }
 
-/// The levels of an outcome, none where it has no levels: [`check_columns`] finds that.
+/// Returns the levels of an outcome, or none, which [`check_columns`] then reports.
 fn levels(outcome: &str, columns: &BTreeMap<String, ColumnSpec>) -> Vec<String> {
     match columns.get(outcome) {
         Some(ColumnSpec::Levels(levels)) => levels.clone(),
@@ -89,8 +89,7 @@ fn unknown(kind: &str) -> JobError {
     JobError::new("model.kind", format!("unknown model `{kind}`{hint}; known are {known}"))
 }
 
-/// A kind takes its own keys and no other's: a key that is not read would leave its writer believing
-/// that it was.
+/// Checks that a kind has only its own keys. The author of an ignored key would assume that it applies.
 fn check_keys(raw: &RawModel) -> Result<(), JobError> {
     let (_, takes) = TAKES.iter().find(|(kind, _)| *kind == raw.kind).ok_or_else(|| unknown(&raw.kind))?;
     match raw.written().into_iter().find(|key| !takes.contains(key)) {

@@ -1,4 +1,4 @@
-//! `[model]` of naive Bayes: a class, and features that are independent given it.
+//! `[model]` of naive Bayes: a class, and features that are independent given the class.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ pub(super) fn naive_bayes(raw: &RawModel, columns: &Columns) -> Result<ModelSpec
     Ok(spec)
 }
 
-/// The levels of a categorical column.
+/// Returns the levels of a categorical column.
 fn levels(column: &ColumnSpec) -> Option<Vec<String>> {
     match column {
         ColumnSpec::Levels(levels) => Some(levels.clone()),
@@ -45,11 +45,12 @@ fn levels(column: &ColumnSpec) -> Option<Vec<String>> {
     }
 }
 
-/// Every parameter has a name of its own, and there are not too many.
+/// Checks that all parameter names are distinct and not too many.
 fn check_names(spec: &ModelSpec) -> Result<(), JobError> {
     let names = spec.parameter_names();
     if names.len() > MAX_COLUMNS {
-        let message = format!("the classes and the features' levels come to {} parameters; at most {MAX_COLUMNS}", names.len());
+        let message =
+            format!("the classes and the features' levels yield {} parameters; at most {MAX_COLUMNS} are allowed", names.len());
         return Err(JobError::new("model.predictors", message));
     }
     let mut seen = BTreeSet::new();

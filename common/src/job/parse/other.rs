@@ -1,4 +1,4 @@
-//! What a job asks, asked by another algorithm.
+//! A job converted to another algorithm.
 
 use super::{batch, sampler};
 use crate::job::algorithms::Algorithm;
@@ -9,17 +9,21 @@ use crate::job::spec::JobSpec;
 use conclave_privacy::mechanism::NoiseScale;
 
 impl JobSpec {
-    /// The job that asks the same by this algorithm, with whatever belongs to its own at the defaults; the job itself where
-    /// it is its own.
+    /// Returns the same job for this algorithm, with algorithm-specific settings at their defaults. Returns the job itself if the
+    /// algorithm is its own.
     ///
     /// # Errors
-    /// Why the algorithm is not for the job's model; noisy sums for every draw are of a job that asks for them alone.
+    /// The reason why the algorithm does not support the job's model. `penalty-exp-family` is always refused, since its noise
+    /// requires a job of its own.
     pub fn by(&self, algorithm: Algorithm) -> Result<Self, JobError> {
         if algorithm == self.algorithm {
             return Ok(self.clone());
         }
         if algorithm == Algorithm::PenaltyExpFamily {
-            return Err(JobError::new("algorithm", "how noisy its sums are follows from a job of its own"));
+            return Err(JobError::new(
+                "algorithm",
+                "the noise of its sums can only be derived for a job that names this algorithm",
+            ));
         }
         let mut spec = Self { algorithm, chosen: None, extends: None, release: ReleaseSpec::default(), ..self.clone() };
         (spec.sampler.hmc, spec.sampler.barker, spec.sampler.stochastic) =
@@ -70,7 +74,7 @@ mod tests {
         );
     }
 
-    /// As if the job file had named it.
+    /// The result is the same as if the job file had named the algorithm.
     #[test]
     fn the_defaults_are_those_of_a_job_that_names_it() {
         let model = "kind = \"poisson_mean\"\noutcome = \"y\"";

@@ -1,4 +1,4 @@
-//! `[prior]` and `[parameters]`: each parameter's prior density and its box.
+//! `[prior]` and `[parameters]`: the prior density and the box of each parameter.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::parameter::{Constraint, Interval, Prior};
 /// Least width of a parameter's box, relative to its greatest magnitude.
 const LEAST_WIDTH: f64 = 1e-9;
 
-/// What is known of the parameters, one entry each.
+/// The facts about the parameters, one entry each.
 #[derive(Clone, Copy)]
 pub(super) struct Parameters<'a> {
     pub names: &'a [String],
@@ -20,8 +20,8 @@ pub(super) struct Parameters<'a> {
     pub support: &'a [Interval],
 }
 
-/// One prior per parameter: the one under its name; else `default` for real parameters, and a weak prior
-/// of its own kind and unit.
+/// Reads one prior per parameter: the one under its name, else `default` for real parameters, else a weak prior of its kind and
+/// unit.
 pub(super) fn priors(
     raw: &BTreeMap<String, String>,
     names: &[String],
@@ -53,7 +53,7 @@ pub(super) fn priors(
     Ok(priors)
 }
 
-/// The prior of a simplex stands under the name that its parameters share, or under the first one's; `concentration` is the default's.
+/// Reads the prior of a simplex, from the common name of its parameters or the first one's name. `concentration` is the default.
 fn simplex(raw: &BTreeMap<String, String>, names: &[String], concentration: f64) -> Result<Vec<Prior>, JobError> {
     let first = names[0].as_str();
     if let Some(other) = names[1..].iter().find(|n| raw.contains_key(*n)) {
@@ -69,7 +69,7 @@ fn simplex(raw: &BTreeMap<String, String>, names: &[String], concentration: f64)
     Prior::parse_simplex(text, names.len()).map_err(|e| JobError::new(format!("prior.{key}"), e.to_string()))
 }
 
-/// First parameter and size of each simplex.
+/// Yields the first parameter and the size of each simplex.
 fn simplexes(constraints: &[Constraint]) -> impl Iterator<Item = (usize, usize)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -86,12 +86,13 @@ fn simplexes(constraints: &[Constraint]) -> impl Iterator<Item = (usize, usize)>
     })
 }
 
-/// `p` of `p[red]` or `p.red`.
+/// Returns `p` for `p[red]` or `p.red`.
 fn group(name: &str) -> &str {
     name.split(['[', '.']).next().filter(|g| !g.is_empty()).unwrap_or(name)
 }
 
-/// A prior must not reach beyond what the parameter can be: then it is another prior than the one written.
+/// Checks that a prior does not extend beyond the parameter's possible values. Truncation would make it another prior than the
+/// one in the file.
 fn fits(name: &str, prior: &Prior, constraint: Constraint) -> Result<(), JobError> {
     let (least, greatest) = prior.support();
     let (kind, remedy, fits) = match constraint {
@@ -106,14 +107,14 @@ fn fits(name: &str, prior: &Prior, constraint: Constraint) -> Result<(), JobErro
     if fits {
         return Ok(());
     }
-    Err(JobError::new(format!("prior.{name}"), format!("`{name}` {kind} and {prior} reaches beyond: use {remedy}")))
+    Err(JobError::new(format!("prior.{name}"), format!("`{name}` {kind}, but {prior} reaches beyond: use {remedy}")))
 }
 
-/// The box of each parameter: what is written, else the default, within the parameter's constraint and
-/// its prior's support.
+/// Returns the box of each parameter: the one in the file, else the default, within the parameter's constraint and its prior's
+/// support.
 ///
-/// The default is [`DEFAULT_BOX`] units wide either way, or as wide as the prior reaches, and at most
-/// [`MAX_BOX`] units. It never cuts the core of a prior: what it would cut is refused.
+/// The default is [`DEFAULT_BOX`] units wide either way, or as wide as the prior's reach, and at most [`MAX_BOX`] units. A
+/// default box that would cut the core of a prior is refused.
 pub(super) fn support(
     raw: &BTreeMap<String, RawInterval>,
     names: &[String],
@@ -125,7 +126,7 @@ pub(super) fn support(
     let one = |(((name, constraint), unit), prior): (((&String, &Constraint), &f64), &Prior)| {
         let unit = unit.max(1.0);
         let fault = |message: String| Err(JobError::new(format!("parameters.{name}"), message));
-        // What the parameter can be at all, and how near to that its box may come.
+        // The possible values of the parameter, and the least distance of its box from their limits.
         let (least, greatest, margin) = match constraint {
             Constraint::Real => (-MAX_BOX * unit, MAX_BOX * unit, 0.0),
             Constraint::Positive => (0.0, MAX_BOX * unit, LEAST_POSITIVE),
@@ -144,21 +145,21 @@ pub(super) fn support(
         let (low, high) = prior.support();
         let inside = Interval { min: min.max(least + margin).max(low), max: max.min(edge).min(high) };
         if !wide(inside.min, inside.max) {
-            return fault(format!("the prior {prior} has no place in {min} to {max}"));
+            return fault(format!("the support of the prior {prior} lies outside the box from {min} to {max}"));
         }
         match cut(prior, inside, written) {
             None => Ok(inside),
             Some(end) => fault(format!(
-                "the prior {prior} reaches beyond {end:e}, where `{name}` ends unless you write another `min` and `max` here \
-                 (within {least:e} and {greatest:e}): declare the box that you mean, or choose a prior within it"
+                "the prior {prior} reaches beyond {end:e}, the default end of the box of `{name}` unless you set `min` and `max` here \
+                 (within {least:e} and {greatest:e}): declare the box, or choose a prior within it"
             )),
         }
     };
     names.iter().zip(constraints).zip(units).zip(priors).map(one).collect()
 }
 
-/// The end of the box that nobody wrote and that cuts the prior's core. Probabilities that add up to 1
-/// fill their box by themselves.
+/// Returns the default end of the box that cuts the prior's core, if any. Probabilities that sum to 1 fill their box by
+/// themselves.
 fn cut(prior: &Prior, inside: Interval, written: (Option<f64>, Option<f64>)) -> Option<f64> {
     if matches!(prior, Prior::Dirichlet { .. }) {
         return None;

@@ -1,4 +1,4 @@
-//! `[plan]`: what the analyst guesses of the data, for the planner alone.
+//! `[plan]`: the analyst's guesses about the data, used only by the planner.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ pub(super) fn plan(raw: RawPlan, parties: &[String], names: &[String]) -> Result
     let posterior = if raw.posterior.is_empty() { None } else { Some(moments(&raw.posterior, names)?) };
     let correlations = raw.correlations.map(|pairs| correlations(&pairs, names)).transpose()?;
     if posterior.is_none() && correlations.is_some() {
-        return Err(JobError::new("plan.correlations", "needs the means and sds that they go with: write plan.posterior, too"));
+        return Err(JobError::new("plan.correlations", "correlations require means and sds: set plan.posterior too"));
     }
     Ok(PlanSpec { records, posterior, correlations })
 }
 
-/// Pairs of parameters, each once, with a correlation between -1 and 1.
+/// Reads pairs of parameters, each at most once, with a correlation between -1 and 1.
 fn correlations(raw: &[(String, String, f64)], names: &[String]) -> Result<Vec<(usize, usize, f64)>, JobError> {
     let fault = |message: String| Err(JobError::new("plan.correlations", message));
     let mut pairs: Vec<(usize, usize, f64)> = Vec::with_capacity(raw.len());
@@ -28,7 +28,7 @@ fn correlations(raw: &[(String, String, f64)], names: &[String]) -> Result<Vec<(
         let place = |name: &String| names.iter().position(|n| n == name).unwrap_or_default();
         let (i, j) = (place(one).min(place(other)), place(one).max(place(other)));
         if i == j || pairs.iter().any(|(a, b, _)| (*a, *b) == (i, j)) {
-            return fault(format!("`{one}` and `{other}` are one parameter, or stand there twice"));
+            return fault(format!("`{one}` and `{other}` are the same parameter, or the pair is listed twice"));
         }
         if correlation.is_nan() || correlation.abs() >= 1.0 {
             return fault(format!("the correlation of `{one}` and `{other}` must lie between -1 and 1, not {correlation}"));

@@ -1,4 +1,4 @@
-//! `[privacy]` sets the budget, the noise and the clip of a job.
+//! `[privacy]`: the budget, the noise and the clip of a job.
 
 use super::batch;
 use crate::job::error::JobError;
@@ -41,7 +41,7 @@ pub(super) fn privacy(
     Ok(PrivacySpec { budget, noise, clip, clip_watch_share, noise_multiplier, blocks })
 }
 
-/// Beyond, a release says nothing.
+/// The largest noise multiplier. Beyond it a release carries no information.
 const MOST_NOISE_MULTIPLIER: f64 = 1e5;
 
 fn noise_multiplier(raw: Option<f64>) -> Result<f64, JobError> {
@@ -54,7 +54,8 @@ fn noise_multiplier(raw: Option<f64>) -> Result<f64, JobError> {
     }
 }
 
-/// The clip watch can't be turned off: a clip that bites displaces the posterior and nothing else shows it.
+/// Reads the share of the clip watch, which cannot be turned off: a clip that cuts many ratios displaces the posterior, and
+/// nothing else shows it.
 fn clip_watch_share(raw: Option<f64>, explicit: bool) -> Result<f64, JobError> {
     let wrong = |message: String| Err(JobError::new("privacy.clip_watch_share", message));
     match raw {

@@ -1,4 +1,4 @@
-//! `[model]` of a regression: its outcome, and how its predictors become a linear predictor.
+//! `[model]` of a regression: its outcome, and the conversion of its predictors to a linear predictor.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ pub(super) fn regression(raw: RawModel, columns: &Columns) -> Result<Regression,
             return Err(JobError::new("model.predictors", format!("column `{term}` is used twice in the model")));
         }
         if features.len() > MAX_COLUMNS {
-            return Err(JobError::new("model.predictors", format!("they come to more than {MAX_COLUMNS} parameters")));
+            return Err(JobError::new("model.predictors", format!("the predictors yield more than {MAX_COLUMNS} parameters")));
         }
     }
     if !intercept && features.is_empty() {
@@ -84,7 +84,7 @@ fn check(regression: Regression, outcome: &ColumnSpec) -> Result<Regression, Job
     Ok(regression)
 }
 
-/// The columns of a term: itself where such a column is declared, else what `:` joins.
+/// Returns the columns of a term: the term itself if it is a declared column, else the parts joined by `:`.
 fn factors<'a>(term: &'a str, columns: &Columns) -> Result<Vec<&'a str>, JobError> {
     if columns.contains_key(term) || !term.contains(':') {
         bounds("predictor", term, columns)?;
@@ -104,7 +104,7 @@ fn factors<'a>(term: &'a str, columns: &Columns) -> Result<Vec<&'a str>, JobErro
     Ok(factors)
 }
 
-/// The features of a term: one for every combination of its columns' levels without a reference level.
+/// Returns the features of a term: one for every combination of its columns' non-reference levels.
 fn expand(term: usize, names: &[&str], columns: &Columns) -> Result<Vec<Feature>, JobError> {
     let mut features = vec![Feature { name: String::new(), term, factors: Vec::new() }];
     for name in names {
@@ -115,7 +115,7 @@ fn expand(term: usize, names: &[&str], columns: &Columns) -> Result<Vec<Feature>
             _ => vec![((*name).to_owned(), None)],
         };
         if features.len() * parts.len() > MAX_COLUMNS {
-            let message = format!("`{}` comes to more than {MAX_COLUMNS} parameters", names.join(":"));
+            let message = format!("`{}` yields more than {MAX_COLUMNS} parameters", names.join(":"));
             return Err(JobError::new("model.predictors", message));
         }
         let joined = |feature: &Feature, (part, level): &(String, Option<usize>)| {
@@ -132,7 +132,7 @@ fn offset(raw: &RawModel, outcome: &str, columns: &Columns) -> Result<Option<Off
     let (key, name, offset) = match (&raw.offset, &raw.exposure) {
         (None, None) => return Ok(None),
         (Some(_), Some(_)) => {
-            let message = "give either `offset` or `exposure`: an exposure is an offset that the logarithm is taken of";
+            let message = "give either `offset` or `exposure`: an exposure is an offset that enters by its logarithm";
             return Err(JobError::new("model.exposure", message));
         }
         (Some(name), None) => ("offset", name, Offset::Value(name.clone())),

@@ -1,4 +1,4 @@
-//! `[sampler]`: how the chains run.
+//! `[sampler]`: the settings of the chains.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use crate::job::{RHAT, ess_wanted};
 use crate::parameter::{Constraint, Interval, Transform};
 
 const DEFAULT_LOCATE_SHARE: f64 = 0.2;
-/// A few gradients tell more, for less.
+/// Gradients provide more information at a lower price.
 const DEFAULT_LOCATE_SHARE_BY_GRADIENTS: f64 = 0.05;
-/// Where a job names none, in sweeps.
+/// Default warm-up, in sweeps.
 const DEFAULT_WARMUP: RawWarmup = RawWarmup::Sweeps(100);
 
 pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parameters<'_>) -> Result<SamplerSpec, JobError> {
@@ -47,10 +47,10 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
     let start = raw.start.map(|s| start("sampler.start", &s, parameters)).transpose()?;
     let starts = raw.starts.map(|s| starts(&s, chains, parameters)).transpose()?;
     if start.is_some() && starts.is_some() {
-        return Err(JobError::new("sampler.starts", "give start, for all chains, or starts, one table for each: not both"));
+        return Err(JobError::new("sampler.starts", "set either start, for all chains, or starts, one table for each"));
     }
     let given = start.is_some() || starts.is_some();
-    // What chains by gradients search with is in their own settings.
+    // Gradient-driven chains have the share of their search in their own settings.
     let written = raw.locate_share.filter(|_| !algorithm.follows_gradients());
     let locate = locate(raw.locate.as_deref(), algorithm)?;
     let searching = match locate {
@@ -61,16 +61,15 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
     if !(0.0..1.0).contains(&locate_share) {
         return Err(JobError::new("sampler.locate_share", format!("must be at least 0 and below 1, not {locate_share}")));
     }
-    // Without a search a choice is among candidates as wide as the prior.
+    // Without a search, a choice is among candidates spread over the prior.
     if locate_share == 0.0 && !given && !of_choices {
         return Err(JobError::new(
             "sampler.locate_share",
-            "0 needs starting values: give [sampler] start = { … }, or leave locate_share out to have the mode found first",
+            "0 needs starting values: give [sampler] start = { … }, or leave locate_share out to search for the mode first",
         ));
     }
     if raw.locate.is_some() && locate_share == 0.0 {
-        let message =
-            "the chains start where the job says, and no mode is searched for: leave locate out, or give a locate_share";
+        let message = "the job sets starting values, so there is no search for the mode: leave locate out, or set locate_share";
         return Err(JobError::new("sampler.locate", message));
     }
     let warmup = warmup(raw.warmup.as_ref().unwrap_or(&DEFAULT_WARMUP))?;
@@ -82,7 +81,7 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
     if starts.is_some() && !algorithm.follows_gradients() && (locate_share > 0.0 || radius == Radius::Auto) {
         return Err(JobError::new(
             "sampler.starts",
-            "chains that start at their own values start at once: leave locate_share out, and give proposal.radius in numbers",
+            "chains with starting values of their own run without a search: leave locate_share out, and set proposal.radius to numbers",
         ));
     }
     let rotate = raw_proposal.rotate;
@@ -126,19 +125,20 @@ fn locate(word: Option<&str>, algorithm: Algorithm) -> Result<Locate, JobError> 
     let fault = |message: String| Err(JobError::new("sampler.locate", message));
     match word {
         None => Ok(Locate::default()),
-        Some(_) if !algorithm.takes("locate") => {
-            fault(format!("is for algorithm = \"penalty\" or \"ops\": \"{}\" has its own way to the mode", algorithm.as_str()))
-        }
+        Some(_) if !algorithm.takes("locate") => fault(format!(
+            "applies to algorithm = \"penalty\" and \"ops\": \"{}\" has its own search for the mode",
+            algorithm.as_str()
+        )),
         Some("ratios") => Ok(Locate::Ratios),
         Some("gradients") => Ok(Locate::Gradients),
         Some(other) => fault(format!("must be \"gradients\" or \"ratios\", not {other:?}")),
     }
 }
 
-/// Checks that there are gradients where the mode is to be found by them.
+/// Checks that the model has gradients if the mode is to be found by them.
 ///
 /// # Errors
-/// A model without; more parameters than one release holds.
+/// A model without them, or more parameters than one release can contain.
 pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
     if spec.sampler.locate != Locate::Gradients {
         return Ok(());
@@ -149,16 +149,15 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), JobError> {
             Err(JobError::new("sampler.locate", message))
         }
         Some(parameters) if parameters > MOST_PARAMETERS => {
-            let message = format!(
-                "there are {parameters} parameters, and a gradient with the information beside it takes up to {MOST_PARAMETERS}"
-            );
+            let message =
+                format!("there are {parameters} parameters, but a gradient with its information holds at most {MOST_PARAMETERS}");
             Err(JobError::new("sampler.locate", message))
         }
         Some(_) => Ok(()),
     }
 }
 
-/// Takes away how a chain of ratios was to find the mode, with the share that goes with it where the job named none of its own.
+/// Resets the search of a chain of ratios, and its share unless the job set one.
 pub(super) fn forget_locate(spec: &mut SamplerSpec) {
     if spec.locate == Locate::Gradients && spec.locate_share == DEFAULT_LOCATE_SHARE_BY_GRADIENTS {
         spec.locate_share = DEFAULT_LOCATE_SHARE;
@@ -166,7 +165,7 @@ pub(super) fn forget_locate(spec: &mut SamplerSpec) {
     spec.locate = Locate::default();
 }
 
-/// The number of chains and draws where a job names none.
+/// Sets the default numbers of chains and draws.
 pub(super) fn usual_length(spec: &mut SamplerSpec, algorithm: Algorithm) {
     let UsualLength { chains, draws } = algorithm.declaration().usual_length;
     (spec.chains, spec.draws, spec.chains_named) = (chains, draws.into(), false);
@@ -196,7 +195,7 @@ fn warmup(raw: &RawWarmup) -> Result<Warmup, JobError> {
     }
 }
 
-/// What is left out is what a verdict on the draws asks for.
+/// Reads the target precision. Missing values are those of the verdict on the draws.
 fn until(raw: &RawUntil, chains: u32) -> Result<Until, JobError> {
     let until = Until { ess: raw.ess.unwrap_or(ess_wanted(chains)), rhat: raw.rhat.unwrap_or(RHAT) };
     if !(until.ess > 0.0 && until.ess.is_finite()) {
@@ -209,23 +208,23 @@ fn until(raw: &RawUntil, chains: u32) -> Result<Until, JobError> {
         return Err(JobError::new("sampler.until.rhat", format!("must be above 1, not {}", until.rhat)));
     }
     if chains == 1 {
-        return Err(JobError::new("sampler.until", "compares chains: run at least two"));
+        return Err(JobError::new("sampler.until", "`until` compares chains: run at least two"));
     }
     Ok(until)
 }
 
-/// What turning the moves asks of the rest.
+/// Checks the settings that rotated moves require.
 fn rotation(proposal: ProposalKind, radius: &Radius, warmup: Warmup) -> Result<(), JobError> {
     let fault = |message: &str| Err(JobError::new("sampler.proposal.rotate", message));
     match (proposal, radius, warmup) {
-        (ProposalKind::TruncatedWalk, ..) => fault("truncated_walk bounds each coordinate's move: it does not turn; use guided"),
-        (_, Radius::Fixed(_), _) => fault("radii along axes that are not known yet can't be given: write radius = \"auto\""),
-        (_, _, Warmup::Sweeps(0)) => fault("the axes are found in the warm-up: give it some sweeps"),
+        (ProposalKind::TruncatedWalk, ..) => fault("truncated_walk bounds each coordinate's move and can't rotate; use guided"),
+        (_, Radius::Fixed(_), _) => fault("radii along axes that are still unknown can't be set: use radius = \"auto\""),
+        (_, _, Warmup::Sweeps(0)) => fault("the axes are found in the warm-up: set a positive number of sweeps"),
         _ => Ok(()),
     }
 }
 
-/// How far a simplex's starting values may be from adding up to 1.
+/// Permitted distance of the sum of a simplex's starting values from 1.
 const SIMPLEX_SLIP: f64 = 1e-6;
 
 fn starts(raw: &[BTreeMap<String, f64>], chains: u32, parameters: &Parameters<'_>) -> Result<Vec<Vec<f64>>, JobError> {
@@ -293,7 +292,7 @@ fn radius(raw: RawRadius, parameters: &Parameters<'_>) -> Result<Radius, JobErro
     }
 }
 
-/// A radius beyond the box would only ever propose what the prior forbids.
+/// Checks that no radius exceeds the box, where every proposal would be outside the prior's support.
 fn within_box(radii: Vec<f64>, parameters: &Parameters<'_>) -> Result<Radius, JobError> {
     let transform = Transform::new(parameters.constraints);
     let boxes = transform.unconstrained_box(parameters.support);

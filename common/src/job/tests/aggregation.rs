@@ -53,7 +53,7 @@ fn members_are_named_by_their_keys() {
         assert!(refused(3, &text).contains("aggregation.members.p1"));
     }
     let text = format!("[aggregation]\nmode = \"secure\"\nmembers = {{ q = \"{print}\" }}");
-    assert!(refused(3, &text).contains("no party of the job"));
+    assert!(refused(3, &text).contains("not a party of the job"));
 }
 
 #[test]

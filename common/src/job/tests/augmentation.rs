@@ -53,11 +53,11 @@ fn chains_may_be_forced_and_started() {
 #[test]
 fn keys_that_do_not_apply_are_refused_by_name() {
     let cases = [
-        (BAYES, "noise_sd = 1.0", "privacy.noise_sd", "only knob"),
+        (BAYES, "noise_sd = 1.0", "privacy.noise_sd", "epsilon alone sets the noise"),
         (BAYES, "clip = 1.0", "privacy.clip", "public ranges"),
         (BAYES, "clip_watch_share = 0.1", "privacy.clip_watch_share", "nothing is clipped"),
         (BAYES, "[sampler]\nproposal = { kind = \"guided\" }", "sampler.proposal", "impute"),
-        (BAYES, "[sampler]\nstarts = []", "sampler.starts", "scattered"),
+        (BAYES, "[sampler]\nstarts = []", "sampler.starts", "starting values are dispersed"),
         (BAYES, "[release]\nstages = \"auto\"", "release", "noisy-statistics"),
         ("kind = \"linear\"\noutcome = \"w\"\npredictors = [\"v\"]\nsd = 1.0", "", "algorithm", "jointly normal"),
         ("kind = \"linear\"\noutcome = \"w\"\npredictors = []", "", "algorithm", "`sd` is known"),

@@ -67,7 +67,7 @@ fn the_mode_is_found_by_gradients_where_the_job_says_so() {
         let fault = JobSpec::parse(&text).unwrap_err().to_string();
         assert!(fault.contains("sampler.locate") && fault.contains(what), "{fault}");
         let hmc = format!("algorithm = \"hmc\"\n{text}");
-        assert!(JobSpec::parse(&hmc).unwrap_err().to_string().contains("is for algorithm = \"penalty\""));
+        assert!(JobSpec::parse(&hmc).unwrap_err().to_string().contains("applies to algorithm = \"penalty\""));
     }
 }
 
@@ -101,14 +101,14 @@ fn every_fault_names_its_key() {
             "chains = 4",
             "chains = 1\nstart = { intercept = 0, age = 0, bmi = 0 }\nstarts = [{ intercept = 0, age = 0, bmi = 0 }]",
             "sampler.starts",
-            "not both",
+            "set either start",
         ),
         ("chains = 4", "starts = [{ intercept = 0, age = 0, bmi = 0 }]", "sampler.starts", "1 tables for 4 chains"),
         (
             "chains = 4",
             "chains = 1\nstarts = [{ intercept = 0, age = 0, bmi = 0 }]",
             "sampler.starts",
-            "proposal.radius in numbers",
+            "set proposal.radius to numbers",
         ),
         (
             "chains = 4",
@@ -136,7 +136,7 @@ fn every_fault_names_its_key() {
         ("chains = 4", "proposal = { kind = \"nuts\" }", "sampler.proposal.kind", "truncated_walk"),
         ("chains = 4", "proposal = { kind = \"truncated_walk\", rotate = true }", "sampler.proposal.rotate", "use guided"),
         ("chains = 4", "proposal = { radius = 0.1, rotate = true }", "sampler.proposal.rotate", "\"auto\""),
-        ("chains = 4", "warmup = 0\nproposal = { rotate = true }", "sampler.proposal.rotate", "some sweeps"),
+        ("chains = 4", "warmup = 0\nproposal = { rotate = true }", "sampler.proposal.rotate", "a positive number of sweeps"),
         ("chains = 4", "proposal = { kind = \"guided\", radius = -1 }", "sampler.proposal.radius", "positive"),
         ("chains = 4", "proposal = { kind = \"guided\", radius = { age = 1.0 } }", "sampler.proposal.radius", "`intercept`"),
         ("epsilon = 3.0", "epsilon = 0", "privacy.epsilon", "positive"),
@@ -167,15 +167,15 @@ fn every_fault_names_its_key() {
         ("\"logistic\"", "\"logistik\"", "model.kind", "did you mean `logistic`"),
         ("\"logistic\"", "\"student_t\"", "model.df", "missing"),
         ("\"hospital-b\"", "\"hospital-a\"", "parties", "twice"),
-        ("\"hospital-b\"", "\"Hospital B\"", "parties", "no party's name"),
-        ("\"hospital-b\"", "\"b\\u001b[2K\\r  at most   epsilon 0.01\\u202e\"", "parties", "no party's name"),
+        ("\"hospital-b\"", "\"Hospital B\"", "parties", "not a valid party name"),
+        ("\"hospital-b\"", "\"b\\u001b[2K\\r  at most   epsilon 0.01\\u202e\"", "parties", "not a valid party name"),
         ("\"readmission\"", "\"r\\u001b[2K\\u202e\"", "name", "control characters"),
-        ("bmi = { min = 10", "\"b\\u202emi\" = { min = 10", "columns", "direction of writing"),
-        ("bmi = { min = 10, max = 60 }", "bmi = { levels = [\"a\", \"b\\u2066c\"] }", "columns.bmi", "direction of writing"),
+        ("bmi = { min = 10", "\"b\\u202emi\" = { min = 10", "columns", "bidirectional marks"),
+        ("bmi = { min = 10, max = 60 }", "bmi = { levels = [\"a\", \"b\\u2066c\"] }", "columns.bmi", "bidirectional marks"),
         ("[\"hospital-a\", \"hospital-b\", \"hospital-c\"]", "[]", "parties", "at least one"),
         ("[privacy]", "[prior]\ndefault = \"cauchy(0, 0)\"\n[privacy]", "prior.default", "scale must be positive"),
         ("[privacy]", "[prior]\nage = \"dirichlet(1)\"\n[privacy]", "prior.age", "add up to 1"),
-        ("[privacy]", "[prior]\nage = \"uniform(2e6, 3e6)\"\n[privacy]", "parameters.age", "has no place"),
+        ("[privacy]", "[prior]\nage = \"uniform(2e6, 3e6)\"\n[privacy]", "parameters.age", "lies outside the box"),
         (
             "chains = 4",
             "start = { intercept = 0, age = 0, bmi = 0 }\n[prior]\nage = \"gamma(2, 1)\"",

@@ -35,7 +35,13 @@ fn sweep_settings_without_effect_are_refused_by_name() {
     for (algorithm, sampler, privacy, key, word) in [
         ("sgld", "polish = -1", "", "sampler.polish", "0 to 1000000"),
         ("sgld", "polish = 1000001", "", "sampler.polish", "0 to 1000000"),
-        ("sgld", "polish = 5\nuntil = { ess = 400, rhat = 1.01 }", "", "sampler.polish", "leave sampler.until out"),
+        (
+            "sgld",
+            "polish = 5\nuntil = { ess = 400, rhat = 1.01 }",
+            "",
+            "sampler.polish",
+            "leave out either sampler.until or polish",
+        ),
         ("sgld", "", "noise_sd = 0.8", "privacy.noise_sd", "leave it out"),
         ("sgld", "polish = 0", "noise_sd = 0.8", "privacy.noise_sd", "leave it out"),
         ("sgld", "polish = 5", "clip = 0.5", "privacy.clip", "leave it out"),

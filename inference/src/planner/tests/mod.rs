@@ -232,7 +232,7 @@ fn correlations_of_the_guess_are_planned_with() {
     let warned = |plan: &Plan| plan.advice.iter().any(|sentence| sentence.contains("plan.correlations"));
     assert!(warned(&unsaid) && !warned(&independent) && !warned(&together));
     for (pairs, word) in [
-        ("[[\"t\", \"t\", 0.1]]", "one parameter"),
+        ("[[\"t\", \"t\", 0.1]]", "the same parameter"),
         ("[[\"t\", \"intercept\", 0.1], [\"intercept\", \"t\", 0.1]]", "twice"),
         ("[[\"t\", \"age\", 0.1]]", "no parameter `age`"),
         ("[[\"t\", \"intercept\", 1]]", "between -1 and 1"),

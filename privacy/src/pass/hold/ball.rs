@@ -19,11 +19,13 @@ pub trait Sloped {
     fn slopes(&self, rows: &Tile<'_>, slopes: &mut [TileLane<f64>; 2]);
 }
 
-/// Returns the sum over a block of each record's gradient at the point `at`, in a frame whose first `coefficients` parameters have
-/// predictors. If `intercept`, the first of them is an intercept. Weights are stored in the block's weight cache, if it has one.
+/// Returns the sum over a block of each record's gradient at the point `at`, in a frame whose first `coefficients` parameters
+/// have predictors. If `intercept`, the first of them is an intercept. Weights are stored in the block's weight cache, if it has
+/// one.
 ///
 /// Each record's vector is shorter than [`crate::mechanism::GRADIENT_UNITS`] by the final rounding error. So the sum, rounded to
-/// integers once, moves with a record by no more than vectors of that length do. [`crate::pass::lattice_frame`] derives the bounds.
+/// integers once, moves with a record by no more than vectors of that length do. [`crate::pass::lattice_frame`] derives the
+/// bounds.
 pub fn ball(
     block: &Block<'_>,
     slopes: &impl Sloped,

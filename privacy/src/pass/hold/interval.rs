@@ -239,13 +239,13 @@ impl<V: Values> WithSimd for &ValueSum<'_, V> {
     }
 }
 
-/// Returns the sum over a block of one component of a sufficient statistic: each record's `value` divided by `step`, rounded half to
-/// even and clamped to `limits`, in lattice units of the component. Not-a-number counts as the limit closest to 0. Free of branches
-/// on a value.
+/// Returns the sum over a block of one component of a sufficient statistic: each record's `value` divided by `step`, rounded half
+/// to even and clamped to `limits`, in lattice units of the component. Not-a-number counts as the limit closest to 0. Free of
+/// branches on a value.
 ///
 /// # Panics
-/// When the limits are out of order or beyond 2^50, or a sum of that many values within them could overflow: public, and checked by
-/// callers.
+/// When the limits are out of order or beyond 2^50, or a sum of that many values within them could overflow: public, and checked
+/// by callers.
 pub fn statistic(block: &Block<'_>, value: impl Fn(&Tile<'_>, usize) -> f64, step: f64, limits: (i64, i64)) -> LatticeSum {
     let (clamp, moves) = (Clamp::new(limits.0, limits.1), Moves::interval(limits.0, limits.1));
     let furthest = limits.0.unsigned_abs().max(limits.1.unsigned_abs());

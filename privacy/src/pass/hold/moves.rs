@@ -39,13 +39,14 @@ impl Moves {
         Self::of(2 * u128::from(GRADIENT_UNITS), GRADIENT_UNITS.into(), records)
     }
 
-    /// A record contributes the upper triangle of a positive semidefinite integer matrix `A` of trace at most `M^2`, where `M^2` is
-    /// `squares` in units of 2^32, with diagonal entries multiplied by [`super::DIAGONAL`], a little less than `1/sqrt 2`, and
+    /// A record contributes the upper triangle of a positive semidefinite integer matrix `A` of trace at most `M^2`, where `M^2`
+    /// is `squares` in units of 2^32, with diagonal entries multiplied by [`super::DIAGONAL`], a little less than `1/sqrt 2`, and
     /// rounded down.
     ///
-    /// For two such matrices `sum_{a<b} (A_ab - B_ab)^2 + 1/2 sum_a (A_aa - B_aa)^2 = 1/2 |A - B|^2 <= M^4`, since the trace of `A B`
-    /// is not negative. Rounding moves a diagonal entry by less than 1, and only where the integer entries differ, by `d_a` say; since
-    /// `sum |d_a| <= 2 M^2`, replacing a record moves the triangle by at most `M^2 + 3`. Adding one moves it by at most `M^2 / sqrt 2`.
+    /// For two such matrices `sum_{a<b} (A_ab - B_ab)^2 + 1/2 sum_a (A_aa - B_aa)^2 = 1/2 |A - B|^2 <= M^4`, since the trace of
+    /// `A B` is not negative. Rounding moves a diagonal entry by less than 1, and only where the integer entries differ, by `d_a`
+    /// say; since `sum |d_a| <= 2 M^2`, replacing a record moves the triangle by at most `M^2 + 3`. Adding one moves it by at
+    /// most `M^2 / sqrt 2`.
     #[must_use]
     pub fn trace(squares: u64, records: u32) -> Self {
         let trace = u128::from(squares) * u128::from(UNIT * UNIT);
@@ -53,9 +54,9 @@ impl Moves {
         Self::of(trace + 3, (trace * 46_341).div_ceil(65_536), records)
     }
 
-    /// A record contributes [`QueryKind::COUNT_UNIT`] in one cell of each of `tables` tables, or in the one cell of unusable records:
-    /// replacing a usable record by another moves the counts by at most `sqrt(2 tables)` units, by or of an unusable one by
-    /// `sqrt(tables + 1)`, adding one by `sqrt(tables)`.
+    /// A record contributes [`QueryKind::COUNT_UNIT`] in one cell of each of `tables` tables, or in the one cell of unusable
+    /// records: replacing a usable record by another moves the counts by at most `sqrt(2 tables)` units, by or of an unusable one
+    /// by `sqrt(tables + 1)`, adding one by `sqrt(tables)`.
     #[must_use]
     pub fn one_hot(tables: usize, records: u32) -> Self {
         let root = |changes: u128| {

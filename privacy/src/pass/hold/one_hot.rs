@@ -14,8 +14,8 @@ const NOWHERE: f64 = -1.0;
 
 /// A kernel that gives each record's cell in each table.
 pub trait Cells {
-    /// Fills `codes[k]` with the number of each record's cell within table `k`; anything else than a cell's number for a record that
-    /// is unusable. Free of branches on a record.
+    /// Fills `codes[k]` with the number of each record's cell within table `k`; anything else than a cell's number for a record
+    /// that is unusable. Free of branches on a record.
     fn fill<const N: usize>(&self, rows: &Tile<'_>, codes: &mut [[f64; N]]);
 }
 
@@ -52,8 +52,8 @@ pub fn one_hot(block: &Block<'_>, kernel: &impl Cells, sizes: &[usize]) -> Latti
     LatticeSum::whole(&units, Moves::one_hot(sizes.len(), records))
 }
 
-/// Adds to each cell's count the records whose code is its number. It looks at every cell for every record: where a record is counted
-/// leaves no trace in time or memory.
+/// Adds to each cell's count the records whose code is its number. It looks at every cell for every record: where a record is
+/// counted leaves no trace in time or memory.
 fn count(codes: &[f64], counts: &mut [i64]) {
     for (cell, count) in counts.iter_mut().enumerate() {
         let cell = cell as f64;

@@ -66,8 +66,8 @@ impl LatticeSum {
         Self { units: Units::Whole(Components::new(units).unwrap_or(Components::One(0))), moves }
     }
 
-    /// A sum in units of 2^-49 of a lattice unit. It is rounded to the lattice when noise is added and no sooner, so that it does not
-    /// depend on the blocks of the shard.
+    /// A sum in units of 2^-49 of a lattice unit. It is rounded to the lattice when noise is added and no sooner, so that it does
+    /// not depend on the blocks of the shard.
     ///
     /// # Panics
     /// Where it has no component.
@@ -82,7 +82,8 @@ impl LatticeSum {
         self.units.length()
     }
 
-    /// Returns how far the sums of neighbours are apart at most, lattice units in L2; public. A release compares it with its charge.
+    /// Returns how far the sums of neighbours are apart at most, lattice units in L2; public. A release compares it with its
+    /// charge.
     #[must_use]
     pub fn between(&self, adjacency: Adjacency) -> u64 {
         self.moves.between(adjacency)
@@ -170,8 +171,8 @@ pub fn log_weights(sums: Vec<LatticeSum>, public: &[i64]) -> Option<LogWeights> 
     Some(LogWeights::new(weights, most))
 }
 
-/// Un-noised sums that are asked for repeatedly, as Algorithm 3 does: computed once, and released under fresh noise and a charge each
-/// time. As closed as [`LatticeSum`] is.
+/// Un-noised sums that are asked for repeatedly, as Algorithm 3 does: computed once, and released under fresh noise and a charge
+/// each time. As closed as [`LatticeSum`] is.
 #[derive(Default)]
 pub struct SumCache(Vec<(QueryKind, Components, Moves)>);
 

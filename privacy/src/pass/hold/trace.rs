@@ -1,5 +1,5 @@
-//! The trace hold: a record's vectors make a positive semidefinite integer matrix of bounded trace, of which the upper triangle is
-//! summed; see [`super::Moves::trace`].
+//! The trace hold: a record's vectors make a positive semidefinite integer matrix of bounded trace, of which the upper triangle
+//! is summed; see [`super::Moves::trace`].
 
 use pulp::{Simd, WithSimd};
 
@@ -16,8 +16,8 @@ pub(super) const UNIT: u64 = 1 << 16;
 /// Records per tile.
 const SMALL_TILE: usize = 256;
 
-/// The place of a column's numbers: the component of a record's vector. A record has several vectors, and its matrix is the sum of
-/// their outer products: so it is positive semidefinite whatever the numbers are.
+/// The place of a column's numbers: the component of a record's vector. A record has several vectors, and its matrix is the sum
+/// of their outer products: so it is positive semidefinite whatever the numbers are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The vector.
@@ -34,16 +34,16 @@ pub trait Columns {
     /// Returns scratch space.
     fn room(&self) -> Self::Room;
 
-    /// Fills each column with a number per record, of magnitude at most 1 as declared; not-a-number for a record that is left out.
-    /// Mark it `#[inline(always)]`.
+    /// Fills each column with a number per record, of magnitude at most 1 as declared; not-a-number for a record that is left
+    /// out. Mark it `#[inline(always)]`.
     fn fill<const N: usize>(&self, rows: &Tile<'_>, room: &mut Self::Room, columns: &mut [[f64; N]]);
 }
 
-/// Returns the sum over a block of the upper triangle, row after row, of each record's matrix of this order: in units of 2^-32, diagonal
-/// entries multiplied by [`DIAGONAL`] and rounded down. `squares` bounds a record's trace.
+/// Returns the sum over a block of the upper triangle, row after row, of each record's matrix of this order: in units of 2^-32,
+/// diagonal entries multiplied by [`DIAGONAL`] and rounded down. `squares` bounds a record's trace.
 ///
-/// Each number is rounded to 2^-16 and held to magnitude 1. A record whose squares sum to more than `squares` contributes zero: the
-/// check is of integers, which `f64` holds exactly here.
+/// Each number is rounded to 2^-16 and held to magnitude 1. A record whose squares sum to more than `squares` contributes zero:
+/// the check is of integers, which `f64` holds exactly here.
 pub fn trace<C: Columns>(block: &Block<'_>, kernel: &C, order: usize, places: &[Place], squares: u64) -> LatticeSum {
     let entries = (0..order).flat_map(|a| (a..order).map(move |b| (a, b)));
     let of = |component: usize| places.iter().enumerate().filter(move |(_, place)| place.component == component);

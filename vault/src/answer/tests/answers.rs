@@ -357,19 +357,6 @@ fn opening_is_idempotent_and_an_id_belongs_to_one_job() {
     assert_eq!(status(&answerer.answer(query(0, &[(0, 0.0, 1e-4)]))), AnswerStatus::Released);
 }
 
-#[test]
-fn replies_are_held_to_a_measured_delay() {
-    let house = House::new(Policy { reply_delay: crate::config::ReplyDelay::Auto, ..open_policy() });
-    let mut answerer = house.start();
-    answerer.open(&open_request(MEAN_TOML)).unwrap();
-    let delay = answerer.jobs[JOB].delay.unwrap();
-    assert!(delay.answer.least >= std::time::Duration::from_micros(250) && delay.answer.proposals == 2, "{delay:?}");
-    // The rehearsal's folder is deleted, and none of its data are in the ledger.
-    assert!(!house.folder.path().join("reply-delay.tmp").exists());
-    assert_eq!(house.queries(), 0);
-    assert_eq!(status(&answerer.answer(query(0, &[(0, 0.0, 1e-4)]))), AnswerStatus::Released);
-}
-
 /// On the answering thread itself, the components of an answer's time are recorded once it has been sent; refusals record
 /// nothing.
 #[test]

@@ -3,7 +3,22 @@
 use conclave_privacy::accounting::{Adjacency, SamplingProbability};
 
 use super::*;
-use crate::answer::measure::measure;
+use std::sync::Arc;
+
+use conclave_common::job::{Algorithm, JobSpec};
+
+use conclave_privacy::pass::Threads;
+use conclave_vault::answer::Answerer;
+use conclave_vault::config::{Policy, ReplyDelay};
+use conclave_vault::data::{BadRows, Precision, Shard};
+use conclave_vault::ledger::Ledger;
+use conclave_vault::members::Members;
+use conclave_vault::noise::Noise;
+use conclave_vault::ports::DelayMeter as _;
+use conclave_vault::testing::{MEAN_TOML, data, open_policy, open_request, query, write};
+
+use crate::reply_delay::SandboxMeter;
+use crate::reply_delay::measure::measure;
 
 fn job(algorithm: &str, model: &str, columns: &str, more: &str) -> JobSpec {
     JobSpec::parse(&format!(
@@ -25,7 +40,10 @@ fn every_unit_is_rehearsed_at_any_budget() {
     let threads = Arc::new(Threads::one());
     for unit in persons.into_iter().chain([PrivacyUnit::default()]) {
         let measured = |spec: &JobSpec| {
-            measure(&Rehearsal { spec, unit, units: 5, threads: &threads, precision: Precision::Double }, folder.path())
+            measure(
+                &Rehearsal(&MeteredJob { spec, unit, units: 5, threads: &threads, precision: Precision::Double }),
+                folder.path(),
+            )
         };
         assert!(measured(&mean("penalty")).is_ok(), "{unit}: {:?}", measured(&mean("penalty")));
         let (statistic, is_row) = (measured(&mean("penalty-exp-family")), unit == PrivacyUnit::default());
@@ -41,8 +59,13 @@ fn a_clip_by_slope_is_rehearsed() {
     let banana = "kind = \"banana\"\noutcome = \"y\"\nsecond_outcome = \"z\"\na = 0.1\ntau1 = 1.0\ntau2 = 1.0";
     let columns = "y = { min = -9, max = 9 }\nz = { min = -9, max = 9 }";
     let spec = job("penalty", banana, columns, &format!("{SMALL}clip = {{ slope = 5.0 }}\n"));
-    let rehearsal =
-        Rehearsal { spec: &spec, unit: PrivacyUnit::default(), units: 9, threads: &threads, precision: Precision::Double };
+    let rehearsal = Rehearsal(&MeteredJob {
+        spec: &spec,
+        unit: PrivacyUnit::default(),
+        units: 9,
+        threads: &threads,
+        precision: Precision::Double,
+    });
     assert!(measure(&rehearsal, folder.path()).is_ok(), "{:?}", measure(&rehearsal, folder.path()));
 }
 
@@ -73,9 +96,9 @@ fn every_regression_is_rehearsed() {
         );
         let spec = JobSpec::parse(&text).unwrap();
         let (threads, unit) = (Arc::new(Threads::one()), PrivacyUnit::default());
-        let rehearsal = Rehearsal { spec: &spec, unit, units: 300, threads: &threads, precision: Precision::Double };
+        let rehearsal = Rehearsal(&MeteredJob { spec: &spec, unit, units: 300, threads: &threads, precision: Precision::Double });
         let made = rehearsal.made_up().unwrap();
-        let made = made.held();
+        let made = made;
         assert_eq!((made.outcome.len(), made.predictors.len()), (300, 5), "{kind}");
         let columns = || made.predictors.iter().chain(&made.auxiliary).chain([&made.outcome]);
         assert!(columns().all(|column| column.iter().all(|x| x.is_finite())), "{kind}");
@@ -104,7 +127,8 @@ fn jobs_over_samples_are_rehearsed() {
         spec.privacy.blocks = Some(blocks);
         spec.privacy.budget = spec.privacy.budget.reserving(reserve_units);
         for unit in [PrivacyUnit::default(), PrivacyUnit::person(Adjacency::Replace, 3).unwrap()] {
-            let rehearsal = Rehearsal { spec: &spec, unit, units: 2500, threads: &threads, precision: Precision::Double };
+            let rehearsal =
+                Rehearsal(&MeteredJob { spec: &spec, unit, units: 2500, threads: &threads, precision: Precision::Double });
             let queries = rehearsal.queries().unwrap();
             let kinds = |pass| -> Vec<_> {
                 let asked = rehearsal.request(pass, &queries).proposals;
@@ -115,4 +139,28 @@ fn jobs_over_samples_are_rehearsed() {
             assert!(measured.is_ok(), "{algorithm:?} {batch} {unit}: {measured:?}");
         }
     }
+}
+
+/// A party with this meter holds the replies of a job to the delay that it measured, and leaves nothing of the rehearsal behind.
+#[test]
+fn a_party_measures_its_reply_delay() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = write(folder.path(), "a.csv", &format!("height\n{}", "150\n".repeat(5)));
+    let (ledger, budget) = (folder.path().join("ledger.sqlite"), conclave_vault::testing::budget());
+    Ledger::init(&ledger, "hospital-a", &budget).unwrap();
+    let shard = Shard::load(&data(rows, BadRows::Stop), None).unwrap();
+    let opened = Ledger::open(&ledger, "hospital-a", &budget).unwrap();
+    let policy = Policy { reply_delay: ReplyDelay::Auto, ..open_policy() };
+    let without =
+        |shard, ledger| Answerer::new("hospital-a".into(), policy.clone(), budget, shard, ledger, Noise::from_os().unwrap());
+    let mut answerer = without(shard, opened).with_members(Members::anyone()).with_delay_meter(Arc::new(SandboxMeter));
+    answerer.open(&open_request(MEAN_TOML)).unwrap();
+    assert!(!folder.path().join("reply-delay.tmp").exists());
+    assert_eq!(answerer.answer(query(0, &[(0, 0.0, 1e-4)])).status, Some(0));
+    let spec = JobSpec::parse(MEAN_TOML).unwrap();
+    let threads = Arc::new(Threads::one());
+    let metered =
+        MeteredJob { spec: &spec, unit: PrivacyUnit::default(), units: 5, threads: &threads, precision: Precision::Double };
+    let delay = SandboxMeter.measure(&metered, folder.path()).unwrap();
+    assert!(delay.answer.least >= std::time::Duration::from_micros(250) && delay.answer.proposals == 2, "{delay:?}");
 }

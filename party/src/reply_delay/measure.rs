@@ -5,16 +5,15 @@
 //! at the limits of arithmetic. Samples of units have their largest size.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conclave_proto::convert::{AnswerStatus, reply_length};
 use conclave_proto::delay::AnswerDelay;
+use conclave_vault::answer::JobDelay;
+use conclave_vault::answer::sandbox::Sandbox;
+use conclave_vault::ports::Unmeasured;
 
-use super::rehearsal::{JOB, PASSES, Rehearsal, Unmeasured, budget, too_expensive};
-use crate::answer::delay::JobDelay;
-use crate::answer::sandbox::Sandbox;
-use crate::answer::sums::{Pass, fixed_sums};
+use super::rehearsal::{JOB, PASSES, Rehearsal, budget, too_expensive};
 
 /// After this time the least number of passes is enough.
 const LONG_ENOUGH: Duration = Duration::from_millis(400);
@@ -40,19 +39,13 @@ pub(super) fn above(worst: Duration) -> Duration {
 pub(super) fn measure(job: &Rehearsal<'_>, folder: &Path) -> Result<JobDelay, Unmeasured> {
     let queries = job.queries()?;
     let scratch = Scratch::new(folder).map_err(|e| format!("cannot make {SCRATCH} in {}: {e}", folder.display()))?;
-    let began = Instant::now();
-    let records = job.made_up()?;
-    // Sums that depend on no point are made while the job opens.
-    let blocks = records.blocks();
-    let model = job.spec.build_model();
-    let summed = fixed_sums(&Pass { model: model.as_ref(), blocks, threads: job.threads }, job.spec, job.unit);
-    drop(summed.map_err(|why| why.to_string())?);
-    let binding = began.elapsed();
     // No noise is kept in stock: every sample is drawn on demand, as the slowest answer's are.
     let budget = budget(job.unit)?;
-    let mut sandbox = Sandbox::new(&scratch.0, budget)?;
-    sandbox.answerer.threads = Arc::clone(job.threads);
-    sandbox.put_records_on(JOB, job.spec, records, budget)?;
+    let mut sandbox = Sandbox::new(&scratch.0, budget)?.on(job.threads, job.precision);
+    let began = Instant::now();
+    // Sums that depend on no point are made while the job opens.
+    sandbox.put_on_under(JOB, job.spec, job.made_up()?, budget)?;
+    let binding = began.elapsed();
     sandbox.sample_at_largest(JOB);
     let mut times = Vec::new();
     let began = Instant::now();
@@ -81,7 +74,7 @@ pub(super) fn measure(job: &Rehearsal<'_>, folder: &Path) -> Result<JobDelay, Un
 }
 
 /// A folder beside the ledger, on the same disk; gone when the measurement is done.
-struct Scratch(pub PathBuf);
+struct Scratch(PathBuf);
 
 const SCRATCH: &str = "reply-delay.tmp";
 

@@ -3,21 +3,18 @@
 //! A rehearsal's queries cost no one: it has its own ledger, and its budget need not be the job's. So a job is rehearsed however small its
 //! budget; a job with a query that has no price is refused for that query.
 
-use std::sync::Arc;
-
-use conclave_common::job::{ClipRule, JobSpec};
+use conclave_common::job::ClipRule;
 use conclave_common::model::assemble;
 use conclave_common::parameter::{Interval, LEAST_MAGNITUDE};
 use conclave_common::query::{Candidates, QueryTerms};
 use conclave_common::schema::ColumnSpec;
 use conclave_privacy::accounting::{Budget, Honest, PrivacyFilter, PrivacyUnit, RESERVE_LOG2, gaussian_dp};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
-use conclave_privacy::pass::{Frame, Persons, Threads};
+use conclave_privacy::pass::{Frame, ModelData, Persons};
 use conclave_proto::v1;
+use conclave_vault::ports::{MeteredJob, Unmeasured};
 
 use super::worst_case_step::{ORDINARY, WorstCaseStep, cheap};
-use crate::answer::records::Records;
-use crate::data::Precision;
 
 /// Passes that are measured, from the least number to the greatest.
 pub(super) const PASSES: std::ops::RangeInclusive<u64> = 24..=200;
@@ -35,23 +32,6 @@ const DELTA: f64 = 1e-6;
 /// Reserve of delta for its blocks, half of delta in all: more than any job's blocks take.
 const RESERVE_UNITS: u64 = 1 << (RESERVE_LOG2 - 1);
 
-/// Error: a job cannot be rehearsed.
-#[derive(Debug, PartialEq, thiserror::Error)]
-pub(super) enum Unmeasured {
-    /// The job's own queries are the cause; a sentence about public figures.
-    #[error("{0}")]
-    Job(String),
-    /// The party is the cause, as on a full disk.
-    #[error("{0}")]
-    Party(String),
-}
-
-impl From<String> for Unmeasured {
-    fn from(why: String) -> Self {
-        Self::Party(why)
-    }
-}
-
 /// Returns the budget of a rehearsal.
 pub(super) fn budget(unit: PrivacyUnit) -> Result<Budget, String> {
     let budget = Budget::new(gaussian_dp::epsilon(MU, DELTA), DELTA).map_err(|e| e.to_string())?;
@@ -62,15 +42,15 @@ pub(super) fn too_expensive() -> Unmeasured {
     Unmeasured::Job("one of its queries costs more than can be accounted for, however noisy its answer: declare narrower bounds, or set a clip".into())
 }
 
-/// A job with made-up records.
-pub(super) struct Rehearsal<'a> {
-    pub(super) spec: &'a JobSpec,
-    pub(super) unit: PrivacyUnit,
-    /// Records, or persons where persons are protected.
-    pub(super) units: u64,
-    /// Threads and precision of the job's own passes.
-    pub(super) threads: &'a Arc<Threads>,
-    pub(super) precision: Precision,
+/// A job whose answers are rehearsed.
+pub(super) struct Rehearsal<'a>(pub(super) &'a MeteredJob<'a>);
+
+impl<'a> std::ops::Deref for Rehearsal<'a> {
+    type Target = MeteredJob<'a>;
+
+    fn deref(&self) -> &MeteredJob<'a> {
+        self.0
+    }
 }
 
 impl Rehearsal<'_> {
@@ -165,7 +145,7 @@ impl Rehearsal<'_> {
     }
 
     /// Makes records across the columns' bounds, held in the job's own precision.
-    pub(super) fn made_up(&self) -> Result<Records, String> {
+    pub(super) fn made_up(&self) -> Result<ModelData, String> {
         let limit = self.unit.records_per_person().unwrap_or(1) as usize;
         let persons = usize::try_from(self.units).unwrap_or(usize::MAX);
         let records = persons.saturating_mul(limit);
@@ -188,10 +168,9 @@ impl Rehearsal<'_> {
             let value = from + width * uniform();
             if matches!(bounds, ColumnSpec::Levels(_)) { value.round() } else { value }
         };
-        let made = assemble(&self.spec.model, &self.spec.columns, persons, |_, bounds| {
+        assemble(&self.spec.model, &self.spec.columns, persons, |_, bounds| {
             Some((0..records).map(|_| bounds.scale(value(bounds))).collect())
-        });
-        made.map(|data| Records::new(data, self.precision))
+        })
     }
 
     /// Returns the queries, each with noise under which it has a price.
