@@ -13,7 +13,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use shards::{Case, WIDTH, read};
 
 const RECORDS: usize = 1_000_000;
-/// A guided step of a chain at so many records: 0.44 of some 0.0035.
+/// Length of a guided step of a chain with that number of records: 0.44 of about 0.0035.
 const GUIDED: f64 = 0.0015;
 
 fn kernels(c: &mut Criterion) {

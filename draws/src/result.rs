@@ -70,7 +70,7 @@ pub struct Outcome {
     pub refit_of: Option<String>,
     /// Warnings from the run that the draws do not show.
     pub warnings: Vec<String>,
-    /// What the algorithm states beside the draws.
+    /// The algorithm's report beside the draws.
     pub report: RunReport,
     /// Parties in the job's order.
     pub parties: Vec<PartyOutcome>,

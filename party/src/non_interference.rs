@@ -20,7 +20,7 @@ use prost::Message;
 
 use crate::meters::{Meters, PartyPage};
 
-/// What a reader of the page may see of a run, and what it is to go with.
+/// The parts of a run that a reader of the page can see, with those that they may depend on.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     replies: Vec<(Option<u32>, usize)>,

@@ -1,8 +1,8 @@
-//! What the ledger costs a query: its digest, its charge and the record of its answer, through the types of the answer path.
+//! Cost of the ledger per query: digest, charge and record of the answer, through the types of the answer path.
 //!
-//! `cargo bench -p conclave-vault --bench ledger` prints, for the folder of temporary files (or `CONCLAVE_BENCH_DIR`) and for memory, the
-//! time of an fdatasync measured in the same minute, releases a second and the bytes that a release takes; then criterion's figures of
-//! one message. The draw of the noise is not the ledger's and is left out of every time.
+//! `cargo bench -p conclave-vault --bench ledger` prints for the folder of temporary files (or `CONCLAVE_BENCH_DIR`) and for memory: the
+//! time of an fdatasync measured in the same minute, releases per second and bytes per release; then criterion's figures of one message.
+//! No time includes the noise draw, which is not part of the ledger.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -32,7 +32,7 @@ const RESERVE: Durability = Durability::Reserve { block: RESERVE_BLOCK };
 
 type Failure = Box<dyn std::error::Error>;
 
-/// A ledger with one open job, and what a release is made of beside its charge.
+/// A ledger with one open job, and the other parts of a release.
 struct Bench {
     folder: TempDir,
     keeping: LedgerSettings,
@@ -42,7 +42,7 @@ struct Bench {
     iteration: u64,
 }
 
-/// What one message cost: on the query's path, and after its reply.
+/// Cost of one message: on the query's path, and after its reply.
 #[derive(Default, Clone, Copy)]
 struct Cost {
     path: Duration,

@@ -1,4 +1,4 @@
-//! How fast a shard is loaded, and how much memory it takes: `cargo bench -p conclave-vault --bench load -- [rows]`.
+//! Time and memory to load a shard: `cargo bench -p conclave-vault --bench load -- [rows]`.
 //!
 //! Makes files of 10 predictors and an outcome in a temporary folder, loads each in a process of its own, on one thread and on all, and
 //! prints a line of JSON for each. Rates are in 10^6 bytes a second of the file, and of the columns, 8 bytes a value; memory is in
@@ -104,7 +104,7 @@ fn load(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Bytes of memory that the system has counted for this process, where it tells.
+/// Returns the bytes of memory of this process, if the system reports them.
 fn memory(key: &str) -> Result<Option<f64>, Failure> {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return Ok(None) };
     let line = status.lines().find_map(|line| line.strip_prefix(key)).ok_or("no such line")?;

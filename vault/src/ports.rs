@@ -37,7 +37,7 @@ pub trait DelayMeter: Send + Sync {
 pub struct MeteredJob<'a> {
     /// The job.
     pub spec: &'a JobSpec,
-    /// What the party protects.
+    /// The unit of privacy that the party protects.
     pub unit: PrivacyUnit,
     /// Records, or persons where persons are protected.
     pub units: u64,

@@ -56,7 +56,7 @@ impl Case {
         Self::new("gaussian_mean", "kind = \"gaussian_mean\"\nsd = 0.5", "{ min = -1, max = 1 }", 0, records)
     }
 
-    /// The ends of one step for each of so many chains: a guided step of `length` in one coordinate, or such a step in all of them.
+    /// Returns the ends of one step of each chain: a guided step of `length` in one coordinate, or in all of them.
     pub(crate) fn ends(&self, chains: usize, length: f64, all: bool) -> Vec<(Vec<f64>, Vec<f64>)> {
         let dimension = self.model.parameter_names().len();
         let ends = |chain: usize| {
@@ -83,7 +83,7 @@ impl Case {
     }
 }
 
-/// Reads columns once, so many values of each at a time, as fast as this processor adds what it reads.
+/// Reads columns once, `at_a_time` values of each at a time, at the speed of this processor's additions.
 pub(crate) fn read(columns: &[&[f64]], at_a_time: usize) -> u64 {
     pulp::Arch::new().dispatch(Read { columns, at_a_time })
 }
@@ -93,7 +93,7 @@ struct Read<'a> {
     at_a_time: usize,
 }
 
-/// Sums side by side: as many as hide how long an addition takes.
+/// Number of parallel sums: enough to hide the latency of an addition.
 const LANES: usize = 64;
 
 impl pulp::WithSimd for Read<'_> {

@@ -195,10 +195,10 @@ impl Chain {
         self.sampler.futility().map(|forecast| forecast.word(&self.job.spec))
     }
 
-    /// Makes the draws that there can be of what was released, where the run ends before all of it was.
+    /// Makes the draws that the releases so far allow, if the run ends before all planned releases.
     ///
     /// # Errors
-    /// A sampler that can make none.
+    /// The sampler can make no draws.
     pub(super) fn conclude(&mut self) -> Result<(), StopReason> {
         self.sampler.conclude().map_err(unfit)?;
         let draws = self.sampler.take_draws();
@@ -207,7 +207,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Whether the chains came to their own end by the budget.
+    /// Returns true if the chains ended by the budget as planned.
     pub(super) fn ended_by_budget(&self) -> bool {
         self.sampler.ended_by_budget()
     }

@@ -116,7 +116,7 @@ fn released(spec: &JobSpec, records: &[u64], note: &str) -> AlgorithmPlan {
         Err(error) => return AlgorithmPlan::refused(algorithm, &error.to_string()),
     };
     let refused = prospect(spec, &parties).is_some();
-    let note = if refused { "no answer can be expected, so nothing is asked" } else { note };
+    let note = if refused { "no usable answer can be expected, so nothing is queried" } else { note };
     let range = Range::of(outlook.best, outlook.worse);
     AlgorithmPlan { refused, ..AlgorithmPlan::new(algorithm, Some(range), spec.most_rounds(), note) }
 }

@@ -30,7 +30,7 @@ pub enum Futility {
     #[error(
         "at this budget the noise would move each mean by {best:.1} posterior sds in the best case, and by {worse:.1} if the records fill a \
          fifth of the declared bounds; no usable answer can be expected. Epsilon {epsilon:.1} would suffice, or {records:.0} records in all, or \
-         narrower bounds. Nothing was asked; to run the job anyway, set force = true under [sampler]"
+         narrower bounds. No query was made; to run the job anyway, set force = true under [sampler]"
     )]
     NoAnswer {
         /// Error of a posterior mean in the best case, in posterior sds without privacy.
@@ -45,7 +45,7 @@ pub enum Futility {
     /// Chains driven by gradients would have too few effective draws.
     #[error(
         "at this budget the chains would have {ess:.0} effective draws in the best case, and fewer than {LEAST_ESS:.0} determine neither means \
-         nor sds; epsilon {epsilon:.1} would suffice, and algorithm = \"noisy-statistics\" may need less. Nothing was asked; to run the job \
+         nor sds; epsilon {epsilon:.1} would suffice, and algorithm = \"noisy-statistics\" may need less. No query was made; to run the job \
          anyway, set force = true under [sampler]"
     )]
     FewDraws {
@@ -57,14 +57,14 @@ pub enum Futility {
     /// A chain would keep no draw.
     #[error(
         "at this budget the chains would not keep one draw, even in the best case. Epsilon {epsilon:.1} is the least that could give one, and \
-         algorithm = \"auto\" may need less. Nothing was asked; to run the job anyway, set force = true under [sampler]"
+         algorithm = \"auto\" may need less. No query was made; to run the job anyway, set force = true under [sampler]"
     )]
     NoDraw {
         /// Least epsilon that could give a draw, at the job's delta.
         epsilon: f64,
     },
     /// The charges in advance exceed the budget. The job cannot run, even if forced.
-    #[error("{0}. Nothing was asked")]
+    #[error("{0}. No query was made")]
     PaidAhead(SamplerError),
 }
 

@@ -29,28 +29,29 @@ pub(crate) struct Engine {
     /// The sampler of a settled job at its start.
     ///
     /// # Errors
-    /// A count that a search needs and nobody gives; a budget or scale out of range; parties or a model that the algorithm is not for.
+    /// A search needs a record count that is neither public nor guessed; a budget or scale is out of range; the algorithm does not support
+    /// the parties or the model.
     pub(crate) build: fn(&JobSpec, &[PartyMetadata]) -> Result<Box<dyn Sampler>, SamplerError>,
-    /// Checks that the budget holds what has to be paid ahead.
+    /// Checks that the budget holds the charges in advance.
     pub(crate) affords: fn(&JobSpec, &[PartyMetadata]) -> Result<(), SamplerError>,
     pub(crate) error_source: ErrorSource,
-    /// The error that a job can expect, in the best case and in a worse one; `None` where its proposals make it.
+    /// The expected error of a job, in the best case and in a worse one; `None` if it depends on the proposals.
     ///
     /// # Errors
-    /// As `build`, but for an error that is too large: that is told.
+    /// As `build`, except that a large error is reported, not refused.
     pub(crate) outlook: fn(&JobSpec, &[PartyMetadata]) -> Result<Option<Outlook>, SamplerError>,
-    /// The best case of a job that releases once and is refused where its noise would hide the answer; `None` of any other.
+    /// The best case of a job that releases once and is refused if its noise would hide the answer; `None` for all others.
     pub(crate) expectation: fn(&JobSpec, &[PartyMetadata]) -> Result<Option<Expected>, SamplerError>,
-    /// The course of a settled job whose chains gradients drive, about a posterior of this mean and precision in unconstrained values.
+    /// The course of a settled job with gradient-driven chains, for a posterior with this mean and precision in unconstrained values.
     ///
     /// # Errors
-    /// A model without gradients; a budget that holds no step; an algorithm that gradients do not drive.
+    /// The model has no gradients; the budget does not hold one step; gradients do not drive the algorithm.
     pub(crate) foresee: fn(&JobSpec, &[PartyMetadata], &[f64], &[Vec<f64>]) -> Result<Foreseen, SamplerError>,
-    /// The expected share of steps of no length that are taken, under noise of this sd over all parties.
+    /// The expected acceptance of steps of zero length, with noise of this sd over all parties.
     pub(crate) small_step_acceptance: fn(f64) -> f64,
-    /// The variance of the noise that chains over samples walk at, per unit of a step in posterior sds; `None` where they take no samples.
+    /// The variance of the noise of subsampled chains, per unit of a step in posterior sds; `None` without subsampling.
     pub(crate) noise_over_samples: fn(&JobSpec) -> Option<f64>,
-    /// The reason why released numbers can't be given to another prior; `None` where they can.
+    /// The reason why the releases cannot be combined with another prior; `None` if they can.
     pub(crate) refit_obstacle: Option<&'static str>,
 }
 
@@ -67,8 +68,8 @@ impl Engine {
             small_step_acceptance: |sigma| expected_acceptance(0.0, sigma),
             noise_over_samples: |_| None,
             refit_obstacle: Some(
-                "asks for noisy log likelihood ratios along its own chains, whose steps follow from the job's prior, and they make no \
-                 likelihood for another one",
+                "queries noisy log likelihood ratios along its own chains, whose steps depend on the job's prior, and the ratios do not \
+                 form a likelihood for another prior",
             ),
         }
     }

@@ -96,7 +96,7 @@ pub trait Sampler: Send {
         None
     }
 
-    /// Returns the run's cautions so far, as sentences; unlike [`Self::report`] cheap enough to be asked for while the run goes on.
+    /// Returns the run's warnings so far, as sentences. Unlike [`Self::report`] it is cheap enough for use during the run.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }

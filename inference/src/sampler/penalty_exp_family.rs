@@ -101,9 +101,9 @@ impl PenaltyExpFamily {
 
 /// The algorithm as it is planned and run.
 pub(super) const ENGINE: Engine = Engine {
-    error_source: ErrorSource::Unknown { note: "noisy sums anew for every draw: what they come to, `conclave rehearse` tells" },
+    error_source: ErrorSource::Unknown { note: "fresh noisy sums for every draw: `conclave rehearse` shows the resulting error" },
     small_step_acceptance: |_| f64::NAN,
-    refit_obstacle: Some("asks for its statistic afresh at every step of its own chains, which follow from the job's prior"),
+    refit_obstacle: Some("queries its statistic afresh at every step of its own chains, which depend on the job's prior"),
     ..Engine::of_ratios(|spec, parties| Ok(Box::new(PenaltyExpFamily::new(spec, parties)?)))
 };
 

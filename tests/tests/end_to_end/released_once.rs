@@ -90,7 +90,7 @@ fn a_budget_too_small_for_any_answer_is_not_spent() {
         let output = cluster.run(&["submit", "futile.toml", "--wait"]);
         let error = stderr(&output);
         assert_eq!(output.status.code(), Some(3), "{error}");
-        assert!([what, "Epsilon", "Nothing was asked", "force = true"].iter().all(|word| error.contains(word)), "{error}");
+        assert!([what, "Epsilon", "No query was made", "force = true"].iter().all(|word| error.contains(word)), "{error}");
     }
     let count = |row: &rusqlite::Row<'_>| row.get::<_, u64>(0);
     let released = |party| cluster.ledger(party).query_row("SELECT count(*) FROM releases", [], count).expect("a count");

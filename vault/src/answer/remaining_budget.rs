@@ -62,13 +62,13 @@ impl Answerer {
             return untold;
         }
         let delta = self.budget.delta;
-        let told = || -> Result<v1::BudgetTold, LedgerError> {
+        let reported = || -> Result<v1::BudgetTold, LedgerError> {
             let limit = match self.ledger.analyst_cap() {
                 Some(cap) => PrivacyFilter::new(cap)?.limit_units().min(PrivacyFilter::new(&self.budget)?.limit_units()),
                 None => PrivacyFilter::new(&self.budget)?.limit_units(),
             };
             Ok(v1::BudgetTold {
-                told: true,
+                told: true, // wire name
                 epsilon_limit: askable(limit, &self.budget),
                 delta,
                 epsilon_spent: epsilon_of(self.ledger.spent_by(&request.analyst).units, delta),
@@ -76,7 +76,7 @@ impl Answerer {
                 ..untold
             })
         };
-        told().unwrap_or(untold)
+        reported().unwrap_or(untold)
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_can_be_asked_for_and_no_thousandth_more() {
+    fn the_reported_budget_can_be_used_and_no_thousandth_more() {
         let budget = |epsilon: f64| Budget::new(epsilon, 1e-6).unwrap();
         for epsilon in [0.1, 1.0, 3.0, 7.125, 20.0, 400.0] {
             let units = PrivacyFilter::new(&budget(epsilon)).unwrap().limit_units();

@@ -106,7 +106,7 @@ impl Sandbox {
         self.put_on_under(job, spec, data, spec.privacy.budget)
     }
 
-    /// As [`Sandbox::put_on`], under a separate cap.
+    /// Applies [`Sandbox::put_on`] under a separate cap.
     ///
     /// # Errors
     /// As there.

@@ -17,7 +17,7 @@ pub struct ChargeReceipt {
     session: u64,
     digest: Digest,
     priced: Priced,
-    /// What the ledger protects.
+    /// The ledger's unit of privacy.
     unit: PrivacyUnit,
 }
 
@@ -46,7 +46,7 @@ impl ChargeReceipt {
         self.priced.sensitivity()
     }
 
-    /// Whether the charge pays for this sum: one unit of privacy moves it no further than the charged sensitivity says.
+    /// Returns true if the charge covers this sum: one unit of privacy moves it by at most the charged sensitivity.
     pub fn covers(&self, sum: &LatticeSum) -> bool {
         let adjacency = self.unit.adjacency;
         sum.between(adjacency) <= self.priced.kind().moves(adjacency.factor()).saturating_mul(self.sensitivity().units())

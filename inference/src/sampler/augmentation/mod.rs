@@ -37,7 +37,7 @@ pub(super) const ENGINE: Engine = Engine {
         refusable: false,
     },
     outlook: |spec, parties| outlook(spec, parties).map(Some),
-    refit_obstacle: Some("imputes the records beside the parameters, all of them under the job's own prior"),
+    refit_obstacle: Some("imputes the records together with the parameters, under the job's own prior"),
     ..Engine::of_ratios(|spec, parties| Ok(Box::new(Augmentation::new(spec, parties)?)))
 };
 

@@ -74,7 +74,7 @@ pub(super) const ENGINE: Engine = Engine {
     error_source: ErrorSource::Gradients { approximate: false },
     outlook: |spec, parties| outlook(spec, parties).map(Some),
     foresee,
-    refit_obstacle: Some("asks for gradients at every step, each of which is of another place: extend it instead"),
+    refit_obstacle: Some("queries a gradient at every step, each at another point: extend it instead"),
     ..Engine::of_ratios(|spec, parties| Ok(Box::new(Hmc::new(spec, parties)?)))
 };
 

@@ -77,7 +77,7 @@ impl Walk {
 
 impl StochasticGradient {
     fn diagnostics(&self, walk: &Walk) -> StochasticGradients {
-        let polish = self.polish.as_ref().map(|polish| polish.told(walk.steps));
+        let polish = self.polish.as_ref().map(|polish| polish.diagnostics(walk.steps));
         let steps = StochasticGradients::of(&self.target, &walk.settings, &walk.observations, &walk.walkers);
         StochasticGradients { polish, ..steps }
     }

@@ -54,7 +54,7 @@ pub(super) const ENGINE: Engine = Engine {
     outlook: |spec, parties| outlook(spec, parties).map(Some),
     foresee,
     noise_over_samples: |spec| Some(noise(spec).0),
-    refit_obstacle: Some("asks for gradients at every step, each of which is of another place"),
+    refit_obstacle: Some("queries a gradient at every step, each at another point"),
     ..Engine::of_ratios(|spec, parties| Ok(Box::new(StochasticGradient::new(spec, parties)?)))
 };
 

@@ -169,7 +169,7 @@ impl Polish {
     }
 
     /// Returns the report on the sweeps after this number of steps of each chain.
-    pub(super) fn told(&self, steps: u64) -> Polished {
+    pub(super) fn diagnostics(&self, steps: u64) -> Polished {
         let Sweeps { sweeps, share, .. } = self.planned;
         let acceptance_rate = self.walk().and_then(Sampler::acceptance_rate).unwrap_or(0.0);
         Polished { sweeps, steps, budget_share: share, planned_ess: self.planned.ess(), acceptance_rate }

@@ -14,7 +14,7 @@ fn reserving() -> Budget {
     budget().reserving(RESERVE)
 }
 
-/// A block of so many ratios over one record in a hundred, at noise of twice a unit's part.
+/// A block of `releases` ratios at sampling rate 0.01, with noise of twice a unit's contribution.
 fn terms(releases: u64, reserve_units: u64) -> BlockTerms {
     let release = SubsampledRelease {
         probability: SamplingProbability::at_least(0.01).unwrap(),

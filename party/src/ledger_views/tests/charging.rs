@@ -30,9 +30,12 @@ fn the_cheapest_queries_use_up_no_more_draws_and_slack_than_budget() {
         ChargeOutcome::Refused(refusal) => Some(refusal),
     });
     assert!(matches!(refusal, Some(Refusal::JobBudget(_))), "{refusal:?}");
-    let told = report(&fixture.path(), "hospital-a", &budget()).unwrap();
-    let draws = told.draws_spent as f64 / (told.draws_spent + told.draws_remaining) as f64;
-    assert!(told.draws_spent > 0 && draws <= told.share_spent && told.slack_share_spent <= told.share_spent, "{told:?}");
+    let report = report(&fixture.path(), "hospital-a", &budget()).unwrap();
+    let draws = report.draws_spent as f64 / (report.draws_spent + report.draws_remaining) as f64;
+    assert!(
+        report.draws_spent > 0 && draws <= report.share_spent && report.slack_share_spent <= report.share_spent,
+        "{report:?}"
+    );
 }
 
 #[test]
@@ -41,10 +44,10 @@ fn the_report_counts_what_has_left_while_the_party_runs_and_after_its_end() {
     let mut ledger = fixture.open();
     fixture.answer(&mut ledger, 3, &[key(0, 1, 1 << 29), key(1, 2, 1 << 30)]);
     let read = || report(&fixture.path(), "hospital-a", &budget()).unwrap();
-    let told = read();
-    assert_eq!((told.queries, told.jobs), (2, 1));
-    assert!(told.epsilon_spent > 0.0 && told.epsilon_spent < told.epsilon_zcdp);
+    let report = read();
+    assert_eq!((report.queries, report.jobs), (2, 1));
+    assert!(report.epsilon_spent > 0.0 && report.epsilon_spent < report.epsilon_zcdp);
     drop(ledger);
     // After a clean end no log lies beside it, and it reads all the same.
-    assert_eq!(read(), told);
+    assert_eq!(read(), report);
 }

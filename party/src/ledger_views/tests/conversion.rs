@@ -65,7 +65,7 @@ fn a_converted_ledger_is_exported_as_its_own_version_exported_it() {
     assert!(entries > seq);
 }
 
-/// What the version before exported is checked as ever.
+/// An export by the previous version is still checked.
 #[test]
 fn an_export_of_the_version_before_is_read() {
     let file = std::fs::File::open(Path::new(OLD).join("export.jsonl")).unwrap();

@@ -1,4 +1,4 @@
-//! How fast a large ledger is reported on and exported. Printed, not asserted: machines differ.
+//! Times of the report on a large ledger and of its export. Printed, not asserted: machines differ.
 
 use std::time::Instant;
 

@@ -27,7 +27,7 @@ fn enter(ledger: &mut Ledger, roster: &Roster) {
     ledger.enter_roster(JOB, roster, &known).unwrap();
 }
 
-/// Under a roster of so many members.
+/// Opens a ledger with a roster of `members` members.
 fn opened(fixture: &Fixture, members: u8, colluders: u32) -> Ledger {
     let mut ledger = fixture.open();
     ledger.enter_mask_key(JOB, &public(0)).unwrap();
@@ -97,7 +97,7 @@ fn a_masked_charge_is_exported_at_its_part_and_whole_beside() {
     }
 }
 
-/// What the owner reads comes from the tables, and is what the fold over the entries has; so with a job beside that is not masked.
+/// The owner's report comes from the tables and equals the fold over the entries, also beside a job without masks.
 #[test]
 fn the_report_tells_what_is_spent_if_all_collude() {
     let fixture = Fixture::with(|settings| settings.all_collude = Some(Budget { epsilon: 20.0, ..budget() }));
@@ -116,10 +116,10 @@ fn the_report_tells_what_is_spent_if_all_collude() {
     }
     let report = read();
     let (spent, alone) = (ledger.state().spent(), ledger.state().alone());
-    let told = report.if_all_collude.unwrap();
+    let collusion = report.if_all_collude.unwrap();
     assert!(alone.units > 2 * spent.units, "{alone:?} {spent:?}");
-    assert!((told.mu_squared_spent / alone.mu_squared() - 1.0).abs() < 1e-12, "{told:?} {alone:?}");
-    assert!((told.epsilon_spent / alone.epsilon(budget().delta) - 1.0).abs() < 1e-9);
+    assert!((collusion.mu_squared_spent / alone.mu_squared() - 1.0).abs() < 1e-12, "{collusion:?} {alone:?}");
+    assert!((collusion.epsilon_spent / alone.epsilon(budget().delta) - 1.0).abs() < 1e-9);
     let job = &report.masked_jobs[0];
     assert_eq!((job.job.as_str(), job.open, job.honest, job.colluders, job.key_age_days), (JOB, true, Some(9), Some(1), Some(0)));
     assert_eq!((job.members.len(), job.members[3].name.as_str(), job.members[3].pinned), (10, "p3", true));

@@ -1,4 +1,4 @@
-//! The listing of releases, of kinds that the first ledgers did not know: as the view has them, with the places that releases over samples take.
+//! The listing of releases of kinds that the first ledgers lack: as in the view, with the places of subsampled releases.
 
 use conclave_privacy::accounting::{BlockTerms, Honest, Priced, PrivacyUnit, SamplingProbability, SubsampledRelease};
 use conclave_privacy::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity};

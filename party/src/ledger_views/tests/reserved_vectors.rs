@@ -54,7 +54,7 @@ fn a_vector_that_outlived_a_power_cut_is_exported() {
     }
 }
 
-/// Of a block beside vectors a crash loses as many rounds as it pays for queries, and a job's reader names them.
+/// A crash loses one round for each query that a block beside vectors pays for, and the report on the job names them.
 #[test]
 fn rounds_that_may_be_lost_are_read_with_the_job() {
     let mut fixture = reserving(BLOCK);

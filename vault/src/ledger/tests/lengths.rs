@@ -36,7 +36,7 @@ pub fn open(settings: &LedgerSettings) -> Result<Ledger, LedgerError> {
     Ledger::open_as(settings, &layout())
 }
 
-/// Prices a query that is answered by so many integers.
+/// Prices a query whose answer has this many integers.
 ///
 /// # Panics
 /// When there are none.

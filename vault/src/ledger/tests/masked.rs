@@ -266,8 +266,8 @@ fn no_masked_charge_is_released_without_a_mask() {
     assert!(caught(&mut || charged.take().unwrap().release_masked(no_sum(), &[1])));
 }
 
-/// The owner's limit on what everything comes to if all others collude ends a job that its budget still holds, counts local jobs too,
-/// stands in the ledger, and anyone who raises it is seen to have done so.
+/// The owner's limit on the total loss under full collusion ends a job that its budget still holds. It counts local jobs too, is
+/// recorded in the ledger, and every increase of it is visible.
 #[test]
 fn a_second_limit_holds_if_all_others_collude() {
     let mu = |prices: f64| (prices * price(1).mu_squared()).sqrt();

@@ -166,7 +166,7 @@ fn a_sweep_keeps_the_keys_of_open_jobs() {
     assert_eq!(room.names(), ["a", "b"]);
 }
 
-/// How long a key has lain unused is its file's to tell: what is written again is not used, and a clock that was set back for good makes it old.
+/// The key's file records its idle time: rewriting the file is not a use, and a clock set back permanently makes the key old.
 #[test]
 fn idleness_is_recorded_in_the_file() {
     let room = Room::new();

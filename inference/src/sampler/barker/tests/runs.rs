@@ -51,7 +51,7 @@ struct Ran {
     mean: f64,
     variance: f64,
     acceptance: f64,
-    told: Option<BarkerDiagnostics>,
+    diagnostics: Option<BarkerDiagnostics>,
     sampled: usize,
 }
 
@@ -116,7 +116,7 @@ fn run(spec: &JobSpec, sampler: &mut dyn Sampler) -> Ran {
     let n = kept.len() as f64;
     let mean = kept.iter().sum::<f64>() / n;
     let variance = kept.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
-    Ran { mean, variance, acceptance: accepted / n, told: sampler.report().barker, sampled }
+    Ran { mean, variance, acceptance: accepted / n, diagnostics: sampler.report().barker, sampled }
 }
 
 fn parties() -> Vec<PartyMetadata> {
@@ -136,9 +136,9 @@ fn chains_over_all_records_have_the_posterior() {
     assert!(ran.mean.abs() < 0.05 && (ran.variance - 1.0).abs() < 0.08, "{} {}", ran.mean, ran.variance);
     // One half for steps of length 0; slightly less at 0.44 sds.
     assert!((ran.acceptance - 0.49).abs() < 0.02, "{}", ran.acceptance);
-    let told = ran.told.unwrap();
-    assert_eq!((told.sampling_variance_assumed, ran.sampled), (None, 0));
-    assert!(told.words().is_empty());
+    let diagnostics = ran.diagnostics.unwrap();
+    assert_eq!((diagnostics.sampling_variance_assumed, ran.sampled), (None, 0));
+    assert!(diagnostics.words().is_empty());
 }
 
 /// Barker's test without the sampling variance.
@@ -168,17 +168,17 @@ fn chains_over_samples_have_the_posterior_where_their_variance_is_allowed_for() 
     let mut right = RatioWalk::new(&spec, &parties(), Barker::new(&spec, &parties()).unwrap()).unwrap();
     let mut wrong = RatioWalk::new(&spec, &parties(), Forgetful(Barker::new(&spec, &parties()).unwrap())).unwrap();
     let (right, wrong) = (run(&spec, &mut right), run(&spec, &mut wrong));
-    println!("variance {:.4}, without allowance {:.4}, diagnostics {:?}", right.variance, wrong.variance, right.told);
-    let told = right.told.unwrap();
-    let assumed = told.sampling_variance_assumed.unwrap();
+    println!("variance {:.4}, without allowance {:.4}, diagnostics {:?}", right.variance, wrong.variance, right.diagnostics);
+    let diagnostics = right.diagnostics.unwrap();
+    let assumed = diagnostics.sampling_variance_assumed.unwrap();
     let most = 0.7 / 0.3 * (0.44 * (1.0 + spec.sampler.jitter)).powi(2);
     assert!(assumed <= most * 1.000_001 && assumed > 0.97 * most, "{assumed} {most}");
-    assert!(told.words()[0].contains("is assumed") && right.sampled > 400_000);
+    assert!(diagnostics.words()[0].contains("is assumed") && right.sampled > 400_000);
     // 50 looks at a hundred records, whose noise allows an accuracy of a quarter.
-    let checked = told.checked.unwrap();
+    let checked = diagnostics.checked.unwrap();
     println!("{checked:?}");
     assert_eq!(checked.looks, 50);
-    assert!((checked.ratio - 1.0).abs() < 4.0 * checked.standard_error + 0.05 && !told.disagrees(), "{checked:?}");
+    assert!((checked.ratio - 1.0).abs() < 4.0 * checked.standard_error + 0.05 && !diagnostics.disagrees(), "{checked:?}");
     assert!(right.mean.abs() < 0.03 && (right.variance - 1.0).abs() < 0.045, "{} {}", right.mean, right.variance);
     assert!(wrong.variance - 1.0 > 0.08, "{}", wrong.variance);
 }
@@ -193,13 +193,13 @@ fn tempered_chains_over_samples_have_their_posterior() {
     let spec = JobSpec::parse(&text).unwrap();
     let mut sampler = RatioWalk::new(&spec, &parties(), Barker::new(&spec, &parties()).unwrap()).unwrap();
     let ran = run(&spec, &mut sampler);
-    let told = ran.told.unwrap();
-    println!("mean {:+.4}, variance {:.4}, diagnostics {told:?}", ran.mean, ran.variance);
+    let diagnostics = ran.diagnostics.unwrap();
+    println!("mean {:+.4}, variance {:.4}, diagnostics {diagnostics:?}", ran.mean, ran.variance);
     let most = 0.25 * 0.9 / 0.1 * (0.44 * (1.0 + spec.sampler.jitter)).powi(2);
-    let assumed = told.sampling_variance_assumed.unwrap();
+    let assumed = diagnostics.sampling_variance_assumed.unwrap();
     assert!(assumed <= most * 1.000_001 && assumed > 0.95 * most, "{assumed} {most}");
-    let checked = told.checked.unwrap();
-    assert!((checked.ratio - 1.0).abs() < 4.0 * checked.standard_error + 0.05 && !told.disagrees(), "{checked:?}");
+    let checked = diagnostics.checked.unwrap();
+    assert!((checked.ratio - 1.0).abs() < 4.0 * checked.standard_error + 0.05 && !diagnostics.disagrees(), "{checked:?}");
     assert!(ran.mean.abs() < 0.045 && (ran.variance - 1.0).abs() < 0.064, "{} {}", ran.mean, ran.variance);
 }
 

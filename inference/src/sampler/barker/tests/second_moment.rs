@@ -62,36 +62,36 @@ fn the_released_squares_are_what_the_curvature_says() {
     for unit in [PrivacyUnit::row(Adjacency::Replace), PrivacyUnit::row(Adjacency::AddRemove), persons(Adjacency::Replace)] {
         // A person's two records cost four times as much.
         let draws = if unit.records_per_person().is_some() { 100 } else { 500 };
-        let (told, share) = run(1.0, unit, (6.0, 3_000, draws, 900.0));
-        let checked = told.checked.unwrap();
+        let (diagnostics, share) = run(1.0, unit, (6.0, 3_000, draws, 900.0));
+        let checked = diagnostics.checked.unwrap();
         println!("{unit:?}: {checked:?}, {share:.4} of the budget");
         assert_eq!(checked.looks, draws / 10);
         assert!((checked.ratio - 1.0).abs() < 4.0 * checked.standard_error + 0.1, "{checked:?}");
-        assert!(checked.standard_error < 0.15 && !told.disagrees(), "{checked:?}");
+        assert!(checked.standard_error < 0.15 && !diagnostics.disagrees(), "{checked:?}");
         assert!(share <= 0.0401 && share > 0.039, "{share}");
-        assert!(!told.words()[0].contains("do not scatter"), "{:?}", told.words());
+        assert!(!diagnostics.words()[0].contains("do not scatter"), "{:?}", diagnostics.words());
     }
 }
 
 /// If they scatter 1.5 times as far, sampling adds 2.25 times the assumed variance, and the run warns.
 #[test]
 fn records_that_the_model_does_not_fit_are_seen() {
-    let (told, _) = run(1.5, PrivacyUnit::default(), (6.0, 3_000, 500, 900.0));
-    let checked = told.checked.unwrap();
+    let (diagnostics, _) = run(1.5, PrivacyUnit::default(), (6.0, 3_000, 500, 900.0));
+    let checked = diagnostics.checked.unwrap();
     println!("{checked:?}");
-    assert!((checked.ratio - 2.25).abs() < 4.0 * checked.standard_error + 0.25 && told.disagrees(), "{checked:?}");
-    assert!(told.words()[0].contains("do not scatter as the model says"), "{:?}", told.words());
+    assert!((checked.ratio - 2.25).abs() < 4.0 * checked.standard_error + 0.25 && diagnostics.disagrees(), "{checked:?}");
+    assert!(diagnostics.words()[0].contains("do not scatter as the model says"), "{:?}", diagnostics.words());
 }
 
 /// With bounds far wider than the records, and one look, the noise is as large as the result, and the run says so.
 #[test]
 fn a_check_that_cannot_tell_says_so() {
-    let (told, _) = run(1.0, PrivacyUnit::default(), (20.0, 1_000, 10, 60.0));
-    let checked = told.checked.unwrap();
+    let (diagnostics, _) = run(1.0, PrivacyUnit::default(), (20.0, 1_000, 10, 60.0));
+    let checked = diagnostics.checked.unwrap();
     println!("{checked:?}");
     assert!(
-        3.0 * checked.standard_error > 0.25 && told.words()[0].contains("too uncertain to decide"),
+        3.0 * checked.standard_error > 0.25 && diagnostics.words()[0].contains("too uncertain to decide"),
         "{checked:?} {:?}",
-        told.words()
+        diagnostics.words()
     );
 }

@@ -55,14 +55,16 @@ fn is_gradient(kind: QueryKind) -> bool {
 #[test]
 fn a_right_run_says_nothing_against_itself() {
     let ran = run(&job(8.0, "[sampler]\nseed = 3\n"), 20_000, 5, |_, _| {});
-    let told = ran.sampler.report().gradients.unwrap();
-    println!("{told:#?}");
+    let diagnostics = ran.sampler.report().gradients.unwrap();
+    println!("{diagnostics:#?}");
     assert!(ran.sampler.ended_by_budget() && ran.sampler.warnings().is_empty(), "{:?}", ran.sampler.warnings());
-    assert!(told.repeated_questions > 10 && told.repeated_answers.iter().all(|of| of.equal == 0 && of.p_value > 1e-4));
-    for identity in [told.kinetic, told.stein, told.mean_gradient].map(Option::unwrap) {
+    assert!(
+        diagnostics.repeated_questions > 10 && diagnostics.repeated_answers.iter().all(|of| of.equal == 0 && of.p_value > 1e-4)
+    );
+    for identity in [diagnostics.kinetic, diagnostics.stein, diagnostics.mean_gradient].map(Option::unwrap) {
         assert!(identity.standard_error.is_some() && identity.z() < 4.0, "{identity:?}");
     }
-    assert!(told.acceptance.unwrap() > 0.9 && told.energy_error.unwrap() < 0.2 && told.unasked < 0.01);
+    assert!(diagnostics.acceptance.unwrap() > 0.9 && diagnostics.energy_error.unwrap() < 0.2 && diagnostics.unasked < 0.01);
 }
 
 /// A party that stores its answers by point uses its noise twice, and is named.
@@ -78,8 +80,12 @@ fn a_party_that_repeats_itself_is_named() {
             *releases = kept.entry(point).or_insert_with(|| releases.clone()).clone();
         }
     });
-    let told = ran.sampler.report().gradients.unwrap();
-    assert!(told.repeated_answers[1].equal > 0 && told.repeated_answers[0].equal == 0, "{:?}", told.repeated_answers);
+    let diagnostics = ran.sampler.report().gradients.unwrap();
+    assert!(
+        diagnostics.repeated_answers[1].equal > 0 && diagnostics.repeated_answers[0].equal == 0,
+        "{:?}",
+        diagnostics.repeated_answers
+    );
     let words = ran.sampler.warnings().join("\n");
     assert!(words.contains("b returned an identical noisy answer") && !words.contains("a returned an identical"), "{words}");
 }
@@ -182,12 +188,12 @@ fn a_narrow_box_is_walked_in() {
     let chains: Vec<Vec<f64>> =
         (0..4).map(|chain| ran.draws.iter().filter(|d| !d.warmup && d.chain == chain).map(|d| d.theta[1]).collect()).collect();
     let ess = crate::diagnostics::ess(&chains.iter().map(Vec::as_slice).collect::<Vec<_>>());
-    let told = ran.sampler.report().gradients.unwrap();
+    let diagnostics = ran.sampler.report().gradients.unwrap();
     println!(
         "{outside:.3} of midpoints outside, {:.3} rejected without a query; {mean:.5}, {exact:.5} by quadrature; sd {sd:.5}, ess {ess:.0}",
-        told.unasked
+        diagnostics.unasked
     );
-    assert!(outside > 0.02 && told.unasked > 0.05);
+    assert!(outside > 0.02 && diagnostics.unasked > 0.05);
     assert!((mean - exact).abs() < 5.0 * sd / ess.sqrt(), "{mean} {exact}");
 }
 

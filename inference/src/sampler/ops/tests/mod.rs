@@ -84,9 +84,9 @@ fn choices_are_draws_of_the_posterior() {
         let spec = job(&format!("{PRIVACY}[sampler]\n{sampler}"));
         let (draws, run, searched) = Owner::new(30, 50, PrivacyUnit::default()).run(&spec);
         assert_eq!(searched > 0, !sampler.contains("locate_share"));
-        let told = run.report().ops.unwrap();
-        assert_eq!((told.draws, told.candidates), (draws.len() as u64, 1024));
-        assert!(draws.len() == 40 && !run.ended_by_budget(), "{} {told:?}", draws.len());
+        let report = run.report().ops.unwrap();
+        assert_eq!((report.draws, report.candidates), (draws.len() as u64, 1024));
+        assert!(draws.len() == 40 && !run.ended_by_budget(), "{} {report:?}", draws.len());
         let p: Vec<f64> = draws.iter().map(|draw| draw.theta[0]).collect();
         let m = p.iter().sum::<f64>() / p.len() as f64;
         let v = p.iter().map(|p| (p - m).powi(2)).sum::<f64>() / p.len() as f64;

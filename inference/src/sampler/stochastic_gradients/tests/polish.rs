@@ -48,7 +48,7 @@ fn sweeps_begin_where_the_steps_end() {
         }
     }
     assert_eq!(messages, spec.draws_asked());
-    let polish = ran.told.polish.unwrap();
+    let polish = ran.diagnostics.polish.unwrap();
     assert_eq!((polish.sweeps, polish.steps), (40, 210));
     assert!((polish.planned_ess * 31.0 / 120.0 - 0.134).abs() < 0.02, "{polish:?}");
     assert!(polish.acceptance_rate > 0.2 && polish.acceptance_rate < 0.6, "{polish:?}");
@@ -70,7 +70,7 @@ fn sweeps_take_the_bias_of_steps_off() {
     let spec = job("sgld", "chains = 4\nseed = 5\nstep = 1.5\ndraws = 300\npolish = 8000", "epsilon = 1000.0\ndelta = 1e-6");
     let records = 1_000;
     let ran = run(&spec, records);
-    assert!((ran.told.planned_variance - 1.6).abs() < 1e-9);
+    assert!((ran.diagnostics.planned_variance - 1.6).abs() < 1e-9);
     let ((mean, covariance), (exact_mean, exact_covariance)) = (moments(&ran.draws), exact(&spec, &data(records, 1.0)));
     for j in 0..2 {
         let sd = exact_covariance[(j, j)].sqrt();

@@ -36,7 +36,7 @@ pub(super) struct Ran {
     pub(super) rounds: Vec<Round>,
     pub(super) draws: Vec<Draw>,
     pub(super) spent: u64,
-    pub(super) told: StochasticGradients,
+    pub(super) diagnostics: StochasticGradients,
     pub(super) warnings: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn run(spec: &JobSpec, records: usize) -> Ran {
         rounds.push(round);
     }
     let spent = rehearsal.spent().into_iter().map(|(_, units)| units).max().unwrap();
-    Ran { rounds, draws, spent, told: sampler.report().stochastic_gradients.unwrap(), warnings: sampler.warnings() }
+    Ran { rounds, draws, spent, diagnostics: sampler.report().stochastic_gradients.unwrap(), warnings: sampler.warnings() }
 }
 
 /// Returns mean and covariance of the exact posterior of intercept and slope over both parties' records, under the job's priors.
@@ -104,18 +104,18 @@ fn draws_from_the_posterior(runs: [(&str, usize); 2]) {
         let kept = ran.draws.iter().filter(|draw| !draw.warmup).count();
         assert_eq!(kept, 4 * draws, "{algorithm}");
         let ((mean, covariance), (exact_mean, exact_covariance)) = (moments(&ran.draws), exact(&spec, &data(records, 1.0)));
-        println!("{algorithm}: {:?}", ran.told);
+        println!("{algorithm}: {:?}", ran.diagnostics);
         for j in 0..2 {
             let sd = exact_covariance[(j, j)].sqrt();
             let (off, ratio) = ((mean[j] - exact_mean[j]) / sd, covariance[(j, j)] / exact_covariance[(j, j)]);
             println!("{algorithm} {j}: mean off by {off:.3} sd, variance {ratio:.3}");
             assert!(off.abs() < 0.125, "{algorithm} {j}: {off}");
-            assert!((ratio / ran.told.planned_variance - 1.0).abs() < 0.175, "{algorithm} {j}: {ratio}");
+            assert!((ratio / ran.diagnostics.planned_variance - 1.0).abs() < 0.175, "{algorithm} {j}: {ratio}");
         }
         let correlation = |c: &Matrix| c[(0, 1)] / (c[(0, 0)] * c[(1, 1)]).sqrt();
         assert!((correlation(&covariance) - correlation(&exact_covariance)).abs() < 0.05);
-        assert!((ran.told.planned_ess - 1_600.0).abs() < 200.0, "{algorithm}: {:?}", ran.told);
-        assert!(ran.told.stein.unwrap().z() < 5.0, "{:?}", ran.told);
+        assert!((ran.diagnostics.planned_ess - 1_600.0).abs() < 200.0, "{algorithm}: {:?}", ran.diagnostics);
+        assert!(ran.diagnostics.stein.unwrap().z() < 5.0, "{:?}", ran.diagnostics);
         assert!(ran.warnings[0].starts_with("approximate"), "{:?}", ran.warnings);
     }
 }
@@ -140,9 +140,9 @@ fn the_budget_is_spent_as_planned() {
         let limit = PrivacyFilter::new(&spec.privacy.budget).unwrap().limit_units();
         let share = ran.spent as f64 / limit as f64;
         assert!(share > 0.9 && share <= 1.0, "{algorithm}: {share}");
-        assert!(ran.told.exceeded < 0.05 && ran.told.turned == 0.0, "{algorithm}: {:?}", ran.told);
+        assert!(ran.diagnostics.exceeded < 0.05 && ran.diagnostics.turned == 0.0, "{algorithm}: {:?}", ran.diagnostics);
         // Only Fisher scoring uses each direction's own noise; the others have one step for all.
-        let share = ran.told.noise_share;
-        assert!(if algorithm == "sgfs" { share > 0.99 } else { share > 0.4 }, "{algorithm}: {:?}", ran.told);
+        let share = ran.diagnostics.noise_share;
+        assert!(if algorithm == "sgfs" { share > 0.99 } else { share > 0.4 }, "{algorithm}: {:?}", ran.diagnostics);
     }
 }

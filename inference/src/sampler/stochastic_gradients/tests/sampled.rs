@@ -40,7 +40,7 @@ fn released(spec: &JobSpec, all: &ModelData, query: &Query, rng: &mut ChaCha20Rn
 
 struct Ran {
     draws: Vec<Draw>,
-    told: StochasticGradients,
+    diagnostics: StochasticGradients,
     warnings: Vec<String>,
     /// The query of every subsampled release.
     queries: Vec<Query>,
@@ -63,7 +63,7 @@ fn run_seeded(spec: &JobSpec, scatter: f64, seed: u64) -> Result<Ran, SamplerErr
         draws.extend(sampler.take_draws());
         queries.extend(round.queries.into_iter().filter(|query| query.kind.is_sampled()));
     }
-    Ok(Ran { draws, told: sampler.report().stochastic_gradients.unwrap(), warnings: sampler.warnings(), queries })
+    Ok(Ran { draws, diagnostics: sampler.report().stochastic_gradients.unwrap(), warnings: sampler.warnings(), queries })
 }
 
 /// Asserts that the job uses all planned releases, and no more blocks than its budget holds.
@@ -91,8 +91,8 @@ fn what_samples_add_is_allowed_for() {
         let ran = run(&spec, 1.0).unwrap();
         within_the_budget(&spec, &ran);
         let ((mean, covariance), (exact_mean, exact_covariance)) = (moments(&ran.draws), exact(&spec, &data(RECORDS, 1.0)));
-        println!("{algorithm}: {:?}", ran.told);
-        assert!((2.5..3.001).contains(&ran.told.sampling_variance), "{:?}", ran.told);
+        println!("{algorithm}: {:?}", ran.diagnostics);
+        assert!((2.5..3.001).contains(&ran.diagnostics.sampling_variance), "{:?}", ran.diagnostics);
         for j in 0..2 {
             let sd = exact_covariance[(j, j)].sqrt();
             let (off, ratio) = ((mean[j] - exact_mean[j]) / sd, covariance[(j, j)] / exact_covariance[(j, j)]);
@@ -113,8 +113,8 @@ fn a_model_that_does_not_fit_is_told() {
     let (covariance, exact_covariance) = (moments(&ran.draws).1, exact(&spec, &data(RECORDS, 0.33)).1);
     let ratio = covariance[(0, 0)] / exact_covariance[(0, 0)];
     assert!(ratio < 0.85, "{ratio}: the test shows nothing");
-    let told = |words: &str| ran.warnings.iter().any(|word| word.contains(words));
-    assert!(told("the momenta have 0.") && told("Stein's identity"), "{:?}", ran.warnings);
+    let warns = |words: &str| ran.warnings.iter().any(|word| word.contains(words));
+    assert!(warns("the momenta have 0.") && warns("Stein's identity"), "{:?}", ran.warnings);
 }
 
 /// If the blocks do not fit, a job without a step gets shorter ones, whose noise is greater, whatever the search's noise was. A
@@ -126,11 +126,11 @@ fn what_does_not_fit_is_met_or_refused_by_name() {
     for seed in 0..16 {
         let ran = run_seeded(&shorter, 1.0, seed).unwrap();
         within_the_budget(&shorter, &ran);
-        assert!(ran.told.step < 0.1, "{seed}: {:?}", ran.told);
+        assert!(ran.diagnostics.step < 0.1, "{seed}: {:?}", ran.diagnostics);
     }
-    let told = |sampler: &str, privacy: &str| run(&job("sgld", sampler, privacy), 1.0).err().unwrap().to_string();
-    let expensive = told("chains = 1\nbatch = 0.25\ndraws = 400\nstep = 0.1", "epsilon = 3.0\ndelta = 1e-6");
+    let error = |sampler: &str, privacy: &str| run(&job("sgld", sampler, privacy), 1.0).err().unwrap().to_string();
+    let expensive = error("chains = 1\nbatch = 0.25\ndraws = 400\nstep = 0.1", "epsilon = 3.0\ndelta = 1e-6");
     assert!(expensive.contains("sampler.draws") && expensive.contains("500 subsampled releases of 0.25"), "{expensive}");
-    let small = told("chains = 1\nbatch = 0.02\ndraws = 40\nstep = 0.1", "epsilon = 1000.0\ndelta = 1e-6");
+    let small = error("chains = 1\nbatch = 0.02\ndraws = 40\nstep = 0.1", "epsilon = 1000.0\ndelta = 1e-6");
     assert!(small.contains("raise sampler.batch"), "{small}");
 }

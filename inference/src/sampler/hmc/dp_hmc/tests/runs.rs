@@ -67,11 +67,11 @@ fn a_run_asks_trajectories_of_gradients_and_then_a_ratio() {
             let tests = round.queries.iter().filter(|query| query.kind == QueryKind::Ratio);
             tests.for_each(|query| assert!((query.noise.sd() * 2.0_f64.sqrt() - sd).abs() < 1e-3));
         }
-        let told = ran.sampler.report().gradients.unwrap();
-        println!("{sd}: {told:#?}, {} draws, spent {}", ran.draws.len(), ran.spent);
-        assert_eq!((told.test, told.kicks, told.kinetic), (Some("ratio"), Some(4), None));
+        let diagnostics = ran.sampler.report().gradients.unwrap();
+        println!("{sd}: {diagnostics:#?}, {} draws, spent {}", ran.draws.len(), ran.spent);
+        assert_eq!((diagnostics.test, diagnostics.kicks, diagnostics.kinetic), (Some("ratio"), Some(4), None));
         let expected = super::super::law::accepted(1.6, sd * sd);
-        assert!((told.acceptance.unwrap() - expected).abs() < 0.1, "{:?} of {expected}", told.acceptance);
+        assert!((diagnostics.acceptance.unwrap() - expected).abs() < 0.1, "{:?} of {expected}", diagnostics.acceptance);
         assert!(ran.spent > 0.97 && ran.spent <= 1.0 && ran.sampler.ended_by_budget(), "{}", ran.spent);
         assert!(ran.draws.iter().filter(|draw| !draw.warmup).count() > 100);
     }
@@ -104,8 +104,8 @@ fn steps_without_a_test_ask_gradients_alone_and_say_so() {
     let ran = run(&spec, PrivacyUnit::default()).unwrap();
     let kinds = ran.rounds.iter().flat_map(|round| &round.queries).map(|query| query.kind);
     assert!(kinds.clone().all(|kind| matches!(kind, QueryKind::Gradient { .. } | QueryKind::Curvature { .. })));
-    let told = ran.sampler.report().gradients.unwrap();
-    assert_eq!((told.test, told.acceptance), (Some("none"), Some(1.0)));
+    let diagnostics = ran.sampler.report().gradients.unwrap();
+    assert_eq!((diagnostics.test, diagnostics.acceptance), (Some("none"), Some(1.0)));
     assert!(ran.sampler.warnings().iter().any(|word| word.contains("approximate")), "{:?}", ran.sampler.warnings());
 }
 
