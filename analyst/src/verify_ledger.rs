@@ -11,7 +11,7 @@ use conclave_party::ledger_views::export::{Checked, check};
 use conclave_privacy::accounting::gaussian_dp;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::Role;
-use conclave_proto::tls::{Signature, check_certificate, verify};
+use conclave_proto::signature::{Signature, check_certificate, verify};
 use conclave_vault::ledger::events::hex;
 use serde_json::json;
 

@@ -164,6 +164,7 @@ impl fmt::Display for PeerIdentity {
 ///
 /// # Errors
 /// [`ErrorCode::Unauthenticated`] if the connection carries no client certificate or one without a usable name.
+#[cfg(feature = "transport")]
 pub fn of_request<T>(request: &tonic::Request<T>) -> Result<PeerIdentity, Fault> {
     let certificates = request.peer_certs();
     let leaf = certificates

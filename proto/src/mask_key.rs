@@ -7,7 +7,9 @@ use conclave_privacy::secagg::{MaskPublic, mask_key_message};
 use crate::ca;
 use crate::error::{ErrorCode, Fault};
 use crate::identity::Role;
-use crate::tls::{IdentityDir, Signature, check_certificate, verify};
+use crate::signature::{Signature, check_certificate, verify};
+#[cfg(feature = "transport")]
+use crate::tls::IdentityDir;
 use crate::v1;
 
 /// Bounds on certificate chains and signatures, above the length of any valid one.
@@ -28,6 +30,7 @@ pub struct SignedMaskKey {
 ///
 /// # Errors
 /// [`ErrorCode::InvalidInput`] if the identity is not a party's or its key can't sign.
+#[cfg(feature = "transport")]
 pub fn sign(identity: &IdentityDir, job: &str, spec_digest: &[u8; 32], public: &MaskPublic) -> Result<v1::MaskKey, Fault> {
     identity.require(Role::Party)?;
     let message = mask_key_message(job, spec_digest, &identity.identity().name, public);

@@ -8,12 +8,15 @@
 use std::time::SystemTime;
 
 use prost::Message;
+#[cfg(feature = "transport")]
 use ring::rand::{SecureRandom, SystemRandom};
 use sha2::{Digest, Sha256};
 
 use crate::error::{ErrorCode, Fault};
 use crate::identity::{PeerIdentity, Role};
-use crate::tls::{IdentityDir, Signature, check_certificate, verify};
+use crate::signature::{Signature, check_certificate, verify};
+#[cfg(feature = "transport")]
+use crate::tls::IdentityDir;
 use crate::v1;
 
 /// Length in bytes of the nonce that an analyst draws for each submission.
@@ -50,6 +53,7 @@ fn job_id(message: &[u8]) -> String {
 /// # Errors
 /// [`ErrorCode::InvalidInput`] if the identity is not an analyst's or its key can't sign; [`ErrorCode::Internal`] if the
 /// system's random number generator fails.
+#[cfg(feature = "transport")]
 pub fn sign(identity: &IdentityDir, spec_toml: &str) -> Result<v1::Submission, Fault> {
     identity.require(Role::Analyst)?;
     let mut nonce = [0; NONCE_BYTES];

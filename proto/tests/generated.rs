@@ -7,6 +7,9 @@ use std::path::Path;
 
 use protox::prost::Message;
 
+/// Attribute of the generated clients and servers: a crate that needs the messages alone compiles no transport.
+const TRANSPORT: &str = "#[cfg(feature = \"transport\")]";
+
 #[test]
 fn the_generated_code_is_that_of_the_proto_file() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -17,6 +20,8 @@ fn the_generated_code_is_that_of_the_proto_file() {
         .build_client(true)
         .build_server(true)
         .codec_path("crate::codec::FrameCodec")
+        .client_mod_attribute(".", TRANSPORT)
+        .server_mod_attribute(".", TRANSPORT)
         .out_dir(fresh.path())
         .emit_rerun_if_changed(false)
         .compile_fds(descriptors)

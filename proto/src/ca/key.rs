@@ -1,10 +1,11 @@
 //! Keys and their fingerprints.
 
-use rcgen::KeyPair;
+use rcgen::{KeyPair, PublicKeyData};
 use sha2::{Digest, Sha256};
 
+use super::digest::sha256;
 use super::fault::input;
-use crate::error::Fault;
+use crate::error::{ErrorCode, Fault};
 
 /// A certificate or signing request with its private key, both PEM.
 #[derive(Clone)]
@@ -20,13 +21,19 @@ pub(super) fn key_pair(key_pem: &str) -> Result<KeyPair, Fault> {
     KeyPair::from_pem(key_pem).map_err(|e| input("the key is not a supported PKCS #8 key (P-256, P-384 or Ed25519)", &e))
 }
 
-/// Returns a SHA-256 in lower-case hex.
-pub(super) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+/// Returns the SHA-256 of a private key's public half (its SubjectPublicKeyInfo, as `openssl pkey -pubout -outform DER` writes
+/// it), in lower-case hex.
+///
+/// # Errors
+/// [`ErrorCode::InvalidInput`] if the PEM holds no usable key.
+pub fn key_fingerprint(key_pem: &str) -> Result<String, Fault> {
+    Ok(sha256(&key_pair(key_pem)?.subject_public_key_info()))
 }
 
-/// Splits a fingerprint into groups of four digits, for reading aloud.
-pub fn grouped(fingerprint: &str) -> String {
-    let digits: Vec<char> = fingerprint.chars().collect();
-    digits.chunks(4).map(|group| group.iter().collect::<String>()).collect::<Vec<_>>().join(" ")
+/// Returns [`key_fingerprint`] as bytes.
+///
+/// # Errors
+/// As [`key_fingerprint`].
+pub fn digest_of_key(key_pem: &str) -> Result<[u8; 32], Fault> {
+    Ok(Sha256::digest(key_pair(key_pem)?.subject_public_key_info()).into())
 }

@@ -2,8 +2,9 @@
 
 use rcgen::{CertificateParams, CertificateSigningRequestParams, KeyPair, PublicKeyData, SanType};
 
+use super::digest::sha256;
 use super::fault::{input, internal};
-use super::key::{KeyedPem, key_pair, sha256};
+use super::key::{KeyedPem, key_pair};
 use super::names::{alternative_names, common_name};
 use crate::error::{ErrorCode, Fault};
 use crate::identity::PeerIdentity;

@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::SystemTime;
 
-use rcgen::PublicKeyData;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use sha2::{Digest, Sha256};
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
+use super::digest::sha256;
 use super::fault::input;
-use super::key::{key_pair, sha256};
 use crate::error::{ErrorCode, Fault};
 use crate::identity::PeerIdentity;
 
@@ -31,7 +30,7 @@ pub struct CertificateSummary {
     pub valid: (String, String),
     /// SHA-256 of the certificate's DER, in hex, as [`fingerprint`].
     pub fingerprint: String,
-    /// SHA-256 of its public key, as [`key_fingerprint`].
+    /// SHA-256 of its SubjectPublicKeyInfo, in hex.
     pub key_fingerprint: String,
     /// The DNS names and IP addresses in it.
     pub hosts: Vec<String>,
@@ -69,15 +68,7 @@ fn hosts(certificate: &X509Certificate<'_>) -> Vec<String> {
     names.map(|names| names.value.general_names.iter().filter_map(host).collect()).unwrap_or_default()
 }
 
-/// Returns [`key_fingerprint`] as bytes.
-///
-/// # Errors
-/// As [`key_fingerprint`].
-pub fn digest_of_key(key_pem: &str) -> Result<[u8; 32], Fault> {
-    Ok(Sha256::digest(key_pair(key_pem)?.subject_public_key_info()).into())
-}
-
-/// Returns the SHA-256 of a certificate's public key as bytes, see [`key_fingerprint`].
+/// Returns the SHA-256 of a certificate's public key (its SubjectPublicKeyInfo) as bytes.
 ///
 /// # Errors
 /// [`ErrorCode::InvalidInput`] if the PEM holds no readable certificate.
@@ -109,15 +100,6 @@ pub(crate) fn last_moment(der: &CertificateDer<'_>) -> Result<SystemTime, Fault>
 pub fn fingerprint(certificate_pem: &str) -> Result<String, Fault> {
     let der = certificate_der(certificate_pem)?;
     Ok(sha256(&der))
-}
-
-/// Returns the SHA-256 of a private key's public half (its SubjectPublicKeyInfo, as `openssl pkey -pubout -outform DER` writes
-/// it), in lower-case hex.
-///
-/// # Errors
-/// [`ErrorCode::InvalidInput`] if the PEM holds no usable key.
-pub fn key_fingerprint(key_pem: &str) -> Result<String, Fault> {
-    Ok(sha256(&key_pair(key_pem)?.subject_public_key_info()))
 }
 
 /// Returns the fingerprints of all certificates in a file.

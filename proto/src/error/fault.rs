@@ -1,10 +1,8 @@
-//! Error codes with their names, gRPC codes and exit codes, and the fault type that pairs a code with a message.
+//! Error codes with their names and exit codes, and the fault type that pairs a code with a message.
 
 use std::error::Error as StdError;
 use std::path::Path;
 use std::{fmt, io};
-
-use tonic::Code;
 
 /// The stable codes. Programs act on the code; the message beside it is for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,16 +25,16 @@ pub enum ErrorCode {
     Internal,
 }
 
-/// Code, name on the wire and in JSON, gRPC code, exit code.
-const TABLE: [(ErrorCode, &str, Code, u8); 8] = [
-    (ErrorCode::InvalidInput, "invalid_input", Code::InvalidArgument, 2),
-    (ErrorCode::NotFound, "not_found", Code::NotFound, 2),
-    (ErrorCode::Policy, "policy", Code::PermissionDenied, 3),
-    (ErrorCode::Budget, "budget", Code::ResourceExhausted, 3),
-    (ErrorCode::Unauthenticated, "unauthenticated", Code::Unauthenticated, 3),
-    (ErrorCode::Unreachable, "unreachable", Code::Unavailable, 4),
-    (ErrorCode::Conflict, "conflict", Code::AlreadyExists, 1),
-    (ErrorCode::Internal, "internal", Code::Internal, 1),
+/// Code, name on the wire and in JSON, exit code.
+const TABLE: [(ErrorCode, &str, u8); 8] = [
+    (ErrorCode::InvalidInput, "invalid_input", 2),
+    (ErrorCode::NotFound, "not_found", 2),
+    (ErrorCode::Policy, "policy", 3),
+    (ErrorCode::Budget, "budget", 3),
+    (ErrorCode::Unauthenticated, "unauthenticated", 3),
+    (ErrorCode::Unreachable, "unreachable", 4),
+    (ErrorCode::Conflict, "conflict", 1),
+    (ErrorCode::Internal, "internal", 1),
 ];
 
 impl ErrorCode {
@@ -52,7 +50,7 @@ impl ErrorCode {
         Self::Internal,
     ];
 
-    fn row(self) -> &'static (Self, &'static str, Code, u8) {
+    fn row(self) -> &'static (Self, &'static str, u8) {
         // The discriminants index the table's rows; a test checks that they agree.
         &TABLE[self as usize]
     }
@@ -67,14 +65,9 @@ impl ErrorCode {
         TABLE.iter().find(|row| row.1 == text).map(|row| row.0)
     }
 
-    /// Returns the gRPC status code.
-    pub fn grpc(self) -> Code {
-        self.row().2
-    }
-
     /// Returns the exit code of a command that fails with this code: 2 invalid input, 3 refused, 4 unreachable, 1 otherwise.
     pub fn exit_code(self) -> u8 {
-        self.row().3
+        self.row().2
     }
 }
 
@@ -143,13 +136,12 @@ mod tests {
     }
 
     #[test]
-    fn names_and_grpc_codes_are_distinct_and_round_trip() {
+    fn names_are_distinct_and_round_trip() {
         for code in ErrorCode::ALL {
             assert_eq!(ErrorCode::parse(code.as_str()), Some(code));
             for other in ErrorCode::ALL {
                 if other != code {
                     assert_ne!(code.as_str(), other.as_str());
-                    assert_ne!(code.grpc(), other.grpc());
                 }
             }
         }

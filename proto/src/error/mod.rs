@@ -1,7 +1,9 @@
-//! The table of error codes, gRPC status codes and exit codes.
+//! Error codes with their exit codes and, with the feature `transport`, their gRPC status codes.
 
 mod fault;
+#[cfg(feature = "transport")]
 mod status;
 
 pub use fault::{ErrorCode, Fault};
+#[cfg(feature = "transport")]
 pub use status::{from_status, to_status};

@@ -16,6 +16,22 @@ const PARTY_KEY: &str = "conclave-party";
 /// Longest message in bytes. A longer one is truncated, since it travels in a header and headers have a limit.
 const MAX_MESSAGE_BYTES: usize = 2048;
 
+impl ErrorCode {
+    /// Returns the gRPC status code.
+    pub fn grpc(self) -> Code {
+        match self {
+            Self::InvalidInput => Code::InvalidArgument,
+            Self::NotFound => Code::NotFound,
+            Self::Policy => Code::PermissionDenied,
+            Self::Budget => Code::ResourceExhausted,
+            Self::Unauthenticated => Code::Unauthenticated,
+            Self::Unreachable => Code::Unavailable,
+            Self::Conflict => Code::AlreadyExists,
+            Self::Internal => Code::Internal,
+        }
+    }
+}
+
 impl From<Fault> for Status {
     fn from(fault: Fault) -> Self {
         to_status(&fault)
@@ -83,6 +99,13 @@ fn shorten(message: &str) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn grpc_codes_are_distinct() {
+        for (at, code) in (1..).zip(ErrorCode::ALL) {
+            assert!(ErrorCode::ALL.iter().skip(at).all(|other| other.grpc() != code.grpc()), "{code}");
+        }
+    }
 
     #[test]
     fn faults_round_trip_through_a_status() {

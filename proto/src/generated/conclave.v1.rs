@@ -591,6 +591,7 @@ pub struct LogEnd {
     pub draws_removed: bool,
 }
 /// Generated client implementations.
+#[cfg(feature = "transport")]
 pub mod link_client {
     #![allow(
         unused_variables,
@@ -728,6 +729,7 @@ pub mod link_client {
     }
 }
 /// Generated server implementations.
+#[cfg(feature = "transport")]
 pub mod link_server {
     #![allow(
         unused_variables,
@@ -970,6 +972,7 @@ pub mod link_server {
     }
 }
 /// Generated client implementations.
+#[cfg(feature = "transport")]
 pub mod jobs_client {
     #![allow(
         unused_variables,
@@ -1260,6 +1263,7 @@ pub mod jobs_client {
     }
 }
 /// Generated server implementations.
+#[cfg(feature = "transport")]
 pub mod jobs_server {
     #![allow(
         unused_variables,

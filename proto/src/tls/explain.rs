@@ -5,6 +5,7 @@ use std::io;
 
 use rustls::{AlertDescription, CertificateError, Error};
 
+use crate::chain::{EXPIRED, NOT_YET_VALID, UNKNOWN_ISSUER, WRONG_PURPOSE};
 use crate::error::{ErrorCode, Fault};
 
 /// Searches an error and its sources for one of our faults or a TLS error, and returns the fault for it.
@@ -48,17 +49,9 @@ pub(crate) fn explain(error: &Error) -> Fault {
 /// Returns a certificate's error and remedy as a phrase that follows the certificate's name.
 pub(crate) fn describe(why: &CertificateError) -> String {
     match why {
-        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            "was not signed by the CA in ca.pem: check with `conclave ca show` that both ends hold the same \
-             consortium's ca.pem"
-                .to_owned()
-        }
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "has expired: have a new one signed with `conclave ca sign` (and check this machine's clock)".to_owned()
-        }
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "is not valid yet: check the clocks of both machines".to_owned()
-        }
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => UNKNOWN_ISSUER.to_owned(),
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => EXPIRED.to_owned(),
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => NOT_YET_VALID.to_owned(),
         CertificateError::NotValidForNameContext { expected, presented } => format!(
             "is not for the host {:?} in the URL but for {}: use one of those in the URL, or have the \
              coordinator's certificate issued for this host",
@@ -66,11 +59,7 @@ pub(crate) fn describe(why: &CertificateError) -> String {
             presented.join(", ")
         ),
         CertificateError::NotValidForName => "is not for the host in the URL: use the coordinator's own host name".to_owned(),
-        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
-            "is not valid for this end of a connection: servers need a coordinator's certificate, clients a party's or \
-             an analyst's"
-                .to_owned()
-        }
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => WRONG_PURPOSE.to_owned(),
         CertificateError::Revoked => "has been revoked".to_owned(),
         other => format!("is not accepted ({other})"),
     }

@@ -12,7 +12,8 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 
 use super::provider::{load_key, provider};
-use super::verifier::{CoordinatorVerifier, check_own};
+use super::verifier::CoordinatorVerifier;
+use crate::chain::check_chain;
 use crate::error::{ErrorCode, Fault};
 use crate::identity::{PeerIdentity, Role};
 use crate::revoked::RevokedList;
@@ -196,7 +197,7 @@ impl IdentityDir {
     /// [`ErrorCode::InvalidInput`] naming the file and the remedy.
     pub fn check_at(&self, now: std::time::SystemTime) -> Result<(), Fault> {
         let since = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        check_own(&self.chain, &self.roots, self.identity.role, UnixTime::since_unix_epoch(since))
+        check_chain(&self.chain, &self.roots.roots, self.identity.role, UnixTime::since_unix_epoch(since))
             .map_err(|reason| fault(&self.folder, CERTIFICATE, &reason))
     }
 }

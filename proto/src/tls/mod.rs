@@ -24,5 +24,4 @@ pub use folder::IdentityDir;
 pub use gate::Gate;
 pub use probe::{PresentedCertificate, Probe, probe};
 pub use proxy::{CA_BUNDLE_VARIABLE, Proxy, ProxyChoice, ProxySettings};
-pub use sign::{Signature, check_certificate, verify};
 pub use tunnel::{Duplex, Wire};

@@ -5,12 +5,9 @@ use std::sync::Arc;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
-use rustls::server::WebPkiClientVerifier;
 use rustls::{CertificateError, Error, OtherError, RootCertStore};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-use super::explain::describe;
-use super::provider::provider;
 use crate::identity::{PeerIdentity, Role};
 use crate::revoked::RevokedList;
 
@@ -79,38 +76,4 @@ impl ServerCertVerifier for CoordinatorVerifier {
     }
 
     signatures_by_inner!();
-}
-
-/// Verifies a member's own certificate against its own CA file, as the other end will. A coordinator's host name is checked
-/// only by its clients, who know it.
-pub(crate) fn check_own(
-    chain: &[CertificateDer<'static>],
-    roots: &Arc<RootCertStore>,
-    role: Role,
-    now: UnixTime,
-) -> Result<(), String> {
-    let Some((leaf, intermediates)) = chain.split_first() else {
-        return Err("holds no certificate".to_owned());
-    };
-    let result = if role == Role::Coordinator {
-        rustls::server::ParsedCertificate::try_from(leaf).and_then(|parsed| {
-            rustls::client::verify_server_cert_signed_by_trust_anchor(
-                &parsed,
-                roots,
-                intermediates,
-                now,
-                provider().signature_verification_algorithms.all,
-            )
-        })
-    } else {
-        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(roots), provider()).build();
-        match verifier {
-            Ok(verifier) => verifier.verify_client_cert(leaf, intermediates, now).map(|_| ()),
-            Err(e) => return Err(format!("cannot be checked: {e}")),
-        }
-    };
-    result.map_err(|error| match &error {
-        Error::InvalidCertificate(why) => describe(why),
-        other => format!("is not accepted: {other}"),
-    })
 }

@@ -1,4 +1,5 @@
-//! Checks of the repository's own statements: commands of the README and the guides, examples, the import order.
+//! Checks of the repository's own statements: commands of the README and the guides, examples, the import order, and the
+//! dependencies of the vault.
 
 mod configuration;
 mod deploy;
@@ -9,5 +10,6 @@ mod openssl;
 mod printing;
 mod readme;
 mod screening;
+mod trusted;
 
 const EXE: &str = env!("CARGO_BIN_EXE_conclave-e2e");

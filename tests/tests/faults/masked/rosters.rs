@@ -2,7 +2,8 @@
 
 use conclave_privacy::secagg::{MaskPublic, opened};
 use conclave_proto::identity::Role;
-use conclave_proto::tls::{IdentityDir, Signature};
+use conclave_proto::signature::Signature;
+use conclave_proto::tls::IdentityDir;
 use conclave_proto::v1;
 use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::party_frame::Body as Said;
