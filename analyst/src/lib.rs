@@ -51,13 +51,13 @@ where
         Some("__party") => conclave_party::cli_main(rest()),
         _ => match cli::run(args) {
             Ok(code) => code,
-            Err(fault) => report(&fault),
+            Err(fault) => print_fault(&fault),
         },
     }
 }
 
 /// Prints a fault on standard error and returns its exit code.
-fn report(fault: &Fault) -> ExitCode {
+fn print_fault(fault: &Fault) -> ExitCode {
     note!("conclave: {fault}");
     ExitCode::from(fault.code.exit_code())
 }

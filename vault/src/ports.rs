@@ -2,15 +2,16 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use conclave_common::job::JobSpec;
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::pass::Threads;
 use conclave_privacy::secagg::MaskPublic;
+use conclave_proto::delay::AnswerDelay;
 use conclave_proto::error::Fault;
 use conclave_proto::v1;
 
-use crate::answer::JobDelay;
 use crate::data::Precision;
 use crate::ledger::Ledger;
 
@@ -31,6 +32,15 @@ pub trait DelayMeter: Send + Sync {
     /// # Errors
     /// [`Unmeasured`].
     fn measure(&self, job: &MeteredJob<'_>, folder: &Path) -> Result<JobDelay, Unmeasured>;
+}
+
+/// The reply delays of one job. Public.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobDelay {
+    /// Delay of an answer, least where it answers at most the number of proposals that the job's chains ask in a round.
+    pub answer: AnswerDelay,
+    /// Delay of opening the job, from the start of reading the shard for it.
+    pub open: Duration,
 }
 
 /// The public facts of a job that its answers' time may depend on.

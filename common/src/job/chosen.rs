@@ -3,7 +3,7 @@
 //! The meaning of `auto` depends only on the job file and never changes, so that earlier jobs replay identically. The analyst's
 //! program writes the chosen algorithm into a job before it is signed.
 
-use super::algorithms::Algorithm;
+use super::algorithm::Algorithm;
 use super::spec::JobSpec;
 
 /// Settings that only chains of ratios use.

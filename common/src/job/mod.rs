@@ -4,6 +4,7 @@
 //! always agree on the meaning of a release.
 
 mod aggregation;
+mod algorithm;
 mod algorithms;
 mod chosen;
 mod edit;
@@ -23,7 +24,8 @@ mod tests;
 mod wanted;
 
 pub use aggregation::{Aggregation, KeyFingerprint, NoFingerprint, Secure};
-pub use algorithms::{ANY_MODEL, Algorithm, ReleasedQuantity};
+pub use algorithm::Algorithm;
+pub use algorithms::{ANY_MODEL, ReleasedQuantity};
 pub use error::JobError;
 pub use extension::{Continuation, Extension};
 pub use limits::{

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::aggregation::Aggregation;
-use super::algorithms::Algorithm;
+use super::algorithm::Algorithm;
 use super::error::JobError;
 use super::privacy_spec::{PrivacySpec, ReleaseSpec};
 use super::sampler_spec::{HmcTest, Locate, SamplerSpec};

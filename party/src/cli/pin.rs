@@ -9,10 +9,10 @@ use conclave_proto::ca;
 use serde_json::{Map, Value, json};
 
 use super::common::{Common, load, print, print_json};
+use super::member_list::{MemberList, member_line};
 use crate::config::PartyConfig;
 use crate::error::StartError;
 use crate::link::load_identity;
-use super::member_list::{MemberList, member_line};
 use conclave_vault::secure::Fingerprint;
 
 #[derive(Debug, Args)]

@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 
 use conclave_proto::convert::{AnswerStatus, reply_length};
 use conclave_proto::delay::AnswerDelay;
-use conclave_vault::answer::JobDelay;
 use conclave_vault::answer::sandbox::Sandbox;
-use conclave_vault::ports::Unmeasured;
+use conclave_vault::ports::{JobDelay, Unmeasured};
 
 use super::rehearsal::{JOB, PASSES, Rehearsal, budget, too_expensive};
 

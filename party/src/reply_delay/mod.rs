@@ -6,8 +6,7 @@ mod worst_case_step;
 
 use std::path::Path;
 
-use conclave_vault::answer::JobDelay;
-use conclave_vault::ports::{DelayMeter, MeteredJob, Unmeasured};
+use conclave_vault::ports::{DelayMeter, JobDelay, MeteredJob, Unmeasured};
 
 /// Measures answers on made-up records.
 #[derive(Debug, Clone, Copy)]

@@ -89,8 +89,9 @@ pub const WORKSPACE: Layers<'static> = Layers {
             floors: &[
                 &["answer", "testing"],
                 &["policy"],
-                &["data", "secure"],
+                &["secure"],
                 &["ports"],
+                &["data"],
                 &["ledger"],
                 &["consent", "members", "noise"],
                 &["clock", "config", "private_files", "text"],

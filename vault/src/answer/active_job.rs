@@ -7,12 +7,12 @@ use conclave_common::model::Model;
 use conclave_privacy::accounting::{Honest, PrivacyUnit};
 use conclave_privacy::mechanism::QueryKind;
 use conclave_privacy::pass::SumCache;
-use conclave_privacy::pass::{PoissonSampling, Threads, WeightCache};
+use conclave_privacy::pass::{CachedBlocks, PoissonSampling, Threads, WeightCache};
 
-use super::delay::JobDelay;
 use super::masking::Masking;
 use super::records::Records;
-use super::sums::{NoSum, Pass, fixed_sums};
+use super::sums::{NoSum, Pass, SumQuery, Sums, fixed_sums, sampled_sums, sums};
+use crate::ports::JobDelay;
 
 /// An open job: its public constants, and the shard as its model reads it.
 pub(super) struct ActiveJob {
@@ -71,4 +71,18 @@ impl ActiveJob {
     pub(super) fn idle(&self, now: Instant) -> Duration {
         now.duration_since(self.used.0).saturating_add(self.used.1)
     }
+}
+
+/// Sums each query over an open job's records: over all units in one pass, over samples in another.
+///
+/// # Errors
+/// [`NoSum`].
+pub(super) fn job_sums(job: &ActiveJob, threads: &Threads, asked: &[SumQuery<'_>]) -> Result<Sums, NoSum> {
+    let (sampled, whole): (Vec<_>, Vec<_>) = asked.iter().copied().partition(|query| query.sample.is_some());
+    let (model, records) = (job.model.as_ref(), job.records.blocks());
+    // Weights of a gradient are kept for passes over all records, not for samples.
+    let keeping = CachedBlocks::new(records, &job.weight_cache);
+    let mut all = sums(&Pass { model, blocks: &keeping, threads }, &job.fixed_sums, &whole)?;
+    all.extend(sampled_sums(&Pass { model, blocks: records, threads }, &sampled)?);
+    Ok(all)
 }

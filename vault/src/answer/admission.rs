@@ -11,8 +11,8 @@ use conclave_proto::v1;
 use conclave_proto::version::check_protocol;
 use sha2::{Digest, Sha256};
 
-use super::open::{MAX_JOB_ID, ledger_fault};
-use super::remaining_budget::admit_remaining;
+use super::faults::{MAX_JOB_ID, ledger_fault};
+use super::remaining_budget::{Later, admit_remaining};
 use super::secrecy::NOT_ADMITTED;
 use crate::config::{Approve, Policy};
 use crate::consent::Standing;
@@ -27,9 +27,6 @@ use crate::text::clip;
 pub(super) const MAX_OPEN_JOBS: usize = 64;
 /// Mebibytes that the open jobs' copies may take together unless the owner sets another limit.
 const MEMORY_MIB: u64 = 4096;
-
-/// A fact that is looked up at most once, and only if the decisions before it did not end the matter.
-pub(super) type Later<'a, T> = Box<dyn FnOnce() -> T + 'a>;
 
 /// The facts that an admission rests on.
 pub(super) struct Facts<'a> {

@@ -9,10 +9,9 @@ use conclave_privacy::mechanism::{LogWeights, QueryKind, Sensitivity};
 use conclave_privacy::pass::{LatticeSum, Step, Threads, hold};
 use conclave_proto::convert::AnswerStatus;
 
-use super::active_job::ActiveJob;
+use super::active_job::{ActiveJob, job_sums};
 use super::received::Resources;
-use super::summed::unsummed;
-use super::sums::{NoSum, SumQuery, job_sums};
+use super::sums::{NoSum, SumQuery, unsummed};
 
 /// Candidates whose weights one pass over the records sums.
 const PER_PASS: usize = 256;

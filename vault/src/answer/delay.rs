@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use conclave_proto::delay::AnswerDelay;
 use serde::{Deserialize, Serialize};
 
 /// Largest lateness with which the operating system wakes a sleeping thread; the rest of a wait is a spin.
@@ -22,15 +21,6 @@ pub struct ReplyCounts {
     pub held: u64,
     /// Those that took longer than the delay and left at a later multiple of it.
     pub overruns: u64,
-}
-
-/// The reply delays of one job. Public.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct JobDelay {
-    /// Delay of an answer, least where it answers at most the number of proposals that the job's chains ask in a round.
-    pub answer: AnswerDelay,
-    /// Delay of opening the job, from the start of reading the shard for it.
-    pub open: Duration,
 }
 
 /// Times the replies.

@@ -32,6 +32,7 @@ mod choice;
 mod consent;
 mod consent_state;
 mod delay;
+mod faults;
 mod forgotten;
 mod known_noise;
 mod masking;
@@ -55,8 +56,8 @@ mod sums;
 pub mod thread;
 
 pub use answerer::Answerer;
-pub use delay::{JobDelay, ReplyCounts};
-pub use open::MAX_JOB_ID;
+pub use delay::ReplyCounts;
+pub use faults::MAX_JOB_ID;
 pub use open::Opening;
 pub use reply::ReplySender;
 pub use secrecy::Secrecy;

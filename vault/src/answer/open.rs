@@ -16,21 +16,19 @@ use conclave_proto::v1;
 use super::active_job::{ActiveJob, NewJob};
 use super::admission::{Admitted, Course, Decision, Facts, LedgerFacts, OpenJobs, admit, columns_held};
 use super::answerer::{Answerer, LONGEST_WORD};
-use super::delay::JobDelay;
+use super::faults::{MAX_JOB_ID, ledger_fault};
 use super::masking::Masking;
 use super::records::Records;
 use super::sums::NoSum;
 use crate::config::ReplyDelay;
 use crate::data::{BindError, Binding, Memory, Scaled, Streamed, bind};
-use crate::ledger::{JobEntry, LedgerError};
+use crate::ledger::JobEntry;
 use crate::policy::ShardFacts;
-use crate::ports::{MeteredJob, Unmeasured};
+use crate::ports::{JobDelay, MeteredJob, Unmeasured};
 use crate::text::clip;
 
 /// Delay of opening a job where the number of records is secret: enough for the largest shard that is admitted then.
 const UNPUBLISHED_OPENING: Duration = Duration::from_secs(1);
-/// The longest job id; a UUID has 36 characters.
-pub const MAX_JOB_ID: usize = 64;
 
 /// The outcome of a request to open a job.
 #[derive(Debug, Clone, PartialEq)]
@@ -245,23 +243,6 @@ impl Answerer {
 
 fn millis(delay: Duration) -> f64 {
     delay.as_secs_f64() * 1e3
-}
-
-pub(super) fn ledger_fault(error: LedgerError) -> Fault {
-    match error {
-        LedgerError::Job(message) => Fault::new(ErrorCode::Conflict, message),
-        // Nothing is wrong with the job: it waits until the owner has repaired this.
-        LedgerError::Behind { .. } => {
-            let message = "its ledger is behind what it has answered: its owner has to restore or unlock it";
-            Fault::new(ErrorCode::Unreachable, message)
-        }
-        LedgerError::Data(_) => {
-            Fault::new(ErrorCode::Unreachable, "its data have changed: its owner has to put them back or confirm the refresh")
-        }
-        LedgerError::Accounting(e) => Fault::new(ErrorCode::InvalidInput, format!("[privacy]: {e}")),
-        // Nothing is wrong with the job here either. Only the owner may know what failed; the log has it.
-        _ => Fault::new(ErrorCode::Unreachable, "the ledger has failed: its owner has to repair that and start the party again"),
-    }
 }
 
 fn invalid(message: String) -> Fault {

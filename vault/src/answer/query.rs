@@ -7,7 +7,7 @@ use conclave_proto::echo::Echo;
 use conclave_proto::v1;
 
 use super::answerer::Answerer;
-use super::open::MAX_JOB_ID;
+use super::faults::MAX_JOB_ID;
 use super::received::{Received, Resources};
 use crate::text::clip;
 

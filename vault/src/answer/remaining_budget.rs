@@ -7,10 +7,12 @@ use conclave_privacy::accounting::{Budget, PrivacyFilter, PrivacyUnit, gaussian_
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1;
 
-use super::admission::Later;
 use super::answerer::Answerer;
-use super::open::ledger_fault;
+use super::faults::ledger_fault;
 use crate::ledger::LedgerError;
+
+/// A fact that is looked up at most once, and only if the decisions before it did not end the matter.
+pub(super) type Later<'a, T> = Box<dyn FnOnce() -> T + 'a>;
 
 /// Thousandths of an epsilon that are tried.
 const STEPS: u32 = 4;

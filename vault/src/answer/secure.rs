@@ -93,7 +93,7 @@ impl Answerer {
         // A key without an entry has never left: a crash came between.
         keys.delete(job).map_err(|e| unkept(job, &e))?;
         let key = keys.make(&*signer, job, digest, self.ledger.head()).map_err(|e| unkept(job, &e))?;
-        self.ledger.enter_mask_key(job, &key.public()).map_err(super::open::ledger_fault)?;
+        self.ledger.enter_mask_key(job, &key.public()).map_err(super::faults::ledger_fault)?;
         // Now the file is newer than the ledger's entry.
         keys.rewrite(key, self.ledger.head(), Duration::ZERO, SystemTime::now()).map_err(|e| unkept(job, &e))
     }
@@ -110,7 +110,7 @@ impl Answerer {
             return Err(dead(job, "it was used before the ledger was unlocked, and has been put back since"));
         }
         let key = loaded.filter(is_own).ok_or_else(|| dead(job, "it is not there"))?;
-        if !self.ledger.holds_head(&key.head).map_err(super::open::ledger_fault)? {
+        if !self.ledger.holds_head(&key.head).map_err(super::faults::ledger_fault)? {
             tracing::error!(%job, "the key of the job's masks has been used with a ledger that went further than this one: this ledger was set back");
             let message = "its ledger is behind what it has answered: its owner has to restore or unlock it";
             return Err(Fault::new(ErrorCode::Unreachable, message));
@@ -167,7 +167,7 @@ impl Answerer {
                 let agreed = RosterMasks::agree(&checked.roster, &self.party, secret);
                 let agreed = agreed.map_err(|why| Fault::new(ErrorCode::Policy, format!("the roster can't be used: {why}")))?;
                 let known: Vec<(bool, String)> = checked.standing.into_iter().map(|s| (s.pinned, s.serial)).collect();
-                self.ledger.enter_roster(job, &checked.roster, &known).map_err(super::open::ledger_fault)?;
+                self.ledger.enter_roster(job, &checked.roster, &known).map_err(super::faults::ledger_fault)?;
                 Some(agreed)
             }
             _ => return Ok(None),

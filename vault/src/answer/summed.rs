@@ -4,13 +4,13 @@ use conclave_common::query::Query;
 use conclave_privacy::pass::LatticeSum;
 use conclave_proto::convert::AnswerStatus;
 
-use super::active_job::ActiveJob;
+use super::active_job::{ActiveJob, job_sums};
 use super::choice::log_weights;
 use super::masking::RoundMasks;
 use super::noised::{Means, Noised, NoisedQuery};
 use super::received::{Message, Resources};
-use super::sums::{NoSum, SumQuery, Sums, job_sums};
-use crate::ledger::{ChargedNoise, Digest, Ledger, Recorded, Release};
+use super::sums::{SumQuery, Sums, unsummed};
+use crate::ledger::{ChargedNoise, Digest, Recorded, Release};
 
 /// A message whose releases are made and not yet recorded.
 pub(super) struct Summed<'j> {
@@ -79,14 +79,4 @@ fn sums_of(job: &ActiveJob, queries: &[NoisedQuery], resources: &mut Resources<'
         }
     }
     job_sums(job, resources.threads, &asked).map_err(|why| unsummed(resources.ledger, &why))
-}
-
-/// Returns the status of a charged query that has no sum. Where records cannot be read, nothing is answered from here on, as after a
-/// failure of the ledger: otherwise a later answer to the same query could differ from one now.
-pub(super) fn unsummed(ledger: &mut Ledger, why: &NoSum) -> AnswerStatus {
-    match why {
-        NoSum::Unread(unread) => ledger.halt(&unread.to_string()),
-        NoSum::Kernel | NoSum::Sample => tracing::error!("{why}"),
-    }
-    AnswerStatus::Halted
 }

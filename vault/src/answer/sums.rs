@@ -19,10 +19,11 @@ use conclave_common::model::{Model, Summand, block_sums};
 use conclave_common::query::QueryTerms;
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::mechanism::QueryKind;
-use conclave_privacy::pass::{Block, BlockError, Blocks, CachedBlocks, HiddenSample, Threads};
+use conclave_privacy::pass::{Block, BlockError, Blocks, HiddenSample, Threads};
 use conclave_privacy::pass::{LatticeSum, SumCache};
+use conclave_proto::convert::AnswerStatus;
 
-use super::active_job::ActiveJob;
+use crate::ledger::Ledger;
 
 /// Error: there is no sum. None of the reasons depends on a record's values.
 #[derive(Debug, PartialEq, thiserror::Error)]
@@ -60,18 +61,14 @@ pub(super) struct SumQuery<'a> {
 /// Sums by their queries' keys.
 pub(super) type Sums = BTreeMap<u32, LatticeSum>;
 
-/// Sums each query over an open job's records: over all units in one pass, over samples in another.
-///
-/// # Errors
-/// [`NoSum`].
-pub(super) fn job_sums(job: &ActiveJob, threads: &Threads, asked: &[SumQuery<'_>]) -> Result<Sums, NoSum> {
-    let (sampled, whole): (Vec<_>, Vec<_>) = asked.iter().copied().partition(|query| query.sample.is_some());
-    let (model, records) = (job.model.as_ref(), job.records.blocks());
-    // Weights of a gradient are kept for passes over all records, not for samples.
-    let keeping = CachedBlocks::new(records, &job.weight_cache);
-    let mut all = sums(&Pass { model, blocks: &keeping, threads }, &job.fixed_sums, &whole)?;
-    all.extend(sampled_sums(&Pass { model, blocks: records, threads }, &sampled)?);
-    Ok(all)
+/// Returns the status of a charged query that has no sum. Where records cannot be read, nothing is answered from here on, as after a
+/// failure of the ledger: otherwise a later answer to the same query could differ from one now.
+pub(super) fn unsummed(ledger: &mut Ledger, why: &NoSum) -> AnswerStatus {
+    match why {
+        NoSum::Unread(unread) => ledger.halt(&unread.to_string()),
+        NoSum::Kernel | NoSum::Sample => tracing::error!("{why}"),
+    }
+    AnswerStatus::Halted
 }
 
 /// Sums each query over all units of privacy. A fixed sum is taken from the cache; the others are made in one pass over the records.

@@ -73,7 +73,8 @@ CREATE TABLE charges (
 
 /// Tables that grow with every release. A charge's slack is not stored, as it follows from `s`; nor is an answer's hash: the hash of the
 /// next charge, job or event covers it, and `tail` has the last entry's.
-const CHARGES_AND_ANSWERS: &str = charges!("  hash          BLOB NOT NULL
+const CHARGES_AND_ANSWERS: &str = charges!(
+    "  hash          BLOB NOT NULL
 ) STRICT;
 CREATE TABLE answers (
   charge   INTEGER PRIMARY KEY,
@@ -85,10 +86,12 @@ CREATE TABLE tail (
   seq  INTEGER NOT NULL,
   hash BLOB NOT NULL
 ) STRICT;
-");
+"
+);
 
 /// These tables in the previous format: every entry with its hash.
-const FORMER_CHARGES_AND_ANSWERS: &str = charges!("  slack         INTEGER NOT NULL,
+const FORMER_CHARGES_AND_ANSWERS: &str = charges!(
+    "  slack         INTEGER NOT NULL,
   hash          BLOB NOT NULL
 ) STRICT;
 CREATE TABLE answers (
@@ -97,7 +100,8 @@ CREATE TABLE answers (
   released INTEGER NOT NULL,
   hash     BLOB NOT NULL
 ) STRICT;
-");
+"
+);
 
 const TOTALS_AND_VIEW: &str = "
 CREATE TABLE totals (

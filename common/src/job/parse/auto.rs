@@ -4,7 +4,7 @@
 //! release is more precise than a chain of ratios wherever a sufficient statistic or a local quadratic determines the posterior.
 //! Whether it suffices is checked on the releases, and before that on the public numbers of records.
 
-use crate::job::algorithms::Algorithm;
+use crate::job::algorithm::Algorithm;
 use crate::job::raw::RawJob;
 
 /// The reason for `noisy-statistics` for a regression with a small table of outcome and predictors.

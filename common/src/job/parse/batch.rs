@@ -1,6 +1,6 @@
 //! `batch`: releases over hidden random samples of the units, in blocks that are charged when opened.
 
-use crate::job::algorithms::Algorithm;
+use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::raw::RawPrivacy;
 use crate::job::spec::JobSpec;

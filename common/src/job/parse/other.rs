@@ -1,7 +1,7 @@
 //! A job converted to another algorithm.
 
 use super::{batch, sampler};
-use crate::job::algorithms::Algorithm;
+use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::privacy_spec::ReleaseSpec;
 use crate::job::sampler_spec::{BarkerSpec, HmcSpec, StochasticSpec};

@@ -1,6 +1,6 @@
 //! The refusal of keys that a job's algorithm does not use.
 
-use crate::job::algorithms::Algorithm;
+use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::raw::RawJob;
 

@@ -1,8 +1,10 @@
 //! The largest movement of a sum by one unit of privacy, given by the set that its contribution is held to.
 
-use super::trace::UNIT;
 use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::mechanism::{GRADIENT_UNITS, MechanismError, QueryKind, Sensitivity};
+
+/// Lattice units of 1 in a record's vector, 2^16: a product is in units of 2^-32.
+pub(super) const UNIT: u64 = 1 << 16;
 
 /// The distance in lattice units and L2 between the sums of neighbours, where one unit is replaced and where one is added or
 /// removed; beyond 64 bits, the greatest number.

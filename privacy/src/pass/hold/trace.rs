@@ -3,7 +3,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::moves::Moves;
+use super::moves::{Moves, UNIT};
 use super::sum::LatticeSum;
 use crate::mechanism::Clamp;
 use crate::pass::shard::Block;
@@ -11,8 +11,6 @@ use crate::pass::tile::Tile;
 
 /// The factor of diagonal entries: `181 / 256`, of which the square is below 1/2.
 pub const DIAGONAL: f64 = 181.0 / 256.0;
-/// Lattice units of 1 in a record's vector, 2^16: a product is in units of 2^-32.
-pub(super) const UNIT: u64 = 1 << 16;
 /// Records per tile.
 const SMALL_TILE: usize = 256;
 
