@@ -3,6 +3,7 @@
 use crate::error::{ErrorCode, Fault};
 
 /// Returns an internal fault for a failed step.
+#[cfg(feature = "transport")]
 pub(super) fn internal(what: &str, error: &dyn std::fmt::Display) -> Fault {
     Fault::new(ErrorCode::Internal, format!("could not {what}: {error}"))
 }

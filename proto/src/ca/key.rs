@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::digest::sha256;
 use super::fault::input;
-use crate::error::{ErrorCode, Fault};
+use crate::error::Fault;
 
 /// A certificate or signing request with its private key, both PEM.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ pub(super) fn key_pair(key_pem: &str) -> Result<KeyPair, Fault> {
 /// it), in lower-case hex.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidInput`] if the PEM holds no usable key.
+/// [`InvalidInput`](crate::error::ErrorCode::InvalidInput) if the PEM holds no usable key.
 pub fn key_fingerprint(key_pem: &str) -> Result<String, Fault> {
     Ok(sha256(&key_pair(key_pem)?.subject_public_key_info()))
 }
