@@ -79,11 +79,16 @@ pub(super) struct Ratios(Lane);
 
 impl Default for Ratios {
     fn default() -> Self {
-        Self(Lane::ZERO)
+        Self(Lane([f64::NAN; TILE]))
     }
 }
 
 impl Ratios {
+    /// Makes every record inert: what a kernel leaves out holds nothing of the tile before.
+    pub(super) fn clear(&mut self) {
+        self.0.0.fill(f64::NAN);
+    }
+
     pub(super) fn of(&self, rows: &Tile<'_>) -> &[f64] {
         &self.0.0[..rows.len()]
     }

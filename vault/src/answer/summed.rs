@@ -64,6 +64,10 @@ impl<'j> Summed<'j> {
 
 /// Adds the charged noise to a chain's sum, and the chain's masks where the message has any.
 fn release(noise: ChargedNoise, sum: LatticeSum, masks: Option<&RoundMasks>, chain: u32) -> Result<Release, AnswerStatus> {
+    if !noise.covers(&sum) {
+        tracing::error!("one unit of privacy can move a sum further than was charged: the model's kernel is faulty");
+        return Err(AnswerStatus::Halted);
+    }
     let Some(masks) = masks else { return Ok(noise.release(sum)) };
     Ok(noise.release_masked(sum, masks.of_chain(chain).ok_or(AnswerStatus::Halted)?))
 }

@@ -163,19 +163,27 @@ fn guarded(
     expected: &Expected<'_>,
     sums: &(impl Fn(&Block<'_>) -> Vec<LatticeSum> + Sync),
 ) -> Result<Vec<LatticeSum>, NoSum> {
-    pass.threads.sum(pass.blocks, expected.lengths.len(), |block| halved(block, expected, sums).ok_or(NoSum::Kernel))
+    pass.threads.sum(pass.blocks, expected.lengths.len(), |block| {
+        // A kernel that fails without records fails for every shard: whether it does must not depend on a record that it fails on.
+        attempt(&block.without_records(), expected, sums).ok_or(NoSum::Kernel)?;
+        halved(block, expected, sums).ok_or(NoSum::Kernel)
+    })
+}
+
+/// Returns the sums of a block; `None` where they panic or are not of the expected lengths.
+fn attempt(block: &Block<'_>, expected: &Expected<'_>, sums: &impl Fn(&Block<'_>) -> Vec<LatticeSum>) -> Option<Vec<LatticeSum>> {
+    let fit = |sums: &Vec<LatticeSum>| sums.iter().map(LatticeSum::length).eq(expected.lengths.iter().copied());
+    catch_unwind(AssertUnwindSafe(|| sums(block))).ok().filter(fit)
 }
 
 /// Returns `None` where `sums` fails without a record: it panics, or its sums are not of the expected lengths. Nothing is added to such a sum.
 fn halved(block: &Block<'_>, expected: &Expected<'_>, sums: &impl Fn(&Block<'_>) -> Vec<LatticeSum>) -> Option<Vec<LatticeSum>> {
-    let fit = |sums: &Vec<LatticeSum>| sums.iter().map(LatticeSum::length).eq(expected.lengths.iter().copied());
-    let attempt = |block: &Block<'_>| catch_unwind(AssertUnwindSafe(|| sums(block))).ok().filter(fit);
-    if let Some(sums) = attempt(block) {
+    if let Some(sums) = attempt(block, expected, sums) {
         return Some(sums);
     }
     let units = block.units() as usize;
     if units < 2 {
-        let without_records = attempt(&block.without_records())?;
+        let without_records = attempt(&block.without_records(), expected, sums)?;
         return Some(if units == 0 { without_records } else { (expected.fallback)() });
     }
     let lower = halved(&block.part(0..units / 2), expected, sums)?;

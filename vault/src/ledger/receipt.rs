@@ -46,10 +46,12 @@ impl ChargeReceipt {
         self.priced.sensitivity()
     }
 
-    /// Returns true if the charge covers this sum: one unit of privacy moves it by at most the charged sensitivity.
+    /// Returns true if the charge covers this sum: one unit of privacy, with all its records, moves it by at most the charged
+    /// sensitivity.
     pub fn covers(&self, sum: &LatticeSum) -> bool {
-        let adjacency = self.unit.adjacency;
-        sum.between(adjacency) <= self.priced.kind().moves(adjacency.factor()).saturating_mul(self.sensitivity().units())
+        let (adjacency, records) = (self.unit.adjacency, self.unit.records_per_person().unwrap_or(1));
+        sum.records_per_unit() >= records
+            && sum.between(adjacency) <= self.priced.kind().moves(adjacency.factor()).saturating_mul(self.sensitivity().units())
     }
 
     /// Returns the charged noise scale, lattice units.

@@ -60,6 +60,11 @@ pub fn sample_noise(receipt: ChargeReceipt, noise: &mut Noise) -> ChargedNoise {
 }
 
 impl ChargedNoise {
+    /// Returns true if the charge pays for this sum; see [`ChargeReceipt::covers`].
+    pub fn covers(&self, sum: &LatticeSum) -> bool {
+        self.receipt.covers(sum)
+    }
+
     /// Adds the noise to a sum and consumes the receipt (Yıldırım, Algorithm 2, step of party i).
     ///
     /// # Panics

@@ -2,7 +2,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::moves::Moves;
+use super::moves::{Moves, records_per_unit};
 use super::sum::LatticeSum;
 use crate::pass::bounded_vectors::{BoundedVectors, Room};
 use crate::pass::frame::Frame;
@@ -41,13 +41,14 @@ pub fn ball(
     if let Some((weight_cache, weights)) = block.weight_cache().zip(kept) {
         weight_cache.put(frame.query_at(at), weights);
     }
-    let records = block.persons().map_or(1, |(persons, _)| persons.limit());
-    LatticeSum::fine(vectors.total(&sums), Moves::ball(records))
+    LatticeSum::fine(vectors.total(&sums), Moves::ball(records_per_unit(block)).grouped(block))
 }
 
 /// Fills `room` with the weights of each record's vector: its slopes, shortened where the vector would be too long.
 #[inline(always)]
 pub fn slope_weights(slopes: &impl Sloped, vectors: &BoundedVectors, rows: &Tile<'_>, room: &mut Room) {
+    // A record that the kernel leaves out contributes the shift alone, and nothing of the tile before.
+    room.slopes.iter_mut().for_each(|slopes| slopes.0[..rows.len()].fill(f64::NAN));
     slopes.slopes(rows, &mut room.slopes);
     vectors.hold(rows, room);
 }

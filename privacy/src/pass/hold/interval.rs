@@ -5,7 +5,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::moves::Moves;
+use super::moves::{Moves, records_per_unit};
 use super::sum::LatticeSum;
 use crate::mechanism::{Clamp, Quantiser, QueryKind, Sensitivity, sum_fits};
 use crate::pass::blocks::{Kernel, KernelVisitor, Lane, Ratios, Scratch, TILE, tile_records};
@@ -14,11 +14,6 @@ use crate::pass::shard::Block;
 use crate::pass::small_tile::{SMALL_TILE, TileLane};
 use crate::pass::step::{Step, Summed};
 use crate::pass::tile::Tile;
-
-/// Records of a unit, at most.
-fn records_per_unit(block: &Block<'_>) -> u64 {
-    u64::from(block.persons().map_or(1, |(persons, _)| persons.limit()))
-}
 
 /// Returns the lattice sums of all steps over one block.
 ///
@@ -33,9 +28,9 @@ pub fn ratios<K: Kernel>(kernel: &K, block: &Block<'_>, steps: &[Step<'_>]) -> V
     let held = |(total, step): (i64, &Step<'_>)| {
         let (clamp, count, squares) = (step.clamp.units() as i64, QueryKind::COUNT_UNIT as i64, QueryKind::SQUARE_UNITS as i64);
         match step.of {
-            Summed::Ratios => LatticeSum::whole(&[total], Moves::interval(-clamp, clamp)),
-            Summed::Clipped => LatticeSum::whole(&[total.saturating_mul(count)], Moves::interval(0, count)),
-            Summed::Squares => LatticeSum::whole(&[total], Moves::interval(0, squares)),
+            Summed::Ratios => LatticeSum::whole(&[total], Moves::interval(-clamp, clamp).grouped(block)),
+            Summed::Clipped => LatticeSum::whole(&[total.saturating_mul(count)], Moves::interval(0, count).grouped(block)),
+            Summed::Squares => LatticeSum::whole(&[total], Moves::interval(0, squares).grouped(block)),
         }
     };
     totals.into_iter().zip(steps).map(held).collect()
@@ -82,7 +77,7 @@ impl<K: Kernel> Prepared<'_, K> {
 
 impl<'a, K: Kernel> Sums<'a, K> {
     fn new(kernel: &'a K, block: &'a Block<'a>, steps: &'a [Step<'a>]) -> Self {
-        let share = records_per_unit(block);
+        let share = u64::from(records_per_unit(block));
         let prepare = |step: &'a Step<'a>| {
             let units = step.clamp.units();
             assert!(
@@ -120,8 +115,9 @@ impl<'a, K: Kernel> Sums<'a, K> {
                     let sum = ratios.of(rows).iter().map(|ratio| prepared.part(prepared.value(*ratio))).sum::<i64>();
                     *total = total.wrapping_add(sum);
                 } else {
-                    let mut sum = Total { quantiser: prepared.quantiser, total: 0 };
+                    let mut sum = Total { quantiser: prepared.quantiser, total: 0, records: rows.len() };
                     self.kernel.log_ratios(rows, &prepared.constants, &mut scratch, &mut sum);
+                    assert_eq!(sum.records, 0, "a kernel gives every record one ratio");
                     *total = total.wrapping_add(sum.total as i64);
                 }
             }
@@ -138,6 +134,7 @@ impl<'a, K: Kernel> Sums<'a, K> {
         while let Some(rows) = tiles.next_tile() {
             let rows = &rows;
             for (prepared, sum) in self.steps.iter().zip(&mut sums) {
+                ratios.clear();
                 self.kernel.log_ratios(rows, &prepared.constants, &mut scratch, &mut ratios);
                 let values = &mut values[..rows.len()];
                 for (value, ratio) in values.iter_mut().zip(ratios.of(rows)) {
@@ -166,6 +163,8 @@ impl<K: Kernel> WithSimd for &Sums<'_, K> {
 struct Total {
     quantiser: Quantiser,
     total: u64,
+    /// Records of the tile without a ratio so far.
+    records: usize,
 }
 
 impl KernelVisitor for Total {
@@ -175,6 +174,8 @@ impl KernelVisitor for Total {
     fn over<const N: usize, C>(&mut self, columns: [&[f64]; N], constants: &C, ratio: impl Fn(&C, [f64; N]) -> f64) {
         let (records, quantiser) = (columns[0].len(), self.quantiser);
         let columns = columns.map(|column| &column[..records]);
+        // More records than the tile has end the sum: the unit that causes it contributes the fallback.
+        self.records = self.records.checked_sub(records).unwrap_or_else(|| panic!("a kernel gives every record one ratio"));
         let mut total = 0_u64;
         for i in 0..records {
             total = total.wrapping_add(quantiser.bits(ratio(constants, std::array::from_fn(|k| columns[k][i]))));
@@ -202,10 +203,10 @@ pub trait Values {
 /// Where that number of units does not fit the sum; see [`sum_fits`].
 pub fn values<V: Values>(block: &Block<'_>, kernel: &V, clamp: Sensitivity) -> LatticeSum {
     assert!(sum_fits(block.units(), clamp), "callers check that this number of units fits the sum");
-    let quantiser = Quantiser::new(1.0, 0.0, clamp.units() / records_per_unit(block));
+    let quantiser = Quantiser::new(1.0, 0.0, clamp.units() / u64::from(records_per_unit(block)));
     let total = block.arch().dispatch(&ValueSum { block, kernel, quantiser, clamp: Clamp::symmetric(clamp.units()) });
     let most = clamp.units() as i64;
-    LatticeSum::whole(&[total], Moves::interval(-most, most))
+    LatticeSum::whole(&[total], Moves::interval(-most, most).grouped(block))
 }
 
 struct ValueSum<'a, V> {
@@ -227,6 +228,8 @@ impl<V: Values> WithSimd for &ValueSum<'_, V> {
         let mut tiles = self.block.tiles(SMALL_TILE);
         while let Some(rows) = tiles.next_tile() {
             let (floats, integers) = (&mut floats.0[..rows.len()], &mut integers.0[..rows.len()]);
+            // A record that the kernel leaves out is inert, and holds nothing of the tile before.
+            floats.fill(f64::NAN);
             self.kernel.fill(&rows, &mut room, floats);
             integers.iter_mut().zip(&*floats).for_each(|(integer, value)| *integer = self.quantiser.units(*value));
             match &mut by_person {
@@ -255,5 +258,5 @@ pub fn statistic(block: &Block<'_>, value: impl Fn(&Tile<'_>, usize) -> f64, ste
     while let Some(rows) = tiles.next_tile() {
         total = (0..rows.len()).fold(total, |total, i| total.wrapping_add(clamp.units(value(&rows, i) / step)));
     }
-    LatticeSum::whole(&[total], moves.times(records_per_unit(block)))
+    LatticeSum::whole(&[total], moves.times(records_per_unit(block).into()).grouped(block))
 }

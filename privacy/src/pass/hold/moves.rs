@@ -2,6 +2,7 @@
 
 use crate::accounting::{Adjacency, PrivacyUnit};
 use crate::mechanism::{GRADIENT_UNITS, MechanismError, QueryKind, Sensitivity};
+use crate::pass::shard::Block;
 
 /// Lattice units of 1 in a record's vector, 2^16: a product is in units of 2^-32.
 pub(super) const UNIT: u64 = 1 << 16;
@@ -17,12 +18,14 @@ pub struct Moves {
     added: u64,
     /// The integer closest to zero that a component may have.
     closest: i64,
+    /// The most records of a unit that were held together.
+    records: u32,
 }
 
 impl Moves {
     fn of(replaced: u128, added: u128, records: u32) -> Self {
         let all = |one: u128| u64::try_from(one.saturating_mul(records.max(1).into())).unwrap_or(u64::MAX);
-        Self { replaced: all(replaced), added: all(added), closest: 0 }
+        Self { replaced: all(replaced), added: all(added), closest: 0, records: u32::MAX }
     }
 
     /// A unit contributes an integer from `least` to `greatest`: replacing it moves the sum by at most their distance, adding it
@@ -90,6 +93,17 @@ impl Moves {
         Sensitivity::from_units(self.between(unit.adjacency))
     }
 
+    /// The same distances, with the records of a unit of this block: a block without records groups any number.
+    pub(super) fn grouped(self, block: &Block<'_>) -> Self {
+        if block.records() == 0 { self } else { Self { records: records_per_unit(block), ..self } }
+    }
+
+    /// Returns the most records of a unit that were held together; a sum of none groups any number.
+    #[must_use]
+    pub fn records(self) -> u32 {
+        self.records
+    }
+
     /// The integer closest to zero that a component of an admissible contribution may have.
     pub(super) fn closest_to_zero(self) -> i64 {
         self.closest
@@ -97,6 +111,12 @@ impl Moves {
 
     /// The greater distances of two: those of a sum over two disjoint parts of a shard, since neighbours differ in one unit.
     pub(super) fn or(self, other: Self) -> Self {
-        Self { replaced: self.replaced.max(other.replaced), added: self.added.max(other.added), ..self }
+        let records = self.records.min(other.records);
+        Self { replaced: self.replaced.max(other.replaced), added: self.added.max(other.added), records, ..self }
     }
+}
+
+/// Returns the most records of a unit in this block.
+pub(super) fn records_per_unit(block: &Block<'_>) -> u32 {
+    block.persons().map_or(1, |(persons, _)| persons.limit())
 }

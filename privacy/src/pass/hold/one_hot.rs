@@ -1,7 +1,7 @@
 //! The one-hot hold: a record counts once in each of several tables, or once among the unusable records; see
 //! [`super::Moves::one_hot`].
 
-use super::moves::Moves;
+use super::moves::{Moves, records_per_unit};
 use super::sum::LatticeSum;
 use crate::mechanism::QueryKind;
 use crate::pass::shard::Block;
@@ -29,6 +29,7 @@ pub fn one_hot(block: &Block<'_>, kernel: &impl Cells, sizes: &[usize]) -> Latti
     let mut tiles = block.tiles(SMALL_TILE);
     while let Some(rows) = tiles.next_tile() {
         let usable = &mut usable[..rows.len()];
+        codes.iter_mut().for_each(|codes| codes.fill(NOWHERE));
         kernel.fill(&rows, &mut codes);
         usable.fill(true);
         for (codes, size) in codes.iter().zip(sizes) {
@@ -48,8 +49,7 @@ pub fn one_hot(block: &Block<'_>, kernel: &impl Cells, sizes: &[usize]) -> Latti
     }
     // Fewer than 2^42 records: `QueryTerms::sum_fits`.
     let units: Vec<i64> = counts.iter().map(|count| count.saturating_mul(QueryKind::COUNT_UNIT as i64)).collect();
-    let records = block.persons().map_or(1, |(persons, _)| persons.limit());
-    LatticeSum::whole(&units, Moves::one_hot(sizes.len(), records))
+    LatticeSum::whole(&units, Moves::one_hot(sizes.len(), records_per_unit(block)).grouped(block))
 }
 
 /// Adds to each cell's count the records whose code is its number. It looks at every cell for every record: where a record is

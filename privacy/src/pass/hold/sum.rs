@@ -89,6 +89,12 @@ impl LatticeSum {
         self.moves.between(adjacency)
     }
 
+    /// Returns the most records of a unit that its holds took together; public. A release compares it with the unit that is protected.
+    #[must_use]
+    pub fn records_per_unit(&self) -> u32 {
+        self.moves.records()
+    }
+
     /// The sum of two disjoint parts of a shard, component by component (saturating, and exact wherever
     /// [`crate::mechanism::sum_fits`] holds for the whole).
     ///

@@ -3,7 +3,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::moves::{Moves, UNIT};
+use super::moves::{Moves, UNIT, records_per_unit};
 use super::sum::LatticeSum;
 use crate::mechanism::Clamp;
 use crate::pass::shard::Block;
@@ -51,8 +51,7 @@ pub fn trace<C: Columns>(block: &Block<'_>, kernel: &C, order: usize, places: &[
     };
     let entries: Vec<Entry> = entries.map(pairs).collect();
     let sum = TraceSum { block, kernel, columns: places.len(), entries, most_squares: (squares * UNIT * UNIT) as f64 };
-    let records = block.persons().map_or(1, |(persons, _)| persons.limit());
-    LatticeSum::whole(&block.arch().dispatch(&sum), Moves::trace(squares, records))
+    LatticeSum::whole(&block.arch().dispatch(&sum), Moves::trace(squares, records_per_unit(block)).grouped(block))
 }
 
 /// An entry of the triangle: the pairs of columns whose products it sums.
@@ -78,6 +77,8 @@ impl<C: Columns> TraceSum<'_, C> {
         let mut room = self.kernel.room();
         let mut tiles = self.block.tiles(SMALL_TILE);
         while let Some(rows) = tiles.next_tile() {
+            // A record that the kernel leaves out contributes zero, and nothing of the tile before.
+            values.iter_mut().for_each(|column| column.fill(f64::NAN));
             self.kernel.fill(&rows, &mut room, &mut values);
             self.hold(&mut values, &mut squares[..rows.len()]);
             self.add(&values, rows.len(), &mut totals);
