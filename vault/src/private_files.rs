@@ -35,11 +35,6 @@ pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The folder that a file is in.
-pub(crate) fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 /// Makes the names of a folder's files durable.
 #[cfg(unix)]
 pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {

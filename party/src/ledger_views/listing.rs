@@ -6,7 +6,7 @@ use conclave_privacy::accounting;
 use conclave_privacy::mechanism::{Components, NoiseScale, QueryKind, STEP};
 use serde::Serialize;
 
-use conclave_vault::clock::to_milliseconds;
+use super::moment::to_milliseconds;
 use conclave_vault::ledger::components;
 use conclave_vault::ledger::error::LedgerError;
 use conclave_vault::ledger::events::hex;

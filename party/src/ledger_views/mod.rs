@@ -1,11 +1,13 @@
 //! Views of a ledger for its owner: reports, listings, exports and backups. Nothing here changes a ledger.
 
 mod backup;
+mod blocks;
 pub mod export;
 pub mod inspect;
 mod job_history;
 mod job_totals;
 mod listing;
+mod moment;
 pub mod report;
 mod report_masked;
 

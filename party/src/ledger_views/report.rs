@@ -11,12 +11,12 @@ use conclave_privacy::accounting::{Budget, PrivacyFilter, Spent};
 use rusqlite::Connection;
 use serde::Serialize;
 
+use super::blocks;
 use super::job_totals::{Row, rows};
+use super::moment::to_milliseconds;
 use super::report_masked::{IfAllCollude, MaskedJob, ended_by_unlocks, epsilon_of, if_all_collude, masked_jobs};
-use conclave_vault::clock::to_milliseconds;
 use conclave_vault::ledger::delta_reserve::{reserve, written};
 use conclave_vault::ledger::error::LedgerError;
-use conclave_vault::ledger::sampled;
 use conclave_vault::ledger::schema;
 use conclave_vault::ledger::schema::genesis;
 use conclave_vault::ledger::settings::LedgerSettings;
@@ -144,7 +144,7 @@ pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerErr
         units: total(|row| row.charge).saturating_add(reserved),
         slack_units: total(|row| row.slack),
         draws: total(|row| row.draws),
-        reserve_units: sampled::reserve_spent(&connection)?,
+        reserve_units: blocks::reserve_spent(&connection)?,
     };
     let filter = PrivacyFilter::resume(budget, spent)?;
     let remaining = filter.remaining_units();
@@ -264,7 +264,7 @@ fn price(connection: &Connection, row: &Row) -> Result<Option<f64>, LedgerError>
         connection.prepare_cached("SELECT iteration, charge, block FROM charges WHERE seq BETWEEN ?1 AND ?2 AND job = ?3")?;
     let mut charges = select.query((row.last_charge.saturating_sub(LATEST), row.last_charge, row.seq))?;
     // A release within a block has been paid for by the block.
-    let places = sampled::price_of_places(connection, row.seq)?;
+    let places = blocks::price_of_places(connection, row.seq)?;
     let (mut iterations, mut units) = (HashSet::new(), 0.0);
     while let Some(charge) = charges.next()? {
         iterations.insert(charge.get::<_, u64>(0)?);

@@ -12,7 +12,8 @@ use rusqlite::Connection;
 use serde::Serialize;
 
 use super::job_totals::Row;
-use conclave_vault::clock::{now_ms, to_milliseconds};
+use super::moment::to_milliseconds;
+use conclave_vault::clock::now_ms;
 use conclave_vault::ledger::components;
 use conclave_vault::ledger::error::LedgerError;
 use conclave_vault::ledger::events::{AllCollude, MaskKey, RosterEntered, Unlock};

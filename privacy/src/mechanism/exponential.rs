@@ -49,12 +49,14 @@ pub const TRIALS_PER_CANDIDATE: u64 = 75;
 pub struct LogWeights {
     weights: Vec<i64>,
     most: u64,
+    records: u32,
 }
 
 impl LogWeights {
-    /// Creates log weights in lattice units, at least one. One unit of privacy contributes at most `most` to each.
-    pub(crate) fn new(weights: Vec<i64>, most: u64) -> Self {
-        Self { weights, most }
+    /// Creates log weights in lattice units, at least one. One unit of privacy, with up to `records` records, contributes at most
+    /// `most` to each.
+    pub(crate) fn new(weights: Vec<i64>, most: u64, records: u32) -> Self {
+        Self { weights, most, records }
     }
 
     /// Returns the most that one unit of privacy contributes to a log weight, in lattice units. It is public, and a release
@@ -62,6 +64,12 @@ impl LogWeights {
     #[must_use]
     pub fn max_per_unit(&self) -> u64 {
         self.most
+    }
+
+    /// Returns the number of records of a unit of privacy for which [`LogWeights::max_per_unit`] holds; public.
+    #[must_use]
+    pub fn records_per_unit(&self) -> u32 {
+        self.records
     }
 
     /// Returns the number of candidates; public.
@@ -89,7 +97,7 @@ impl LogWeights {
     #[cfg(any(test, feature = "test-util"))]
     #[must_use]
     pub fn of_units_for_test(units: &[i64]) -> Self {
-        Self::new(units.to_vec(), 0)
+        Self::new(units.to_vec(), 0, u32::MAX)
     }
 }
 

@@ -92,7 +92,7 @@ pub(super) fn sampled_sums(pass: &Pass<'_>, asked: &[SumQuery<'_>]) -> Result<Su
     let one = |block: &Block<'_>, query: &SumQuery<'_>, sample: &HiddenSample| {
         let SumQuery { kind, summand, .. } = *query;
         let expected = Expected { lengths: &[kind.length()], fallback: &|| vec![summand.nearest_zero(kind.length())] };
-        halved(&block.sampled(sample), &expected, &|block| block_sums(pass.model, block, &[summand]))?.pop()
+        guarded_block(&block.sampled(sample), &expected, &|block| block_sums(pass.model, block, &[summand]))?.pop()
     };
     let sums = pass.threads.sum(pass.blocks, asked.len(), |block| {
         asked
@@ -163,11 +163,18 @@ fn guarded(
     expected: &Expected<'_>,
     sums: &(impl Fn(&Block<'_>) -> Vec<LatticeSum> + Sync),
 ) -> Result<Vec<LatticeSum>, NoSum> {
-    pass.threads.sum(pass.blocks, expected.lengths.len(), |block| {
-        // A kernel that fails without records fails for every shard: whether it does must not depend on a record that it fails on.
-        attempt(&block.without_records(), expected, sums).ok_or(NoSum::Kernel)?;
-        halved(block, expected, sums).ok_or(NoSum::Kernel)
-    })
+    pass.threads.sum(pass.blocks, expected.lengths.len(), |block| guarded_block(block, expected, sums).ok_or(NoSum::Kernel))
+}
+
+/// Returns the sums of a block; `None` where they fail without records. Such a kernel fails for every shard and every sample: whether it
+/// does must not depend on a record that it fails on.
+fn guarded_block(
+    block: &Block<'_>,
+    expected: &Expected<'_>,
+    sums: &impl Fn(&Block<'_>) -> Vec<LatticeSum>,
+) -> Option<Vec<LatticeSum>> {
+    attempt(&block.without_records(), expected, sums)?;
+    halved(block, expected, sums)
 }
 
 /// Returns the sums of a block; `None` where they panic or are not of the expected lengths.

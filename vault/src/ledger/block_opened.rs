@@ -24,7 +24,7 @@ pub struct BlockOpened {
     /// Integers in an answer.
     pub(super) components: u32,
     /// Number of places.
-    pub(super) releases: u64,
+    pub releases: u64,
     /// Cost: units of 2^-48 of mu².
     pub units: u64,
     /// Units of 2^-80 of the allowance for discrete noise, of all its releases.
@@ -32,7 +32,7 @@ pub struct BlockOpened {
     /// Integers of all its releases.
     pub(super) draws: u64,
     /// Units of 2^-60 of the reserve of delta.
-    pub(super) reserve: u64,
+    pub reserve: u64,
 }
 event!(BlockOpened, "block");
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use conclave_ops::files::{check_regular, lock, open_private};
 
 use super::error::LedgerError;
-use crate::private_files::{folder_of, with_suffix};
+use crate::private_files::with_suffix;
 
 #[derive(Debug)]
 pub(super) struct LedgerLock {
@@ -86,7 +86,7 @@ fn canonical_new(path: &Path) -> Result<PathBuf, LedgerError> {
     if path.try_exists().map_err(|e| LedgerError::io(path, &e))? {
         return Err(LedgerError::Exists(path.to_owned()));
     }
-    let folder = folder_of(path);
+    let folder = conclave_ops::files::parent_folder(path);
     let folder = folder.canonicalize().map_err(|e| LedgerError::io(folder, &e))?;
     let name = path
         .file_name()

@@ -68,7 +68,7 @@ mod release;
 mod releases_view;
 mod reserve;
 mod reserve_act;
-pub mod sampled;
+mod sampled;
 pub mod schema;
 pub mod secret;
 pub mod settings;

@@ -1,7 +1,7 @@
 //! Proves that a query has been charged, and that its answer is on disk.
 
-use conclave_privacy::accounting::{Honest, Priced, PrivacyUnit};
-use conclave_privacy::mechanism::{Components, NoiseScale, QueryKind, Sensitivity};
+use conclave_privacy::accounting::{Adjacency, Honest, Priced, PrivacyUnit};
+use conclave_privacy::mechanism::{Components, LogWeights, NoiseScale, QueryKind, Sensitivity};
 use conclave_privacy::pass::LatticeSum;
 
 use super::query::{Digest, QueryKey};
@@ -50,8 +50,18 @@ impl ChargeReceipt {
     /// sensitivity.
     pub fn covers(&self, sum: &LatticeSum) -> bool {
         let (adjacency, records) = (self.unit.adjacency, self.unit.records_per_person().unwrap_or(1));
-        sum.records_per_unit() >= records
+        // A subsampled release is priced for a unit's own contribution, not for the distance of two.
+        let norm = if self.priced.kind().is_sampled() { sum.between(Adjacency::AddRemove) } else { 0 };
+        norm <= self.sensitivity().units()
+            && sum.records_per_unit() >= records
             && sum.between(adjacency) <= self.priced.kind().moves(adjacency.factor()).saturating_mul(self.sensitivity().units())
+    }
+
+    /// Returns true if the charge covers these log weights: one unit of privacy, with all its records, contributes at most the
+    /// charged sensitivity to each.
+    pub fn covers_choice(&self, weights: &LogWeights) -> bool {
+        weights.max_per_unit() <= self.sensitivity().units()
+            && weights.records_per_unit() >= self.unit.records_per_person().unwrap_or(1)
     }
 
     /// Returns the charged noise scale, lattice units.

@@ -133,13 +133,13 @@ impl ChargedChoice {
     /// Chooses, and consumes the receipt.
     ///
     /// # Panics
-    /// When the number of weights is not that of the charged candidates, or the charge counts on the noise of others: nothing is released
-    /// then.
+    /// When the number of weights is not that of the charged candidates, the charge does not cover them
+    /// ([`ChargeReceipt::covers_choice`]) or counts on the noise of others: nothing is released then.
     pub fn release(mut self, weights: LogWeights) -> Release {
         assert!(!self.receipt.is_masked(), "a choice is opened by itself");
         let candidates = u32::try_from(weights.candidates()).ok();
         assert_eq!(candidates, self.receipt.candidates(), "as many weights as candidates that were charged");
-        assert!(weights.max_per_unit() <= self.receipt.sensitivity().units(), "{UNCOVERED}");
+        assert!(self.receipt.covers_choice(&weights), "{UNCOVERED}");
         let number = weights.choose(&mut self.generator);
         Release { receipt: self.receipt, released: Components::One(i64::from(number)) }
     }

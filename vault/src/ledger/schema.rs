@@ -186,7 +186,7 @@ pub(super) fn draft_of(path: &Path) -> PathBuf {
 
 /// Makes a new name of a file in its folder durable.
 pub fn sync_folder(path: &Path) -> Result<(), LedgerError> {
-    let folder = private_files::folder_of(path);
+    let folder = conclave_ops::files::parent_folder(path);
     private_files::sync_folder(folder).map_err(|e| LedgerError::io(folder, &e))
 }
 

@@ -58,7 +58,7 @@ impl Secret {
             write_private(path, text.as_bytes()).map_err(|e| LedgerError::io(path, &e))?;
         } else {
             // A process that made it may have been killed before its name was on disk.
-            private_files::sync_folder(private_files::folder_of(path)).map_err(|e| LedgerError::io(path, &e))?;
+            private_files::sync_folder(conclave_ops::files::parent_folder(path)).map_err(|e| LedgerError::io(path, &e))?;
         }
         Self::load(path)
     }
@@ -108,7 +108,7 @@ impl Pieces {
 
 /// Writes a file that only its owner may read, under another name until it is whole and synced, and syncs its folder.
 fn write_private(path: &Path, text: &[u8]) -> std::io::Result<()> {
-    let folder = private_files::folder_of(path);
+    let folder = conclave_ops::files::parent_folder(path);
     std::fs::create_dir_all(folder)?;
     let draft = with_suffix(path, ".new");
     if draft.exists() {

@@ -214,7 +214,7 @@ impl MaskKeys {
         create_private_folder(&self.folder).map_err(|e| io(&self.folder, &e))?;
         // With a job's first file, even if the folder existed: the process that made it may have been killed before its name was on disk.
         if file.symlink_metadata().is_err() {
-            let above = private_files::folder_of(&self.folder);
+            let above = conclave_ops::files::parent_folder(&self.folder);
             private_files::sync_folder(above).map_err(|e| io(above, &e))?;
         }
         // A crash has left it half made.

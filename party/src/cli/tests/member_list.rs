@@ -33,7 +33,7 @@ fn a_list_is_its_lines_whatever_their_order() {
     sorted.sort();
     let text = sorted.join("\n") + "\n";
     let digest: [u8; 32] = sha2::Digest::finalize(<sha2::Sha256 as sha2::Digest>::new_with_prefix(text)).into();
-    assert_eq!(list.digest(), crate::ledger::events::hex(&digest));
+    assert_eq!(list.digest(), conclave_vault::ledger::events::hex(&digest));
     for changed in [lines[..3].join("\n"), lines.join("\n").replace("\nb", "\nd"), lines.join("\n").replace("0404", "0405")] {
         let Ok(changed) = MemberList::parse(&changed) else { continue };
         assert_ne!(changed.digest(), list.digest());

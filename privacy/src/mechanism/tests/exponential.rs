@@ -86,7 +86,7 @@ fn trials_end_in_a_choice() {
     // However unlikely the others are.
     let mut weights = vec![i64::MIN / 2; 300];
     weights[177] = 0;
-    assert_eq!(LogWeights::new(weights, 0).choose(&mut ChaCha20Rng::seed_from_u64(1)), 177);
+    assert_eq!(LogWeights::new(weights, 0, 1).choose(&mut ChaCha20Rng::seed_from_u64(1)), 177);
 }
 
 #[test]

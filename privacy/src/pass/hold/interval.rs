@@ -250,7 +250,7 @@ impl<V: Values> WithSimd for &ValueSum<'_, V> {
 /// When the limits are out of order or beyond 2^50, or a sum of that many values within them could overflow: public, and checked
 /// by callers.
 pub fn statistic(block: &Block<'_>, value: impl Fn(&Tile<'_>, usize) -> f64, step: f64, limits: (i64, i64)) -> LatticeSum {
-    let (clamp, moves) = (Clamp::new(limits.0, limits.1), Moves::interval(limits.0, limits.1));
+    let clamp = Clamp::new(limits.0, limits.1);
     let furthest = limits.0.unsigned_abs().max(limits.1.unsigned_abs());
     assert!(u128::from(block.records()) * u128::from(furthest) < 1 << 62, "a statistic's sum overflows");
     let mut total = 0_i64;
@@ -258,5 +258,8 @@ pub fn statistic(block: &Block<'_>, value: impl Fn(&Tile<'_>, usize) -> f64, ste
     while let Some(rows) = tiles.next_tile() {
         total = (0..rows.len()).fold(total, |total, i| total.wrapping_add(clamp.units(value(&rows, i) / step)));
     }
-    LatticeSum::whole(&[total], moves.times(records_per_unit(block).into()).grouped(block))
+    // A unit has one record at least, and at most this number.
+    let records = i64::from(records_per_unit(block));
+    let (least, greatest) = (limits.0.min(limits.0.saturating_mul(records)), limits.1.max(limits.1.saturating_mul(records)));
+    LatticeSum::whole(&[total], Moves::interval(least, greatest).grouped(block))
 }

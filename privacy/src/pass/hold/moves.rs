@@ -71,11 +71,6 @@ impl Moves {
         Self::of(root(2 * tables as u128), root(tables as u128), records)
     }
 
-    /// The distances of a unit that has this many records, each held by itself.
-    pub(super) fn times(self, records: u64) -> Self {
-        Self { replaced: self.replaced.saturating_mul(records), added: self.added.saturating_mul(records), ..self }
-    }
-
     /// Returns the distance between neighbours' sums, lattice units.
     #[must_use]
     pub fn between(self, adjacency: Adjacency) -> u64 {

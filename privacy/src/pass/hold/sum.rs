@@ -172,9 +172,10 @@ pub fn log_weights(sums: Vec<LatticeSum>, public: &[i64]) -> Option<LogWeights> 
         return None;
     }
     let most = sums.iter().map(|sum| sum.between(Adjacency::AddRemove)).max().unwrap_or(0);
+    let records = sums.iter().map(LatticeSum::records_per_unit).min().unwrap_or(0);
     let whole = |(sum, public): (LatticeSum, &i64)| Some(sum.into_single()?.saturating_add(*public));
     let weights = sums.into_iter().zip(public).map(whole).collect::<Option<_>>()?;
-    Some(LogWeights::new(weights, most))
+    Some(LogWeights::new(weights, most, records))
 }
 
 /// Un-noised sums that are asked for repeatedly, as Algorithm 3 does: computed once, and released under fresh noise and a charge

@@ -43,6 +43,8 @@ pub trait Columns {
 /// Each number is rounded to 2^-16 and held to magnitude 1. A record whose squares sum to more than `squares` contributes zero:
 /// the check is of integers, which `f64` holds exactly here.
 pub fn trace<C: Columns>(block: &Block<'_>, kernel: &C, order: usize, places: &[Place], squares: u64) -> LatticeSum {
+    let distinct = places.iter().enumerate().all(|(i, place)| !places[..i].contains(place));
+    assert!(distinct, "a component of a vector has one column: otherwise no matrix is positive semidefinite");
     let entries = (0..order).flat_map(|a| (a..order).map(move |b| (a, b)));
     let of = |component: usize| places.iter().enumerate().filter(move |(_, place)| place.component == component);
     let pairs = |(a, b): (usize, usize)| -> Entry {

@@ -16,9 +16,9 @@ use rand::RngExt;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::*;
-use crate::answer::delay::JobDelay;
 use crate::answer::sandbox::Sandbox;
 use crate::answer::testing::Watched;
+use crate::ports::JobDelay;
 use crate::testing::{MEAN_TOML, budget, masked_toml};
 
 /// Number of replies to each of two jobs.
