@@ -1,4 +1,4 @@
-//! What the blocks of subsampled releases in a ledger have cost.
+//! Costs of the blocks of subsampled releases in a ledger.
 
 use std::collections::HashMap;
 
