@@ -233,7 +233,7 @@ mod tests {
         let text = algorithms(&spec, &rows);
         let starts: Vec<&str> = text.lines().take(4).map(|line| line.split_whitespace().next().unwrap()).collect();
         assert_eq!(starts, ["algorithm", "*", "augmentation", "penalty"], "{text}");
-        assert!(text.contains("* chosen because one release of the sufficient statistic says all"), "{text}");
+        assert!(text.contains("* chosen because one release of the sufficient statistic contains all the information"), "{text}");
         let row = AlgorithmPlan { expected_error: Some(Range { best: 0.1, worse: f64::INFINITY }), ..rows[2].clone() };
         assert!(algorithms(&spec, &[row]).contains("0.10 to ∞"));
     }

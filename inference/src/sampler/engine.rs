@@ -23,6 +23,12 @@ pub(crate) enum ErrorSource {
     Unknown { note: &'static str },
 }
 
+/// A computation from a settled job and what is public of each party's data.
+pub(crate) type OfJob<T> = fn(&JobSpec, &[PartyMetadata]) -> Result<T, SamplerError>;
+
+/// The same, with the mean and the precision of a posterior in unconstrained values.
+pub(crate) type OfPosterior<T> = fn(&JobSpec, &[PartyMetadata], &[f64], &[Vec<f64>]) -> Result<T, SamplerError>;
+
 /// An algorithm as it is planned and run. Metadata is what is public of each party's data, in the job's order.
 #[derive(Clone, Copy)]
 pub(crate) struct Engine {
@@ -31,22 +37,22 @@ pub(crate) struct Engine {
     /// # Errors
     /// A search needs a record count that is neither public nor guessed; a budget or scale is out of range; the algorithm does not support
     /// the parties or the model.
-    pub(crate) build: fn(&JobSpec, &[PartyMetadata]) -> Result<Box<dyn Sampler>, SamplerError>,
+    pub(crate) build: OfJob<Box<dyn Sampler>>,
     /// Checks that the budget holds the charges in advance.
-    pub(crate) affords: fn(&JobSpec, &[PartyMetadata]) -> Result<(), SamplerError>,
+    pub(crate) affords: OfJob<()>,
     pub(crate) error_source: ErrorSource,
     /// The expected error of a job, in the best case and in a worse one; `None` if it depends on the proposals.
     ///
     /// # Errors
     /// As `build`, except that a large error is reported, not refused.
-    pub(crate) outlook: fn(&JobSpec, &[PartyMetadata]) -> Result<Option<Outlook>, SamplerError>,
+    pub(crate) outlook: OfJob<Option<Outlook>>,
     /// The best case of a job that releases once and is refused if its noise would hide the answer; `None` for all others.
-    pub(crate) expectation: fn(&JobSpec, &[PartyMetadata]) -> Result<Option<Expected>, SamplerError>,
+    pub(crate) expectation: OfJob<Option<Expected>>,
     /// The course of a settled job with gradient-driven chains, for a posterior with this mean and precision in unconstrained values.
     ///
     /// # Errors
     /// The model has no gradients; the budget does not hold one step; gradients do not drive the algorithm.
-    pub(crate) foresee: fn(&JobSpec, &[PartyMetadata], &[f64], &[Vec<f64>]) -> Result<Foreseen, SamplerError>,
+    pub(crate) foresee: OfPosterior<Foreseen>,
     /// The expected acceptance of steps of zero length, with noise of this sd over all parties.
     pub(crate) small_step_acceptance: fn(f64) -> f64,
     /// The variance of the noise of subsampled chains, per unit of a step in posterior sds; `None` without subsampling.
@@ -57,7 +63,7 @@ pub(crate) struct Engine {
 
 impl Engine {
     /// The engine of chains of noisy log likelihood ratios, started by `build`.
-    pub(super) const fn of_ratios(build: fn(&JobSpec, &[PartyMetadata]) -> Result<Box<dyn Sampler>, SamplerError>) -> Self {
+    pub(super) const fn of_ratios(build: OfJob<Box<dyn Sampler>>) -> Self {
         Self {
             build,
             affords: |_, _| Ok(()),

@@ -228,7 +228,7 @@ fn every_lie_is_found_and_named() {
             assert_eq!(named(report, "fails"), ["answers", "proposals"], "{report:#}");
             assert_eq!(named(report, "skipped"), ["draws", "result"]);
             assert!(detail(report, "answers").contains(&format!("round {}, which this party answered", last / 2)));
-            assert!(detail(report, "proposals").contains(&format!("the job asks round {}", last / 2)), "{report:#}");
+            assert!(detail(report, "proposals").contains(&format!("the job expects round {}", last / 2)), "{report:#}");
         },
     );
     honest.plant(

@@ -19,7 +19,7 @@ pub(super) const AUGMENTATION: Declaration = Declaration {
         let own = [
             ("sampler.proposal", raw.sampler.proposal.is_some(), none),
             ("sampler.locate_share", raw.sampler.locate_share.is_some(), "there is one release and no search for the mode"),
-            ("sampler.starts", raw.sampler.starts.is_some(), "set `sampler.start` or nothing: chains start scattered"),
+            ("sampler.starts", raw.sampler.starts.is_some(), "set `sampler.start` or nothing: the starting values are dispersed"),
             ("sampler.records_guess", raw.sampler.records_guess.is_some(), "record counts that are not public are imputed"),
             ("privacy.clip_watch_share", raw.privacy.clip_watch_share.is_some(), "nothing is clipped"),
         ];

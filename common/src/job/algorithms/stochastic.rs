@@ -119,7 +119,7 @@ fn polish(raw: &RawSampler) -> Result<u64, JobError> {
         return fault(format!("must be a number of sweeps from 0 to {MOST_SWEEPS}, not {written}"));
     };
     if sweeps > 0 && raw.until.is_some() {
-        return fault("sets the number of draws, which are those of its sweeps: leave sampler.until out, or polish".to_owned());
+        return fault("the sweeps set the number of draws: leave out either sampler.until or polish".to_owned());
     }
     Ok(sweeps)
 }

@@ -23,7 +23,7 @@ pub(super) fn unused_with_gradients(raw: &RawJob) -> Vec<Unused> {
 
 /// Returns the unused keys of jobs that release once.
 pub(super) fn unused_with_releases(raw: &RawJob) -> [Unused; 4] {
-    let spent = "the whole budget is spent in a few releases, once: epsilon is the only knob";
+    let spent = "the whole budget is spent in a few releases, once: epsilon alone sets the noise";
     [
         ("privacy.noise_sd", raw.privacy.noise_sd.is_some(), spent),
         ("privacy.clip", raw.privacy.clip.is_some(), "a record's contribution is limited to public ranges and lengths"),

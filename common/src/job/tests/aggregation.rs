@@ -65,7 +65,7 @@ fn aggregation_that_protects_no_party_is_refused() {
     assert!(refused(1025, secure).contains("1024"));
     for colluders in [-1, 0, 2, 3] {
         let error = refused(3, &format!("{secure}\ncolluders = {colluders}"));
-        assert!(error.contains("aggregation.colluders") && error.contains("1 to 1"), "{error}");
+        assert!(error.contains("aggregation.colluders") && error.contains("between 1 and 1"), "{error}");
     }
     assert!(refused(3, "[aggregation]\nmode = \"masked\"").contains("\"local\" or \"secure\""));
     assert!(refused(3, "[aggregation]\nmode = \"local\"\ncolluders = 1").contains("aggregation.mode"));

@@ -63,7 +63,7 @@ fn incomplete_rows_choose_an_algorithm_that_counts_them() {
         for algorithm in ["noisy-statistics", "penalty-exp-family", "augmentation"] {
             assert!(job(model, algorithm).is_ok(), "{model}");
             let error = job(&incomplete(model), algorithm).unwrap_err();
-            assert!(error.key == "algorithm" && error.message.contains("how many rows are usable"), "{error}");
+            assert!(error.key == "algorithm" && error.message.contains("the number of usable rows"), "{error}");
         }
     }
 }

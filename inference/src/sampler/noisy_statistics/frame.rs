@@ -1,7 +1,7 @@
 //! Coordinates in which a score is released, chosen so that its noise harms the posterior least.
 //!
-//! The set of possible contributions of a record to a score at a public point is public. A centre `c` and a frame `F` with `‖F(z
-//! - c)‖ <= 1` on that set make one noise scale serve every component: two records differ by at most 2. Noise of covariance `t²
+//! The set of possible contributions of a record to a score at a public point is public. A centre `c` and a frame `F` with
+//! `‖F(z - c)‖ <= 1` on that set make one noise scale serve every component: two records differ by at most 2. Noise of covariance `t²
 //! I` on the sum of `F(z - c)` is noise of covariance `t² F^-1 F^-T` on the score.
 //!
 //! The chosen frame minimises the posterior variances. With the posterior covariance `C`, `D` its diagonal and

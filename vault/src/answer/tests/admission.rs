@@ -130,7 +130,7 @@ fn rows() -> Vec<Row> {
         row("Full", "64 jobs are open there already", |w| w.open_jobs.0 = MAX_OPEN_JOBS),
         row("InvalidInput", "chains", |w| w.replace("chains = 2", "chains = 0")),
         row("InvalidInput", "the job's `parties` do not name \"elsewhere\"", |w| w.party = "elsewhere"),
-        row("InvalidInput", "speak protocol 0 with each other", |w| w.spoken = 0),
+        row("InvalidInput", "speak protocol 0, and", |w| w.spoken = 0),
         row("Policy", "the owner's max_memory_mib of 0: ask the owner", |w| w.policy.max_memory_mib = Some(0)),
         row("Full", "max_memory_mib of 1 leaves room for", |w| {
             (w.policy.max_memory_mib, w.open_jobs.2) = (Some(1), 1 << 20);

@@ -9,11 +9,12 @@ use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
 use conclave_privacy::accounting::{Budget, PrivacyFilter};
+use conclave_privacy::pass::LatticeSum;
 
 use crate::ledger::release::release;
 use crate::ledger::*;
 use crate::noise::Noise;
-use crate::testing::{budget, entry, key, no_sum};
+use crate::testing::{budget, entry, key};
 
 const JOBS: [&str; 2] = ["job-0", "job-1"];
 
@@ -128,7 +129,7 @@ impl World {
                         Grant::Charged(receipt) => {
                             assert_eq!(row.2, None);
                             if left > 0 {
-                                let one = release(receipt, no_sum(), &mut self.noise);
+                                let one = release(receipt, LatticeSum::from_units_for_test(0), &mut self.noise);
                                 row.2 = Some(ledger.record(vec![one]).unwrap()[0].integers()[0]);
                                 left -= 1;
                             }
