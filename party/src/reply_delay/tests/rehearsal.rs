@@ -98,7 +98,6 @@ fn every_regression_is_rehearsed() {
         let (threads, unit) = (Arc::new(Threads::one()), PrivacyUnit::default());
         let rehearsal = Rehearsal(&MeteredJob { spec: &spec, unit, units: 300, threads: &threads, precision: Precision::Double });
         let made = rehearsal.made_up().unwrap();
-        let made = made;
         assert_eq!((made.outcome.len(), made.predictors.len()), (300, 5), "{kind}");
         let columns = || made.predictors.iter().chain(&made.auxiliary).chain([&made.outcome]);
         assert!(columns().all(|column| column.iter().all(|x| x.is_finite())), "{kind}");
