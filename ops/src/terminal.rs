@@ -20,7 +20,7 @@ pub fn print(words: &dyn Display) -> io::Result<()> {
 /// the value reads back unchanged.
 ///
 /// # Errors
-/// As [`print`].
+/// The errors of [`print`].
 pub fn print_json(value: &dyn Display) -> io::Result<()> {
     ignore_broken_pipe(writeln!(io::stdout().lock(), "{}", text::json(&value.to_string())))
 }

@@ -5,7 +5,7 @@
 //! not be zero. The range of one record's log ratio is therefore extended to include 0, and half range, centre and price follow
 //! from it. Almost all ranges include 0 already and stay the same, bit for bit.
 //!
-//! As an exponential family the wrapped model would count every record in `n log g(theta)`, inert ones too, so the wrapper has no
+//! The exponential family of the wrapped model counts every record in `n log g(theta)`, inert ones too, so the wrapper has no
 //! such form. Regressions, multinomials and naive Bayes admit inert records themselves.
 
 use super::Model;

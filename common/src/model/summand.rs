@@ -73,7 +73,7 @@ impl Summand<'_> {
 /// Returns one sum per summand over a block, in order. All steps are computed in one pass.
 ///
 /// # Panics
-/// As [`Model::block_sums`]; also if a component of a statistic is requested from a model without one.
+/// Panics where [`Model::block_sums`] does, and if a component of a statistic is requested from a model without one.
 pub fn block_sums(model: &dyn Model, block: &Block<'_>, summands: &[Summand<'_>]) -> Vec<LatticeSum> {
     let mut steps: Vec<Step<'_>> = Vec::with_capacity(summands.len());
     for summand in summands {

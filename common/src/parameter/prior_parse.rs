@@ -85,7 +85,7 @@ impl Prior {
     /// `dirichlet(a_1, …, a_K)`.
     ///
     /// # Errors
-    /// As [`Prior::parse`]; another family; a wrong number of arguments.
+    /// The errors of [`Prior::parse`]; another family; a wrong number of arguments.
     pub fn parse_simplex(text: &str, size: usize) -> Result<Vec<Self>, PriorError> {
         match read(text)? {
             Read::Dirichlet(mut concentrations) => {

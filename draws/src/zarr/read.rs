@@ -155,7 +155,7 @@ impl KeptDraws {
     /// Reads one chunk of a chain.
     ///
     /// # Errors
-    /// As [`StoredArray::read_chunk`].
+    /// The errors of [`StoredArray::read_chunk`].
     pub fn read_chunk(&self, chain: usize, chunk: usize) -> Result<DrawsChunk, ReadError> {
         let theta = self.theta.iter().map(|array| array.read_chunk(chain, chunk)).collect::<Result<_, _>>()?;
         Ok((theta, self.accepted.read_chunk(chain, chunk)?))

@@ -44,7 +44,7 @@ pub(crate) struct Engine {
     /// The expected error of a job, in the best case and in a worse one; `None` if it depends on the proposals.
     ///
     /// # Errors
-    /// As `build`, except that a large error is reported, not refused.
+    /// The errors of `build`, but a large expected error is reported, not refused.
     pub(crate) outlook: OfJob<Option<Outlook>>,
     /// The best case of a job that releases once and is refused if its noise would hide the answer; `None` for all others.
     pub(crate) expectation: OfJob<Option<Expected>>,

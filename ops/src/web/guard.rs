@@ -134,7 +134,7 @@ impl Guard {
     /// Opens a session for a login form with the right token, and returns its cookie's value.
     ///
     /// # Errors
-    /// As [`Self::caller`]; also if the form comes from another site.
+    /// The errors of [`Self::caller`]; a form that comes from another site.
     pub(super) fn login(&self, parts: &Parts, fields: &Fields, peer: &Peer, now: Instant) -> Result<String, Refusal> {
         self.check_host(parts, peer)?;
         self.check_origin(&parts.headers)?;

@@ -37,7 +37,7 @@ pub(crate) struct Inspection {
 /// Verifies a ledger without its lock. `floor` is the minimum noise of the owner's policy, in log-likelihood units.
 ///
 /// # Errors
-/// As [`conclave_vault::ledger::Ledger::open_kept`], except for the lock.
+/// The errors of [`conclave_vault::ledger::Ledger::open_kept`], except those of the lock.
 pub(crate) fn inspect(settings: &LedgerSettings, floor: f64) -> Result<Inspection, LedgerError> {
     let path = &settings.ledger;
     let mut connection = schema::connect_read_only(path)?;

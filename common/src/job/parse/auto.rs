@@ -2,7 +2,7 @@
 //!
 //! It depends only on the job file, so that coordinator, owners and analyst reach the same choice. At the same budget a single
 //! release is more precise than a chain of ratios wherever a sufficient statistic or a local quadratic determines the posterior.
-//! Whether it suffices is checked on the releases, and before that on the public numbers of records.
+//! The public numbers of records, and then the releases, show if a single release suffices.
 
 use crate::job::algorithm::Algorithm;
 use crate::job::raw::RawJob;

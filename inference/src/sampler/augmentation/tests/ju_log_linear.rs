@@ -161,7 +161,7 @@ fn acceptance_by_noise() {
 }
 
 /// Compares the coverage over 500 replicates, or the requested number, with figures of another program, each within `tolerance`.
-/// That is two to three standard errors of the difference, to which the other program contributes more.
+/// `tolerance` is two to three standard errors of the difference. Most of this error is the other program's.
 fn table(mechanism: Mechanism, expected: [f64; CLASSES], tolerance: f64, accepted: f64) {
     let (coverage, acceptance) = experiment(mechanism, replicates(500), 10_000, 3);
     for (found, expected) in coverage.iter().zip(expected) {

@@ -1,7 +1,7 @@
 //! The whole transition matrix of the step on a coarse lattice in the plane: a bent density in a box, gradients shortened at
 //! three in ten of the midpoints, and a different friction in each direction.
 //!
-//! As in one dimension, the kick is enumerated with the density ratio of a normal one. Momenta beyond the lattice's greatest are
+//! The kick is enumerated with the density ratio of a normal kick, as in one dimension. Momenta beyond the lattice's greatest are
 //! rejected, like places outside the box. Both sets are symmetric, so the invariant law is the one truncated there.
 
 use super::enumeration::{Bug, acceptance};
