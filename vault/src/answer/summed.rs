@@ -48,7 +48,8 @@ impl<'j> Noised<'j> {
                 }
                 Means::Choice { clamp, choice } => {
                     let weights = log_weights(message.job, priced.query(), clamp, resources)?;
-                    releases.fresh.push(choice.release(weights));
+                    let release = choice.covers(&weights).then(|| choice.release(weights));
+                    releases.fresh.push(release.ok_or_else(uncovered)?);
                 }
             }
         }
@@ -62,11 +63,16 @@ impl<'j> Summed<'j> {
     }
 }
 
+/// Returns the status of a query whose charge does not pay for what the model's kernel made of it.
+fn uncovered() -> AnswerStatus {
+    tracing::error!("one unit of privacy can move a sum further than was charged: the model's kernel is faulty");
+    AnswerStatus::Halted
+}
+
 /// Adds the charged noise to a chain's sum, and the chain's masks where the message has any.
 fn release(noise: ChargedNoise, sum: LatticeSum, masks: Option<&RoundMasks>, chain: u32) -> Result<Release, AnswerStatus> {
     if !noise.covers(&sum) {
-        tracing::error!("one unit of privacy can move a sum further than was charged: the model's kernel is faulty");
-        return Err(AnswerStatus::Halted);
+        return Err(uncovered());
     }
     let Some(masks) = masks else { return Ok(noise.release(sum)) };
     Ok(noise.release_masked(sum, masks.of_chain(chain).ok_or(AnswerStatus::Halted)?))

@@ -122,6 +122,9 @@ impl Answerer {
 /// those of a faulty hold would: a release compares an honest one with its charge.
 pub struct TooSmall(pub Box<dyn Model>, pub f64);
 
+/// A model whose kernel holds each contribution to twice the charged bound.
+pub struct TooWide(pub Box<dyn Model>);
+
 /// A model that does not clamp NaN: the rounding turns it into some integer.
 pub struct NanNotClamped(pub Box<dyn Model>);
 
@@ -170,6 +173,21 @@ impl Model for TooSmall {
         let steps: Vec<_> = steps.iter().map(|step| Step { clamp: wide(step.clamp), ..*step }).collect();
         let hidden = |sum: LatticeSum| LatticeSum::from_units_for_test(sum.open_for_test());
         self.0.block_sums(block, &steps).into_iter().map(hidden).collect()
+    }
+}
+
+impl Model for TooWide {
+    as_inner!();
+    fn bound(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.0.bound(from, to)
+    }
+    fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.0.half_range(from, to)
+    }
+    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+        let wide = |k_t: Sensitivity| Sensitivity::from_units(2 * k_t.units()).expect("a sensitivity");
+        let steps: Vec<_> = steps.iter().map(|step| Step { clamp: wide(step.clamp), ..*step }).collect();
+        self.0.block_sums(block, &steps)
     }
 }
 

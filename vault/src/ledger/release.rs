@@ -130,6 +130,11 @@ pub fn prepare_choice(receipt: ChargeReceipt, noise: &mut Noise) -> Option<Charg
 }
 
 impl ChargedChoice {
+    /// Returns true if the charge pays for these weights; see [`ChargeReceipt::covers_choice`].
+    pub fn covers(&self, weights: &LogWeights) -> bool {
+        self.receipt.covers_choice(weights)
+    }
+
     /// Chooses, and consumes the receipt.
     ///
     /// # Panics

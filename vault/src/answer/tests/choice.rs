@@ -7,6 +7,7 @@ use conclave_proto::v1;
 
 use super::answers::{House, status};
 use super::*;
+use crate::answer::testing::TooWide;
 use crate::testing::{JOB, MEAN_TOML, budget, open_policy, open_request};
 
 fn toml() -> String {
@@ -53,6 +54,29 @@ fn a_choice_is_charged_once_and_answered_by_a_number() {
         assert_eq!(status(&answerer.answer(other)), AnswerStatus::Conflict);
     }
     assert_eq!(house.queries(), 2);
+}
+
+/// Nothing is released, and the charge stays, where a kernel holds contributions to more than was charged.
+#[test]
+fn what_its_charge_does_not_cover_is_not_released() {
+    let of_ratio = |spec: &str| (spec.to_owned(), vec![0.1], QueryKind::Ratio.code(), NoiseScale::from_units(1 << 40).unwrap());
+    let of_choice = (toml(), numbers(17), QueryKind::Choice { candidates: 300 }.code(), NoiseScale::OF_A_CHOICE);
+    for (spec, to, kind, noise) in [of_ratio(MEAN_TOML), of_choice] {
+        for faulty in [false, true] {
+            let house = House::new(open_policy());
+            let mut answerer = house.start();
+            answerer.open(&open_request(&spec)).unwrap();
+            if faulty {
+                answerer.plant_model(JOB, |inner, _| Box::new(TooWide(inner)));
+            }
+            let proposal = v1::Proposal { chain: 0, from: vec![0.0], to: to.clone(), noise_scale: noise.units(), kind };
+            let asked = v1::Query { job: JOB.into(), iteration: 0, proposals: vec![proposal], attempt: 0 };
+            let answer = answerer.answer(asked);
+            let expected = if faulty { AnswerStatus::Halted } else { AnswerStatus::Released };
+            assert_eq!(status(&answer), expected, "{kind}");
+            assert_eq!((faulty && answer.releases != [0], house.queries()), (false, 1), "{kind}");
+        }
+    }
 }
 
 /// A malformed choice, or one together with another query, is refused before anything is charged.
