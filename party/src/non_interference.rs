@@ -6,15 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use conclave_common::job::JobSpec;
-use conclave_privacy::mechanism::NoiseScale;
 use conclave_privacy::pass::ModelData;
-use conclave_proto::v1;
 use conclave_vault::answer::{Answerer, Opening};
 use conclave_vault::config::{Policy, ReplyDelay};
 use conclave_vault::data::{BadRows, Shard};
 use conclave_vault::ledger::Ledger;
 use conclave_vault::members::Members;
 use conclave_vault::noise::Noise;
+use conclave_vault::testing::life::{logistic_toml, requests};
 use conclave_vault::testing::{JOB, MEAN_TOML, budget, data, open_policy, open_request, query, write};
 use prost::Message;
 
@@ -27,13 +26,6 @@ struct Seen {
     spent: (u64, u64),
     /// The page of metrics after every reply.
     pages: Vec<String>,
-}
-
-fn logistic_toml() -> String {
-    MEAN_TOML
-        .replace("kind = \"gaussian_mean\"", "kind = \"logistic\"\npredictors = [\"height\"]")
-        .replace("outcome = \"height\"\nsd = 10.0", "outcome = \"sick\"")
-        .replace("[prior]", "sick = { binary = true }\n[prior]")
 }
 
 /// A whole life of a party: a job opens, is asked everything that may be asked, spends its budget and closes.
@@ -73,34 +65,6 @@ fn live(rows: &str, toml: &str, change: impl FnOnce(&mut ModelData)) -> Seen {
 fn page(meters: &Meters, folder: &Path) -> Arc<dyn conclave_ops::Source> {
     let (budget, certificate, started) = (budget(), folder.join("none.pem"), SystemTime::UNIX_EPOCH);
     Arc::new(PartyPage { meters: meters.clone(), budget, certificate, started })
-}
-
-fn requests(dimension: usize) -> Vec<v1::Query> {
-    let wide = |mut request: v1::Query| {
-        for proposal in &mut request.proposals {
-            let (from, to) = (proposal.from[0], proposal.to[0]);
-            (proposal.from, proposal.to) = (vec![from; dimension], vec![to; dimension]);
-        }
-        request
-    };
-    let mut cheap = query(6, &[(0, 0.0, 1e-4)]);
-    cheap.proposals[0].noise_scale = NoiseScale::from_sd(0.25).unwrap().units();
-    let mut all = vec![
-        query(0, &[(0, 0.0, 1e-4), (1, 0.0, -1e-4)]),
-        query(0, &[(0, 0.0, 1e-4), (1, 0.0, -1e-4)]),
-        query(0, &[(0, 0.0, 2e-4), (1, 0.0, -1e-4)]),
-        query(1, &[(0, 0.3, 0.3)]),
-        query(2, &[(0, 5.0, 5.001)]),
-        query(3, &[(0, 0.0, 1e9)]),
-        query(4, &[(0, f64::NAN, 0.0)]),
-        query(5, &[(0, 0.0, 900.0)]),
-        cheap,
-        query(7, &[(0, -900.0, -899.999)]),
-    ];
-    // Until the budget is spent, and beyond.
-    let step = if dimension == 1 { 0.002 } else { 0.05 };
-    all.extend((10..120).map(|i| query(i, &[(0, 0.0, step)])));
-    all.into_iter().map(wide).collect()
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Fixtures that the tests of this crate and of the crates above it share.
 #![allow(clippy::unwrap_used)]
 
+pub mod blocks;
+pub mod life;
+
 use std::path::{Path, PathBuf};
 
 use conclave_common::job::JobSpec;

@@ -1,36 +1,12 @@
 //! Blocks of subsampled releases in exports and in the owner's report.
 
-use conclave_privacy::accounting::{
-    BlockTerms, Budget, Honest, Priced, PrivacyUnit, SamplingProbability, Spent, SubsampledRelease,
-};
-use conclave_privacy::mechanism::{NoiseScale, QueryKind, Sensitivity};
+use conclave_privacy::accounting::{Budget, Spent};
 use conclave_vault::ledger::*;
-use conclave_vault::testing::{JOB, budget, entry, key};
+use conclave_vault::testing::blocks::{RESERVE, reserving, sampled, terms};
+use conclave_vault::testing::{JOB, entry, key};
 
 use super::super::{export, report_kept};
-use super::{Fixture, RESERVE, seal};
-
-fn reserving() -> Budget {
-    budget().reserving(RESERVE)
-}
-
-/// A block of `releases` ratios at sampling rate 0.01, with noise of twice a unit's contribution.
-fn terms(releases: u64, reserve_units: u64) -> BlockTerms {
-    let release = SubsampledRelease {
-        probability: SamplingProbability::at_least(0.01).unwrap(),
-        sensitivity: Sensitivity::from_units(1 << 31).unwrap(),
-        noise: NoiseScale::from_sd(1.0).unwrap(),
-        honest: Honest::ALONE,
-        components: 1,
-        adjacency: PrivacyUnit::default().adjacency,
-    };
-    BlockTerms { release, releases, reserve_units }
-}
-
-fn sampled(chain: u32, content: u8, terms: &BlockTerms) -> QueryKey {
-    let priced = Priced::new(QueryKind::SampledRatio, terms.release.sensitivity, terms.release.noise, Honest::ALONE);
-    QueryKey { priced, block: Some(*terms), ..key(chain, content, 1) }
-}
+use super::{Fixture, seal};
 
 /// All totals of a ledger, and what an export of it adds up to, which must be the same.
 fn checked(fixture: &Fixture) -> Result<Spent, String> {

@@ -27,9 +27,6 @@ use tempfile::TempDir;
 
 use super::export;
 
-/// A tenth of a delta of 1e-6, in units of 2^-60.
-const RESERVE: u64 = 115_292_150_460;
-
 /// A ledger in a folder of its own.
 struct Fixture {
     folder: TempDir,

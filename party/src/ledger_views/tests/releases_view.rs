@@ -1,32 +1,15 @@
 //! The listing of releases of kinds that the first ledgers lack: as in the view, with the places of subsampled releases.
 
-use conclave_privacy::accounting::{BlockTerms, Honest, Priced, PrivacyUnit, SamplingProbability, SubsampledRelease};
-use conclave_privacy::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity};
+use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 use conclave_vault::ledger::*;
-use conclave_vault::testing::{JOB, budget, key};
+use conclave_vault::testing::blocks::{RESERVE, asked};
+use conclave_vault::testing::{JOB, budget};
 use rusqlite::Connection;
 
 use super::super::{Listing, list};
-use super::{Fixture, RESERVE};
+use super::Fixture;
 
 const GRADIENT: QueryKind = QueryKind::SampledGradient { parameters: 2 };
-
-/// A query of this kind; over samples of blocks of three.
-fn asked(chain: u32, content: u8, kind: QueryKind) -> QueryKey {
-    let gradient = matches!(kind, QueryKind::SampledGradient { .. });
-    let units = if gradient { GRADIENT_UNITS } else { 1 << 28 };
-    let (sensitivity, noise) = (Sensitivity::from_units(units).unwrap(), NoiseScale::from_units(1 << 33).unwrap());
-    let release = SubsampledRelease {
-        probability: SamplingProbability::at_least(0.01).unwrap(),
-        sensitivity,
-        noise,
-        honest: Honest::ALONE,
-        components: kind.length() as u32,
-        adjacency: PrivacyUnit::default().adjacency,
-    };
-    let block = kind.is_sampled().then_some(BlockTerms { release, releases: 3, reserve_units: 1 << 30 });
-    QueryKey { priced: Priced::new(kind, sensitivity, noise, Honest::ALONE), block, ..key(chain, content, 1) }
-}
 
 /// Kind, noise, block and place of a release.
 type Shown = (String, f64, Option<u64>, Option<u64>);

@@ -1,8 +1,8 @@
 //! The holds turn what a kernel computes of records into integers under a public bound: interval, ball, trace, one-hot.
 //!
 //! A kernel returns a float, or a vector of floats, for each record, computed from that record and public constants alone. Its
-//! numbers are not trusted. Whatever it returns, not-a-number and
-//! infinities included, a hold adds integers of the unit's admissible set. So a wrong model costs accuracy and never privacy.
+//! numbers are not trusted. Whatever it returns, not-a-number and infinities included, a hold adds integers of the unit's
+//! admissible set. So a wrong model costs accuracy and never privacy.
 //! No other code makes a [`LatticeSum`]: its constructors are private to this module. A sum carries how far one unit of privacy
 //! can move it ([`Moves`]), and a release compares that with what was charged.
 //!

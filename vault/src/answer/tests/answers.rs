@@ -12,6 +12,7 @@ use crate::answer::records::Records;
 use crate::answer::{answer_timing, thread};
 use crate::data::BadRows;
 use crate::members::Members;
+use crate::testing::life::logistic_toml;
 use crate::testing::{JOB, MEAN_TOML, budget, data, open_policy, open_request, query, write};
 
 pub(crate) struct House {
@@ -253,13 +254,6 @@ fn policy_refusals_name_limit_and_value() {
     ask.proposals[0].noise_scale /= 2;
     assert_eq!(status(&answerer.answer(ask)), AnswerStatus::Policy);
     assert_eq!(house.queries(), 0);
-}
-
-fn logistic_toml() -> String {
-    MEAN_TOML
-        .replace("kind = \"gaussian_mean\"", "kind = \"logistic\"\npredictors = [\"height\"]")
-        .replace("outcome = \"height\"\nsd = 10.0", "outcome = \"sick\"")
-        .replace("[prior]", "sick = { binary = true }\n[prior]")
 }
 
 #[test]

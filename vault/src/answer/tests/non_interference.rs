@@ -6,7 +6,6 @@ use std::io;
 use std::sync::Once;
 use std::time::Duration;
 
-use conclave_privacy::mechanism::NoiseScale;
 use conclave_privacy::pass::ModelData;
 use conclave_proto::v1;
 use prost::Message;
@@ -16,6 +15,7 @@ use super::*;
 use crate::config::ReplyDelay;
 use crate::data::BadRows;
 use crate::members::Members;
+use crate::testing::life::{logistic_toml, requests};
 use crate::testing::{JOB, MEAN_TOML, budget, data, open_policy, open_request, query, write};
 
 thread_local! {
@@ -61,13 +61,6 @@ struct Seen {
     replies: Vec<(Option<u32>, usize)>,
     spent: (u64, u64),
     overruns: u64,
-}
-
-fn logistic_toml() -> String {
-    MEAN_TOML
-        .replace("kind = \"gaussian_mean\"", "kind = \"logistic\"\npredictors = [\"height\"]")
-        .replace("outcome = \"height\"\nsd = 10.0", "outcome = \"sick\"")
-        .replace("[prior]", "sick = { binary = true }\n[prior]")
 }
 
 /// Runs a party's whole life: a job opens, receives every kind of query, spends its budget and closes.
@@ -116,34 +109,6 @@ fn open(answerer: &mut Answerer, toml: &str) -> (v1::JobOpened, usize) {
     let Some(v1::party_frame::Body::JobOpened(opened)) = frame.body else { panic!("{frame:?}") };
     // The head is signed with the ledger's own key.
     (v1::JobOpened { head: Vec::new(), ..opened }, length)
-}
-
-fn requests(dimension: usize) -> Vec<v1::Query> {
-    let wide = |mut request: v1::Query| {
-        for proposal in &mut request.proposals {
-            let (from, to) = (proposal.from[0], proposal.to[0]);
-            (proposal.from, proposal.to) = (vec![from; dimension], vec![to; dimension]);
-        }
-        request
-    };
-    let mut cheap = query(6, &[(0, 0.0, 1e-4)]);
-    cheap.proposals[0].noise_scale = NoiseScale::from_sd(0.25).unwrap().units();
-    let mut all = vec![
-        query(0, &[(0, 0.0, 1e-4), (1, 0.0, -1e-4)]),
-        query(0, &[(0, 0.0, 1e-4), (1, 0.0, -1e-4)]),
-        query(0, &[(0, 0.0, 2e-4), (1, 0.0, -1e-4)]),
-        query(1, &[(0, 0.3, 0.3)]),
-        query(2, &[(0, 5.0, 5.001)]),
-        query(3, &[(0, 0.0, 1e9)]),
-        query(4, &[(0, f64::NAN, 0.0)]),
-        query(5, &[(0, 0.0, 900.0)]),
-        cheap,
-        query(7, &[(0, -900.0, -899.999)]),
-    ];
-    // Until the budget is spent, and beyond.
-    let step = if dimension == 1 { 0.002 } else { 0.05 };
-    all.extend((10..120).map(|i| query(i, &[(0, 0.0, step)])));
-    all.into_iter().map(wide).collect()
 }
 
 #[test]

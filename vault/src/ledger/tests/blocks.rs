@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use conclave_privacy::accounting::{
-    BlockTerms, Budget, FilterRefusal, Honest, Priced, PrivacyUnit, SamplingProbability, Spent, SubsampledRelease,
+    BlockTerms, Budget, FilterRefusal, Honest, Priced, SamplingProbability, Spent, SubsampledRelease,
 };
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, Sensitivity};
 use sha2::{Digest as _, Sha256};
@@ -13,32 +13,8 @@ use tempfile::TempDir;
 use crate::ledger::release::release;
 use crate::ledger::*;
 use crate::noise::Noise;
+use crate::testing::blocks::{RESERVE, reserving, sampled, terms};
 use crate::testing::{JOB, budget, entry, key, no_sum};
-
-/// A tenth of a delta of 1e-6, in units of 2^-60.
-const RESERVE: u64 = 115_292_150_460;
-
-fn reserving() -> Budget {
-    budget().reserving(RESERVE)
-}
-
-/// Returns the terms of a block of `releases` ratios over one record in a hundred, with noise of twice a unit's contribution.
-fn terms(releases: u64, reserve_units: u64) -> BlockTerms {
-    let release = SubsampledRelease {
-        probability: SamplingProbability::at_least(0.01).unwrap(),
-        sensitivity: Sensitivity::from_units(1 << 31).unwrap(),
-        noise: NoiseScale::from_sd(1.0).unwrap(),
-        honest: Honest::ALONE,
-        components: 1,
-        adjacency: PrivacyUnit::default().adjacency,
-    };
-    BlockTerms { release, releases, reserve_units }
-}
-
-fn sampled(chain: u32, content: u8, terms: &BlockTerms) -> QueryKey {
-    let priced = Priced::new(QueryKind::SampledRatio, terms.release.sensitivity, terms.release.noise, Honest::ALONE);
-    QueryKey { priced, block: Some(*terms), ..key(chain, content, 1) }
-}
 
 struct World {
     folder: TempDir,

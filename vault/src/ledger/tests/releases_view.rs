@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use conclave_privacy::accounting::{BlockTerms, Honest, Priced, PrivacyUnit, SamplingProbability, SubsampledRelease};
-use conclave_privacy::mechanism::{Components, GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity};
+use conclave_privacy::accounting::{Honest, Priced};
+use conclave_privacy::mechanism::{Components, NoiseScale, QueryKind};
 use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::secagg::{MaskSecret, Member, Roster};
 use rusqlite::Connection;
@@ -12,9 +12,9 @@ use rusqlite::Connection;
 use crate::ledger::release::release;
 use crate::ledger::*;
 use crate::noise::Noise;
-use crate::testing::{JOB, budget, entry, key, no_sum};
+use crate::testing::blocks::{RESERVE, asked};
+use crate::testing::{JOB, budget, entry, no_sum};
 
-const RESERVE: u64 = 115_292_150_460;
 const GRADIENT: QueryKind = QueryKind::SampledGradient { parameters: 2 };
 
 fn settings(folder: &Path) -> LedgerSettings {
@@ -25,23 +25,6 @@ fn open(folder: &Path) -> Ledger {
     let mut ledger = Ledger::open_kept(&settings(folder)).unwrap();
     ledger.open_job(&entry(JOB, budget().reserving(RESERVE))).unwrap();
     ledger
-}
-
-/// Returns a query of this kind; one over samples has blocks of three.
-fn asked(chain: u32, content: u8, kind: QueryKind) -> QueryKey {
-    let gradient = matches!(kind, QueryKind::SampledGradient { .. });
-    let units = if gradient { GRADIENT_UNITS } else { 1 << 28 };
-    let (sensitivity, noise) = (Sensitivity::from_units(units).unwrap(), NoiseScale::from_units(1 << 33).unwrap());
-    let release = SubsampledRelease {
-        probability: SamplingProbability::at_least(0.01).unwrap(),
-        sensitivity,
-        noise,
-        honest: Honest::ALONE,
-        components: kind.length() as u32,
-        adjacency: PrivacyUnit::default().adjacency,
-    };
-    let block = kind.is_sampled().then_some(BlockTerms { release, releases: 3, reserve_units: 1 << 30 });
-    QueryKey { priced: Priced::new(kind, sensitivity, noise, Honest::ALONE), block, ..key(chain, content, 1) }
 }
 
 fn answer(ledger: &mut Ledger, iteration: u64, keys: &[QueryKey]) {
