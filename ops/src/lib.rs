@@ -1,7 +1,7 @@
 //! Operation of both daemons: logs, signals, metrics, checks; and the printing of every program. This crate handles neither
 //! jobs nor records.
 //!
-//! - [`files`]: permissions of files. [`clock`]: the wall clock. [`recent_durations`]: recent durations and their parts.
+//! - [`files`]: permissions of files. [`place`]: the place and the lock of a database. [`clock`]: the wall clock. [`recent_durations`]: recent durations and their parts.
 //!
 //! The feature `daemon` adds what opens sockets, prints or logs:
 //! - `settings`: the keys `log`, `log_level`, `metrics` and `otlp` of both configuration files.
@@ -48,6 +48,7 @@ pub mod source;
 pub mod state;
 #[cfg(feature = "daemon")]
 pub mod terminal;
+pub mod place;
 #[cfg(feature = "daemon")]
 mod usage;
 #[cfg(feature = "daemon")]

@@ -3,7 +3,8 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use conclave_ops::files::{check_regular, lock, open_private, restrict_to_user};
+use conclave_ops::files::{lock, open_private, restrict_to_user};
+use conclave_ops::place::{LockFault, Place, lock_database};
 use rusqlite::Connection;
 
 use super::error::StoreError;
@@ -20,8 +21,54 @@ pub(crate) const SCHEMA_VERSION: i64 = 4;
 /// "Conc": `file` and a careful operator can distinguish the store from other SQLite files.
 pub(crate) const APPLICATION_ID: i64 = 0x436f_6e63;
 
-/// Takes the lock beside the file, which the operating system releases however the process ends.
-pub(super) fn take_lock(path: &Path) -> Result<File, StoreError> {
+/// The locks of a store, which the operating system releases however the process ends.
+///
+/// They are dropped after SQLite has closed the file: closing any handle of a file ends the process's record locks on it.
+#[derive(Debug)]
+pub(super) struct Locks {
+    _beside: File,
+    store: File,
+}
+
+impl Locks {
+    /// Locks the file beside the store, then the store itself under all of its names. The store is created if missing.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`]; [`StoreError::Foreign`] for a store with several names; those of the file system.
+    pub(super) fn take(path: &Path) -> Result<Self, StoreError> {
+        let beside = lock_beside(path)?;
+        let io = |e: std::io::Error| StoreError::Failed { path: path.to_owned(), message: e.to_string() };
+        // SQLite treats an empty file as a new database, and gives the files beside it the same mode.
+        if !path.try_exists().map_err(io)? {
+            open_private(path).map_err(io)?;
+        }
+        let store = lock_database(path).map_err(|fault| match fault {
+            LockFault::Held => StoreError::Locked(path.to_owned()),
+            LockFault::Io(e) => io(e),
+            LockFault::Names(names) => StoreError::Foreign {
+                path: path.to_owned(),
+                message: format!(
+                    "has {names} names (hard links), and a store must have one: under two it would have two logs; remove the \
+                     others, and make backups with `conclave-coordinator backup`"
+                ),
+            },
+        })?;
+        Ok(Self { _beside: beside, store })
+    }
+
+    /// Notes the place of the store, once SQLite has opened it and made its log.
+    ///
+    /// # Errors
+    /// [`StoreError::Moved`] where another file has taken its path meanwhile; those of the file system.
+    pub(super) fn place(&self, path: &Path) -> Result<Place, StoreError> {
+        let io = |e: std::io::Error| StoreError::Failed { path: path.to_owned(), message: e.to_string() };
+        let mut place = Place::of(&path.canonicalize().map_err(io)?, &self.store.metadata().map_err(io)?)?;
+        place.with_log()?;
+        Ok(place)
+    }
+}
+
+fn lock_beside(path: &Path) -> Result<File, StoreError> {
     let mut lock_path = path.as_os_str().to_owned();
     lock_path.push(".lock");
     let lock_path = PathBuf::from(lock_path);
@@ -47,7 +94,7 @@ fn keep_private(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Opens the file, creates its tables if it has none, and reads the whole of it: a damaged store is refused.
+/// Opens the locked file, creates its tables if it has none, and reads the whole of it: a damaged store is refused.
 pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
     let failed = |e: rusqlite::Error| match integrity::is_damage(&e) {
         true => StoreError::Damaged { path: path.to_owned(), message: e.to_string() },
@@ -55,12 +102,6 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
     };
     let foreign = |message: String| StoreError::Foreign { path: path.to_owned(), message };
     let io = |e: std::io::Error| StoreError::Failed { path: path.to_owned(), message: e.to_string() };
-    // SQLite treats an empty file as a new database, and gives the files beside it the same mode.
-    if path.try_exists().map_err(io)? {
-        check_regular(path).map_err(io)?;
-    } else {
-        open_private(path).map_err(io)?;
-    }
     let connection = Connection::open(path).map_err(failed)?;
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (application, version) = match (pragma("application_id"), pragma("user_version")) {

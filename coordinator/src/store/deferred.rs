@@ -10,7 +10,7 @@ use rusqlite::Connection;
 
 use super::command::{Command, CommandSink};
 use super::commits::Commits;
-use super::connection::{connect, take_lock};
+use super::connection::{Locks, connect};
 use super::error::StoreError;
 use super::handle::{Shared, Store};
 use super::read::{self, Loaded};
@@ -71,8 +71,9 @@ impl DeferredCommands {
 /// # Errors
 /// The errors of [`Store::open`].
 pub(crate) fn open(path: &Path) -> Result<(Store, Loaded, Arc<DeferredCommands>), StoreError> {
-    let lock = take_lock(path)?;
+    let locks = Locks::take(path)?;
     let connection = connect(path)?;
+    let place = locks.place(path)?;
     let failed = |message: String| StoreError::Failed { path: path.to_owned(), message };
     let loaded = read::load(&connection).map_err(|e| failed(e.to_string()))?;
     let failure = Arc::new(OnceLock::new());
@@ -82,6 +83,6 @@ pub(crate) fn open(path: &Path) -> Result<(Store, Loaded, Arc<DeferredCommands>)
         waiting: Mutex::new(Some((connection, Vec::new()))),
     };
     let (deferred, commits) = (Arc::new(deferred), Commits::default());
-    let shared = Shared { path: path.to_owned(), failure, writer: Mutex::new(None), commits, _lock: lock };
+    let shared = Shared { path: path.to_owned(), failure, writer: Mutex::new(None), commits, place, _locks: locks };
     Ok((Store::new(shared, Arc::clone(&deferred) as Arc<dyn CommandSink>), loaded, deferred))
 }

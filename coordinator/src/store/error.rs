@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use conclave_ops::place::PlaceFault;
+
 /// Reason why the store can't be opened or written.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum StoreError {
@@ -28,6 +30,19 @@ pub(crate) enum StoreError {
         /// The first fault found.
         message: String,
     },
+    /// Writes go into another file than the one at the store's path.
+    #[error(
+        "the coordinator's store {path} {how} while the coordinator was writing to it: what is written now would be gone with the process, so nothing is written any more and \
+         no job goes on. Before you stop the coordinator, copy what it has written out of it \
+         (docs/how-to/operator/back-up-and-restore.md, Recover a deleted store)",
+        path = file.display()
+    )]
+    Moved {
+        /// The file.
+        file: PathBuf,
+        /// What happened, as the rest of a sentence that begins with the file.
+        how: String,
+    },
     /// SQLite or the file system failed.
     #[error("the coordinator's store {path}: {message}")]
     Failed {
@@ -36,4 +51,13 @@ pub(crate) enum StoreError {
         /// The failure.
         message: String,
     },
+}
+
+impl From<PlaceFault> for StoreError {
+    fn from(fault: PlaceFault) -> Self {
+        match fault {
+            PlaceFault::Moved { file, how } => Self::Moved { file, how },
+            PlaceFault::Io(path, error) => Self::Failed { path, message: error.to_string() },
+        }
+    }
 }

@@ -1,18 +1,18 @@
 //! Handle to the store, whose writes never wait for the disk.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 
 use conclave_common::query::PartyMetadata;
+use conclave_ops::place::Place;
 use conclave_ops::{Histogram, Summary};
 use tokio::sync::oneshot;
 
 use super::command::{Command, CommandSink, JobEnd, NewJob};
 use super::commits::Commits;
-use super::connection::{connect, take_lock};
+use super::connection::{Locks, connect};
 use super::error::StoreError;
 use super::log::{LogReader, LoggedRound};
 use super::read::{self, Loaded};
@@ -36,8 +36,8 @@ pub(super) struct Shared {
     pub(super) failure: Arc<OnceLock<StoreError>>,
     pub(super) writer: Mutex<Option<JoinHandle<()>>>,
     pub(super) commits: Commits,
-    /// Held for as long as the store is open; the operating system releases it however the process ends.
-    pub(super) _lock: File,
+    pub(super) place: Place,
+    pub(super) _locks: Locks,
 }
 
 impl Store {
@@ -50,20 +50,22 @@ impl Store {
         if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(|e| failed(e.to_string()))?;
         }
-        let lock = take_lock(path)?;
+        let locks = Locks::take(path)?;
         let connection = connect(path)?;
+        let place = locks.place(path)?;
         let loaded = read::load(&connection).map_err(|e| failed(e.to_string()))?;
         let failure = Arc::new(OnceLock::new());
         let commits = Commits::default();
         let (commands, queue) = mpsc::channel();
         let writer = {
             let (path, failure, commits) = (path.to_owned(), Arc::clone(&failure), commits.clone());
+            let place = place.clone();
             std::thread::Builder::new()
                 .name("store".to_owned())
-                .spawn(move || write::serve(connection, &queue, &path, &failure, &commits))
+                .spawn(move || write::serve(connection, &queue, &path, &place, &failure, &commits))
                 .map_err(|e| failed(e.to_string()))?
         };
-        let shared = Shared { path: path.to_owned(), failure, writer: Mutex::new(Some(writer)), commits, _lock: lock };
+        let shared = Shared { path: path.to_owned(), failure, writer: Mutex::new(Some(writer)), commits, place, _locks: locks };
         Ok((Self::new(shared, Arc::new(commands)), loaded))
     }
 
@@ -136,12 +138,16 @@ impl Store {
         StoreError::Failed { path: self.shared.path.clone(), message: "closed: the coordinator is stopping".to_owned() }
     }
 
-    /// Checks that the store has not failed.
+    /// Checks that the store has not failed, and that its files are in their place.
     ///
     /// # Errors
     /// The store's first failure.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
-        self.shared.failure.get().cloned().map_or(Ok(()), Err)
+        let failure = &self.shared.failure;
+        if let Some(error) = failure.get() {
+            return Err(error.clone());
+        }
+        self.shared.place.check().map_err(|fault| failed_first(failure, fault.into()))
     }
 
     /// Durations of commits.
@@ -200,4 +206,12 @@ impl Store {
             tracing::debug!("a write to the store came after it was closed");
         }
     }
+}
+
+/// Notes a failure unless there was an earlier one, and returns the first.
+pub(super) fn failed_first(failure: &OnceLock<StoreError>, error: StoreError) -> StoreError {
+    if failure.set(error.clone()).is_ok() {
+        tracing::error!(%error, "the store failed: running jobs stop; free the disk and restart the coordinator");
+    }
+    failure.get().cloned().unwrap_or(error)
 }

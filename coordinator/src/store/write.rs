@@ -7,12 +7,14 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use conclave_common::query::PartyMetadata;
+use conclave_ops::place::Place;
 use conclave_privacy::accounting::Adjacency;
 use rusqlite::{Connection, params};
 
 use super::command::{Command, JobEnd, NewJob};
 use super::commits::Commits;
 use super::error::StoreError;
+use super::handle::failed_first;
 
 /// Time for which rounds gather before they are committed together. The thread sleeps meanwhile, so that its log does not preempt
 /// a fast chain on a small machine at every round.
@@ -25,6 +27,7 @@ pub(super) fn serve(
     mut connection: Connection,
     queue: &Receiver<Command>,
     path: &Path,
+    place: &Place,
     failure: &OnceLock<StoreError>,
     commits: &Commits,
 ) {
@@ -42,18 +45,17 @@ pub(super) fn serve(
                 let took = began.elapsed();
                 commits.seconds.observe(took.as_secs_f64());
                 commits.latest.record([took]);
-                committed.map_err(|e| StoreError::Failed { path: path.to_owned(), message: e.to_string() })
+                committed
+                    .map_err(|e| StoreError::Failed { path: path.to_owned(), message: e.to_string() })
+                    // What went into a file that is no longer in its place is not recorded.
+                    .and_then(|()| Ok(place.check()?))
+                    .map_err(|error| failed_first(failure, error))
             }
         };
         for command in group {
             if let Command::Barrier(done) = command {
                 barriers.push(done);
             }
-        }
-        if let Err(error) = &outcome
-            && failure.set(error.clone()).is_ok()
-        {
-            tracing::error!(%error, "the store failed: running jobs stop; free the disk and restart the coordinator");
         }
         for done in barriers {
             // The caller may have stopped waiting.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use conclave_ops::place::{LockFault, PlaceFault};
 use conclave_privacy::accounting::AccountingError;
 
 /// A ledger that cannot be made, opened or used.
@@ -184,8 +185,32 @@ impl LedgerError {
         Self::Io { file: file.to_owned(), reason: error.to_string() }
     }
 
+    /// Names the reason why the ledger is not locked for this process.
+    pub(super) fn lock(path: &Path, fault: LockFault) -> Self {
+        match fault {
+            LockFault::Held => Self::Locked(path.to_owned()),
+            LockFault::Io(error) => Self::io(path, &error),
+            LockFault::Names(names) => Self::Foreign {
+                file: path.to_owned(),
+                reason: format!(
+                    "has {names} names (hard links), and a ledger must have one: under two it would have two logs; remove the others, \
+                     and make backups by copying"
+                ),
+            },
+        }
+    }
+
     /// Names a damaged file, with the damage.
     pub fn corrupt(file: &Path, reason: impl Into<String>) -> Self {
         Self::Corrupt { file: file.to_owned(), reason: reason.into() }
+    }
+}
+
+impl From<PlaceFault> for LedgerError {
+    fn from(fault: PlaceFault) -> Self {
+        match fault {
+            PlaceFault::Moved { file, how } => Self::Moved { file, how },
+            PlaceFault::Io(file, error) => Self::io(&file, &error),
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use conclave_ops::place::Place;
 use conclave_privacy::accounting::{BlockTerms, Budget, PrivacyFilter};
 use rusqlite::Connection;
 
@@ -11,7 +12,6 @@ use super::head::{Head, HeadFile};
 use super::ids::Seqs;
 use super::index::Index;
 use super::lock::LedgerLock;
-use super::place::Place;
 use super::secret::Secret;
 use super::settings::Durability;
 use super::state::LedgerState;

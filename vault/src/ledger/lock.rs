@@ -3,14 +3,14 @@
 //! The lock lies beside the database and not in it (SQLite's exclusive mode) so that an auditor can read the ledger with `sqlite3` while
 //! the party runs. It ends with the process, however that ends.
 //!
-//! A lock on one name does not exclude a process that uses another name. So the ledger itself is locked too (`flock`, which neither SQLite
-//! nor its readers take), on any path that leads to it, a bind mount's included; and a ledger with a second hard link is refused: SQLite
-//! names its write-ahead log after the database, and the same ledger under two names would have two logs.
+//! A lock on one name does not exclude a process that uses another name. So the ledger itself is locked too ([`lock_database`]), on any path
+//! that leads to it, a bind mount's included; and a ledger with a second hard link is refused.
 
-use std::fs::{File, Metadata, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, TryLockError};
 use std::path::{Path, PathBuf};
 
-use conclave_ops::files::{check_regular, lock, open_private};
+use conclave_ops::files::{lock, open_private};
+use conclave_ops::place::lock_database;
 
 use super::error::LedgerError;
 use crate::private_files::with_suffix;
@@ -29,9 +29,12 @@ impl LedgerLock {
         let beside = with_suffix(path, ".lock");
         // No other user may open it: anyone who can read the file could take the lock and keep it.
         let file = open_private(&beside).map_err(|e| LedgerError::io(&beside, &e))?;
-        take(&file, path)?;
+        lock(&file).map_err(|fault| match fault {
+            TryLockError::WouldBlock => LedgerError::Locked(path.to_owned()),
+            TryLockError::Error(e) => LedgerError::io(path, &e),
+        })?;
         let ledger = match path.try_exists().map_err(|e| LedgerError::io(path, &e))? {
-            true => Some(lock_ledger(path)?),
+            true => Some(lock_database(path).map_err(|fault| LedgerError::lock(path, fault))?),
             false => None,
         };
         Ok(Self { _file: file, ledger })
@@ -44,42 +47,13 @@ impl LedgerLock {
 
     /// Locks the file that is about to take the ledger's name, and returns the old one's lock, to be held until it has.
     pub(super) fn move_to(&mut self, draft: &Path) -> Result<Option<File>, LedgerError> {
-        Ok(self.ledger.replace(lock_ledger(draft)?))
+        Ok(self.ledger.replace(lock_database(draft).map_err(|fault| LedgerError::lock(draft, fault))?))
     }
 
     /// Takes the lock of a ledger that does not exist yet; its folder must exist.
     pub(super) fn for_new(path: &Path) -> Result<Self, LedgerError> {
         Self::for_existing(&canonical_new(path)?)
     }
-}
-
-fn take(file: &File, path: &Path) -> Result<(), LedgerError> {
-    match lock(file) {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(LedgerError::Locked(path.to_owned())),
-        Err(TryLockError::Error(e)) => Err(LedgerError::io(path, &e)),
-    }
-}
-
-/// Locks the ledger under any of its names. Called before SQLite opens it.
-fn lock_ledger(path: &Path) -> Result<File, LedgerError> {
-    check_regular(path).map_err(|e| LedgerError::io(path, &e))?;
-    let file = OpenOptions::new().read(true).write(true).open(path).map_err(|e| LedgerError::io(path, &e))?;
-    #[cfg(unix)]
-    {
-        let names = std::os::unix::fs::MetadataExt::nlink(&file.metadata().map_err(|e| LedgerError::io(path, &e))?);
-        if names != 1 {
-            return Err(LedgerError::Foreign {
-                file: path.to_owned(),
-                reason: format!(
-                    "has {names} names (hard links), and a ledger must have one: under two it would have two logs; remove the others, \
-                     and make backups by copying"
-                ),
-            });
-        }
-    }
-    take(&file, path)?;
-    Ok(file)
 }
 
 fn canonical_new(path: &Path) -> Result<PathBuf, LedgerError> {

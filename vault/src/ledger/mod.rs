@@ -61,7 +61,6 @@ mod lock;
 mod masks;
 mod open;
 mod owner_actions;
-mod place;
 mod query;
 mod receipt;
 mod release;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use conclave_ops::place::Place;
 use conclave_privacy::accounting::{Budget, PrivacyFilter, Spent};
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -12,7 +13,6 @@ use super::events::{AllCollude, Genesis, Settle, Unlock, exact, hex};
 use super::handle::{DataStanding, Ledger};
 use super::head::{Head, HeadFile};
 use super::lock::LedgerLock;
-use super::place::Place;
 use super::schema::{checkpoint, create, sync_folder};
 use super::secret::Secret;
 use super::settings::{KEY_CHECK, LedgerSettings};
@@ -126,7 +126,7 @@ impl Ledger {
         let path = path.canonicalize().map_err(|e| LedgerError::io(path, &e))?;
         let mut lock = LedgerLock::for_existing(&path)?;
         let connection = convert::connect(settings, &path, &mut lock)?;
-        let place = Place::of(&path, &lock)?;
+        let place = Place::of(&path, &lock.ledger().map_err(|e| LedgerError::io(&path, &e))?)?;
         let (state, index) = verify::add_up(&connection, &path, layout)?;
         let (party, budget) = (settings.party.clone(), settings.agreed(&path, state.genesis())?);
         let secret = Secret::load(&settings.secret)?;

@@ -1,4 +1,6 @@
 #![allow(clippy::unwrap_used)]
+mod place;
+
 use std::sync::Arc;
 
 use conclave_common::query::PartyMetadata;
