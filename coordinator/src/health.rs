@@ -14,7 +14,7 @@ use crate::store::Store;
 /// Interval between checks.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Inputs of the health check: whether the store accepts writes, and whether the coordinator is stopping.
+/// Inputs of the health check: whether the store and the draws can be written, and whether the coordinator is stopping.
 #[derive(Debug, Clone)]
 pub(crate) struct Health {
     pub(crate) job_registry: Arc<JobRegistry>,
@@ -31,7 +31,8 @@ impl Health {
         if *self.stopping.borrow() || self.job_registry.is_closed() {
             return Err("the coordinator is stopping".to_owned());
         }
-        self.store.check().map_err(|failure| failure.to_string())
+        self.store.check().map_err(|failure| failure.to_string())?;
+        self.job_registry.waits_for_operator().map_or(Ok(()), Err)
     }
 
     /// Keeps gRPC's health service up to date for each of `services` and for the server as a whole, whose name is empty. Ends

@@ -25,6 +25,7 @@ pub(crate) struct CoordinatorPage {
     pub(crate) context: DriverContext,
     pub(crate) health: Health,
     pub(crate) store: PathBuf,
+    pub(crate) draws: PathBuf,
     pub(crate) certificate: PathBuf,
     pub(crate) started: SystemTime,
 }
@@ -110,8 +111,13 @@ impl CoordinatorPage {
         page.gauge("conclave_coordinator_store_failed", "1 if the store can no longer be written", failed)?;
         page.gauge("conclave_coordinator_store_bytes", "Size of the store", disk::database_bytes(&self.store) as f64)?;
         let folder = self.store.parent().unwrap_or(&self.store);
-        match disk::free_bytes(folder) {
-            Some(free) => page.gauge("conclave_coordinator_disk_free_bytes", "Free space beside the store", free as f64),
+        if let Some(free) = disk::free_bytes(folder) {
+            page.gauge("conclave_coordinator_disk_free_bytes", "Free space beside the store", free as f64)?;
+        }
+        let waits = f64::from(u8::from(self.job_registry.waits_for_operator().is_some()));
+        page.gauge("conclave_coordinator_draws_failed", "1 if a job waits because its draws can't be written", waits)?;
+        match disk::free_bytes(&self.draws) {
+            Some(free) => page.gauge("conclave_coordinator_draws_disk_free_bytes", "Free space for draws", free as f64),
             None => Ok(()),
         }
     }

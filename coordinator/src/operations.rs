@@ -84,6 +84,7 @@ impl Prepared {
                 context,
                 health: health.clone(),
                 certificate: self.config.identity.join("certificate.pem"),
+                draws: self.config.draws,
                 store: self.config.store,
                 started: SystemTime::now(),
             };

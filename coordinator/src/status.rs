@@ -7,6 +7,9 @@ use conclave_proto::v1;
 use crate::party_registry::PartyRegistry;
 use conclave_draws::spent::Spent;
 
+/// The reason, up to the colon, of a queued job that resumes once the operator has removed an obstacle.
+pub(crate) const WAITS_FOR_OPERATOR: &str = "waiting for the operator";
+
 /// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
@@ -118,6 +121,11 @@ pub(crate) struct PartyStatus {
 }
 
 impl Status {
+    /// Returns true for a job that resumes once the operator has removed an obstacle.
+    pub(crate) fn waits_for_operator(&self) -> bool {
+        self.state == State::Queued && self.waiting_reason.starts_with(WAITS_FOR_OPERATOR)
+    }
+
     /// Converts to the wire format; `party_registry` knows which parties are attached.
     pub(crate) fn to_wire(&self, party_registry: &PartyRegistry) -> v1::JobStatus {
         let parties = self.parties.iter().map(|party| v1::PartyStatus {

@@ -37,6 +37,7 @@ mod log_format;
 mod otlp;
 #[cfg(feature = "daemon")]
 pub mod page;
+pub mod place;
 pub mod recent_durations;
 #[cfg(feature = "daemon")]
 pub mod settings;
@@ -48,7 +49,6 @@ pub mod source;
 pub mod state;
 #[cfg(feature = "daemon")]
 pub mod terminal;
-pub mod place;
 #[cfg(feature = "daemon")]
 mod usage;
 #[cfg(feature = "daemon")]

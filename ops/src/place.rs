@@ -41,7 +41,7 @@ pub enum PlaceFault {
     Moved {
         /// The path.
         file: PathBuf,
-        /// What happened, as the rest of a sentence that begins with the file.
+        /// The event, as the rest of a sentence that begins with the file.
         how: String,
     },
     /// The file system failed.

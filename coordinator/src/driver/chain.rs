@@ -145,7 +145,8 @@ impl Chain {
         self.kept += kept;
         self.writer.push(draws);
         match self.writer.failed() {
-            true => Err(stopped("the draws can't be written")),
+            // The cause comes with the end of the writer.
+            true => Err(StopReason::Unwritten(Fault::new(ErrorCode::Internal, "the draws can't be written"))),
             false => Ok(kept),
         }
     }
@@ -248,11 +249,11 @@ fn replay(job: &Job, store: &Store, parties: &[PartyMetadata]) -> Result<(Replay
     let chains = spec.sampler.chains as usize;
     // Left by an end that was not stored: the log decides.
     match std::fs::remove_file(job.packed_path()) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(StopReason::Stopped(job.draws_fault(&e))),
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(StopReason::Unwritten(job.draws_fault(&e))),
         _ => {}
     }
     let draws = DrawStore::create(&job.draws, chains, model.parameter_names(), &attributes::at_start(job))
-        .map_err(|e| StopReason::Stopped(job.draws_fault(&e)))?;
+        .map_err(|e| StopReason::Unwritten(job.draws_fault(&e)))?;
     let sampler = sampler::build(spec, parties).map_err(unfit)?;
     let mut replayed =
         Replayed { model, sampler, draws, spending: Spending::new(parties), rounds: 0, kept: 0, before: Duration::ZERO };
@@ -264,7 +265,7 @@ fn replay(job: &Job, store: &Store, parties: &[PartyMetadata]) -> Result<(Replay
     }
     let next = replayed.sampler.next_round().map_err(unfit)?;
     replayed.take_draws(job);
-    replayed.draws.flush().map_err(|e| StopReason::Stopped(job.draws_fault(&e)))?;
+    replayed.draws.flush().map_err(|e| StopReason::Unwritten(job.draws_fault(&e)))?;
     Ok((replayed, next))
 }
 

@@ -13,7 +13,7 @@ use super::run::{Driver, Requeued};
 use super::stop::StopReason;
 use crate::clock::Timestamp;
 use crate::party_event::Event;
-use crate::status::{State, Status};
+use crate::status::{State, Status, WAITS_FOR_OPERATOR};
 use crate::store::{JobEnd, RunEnd};
 
 /// Time to wait for answers in flight when a job ends in the middle of a round. They are discarded, but their cost counts as
@@ -39,9 +39,16 @@ impl Driver {
         if ends_early(&ending) {
             self.await_last_answers(&ending).await;
         }
-        match ending {
+        match self.of_store(ending) {
             StopReason::Shutdown => drop(self.leave().await),
             StopReason::Full(reason) => return Some(self.requeue(reason)),
+            StopReason::Unwritten(fault) => {
+                let fault = match self.chain.take() {
+                    Some(chain) => chain.finish().await.err().unwrap_or(fault),
+                    None => fault,
+                };
+                return Some(self.hold(&fault));
+            }
             StopReason::Stopped(fault) => {
                 let message = format!("{fault}; the job is not lost: fix this and restart the coordinator");
                 tracing::error!(job = %self.job.id, "{message}");
@@ -49,9 +56,24 @@ impl Driver {
                 (status.state, status.fault) = (State::Failed, Some(Fault { message, ..fault }));
                 self.leave().await.send_replace(status);
             }
-            ending => self.conclude(ending).await,
+            ending => return self.conclude(ending).await,
         }
         None
+    }
+
+    /// Returns the store's own failure for draws that can't be written because of it.
+    fn of_store(&self, ending: StopReason) -> StopReason {
+        match (ending, self.store.check()) {
+            (StopReason::Unwritten(_), Err(error)) => error.into(),
+            (ending, _) => ending,
+        }
+    }
+
+    /// Returns a job to the queue whose draws can't be written. Nothing is lost: they are computed again from the log.
+    fn hold(self, fault: &Fault) -> Requeued {
+        tracing::error!(job = %self.job.id, %fault, "the job waits: free the disk or repair the folder of the draws");
+        let reason = format!("{WAITS_FOR_OPERATOR}: {}", fault.message);
+        self.requeue(reason)
     }
 
     /// Leaves the parties without ending the job, which starts again when there is room.
@@ -74,7 +96,9 @@ impl Driver {
         self.status
     }
 
-    async fn conclude(mut self, ending: StopReason) {
+    async fn conclude(mut self, ending: StopReason) -> Option<Requeued> {
+        // Every other end comes again when the job resumes from its log.
+        let again = ending != StopReason::Cancelled;
         let early = ends_early(&ending);
         if let Some(chain) = self.chain.as_mut().filter(|_| early)
             && let Err(reason) = chain.conclude()
@@ -89,7 +113,14 @@ impl Driver {
             shown.epsilon_spent = shown.spent.epsilon(&self.job.spec.privacy.budget);
         }
         (status.state, status.fault) = (verdict.state, verdict.fault.clone());
-        status.result = self.write_result(&verdict, &status).await;
+        status.result = match self.write_result(&verdict, &status).await {
+            Ok(result) => result,
+            Err(fault) if again => return Some(self.hold(&fault)),
+            Err(fault) => {
+                tracing::error!(job = %self.job.id, %fault, "the draws of a cancelled job are lost");
+                None
+            }
+        };
         let run = RunEnd {
             iterations: status.iteration,
             draws: status.draws,
@@ -107,6 +138,7 @@ impl Driver {
         tracing::info!(job = %self.job.id, state = status.state.as_str(), reason, draws = status.draws, "job ended");
         self.party_registry.end(&self.job.id, &reason, &self.job.spec.parties);
         self.status.send_replace(status);
+        None
     }
 
     fn verdict(&self, ending: StopReason, kept: u64) -> Verdict {
@@ -136,7 +168,9 @@ impl Driver {
             StopReason::Refused(fault) => failed(StoppedBy::Policy, fault),
             StopReason::Clipped(fault) => failed(StoppedBy::Clip, fault),
             // A failure at one party undoes neither the others' spending nor the draws.
-            StopReason::Failed(fault) | StopReason::Stopped(fault) => failed(StoppedBy::Failure, fault),
+            StopReason::Failed(fault) | StopReason::Stopped(fault) | StopReason::Unwritten(fault) => {
+                failed(StoppedBy::Failure, fault)
+            }
             StopReason::Shutdown | StopReason::Full(_) => plain(State::Queued, StoppedBy::Cancelled),
         }
     }
@@ -151,16 +185,18 @@ impl Driver {
     }
 
     /// Completes and summarises the draws; `None` if there is nothing to summarise.
-    async fn write_result(&mut self, verdict: &Verdict, status: &Status) -> Option<String> {
-        let chain = self.chain.take()?;
+    ///
+    /// # Errors
+    /// Draws that can't be written.
+    async fn write_result(&mut self, verdict: &Verdict, status: &Status) -> Result<Option<String>, Fault> {
+        let Some(chain) = self.chain.take() else { return Ok(None) };
         let futility = chain.futility().filter(|_| verdict.stopped_by == StoppedBy::Futility);
         let warnings = chain.warnings().into_iter().chain(futility).collect();
         let report = chain.report();
-        let draws = chain.finish().await;
+        let mut draws = chain.finish().await?;
         let job = Arc::clone(&self.job);
-        let mut draws = draws.map_err(|fault| tracing::error!(job = %job.id, %fault, "draws lost")).ok()?;
         if draws.kept() == 0 {
-            return None;
+            return Ok(None);
         }
         let outcome = Outcome {
             stopped_by: verdict.stopped_by,
@@ -185,13 +221,8 @@ impl Driver {
             }
             result
         });
-        match summarised.await {
-            Ok(result) => Some(RunResult::to_json(&result)),
-            Err(error) => {
-                tracing::error!(job = %self.job.id, %error, "the summary failed");
-                None
-            }
-        }
+        let failed = |error| tracing::error!(job = %self.job.id, %error, "the summary failed");
+        Ok(summarised.await.map(|result| RunResult::to_json(&result)).map_err(failed).ok())
     }
 
     async fn await_last_answers(&mut self, ending: &StopReason) {

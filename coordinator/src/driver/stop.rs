@@ -30,6 +30,8 @@ pub(crate) enum StopReason {
     Failed(Fault),
     /// The job can't continue on this machine now; a restarted coordinator resumes it.
     Stopped(Fault),
+    /// The draws can't be written. The job returns to the queue, and resumes from its log once they can.
+    Unwritten(Fault),
     /// A party has no room for the job until others have ended; it returns to the queue.
     Full(String),
     /// The coordinator stops.

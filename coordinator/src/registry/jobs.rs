@@ -265,6 +265,17 @@ impl JobRegistry {
         }
     }
 
+    /// Returns the reason of the first job that waits for the operator.
+    pub(crate) fn waits_for_operator(&self) -> Option<String> {
+        let mut reason = None;
+        self.for_each(&JobFilter::All, |status| {
+            if reason.is_none() && status.waits_for_operator() {
+                reason = Some(format!("job {}: {}", status.id, status.waiting_reason));
+            }
+        });
+        reason
+    }
+
     /// A job, if the filter selects it.
     pub(crate) fn view(&self, id: &str, filter: &JobFilter) -> Option<JobView> {
         let view = self.lock().entries.get(id).filter(|entry| filter.includes(&entry.status.borrow())).map(JobView::of)?;

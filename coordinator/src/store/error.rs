@@ -32,15 +32,15 @@ pub(crate) enum StoreError {
     },
     /// Writes go into another file than the one at the store's path.
     #[error(
-        "the coordinator's store {path} {how} while the coordinator was writing to it: what is written now would be gone with the process, so nothing is written any more and \
-         no job goes on. Before you stop the coordinator, copy what it has written out of it \
+        "the coordinator's store {path} {how} while the coordinator was writing to it: what is written now would be gone \
+         with the process, so nothing is written any more and no job continues. Before you stop the coordinator, copy what it has written out of it \
          (docs/how-to/operator/back-up-and-restore.md, Recover a deleted store)",
         path = file.display()
     )]
     Moved {
         /// The file.
         file: PathBuf,
-        /// What happened, as the rest of a sentence that begins with the file.
+        /// The event, as the rest of a sentence that begins with the file.
         how: String,
     },
     /// SQLite or the file system failed.

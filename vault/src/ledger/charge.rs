@@ -176,7 +176,7 @@ impl Ledger {
         if self.lost.is_some() {
             return Ok(ChargeOutcome::Refused(Refusal::Behind));
         }
-        let result = self.place.check().and_then(|()| self.try_charge(job, iteration, queries));
+        let result = self.place.check().map_err(LedgerError::from).and_then(|()| self.try_charge(job, iteration, queries));
         self.fail_stop(result)
     }
 

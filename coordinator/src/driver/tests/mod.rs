@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod queue;
+mod unwritten;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
