@@ -34,6 +34,8 @@ mod poisson_mean;
 mod products;
 mod ratio_range;
 mod reach;
+#[cfg(any(test, feature = "test-util"))]
+mod references;
 mod registry;
 mod regression;
 mod regression_scores;

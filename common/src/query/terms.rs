@@ -27,6 +27,8 @@ pub struct QueryTerms {
     grid: Option<StatisticGrid>,
     /// For moments and curvature: the largest magnitude of a component of one unit's contribution, in lattice units.
     greatest: Option<u64>,
+    /// The size of a vector's admissible set; see [`vector::Price::size`].
+    size: u64,
 }
 
 impl QueryTerms {
@@ -48,7 +50,7 @@ impl QueryTerms {
         if let QueryKind::Choice { candidates } = kind {
             let candidates = Candidates::new(candidates, from, to).ok_or(QueryError::Vector(kind))?;
             let sensitivity = candidates.sensitivity(model, spec, unit)?;
-            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: None, greatest: None });
+            return Ok(Self::held(kind, sensitivity));
         }
         if kind.points() != Points::Two && !matches!(kind, QueryKind::Statistic { .. }) {
             // A job that releases once may query only what its owner was shown.
@@ -57,8 +59,8 @@ impl QueryTerms {
                 return Err(QueryError::Kind(kind));
             }
             let price = vector::price(model, unit, kind, (from, to))?;
-            let (sensitivity, greatest) = price.ok_or(QueryError::Vector(kind))?;
-            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: None, greatest: Some(greatest) });
+            let vector::Price { sensitivity, greatest, size } = price.ok_or(QueryError::Vector(kind))?;
+            return Ok(Self { greatest: Some(greatest), size, ..Self::held(kind, sensitivity) });
         }
         if let QueryKind::Statistic { component } = kind {
             // A `noisy-statistics` job that uses scores may query nothing else, since the owner was shown only scores.
@@ -74,8 +76,7 @@ impl QueryTerms {
             let family = model.exponential_family().ok_or(QueryError::Kind(kind))?;
             let range = family.ranges().get(component as usize).copied().ok_or(QueryError::Component(component))?;
             let grid = StatisticGrid::new(range)?;
-            let sensitivity = grid.sensitivity();
-            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: Some(grid), greatest: None });
+            return Ok(Self { grid: Some(grid), ..Self::held(kind, grid.sensitivity()) });
         }
         if from.is_empty() || to.is_empty() {
             return Err(QueryError::Points);
@@ -83,13 +84,12 @@ impl QueryTerms {
         if kind == QueryKind::SampledRatio {
             let part = sampled_contribution(model, &spec.privacy, unit, from, to)?;
             let [clamp, sensitivity] = part.ok_or(QueryError::NoSampleClip)?;
-            return Ok(Self { kind, sensitivity, clamp, centre: 0.0, grid: None, greatest: None });
+            return Ok(Self { clamp, ..Self::held(kind, sensitivity) });
         }
         if kind == QueryKind::SecondMoment {
             let clamp = unit.sensitivity(record_bound(model, &spec.privacy, from, to)?)?;
             // Squares lie between 0 and their largest value, so one unit moves their sum by at most that, under either adjacency.
-            let sensitivity = Sensitivity::from_units(QueryKind::SQUARE_UNITS)?;
-            return Ok(Self { kind, sensitivity, clamp, centre: 0.0, grid: None, greatest: None });
+            return Ok(Self { clamp, ..Self::held(kind, Sensitivity::from_units(QueryKind::SQUARE_UNITS)?) });
         }
         let part = contribution(model, &spec.privacy, unit, from, to)?;
         let sensitivity = match kind {
@@ -97,7 +97,12 @@ impl QueryTerms {
             QueryKind::ClipCount => Sensitivity::from_units(QueryKind::COUNT_UNIT)?,
             _ => part.sensitivity,
         };
-        Ok(Self { kind, sensitivity, clamp: part.sensitivity, centre: part.centre, grid: None, greatest: None })
+        Ok(Self { clamp: part.sensitivity, centre: part.centre, ..Self::held(kind, sensitivity) })
+    }
+
+    /// The terms of a kind whose sensitivity bounds a unit's contribution.
+    fn held(kind: QueryKind, sensitivity: Sensitivity) -> Self {
+        Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: None, greatest: None, size: 0 }
     }
 
     /// Returns whether the sum over `units` units of privacy fits a lattice sum. Both are public.
@@ -177,7 +182,9 @@ impl QueryTerms {
             }
             // A choice has one step per candidate instead.
             (QueryKind::Choice { .. }, _) => Err(QueryError::Charged),
-            (kind, None) if self.sensitivity == charged => vector::summand(kind, from, to, charged).ok_or(QueryError::Charged),
+            (kind, None) if self.sensitivity == charged => {
+                vector::summand(kind, (from, to), charged, self.size).ok_or(QueryError::Charged)
+            }
             _ => Err(QueryError::Charged),
         }
     }

@@ -6,6 +6,7 @@ pub mod bounded_vectors;
 pub mod cached_blocks;
 pub mod data;
 pub mod frame;
+mod guarded;
 pub mod hold;
 pub mod lattice_frame;
 #[allow(clippy::module_inception)]
@@ -27,7 +28,8 @@ pub use blocks::has_fused_multiply_add;
 pub use cached_blocks::CachedBlocks;
 pub use data::ModelData;
 pub use frame::Frame;
-pub use hold::{LatticeSum, SumCache, log_weights};
+pub use guarded::NoSum;
+pub use hold::{BlockPass, Hold, Kernels, LatticeSum, SumCache, log_weights};
 pub use lattice_frame::GRADIENT_SCALE;
 pub use pass::Threads;
 pub use persons::Persons;

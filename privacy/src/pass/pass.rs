@@ -1,6 +1,7 @@
 //! A pass over a shard: the sum over its blocks, on one or several threads.
 
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -46,22 +47,26 @@ impl Threads {
     /// The number of threads used depends only on the numbers of records and sums.
     ///
     /// # Errors
-    /// The error of any block that fails.
-    pub fn sum<E: From<BlockError> + Send>(
+    /// The error of any block that fails, and [`BlockError`] unless every unit is in exactly one block.
+    pub(super) fn sum<E: From<BlockError> + Send>(
         &self,
         blocks: &dyn Blocks,
         each: usize,
         sums: impl Fn(&Block<'_>) -> Result<Vec<LatticeSum>, E> + Sync,
     ) -> Result<Vec<LatticeSum>, E> {
-        let (count, next) = (blocks.count(), AtomicUsize::new(0));
-        let part = || {
+        let (count, next, places) = (blocks.count(), AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let part = || -> Result<Vec<LatticeSum>, E> {
             let mut total: Option<Vec<LatticeSum>> = None;
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 if at >= count {
                     return Ok(total.unwrap_or_default());
                 }
-                let of_block = blocks.block(at).map_err(E::from).and_then(|block| sums(&block)).inspect_err(|_| {
+                let sums_of = |block: Block<'_>| {
+                    places.lock().unwrap_or_else(PoisonError::into_inner).push(block.places());
+                    sums(&block)
+                };
+                let of_block = blocks.block(at).map_err(E::from).and_then(sums_of).inspect_err(|_| {
                     // No thread takes another block.
                     next.store(count, Ordering::Relaxed);
                 })?;
@@ -69,18 +74,32 @@ impl Threads {
             }
         };
         let large = blocks.records().saturating_mul(each as u64) >= SMALL;
-        let Some(others) = self.others.as_ref().filter(|_| large && count > 1) else { return part() };
         let parts = Mutex::new(Vec::new());
         let keep = |part| parts.lock().unwrap_or_else(PoisonError::into_inner).push(part);
-        others.in_place_scope(|scope| {
-            for _ in 0..others.current_num_threads().min(count - 1) {
-                scope.spawn(|_| keep(part()));
-            }
-            keep(part());
-        });
+        match self.others.as_ref().filter(|_| large && count > 1) {
+            None => keep(part()),
+            Some(others) => others.in_place_scope(|scope| {
+                for _ in 0..others.current_num_threads().min(count - 1) {
+                    scope.spawn(|_| keep(part()));
+                }
+                keep(part());
+            }),
+        }
         let parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
-        parts.into_iter().try_fold(Vec::new(), |total, part| Ok(merged(total, part?)))
+        let total = parts.into_iter().try_fold(Vec::new(), |total, part| Ok::<_, E>(merged(total, part?)))?;
+        let places = places.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if !is_partition(places, blocks.units()) {
+            return Err(BlockError::new("a unit of privacy is not in exactly one block").into());
+        }
+        Ok(total)
     }
+}
+
+/// Returns whether these blocks hold each of `units` units once. They are public, as the units of each block are.
+fn is_partition(mut blocks: Vec<Range<u64>>, units: u64) -> bool {
+    blocks.sort_unstable_by_key(|block| (block.start, block.end));
+    let end = blocks.iter().try_fold(0, |end, block| (block.start == end).then_some(block.end));
+    end == Some(units)
 }
 
 /// Merges the sums of two parts of a shard. An empty list is the sum of no part.

@@ -1,7 +1,8 @@
 //! The statement's content, section by section.
 
 use conclave_common::job::{ANY_MODEL, JobSpec, ReleasedQuantity};
-use conclave_privacy::accounting::{Adjacency, PrivacyUnit, gaussian_dp, zcdp};
+use conclave_inference::figures::zcdp;
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit, gaussian_dp};
 
 use super::block::Block;
 use crate::config::PartyConfig;
