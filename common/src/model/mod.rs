@@ -55,8 +55,7 @@ mod weibull_scores;
 mod weighted;
 
 pub use assemble::assemble;
-pub use exponential_family::ExponentialFamily;
-
+pub use exponential_family::{ExponentialFamily, statistic_noise};
 pub use interface::Model;
 pub use outcome_table::OutcomeTable;
 pub use ratio_range::RatioRange;

@@ -11,22 +11,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::hold::{Hold, Kernels, LatticeSum, SumCache, block_sums};
-use super::{Block, BlockError, Blocks, HiddenSample, Threads};
+use super::pass::{NoSum, Threads};
+use super::{Block, Blocks, HiddenSample};
 use crate::mechanism::QueryKind;
-
-/// Error: there is no sum. None of the reasons depends on a record's values.
-#[derive(Debug, PartialEq, thiserror::Error)]
-pub enum NoSum {
-    /// A block can't be read.
-    #[error(transparent)]
-    Unread(#[from] BlockError),
-    /// The kernel panics without a record, or its sums are of other holds or lengths than were charged.
-    #[error("the model's kernel fails on no records at all")]
-    Kernel,
-    /// A sample is of another number of units than the records are.
-    #[error("a sample was drawn of another shard")]
-    Sample,
-}
 
 impl Threads {
     /// Sums each hold over all units of a shard, in one pass over its blocks. A unit on which a kernel fails contributes the
@@ -35,10 +22,7 @@ impl Threads {
     /// # Errors
     /// [`NoSum`].
     pub fn sums(&self, blocks: &dyn Blocks, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Result<Vec<LatticeSum>, NoSum> {
-        if holds.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.sum(blocks, holds.len(), |block| guarded(block, holds, kernels).ok_or(NoSum::Kernel))
+        self.sum(blocks, holds.len(), |block| guarded(block, holds, kernels))
     }
 
     /// Sums each hold over the units of its own sample; see [`Threads::sums`].
@@ -54,31 +38,22 @@ impl Threads {
         if asked.iter().any(|(_, sample)| sample.units() != blocks.units()) {
             return Err(NoSum::Sample);
         }
-        if asked.is_empty() {
-            return Ok(Vec::new());
-        }
         self.sum(blocks, asked.len(), |block| {
             let one = |(at, (hold, sample)): (usize, &(Hold<'_>, &HiddenSample))| {
                 guarded(&block.sampled(sample), std::slice::from_ref(hold), &|_, pass| kernels(at, pass))?.pop()
             };
-            asked.iter().enumerate().map(one).collect::<Option<Vec<_>>>().ok_or(NoSum::Kernel)
+            asked.iter().enumerate().map(one).collect()
         })
     }
-}
 
-impl SumCache {
-    /// Computes the sums of these kinds of query over all units of a shard; see [`Threads::sums`].
+    /// Computes and keeps the sums of these kinds of query over all units of a shard; see [`Threads::sums`].
     ///
     /// # Errors
     /// [`NoSum`].
-    pub fn compute(
-        threads: &Threads,
-        blocks: &dyn Blocks,
-        (kinds, holds): (&[QueryKind], &[Hold<'_>]),
-        kernels: Kernels<'_>,
-    ) -> Result<Self, NoSum> {
-        let sums = threads.sums(blocks, holds, kernels)?;
-        Ok(Self::new(kinds.iter().copied().zip(sums)))
+    pub fn cache(&self, blocks: &dyn Blocks, asked: &[(QueryKind, Hold<'_>)], kernels: Kernels<'_>) -> Result<SumCache, NoSum> {
+        let holds: Vec<Hold<'_>> = asked.iter().map(|(_, hold)| *hold).collect();
+        let sums = self.sums(blocks, &holds, kernels)?;
+        Ok(SumCache::new(asked.iter().map(|(kind, _)| *kind).zip(sums)))
     }
 }
 

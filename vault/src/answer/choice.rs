@@ -26,7 +26,7 @@ pub(super) fn log_weights(
     clamp: Sensitivity,
     resources: &mut Resources<'_>,
 ) -> Result<LogWeights, AnswerStatus> {
-    let QueryKind::Choice { candidates } = query.kind else { return Err(AnswerStatus::Invalid) };
+    let candidates = query.kind.candidates().ok_or(AnswerStatus::Invalid)?;
     let candidates = Candidates::new(candidates, &query.from, &query.to).ok_or(AnswerStatus::Invalid)?;
     let steps = candidates.steps(job.model.as_ref(), &job.spec, resources.unit, clamp).map_err(|why| {
         tracing::error!("{why}");

@@ -81,8 +81,8 @@ pub(super) fn fixed_sums(pass: &Pass<'_>, spec: &JobSpec, unit: PrivacyUnit) -> 
     let components = u32::try_from(components).unwrap_or(u32::MAX).min(QueryKind::MAX_COMPONENTS);
     // A component that does not fit is refused whenever it is asked; those after it may fit all the same.
     let asked: Vec<SumQuery<'_>> = (0..components).filter_map(query).collect();
-    let kinds: Vec<QueryKind> = asked.iter().map(|query| query.kind).collect();
-    SumCache::compute(pass.threads, pass.blocks, (&kinds, &holds(&asked)), &kernels(pass.model, &asked))
+    let kinds: Vec<(QueryKind, Hold<'_>)> = asked.iter().map(|query| (query.kind, query.summand.hold())).collect();
+    pass.threads.cache(pass.blocks, &kinds, &kernels(pass.model, &asked))
 }
 
 /// Returns the set that holds each query's contributions.

@@ -10,7 +10,7 @@ use crate::ledger_views::Report;
 use crate::owner::figure::figure;
 use crate::owner::jobs::{JobView, State};
 use crate::owner::masked;
-use crate::owner::text::{at_several_owners, describe, noise_unit, unit_of_privacy};
+use crate::owner::text::{at_several_owners, describe, unit_of_privacy};
 use crate::owner::totals::Releases;
 use crate::owner::worst_case::WorstCase;
 
@@ -94,7 +94,7 @@ fn released(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releas
                     "{} whole numbers in {} answers; noise of standard deviation {range} in each, {}",
                     released.integers,
                     released.queries,
-                    noise_unit(released.kind)
+                    released.kind.noise_unit()
                 ),
             ));
         }

@@ -7,7 +7,7 @@ use super::*;
 use crate::mechanism::{Components, STEP, Sensitivity};
 use crate::pass::hold::{BlockPass, Cells, Values};
 use crate::pass::tile::Tile;
-use crate::pass::{ModelData, Persons};
+use crate::pass::{BlockError, ModelData, Persons};
 
 fn data(persons: Option<Persons>) -> ModelData {
     ModelData {
