@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use clap::{ArgGroup, Args};
-use conclave_privacy::accounting::{Budget, advanced_composition, bounded_range, gaussian_dp, zcdp};
+use conclave_inference::figures::{advanced_composition, zcdp};
+use conclave_privacy::accounting::{Budget, bounded_range, gaussian_dp};
 use conclave_proto::error::Fault;
 use serde_json::json;
 

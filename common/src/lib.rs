@@ -4,6 +4,10 @@
 //! passed in. A model's kernel returns numbers per record; `conclave-privacy` bounds them.
 #![forbid(unsafe_code)]
 
+// It opens sums without noise: a build for use must not even contain it.
+#[cfg(all(feature = "test-util", not(debug_assertions)))]
+compile_error!("the feature `test-util` of conclave-common is for tests of the dev profile: no release may be built with it");
+
 pub mod job;
 pub mod model;
 pub mod parameter;

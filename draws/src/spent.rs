@@ -4,8 +4,9 @@ use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::query::QueryTerms;
 use conclave_common::query::Round;
+use conclave_inference::figures::zcdp;
 use conclave_privacy::accounting;
-use conclave_privacy::accounting::{Budget, OpenBlocks, PrivacyUnit, gaussian_dp, zcdp};
+use conclave_privacy::accounting::{Budget, OpenBlocks, PrivacyUnit, gaussian_dp};
 
 /// Releases and their cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

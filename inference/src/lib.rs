@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod diagnostics;
+pub mod figures;
 pub mod planner;
 pub mod rehearsal;
 pub mod sampler;

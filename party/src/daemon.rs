@@ -100,7 +100,7 @@ pub(crate) fn prepare(config: &PartyConfig) -> Result<Answerer, StartError> {
     if config.policy.approve == Approve::Manual {
         tracing::info!("every job awaits your decision: conclave-party jobs, approve, reject");
     }
-    for limit in config.policy.unlimited() {
+    for limit in config.unlimited() {
         tracing::warn!("[policy] sets no {limit}: jobs are not limited by it");
     }
     let mut ledger = Ledger::open_kept(&config.ledger_settings())?;

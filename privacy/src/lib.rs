@@ -5,6 +5,10 @@
 //! depend on any model, sampler or page.
 #![forbid(unsafe_code)]
 
+// Sums can be opened without noise under it: a build for use must not even contain it.
+#[cfg(all(feature = "test-util", not(debug_assertions)))]
+compile_error!("the feature `test-util` of conclave-privacy is for tests of the dev profile: no release may be built with it");
+
 pub mod accounting;
 pub mod mechanism;
 pub mod pass;

@@ -122,7 +122,7 @@ fn proposal_from_wire(wire: v1::Proposal) -> Result<Query, Fault> {
     let dimension = from / 3;
     let (fits, needs) = match kind.points() {
         Points::None => (from == 0 && to == 0, "none"),
-        _ if matches!(kind, QueryKind::Choice { .. }) => (
+        Points::Candidates => (
             (1..=MAX_ORDER).contains(&from) && (1..=QueryKind::MOST_CANDIDATE_NUMBERS).contains(&to),
             "a point and the numbers of its candidates",
         ),
@@ -146,7 +146,7 @@ fn proposal_from_wire(wire: v1::Proposal) -> Result<Query, Fault> {
     }
     let noise =
         NoiseScale::from_units(wire.noise_scale).map_err(|e| invalid(format!("the noise scale of chain {chain}: {e}")))?;
-    if matches!(kind, QueryKind::Choice { .. }) && noise != NoiseScale::OF_A_CHOICE {
+    if kind.candidates().is_some() && noise != NoiseScale::OF_A_CHOICE {
         let expected = NoiseScale::OF_A_CHOICE.units();
         return Err(invalid(format!(
             "a choice query has no noise and must have the scale {expected}: chain {chain} has {}",

@@ -3,7 +3,7 @@
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_privacy::mechanism::Sensitivity;
-use conclave_privacy::pass::{Block, BlockError, Blocks, ModelData, Step, Threads};
+use conclave_privacy::pass::{Blocks, Hold, ModelData, Step, Threads};
 
 /// Predictors of a regression, as a rule.
 pub(crate) const WIDTH: usize = 10;
@@ -71,9 +71,8 @@ impl Case {
     /// One pass: the sums of all steps.
     pub(crate) fn pass(&self, blocks: &dyn Blocks, threads: &Threads, ends: &[(Vec<f64>, Vec<f64>)]) {
         let clamp = Sensitivity::from_units(1 << 36).expect("a sensitivity");
-        let steps: Vec<Step<'_>> = ends.iter().map(|(from, to)| Step::new(from, to, clamp)).collect();
-        let sums =
-            threads.sum(blocks, steps.len(), |block: &Block<'_>| Ok::<_, BlockError>(self.model.block_sums(block, &steps)));
+        let holds: Vec<Hold<'_>> = ends.iter().map(|(from, to)| Hold::Step(Step::new(from, to, clamp))).collect();
+        let sums = threads.sums(blocks, &holds, &|_, pass| self.model.ratio_kernel(pass));
         std::hint::black_box(sums.expect("records in memory").len());
     }
 

@@ -22,11 +22,9 @@ use super::banana_law::{BananaLaw, CORNERS, Constants, check};
 use super::banana_scores::BananaScores;
 use super::ratio_range::RatioRange;
 use super::score::ScoreModel;
-use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
-use conclave_privacy::pass::hold;
 use conclave_privacy::pass::tile::Tile;
-use conclave_privacy::pass::{Block, ModelData, Step};
+use conclave_privacy::pass::{BlockPass, ModelData};
 
 /// The banana on two declared numeric columns.
 pub(super) struct Banana {
@@ -74,9 +72,9 @@ impl Model for Banana {
         vec![first + 4.0 * bend * bend * second, second]
     }
 
-    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        check(block.columns(), steps.iter().all(|step| step.from.len() == 2 && step.to.len() == 2));
-        hold::ratios(self, block, steps)
+    fn ratio_kernel(&self, pass: BlockPass<'_>) {
+        check(pass.columns(), pass.steps().all(|step| step.from.len() == 2 && step.to.len() == 2));
+        pass.ratios(self);
     }
 
     fn scores(&self) -> Option<Box<dyn ScoreModel + '_>> {

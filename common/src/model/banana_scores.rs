@@ -19,15 +19,13 @@
 //! the step negates it exactly.
 
 use super::banana_law::{BananaLaw, CORNERS, Constants, check};
-use super::remainder::{Along, remainder_sum};
+use super::remainder::{Along, give_remainders};
 use super::score::{Remainder, ScoreModel};
-use conclave_privacy::mechanism::Sensitivity;
-use conclave_privacy::pass::LatticeSum;
+use conclave_privacy::pass::BlockPass;
 use conclave_privacy::pass::blocks::{KernelVisitor, Scratch};
 use conclave_privacy::pass::frame::Frame;
-use conclave_privacy::pass::hold::{self, Columns, Place, Sloped};
+use conclave_privacy::pass::hold::{Columns, Place, Sloped};
 use conclave_privacy::pass::lattice_frame::{LatticeFrame, WholeFrame};
-use conclave_privacy::pass::shard::Block;
 use conclave_privacy::pass::small_tile::TileLane;
 use conclave_privacy::pass::tile::Tile;
 
@@ -173,9 +171,9 @@ impl ScoreModel for BananaScores<'_> {
         1
     }
 
-    fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum {
-        check(block.columns(), at.len() == 2);
-        hold::ball(block, &At::new(self.0, at), at, frame, SHAPE.0, SHAPE.1)
+    fn gradient_kernel(&self, at: &[f64], frame: Frame<'_>, pass: BlockPass<'_>) {
+        check(pass.columns(), at.len() == 2);
+        pass.ball(&At::new(self.0, at), at, frame, SHAPE.0, SHAPE.1);
     }
 
     fn remainder_bound(&self, [from, middle, to]: [&[f64]; 3]) -> Option<f64> {
@@ -202,31 +200,27 @@ impl ScoreModel for BananaScores<'_> {
         WholeFrame::new(step.frame, SHAPE.0).rounding(step.weights)
     }
 
-    fn remainder_sum(&self, block: &Block<'_>, step: &Remainder<'_>, clamp: Sensitivity) -> Option<LatticeSum> {
+    fn remainder_kernel(&self, step: &Remainder<'_>, pass: BlockPass<'_>) {
         let [from, middle, to] = step.points;
-        check(block.columns(), step.points.iter().all(|point| point.len() == 2));
+        check(pass.columns(), step.points.iter().all(|point| point.len() == 2));
         let along = |weights: &[f64]| BananaAlong {
             middle: At::new(self.0, middle),
             constants: self.0.constants(from, to),
             first: weights.iter().sum(),
         };
-        Some(remainder_sum(block, step, clamp, SHAPE, along))
+        give_remainders(step, SHAPE, along, pass);
     }
 
     /// The same for every record.
-    fn curvature_sum(&self, block: &Block<'_>, at: &[f64], scales: [f64; 2]) -> LatticeSum {
-        check(block.columns(), at.len() == 2);
+    fn curvature_kernel(&self, at: &[f64], scales: [f64; 2], pass: BlockPass<'_>) {
+        check(pass.columns(), at.len() == 2);
         let At { precision, lean, .. } = At::new(self.0, at);
         let root = (precision[1] / scales[0]).sqrt();
         let numbers = [root * lean, root, (precision[0] / scales[0]).sqrt()].map(|x| (x * UNIT).trunc() / UNIT);
         // Values beyond the charged bound contribute no information.
         let fits = numbers.iter().map(|x| x * x).sum::<f64>() <= 1.0;
         let kernel = Information { numbers: if fits { numbers } else { [f64::NAN; 3] } };
-        hold::trace(block, &kernel, 2, &PLACES_OF_INFORMATION, self.most_squares())
-    }
-
-    fn moments_sum(&self, _block: &Block<'_>) -> Option<LatticeSum> {
-        None
+        pass.trace(&kernel, 2, &PLACES_OF_INFORMATION);
     }
 
     fn moments_outcome(&self) -> Option<(f64, f64)> {

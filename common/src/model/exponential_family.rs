@@ -3,9 +3,8 @@
 //! Algorithm 3 of Yıldırım, *On the use of penalty MCMC for differential privacy*, releases noisy sums of `S` instead of log
 //! ratios.
 
-use conclave_privacy::pass::LatticeSum;
-use conclave_privacy::pass::data::ModelData;
-use conclave_privacy::pass::shard::Block;
+use conclave_privacy::mechanism::{MechanismError, NoiseScale, STEP};
+use conclave_privacy::pass::{BlockPass, StatisticGrid};
 
 /// A model's form as an exponential family with a bounded sufficient statistic.
 pub trait ExponentialFamily: Sync {
@@ -18,13 +17,18 @@ pub trait ExponentialFamily: Sync {
     /// Returns `log g(theta)`, the part of one record's log density that does not depend on the record.
     fn log_normaliser(&self, theta: &[f64]) -> f64;
 
-    /// Returns the sum of one component over a block's records. Each value is divided by `step`, rounded half to even and clamped
-    /// to `limits`, which are lattice units of that component, `[floor(lo / step), ceil(hi / step)]`. Not-a-number counts as the
-    /// limit closest to 0.
-    fn block_sum(&self, block: &Block<'_>, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum;
+    /// Gives a pass the kernel of one component. Each value is divided by the lattice step, rounded half to even and clamped to the
+    /// component's limits in lattice units. Not-a-number counts as the limit closest to 0.
+    fn statistic_kernel(&self, component: usize, pass: BlockPass<'_>);
+}
 
-    /// Returns the sum over a shard in memory; see [`ExponentialFamily::block_sum`].
-    fn statistic_sum(&self, data: &ModelData, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
-        self.block_sum(&Block::lent(data), component, step, limits)
-    }
+/// Returns the noise scale at which one release of all components on these lattices costs `mu_squared` in total.
+///
+/// # Errors
+/// As [`NoiseScale::from_sd`].
+pub fn statistic_noise(grids: &[StatisticGrid], mu_squared: f64) -> Result<NoiseScale, MechanismError> {
+    let width = grids.iter().map(|grid| grid.sensitivity().units()).max().unwrap_or(1) as f64;
+    // Slightly larger, since charges are rounded up, and at least the smallest permitted scale.
+    let sd = STEP * width * (grids.len() as f64 / mu_squared).sqrt() * (1.0 + 1e-9);
+    NoiseScale::from_sd(sd.max(STEP * NoiseScale::MIN_UNITS as f64))
 }

@@ -20,11 +20,9 @@ use super::ratio_range::RatioRange;
 use super::softplus::{softplus, softplus_difference};
 use super::{Model, envelope};
 use crate::schema::ColumnSpec;
-use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
-use conclave_privacy::pass::hold;
 use conclave_privacy::pass::tile::Tile;
-use conclave_privacy::pass::{Block, ModelData, Step};
+use conclave_privacy::pass::{BlockPass, ModelData};
 
 /// The largest slope of the logistic density, `1 / (6 sqrt(3))`, rounded up.
 const STEEPEST: f64 = 0.096_226;
@@ -135,9 +133,9 @@ impl Model for GaussianMixture {
         vec![1.0 / self.variance; 2]
     }
 
-    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        assert!(steps.iter().all(|step| step.from.len() == 2 && step.to.len() == 2), "one value per parameter");
-        hold::ratios(self, block, steps)
+    fn ratio_kernel(&self, pass: BlockPass<'_>) {
+        assert!(pass.steps().all(|step| step.from.len() == 2 && step.to.len() == 2), "one value per parameter");
+        pass.ratios(self);
     }
 
     /// Omits the constant `n (ln w - ln(2 pi v) / 2)`.

@@ -1,4 +1,4 @@
-//! The slopes of a regression, from which each record's gradient is computed; see [`conclave_privacy::pass::hold::ball`].
+//! The slopes of a regression, from which each record's gradient is computed; see [`conclave_privacy::pass::hold::Hold::Ball`].
 
 use super::linear_predictor::LinearPredictor;
 use super::slopes::Slopes;

@@ -13,8 +13,7 @@ use super::exponential_family::ExponentialFamily;
 use super::ratio_range::RatioRange;
 use super::score::ScoreModel;
 use super::table::Tables;
-use conclave_privacy::pass::LatticeSum;
-use conclave_privacy::pass::{Block, ModelData, Step};
+use conclave_privacy::pass::{BlockPass, ModelData};
 
 /// A model that admits inert records.
 pub(super) struct Inert {
@@ -53,8 +52,8 @@ impl Model for Inert {
         self.model.information_bound()
     }
 
-    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        self.model.block_sums(block, steps)
+    fn ratio_kernel(&self, pass: BlockPass<'_>) {
+        self.model.ratio_kernel(pass);
     }
 
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {

@@ -1,17 +1,14 @@
-//! The interface of a statistical model: public bounds on one record's log ratio, and lattice sums of ratios.
+//! The interface of a statistical model: public bounds on one record's log ratio, and the kernels of its sums.
 
 use super::exponential_family::ExponentialFamily;
 use super::outcome_table::OutcomeTable;
 use super::ratio_range::RatioRange;
 use super::score::ScoreModel;
 use super::table::Tables;
-use conclave_privacy::mechanism::Sensitivity;
-use conclave_privacy::pass::LatticeSum;
+use conclave_privacy::pass::BlockPass;
 use conclave_privacy::pass::data::ModelData;
-use conclave_privacy::pass::shard::Block;
-use conclave_privacy::pass::step::Step;
 
-/// A statistical model whose log likelihood ratios can be summed on the lattice.
+/// A statistical model whose log likelihood ratios can be summed on the lattice. It gives kernels to passes and sees no sum.
 pub trait Model: Send + Sync {
     /// Returns the parameter names in the order of `theta`.
     fn parameter_names(&self) -> &[String];
@@ -69,7 +66,7 @@ pub trait Model: Send + Sync {
     /// used, which the model's documentation states.
     fn information_bound(&self) -> Vec<f64>;
 
-    /// Returns the lattice sums of several steps over one block of a shard, computed in one pass.
+    /// Gives a pass the kernel of the log ratios of its steps.
     ///
     /// A step's clamp bounds each record's lattice value. If the data have persons, it bounds each person's sum instead, and a
     /// record's value is clamped to its share, the sensitivity divided by the maximum number of records per person.
@@ -79,21 +76,7 @@ pub trait Model: Send + Sync {
     /// # Panics
     /// If the data lack the model's columns, or if [`conclave_privacy::mechanism::sum_fits`] does not hold for the whole shard.
     /// Callers check both, and both depend on public values only.
-    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum>;
-
-    /// Returns the lattice sums of several steps over a shard in memory; see [`Model::block_sums`].
-    fn lattice_sums(&self, data: &ModelData, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        if let Some(persons) = &data.persons {
-            assert_eq!(persons.records(), data.outcome.len(), "every record is some person's");
-        }
-        self.block_sums(&Block::lent(data), steps)
-    }
-
-    /// Returns the lattice sum of one step; see [`Model::lattice_sums`].
-    fn lattice_sum(&self, data: &ModelData, from: &[f64], to: &[f64], k_t: Sensitivity) -> LatticeSum {
-        let mut sums = self.lattice_sums(data, &[Step::new(from, to, k_t)]);
-        sums.pop().unwrap_or_else(|| unreachable!("one step gives one sum"))
-    }
+    fn ratio_kernel(&self, pass: BlockPass<'_>);
 
     /// Returns the log likelihood of a shard in floating point, for references without privacy.
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64;

@@ -3,12 +3,9 @@
 use super::exponential_family::ExponentialFamily;
 use super::interface::Model;
 use super::ratio_range::RatioRange;
-use conclave_privacy::pass::LatticeSum;
+use conclave_privacy::pass::BlockPass;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
 use conclave_privacy::pass::data::ModelData;
-use conclave_privacy::pass::hold;
-use conclave_privacy::pass::shard::Block;
-use conclave_privacy::pass::step::Step;
 use conclave_privacy::pass::tile::Tile;
 
 /// `log p(y | to) - log p(y | from) = offset + slope y`, with the outcome `y` on the model's scale.
@@ -105,9 +102,9 @@ impl<L: LineLikelihood> Model for LineModel<L> {
         vec![self.likelihood.information()]
     }
 
-    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        assert!(steps.iter().all(|step| step.from.len() == 1 && step.to.len() == 1), "one value per parameter");
-        hold::ratios(self, block, steps)
+    fn ratio_kernel(&self, pass: BlockPass<'_>) {
+        assert!(pass.steps().all(|step| step.from.len() == 1 && step.to.len() == 1), "one value per parameter");
+        pass.ratios(self);
     }
 
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
@@ -133,7 +130,7 @@ impl<L: LineLikelihood> ExponentialFamily for LineModel<L> {
         self.likelihood.log_normaliser(theta[0])
     }
 
-    fn block_sum(&self, block: &Block<'_>, _component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
-        hold::statistic(block, |rows, i| self.likelihood.statistic(rows.outcome()[i]), step, limits)
+    fn statistic_kernel(&self, _component: usize, pass: BlockPass<'_>) {
+        pass.statistic(|rows, i| self.likelihood.statistic(rows.outcome()[i]));
     }
 }

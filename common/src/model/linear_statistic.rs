@@ -9,9 +9,7 @@
 
 use super::exponential_family::ExponentialFamily;
 use super::linear_predictor::LinearPredictor;
-use conclave_privacy::pass::LatticeSum;
-use conclave_privacy::pass::hold;
-use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::BlockPass;
 use conclave_privacy::pass::tile::Tile;
 
 /// The family of a linear regression.
@@ -77,11 +75,11 @@ impl ExponentialFamily for LinearStatistic {
         if constant { -0.5 * theta[0] * theta[0] / self.variance } else { 0.0 }
     }
 
-    fn block_sum(&self, block: &Block<'_>, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
-        self.predictor.check(block.columns());
+    fn statistic_kernel(&self, component: usize, pass: BlockPass<'_>) {
+        self.predictor.check(pass.columns());
         let first = usize::from(self.predictor.has_intercept());
         let feature = |j: usize| j.checked_sub(first);
-        let sum = |value: &dyn Fn(&Tile<'_>, usize) -> f64| hold::statistic(block, value, step, limits);
+        let sum = |value: &dyn Fn(&Tile<'_>, usize) -> f64| pass.statistic(value);
         let outcome = |rows: &Tile<'_>, i: usize| match self.offset {
             Some(factor) => rows.outcome()[i] - rows.auxiliary(0)[i] * factor,
             None => rows.outcome()[i],

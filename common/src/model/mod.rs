@@ -34,6 +34,8 @@ mod poisson_mean;
 mod products;
 mod ratio_range;
 mod reach;
+#[cfg(any(test, feature = "test-util"))]
+mod references;
 mod registry;
 mod regression;
 mod regression_scores;
@@ -53,8 +55,7 @@ mod weibull_scores;
 mod weighted;
 
 pub use assemble::assemble;
-pub use exponential_family::ExponentialFamily;
-
+pub use exponential_family::{ExponentialFamily, statistic_noise};
 pub use interface::Model;
 pub use outcome_table::OutcomeTable;
 pub use ratio_range::RatioRange;

@@ -15,11 +15,9 @@ use super::Model;
 use super::exponential_family::ExponentialFamily;
 use super::ratio_range::RatioRange;
 use super::table::Tables;
-use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
-use conclave_privacy::pass::hold;
 use conclave_privacy::pass::tile::Tile;
-use conclave_privacy::pass::{Block, ModelData, Step};
+use conclave_privacy::pass::{BlockPass, ModelData};
 
 /// The probabilities of a declared column's levels.
 pub(super) struct Multinomial {
@@ -90,10 +88,10 @@ impl Model for Multinomial {
         vec![0.25; self.names.len()]
     }
 
-    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+    fn ratio_kernel(&self, pass: BlockPass<'_>) {
         let levels = self.names.len();
-        assert!(steps.iter().all(|step| step.from.len() == levels && step.to.len() == levels), "one value per parameter");
-        hold::ratios(self, block, steps)
+        assert!(pass.steps().all(|step| step.from.len() == levels && step.to.len() == levels), "one value per parameter");
+        pass.ratios(self);
     }
 
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
@@ -119,8 +117,8 @@ impl ExponentialFamily for Multinomial {
         0.0
     }
 
-    fn block_sum(&self, block: &Block<'_>, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
+    fn statistic_kernel(&self, component: usize, pass: BlockPass<'_>) {
         let level = component as f64;
-        hold::statistic(block, |rows, i| f64::from(u8::from(rows.outcome()[i] == level)), step, limits)
+        pass.statistic(|rows, i| f64::from(u8::from(rows.outcome()[i] == level)));
     }
 }

@@ -18,11 +18,9 @@ use super::Model;
 use super::exponential_family::ExponentialFamily;
 use super::ratio_range::RatioRange;
 use super::table::Tables;
-use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
-use conclave_privacy::pass::hold;
 use conclave_privacy::pass::tile::Tile;
-use conclave_privacy::pass::{Block, ModelData, Step};
+use conclave_privacy::pass::{BlockPass, ModelData};
 
 /// The probabilities of classes, and of features' levels within each.
 pub(super) struct NaiveBayes {
@@ -134,11 +132,11 @@ impl Model for NaiveBayes {
         vec![0.25; self.names.len()]
     }
 
-    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+    fn ratio_kernel(&self, pass: BlockPass<'_>) {
         let parameters = self.names.len();
-        assert!(steps.iter().all(|s| s.from.len() == parameters && s.to.len() == parameters), "one value per parameter");
-        assert_eq!(block.columns().1, self.levels.len(), "a column for each feature");
-        hold::ratios(self, block, steps)
+        assert!(pass.steps().all(|s| s.from.len() == parameters && s.to.len() == parameters), "one value per parameter");
+        assert_eq!(pass.columns().1, self.levels.len(), "a column for each feature");
+        pass.ratios(self);
     }
 
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
@@ -175,10 +173,10 @@ impl ExponentialFamily for NaiveBayes {
         0.0
     }
 
-    fn block_sum(&self, block: &Block<'_>, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
-        let Some(cell) = self.cells().nth(component) else { return hold::statistic(block, |_, _| 0.0, step, limits) };
+    fn statistic_kernel(&self, component: usize, pass: BlockPass<'_>) {
+        let Some(cell) = self.cells().nth(component) else { return pass.statistic(|_, _| 0.0) };
         let (class, level) = (cell.class as f64, cell.level as f64);
         let inside = |rows: &Tile<'_>, i: usize| (rows.outcome()[i] == class) & (rows.auxiliary(cell.feature)[i] == level);
-        hold::statistic(block, |rows, i| f64::from(u8::from(inside(rows, i))), step, limits)
+        pass.statistic(|rows, i| f64::from(u8::from(inside(rows, i))));
     }
 }

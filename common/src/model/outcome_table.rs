@@ -6,9 +6,8 @@
 
 use super::linear_predictor::LinearPredictor;
 use super::table::NOWHERE;
-use conclave_privacy::pass::LatticeSum;
-use conclave_privacy::pass::hold::{Cells, one_hot};
-use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::BlockPass;
+use conclave_privacy::pass::hold::Cells;
 use conclave_privacy::pass::tile::Tile;
 
 /// A table whose cells are numbered by outcome, and within an outcome in the order of [`OutcomeTable::rows`]. The last cell
@@ -54,9 +53,9 @@ impl OutcomeTable {
         2 * self.rows.len() + 1
     }
 
-    /// Returns the counts of a block. There is no branch on a record, and every record takes the same time.
-    pub(super) fn sum(&self, block: &Block<'_>) -> LatticeSum {
-        one_hot(block, self, &[2 * self.rows.len()])
+    /// Gives itself to a pass. There is no branch on a record, and every record takes the same time.
+    pub(super) fn give(&self, pass: BlockPass<'_>) {
+        pass.one_hot(self, &[2 * self.rows.len()]);
     }
 }
 

@@ -1,13 +1,12 @@
 //! The kernel of second moments and of information of a regression: the vectors whose outer products are summed over records, see
-//! [`conclave_privacy::pass::hold::trace`].
+//! [`conclave_privacy::pass::hold::Hold::Trace`].
 
 use super::linear_predictor::LinearPredictor;
 use super::slopes::Slopes;
 use super::weighted::WeightedSum;
-use conclave_privacy::pass::LatticeSum;
+use conclave_privacy::pass::BlockPass;
 use conclave_privacy::pass::blocks::Lane;
-use conclave_privacy::pass::hold::{Columns, Place, trace};
-use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::hold::{Columns, Place};
 use conclave_privacy::pass::tile::{ColumnRef, Tile};
 
 /// A record's vector: its coded predictors, each times a weight, and an optional last entry.
@@ -29,9 +28,8 @@ impl<L: Slopes> Vectors<L> {
         Self { coded: predictor.coded(), weight }
     }
 
-    /// Returns the sum over a block. `squares` bounds a record's sum of squares, as [`super::score::ScoreModel::most_squares`],
-    /// plus one for the last entry.
-    pub(super) fn sum(&self, block: &Block<'_>, squares: u64) -> LatticeSum {
+    /// Gives itself to a pass.
+    pub(super) fn give(&self, pass: BlockPass<'_>) {
         // Information about the family's own parameter has no cross terms, so it is a vector of its own.
         let (follows, vector) = match &self.weight {
             Weight::Outcome(..) => (true, 0),
@@ -40,7 +38,7 @@ impl<L: Slopes> Vectors<L> {
         let predictors = self.coded.len();
         let last = follows.then_some(Place { vector, component: predictors });
         let places: Vec<Place> = (0..predictors).map(|component| Place { vector: 0, component }).chain(last).collect();
-        trace(block, self, places.len(), &places, squares)
+        pass.trace(self, places.len(), &places);
     }
 
     /// Computes the weight of the predictors and the last entry.

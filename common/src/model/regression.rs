@@ -14,11 +14,9 @@ use super::regression_scores::RegressionScores;
 use super::score::ScoreModel;
 use super::weighted::CoefficientStep;
 use crate::schema::ColumnSpec;
-use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch, TILE};
-use conclave_privacy::pass::hold;
 use conclave_privacy::pass::tile::Tile;
-use conclave_privacy::pass::{Block, ModelData, Step};
+use conclave_privacy::pass::{Block, BlockPass, ModelData};
 
 /// The largest number of cells per coefficient, plus one in total, for a table of outcome and predictors. Up to it, a table's
 /// error at the same budget is no larger than that of score stages that converge, in simulations over designs of up to seven
@@ -103,9 +101,9 @@ impl<L: Likelihood> Model for Regression<L> {
         coefficients.chain((self.names.len() > self.predictor.len()).then_some(own)).collect()
     }
 
-    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        self.predictor.check(block.columns());
-        hold::ratios(self, block, steps)
+    fn ratio_kernel(&self, pass: BlockPass<'_>) {
+        self.predictor.check(pass.columns());
+        pass.ratios(self);
     }
 
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {

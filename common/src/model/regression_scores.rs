@@ -7,12 +7,9 @@ use super::products::{Vectors, Weight, offset_alone};
 use super::reach::Images;
 use super::remainder::{self, second_order};
 use super::score::{Remainder, ScoreModel};
-use conclave_privacy::mechanism::Sensitivity;
-use conclave_privacy::pass::LatticeSum;
+use conclave_privacy::pass::BlockPass;
 use conclave_privacy::pass::frame::Frame;
-use conclave_privacy::pass::hold;
 use conclave_privacy::pass::lattice_frame::LatticeFrame;
-use conclave_privacy::pass::shard::Block;
 
 /// Returns the distance between the logarithms of two numbers, rounded outward, with the same bits if they are swapped.
 fn logarithms_apart((a, b): (f64, f64)) -> f64 {
@@ -60,10 +57,10 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
         self.predictor.most_squares()
     }
 
-    fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum {
-        self.predictor.check(block.columns());
+    fn gradient_kernel(&self, at: &[f64], frame: Frame<'_>, pass: BlockPass<'_>) {
+        self.predictor.check(pass.columns());
         let slopes = RegressionSlopes::new(self.likelihood, self.predictor, self.split(at));
-        hold::ball(block, &slopes, at, frame, self.predictor.len(), self.predictor.has_intercept())
+        pass.ball(&slopes, at, frame, self.predictor.len(), self.predictor.has_intercept());
     }
 
     fn remainder_bound(&self, [from, middle, to]: [&[f64]; 3]) -> Option<f64> {
@@ -81,16 +78,16 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
         Some(second_order(half(from, middle), half(middle, to), &bends))
     }
 
-    fn remainder_sum(&self, block: &Block<'_>, step: &Remainder<'_>, clamp: Sensitivity) -> Option<LatticeSum> {
-        self.predictor.check(block.columns());
+    fn remainder_kernel(&self, step: &Remainder<'_>, pass: BlockPass<'_>) {
+        self.predictor.check(pass.columns());
         let [from, middle, to] = step.points.map(|theta| self.split(theta));
         let own = from.1.zip(to.1);
         let ends = Ends { from: from.0, to: to.0, own };
-        Some(remainder::of_regression((self.likelihood, self.predictor), block, (middle, ends), step, clamp))
+        remainder::of_regression((self.likelihood, self.predictor), (middle, ends), step, pass);
     }
 
-    fn curvature_sum(&self, block: &Block<'_>, at: &[f64], scales: [f64; 2]) -> LatticeSum {
-        self.predictor.check(block.columns());
+    fn curvature_kernel(&self, at: &[f64], scales: [f64; 2], pass: BlockPass<'_>) {
+        self.predictor.check(pass.columns());
         let (coefficients, own) = self.split(at);
         let weight = Weight::Information::<L> {
             eta: self.predictor.weighted(coefficients),
@@ -98,15 +95,15 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
             scales,
             own: self.own,
         };
-        Vectors::new(self.predictor, weight).sum(block, self.most_squares() + u64::from(self.own))
+        Vectors::new(self.predictor, weight).give(pass);
     }
 
-    fn moments_sum(&self, block: &Block<'_>) -> Option<LatticeSum> {
-        let (centre, half_width) = self.moments_outcome()?;
-        self.predictor.check(block.columns());
+    fn moments_kernel(&self, pass: BlockPass<'_>) {
+        let Some((centre, half_width)) = self.moments_outcome() else { return };
+        self.predictor.check(pass.columns());
         let offset = offset_alone(centre, self.predictor.offset().map(|(_, factor)| factor));
         let weight = Weight::Outcome::<L>(offset, half_width.recip());
-        Some(Vectors::new(self.predictor, weight).sum(block, self.most_squares() + 1))
+        Vectors::new(self.predictor, weight).give(pass);
     }
 
     fn moments_outcome(&self) -> Option<(f64, f64)> {

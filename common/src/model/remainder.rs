@@ -23,13 +23,11 @@ use super::moves::Moves;
 use super::score::Remainder;
 use super::slopes::Bends;
 use super::weighted::TileStep;
-use conclave_privacy::mechanism::Sensitivity;
-use conclave_privacy::pass::LatticeSum;
+use conclave_privacy::pass::BlockPass;
 use conclave_privacy::pass::blocks::{KernelVisitor, Lane, Scratch};
 use conclave_privacy::pass::bounded_vectors::{BoundedVectors, Room};
-use conclave_privacy::pass::hold::{self, Sloped, Values, slope_weights};
+use conclave_privacy::pass::hold::{Sloped, Values, slope_weights};
 use conclave_privacy::pass::lattice_frame::{LatticeFrame, WholeFrame};
-use conclave_privacy::pass::shard::Block;
 use conclave_privacy::pass::small_tile::{SMALL_TILE, TileLane};
 use conclave_privacy::pass::tile::Tile;
 use conclave_privacy::pass::weight_cache::BlockWeights;
@@ -108,7 +106,7 @@ impl<L: Likelihood> Along for RegressionAlong<'_, L> {
 }
 
 /// A step, prepared for a block.
-struct Pass<A: Along> {
+struct RemainderKernel<A: Along> {
     weights: Weights<A::Slopes>,
     along: A,
     /// The inner product of the step with the vector of weight 1 in the slope of the family's own parameter.
@@ -124,51 +122,49 @@ enum Weights<S> {
     Made(S, Box<BoundedVectors>),
 }
 
-/// Returns the sum of each record's remainder of a regression over a block; see [`super::ScoreModel::remainder_sum`]. `middle` is
-/// the point of the gradient.
+/// Gives a pass the kernel of a regression's remainders; see [`super::ScoreModel::remainder_kernel`]. `middle` is the point of the
+/// gradient.
 pub(super) fn of_regression<L: Likelihood>(
     (likelihood, predictor): (&L, &LinearPredictor),
-    block: &Block<'_>,
     (middle, ends): ((&[f64], Option<f64>), Ends<'_>),
     step: &Remainder<'_>,
-    clamp: Sensitivity,
-) -> LatticeSum {
-    remainder_sum(block, step, clamp, (predictor.len(), predictor.has_intercept()), |predictors| RegressionAlong {
+    pass: BlockPass<'_>,
+) {
+    let along = |predictors: &[f64]| RegressionAlong {
         of: (likelihood, predictor),
         middle,
         constants: likelihood.constants(predictor, &ends),
         moves: Moves::new(predictor.weighted_without_offset(predictors), predictor.moves(ends.from, ends.to)),
-    })
+    };
+    give_remainders(step, (predictor.len(), predictor.has_intercept()), along, pass);
 }
 
-/// Returns the sum of each record's remainder over a block. The gradient has `coefficients` coefficients, the first of which is
-/// an intercept if `intercept`. `along` receives the inner product of the step with the vector of weight 1 at each unit
-/// predictor.
-pub(super) fn remainder_sum<A: Along>(
-    block: &Block<'_>,
+/// Gives a pass the kernel of each record's remainder. The gradient has `coefficients` coefficients, the first of which is an
+/// intercept if `intercept`. `along` receives the inner product of the step with the vector of weight 1 at each unit predictor.
+pub(super) fn give_remainders<A: Along>(
     step: &Remainder<'_>,
-    clamp: Sensitivity,
     (coefficients, intercept): (usize, bool),
     along: impl FnOnce(&[f64]) -> A,
-) -> LatticeSum {
+    pass: BlockPass<'_>,
+) {
     let weights = WholeFrame::new(step.frame, coefficients).along(step.weights);
     let along = along(&weights.predictors);
     let made = || {
         let frame = LatticeFrame::new(step.frame, coefficients);
-        Weights::Made(along.slopes(), Box::new(BoundedVectors::new(block.arch(), frame, intercept)))
+        Weights::Made(along.slopes(), Box::new(BoundedVectors::new(pass.arch(), frame, intercept)))
     };
-    let kept = block.weight_cache().and_then(|cache| cache.get(step.frame.query_at(step.points[1])));
-    let pass = Pass {
+    let kept = pass.cached_weights(step.frame.query_at(step.points[1]));
+    let kernel = RemainderKernel {
         weights: kept.map_or_else(made, Weights::Kept),
         along,
         own: weights.own,
         constant: step.constant + weights.shift,
         power: step.power,
     };
-    hold::values(block, &pass, clamp)
+    pass.values(&kernel);
 }
 
-impl<A: Along> Values for Pass<A> {
+impl<A: Along> Values for RemainderKernel<A> {
     type Room = Kept;
 
     fn room(&self) -> Kept {

@@ -1,11 +1,10 @@
 //! The interface of a model whose scores, information and second moments can be released: sums of integer vectors, each record's
 //! held to a public length.
 
-use conclave_privacy::mechanism::{GRADIENT_UNITS, Sensitivity};
-use conclave_privacy::pass::LatticeSum;
+use conclave_privacy::mechanism::GRADIENT_UNITS;
+use conclave_privacy::pass::BlockPass;
 use conclave_privacy::pass::frame::Frame;
 use conclave_privacy::pass::lattice_frame::WholeFrame;
-use conclave_privacy::pass::shard::Block;
 
 /// The factor by which a second-order bound is raised to cover the rounding of its computation.
 const OUTWARD: f64 = 1.0 + 1e-9;
@@ -79,14 +78,14 @@ pub trait ScoreModel: Send + Sync {
     /// column with levels. A record beyond it counts as inert.
     fn most_squares(&self) -> u64;
 
-    /// Returns the sum over a block of each record's gradient in a frame, with `d` components.
+    /// Gives a pass the kernel of each record's gradient in a frame, with `d` components.
     ///
     /// Each record adds a vector that is shorter than [`conclave_privacy::mechanism::GRADIENT_UNITS`] by the final rounding
     /// error. The sum, rounded to integers once, thus moves no further with a record than vectors of that length would move it.
     ///
     /// # Panics
     /// If the number of parameters or columns is not the model's. Both are public.
-    fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum;
+    fn gradient_kernel(&self, at: &[f64], frame: Frame<'_>, pass: BlockPass<'_>);
 
     /// Returns the public bound on the distance between one record's log ratio and its gradient at the midpoint times the step,
     /// in log-likelihood units.
@@ -97,41 +96,38 @@ pub trait ScoreModel: Send + Sync {
         None
     }
 
-    /// Returns the largest rounding error of a record's vector in [`ScoreModel::gradient_sum`] at the midpoint, in its inner
+    /// Returns the largest rounding error of a record's vector in [`ScoreModel::gradient_kernel`] at the midpoint, in its inner
     /// product with the step, in log-likelihood units.
     fn vector_rounding(&self, step: &Remainder<'_>) -> f64 {
         WholeFrame::new(step.frame, self.coefficients()).rounding(step.weights)
     }
 
-    /// Returns the sum over a block of each record's remainder: its log ratio less the inner product of the step with its integer
-    /// vector of [`ScoreModel::gradient_sum`] at the midpoint. Each unit of privacy is held to `clamp`. `None` for a model
-    /// without a bound.
+    /// Gives a pass the kernel of each record's remainder: its log ratio less the inner product of the step with its integer vector
+    /// of [`ScoreModel::gradient_kernel`] at the midpoint. A model without a bound gives none.
     ///
     /// Swapping the ends, with `weights` and `constant` negated, negates each unit's contribution exactly.
     ///
     /// # Panics
-    /// As [`ScoreModel::gradient_sum`].
-    fn remainder_sum(&self, _block: &Block<'_>, _step: &Remainder<'_>, _clamp: Sensitivity) -> Option<LatticeSum> {
-        None
-    }
+    /// As [`ScoreModel::gradient_kernel`].
+    fn remainder_kernel(&self, _step: &Remainder<'_>, _pass: BlockPass<'_>) {}
 
-    /// Returns the sum over a block of each record's information at a point, divided by `scales`: the first for the coefficients,
-    /// the second for the family's own parameter. The components are ordered as in [`ScoreModel::moments_sum`].
+    /// Gives a pass the kernel of each record's information at a point, divided by `scales`: the first for the coefficients, the
+    /// second for the family's own parameter. The components are ordered as in [`ScoreModel::moments_kernel`].
     ///
     /// # Panics
-    /// As [`ScoreModel::gradient_sum`].
-    fn curvature_sum(&self, block: &Block<'_>, at: &[f64], scales: [f64; 2]) -> LatticeSum;
+    /// As [`ScoreModel::gradient_kernel`].
+    fn curvature_kernel(&self, at: &[f64], scales: [f64; 2], pass: BlockPass<'_>);
 
-    /// Returns the sum over a block of the pairwise products of each record's coded predictors and outcome: the upper triangle,
-    /// row after row, in units of 2^-32, with the diagonal multiplied by [`super::products::DIAGONAL`]. `None` if second moments
-    /// do not determine the model.
+    /// Gives a pass the kernel of the pairwise products of each record's coded predictors and outcome: the upper triangle, row after
+    /// row, in units of 2^-32, with the diagonal multiplied by [`conclave_privacy::pass::hold::DIAGONAL`]. A model that second
+    /// moments do not determine gives none.
     ///
     /// # Panics
-    /// As [`ScoreModel::gradient_sum`].
-    fn moments_sum(&self, block: &Block<'_>) -> Option<LatticeSum>;
+    /// As [`ScoreModel::gradient_kernel`].
+    fn moments_kernel(&self, _pass: BlockPass<'_>) {}
 
     /// Returns the unit of the outcome in moments, `(centre, half width)` on the model's scale. The outcome less the offset and
-    /// the centre is at most the half width in magnitude. `None` as for [`ScoreModel::moments_sum`].
+    /// the centre is at most the half width in magnitude. `None` if second moments do not determine the model.
     fn moments_outcome(&self) -> Option<(f64, f64)>;
 
     /// Returns, for each coefficient, whether 0 and 1 are coded as -1 and 1: the coded predictor is twice the predictor less the
@@ -156,7 +152,7 @@ pub trait ScoreModel: Send + Sync {
     }
 
     /// Returns the factor by which to widen a frame whose images have length at most 1, so that the arithmetic of
-    /// [`ScoreModel::gradient_sum`] shortens none: 1 or slightly more. 1 for a model without a hull of its slopes.
+    /// [`ScoreModel::gradient_kernel`] shortens none: 1 or slightly more. 1 for a model without a hull of its slopes.
     fn widened(&self, _at: &[f64], _frame: Frame<'_>) -> f64 {
         1.0
     }

@@ -1,6 +1,6 @@
 //! A summand: the integers that one unit of privacy contributes to a query.
 //!
-//! Kinds of query differ only in these integers and in the clamp that bounds them. Charge, noise, record and replay depend only
+//! Kinds of query differ only in these integers and in the hold that bounds them. Charge, noise, record and replay depend only
 //! on the number of components.
 
 use super::interface::Model;
@@ -9,12 +9,12 @@ use conclave_privacy::mechanism::Sensitivity;
 use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::data::ModelData;
 use conclave_privacy::pass::frame::Frame;
-use conclave_privacy::pass::hold::{Moves, fallback};
+use conclave_privacy::pass::hold::{self, BlockPass, Hold};
 use conclave_privacy::pass::shard::Block;
 use conclave_privacy::pass::statistic_grid::StatisticGrid;
 use conclave_privacy::pass::step::Step;
 
-/// The per-unit integers of one query, each held to public limits by a [`conclave_privacy::mechanism::Clamp`].
+/// The per-unit integers of one query: a kernel of the model, and the public constants of the set that holds them.
 #[derive(Debug, Clone, Copy)]
 pub enum Summand<'a> {
     /// A step's log ratios, or the number of them that its clamp cuts.
@@ -39,6 +39,8 @@ pub enum Summand<'a> {
         at: &'a [f64],
         /// The scales of information: for the linear predictor, and for the family's own parameter.
         scales: [f64; 2],
+        /// The bound of a record's trace.
+        squares: u64,
     },
     /// A step's log ratios less the inner products with the gradient at its midpoint.
     Remainder {
@@ -48,57 +50,71 @@ pub enum Summand<'a> {
         clamp: Sensitivity,
     },
     /// Second moments of predictors and outcome.
-    Moments,
+    Moments {
+        /// Rows of the matrix.
+        order: usize,
+        /// The bound of a record's trace.
+        squares: u64,
+    },
     /// Counts of the cells of contingency tables.
-    Table,
+    Table {
+        /// The number of tables.
+        tables: usize,
+        /// Cells of all tables.
+        cells: usize,
+    },
 }
 
-impl Summand<'_> {
-    /// Fallback contribution of a unit whose kernel failed: the admissible vector closest to zero, `length` integers.
-    ///
-    /// It is zero if a unit may contribute zero. A statistic's range may exclude 0, and zero would then move the sum further than
-    /// was charged. In that case it is the end of the range closest to 0, as for not-a-number.
+impl<'a> Summand<'a> {
+    /// Returns the set to which a unit's contribution is held.
     #[must_use]
-    pub fn nearest_zero(&self, length: usize) -> LatticeSum {
-        let limits = match self {
-            Summand::Statistic { grid, .. } => grid.limits,
-            // Their admissible sets contain zero.
-            Summand::Step(_) | Summand::Remainder { .. } | Summand::Table => (0, 0),
-            Summand::Gradient { .. } | Summand::Curvature { .. } | Summand::Moments => (0, 0),
-        };
-        fallback(Moves::interval(limits.0, limits.1), length)
+    pub fn hold(&self) -> Hold<'a> {
+        let triangle = |order: usize| order * (order + 1) / 2;
+        match *self {
+            Self::Step(step) => Hold::Step(step),
+            Self::Statistic { grid, .. } => Hold::Statistic(grid),
+            Self::Gradient { frame, .. } => Hold::Ball { length: frame.parameters() },
+            Self::Curvature { at, squares, .. } => Hold::Trace { squares, length: triangle(at.len()) },
+            Self::Moments { order, squares } => Hold::Trace { squares, length: triangle(order) },
+            Self::Remainder { clamp, .. } => Hold::Value(clamp),
+            Self::Table { tables, cells } => Hold::OneHot { tables, length: cells },
+        }
+    }
+
+    /// Gives a pass the model's kernel, if the model has one.
+    pub fn give(&self, model: &dyn Model, pass: BlockPass<'_>) {
+        match self {
+            Self::Step(_) => model.ratio_kernel(pass),
+            Self::Table { .. } => match (model.tables(), model.outcome_table()) {
+                (Some(tables), _) => tables.give(pass),
+                (None, Some(table)) => table.give(pass),
+                (None, None) => (),
+            },
+            Self::Statistic { component, .. } => {
+                if let Some(family) = model.exponential_family() {
+                    family.statistic_kernel(*component, pass);
+                }
+            }
+            Self::Gradient { .. } | Self::Curvature { .. } | Self::Remainder { .. } | Self::Moments { .. } => {
+                let Some(scores) = model.scores() else { return };
+                match self {
+                    Self::Gradient { at, frame } => scores.gradient_kernel(at, *frame, pass),
+                    Self::Curvature { at, scales, .. } => scores.curvature_kernel(at, *scales, pass),
+                    Self::Remainder { step, .. } => scores.remainder_kernel(step, pass),
+                    _ => scores.moments_kernel(pass),
+                }
+            }
+        }
     }
 }
 
 /// Returns one sum per summand over a block, in order. All steps are computed in one pass.
 ///
 /// # Panics
-/// Panics where [`Model::block_sums`] does, and if a component of a statistic is requested from a model without one.
+/// As [`hold::block_sums`].
 pub fn block_sums(model: &dyn Model, block: &Block<'_>, summands: &[Summand<'_>]) -> Vec<LatticeSum> {
-    let mut steps: Vec<Step<'_>> = Vec::with_capacity(summands.len());
-    for summand in summands {
-        if let Summand::Step(step) = summand {
-            steps.push(*step);
-        }
-    }
-    let mut of_steps = if steps.is_empty() { Vec::new() } else { model.block_sums(block, &steps) }.into_iter();
-    let sum = |summand: &Summand<'_>| match summand {
-        Summand::Step(_) => of_steps.next(),
-        Summand::Statistic { component, grid } => {
-            model.exponential_family().map(|family| family.block_sum(block, *component, grid.step, grid.limits))
-        }
-        Summand::Gradient { at, frame } => model.scores().map(|scores| scores.gradient_sum(block, at, *frame)),
-        Summand::Curvature { at, scales } => model.scores().map(|scores| scores.curvature_sum(block, at, *scales)),
-        Summand::Remainder { step, clamp } => model.scores().and_then(|scores| scores.remainder_sum(block, step, *clamp)),
-        Summand::Table => match model.tables() {
-            Some(tables) => Some(tables.sum(block)),
-            None => model.outcome_table().map(|table| table.sum(block)),
-        },
-        Summand::Moments => model.scores().and_then(|scores| scores.moments_sum(block)),
-    };
-    let sums: Vec<LatticeSum> = summands.iter().filter_map(sum).collect();
-    assert_eq!(sums.len(), summands.len(), "the model sums whatever its terms admit");
-    sums
+    let holds: Vec<Hold<'_>> = summands.iter().map(Summand::hold).collect();
+    hold::block_sums(block, &holds, &|at, pass| summands[at].give(model, pass))
 }
 
 /// Returns one sum per summand over a shard in memory; see [`block_sums`].

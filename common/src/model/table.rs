@@ -8,9 +8,8 @@
 //!
 //! Proof: `docs/explanation/design.md`, section 2.
 
-use conclave_privacy::pass::LatticeSum;
-use conclave_privacy::pass::hold::{Cells, one_hot};
-use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::BlockPass;
+use conclave_privacy::pass::hold::Cells;
 use conclave_privacy::pass::tile::Tile;
 
 /// The code of a record that is in no cell.
@@ -63,9 +62,9 @@ impl Tables {
         self.sizes().sum::<usize>() + 1
     }
 
-    /// Returns the counts of a block. There is no branch on a record, and every record takes the same time.
-    pub(super) fn sum(&self, block: &Block<'_>) -> LatticeSum {
-        one_hot(block, self, &self.sizes().collect::<Vec<_>>())
+    /// Gives itself to a pass. There is no branch on a record, and every record takes the same time.
+    pub(super) fn give(&self, pass: BlockPass<'_>) {
+        pass.one_hot(self, &self.sizes().collect::<Vec<_>>());
     }
 
     /// Marks the records that have a class and a level of every feature.

@@ -11,10 +11,8 @@ use super::Model;
 use super::exponential_family::ExponentialFamily;
 use super::ratio_range::{RatioRange, outward};
 use super::score::{Remainder, ScoreModel};
-use conclave_privacy::mechanism::Sensitivity;
-use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::frame::Frame;
-use conclave_privacy::pass::{Block, ModelData, Step};
+use conclave_privacy::pass::{BlockPass, ModelData};
 
 /// A model and a power on its likelihood.
 pub(super) struct Tempered {
@@ -65,9 +63,8 @@ impl Model for Tempered {
         self.model.information_bound().into_iter().map(|information| self.power * information).collect()
     }
 
-    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        let steps: Vec<Step<'_>> = steps.iter().map(|step| Step { power: self.power * step.power, ..*step }).collect();
-        self.model.block_sums(block, &steps)
+    fn ratio_kernel(&self, pass: BlockPass<'_>) {
+        self.model.ratio_kernel(pass.tempered(self.power));
     }
 
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64 {
@@ -93,8 +90,8 @@ impl ExponentialFamily for Tempered {
         self.power * self.family().log_normaliser(theta)
     }
 
-    fn block_sum(&self, block: &Block<'_>, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
-        self.family().block_sum(block, component, step, limits)
+    fn statistic_kernel(&self, component: usize, pass: BlockPass<'_>) {
+        self.family().statistic_kernel(component, pass);
     }
 }
 
@@ -131,19 +128,19 @@ impl ScoreModel for TemperedScores<'_> {
         self.scores.most_squares()
     }
 
-    fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum {
+    fn gradient_kernel(&self, at: &[f64], frame: Frame<'_>, pass: BlockPass<'_>) {
         let numbers = self.scaled(frame);
-        self.scores.gradient_sum(block, at, Frame::new(&numbers, frame.parameters()).unwrap_or(frame))
+        self.scores.gradient_kernel(at, Frame::new(&numbers, frame.parameters()).unwrap_or(frame), pass);
     }
 
     fn remainder_bound(&self, points: [&[f64]; 3]) -> Option<f64> {
         self.scores.remainder_bound(points).map(|bound| self.power * bound)
     }
 
-    fn remainder_sum(&self, block: &Block<'_>, step: &Remainder<'_>, clamp: Sensitivity) -> Option<LatticeSum> {
+    fn remainder_kernel(&self, step: &Remainder<'_>, pass: BlockPass<'_>) {
         let numbers = self.scaled(step.frame);
         let frame = Frame::new(&numbers, step.frame.parameters()).unwrap_or(step.frame);
-        self.scores.remainder_sum(block, &Remainder { frame, power: self.power * step.power, ..*step }, clamp)
+        self.scores.remainder_kernel(&Remainder { frame, power: self.power * step.power, ..*step }, pass);
     }
 
     fn vector_rounding(&self, step: &Remainder<'_>) -> f64 {
@@ -152,12 +149,12 @@ impl ScoreModel for TemperedScores<'_> {
         self.scores.vector_rounding(&Remainder { frame, ..*step })
     }
 
-    fn curvature_sum(&self, block: &Block<'_>, at: &[f64], scales: [f64; 2]) -> LatticeSum {
-        self.scores.curvature_sum(block, at, scales.map(|scale| scale / self.power))
+    fn curvature_kernel(&self, at: &[f64], scales: [f64; 2], pass: BlockPass<'_>) {
+        self.scores.curvature_kernel(at, scales.map(|scale| scale / self.power), pass);
     }
 
-    fn moments_sum(&self, block: &Block<'_>) -> Option<LatticeSum> {
-        self.scores.moments_sum(block)
+    fn moments_kernel(&self, pass: BlockPass<'_>) {
+        self.scores.moments_kernel(pass);
     }
 
     fn moments_outcome(&self) -> Option<(f64, f64)> {

@@ -24,11 +24,9 @@ use super::times::Times;
 use super::weibull_scores::WeibullScores;
 use super::{Model, envelope};
 use crate::schema::ColumnSpec;
-use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch};
-use conclave_privacy::pass::hold;
 use conclave_privacy::pass::tile::Tile;
-use conclave_privacy::pass::{Block, ModelData, Step};
+use conclave_privacy::pass::{BlockPass, ModelData};
 
 /// Weibull survival on a declared time column and an event column.
 pub(super) struct Weibull {
@@ -124,9 +122,9 @@ impl Model for Weibull {
         vec![1.83, 100.0]
     }
 
-    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        check(block.columns(), steps.iter().all(|step| step.from.len() == 2 && step.to.len() == 2));
-        hold::ratios(self, block, steps)
+    fn ratio_kernel(&self, pass: BlockPass<'_>) {
+        check(pass.columns(), pass.steps().all(|step| step.from.len() == 2 && step.to.len() == 2));
+        pass.ratios(self);
     }
 
     fn scores(&self) -> Option<Box<dyn ScoreModel + '_>> {

@@ -10,10 +10,9 @@
 use super::elementary::exp;
 use super::score::ScoreModel;
 use super::times::Times;
-use conclave_privacy::pass::LatticeSum;
+use conclave_privacy::pass::BlockPass;
 use conclave_privacy::pass::frame::Frame;
-use conclave_privacy::pass::hold::{self, Columns, Place, Sloped};
-use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::hold::{Columns, Place, Sloped};
 use conclave_privacy::pass::small_tile::TileLane;
 use conclave_privacy::pass::tile::Tile;
 
@@ -111,8 +110,8 @@ impl WeibullScores {
         (0..=PLACES).map(move |place| at.z(least * (1.0 - place as f64 / PLACES as f64)))
     }
 
-    fn check(block: &Block<'_>) {
-        assert_eq!(block.columns().1, 1, "a time has its event");
+    fn check(pass: &BlockPass<'_>) {
+        assert_eq!(pass.columns().1, 1, "a time has its event");
     }
 }
 
@@ -130,19 +129,15 @@ impl ScoreModel for WeibullScores {
         1
     }
 
-    fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum {
-        Self::check(block);
-        hold::ball(block, &TimeSlopes { times: self.0, at: At::new(at) }, at, frame, 1, true)
+    fn gradient_kernel(&self, at: &[f64], frame: Frame<'_>, pass: BlockPass<'_>) {
+        Self::check(&pass);
+        pass.ball(&TimeSlopes { times: self.0, at: At::new(at) }, at, frame, 1, true);
     }
 
-    fn curvature_sum(&self, block: &Block<'_>, at: &[f64], scales: [f64; 2]) -> LatticeSum {
-        Self::check(block);
+    fn curvature_kernel(&self, at: &[f64], scales: [f64; 2], pass: BlockPass<'_>) {
+        Self::check(&pass);
         let kernel = Information { times: self.0, at: At::new(at), scale: scales[0] };
-        hold::trace(block, &kernel, 2, &PLACES_OF_INFORMATION, self.most_squares())
-    }
-
-    fn moments_sum(&self, _block: &Block<'_>) -> Option<LatticeSum> {
-        None
+        pass.trace(&kernel, 2, &PLACES_OF_INFORMATION);
     }
 
     fn moments_outcome(&self) -> Option<(f64, f64)> {

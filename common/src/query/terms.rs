@@ -1,114 +1,43 @@
 //! The terms of a query: the public constants that price it at one party and define its sum.
 
-use super::candidates::Candidates;
-use super::contribution::{contribution, record_bound, sampled_contribution};
-use super::error::QueryError;
-use super::vector;
-use crate::job::{Algorithm, JobSpec};
-use crate::model::{Model, Summand};
-use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
-use conclave_privacy::mechanism::{NoiseScale, Points, QueryKind, Sensitivity, sum_fits};
-use conclave_privacy::pass::{StatisticGrid, Step, Summed};
+use conclave_privacy::mechanism::{NoiseScale, QueryKind, Sensitivity};
+use conclave_privacy::pass::StatisticGrid;
 
 /// The largest distance of a release from its sum, in noise scales. A discrete Gaussian exceeds it less than once in e^2000
 /// draws.
 const NOISE_SCALES: u128 = 64;
-/// An upper limit of every lattice sum; see [`sum_fits`].
+/// An upper limit of every lattice sum; see [`conclave_privacy::mechanism::sum_fits`].
 const SUMS_BELOW: u128 = 1 << 62;
 
 /// The public constants of one query at one party. Both sides compute them with this code.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QueryTerms {
-    kind: QueryKind,
-    sensitivity: Sensitivity,
-    /// The clamp on one unit's contribution to a ratio; for a statistic, the sensitivity.
-    clamp: Sensitivity,
-    centre: f64,
-    grid: Option<StatisticGrid>,
-    /// For moments and curvature: the largest magnitude of a component of one unit's contribution, in lattice units.
-    greatest: Option<u64>,
+    pub(super) kind: QueryKind,
+    pub(super) sensitivity: Sensitivity,
+    /// The clamp on one unit's contribution to a ratio; for other kinds, the sensitivity.
+    pub(super) clamp: Sensitivity,
+    pub(super) centre: f64,
+    /// The lattice of a statistic.
+    pub(super) grid: Option<StatisticGrid>,
+    /// The size of the admissible set: the bound of a trace, or the number of tables; 0 for others.
+    pub(super) size: u64,
+    /// The largest magnitude of a component of one unit's contribution, in lattice units.
+    pub(super) greatest: u64,
+    /// The largest magnitude that is summed on the way; at least `greatest`.
+    pub(super) summed: u64,
 }
 
 impl QueryTerms {
-    /// Computes the terms of a query of this kind for the step `from` to `to`, at a party that protects `unit`. A statistic has
-    /// no step.
-    ///
-    /// # Errors
-    /// [`QueryError`].
-    pub fn new(
-        model: &dyn Model,
-        spec: &JobSpec,
-        unit: PrivacyUnit,
-        kind: QueryKind,
-        (from, to): (&[f64], &[f64]),
-    ) -> Result<Self, QueryError> {
-        if !spec.asks(kind) {
-            return Err(QueryError::Kind(kind));
-        }
-        if let QueryKind::Choice { candidates } = kind {
-            let candidates = Candidates::new(candidates, from, to).ok_or(QueryError::Vector(kind))?;
-            let sensitivity = candidates.sensitivity(model, spec, unit)?;
-            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: None, greatest: None });
-        }
-        if kind.points() != Points::Two && !matches!(kind, QueryKind::Statistic { .. }) {
-            // A job that releases once may query only what its owner was shown.
-            let of_table = matches!(kind, QueryKind::Table { .. });
-            if spec.algorithm == Algorithm::NoisyStatistics && of_table != spec.outcome_table(model).is_some() {
-                return Err(QueryError::Kind(kind));
-            }
-            let price = vector::price(model, unit, kind, (from, to))?;
-            let (sensitivity, greatest) = price.ok_or(QueryError::Vector(kind))?;
-            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: None, greatest: Some(greatest) });
-        }
-        if let QueryKind::Statistic { component } = kind {
-            // A `noisy-statistics` job that uses scores may query nothing else, since the owner was shown only scores.
-            if spec.algorithm == Algorithm::NoisyStatistics && model.scores().is_some() {
-                return Err(QueryError::Kind(kind));
-            }
-            if !(from.is_empty() && to.is_empty()) {
-                return Err(QueryError::Points);
-            }
-            if unit != PrivacyUnit::row(Adjacency::Replace) {
-                return Err(QueryError::Unit(unit));
-            }
-            let family = model.exponential_family().ok_or(QueryError::Kind(kind))?;
-            let range = family.ranges().get(component as usize).copied().ok_or(QueryError::Component(component))?;
-            let grid = StatisticGrid::new(range)?;
-            let sensitivity = grid.sensitivity();
-            return Ok(Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: Some(grid), greatest: None });
-        }
-        if from.is_empty() || to.is_empty() {
-            return Err(QueryError::Points);
-        }
-        if kind == QueryKind::SampledRatio {
-            let part = sampled_contribution(model, &spec.privacy, unit, from, to)?;
-            let [clamp, sensitivity] = part.ok_or(QueryError::NoSampleClip)?;
-            return Ok(Self { kind, sensitivity, clamp, centre: 0.0, grid: None, greatest: None });
-        }
-        if kind == QueryKind::SecondMoment {
-            let clamp = unit.sensitivity(record_bound(model, &spec.privacy, from, to)?)?;
-            // Squares lie between 0 and their largest value, so one unit moves their sum by at most that, under either adjacency.
-            let sensitivity = Sensitivity::from_units(QueryKind::SQUARE_UNITS)?;
-            return Ok(Self { kind, sensitivity, clamp, centre: 0.0, grid: None, greatest: None });
-        }
-        let part = contribution(model, &spec.privacy, unit, from, to)?;
-        let sensitivity = match kind {
-            QueryKind::ClipCount if spec.privacy.clip.is_none() => return Err(QueryError::NoClip),
-            QueryKind::ClipCount => Sensitivity::from_units(QueryKind::COUNT_UNIT)?,
-            _ => part.sensitivity,
-        };
-        Ok(Self { kind, sensitivity, clamp: part.sensitivity, centre: part.centre, grid: None, greatest: None })
+    /// The terms of a kind whose sensitivity is also the largest contribution of a unit.
+    pub(super) fn of(kind: QueryKind, sensitivity: Sensitivity) -> Self {
+        let greatest = sensitivity.units();
+        Self { kind, sensitivity, clamp: sensitivity, centre: 0.0, grid: None, size: 0, greatest, summed: greatest }
     }
 
     /// Returns whether the sum over `units` units of privacy fits a lattice sum. Both are public.
     #[must_use]
     pub fn sum_fits(&self, units: u64) -> bool {
-        let unvectored = || sum_fits(units, self.sensitivity) && sum_fits(units, self.clamp);
-        match (self.grid, self.greatest) {
-            (Some(grid), _) => grid.sum_fits(units),
-            (None, Some(greatest)) => u128::from(units) * u128::from(greatest) < SUMS_BELOW,
-            (None, None) => unvectored(),
-        }
+        u128::from(units) * u128::from(self.summed) < SUMS_BELOW
     }
 
     /// Returns the largest possible magnitude of a release, in lattice units, at a party of `units` units of privacy. If their
@@ -124,7 +53,7 @@ impl QueryTerms {
     pub fn greatest_sum(parties: impl IntoIterator<Item = (Self, Option<u64>)>, noise: NoiseScale) -> u64 {
         let (mut sum, mut count) = (0_u128, 0_u128);
         for (terms, units) in parties {
-            if let QueryKind::Choice { candidates } = terms.kind {
+            if let Some(candidates) = terms.kind.candidates() {
                 // The release is the number of a candidate.
                 return u64::from(candidates) - 1;
             }
@@ -137,13 +66,7 @@ impl QueryTerms {
 
     /// Returns the largest magnitude of one party's sum without noise, at most 2^62.
     fn greatest_part(&self, units: Option<u64>) -> u128 {
-        let per_unit = match (self.grid, self.greatest, self.kind) {
-            (Some(grid), ..) => grid.limits.0.unsigned_abs().max(grid.limits.1.unsigned_abs()),
-            (None, Some(greatest), _) => greatest,
-            (None, None, QueryKind::ClipCount | QueryKind::SecondMoment) => self.sensitivity.units(),
-            (None, None, _) => self.clamp.units(),
-        };
-        units.map_or(SUMS_BELOW, |units| (u128::from(units) * u128::from(per_unit)).min(SUMS_BELOW))
+        units.map_or(SUMS_BELOW, |units| (u128::from(units) * u128::from(self.greatest)).min(SUMS_BELOW))
     }
 
     /// Returns the number of integers in the answer; see [`QueryKind::length`].
@@ -152,34 +75,9 @@ impl QueryTerms {
         self.kind.length()
     }
 
-    /// Returns the sum that the query requests over the units of a shard, for the step `from` to `to`, with its clamp. It holds
-    /// for every kind.
-    ///
-    /// The clamp is the charged sensitivity, so no fault in these terms lets a unit contribute more than was charged. A ratio is
-    /// clamped at `charged`; over a sample, also at the step's own bound. The lattice of a statistic and a clip count have fixed
-    /// sensitivities, which must equal the charged one. A clip count counts the units that the ratio's clamp cuts.
-    ///
-    /// # Errors
-    /// [`QueryError::Charged`].
-    pub fn summand<'a>(&self, from: &'a [f64], to: &'a [f64], charged: Sensitivity) -> Result<Summand<'a>, QueryError> {
-        let step = |clamp| Step { centre: self.centre, ..Step::new(from, to, clamp) };
-        match (self.kind, self.grid) {
-            (QueryKind::Ratio, None) => Ok(Summand::Step(step(charged))),
-            (QueryKind::SampledRatio, None) => Ok(Summand::Step(step(self.clamp.min(charged)))),
-            (QueryKind::ClipCount, None) if self.sensitivity == charged => {
-                Ok(Summand::Step(Step { of: Summed::Clipped, ..step(self.clamp) }))
-            }
-            (QueryKind::SecondMoment, None) if self.sensitivity == charged => {
-                Ok(Summand::Step(Step { of: Summed::Squares, ..step(self.clamp) }))
-            }
-            (QueryKind::Statistic { component }, Some(grid)) if grid.sensitivity() == charged => {
-                Ok(Summand::Statistic { component: component as usize, grid })
-            }
-            // A choice has one step per candidate instead.
-            (QueryKind::Choice { .. }, _) => Err(QueryError::Charged),
-            (kind, None) if self.sensitivity == charged => vector::summand(kind, from, to, charged).ok_or(QueryError::Charged),
-            _ => Err(QueryError::Charged),
-        }
+    /// Returns whether this sensitivity is the query's.
+    pub(super) fn is_charged(&self, charged: Sensitivity) -> bool {
+        self.sensitivity == charged
     }
 
     /// Returns the kind of the query.
@@ -205,7 +103,11 @@ impl QueryTerms {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use conclave_privacy::pass::{ModelData, Persons};
+    use crate::job::{Algorithm, JobSpec};
+    use crate::model::Summand;
+    use crate::query::QueryError;
+    use conclave_privacy::accounting::PrivacyUnit;
+    use conclave_privacy::pass::{ModelData, Persons, Summed};
 
     fn spec(clip: &str) -> JobSpec {
         JobSpec::parse(&format!(

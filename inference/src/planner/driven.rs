@@ -5,11 +5,12 @@ use super::samples;
 use super::stand_in::{Guess, StandIn};
 use super::theorem_1::iterations as theorem_1;
 use super::zcdp_budget::zcdp_units;
+use crate::figures::advanced_composition;
 use crate::sampler;
 use crate::sampler::{Foreseen, acceptance};
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
-use conclave_privacy::accounting::{PrivacyFilter, advanced_composition, mu_squared};
+use conclave_privacy::accounting::{PrivacyFilter, mu_squared};
 
 /// Advice mentions fewer effective draws than this.
 const FEW: f64 = 100.0;

@@ -7,11 +7,12 @@ use super::outcome::{ParameterPlan, PartyPlan, Plan, PlanError};
 use super::stand_in::Guess;
 use super::theorem_1::iterations as theorem_1;
 use super::zcdp_budget::zcdp_units;
+use crate::figures::advanced_composition;
 use crate::sampler::{Expected, engine};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::parameter::Constraint;
 use conclave_common::query::PartyMetadata;
-use conclave_privacy::accounting::{PrivacyFilter, advanced_composition, mu_squared};
+use conclave_privacy::accounting::{PrivacyFilter, mu_squared};
 
 /// Plans a job. `guess` has one record count per party, and one mean, row and column per parameter.
 ///

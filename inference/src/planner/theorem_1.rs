@@ -1,6 +1,6 @@
 //! Theorem 1 of the penalty paper, as a row of the comparison.
 
-use conclave_privacy::accounting::largest_count;
+use crate::figures::largest_count;
 
 /// Queries that Theorem 1 allows.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,7 +54,7 @@ pub fn iterations(mu0: f64, n: u64, epsilon: f64, delta: f64) -> Theorem1 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use conclave_privacy::accounting::advanced_composition;
+    use crate::figures::advanced_composition;
 
     /// The theorem fixes its own split of delta. The result is therefore at most that of the best split, and not much below that
     /// of an even split.

@@ -1,6 +1,7 @@
 //! Equivalent of a budget under zero-concentrated differential privacy (Bun & Steinke 2016).
 
-use conclave_privacy::accounting::{Budget, mu_squared, zcdp};
+use crate::figures::zcdp;
+use conclave_privacy::accounting::{Budget, mu_squared};
 
 /// Returns the mu^2 that zCDP allows, in units of 2^-48: the largest whose epsilon at the budget's delta stays within the budget.
 pub(super) fn zcdp_units(budget: &Budget) -> u64 {

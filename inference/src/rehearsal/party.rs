@@ -4,7 +4,6 @@ use conclave_common::job::JobSpec;
 use conclave_common::query::Query;
 use conclave_common::query::QueryTerms;
 use conclave_privacy::accounting::{FilterRefusal, Honest, OpenBlocks, Priced, PrivacyFilter, PrivacyUnit, SubsampledError};
-use conclave_privacy::mechanism::QueryKind;
 use conclave_privacy::pass::{ModelData, PoissonSampling};
 
 /// Charges of a party, and the free places of blocks that were charged in advance.
@@ -51,7 +50,7 @@ impl Account {
                 Some(block) => self.filter.try_spend(self.blocks.take(query.kind, block)?),
                 None => {
                     // A choice is revealed by itself, whatever the rule for the job's other answers.
-                    let honest = if matches!(query.kind, QueryKind::Choice { .. }) { Honest::ALONE } else { spec.honest() };
+                    let honest = if query.kind.candidates().is_some() { Honest::ALONE } else { spec.honest() };
                     self.filter.try_charge(&[Priced::new(query.kind, sensitivity, noise, honest)]).map(|_| ())
                 }
             };

@@ -9,7 +9,7 @@ use conclave_common::model::{Model, Summand};
 use conclave_common::query::{Candidates, QueryError, QueryTerms};
 use conclave_common::query::{PartyMetadata, Query, Round};
 use conclave_privacy::accounting::{AccountingError, Budget, FilterRefusal, PrivacyFilter, PrivacyUnit, SubsampledError};
-use conclave_privacy::mechanism::{NoiseSample, QueryKind};
+use conclave_privacy::mechanism::NoiseSample;
 use conclave_privacy::pass::{Block, ModelData};
 use conclave_privacy::pass::{LatticeSum, log_weights};
 
@@ -126,7 +126,7 @@ impl<R: CryptoRng> Rehearsal<R> {
 
     fn release(&mut self, party: usize, round: &Round) -> Result<Vec<i64>, RehearsalError> {
         if let [query] = &round.queries[..]
-            && let QueryKind::Choice { candidates } = query.kind
+            && let Some(candidates) = query.kind.candidates()
         {
             return self.choose(party, query, candidates);
         }

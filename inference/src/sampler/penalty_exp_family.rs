@@ -22,10 +22,10 @@ use super::surrogate::Mode;
 use super::target::Target;
 use super::totals::Totals;
 use conclave_common::job::{JobSpec, ProposalKind};
+use conclave_common::model::statistic_noise;
 use conclave_common::query::PartyMetadata;
 use conclave_common::query::{Draw, Phase, Query, Round};
 use conclave_privacy::mechanism::NoiseScale;
-use conclave_privacy::pass::StatisticGrid;
 
 /// Largest radius of a guided one-coordinate move in posterior sds: without noise it mixes best near there.
 const GUIDED: f64 = 1.0;
@@ -53,7 +53,7 @@ impl PenaltyExpFamily {
         let statistic = ReleasedStatistic::new(&target, parties)?;
         let search = match Purpose::of(spec) {
             Some((purpose, share)) => {
-                Some((purpose, StatisticGrid::noise_for(&statistic.grids, share * budget * f64::from(spec.honest().get()))?))
+                Some((purpose, statistic_noise(&statistic.grids, share * budget * f64::from(spec.honest().get()))?))
             }
             None => None,
         };

@@ -130,7 +130,7 @@ impl StartupChecks {
         if !conclave_privacy::pass::has_fused_multiply_add() {
             self.checks.fault("processor", NO_VECTORS);
         }
-        let unlimited = config.policy.unlimited();
+        let unlimited = config.unlimited();
         if !unlimited.is_empty() {
             self.checks.note("policy", format!("sets no {}: jobs are not limited by it", unlimited.join(", no ")));
         }

@@ -18,6 +18,17 @@ pub struct ConfigError {
 }
 
 impl PartyConfig {
+    /// Returns the limits of the policy whose absence an owner is warned of.
+    pub fn unlimited(&self) -> Vec<&'static str> {
+        let limits = [
+            ("analysts", self.policy.analysts.is_some()),
+            ("models", self.policy.models.is_some()),
+            ("max_epsilon_per_job", self.policy.max_epsilon_per_job.is_some()),
+            ("columns", self.policy.columns.is_some()),
+        ];
+        limits.into_iter().filter_map(|(limit, set)| (!set).then_some(limit)).collect()
+    }
+
     /// Reads and checks a configuration file.
     ///
     /// # Errors

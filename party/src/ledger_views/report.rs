@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
+use conclave_inference::figures::zcdp;
 use conclave_privacy::accounting;
 use conclave_privacy::accounting::{Budget, PrivacyFilter, Spent};
 use rusqlite::Connection;
@@ -157,7 +158,7 @@ pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerErr
         delta: budget.delta,
         epsilon_spent: epsilon(spent.units, budget.delta),
         epsilon_new_job: epsilon(remaining, budget.delta),
-        epsilon_zcdp: if spent.units == 0 { 0.0 } else { spent.epsilon_zcdp(budget.delta) },
+        epsilon_zcdp: if spent.units == 0 { 0.0 } else { zcdp::epsilon(0.5 * spent.mu_squared(), budget.delta) },
         delta_reserve: reserve(budget.reserve_units),
         delta_reserve_spent: reserve(spent.reserve_units),
         delta_reserve_remaining: reserve(filter.limit().minus(spent).reserve_units),

@@ -32,20 +32,6 @@ pub(crate) fn column(name: &str, spec: Option<&ColumnSpec>) -> String {
     }
 }
 
-/// Returns the unit of the noise of a kind of release.
-pub(crate) fn noise_unit(kind: QueryKind) -> &'static str {
-    match kind {
-        QueryKind::Ratio | QueryKind::SampledRatio | QueryKind::Remainder { .. } | QueryKind::Choice { .. } => {
-            "in log-likelihood units"
-        }
-        QueryKind::Statistic { .. } => "in widths of the statistic's range",
-        QueryKind::SecondMoment => "in squares of the largest contribution of one record or person",
-        QueryKind::ClipCount | QueryKind::Table { .. } => "in records or persons counted",
-        QueryKind::Moments { .. } | QueryKind::Curvature { .. } => "in products of two numbers between -1 and 1",
-        QueryKind::Gradient { .. } | QueryKind::SampledGradient { .. } => "in units of one record's largest contribution",
-    }
-}
-
 /// Describes the queries and their number.
 fn queries(spec: &JobSpec) -> String {
     let Some(most) = spec.most_rounds() else {

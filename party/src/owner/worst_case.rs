@@ -1,7 +1,8 @@
 //! The worst case of a job: its cost if it uses everything it may.
 
 use conclave_common::job::JobSpec;
-use conclave_privacy::accounting::{AccountingError, Budget, PrivacyFilter, gaussian_dp, mu_squared, zcdp};
+use conclave_inference::figures::zcdp;
+use conclave_privacy::accounting::{AccountingError, Budget, PrivacyFilter, gaussian_dp, mu_squared};
 use serde::Serialize;
 
 use crate::ledger_views::Report;

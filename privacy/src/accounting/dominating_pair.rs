@@ -194,6 +194,7 @@ impl DominatingPair {
     ///
     /// With `L(x) = epsilon` it equals `P(above x) - e^epsilon Q(above x)`. For replacement this is `(1 - q)(1 - e^epsilon)
     /// Phi(-x) + q Phi(k - x) - e^epsilon q Phi(-k - x)`.
+    #[cfg(test)]
     pub(super) fn delta(self, epsilon: f64) -> f64 {
         let x = self.inverse(epsilon);
         if !x.is_finite() {

@@ -2,7 +2,6 @@
 
 use super::budget::Budget;
 use super::error::AccountingError;
-use super::fixed_point::mu_squared;
 use super::honest::Honest;
 use super::limits;
 use super::privacy_unit::PrivacyUnit;
@@ -155,9 +154,10 @@ impl PrivacyFilter {
     }
 
     /// Returns the budget's mu as the ledger enforces it, less the slack.
+    #[cfg(test)]
     #[must_use]
     pub fn limit_mu(&self) -> f64 {
-        mu_squared(self.limit.units).sqrt()
+        super::fixed_point::mu_squared(self.limit.units).sqrt()
     }
 
     /// Returns the limits that a ledger of this budget enforces: charges, slack, draws and the reserve. Charges are priced so

@@ -6,7 +6,6 @@
 //! delta of 1e-300 is as accurate as one of 1e-3.
 
 use super::normal::{cdf, ln_density, mills, mills_drop};
-use super::search::largest_count;
 
 /// The relative margin by which results are rounded to the safe side: far above the computation's error, far below 1e-9.
 const MARGIN: f64 = 1e-11;
@@ -67,13 +66,6 @@ pub fn mu(epsilon: f64, delta: f64) -> f64 {
     }
     bisect(&mut under, &mut over, |mu| ln_delta(epsilon, mu) <= target);
     under * (1.0 - MARGIN)
-}
-
-/// Returns the number of queries of `mu0` each that fit the budget.
-#[must_use]
-pub fn queries_allowed(mu0: f64, epsilon: f64, delta: f64) -> u64 {
-    let mu = mu(epsilon, delta);
-    largest_count(|count| count as f64 * mu0 * mu0 <= mu * mu)
 }
 
 /// Narrows `[under, over]` to adjacent floats. `below` holds at `under` and fails at `over`.

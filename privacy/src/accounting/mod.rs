@@ -1,12 +1,11 @@
-//! Privacy accounting by Gaussian differential privacy, with the rigorous zCDP figure beside it.
+//! Privacy accounting by Gaussian differential privacy.
 //!
 //! A release of integers with L2 sensitivity `Delta` and noise scale `s` costs `mu^2 = Delta^2 / s^2`. Costs add, even if each
 //! query is chosen from earlier answers (Smith & Thakurta 2022, "Fully Adaptive Composition for Gaussian Differential Privacy").
 //! A budget `(epsilon, delta)` is therefore one number, the largest `mu` that it allows (Balle & Wang 2018), and the ledger is a
 //! sum of integers.
 //!
-//! [`gaussian_dp`], [`zcdp`] and [`advanced_composition`] compute figures without slack, for planning and reports. A ledger
-//! enforces [`PrivacyFilter`], which deducts about 1e-6 of the budget because the discrete Gaussian is not exactly Gaussian. A
+//! [`gaussian_dp`] computes figures without slack, for planning and reports. A ledger enforces [`PrivacyFilter`], which deducts about 1e-6 of the budget because the discrete Gaussian is not exactly Gaussian. A
 //! release has a minimum price, [`LEAST_CHARGE_UNITS`], so that no client can use up a ledger's noise draws without using up its
 //! budget.
 //!
@@ -16,7 +15,6 @@
 //! privacy curve.
 
 mod adjacency;
-pub mod advanced_composition;
 mod block;
 mod block_costs;
 pub mod bounded_range;
@@ -37,14 +35,12 @@ mod open_blocks;
 mod privacy_unit;
 mod reserve;
 mod sampling_probability;
-mod search;
 mod slack;
 mod spent;
 mod subsampled;
 mod subsampled_error;
 #[cfg(test)]
 mod tests;
-pub mod zcdp;
 
 pub use adjacency::Adjacency;
 pub use block::BlockTerms;
@@ -60,7 +56,6 @@ pub use open_blocks::OpenBlocks;
 pub use privacy_unit::{MAX_RECORDS_PER_PERSON, PrivacyUnit};
 pub use reserve::{RESERVE_LOG2, grantable_reserve_units};
 pub use sampling_probability::SamplingProbability;
-pub use search::largest_count;
 pub use slack::units_of_draw as slack_units_of_draw;
 pub use spent::{FilterRefusal, Spent};
 pub use subsampled::{

@@ -89,7 +89,7 @@ impl PrivacyUnit {
         sensitivity: Sensitivity,
         noise: (NoiseScale, Honest),
     ) -> Result<u64, AccountingError> {
-        if let QueryKind::Choice { .. } = kind {
+        if kind.candidates().is_some() {
             return self.charge_of_choice(sensitivity, noise);
         }
         charge_of(kind.moves(self.adjacency.factor()), components, sensitivity, noise)

@@ -1,7 +1,7 @@
 //! The sums of granted costs, one for each quantity that a ledger limits.
 
 use super::fixed_point::mu_squared;
-use super::{gaussian_dp, zcdp};
+use super::gaussian_dp;
 
 /// The costs that a ledger has granted. They only grow; the ledger stores them, and
 /// [`PrivacyFilter::resume`](super::PrivacyFilter::resume) restores them.
@@ -50,12 +50,6 @@ impl Spent {
     #[must_use]
     pub fn epsilon(&self, delta: f64) -> f64 {
         gaussian_dp::epsilon(self.mu_squared().sqrt(), delta)
-    }
-
-    /// Returns the running epsilon by zCDP (`rho = mu^2 / 2`).
-    #[must_use]
-    pub fn epsilon_zcdp(&self, delta: f64) -> f64 {
-        zcdp::epsilon(0.5 * self.mu_squared(), delta)
     }
 }
 

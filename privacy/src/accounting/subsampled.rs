@@ -131,6 +131,7 @@ impl SubsampledRelease {
     ///
     /// # Errors
     /// As [`SubsampledRelease::losses`].
+    #[cfg(test)]
     pub fn delta_of_one(&self, epsilon: f64) -> Result<f64, SubsampledError> {
         self.check_sampled(1)?;
         Ok(Order::of(self.adjacency).iter().map(|order| self.pair(*order).delta(epsilon)).fold(0.0, f64::max))

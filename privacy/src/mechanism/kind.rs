@@ -70,6 +70,8 @@ pub enum Points {
     Two,
     /// The two ends of a step and its midpoint, in the order theta, midpoint, theta'.
     Three,
+    /// One, theta_0; the numbers in place of theta' are the candidates of a choice.
+    Candidates,
 }
 
 impl QueryKind {
@@ -86,17 +88,71 @@ impl QueryKind {
     pub const MAX_CANDIDATES: u32 = 1 << 16;
     /// The largest total count of numbers of a choice's candidates: 2 MiB in a message.
     pub const MOST_CANDIDATE_NUMBERS: usize = 1 << 18;
-    /// The code of a ratio over a sample. The code of a gradient over a sample adds the number of parameters.
-    const SAMPLED: u32 = 1 << 28;
-    /// The code of a choice, less its number of candidates.
-    const CHOICES: u32 = 1 << 27;
-    /// The code of a second moment.
-    const SQUARES: u32 = 1 << 26;
-    /// The first code of vectors. A vector's code adds four times its order (rows, parameters or cells), and 0 for moments, 1 for
-    /// a gradient, 2 for a curvature, 3 for tables.
-    const VECTORS: u32 = 1 << 30;
-    /// The code of a remainder, less its number of parameters.
-    const REMAINDERS: u32 = 1 << 29;
+
+    /// Declares every kind. A new kind has its facts here and its row in [`QueryKind::from_code`].
+    fn facts(self) -> Facts {
+        match self {
+            Self::Ratio => RATIO,
+            Self::ClipCount => Facts { name: "clip count", code: 1, bounds_a_contribution: false, noise_unit: COUNTED, ..RATIO },
+            Self::Statistic { component } => Facts {
+                name: "statistic #",
+                release: "statistic",
+                code: 2_u32.saturating_add(component),
+                size: component,
+                sizes: (0, Self::MAX_COMPONENTS - 1),
+                points: Points::None,
+                bounds_a_contribution: false,
+                noise_unit: (1 << 32, "in widths of the statistic's range"),
+                ..RATIO
+            },
+            Self::Moments { order } => {
+                Facts { name: "moments of # columns", release: "moments", points: Points::None, ..matrix(0, order) }
+            }
+            Self::Gradient { parameters } => vector(1, parameters),
+            Self::Curvature { parameters } => Facts { name: "curvature of # parameters", ..matrix(2, parameters) },
+            Self::Table { cells } => Facts {
+                name: "table of # cells",
+                release: "table",
+                sizes: (1, Self::MAX_COMPONENTS),
+                points: Points::None,
+                bounds_a_contribution: false,
+                noise_unit: COUNTED,
+                ..vector(3, cells)
+            },
+            Self::Remainder { parameters } => Facts {
+                name: "remainder of # parameters",
+                release: "remainder",
+                code: REMAINDERS + parameters.min(Self::MAX_COMPONENTS),
+                size: parameters,
+                sizes: (1, Self::MAX_ORDER),
+                points: Points::Three,
+                ..RATIO
+            },
+            Self::SampledRatio => Facts { name: "ratio over a sample", code: SAMPLED, ..RATIO },
+            Self::SampledGradient { parameters } => Facts {
+                name: "gradient of # parameters over a sample",
+                code: SAMPLED + parameters.clamp(1, Self::MAX_COMPONENTS),
+                ..vector(1, parameters)
+            },
+            Self::SecondMoment => Facts {
+                name: "second moment of ratios",
+                code: SQUARES,
+                bounds_a_contribution: false,
+                noise_unit: LARGEST_SQUARES,
+                ..RATIO
+            },
+            Self::Choice { candidates } => Facts {
+                name: "choice of # candidates",
+                release: "choice",
+                code: CHOICES + candidates.min(Self::MAX_CANDIDATES),
+                size: candidates,
+                sizes: (1, Self::MAX_CANDIDATES),
+                points: Points::Candidates,
+                bounds_a_contribution: false,
+                ..RATIO
+            },
+        }
+    }
 
     /// Returns the number that stands for the kind in ledgers and digests.
     ///
@@ -104,71 +160,36 @@ impl QueryKind {
     /// vector and the bits before them its order. A remainder is 2^29 plus its number of parameters.
     #[must_use]
     pub fn code(self) -> u32 {
-        let vector = |of: u32, order: u32| Self::VECTORS + 4 * order.min(Self::MAX_COMPONENTS) + of;
-        match self {
-            Self::Ratio => 0,
-            Self::ClipCount => 1,
-            Self::Statistic { component } => 2_u32.saturating_add(component),
-            Self::Moments { order } => vector(0, order),
-            Self::Gradient { parameters } => vector(1, parameters),
-            Self::Curvature { parameters } => vector(2, parameters),
-            Self::Table { cells } => vector(3, cells),
-            Self::Remainder { parameters } => Self::REMAINDERS + parameters.min(Self::MAX_COMPONENTS),
-            Self::SampledRatio => Self::SAMPLED,
-            Self::SampledGradient { parameters } => Self::SAMPLED + parameters.clamp(1, Self::MAX_COMPONENTS),
-            Self::SecondMoment => Self::SQUARES,
-            Self::Choice { candidates } => Self::CHOICES + candidates.min(Self::MAX_CANDIDATES),
-        }
+        self.facts().code
     }
 
     /// Returns the kind that a code stands for; `None` if there is none.
     #[must_use]
     pub fn from_code(code: u32) -> Option<Self> {
-        if let Some(vector) = code.checked_sub(Self::VECTORS) {
-            let order = vector / 4;
-            let (kind, most) = match vector % 4 {
-                0 => (Self::Moments { order }, Self::MAX_ORDER),
-                1 => (Self::Gradient { parameters: order }, Self::MAX_ORDER),
-                2 => (Self::Curvature { parameters: order }, Self::MAX_ORDER),
-                _ => (Self::Table { cells: order }, Self::MAX_COMPONENTS),
-            };
-            return Some(kind).filter(|_| (1..=most).contains(&order));
-        }
-        if let Some(parameters) = code.checked_sub(Self::REMAINDERS) {
-            return Some(Self::Remainder { parameters }).filter(|_| (1..=Self::MAX_ORDER).contains(&parameters));
-        }
-        if let Some(parameters) = code.checked_sub(Self::SAMPLED) {
-            let gradient = Some(Self::SampledGradient { parameters }).filter(|_| parameters <= Self::MAX_ORDER);
-            return if parameters == 0 { Some(Self::SampledRatio) } else { gradient };
-        }
-        if let Some(candidates) = code.checked_sub(Self::CHOICES) {
-            return Some(Self::Choice { candidates }).filter(|_| (1..=Self::MAX_CANDIDATES).contains(&candidates));
-        }
-        match code {
-            Self::SQUARES => Some(Self::SecondMoment),
-            0 => Some(Self::Ratio),
-            1 => Some(Self::ClipCount),
-            _ => Some(Self::Statistic { component: code - 2 }).filter(|_| code - 2 < Self::MAX_COMPONENTS),
-        }
+        let after = |first: u32| code.wrapping_sub(first);
+        let size = after(VECTORS) / 4;
+        let kinds = [
+            Self::Ratio,
+            Self::ClipCount,
+            Self::Statistic { component: after(2) },
+            Self::Moments { order: size },
+            Self::Gradient { parameters: size },
+            Self::Curvature { parameters: size },
+            Self::Table { cells: size },
+            Self::Remainder { parameters: after(REMAINDERS) },
+            Self::SampledRatio,
+            Self::SampledGradient { parameters: after(SAMPLED) },
+            Self::SecondMoment,
+            Self::Choice { candidates: after(CHOICES) },
+        ];
+        let stands_for = |facts: Facts| facts.code == code && (facts.sizes.0..=facts.sizes.1).contains(&facts.size);
+        kinds.into_iter().find(|kind| stands_for(kind.facts()))
     }
 
     /// Returns the number of integers in an answer, each with its own noise. It is public.
     #[must_use]
     pub fn length(self) -> usize {
-        let triangle = |order: u32| order as usize * (order as usize + 1) / 2;
-        match self {
-            Self::Ratio
-            | Self::SampledRatio
-            | Self::SecondMoment
-            | Self::ClipCount
-            | Self::Statistic { .. }
-            | Self::Remainder { .. }
-            | Self::Choice { .. } => 1,
-            Self::Moments { order } => triangle(order),
-            Self::Curvature { parameters } => triangle(parameters),
-            Self::Gradient { parameters } | Self::SampledGradient { parameters } => parameters as usize,
-            Self::Table { cells } => cells as usize,
-        }
+        self.facts().length
     }
 
     /// Returns the largest number of candidates in `dimension` parameters that one message can hold.
@@ -181,53 +202,31 @@ impl QueryKind {
     /// Returns the points that a query of this kind names.
     #[must_use]
     pub fn points(self) -> Points {
-        match self {
-            Self::Ratio | Self::SampledRatio | Self::SecondMoment | Self::ClipCount => Points::Two,
-            Self::Gradient { .. } | Self::SampledGradient { .. } | Self::Curvature { .. } | Self::Choice { .. } => Points::One,
-            Self::Remainder { .. } => Points::Three,
-            Self::Statistic { .. } | Self::Moments { .. } | Self::Table { .. } => Points::None,
-        }
+        self.facts().points
     }
 
     /// Returns the distance that the sum moves between neighbours, in multiples of the query's sensitivity.
     ///
-    /// The sensitivity of a ratio, a remainder and a gradient bounds one unit's contribution, so the result is `factor`
-    /// ([`crate::accounting::Adjacency::factor`]). The sensitivity of every other kind already bounds the movement of the whole
-    /// sum, so the result is 1.
+    /// Where the sensitivity bounds one unit's contribution, as for a ratio, a remainder and a gradient, the result is `factor`
+    /// ([`crate::accounting::Adjacency::factor`]). Where it already bounds the movement of the whole sum, the result is 1.
     ///
     /// Proof: `docs/explanation/design.md`, section 2.
     #[must_use]
     pub fn moves(self, factor: u64) -> u64 {
-        match self {
-            Self::Ratio | Self::SampledRatio | Self::Remainder { .. } | Self::Gradient { .. } | Self::SampledGradient { .. } => {
-                factor
-            }
-            _ => 1,
-        }
+        if self.facts().bounds_a_contribution { factor } else { 1 }
     }
 
-    /// Returns the standard deviation of noise of scale `s`, in a unit that depends on the kind:
-    ///
-    /// - ratio and remainder: log-likelihood units;
-    /// - statistic: widths of its range;
-    /// - counts: units of privacy;
-    /// - second moments of ratios: the largest squared contribution of one unit;
-    /// - moments and curvature: a product of two numbers in [-1, 1];
-    /// - gradient: the largest contribution of one unit.
+    /// Returns the standard deviation of noise of scale `s`, in the unit that [`QueryKind::noise_unit`] names.
     #[must_use]
     pub fn noise_sd(self, s: NoiseScale) -> f64 {
-        match self {
-            Self::Ratio
-            | Self::SampledRatio
-            | Self::Remainder { .. }
-            | Self::Statistic { .. }
-            | Self::Moments { .. }
-            | Self::Curvature { .. }
-            | Self::Choice { .. } => s.sd(),
-            Self::ClipCount | Self::Table { .. } => s.units() as f64 / Self::COUNT_UNIT as f64,
-            Self::SecondMoment => s.units() as f64 / Self::SQUARE_UNITS as f64,
-            Self::Gradient { .. } | Self::SampledGradient { .. } => s.units() as f64 / GRADIENT_UNITS as f64,
-        }
+        // The unit is a power of two: exact.
+        s.units() as f64 / self.facts().noise_unit.0 as f64
+    }
+
+    /// Returns the unit of the noise, as an owner reads it.
+    #[must_use]
+    pub fn noise_unit(self) -> &'static str {
+        self.facts().noise_unit.1
     }
 
     /// Returns whether an owner's minimum noise, which is in log-likelihood units, applies to this kind.
@@ -246,26 +245,95 @@ impl QueryKind {
         matches!(self, Self::SampledRatio | Self::SampledGradient { .. })
     }
 
-    /// Returns the word by which an owner permits the kind: `ratio`, `statistic`, `moments`, `score`, `table`, `remainder` or
-    /// `choice`.
+    /// Returns whether the kind was in the tables of the first ledgers. Any other is in the view of releases that came after them.
+    #[must_use]
+    pub fn is_of_first_ledgers(self) -> bool {
+        matches!(self, Self::Ratio | Self::ClipCount | Self::Statistic { .. }) || self.code() >= VECTORS
+    }
+
+    /// Returns the number of candidates of a choice; `None` for a noised sum.
+    #[must_use]
+    pub fn candidates(self) -> Option<u32> {
+        if let Self::Choice { candidates } = self { Some(candidates) } else { None }
+    }
+
+    /// Returns the word by which an owner permits the kind: one of [`QueryKind::RELEASES`].
     ///
     /// The word of a clip count and of a second moment is `ratio`, that of a curvature is `score`. A ratio and a score over a
     /// sample have the same words as over all units.
     #[must_use]
     pub fn release(self) -> &'static str {
-        match self {
-            Self::Ratio | Self::SampledRatio | Self::SecondMoment | Self::ClipCount => "ratio",
-            Self::Statistic { .. } => "statistic",
-            Self::Moments { .. } => "moments",
-            Self::Gradient { .. } | Self::SampledGradient { .. } | Self::Curvature { .. } => "score",
-            Self::Choice { .. } => "choice",
-            Self::Table { .. } => "table",
-            Self::Remainder { .. } => "remainder",
-        }
+        self.facts().release
     }
 
     /// All words that [`QueryKind::release`] returns.
     pub const RELEASES: [&'static str; 7] = ["ratio", "statistic", "moments", "score", "table", "remainder", "choice"];
+}
+
+/// The facts about a kind of release that hold for every model.
+#[derive(Clone, Copy)]
+struct Facts {
+    /// Name for an owner; `#` stands for the size.
+    name: &'static str,
+    /// The word by which an owner permits it.
+    release: &'static str,
+    /// The number in ledgers, in digests and on the wire, which never changes.
+    code: u32,
+    /// The number of the kind's components, rows, parameters, candidates or cells; 0 for a kind without any.
+    size: u32,
+    /// The least and the greatest size.
+    sizes: (u32, u32),
+    /// The number of integers in an answer.
+    length: usize,
+    points: Points,
+    /// True if the sensitivity bounds one unit's contribution, false if it bounds the movement of the whole sum.
+    bounds_a_contribution: bool,
+    /// The unit of the noise, in lattice units and in words.
+    noise_unit: (u64, &'static str),
+}
+
+/// The first code of vectors, whose last two bits hold the kind, and the codes of the kinds after them.
+const VECTORS: u32 = 1 << 30;
+const REMAINDERS: u32 = 1 << 29;
+const SAMPLED: u32 = 1 << 28;
+const CHOICES: u32 = 1 << 27;
+const SQUARES: u32 = 1 << 26;
+const COUNTED: (u64, &str) = (QueryKind::COUNT_UNIT, "in records or persons counted");
+const PRODUCTS: (u64, &str) = (1 << 32, "in products of two numbers between -1 and 1");
+const LARGEST_SQUARES: (u64, &str) = (QueryKind::SQUARE_UNITS, "in squares of the largest contribution of one record or person");
+
+/// A ratio, from which the other kinds of one integer differ.
+const RATIO: Facts = Facts {
+    name: "ratio",
+    release: "ratio",
+    code: 0,
+    size: 0,
+    sizes: (0, 0),
+    length: 1,
+    points: Points::Two,
+    bounds_a_contribution: true,
+    noise_unit: (1 << 32, "in log-likelihood units"),
+};
+
+/// Returns the facts of a gradient of `size` parameters, from which the other vectors differ. `kind` is in the last two bits.
+fn vector(kind: u32, size: u32) -> Facts {
+    Facts {
+        name: "gradient of # parameters",
+        release: "score",
+        code: VECTORS + 4 * size.min(QueryKind::MAX_COMPONENTS) + kind,
+        size,
+        sizes: (1, QueryKind::MAX_ORDER),
+        length: size as usize,
+        points: Points::One,
+        noise_unit: (GRADIENT_UNITS, "in units of one record's largest contribution"),
+        ..RATIO
+    }
+}
+
+/// Returns the facts of a symmetric matrix of this order, of which the upper triangle is released.
+fn matrix(kind: u32, order: u32) -> Facts {
+    let length = order as usize * (order as usize + 1) / 2;
+    Facts { length, bounds_a_contribution: false, noise_unit: PRODUCTS, ..vector(kind, order) }
 }
 
 /// The largest contribution of one record to a gradient, in lattice units and L2: 2^28. The squares of all components of a
@@ -275,20 +343,8 @@ pub const GRADIENT_UNITS: u64 = 1 << 28;
 /// Writes the kind as an owner reads it: `ratio`, `clip count` or `statistic 3`.
 impl std::fmt::Display for QueryKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Ratio => f.write_str("ratio"),
-            Self::ClipCount => f.write_str("clip count"),
-            Self::Statistic { component } => write!(f, "statistic {component}"),
-            Self::Moments { order } => write!(f, "moments of {order} columns"),
-            Self::Gradient { parameters } => write!(f, "gradient of {parameters} parameters"),
-            Self::Curvature { parameters } => write!(f, "curvature of {parameters} parameters"),
-            Self::Table { cells } => write!(f, "table of {cells} cells"),
-            Self::Remainder { parameters } => write!(f, "remainder of {parameters} parameters"),
-            Self::SampledRatio => f.write_str("ratio over a sample"),
-            Self::SecondMoment => f.write_str("second moment of ratios"),
-            Self::SampledGradient { parameters } => write!(f, "gradient of {parameters} parameters over a sample"),
-            Self::Choice { candidates } => write!(f, "choice of {candidates} candidates"),
-        }
+        let facts = self.facts();
+        f.write_str(&facts.name.replace('#', &facts.size.to_string()))
     }
 }
 

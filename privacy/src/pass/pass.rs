@@ -1,6 +1,7 @@
 //! A pass over a shard: the sum over its blocks, on one or several threads.
 
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -11,6 +12,20 @@ use super::{Block, BlockError, Blocks};
 
 /// The number of records times sums below which a pass stays on the calling thread, since waking another takes as long.
 const SMALL: u64 = 1 << 17;
+
+/// Error: there is no sum. None of the reasons depends on a record's values.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum NoSum {
+    /// A block can't be read.
+    #[error(transparent)]
+    Unread(#[from] BlockError),
+    /// The kernel panics without a record, or its sums are of other holds or lengths than were charged.
+    #[error("the model's kernel fails on no records at all")]
+    Kernel,
+    /// A sample is of another number of units than the records are.
+    #[error("a sample was drawn of another shard")]
+    Sample,
+}
 
 /// The threads that run passes. Sums do not depend on their number.
 pub struct Threads {
@@ -46,22 +61,30 @@ impl Threads {
     /// The number of threads used depends only on the numbers of records and sums.
     ///
     /// # Errors
-    /// The error of any block that fails.
-    pub fn sum<E: From<BlockError> + Send>(
+    /// The error of a block that cannot be read, [`NoSum::Kernel`] where `sums` has none of a block, and [`NoSum::Unread`] unless every
+    /// unit is in exactly one block.
+    pub(super) fn sum(
         &self,
         blocks: &dyn Blocks,
         each: usize,
-        sums: impl Fn(&Block<'_>) -> Result<Vec<LatticeSum>, E> + Sync,
-    ) -> Result<Vec<LatticeSum>, E> {
-        let (count, next) = (blocks.count(), AtomicUsize::new(0));
-        let part = || {
+        sums: impl Fn(&Block<'_>) -> Option<Vec<LatticeSum>> + Sync,
+    ) -> Result<Vec<LatticeSum>, NoSum> {
+        if each == 0 {
+            return Ok(Vec::new());
+        }
+        let (count, next, places) = (blocks.count(), AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let part = || -> Result<Vec<LatticeSum>, NoSum> {
             let mut total: Option<Vec<LatticeSum>> = None;
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 if at >= count {
                     return Ok(total.unwrap_or_default());
                 }
-                let of_block = blocks.block(at).map_err(E::from).and_then(|block| sums(&block)).inspect_err(|_| {
+                let sums_of = |block: Block<'_>| {
+                    places.lock().unwrap_or_else(PoisonError::into_inner).push(block.places());
+                    sums(&block).ok_or(NoSum::Kernel)
+                };
+                let of_block = blocks.block(at).map_err(NoSum::from).and_then(sums_of).inspect_err(|_| {
                     // No thread takes another block.
                     next.store(count, Ordering::Relaxed);
                 })?;
@@ -69,18 +92,32 @@ impl Threads {
             }
         };
         let large = blocks.records().saturating_mul(each as u64) >= SMALL;
-        let Some(others) = self.others.as_ref().filter(|_| large && count > 1) else { return part() };
         let parts = Mutex::new(Vec::new());
         let keep = |part| parts.lock().unwrap_or_else(PoisonError::into_inner).push(part);
-        others.in_place_scope(|scope| {
-            for _ in 0..others.current_num_threads().min(count - 1) {
-                scope.spawn(|_| keep(part()));
-            }
-            keep(part());
-        });
+        match self.others.as_ref().filter(|_| large && count > 1) {
+            None => keep(part()),
+            Some(others) => others.in_place_scope(|scope| {
+                for _ in 0..others.current_num_threads().min(count - 1) {
+                    scope.spawn(|_| keep(part()));
+                }
+                keep(part());
+            }),
+        }
         let parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
-        parts.into_iter().try_fold(Vec::new(), |total, part| Ok(merged(total, part?)))
+        let total = parts.into_iter().try_fold(Vec::new(), |total, part| Ok::<_, NoSum>(merged(total, part?)))?;
+        let places = places.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if !is_partition(places, blocks.units()) {
+            return Err(BlockError::new("a unit of privacy is not in exactly one block").into());
+        }
+        Ok(total)
     }
+}
+
+/// Returns whether these blocks hold each of `units` units once. They are public, as the units of each block are.
+fn is_partition(mut blocks: Vec<Range<u64>>, units: u64) -> bool {
+    blocks.sort_unstable_by_key(|block| (block.start, block.end));
+    let end = blocks.iter().try_fold(0, |end, block| (block.start == end).then_some(block.end));
+    end == Some(units)
 }
 
 /// Merges the sums of two parts of a shard. An empty list is the sum of no part.
@@ -126,9 +163,9 @@ mod tests {
 
     #[test]
     fn every_block_is_added_once_on_any_number_of_threads() {
-        let sums = |block: &Block<'_>| -> Result<_, BlockError> {
+        let sums = |block: &Block<'_>| {
             let total: f64 = block.outcome().iter().sum();
-            Ok(vec![LatticeSum::from_units_for_test(total as i64), LatticeSum::from_units_for_test(block.units() as i64)])
+            Some(vec![LatticeSum::from_units_for_test(total as i64), LatticeSum::from_units_for_test(block.units() as i64)])
         };
         for count in [1, 2, 3, 8] {
             assert_eq!(threads(count).count(), count);
@@ -142,10 +179,13 @@ mod tests {
 
     #[test]
     fn a_block_that_fails_leaves_no_sum() {
-        let sums = |_: &Block<'_>| -> Result<_, BlockError> { Ok(vec![LatticeSum::from_units_for_test(1)]) };
+        let sums = |_: &Block<'_>| Some(vec![LatticeSum::from_units_for_test(1)]);
         for count in [1, 2, 8] {
             for bad in [0, 50, 99] {
-                assert_eq!(threads(count).sum(&Numbers(1_000, Some(bad)), 1, sums).err(), Some(BlockError::new("planted")));
+                assert_eq!(
+                    threads(count).sum(&Numbers(1_000, Some(bad)), 1, sums).err(),
+                    Some(BlockError::new("planted").into())
+                );
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The lattice of one component of a sufficient statistic (Algorithm 3).
 
-use crate::mechanism::{MechanismError, NoiseScale, STEP, Sensitivity};
+use crate::mechanism::{MechanismError, Sensitivity};
 
 /// Lattice units in the width of a component's public range, 2^32. Noise of scale s is then `s / 2^32` of the range, as a ratio's
 /// noise is `s / 2^32` log-likelihood units.
@@ -44,17 +44,6 @@ impl StatisticGrid {
     /// As [`StatisticGrid::new`].
     pub fn of_ranges(ranges: Vec<(f64, f64)>) -> Result<Vec<Self>, MechanismError> {
         ranges.into_iter().map(Self::new).collect()
-    }
-
-    /// Returns the noise scale at which one release of all components costs `mu_squared` in total.
-    ///
-    /// # Errors
-    /// As [`NoiseScale::from_sd`].
-    pub fn noise_for(grids: &[Self], mu_squared: f64) -> Result<NoiseScale, MechanismError> {
-        let width = grids.iter().map(|grid| grid.sensitivity().units()).max().unwrap_or(1) as f64;
-        // Slightly larger, since charges are rounded up, and at least the smallest permitted scale.
-        let sd = STEP * width * (grids.len() as f64 / mu_squared).sqrt() * (1.0 + 1e-9);
-        NoiseScale::from_sd(sd.max(STEP * NoiseScale::MIN_UNITS as f64))
     }
 
     /// Returns the sensitivity under replacement of one record: the distance between the limits, at least 1.

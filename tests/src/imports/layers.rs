@@ -83,7 +83,10 @@ pub const WORKSPACE: Layers<'static> = Layers {
             package: "conclave-common",
             floors: &[&["query"], &["job"], &["model"], &["schema"], &["parameter"], &["spelling", "text"]],
         },
-        Folders { package: "conclave-inference", floors: &[&["planner"], &["rehearsal"], &["sampler"], &["diagnostics"]] },
+        Folders {
+            package: "conclave-inference",
+            floors: &[&["planner"], &["rehearsal"], &["sampler"], &["diagnostics"], &["figures"]],
+        },
         Folders {
             package: "conclave-vault",
             floors: &[

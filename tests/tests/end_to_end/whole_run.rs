@@ -1,7 +1,8 @@
 //! A job from submission to its last draw.
 
 use conclave_inference::diagnostics;
-use conclave_privacy::accounting::{gaussian_dp, zcdp};
+use conclave_inference::figures::zcdp;
+use conclave_privacy::accounting::gaussian_dp;
 use conclave_privacy::mechanism::STEP;
 use conclave_tests::books::{LedgerCopy, Replay};
 use conclave_tests::cluster::{Cluster, json};

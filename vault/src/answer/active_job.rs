@@ -6,12 +6,11 @@ use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_privacy::accounting::{Honest, PrivacyUnit};
 use conclave_privacy::mechanism::QueryKind;
-use conclave_privacy::pass::SumCache;
-use conclave_privacy::pass::{CachedBlocks, PoissonSampling, Threads, WeightCache};
+use conclave_privacy::pass::{CachedBlocks, NoSum, PoissonSampling, SumCache, Threads, WeightCache};
 
 use super::masking::Masking;
 use super::records::Records;
-use super::sums::{NoSum, Pass, SumQuery, Sums, fixed_sums, sampled_sums, sums};
+use super::sums::{Pass, SumQuery, Sums, fixed_sums, sampled_sums, sums};
 use crate::ports::JobDelay;
 
 /// An open job: its public constants, and the shard as its model reads it.

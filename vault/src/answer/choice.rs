@@ -6,12 +6,12 @@
 use conclave_common::model::Summand;
 use conclave_common::query::{Candidates, Query};
 use conclave_privacy::mechanism::{LogWeights, QueryKind, Sensitivity};
-use conclave_privacy::pass::{LatticeSum, Step, Threads, hold};
+use conclave_privacy::pass::{self, LatticeSum, NoSum, Step, Threads};
 use conclave_proto::convert::AnswerStatus;
 
 use super::active_job::{ActiveJob, job_sums};
 use super::received::Resources;
-use super::sums::{NoSum, SumQuery, unsummed};
+use super::sums::{SumQuery, unsummed};
 
 /// Candidates whose weights one pass over the records sums.
 const PER_PASS: usize = 256;
@@ -26,14 +26,14 @@ pub(super) fn log_weights(
     clamp: Sensitivity,
     resources: &mut Resources<'_>,
 ) -> Result<LogWeights, AnswerStatus> {
-    let QueryKind::Choice { candidates } = query.kind else { return Err(AnswerStatus::Invalid) };
+    let candidates = query.kind.candidates().ok_or(AnswerStatus::Invalid)?;
     let candidates = Candidates::new(candidates, &query.from, &query.to).ok_or(AnswerStatus::Invalid)?;
     let steps = candidates.steps(job.model.as_ref(), &job.spec, resources.unit, clamp).map_err(|why| {
         tracing::error!("{why}");
         AnswerStatus::Halted
     })?;
     let sums = weights(job, resources.threads, &steps).map_err(|why| unsummed(resources.ledger, &why))?;
-    hold::log_weights(sums, candidates.public()).ok_or(AnswerStatus::Halted)
+    pass::log_weights(sums, candidates.public()).ok_or(AnswerStatus::Halted)
 }
 
 /// Sums each candidate's log ratios over the records; the key of a sum is the candidate's number.

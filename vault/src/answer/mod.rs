@@ -34,7 +34,6 @@ mod consent_state;
 mod delay;
 mod faults;
 mod forgotten;
-mod known_noise;
 mod masking;
 mod noised;
 mod open;

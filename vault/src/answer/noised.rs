@@ -1,6 +1,6 @@
 //! Stage 4, noised: the noise of every charged query is drawn, and the units of a subsampled release, before a record is read.
 
-use conclave_privacy::mechanism::{QueryKind, Sensitivity};
+use conclave_privacy::mechanism::Sensitivity;
 use conclave_privacy::pass::{HiddenSample, PoissonSampling};
 use conclave_proto::convert::AnswerStatus;
 
@@ -77,18 +77,15 @@ impl NoisedQuery {
             return Err(AnswerStatus::Halted);
         }
         let kind = priced.query().kind;
-        let means = match kind {
-            QueryKind::Choice { .. } => {
-                Means::Choice { clamp, choice: Box::new(prepare_choice(receipt, noise).ok_or(AnswerStatus::Halted)?) }
-            }
-            _ => {
-                let sample = match kind.is_sampled() {
-                    // Independent of the chain's last sample and of every other chain's.
-                    true => Some(noise.sample_of_units(sampling.ok_or(AnswerStatus::Halted)?)),
-                    false => None,
-                };
-                Means::Sum { clamp, sample, noise: sample_noise(receipt, noise) }
-            }
+        let means = if kind.candidates().is_some() {
+            Means::Choice { clamp, choice: Box::new(prepare_choice(receipt, noise).ok_or(AnswerStatus::Halted)?) }
+        } else {
+            let sample = match kind.is_sampled() {
+                // Independent of the chain's last sample and of every other chain's.
+                true => Some(noise.sample_of_units(sampling.ok_or(AnswerStatus::Halted)?)),
+                false => None,
+            };
+            Means::Sum { clamp, sample, noise: sample_noise(receipt, noise) }
         };
         Ok(Self { priced, means })
     }

@@ -6,7 +6,7 @@ use conclave_common::job::JobSpec;
 use conclave_common::model::Summand;
 use conclave_common::query::{Query, QueryTerms};
 use conclave_privacy::accounting::{Adjacency, Honest, PrivacyUnit, units_under_noise};
-use conclave_privacy::mechanism::{Points, QueryKind, Sensitivity};
+use conclave_privacy::mechanism::{Points, Sensitivity};
 use conclave_proto::convert::AnswerStatus;
 
 use super::masking::RoundMasks;
@@ -39,7 +39,7 @@ impl<'j> Received<'j> {
         if message.iteration > i64::MAX as u64 {
             return Err(AnswerStatus::Invalid);
         }
-        if queries.len() > 1 && queries.iter().any(|query| matches!(query.kind, QueryKind::Choice { .. })) {
+        if queries.len() > 1 && queries.iter().any(|query| query.kind.candidates().is_some()) {
             message.warn("a choice is asked by itself: its reply's delay is that of one");
             return Err(AnswerStatus::Invalid);
         }
@@ -125,7 +125,7 @@ fn is_inside(spec: &JobSpec, query: &Query) -> bool {
     let middle = |theta: &[f64]| spec.in_support(theta) || (may_lie_outside && spec.in_wider_support(theta));
     match kind.points() {
         Points::None => true,
-        Points::One => middle(from),
+        Points::One | Points::Candidates => middle(from),
         Points::Three => match from.chunks_exact(spec.dimension()).collect::<Vec<_>>()[..] {
             [theta, between, to] => spec.in_support(theta) && middle(between) && spec.in_support(to),
             _ => false,

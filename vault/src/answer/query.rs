@@ -20,7 +20,8 @@ pub(super) struct Answered {
     pub(super) echo: Option<Echo>,
 }
 
-/// Integers that are opened by themselves.
+/// The integers of a planted fault.
+#[cfg(any(test, feature = "test-util"))]
 impl From<Vec<i64>> for Answered {
     fn from(integers: Vec<i64>) -> Self {
         Self { integers, echo: None }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conclave_common::job::JobSpec;
+use conclave_common::model::Model;
 use conclave_privacy::accounting::Budget;
-use conclave_privacy::pass::{ModelData, Threads};
+use conclave_privacy::pass::{ModelData, NoSum, Threads};
 use conclave_privacy::secagg::{MaskSecret, Member, Roster, cover};
 use conclave_proto::echo::Echo;
 use conclave_proto::v1;
@@ -18,7 +19,6 @@ use super::active_job::{ActiveJob, NewJob};
 use super::answerer::Answerer;
 use super::masking::{Masking, RosterMasks};
 use super::records::Records;
-use super::sums::NoSum;
 use crate::config::{Policy, ReplyDelay};
 use crate::data::{BadRows, DataConfig, Format, Memory, Precision, Shard};
 use crate::ledger::{JobEntry, Ledger};
@@ -154,6 +154,12 @@ impl Sandbox {
         entered.map_err(|e| e.to_string())?;
         let masks = RosterMasks::agree(&roster, NOBODY, &secret(0)).map_err(|e| e.to_string())?;
         Ok(Masking::Under(Box::new(masks)))
+    }
+
+    /// Returns the model of an open job.
+    #[must_use]
+    pub fn model_of(&self, job: &str) -> Option<&dyn Model> {
+        self.answerer.jobs.get(job).map(|job| job.model.as_ref())
     }
 
     /// Gives the job's subsampled releases samples of the largest size.

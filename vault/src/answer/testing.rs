@@ -7,7 +7,7 @@ use conclave_common::model::{ExponentialFamily, Model, RatioRange};
 use conclave_common::query::contribution;
 use conclave_privacy::mechanism::{STEP, Sensitivity};
 use conclave_privacy::pass::LatticeSum;
-use conclave_privacy::pass::{Block, ModelData, Step};
+use conclave_privacy::pass::{BlockPass, ModelData, Step};
 use conclave_proto::convert::{AnswerStatus, query_from_wire};
 use conclave_proto::v1;
 use rand_chacha::ChaCha20Rng;
@@ -122,7 +122,7 @@ impl Answerer {
 /// those of a faulty hold would: a release compares an honest one with its charge.
 pub struct TooSmall(pub Box<dyn Model>, pub f64);
 
-/// A model whose kernel holds each contribution to twice the charged bound.
+/// A model whose contributions are held to twice the charged bound: the fault of a hold.
 pub struct TooWide(pub Box<dyn Model>);
 
 /// A model that does not clamp NaN: the rounding turns it into some integer.
@@ -133,6 +133,13 @@ pub struct Watched(pub Box<dyn Model>, pub Box<dyn Fn() + Send + Sync>);
 
 /// A model whose kernel panics on a given outcome.
 pub struct Panics(pub Box<dyn Model>, pub f64);
+
+/// Returns the sums of a pass with every clamp multiplied by `factor`, which no model could change.
+fn clamped(model: &dyn Model, pass: &BlockPass<'_>, factor: f64) -> Vec<LatticeSum> {
+    let wide = |k_t: Sensitivity| Sensitivity::from_units((k_t.units() as f64 * factor) as u64).expect("a sensitivity");
+    let steps: Vec<_> = pass.steps().map(|step| Step { clamp: wide(step.clamp), ..step }).collect();
+    model.block_sums(pass.block_for_test(), &steps)
+}
 
 macro_rules! as_inner {
     () => {
@@ -168,11 +175,10 @@ impl Model for TooSmall {
     fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
         self.0.half_range(from, to) / self.1
     }
-    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        let wide = |k_t: Sensitivity| Sensitivity::from_units((k_t.units() as f64 * self.1) as u64).expect("a sensitivity");
-        let steps: Vec<_> = steps.iter().map(|step| Step { clamp: wide(step.clamp), ..*step }).collect();
+    fn ratio_kernel(&self, pass: BlockPass<'_>) {
         let hidden = |sum: LatticeSum| LatticeSum::from_units_for_test(sum.open_for_test());
-        self.0.block_sums(block, &steps).into_iter().map(hidden).collect()
+        let sums = clamped(self.0.as_ref(), &pass, self.1).into_iter().map(hidden).collect();
+        pass.plant_for_test(sums);
     }
 }
 
@@ -184,10 +190,9 @@ impl Model for TooWide {
     fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
         self.0.half_range(from, to)
     }
-    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        let wide = |k_t: Sensitivity| Sensitivity::from_units(2 * k_t.units()).expect("a sensitivity");
-        let steps: Vec<_> = steps.iter().map(|step| Step { clamp: wide(step.clamp), ..*step }).collect();
-        self.0.block_sums(block, &steps)
+    fn ratio_kernel(&self, pass: BlockPass<'_>) {
+        let sums = clamped(self.0.as_ref(), &pass, 2.0);
+        pass.plant_for_test(sums);
     }
 }
 
@@ -199,12 +204,13 @@ impl Model for NanNotClamped {
     fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
         self.0.half_range(from, to)
     }
-    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+    fn ratio_kernel(&self, pass: BlockPass<'_>) {
         const ROUNDER: f64 = 6_755_399_441_055_744.0;
         let garbage: i64 = (f64::NAN + ROUNDER).to_bits().cast_signed().wrapping_sub(ROUNDER.to_bits().cast_signed());
-        let bad = block.outcome().iter().filter(|y| y.is_nan()).count() as i64;
-        let sums = self.0.block_sums(block, steps);
-        sums.into_iter().map(|sum| sum.merge(LatticeSum::from_units_for_test(bad * garbage))).collect()
+        let bad = pass.block_for_test().outcome().iter().filter(|y| y.is_nan()).count() as i64;
+        let more = |sum: LatticeSum| sum.merge_for_test(LatticeSum::from_units_for_test(bad * garbage));
+        let sums = clamped(self.0.as_ref(), &pass, 1.0).into_iter().map(more).collect();
+        pass.plant_for_test(sums);
     }
 }
 
@@ -216,9 +222,9 @@ impl Model for Watched {
     fn half_range(&self, from: &[f64], to: &[f64]) -> f64 {
         self.0.half_range(from, to)
     }
-    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
+    fn ratio_kernel(&self, pass: BlockPass<'_>) {
         self.1();
-        self.0.block_sums(block, steps)
+        self.0.ratio_kernel(pass);
     }
 }
 
@@ -230,9 +236,9 @@ impl Model for Panics {
     fn exponential_family(&self) -> Option<&dyn ExponentialFamily> {
         Some(self)
     }
-    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        assert!(!block.outcome().contains(&self.1), "planted");
-        self.0.block_sums(block, steps)
+    fn ratio_kernel(&self, pass: BlockPass<'_>) {
+        assert!(!pass.block_for_test().outcome().contains(&self.1), "planted");
+        self.0.ratio_kernel(pass);
     }
 }
 
@@ -246,8 +252,8 @@ impl ExponentialFamily for Panics {
     fn log_normaliser(&self, theta: &[f64]) -> f64 {
         self.0.exponential_family().expect("a family").log_normaliser(theta)
     }
-    fn block_sum(&self, block: &Block<'_>, component: usize, step: f64, limits: (i64, i64)) -> LatticeSum {
-        assert!(!block.outcome().contains(&self.1), "planted");
-        self.0.exponential_family().expect("a family").block_sum(block, component, step, limits)
+    fn statistic_kernel(&self, component: usize, pass: BlockPass<'_>) {
+        assert!(!pass.block_for_test().outcome().contains(&self.1), "planted");
+        self.0.exponential_family().expect("a family").statistic_kernel(component, pass);
     }
 }

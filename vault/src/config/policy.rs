@@ -43,19 +43,6 @@ impl Policy {
     pub fn admits(&self, kind: QueryKind) -> bool {
         self.releases.as_ref().is_none_or(|releases| releases.iter().any(|release| release == kind.release()))
     }
-
-    /// Returns the limits whose absence an owner is warned of.
-    pub fn unlimited(&self) -> Vec<&'static str> {
-        [
-            ("analysts", self.analysts.is_some()),
-            ("models", self.models.is_some()),
-            ("max_epsilon_per_job", self.max_epsilon_per_job.is_some()),
-            ("columns", self.columns.is_some()),
-        ]
-        .into_iter()
-        .filter_map(|(limit, set)| (!set).then_some(limit))
-        .collect()
-    }
 }
 
 /// The decider on a job within the owner's limits.

@@ -1,7 +1,7 @@
 //! Proves that a query has been charged, and that its answer is on disk.
 
 use conclave_privacy::accounting::{Adjacency, Honest, Priced, PrivacyUnit};
-use conclave_privacy::mechanism::{Components, LogWeights, NoiseScale, QueryKind, Sensitivity};
+use conclave_privacy::mechanism::{Components, LogWeights, NoiseScale, Sensitivity};
 use conclave_privacy::pass::LatticeSum;
 
 use super::query::{Digest, QueryKey};
@@ -81,10 +81,7 @@ impl ChargeReceipt {
 
     /// Returns the number of charged candidates of a choice; `None` for a noised sum.
     pub fn candidates(&self) -> Option<u32> {
-        match self.priced.kind() {
-            QueryKind::Choice { candidates } => Some(candidates),
-            _ => None,
-        }
+        self.priced.kind().candidates()
     }
 
     /// Returns the row of the charge, and the opening of the ledger that it belongs to.

@@ -65,17 +65,7 @@ pub(super) fn put(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Makes the view where a charge of this kind is in the ledger.
 pub(super) fn see_to(connection: &Connection, kind: u32) -> rusqlite::Result<()> {
-    let newer = matches!(
-        QueryKind::from_code(kind),
-        Some(
-            QueryKind::Remainder { .. }
-                | QueryKind::Choice { .. }
-                | QueryKind::SecondMoment
-                | QueryKind::SampledRatio
-                | QueryKind::SampledGradient { .. }
-        )
-    );
-    if !newer || is_there(connection)? {
+    if QueryKind::from_code(kind).is_none_or(QueryKind::is_of_first_ledgers) || is_there(connection)? {
         return Ok(());
     }
     connection.execute_batch(components::TABLES)?;

@@ -5,6 +5,7 @@ use crate::job::error::JobError;
 use crate::job::limits::{CALIBRATE_SHARE, MAX_CHAINS};
 use crate::job::sampler_spec::{Radius, Warmup};
 use crate::job::spec::JobSpec;
+use crate::model::statistic_noise;
 use conclave_privacy::accounting::{LEAST_CHARGE_UNITS, PrivacyFilter, mu_squared};
 use conclave_privacy::mechanism::QueryKind;
 use conclave_privacy::pass::StatisticGrid;
@@ -61,8 +62,7 @@ fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
         check_least_charges(&spec, budget, components)?;
         // In a secure job the opened sum has the noise of all honest parties, for the price of one party's.
         let each = budget * f64::from(spec.honest().get()) / releases(&spec) as f64;
-        spec.privacy.noise =
-            StatisticGrid::noise_for(&grids, each).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
+        spec.privacy.noise = statistic_noise(&grids, each).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
     }
     Ok(spec)
 }

@@ -35,7 +35,7 @@ mod tempered;
 mod weibull;
 
 use conclave_privacy::pass::{
-    Block, BlockError, Blocks, Frame, HiddenSample, ModelData, Persons, PoissonSampling, StatisticGrid, Step, Threads,
+    Block, BlockError, Blocks, Frame, HiddenSample, Hold, ModelData, Persons, PoissonSampling, StatisticGrid, Step, Threads,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};

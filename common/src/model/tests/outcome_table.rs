@@ -42,7 +42,7 @@ fn shard(records: &[(f64, Vec<f64>)]) -> ModelData {
 /// Returns the table of the model with an interaction.
 fn counted(records: &[(f64, Vec<f64>)]) -> Vec<i64> {
     let model = logistic("\"b\", \"w\", \"b:w\"", "").build_model();
-    sums(model.as_ref(), &shard(records), &[Summand::Table]).remove(0).open_components_for_test()
+    sums(model.as_ref(), &shard(records), &[Summand::table_of(model.as_ref())]).remove(0).open_components_for_test()
 }
 
 #[test]

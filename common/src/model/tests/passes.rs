@@ -67,6 +67,10 @@ fn steps<'a>(case: &Case, pairs: &'a [(Vec<f64>, Vec<f64>)]) -> Vec<Step<'a>> {
     pairs.iter().enumerate().map(one).collect()
 }
 
+fn held<'a>(steps: &[Step<'a>]) -> Vec<Hold<'a>> {
+    steps.iter().map(|step| Hold::Step(*step)).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
@@ -80,7 +84,7 @@ proptest! {
             let open = |sums: Vec<LatticeSum>| sums.into_iter().map(reveal).collect::<Vec<i64>>();
             let whole = open(case.model.lattice_sums(&data, &steps));
             let pass = |blocks: &dyn Blocks| {
-                open(threads.sum(blocks, steps.len(), |b: &Block<'_>| Ok::<_, BlockError>(case.model.block_sums(b, &steps))).unwrap())
+                open(threads.sums(blocks, &held(&steps), &|_, pass| case.model.ratio_kernel(pass)).unwrap())
             };
             prop_assert_eq!(&pass(&Pieces(&data, piece)), &whole, "{}", case.name);
             prop_assert_eq!(&pass(&data), &whole, "{}", case.name);
@@ -106,7 +110,7 @@ proptest! {
             let steps = steps(&case, &pairs);
             let single = data.narrowed();
             let sums = |blocks: &dyn Blocks| -> Vec<i64> {
-                let sums = Threads::one().sum(blocks, steps.len(), |b: &Block<'_>| Ok::<_, BlockError>(case.model.block_sums(b, &steps)));
+                let sums = Threads::one().sums(blocks, &held(&steps), &|_, pass| case.model.ratio_kernel(pass));
                 sums.unwrap().into_iter().map(reveal).collect()
             };
             prop_assert_eq!(sums(&single), sums(&expected), "{}", case.name);
@@ -138,7 +142,7 @@ fn large_shards_are_the_sum_of_their_records() {
         for threads in [1, 3] {
             let threads = Threads::new(NonZeroUsize::new(threads).unwrap()).unwrap();
             let step = [Step::new(&from, &to, k_t); 4];
-            let sums = threads.sum(&data, 4, |b: &Block<'_>| Ok::<_, BlockError>(case.model.block_sums(b, &step))).unwrap();
+            let sums = threads.sums(&data, &held(&step), &|_, pass| case.model.ratio_kernel(pass)).unwrap();
             assert!(sums.into_iter().map(reveal).all(|sum| sum == expected));
         }
     }

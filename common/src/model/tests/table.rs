@@ -12,7 +12,7 @@ use conclave_privacy::pass::hold::Moves;
 const UNIT: i64 = QueryKind::COUNT_UNIT as i64;
 
 fn counts(case: &Case, records: &[Record]) -> Vec<i64> {
-    sums(case.model.as_ref(), &shard(records), &[Summand::Table]).remove(0).open_components_for_test()
+    sums(case.model.as_ref(), &shard(records), &[Summand::table_of(case.model.as_ref())]).remove(0).open_components_for_test()
 }
 
 fn of_tables() -> [Case; 2] {
@@ -96,6 +96,7 @@ fn tables_have_terms_where_the_job_queries_them() {
     let persons = Persons::new(vec![2, 4], 4);
     let data =
         ModelData { persons, ..shard(&(0..4).map(|_| case.record(&mut ChaCha20Rng::seed_from_u64(1))).collect::<Vec<_>>()) };
-    let counted = sums(case.model.as_ref(), &data, &[Summand::Table]).remove(0).open_components_for_test();
+    let counted =
+        sums(case.model.as_ref(), &data, &[Summand::table_of(case.model.as_ref())]).remove(0).open_components_for_test();
     assert_eq!(counted.iter().sum::<i64>(), 8 * UNIT);
 }

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+use conclave_privacy::pass::Block;
 use conclave_privacy::pass::hold::DIAGONAL;
 use proptest::prelude::*;
 

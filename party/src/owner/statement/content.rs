@@ -1,7 +1,8 @@
 //! The statement's content, section by section.
 
 use conclave_common::job::{ANY_MODEL, JobSpec, ReleasedQuantity};
-use conclave_privacy::accounting::{Adjacency, PrivacyUnit, gaussian_dp, zcdp};
+use conclave_inference::figures::zcdp;
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit, gaussian_dp};
 
 use super::block::Block;
 use crate::config::PartyConfig;
@@ -9,7 +10,7 @@ use crate::ledger_views::Report;
 use crate::owner::figure::figure;
 use crate::owner::jobs::{JobView, State};
 use crate::owner::masked;
-use crate::owner::text::{at_several_owners, describe, noise_unit, unit_of_privacy};
+use crate::owner::text::{at_several_owners, describe, unit_of_privacy};
 use crate::owner::totals::Releases;
 use crate::owner::worst_case::WorstCase;
 
@@ -93,7 +94,7 @@ fn released(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releas
                     "{} whole numbers in {} answers; noise of standard deviation {range} in each, {}",
                     released.integers,
                     released.queries,
-                    noise_unit(released.kind)
+                    released.kind.noise_unit()
                 ),
             ));
         }

@@ -2,6 +2,7 @@
 
 use pulp::{Simd, WithSimd};
 
+use super::block_pass::{BlockPass, Hold, OTHER};
 use super::moves::{Moves, records_per_unit};
 use super::sum::LatticeSum;
 use crate::pass::bounded_vectors::{BoundedVectors, Room};
@@ -19,29 +20,27 @@ pub trait Sloped {
     fn slopes(&self, rows: &Tile<'_>, slopes: &mut [TileLane<f64>; 2]);
 }
 
-/// Returns the sum over a block of each record's gradient at the point `at`, in a frame whose first `coefficients` parameters
-/// have predictors. If `intercept`, the first of them is an intercept. Weights are stored in the block's weight cache, if it has
-/// one.
-///
-/// Each record's vector is shorter than [`crate::mechanism::GRADIENT_UNITS`] by the final rounding error. So the sum, rounded to
-/// integers once, moves with a record by no more than vectors of that length do. [`crate::pass::lattice_frame`] derives the
-/// bounds.
-pub fn ball(
-    block: &Block<'_>,
-    slopes: &impl Sloped,
-    at: &[f64],
-    frame: Frame<'_>,
-    coefficients: usize,
-    intercept: bool,
-) -> LatticeSum {
-    let vectors = BoundedVectors::new(block.arch(), LatticeFrame::new(frame, coefficients), intercept);
-    let own = frame.parameters() > coefficients;
-    let mut kept = block.weight_cache().map(|_| BlockWeights::of(block.records() as usize, own));
-    let sums = block.arch().dispatch(Gradient { block, slopes, vectors: &vectors, kept: kept.as_mut() });
-    if let Some((weight_cache, weights)) = block.weight_cache().zip(kept) {
-        weight_cache.put(frame.query_at(at), weights);
+impl BlockPass<'_> {
+    /// Sums each record's gradient at the point `at`, in a frame whose first `coefficients` parameters have predictors. If
+    /// `intercept`, the first of them is an intercept. Weights are stored in the block's weight cache, if it has one.
+    ///
+    /// Each record's vector is shorter than [`crate::mechanism::GRADIENT_UNITS`] by the final rounding error. So the sum, rounded
+    /// to integers once, moves with a record by no more than vectors of that length do. [`crate::pass::lattice_frame`] derives the
+    /// bounds.
+    ///
+    /// # Panics
+    /// Where another hold than [`Hold::Ball`] was charged.
+    pub fn ball(self, slopes: &impl Sloped, at: &[f64], frame: Frame<'_>, coefficients: usize, intercept: bool) {
+        let (block, [Hold::Ball { .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        let vectors = BoundedVectors::new(block.arch(), LatticeFrame::new(frame, coefficients), intercept);
+        let own = frame.parameters() > coefficients;
+        let mut kept = block.weight_cache().map(|_| BlockWeights::of(block.records() as usize, own));
+        let sums = block.arch().dispatch(Gradient { block, slopes, vectors: &vectors, kept: kept.as_mut() });
+        if let Some((weight_cache, weights)) = block.weight_cache().zip(kept) {
+            weight_cache.put(frame.query_at(at), weights);
+        }
+        self.sums.push(LatticeSum::fine(vectors.total(&sums), Moves::ball(records_per_unit(block)).grouped(block)));
     }
-    LatticeSum::fine(vectors.total(&sums), Moves::ball(records_per_unit(block)).grouped(block))
 }
 
 /// Fills `room` with the weights of each record's vector: its slopes, shortened where the vector would be too long.

@@ -1,39 +1,83 @@
 //! The interval hold: one integer of a unit, rounded half to even and clamped to a public interval.
 //!
-//! Three kernels use it: a step's log ratios ([`ratios`]), a number of each record ([`values`]) and one component of a sufficient
-//! statistic ([`statistic`]).
+//! Three kernels use it: a step's log ratios, a number of each record and one component of a sufficient statistic.
 
 use pulp::{Simd, WithSimd};
 
+use super::block_pass::{BlockPass, Hold, OTHER};
 use super::moves::{Moves, records_per_unit};
 use super::sum::LatticeSum;
-use crate::mechanism::{Clamp, Quantiser, QueryKind, Sensitivity, sum_fits};
+use crate::mechanism::{Clamp, Quantiser, QueryKind, sum_fits};
 use crate::pass::blocks::{Kernel, KernelVisitor, Lane, Ratios, Scratch, TILE, tile_records};
 use crate::pass::persons::{PersonSum, Persons};
 use crate::pass::shard::Block;
 use crate::pass::small_tile::{SMALL_TILE, TileLane};
+use crate::pass::statistic_grid::StatisticGrid;
 use crate::pass::step::{Step, Summed};
 use crate::pass::tile::Tile;
 
-/// Returns the lattice sums of all steps over one block.
-///
-/// A unit's part of a step is its log ratio less the step's centre, held to the step's clamp; a person's records are each held to
-/// a share of the clamp, and their sum to the clamp itself. A clip count holds 0 or 1, a second moment the square of the clamped
-/// part.
-///
-/// # Panics
-/// When a shard of this size does not fit the sum at some step's clamp; see [`sum_fits`].
-pub fn ratios<K: Kernel>(kernel: &K, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-    let totals = block.arch().dispatch(&Sums::new(kernel, block, steps));
-    let held = |(total, step): (i64, &Step<'_>)| {
-        let (clamp, count, squares) = (step.clamp.units() as i64, QueryKind::COUNT_UNIT as i64, QueryKind::SQUARE_UNITS as i64);
-        match step.of {
-            Summed::Ratios => LatticeSum::whole(&[total], Moves::interval(-clamp, clamp).grouped(block)),
-            Summed::Clipped => LatticeSum::whole(&[total.saturating_mul(count)], Moves::interval(0, count).grouped(block)),
-            Summed::Squares => LatticeSum::whole(&[total], Moves::interval(0, squares).grouped(block)),
+impl BlockPass<'_> {
+    /// Sums the log ratios of all steps.
+    ///
+    /// A unit's part of a step is its log ratio less the step's centre, held to the step's clamp; a person's records are each held
+    /// to a share of the clamp, and their sum to the clamp itself. A clip count holds 0 or 1, a second moment the square of the
+    /// clamped part.
+    ///
+    /// # Panics
+    /// Where another hold than [`Hold::Step`] was charged, and when a shard of this size does not fit the sum at some step's clamp;
+    /// see [`sum_fits`].
+    pub fn ratios(self, kernel: &impl Kernel) {
+        let (block, steps) = (self.block, self.steps().collect::<Vec<_>>());
+        assert_eq!(steps.len(), self.holds.len(), "{OTHER}");
+        let totals = block.arch().dispatch(&Sums::new(kernel, block, &steps));
+        let held = |(total, step): (i64, &Step<'_>)| {
+            let (clamp, count, squares) =
+                (step.clamp.units() as i64, QueryKind::COUNT_UNIT as i64, QueryKind::SQUARE_UNITS as i64);
+            let (total, moves) = match step.of {
+                Summed::Ratios => (total, Moves::interval(-clamp, clamp)),
+                Summed::Clipped => (total.saturating_mul(count), Moves::interval(0, count)),
+                Summed::Squares => (total, Moves::interval(0, squares)),
+            };
+            LatticeSum::whole(&[total], moves.grouped(block))
+        };
+        self.sums.extend(totals.into_iter().zip(&steps).map(held));
+    }
+
+    /// Sums a number of each record, each unit held to the charged clamp.
+    ///
+    /// # Panics
+    /// Where another hold than [`Hold::Value`] was charged, and where that number of units does not fit the sum; see [`sum_fits`].
+    pub fn values(self, kernel: &impl Values) {
+        let (block, [Hold::Value(clamp)]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        assert!(sum_fits(block.units(), *clamp), "callers check that this number of units fits the sum");
+        let quantiser = Quantiser::new(1.0, 0.0, clamp.units() / u64::from(records_per_unit(block)));
+        let total = block.arch().dispatch(&ValueSum { block, kernel, quantiser, clamp: Clamp::symmetric(clamp.units()) });
+        let most = clamp.units() as i64;
+        self.sums.push(LatticeSum::whole(&[total], Moves::interval(-most, most).grouped(block)));
+    }
+
+    /// Sums one component of a sufficient statistic: each record's `value` divided by the lattice step, rounded half to even and
+    /// clamped to the lattice's limits. Not-a-number counts as the limit closest to 0. Free of branches on a value.
+    ///
+    /// # Panics
+    /// Where another hold than [`Hold::Statistic`] was charged. When the limits are out of order or beyond 2^50, or a sum of that
+    /// many values within them could overflow: public, and checked by callers.
+    pub fn statistic(self, value: impl Fn(&Tile<'_>, usize) -> f64) {
+        let (block, [Hold::Statistic(grid)]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        let StatisticGrid { step, limits } = *grid;
+        let clamp = Clamp::new(limits.0, limits.1);
+        let furthest = limits.0.unsigned_abs().max(limits.1.unsigned_abs());
+        assert!(u128::from(block.records()) * u128::from(furthest) < 1 << 62, "a statistic's sum overflows");
+        let mut total = 0_i64;
+        let mut tiles = block.tiles(TILE);
+        while let Some(rows) = tiles.next_tile() {
+            total = (0..rows.len()).fold(total, |total, i| total.wrapping_add(clamp.units(value(&rows, i) / step)));
         }
-    };
-    totals.into_iter().zip(steps).map(held).collect()
+        // A unit has one record at least, and at most this number.
+        let records = i64::from(records_per_unit(block));
+        let (least, greatest) = (limits.0.min(limits.0.saturating_mul(records)), limits.1.max(limits.1.saturating_mul(records)));
+        self.sums.push(LatticeSum::whole(&[total], Moves::interval(least, greatest).grouped(block)));
+    }
 }
 
 /// A block, and the steps to sum over it.
@@ -197,18 +241,6 @@ pub trait Values {
     fn fill(&self, rows: &Tile<'_>, room: &mut Self::Room, values: &mut [f64]);
 }
 
-/// Returns the lattice sum of one number of each record over a block, each unit held to `clamp`.
-///
-/// # Panics
-/// Where that number of units does not fit the sum; see [`sum_fits`].
-pub fn values<V: Values>(block: &Block<'_>, kernel: &V, clamp: Sensitivity) -> LatticeSum {
-    assert!(sum_fits(block.units(), clamp), "callers check that this number of units fits the sum");
-    let quantiser = Quantiser::new(1.0, 0.0, clamp.units() / u64::from(records_per_unit(block)));
-    let total = block.arch().dispatch(&ValueSum { block, kernel, quantiser, clamp: Clamp::symmetric(clamp.units()) });
-    let most = clamp.units() as i64;
-    LatticeSum::whole(&[total], Moves::interval(-most, most).grouped(block))
-}
-
 struct ValueSum<'a, V> {
     block: &'a Block<'a>,
     kernel: &'a V,
@@ -240,26 +272,4 @@ impl<V: Values> WithSimd for &ValueSum<'_, V> {
         }
         by_person.map_or(total, |(_, sum)| sum.total())
     }
-}
-
-/// Returns the sum over a block of one component of a sufficient statistic: each record's `value` divided by `step`, rounded half
-/// to even and clamped to `limits`, in lattice units of the component. Not-a-number counts as the limit closest to 0. Free of
-/// branches on a value.
-///
-/// # Panics
-/// When the limits are out of order or beyond 2^50, or a sum of that many values within them could overflow: public, and checked
-/// by callers.
-pub fn statistic(block: &Block<'_>, value: impl Fn(&Tile<'_>, usize) -> f64, step: f64, limits: (i64, i64)) -> LatticeSum {
-    let clamp = Clamp::new(limits.0, limits.1);
-    let furthest = limits.0.unsigned_abs().max(limits.1.unsigned_abs());
-    assert!(u128::from(block.records()) * u128::from(furthest) < 1 << 62, "a statistic's sum overflows");
-    let mut total = 0_i64;
-    let mut tiles = block.tiles(TILE);
-    while let Some(rows) = tiles.next_tile() {
-        total = (0..rows.len()).fold(total, |total, i| total.wrapping_add(clamp.units(value(&rows, i) / step)));
-    }
-    // A unit has one record at least, and at most this number.
-    let records = i64::from(records_per_unit(block));
-    let (least, greatest) = (limits.0.min(limits.0.saturating_mul(records)), limits.1.max(limits.1.saturating_mul(records)));
-    LatticeSum::whole(&[total], Moves::interval(least, greatest).grouped(block))
 }

@@ -1,10 +1,10 @@
 //! The one-hot hold: a record counts once in each of several tables, or once among the unusable records; see
 //! [`super::Moves::one_hot`].
 
+use super::block_pass::{BlockPass, Hold, OTHER};
 use super::moves::{Moves, records_per_unit};
 use super::sum::LatticeSum;
 use crate::mechanism::QueryKind;
-use crate::pass::shard::Block;
 use crate::pass::tile::Tile;
 
 /// Records per tile.
@@ -19,37 +19,44 @@ pub trait Cells {
     fn fill<const N: usize>(&self, rows: &Tile<'_>, codes: &mut [[f64; N]]);
 }
 
-/// Returns the counts of a block: of each table's cells, of `sizes` cells each, and then of the unusable records, in units of
-/// [`QueryKind::COUNT_UNIT`].
-///
-/// A record is usable where it is in a cell of every table. Free of branches on a record, and as long for any.
-pub fn one_hot(block: &Block<'_>, kernel: &impl Cells, sizes: &[usize]) -> LatticeSum {
-    let mut counts = vec![0_i64; sizes.iter().sum::<usize>() + 1];
-    let (mut codes, mut usable) = (vec![[NOWHERE; SMALL_TILE]; sizes.len()], [true; SMALL_TILE]);
-    let mut tiles = block.tiles(SMALL_TILE);
-    while let Some(rows) = tiles.next_tile() {
-        let usable = &mut usable[..rows.len()];
-        codes.iter_mut().for_each(|codes| codes.fill(NOWHERE));
-        kernel.fill(&rows, &mut codes);
-        usable.fill(true);
-        for (codes, size) in codes.iter().zip(sizes) {
-            let size = *size as f64;
-            for (usable, code) in usable.iter_mut().zip(codes) {
-                *usable &= (*code >= 0.0) & (*code < size) & (code.floor() == *code);
+impl BlockPass<'_> {
+    /// Counts the records of a block: of each table's cells, of `sizes` cells each, and then of the unusable records, in units of
+    /// [`QueryKind::COUNT_UNIT`].
+    ///
+    /// A record is usable where it is in a cell of every table. Free of branches on a record, and as long for any.
+    ///
+    /// # Panics
+    /// Where another hold was charged than [`Hold::OneHot`] of this number of tables.
+    pub fn one_hot(self, kernel: &impl Cells, sizes: &[usize]) {
+        let (block, [Hold::OneHot { tables, .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        assert_eq!(*tables, sizes.len(), "{OTHER}");
+        let mut counts = vec![0_i64; sizes.iter().sum::<usize>() + 1];
+        let (mut codes, mut usable) = (vec![[NOWHERE; SMALL_TILE]; sizes.len()], [true; SMALL_TILE]);
+        let mut tiles = block.tiles(SMALL_TILE);
+        while let Some(rows) = tiles.next_tile() {
+            let usable = &mut usable[..rows.len()];
+            codes.iter_mut().for_each(|codes| codes.fill(NOWHERE));
+            kernel.fill(&rows, &mut codes);
+            usable.fill(true);
+            for (codes, size) in codes.iter().zip(sizes) {
+                let size = *size as f64;
+                for (usable, code) in usable.iter_mut().zip(codes) {
+                    *usable &= (*code >= 0.0) & (*code < size) & (code.floor() == *code);
+                }
             }
+            let mut first = 0;
+            for (codes, size) in codes.iter_mut().zip(sizes) {
+                let codes = &mut codes[..rows.len()];
+                codes.iter_mut().zip(&*usable).for_each(|(code, usable)| *code = if *usable { *code } else { NOWHERE });
+                count(codes, &mut counts[first..first + size]);
+                first += size;
+            }
+            counts[first] += usable.iter().map(|usable| i64::from(!usable)).sum::<i64>();
         }
-        let mut first = 0;
-        for (codes, size) in codes.iter_mut().zip(sizes) {
-            let codes = &mut codes[..rows.len()];
-            codes.iter_mut().zip(&*usable).for_each(|(code, usable)| *code = if *usable { *code } else { NOWHERE });
-            count(codes, &mut counts[first..first + size]);
-            first += size;
-        }
-        counts[first] += usable.iter().map(|usable| i64::from(!usable)).sum::<i64>();
+        // Fewer than 2^42 records: `QueryTerms::sum_fits`.
+        let units: Vec<i64> = counts.iter().map(|count| count.saturating_mul(QueryKind::COUNT_UNIT as i64)).collect();
+        self.sums.push(LatticeSum::whole(&units, Moves::one_hot(sizes.len(), records_per_unit(block)).grouped(block)));
     }
-    // Fewer than 2^42 records: `QueryTerms::sum_fits`.
-    let units: Vec<i64> = counts.iter().map(|count| count.saturating_mul(QueryKind::COUNT_UNIT as i64)).collect();
-    LatticeSum::whole(&units, Moves::one_hot(sizes.len(), records_per_unit(block)).grouped(block))
 }
 
 /// Adds to each cell's count the records whose code is its number. It looks at every cell for every record: where a record is

@@ -101,7 +101,7 @@ impl LatticeSum {
     /// # Panics
     /// When the parts are not sums of one query: their lengths, which are public, differ.
     #[must_use]
-    pub fn merge(self, other: Self) -> Self {
+    pub(in crate::pass) fn merge(self, other: Self) -> Self {
         assert_eq!(self.length(), other.length(), "a sum of vectors of different lengths");
         let units = match (self.units, other.units) {
             (Units::Whole(a), Units::Whole(b)) => Units::Whole(a.saturating_add(b.as_slice())),
@@ -146,6 +146,13 @@ impl LatticeSum {
         self.units.rounded().as_slice().to_vec()
     }
 
+    /// The sum of two, for tests that cut a shard by hand.
+    #[cfg(any(test, feature = "test-util"))]
+    #[must_use]
+    pub fn merge_for_test(self, other: Self) -> Self {
+        self.merge(other)
+    }
+
     /// Any numbers as a sum, for tests that plant a broken kernel.
     #[cfg(any(test, feature = "test-util"))]
     #[must_use]
@@ -185,8 +192,7 @@ pub struct SumCache(Vec<(QueryKind, Components, Moves)>);
 
 impl SumCache {
     /// Keeps the sum of each kind of query.
-    #[must_use]
-    pub fn new(sums: impl IntoIterator<Item = (QueryKind, LatticeSum)>) -> Self {
+    pub(in crate::pass) fn new(sums: impl IntoIterator<Item = (QueryKind, LatticeSum)>) -> Self {
         let mut sums: Vec<_> = sums.into_iter().map(|(kind, sum)| (kind, sum.units.rounded(), sum.moves)).collect();
         sums.sort_unstable_by_key(|(kind, ..)| *kind);
         Self(sums)

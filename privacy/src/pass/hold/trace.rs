@@ -3,6 +3,7 @@
 
 use pulp::{Simd, WithSimd};
 
+use super::block_pass::{BlockPass, Hold, OTHER};
 use super::moves::{Moves, UNIT, records_per_unit};
 use super::sum::LatticeSum;
 use crate::mechanism::Clamp;
@@ -37,23 +38,30 @@ pub trait Columns {
     fn fill<const N: usize>(&self, rows: &Tile<'_>, room: &mut Self::Room, columns: &mut [[f64; N]]);
 }
 
-/// Returns the sum over a block of the upper triangle, row after row, of each record's matrix of this order: in units of 2^-32,
-/// diagonal entries multiplied by [`DIAGONAL`] and rounded down. `squares` bounds a record's trace.
-///
-/// Each number is rounded to 2^-16 and held to magnitude 1. A record whose squares sum to more than `squares` contributes zero:
-/// the check is of integers, which `f64` holds exactly here.
-pub fn trace<C: Columns>(block: &Block<'_>, kernel: &C, order: usize, places: &[Place], squares: u64) -> LatticeSum {
-    let distinct = places.iter().enumerate().all(|(i, place)| !places[..i].contains(place));
-    assert!(distinct, "a component of a vector has one column: otherwise no matrix is positive semidefinite");
-    let entries = (0..order).flat_map(|a| (a..order).map(move |b| (a, b)));
-    let of = |component: usize| places.iter().enumerate().filter(move |(_, place)| place.component == component);
-    let pairs = |(a, b): (usize, usize)| -> Entry {
-        let in_both = |(i, left): (usize, &Place)| of(b).find(|(_, right)| right.vector == left.vector).map(|(j, _)| (i, j));
-        Entry { diagonal: a == b, pairs: of(a).filter_map(in_both).collect() }
-    };
-    let entries: Vec<Entry> = entries.map(pairs).collect();
-    let sum = TraceSum { block, kernel, columns: places.len(), entries, most_squares: (squares * UNIT * UNIT) as f64 };
-    LatticeSum::whole(&block.arch().dispatch(&sum), Moves::trace(squares, records_per_unit(block)).grouped(block))
+impl BlockPass<'_> {
+    /// Sums the upper triangle, row after row, of each record's matrix of this order: in units of 2^-32, diagonal entries
+    /// multiplied by [`DIAGONAL`] and rounded down.
+    ///
+    /// Each number is rounded to 2^-16 and held to magnitude 1. A record whose squares sum to more than was charged contributes
+    /// zero: the check is of integers, which `f64` holds exactly here.
+    ///
+    /// # Panics
+    /// Where another hold than [`Hold::Trace`] was charged, and where a component of a vector has two columns.
+    pub fn trace(self, kernel: &impl Columns, order: usize, places: &[Place]) {
+        let (block, [Hold::Trace { squares, .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        let distinct = places.iter().enumerate().all(|(i, place)| !places[..i].contains(place));
+        assert!(distinct, "a component of a vector has one column: otherwise no matrix is positive semidefinite");
+        let entries = (0..order).flat_map(|a| (a..order).map(move |b| (a, b)));
+        let of = |component: usize| places.iter().enumerate().filter(move |(_, place)| place.component == component);
+        let pairs = |(a, b): (usize, usize)| -> Entry {
+            let in_both = |(i, left): (usize, &Place)| of(b).find(|(_, right)| right.vector == left.vector).map(|(j, _)| (i, j));
+            Entry { diagonal: a == b, pairs: of(a).filter_map(in_both).collect() }
+        };
+        let entries: Vec<Entry> = entries.map(pairs).collect();
+        let sum = TraceSum { block, kernel, columns: places.len(), entries, most_squares: (*squares * UNIT * UNIT) as f64 };
+        let triangle = block.arch().dispatch(&sum);
+        self.sums.push(LatticeSum::whole(&triangle, Moves::trace(*squares, records_per_unit(block)).grouped(block)));
+    }
 }
 
 /// An entry of the triangle: the pairs of columns whose products it sums.

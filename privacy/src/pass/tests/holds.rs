@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use crate::accounting::Adjacency;
 use crate::mechanism::{GRADIENT_UNITS, QueryKind, Sensitivity};
 use crate::pass::blocks::{Kernel, KernelVisitor, Scratch};
-use crate::pass::hold::{self, Cells, Columns, LatticeSum, Place, Sloped, Values};
+use crate::pass::hold::{self, BlockPass, Cells, Columns, Hold, LatticeSum, Place, Sloped, Values, block_sums};
 use crate::pass::small_tile::TileLane;
 use crate::pass::tile::Tile;
-use crate::pass::{Block, Frame, ModelData, Persons, Step, Summed};
+use crate::pass::{Block, Frame, ModelData, Persons, StatisticGrid, Step, Summed};
 
 /// Returns these numbers for every record, whatever it holds.
 struct Hostile(Vec<f64>);
@@ -75,6 +75,11 @@ fn unit(records: usize) -> ModelData {
     }
 }
 
+/// Returns the sum of a pass under this hold.
+fn sum(block: &Block<'_>, hold: Hold<'_>, give: &(dyn Fn(BlockPass<'_>) + Sync)) -> LatticeSum {
+    block_sums(block, &[hold], &|_, pass| give(pass)).remove(0)
+}
+
 fn length(a: &[i64], b: &[i64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (*a as f64 - *b as f64).powi(2)).sum::<f64>().sqrt()
 }
@@ -118,15 +123,19 @@ proptest! {
         let clamp = Sensitivity::from_units(clamp).unwrap();
         for summed in [Summed::Ratios, Summed::Clipped, Summed::Squares] {
             let step = Step { of: summed, centre: 0.25, ..Step::new(&[0.0], &[1.0], clamp) };
-            of(&|kernel, block| hold::ratios(kernel, block, &[step]).remove(0))?;
+            of(&|kernel, block| sum(block, Hold::Step(step), &|pass| pass.ratios(kernel)))?;
         }
-        of(&|kernel, block| hold::values(block, kernel, clamp))?;
-        of(&|kernel, block| hold::statistic(block, |_, i| kernel.number(i), 0.5, (-3, 7)))?;
+        of(&|kernel, block| sum(block, Hold::Value(clamp), &|pass| pass.values(kernel)))?;
+        let grid = Hold::Statistic(StatisticGrid { step: 0.5, limits: (-3, 7) });
+        of(&|kernel, block| sum(block, grid, &|pass| pass.statistic(|_, i| kernel.number(i))))?;
         let frame: Vec<f64> = (0..Frame::length(4)).map(|i| f64::from(i as u32 % 7) / 7.0 - 0.4).collect();
-        of(&|kernel, block| hold::ball(block, kernel, &[0.0; 4], Frame::new(&frame, 4).unwrap(), 3, true))?;
+        let (frame, hold) = (Frame::new(&frame, 4).unwrap(), Hold::Ball { length: 4 });
+        of(&|kernel, block| sum(block, hold, &|pass| pass.ball(kernel, &[0.0; 4], frame, 3, true)))?;
         let places = [(0, 0), (0, 1), (1, 0), (2, 2)].map(|(vector, component)| Place { vector, component });
-        of(&|kernel, block| hold::trace(block, kernel, 3, &places, 2))?;
-        of(&|kernel, block| hold::one_hot(block, kernel, &[2, 3]))?;
+        let hold = Hold::Trace { squares: 2, length: 6 };
+        of(&|kernel, block| sum(block, hold, &|pass| pass.trace(kernel, 3, &places)))?;
+        let hold = Hold::OneHot { tables: 2, length: 6 };
+        of(&|kernel, block| sum(block, hold, &|pass| pass.one_hot(kernel, &[2, 3])))?;
     }
 }
 
@@ -140,9 +149,10 @@ fn holds_move_as_far_as_their_theorems_say() {
     let unit = 1_u64 << 32;
     assert_eq!(between(hold::Moves::trace(2, 1)), [2 * unit + 3, (2 * unit * 46_341).div_ceil(65_536)]);
     assert_eq!(between(hold::Moves::one_hot(2, 2)), [4 * QueryKind::COUNT_UNIT, 2 * 1_482_911]);
-    assert_eq!(hold::fallback(hold::Moves::interval(3, 7), 1).open_for_test(), 3);
-    assert_eq!(hold::fallback(hold::Moves::interval(-7, -3), 2).open_components_for_test(), [-3, -3]);
-    assert_eq!(hold::fallback(hold::Moves::ball(1), 2).open_components_for_test(), [0, 0]);
+    let fallback = |limits| Hold::Statistic(StatisticGrid { step: 1.0, limits }).fallback();
+    assert_eq!(fallback((3, 7)).open_for_test(), 3);
+    assert_eq!(fallback((-7, -3)).open_for_test(), -3);
+    assert_eq!(Hold::Ball { length: 2 }.fallback().open_components_for_test(), [0, 0]);
 }
 
 /// Records that a kernel leaves out, or that are too long, contribute as their hold says.
@@ -151,12 +161,18 @@ fn records_beyond_a_hold_contribute_what_it_says() {
     let data = unit(1);
     let block = Block::lent(&data);
     let places = [Place { vector: 0, component: 0 }, Place { vector: 1, component: 0 }];
-    let triangle = |numbers: [f64; 2]| hold::trace(&block, &Hostile(numbers.to_vec()), 1, &places, 1).open_for_test();
+    let triangle = |numbers: [f64; 2]| {
+        let (kernel, hold) = (Hostile(numbers.to_vec()), Hold::Trace { squares: 1, length: 1 });
+        sum(&block, hold, &|pass| pass.trace(&kernel, 1, &places)).open_for_test()
+    };
     let unit = 2_f64.powi(32);
     assert_eq!(triangle([0.5, 0.5]), (0.5 * unit * hold::DIAGONAL).floor() as i64);
     assert_eq!(triangle([1.0, 0.5]), 0, "longer than what is charged");
     assert_eq!(triangle([f64::NAN, 0.5]), (0.25 * unit * hold::DIAGONAL).floor() as i64);
-    let counts = |codes: [f64; 2]| hold::one_hot(&block, &Hostile(codes.to_vec()), &[2, 2]).open_components_for_test();
+    let counts = |codes: [f64; 2]| {
+        let (kernel, hold) = (Hostile(codes.to_vec()), Hold::OneHot { tables: 2, length: 5 });
+        sum(&block, hold, &|pass| pass.one_hot(&kernel, &[2, 2])).open_components_for_test()
+    };
     let one = QueryKind::COUNT_UNIT as i64;
     assert_eq!(counts([1.0, 0.0]), [0, one, one, 0, 0]);
     for unusable in [[1.0, 2.0], [0.5, 0.0], [f64::NAN, 1.0], [-1.0, 1.0], [0.0, f64::INFINITY]] {

@@ -1,9 +1,9 @@
 //! A gradient whose length is limited in floating point only.
 
 use conclave_common::model::{Model, RatioRange, Remainder, ScoreModel};
-use conclave_privacy::mechanism::{Components, GRADIENT_UNITS, Sensitivity};
+use conclave_privacy::mechanism::{Components, GRADIENT_UNITS};
 use conclave_privacy::pass::LatticeSum;
-use conclave_privacy::pass::{Block, Frame, ModelData, Step};
+use conclave_privacy::pass::{Block, BlockPass, Frame, ModelData};
 
 /// A model that shortens each unit's vector to `K` as a float and rounds its components to the nearest integers without checking
 /// the result: half of all shortened vectors are then longer than `K`, by a lattice unit or less.
@@ -16,8 +16,8 @@ impl Model for FloatClipped {
     fn scores(&self) -> Option<Box<dyn ScoreModel + '_>> {
         self.0.scores().map(|scores| Box::new(Scores(scores)) as Box<dyn ScoreModel>)
     }
-    fn block_sums(&self, block: &Block<'_>, steps: &[Step<'_>]) -> Vec<LatticeSum> {
-        self.0.block_sums(block, steps)
+    fn ratio_kernel(&self, pass: BlockPass<'_>) {
+        self.0.ratio_kernel(pass);
     }
 }
 
@@ -41,23 +41,25 @@ macro_rules! forward {
 }
 
 impl ScoreModel for Scores<'_> {
-    fn gradient_sum(&self, block: &Block<'_>, at: &[f64], frame: Frame<'_>) -> LatticeSum {
+    fn gradient_kernel(&self, at: &[f64], frame: Frame<'_>, pass: BlockPass<'_>) {
+        let block = pass.block_for_test();
         let d = frame.parameters();
         let rows = (0..d).flat_map(|k| frame.row(k)).chain(frame.shift());
         let numbers: Vec<f64> = rows.map(|x| x / SMALLER).collect();
         let small = Frame::new(&numbers, d).expect("as many numbers");
         let units = (0..block.units() as usize).map(|unit| self.vector(&block.part(unit..unit + 1), at, small));
         let add = |sum: Vec<i64>, unit: Vec<i64>| sum.iter().zip(unit).map(|(a, b)| a + b).collect();
-        LatticeSum::of_components_for_test(Components::new(&units.fold(vec![0; d], add)).expect("components"))
+        let sum = Components::new(&units.fold(vec![0; d], add)).expect("components");
+        pass.plant_for_test(vec![LatticeSum::of_components_for_test(sum)]);
     }
 
     forward! {
         fn coefficients() -> usize;
         fn parameters() -> usize;
         fn most_squares() -> u64;
-        fn remainder_sum(block: &Block<'_>, step: &Remainder<'_>, clamp: Sensitivity) -> Option<LatticeSum>;
-        fn curvature_sum(block: &Block<'_>, at: &[f64], scales: [f64; 2]) -> LatticeSum;
-        fn moments_sum(block: &Block<'_>) -> Option<LatticeSum>;
+        fn remainder_kernel(step: &Remainder<'_>, pass: BlockPass<'_>) -> ();
+        fn curvature_kernel(at: &[f64], scales: [f64; 2], pass: BlockPass<'_>) -> ();
+        fn moments_kernel(pass: BlockPass<'_>) -> ();
         fn moments_outcome() -> Option<(f64, f64)>;
         fn coding() -> Vec<bool>;
         fn range(at: &[f64], direction: &[f64]) -> (f64, f64);

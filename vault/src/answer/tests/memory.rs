@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use conclave_common::model::Summand;
 use conclave_privacy::mechanism::{QueryKind, Sensitivity};
-use conclave_privacy::pass::LatticeSum;
-use conclave_privacy::pass::{Step, Summed};
+use conclave_privacy::pass::{LatticeSum, NoSum, Step, Summed};
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1::{self, party_frame::Body};
 use proptest::prelude::*;
@@ -14,7 +13,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::answer::records::Records;
-use crate::answer::sums::{self, NoSum, Pass, SumQuery};
+use crate::answer::sums::{self, Pass, SumQuery};
 use crate::data::tests::row_by_row::{Row, config, csv_file, parquet_file, rows};
 use crate::data::{BadRows, DataConfig, Memory};
 use crate::ledger::Secret;

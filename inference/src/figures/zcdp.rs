@@ -4,8 +4,6 @@
 //! under adaptive composition (Bun & Steinke 2016). The conversion is Proposition 12 of Canonne, Kamath & Steinke (2020), at the
 //! best order.
 
-use super::search::largest_count;
-
 /// Returns the smallest epsilon for which `rho`-zCDP implies `(epsilon, delta)`-DP at the best order. `rho >= 0`,
 /// `0 < delta < 1`; 0 when rho is 0.
 #[must_use]
@@ -35,10 +33,4 @@ fn at_order(rho: f64, delta: f64, w: f64) -> f64 {
     let excess = w.exp();
     let ln_order = excess.ln_1p();
     (1.0 + excess) * rho - (delta.ln() + ln_order) / excess - (-w).exp().ln_1p()
-}
-
-/// Returns the number of queries of `mu0` each (`rho = mu0^2 / 2`) that stay within `(epsilon, delta)`.
-#[must_use]
-pub fn queries_allowed(mu0: f64, epsilon: f64, delta: f64) -> u64 {
-    largest_count(|count| self::epsilon(0.5 * mu0 * mu0 * count as f64, delta) <= epsilon)
 }

@@ -1,0 +1,96 @@
+//! The vectors of a model with scores: gradients, curvature and second moments.
+//!
+//! A price does not depend on a query's numbers. These only scale a record's contribution before it is held to its public length: a
+//! wrong scale costs accuracy, never privacy.
+
+use super::release_kind::{ReleaseKind, Unpriced};
+use crate::model::{ScoreModel, Summand};
+use crate::parameter::LEAST_MAGNITUDE;
+use crate::query::error::QueryError;
+use crate::query::terms::QueryTerms;
+use conclave_privacy::mechanism::{GRADIENT_UNITS, QueryKind, Sensitivity};
+use conclave_privacy::pass::Frame;
+use conclave_privacy::pass::hold::Moves;
+
+/// The largest scale of a curvature. It keeps a record's scaled information from becoming subnormal, since arithmetic on
+/// subnormal numbers takes a time that depends on the record.
+pub const MOST_SCALE: f64 = 1.0 / LEAST_MAGNITUDE;
+
+/// The number of lattice units in a product of two numbers of magnitude 1.
+const PRODUCT_UNITS: u64 = 1 << 32;
+
+impl<'m> Unpriced<'m> {
+    /// Returns the model's scores, where a job that releases once may query them.
+    pub(super) fn scores(&self) -> Result<Box<dyn ScoreModel + 'm>, QueryError> {
+        self.check_release(false)?;
+        self.model.scores().ok_or_else(|| self.misfit())
+    }
+
+    /// Returns the terms of a sum of products whose records' traces are at most `squares`.
+    fn products(&self, squares: u64) -> Result<QueryTerms, QueryError> {
+        let sensitivity = Moves::trace(squares, self.records()).sensitivity(self.unit)?;
+        let greatest = PRODUCT_UNITS * u64::from(self.records());
+        Ok(QueryTerms { size: squares, greatest, summed: greatest, ..QueryTerms::of(self.kind, sensitivity) })
+    }
+}
+
+/// The gradient at a point, over all units or over a sample.
+pub(super) struct Gradient;
+
+impl ReleaseKind for Gradient {
+    fn price(&self, query: &Unpriced<'_>) -> Result<QueryTerms, QueryError> {
+        let scores = query.scores()?;
+        let fits = query.kind.length() == scores.parameters() && query.from.len() == scores.parameters();
+        Frame::new(query.to, query.from.len()).filter(|_| fits).ok_or_else(|| query.misfit())?;
+        Ok(QueryTerms::of(query.kind, query.unit.sensitivity(Sensitivity::from_units(GRADIENT_UNITS)?)?))
+    }
+
+    fn summand<'a>(&self, terms: &QueryTerms, (at, to): (&'a [f64], &'a [f64]), charged: Sensitivity) -> Option<Summand<'a>> {
+        let frame = Frame::new(to, at.len()).filter(|_| at.len() == terms.length())?;
+        terms.is_charged(charged).then_some(Summand::Gradient { at, frame })
+    }
+}
+
+/// The information at a point.
+pub(super) struct Curvature;
+
+fn scales(to: &[f64]) -> Option<[f64; 2]> {
+    let scales: [f64; 2] = to.try_into().ok()?;
+    scales.iter().all(|scale| *scale > 0.0 && *scale <= MOST_SCALE).then_some(scales)
+}
+
+impl ReleaseKind for Curvature {
+    fn price(&self, query: &Unpriced<'_>) -> Result<QueryTerms, QueryError> {
+        let (scores, QueryKind::Curvature { parameters }) = (query.scores()?, query.kind) else { return Err(query.misfit()) };
+        let (order, own) = (scores.parameters(), scores.parameters() - scores.coefficients());
+        if parameters as usize != order || query.from.len() != order || scales(query.to).is_none() {
+            return Err(query.misfit());
+        }
+        query.products(scores.most_squares() + own as u64)
+    }
+
+    fn summand<'a>(&self, terms: &QueryTerms, (at, to): (&'a [f64], &'a [f64]), charged: Sensitivity) -> Option<Summand<'a>> {
+        let fits = at.len() * (at.len() + 1) / 2 == terms.length() && terms.is_charged(charged);
+        scales(to).filter(|_| fits).map(|scales| Summand::Curvature { at, scales, squares: terms.size })
+    }
+}
+
+/// The second moments of predictors and outcome.
+pub(super) struct Moments;
+
+impl ReleaseKind for Moments {
+    fn price(&self, query: &Unpriced<'_>) -> Result<QueryTerms, QueryError> {
+        let (scores, QueryKind::Moments { order }) = (query.scores()?, query.kind) else { return Err(query.misfit()) };
+        let fits = query.from.is_empty() && query.to.is_empty() && scores.moments_outcome().is_some();
+        if !fits || order as usize != scores.coefficients() + 1 {
+            return Err(query.misfit());
+        }
+        query.products(scores.most_squares() + 1)
+    }
+
+    fn summand<'a>(&self, terms: &QueryTerms, (from, to): (&'a [f64], &'a [f64]), charged: Sensitivity) -> Option<Summand<'a>> {
+        let QueryKind::Moments { order } = terms.kind() else { return None };
+        let fits = from.is_empty() && to.is_empty() && terms.is_charged(charged);
+        fits.then_some(Summand::Moments { order: order as usize, squares: terms.size })
+    }
+}

@@ -1,0 +1,9 @@
+//! Privacy figures for planning and reports. No charge uses them: a ledger counts by [`conclave_privacy::accounting`] alone.
+
+pub mod advanced_composition;
+mod search;
+#[cfg(test)]
+mod tests;
+pub mod zcdp;
+
+pub use search::largest_count;

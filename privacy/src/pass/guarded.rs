@@ -1,0 +1,90 @@
+//! Sums over a shard in which a charged query gets a number, whatever a record holds.
+//!
+//! Kernels are written not to panic on any numbers. Should one panic nevertheless, an error or an empty sum would reveal the one
+//! record that caused it, and would move the sum by more than the charged sensitivity. So the block is halved until the unit of
+//! privacy that causes it stands alone, and that unit contributes the admissible vector closest to zero: within its sensitivity,
+//! like any held value.
+//!
+//! Theorem, sensitivity: replacing one unit moves a sum by at most the distance of its hold, also where a kernel fails on it.
+//! Proof: `docs/explanation/design.md`, section 2.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::hold::{Hold, Kernels, LatticeSum, SumCache, block_sums};
+use super::pass::{NoSum, Threads};
+use super::{Block, Blocks, HiddenSample};
+use crate::mechanism::QueryKind;
+
+impl Threads {
+    /// Sums each hold over all units of a shard, in one pass over its blocks. A unit on which a kernel fails contributes the
+    /// hold's fallback.
+    ///
+    /// # Errors
+    /// [`NoSum`].
+    pub fn sums(&self, blocks: &dyn Blocks, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Result<Vec<LatticeSum>, NoSum> {
+        self.sum(blocks, holds.len(), |block| guarded(block, holds, kernels))
+    }
+
+    /// Sums each hold over the units of its own sample; see [`Threads::sums`].
+    ///
+    /// # Errors
+    /// [`NoSum`].
+    pub fn sampled_sums(
+        &self,
+        blocks: &dyn Blocks,
+        asked: &[(Hold<'_>, &HiddenSample)],
+        kernels: Kernels<'_>,
+    ) -> Result<Vec<LatticeSum>, NoSum> {
+        if asked.iter().any(|(_, sample)| sample.units() != blocks.units()) {
+            return Err(NoSum::Sample);
+        }
+        self.sum(blocks, asked.len(), |block| {
+            let one = |(at, (hold, sample)): (usize, &(Hold<'_>, &HiddenSample))| {
+                guarded(&block.sampled(sample), std::slice::from_ref(hold), &|_, pass| kernels(at, pass))?.pop()
+            };
+            asked.iter().enumerate().map(one).collect()
+        })
+    }
+
+    /// Computes and keeps the sums of these kinds of query over all units of a shard; see [`Threads::sums`].
+    ///
+    /// # Errors
+    /// [`NoSum`].
+    pub fn cache(&self, blocks: &dyn Blocks, asked: &[(QueryKind, Hold<'_>)], kernels: Kernels<'_>) -> Result<SumCache, NoSum> {
+        let holds: Vec<Hold<'_>> = asked.iter().map(|(_, hold)| *hold).collect();
+        let sums = self.sums(blocks, &holds, kernels)?;
+        Ok(SumCache::new(asked.iter().map(|(kind, _)| *kind).zip(sums)))
+    }
+}
+
+/// Returns the sums of a block; `None` where they fail without records. Such a kernel fails for every shard and every sample:
+/// whether it does must not depend on a record that it fails on.
+fn guarded(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Option<Vec<LatticeSum>> {
+    attempt(&block.without_records(), holds, kernels)?;
+    halved(block, holds, kernels)
+}
+
+/// Returns the sums of a block; `None` where they panic or are not as long as charged.
+fn attempt(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Option<Vec<LatticeSum>> {
+    let fit = |sums: &Vec<LatticeSum>| sums.iter().map(LatticeSum::length).eq(holds.iter().map(Hold::length));
+    catch_unwind(AssertUnwindSafe(|| block_sums(block, holds, kernels))).ok().filter(fit)
+}
+
+/// Returns `None` where the kernel fails without a record. Nothing is added to such a sum.
+fn halved(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Option<Vec<LatticeSum>> {
+    if let Some(sums) = attempt(block, holds, kernels) {
+        return Some(sums);
+    }
+    let units = block.units() as usize;
+    if units < 2 {
+        let without_records = attempt(&block.without_records(), holds, kernels)?;
+        return Some(if units == 0 { without_records } else { holds.iter().map(Hold::fallback).collect() });
+    }
+    let lower = halved(&block.part(0..units / 2), holds, kernels)?;
+    let upper = halved(&block.part(units / 2..units), holds, kernels)?;
+    Some(lower.into_iter().zip(upper).map(|(a, b)| a.merge(b)).collect())
+}
+
+#[cfg(test)]
+#[path = "tests/guarded.rs"]
+mod tests;

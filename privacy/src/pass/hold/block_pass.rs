@@ -1,0 +1,175 @@
+//! One pass over a block: the query's holds, to which a model gives its kernel.
+
+use std::sync::Arc;
+
+use pulp::Arch;
+
+use super::moves::Moves;
+use super::sum::LatticeSum;
+use crate::mechanism::Sensitivity;
+use crate::pass::shard::Block;
+use crate::pass::statistic_grid::StatisticGrid;
+use crate::pass::step::Step;
+use crate::pass::weight_cache::BlockWeights;
+
+/// The admissible set of a unit's contribution to one sum, as it was charged.
+#[derive(Debug, Clone, Copy)]
+pub enum Hold<'a> {
+    /// A step's log ratios, or what its [`super::super::Summed`] makes of them, under the step's clamp.
+    Step(Step<'a>),
+    /// A number of each record, each unit held to this clamp.
+    Value(Sensitivity),
+    /// A component of a sufficient statistic, on its lattice.
+    Statistic(StatisticGrid),
+    /// Vectors of bounded length.
+    Ball {
+        /// Components of a vector.
+        length: usize,
+    },
+    /// Upper triangles of matrices of bounded trace.
+    Trace {
+        /// The bound of a record's trace.
+        squares: u64,
+        /// Components of a triangle.
+        length: usize,
+    },
+    /// Counts in the cells of tables.
+    OneHot {
+        /// The number of tables.
+        tables: usize,
+        /// Cells of all tables, including that of unusable records.
+        length: usize,
+    },
+}
+
+impl Hold<'_> {
+    fn is_step(&self) -> bool {
+        matches!(self, Self::Step(_))
+    }
+
+    /// Returns the number of integers of the sum; public.
+    pub(in crate::pass) fn length(&self) -> usize {
+        match self {
+            Self::Step(_) | Self::Value(_) | Self::Statistic(_) => 1,
+            Self::Ball { length } | Self::Trace { length, .. } | Self::OneHot { length, .. } => *length,
+        }
+    }
+
+    /// Returns the fallback contribution of a unit whose kernel failed: the admissible vector closest to zero. That is zero, except
+    /// for a statistic whose range excludes zero: there it is the end closest to zero, as for not-a-number.
+    pub(in crate::pass) fn fallback(&self) -> LatticeSum {
+        let limits = if let Self::Statistic(grid) = self { grid.limits } else { (0, 0) };
+        let moves = Moves::interval(limits.0, limits.1);
+        LatticeSum::whole(&vec![moves.closest_to_zero(); self.length().max(1)], moves)
+    }
+}
+
+/// A model's side of a pass: gives its kernel for the hold of this number to the pass.
+pub type Kernels<'k> = &'k (dyn Fn(usize, BlockPass<'_>) + Sync);
+
+/// A pass over one block, for one hold, or for several steps at once.
+///
+/// A model gets it by value, and gives it one kernel. The pass reads the records, holds what the kernel returns to the charged
+/// set and keeps the sum: the model sees neither the sum nor the block, and cannot change the hold, run a pass twice or merge sums.
+///
+/// ```compile_fail
+/// # use conclave_privacy::pass::hold::{BlockPass, Cells};
+/// fn twice(pass: BlockPass<'_>, kernel: &impl Cells) {
+///     pass.one_hot(kernel, &[2]);
+///     pass.one_hot(kernel, &[2]);
+/// }
+/// ```
+/// ```compile_fail
+/// # use conclave_privacy::pass::hold::{BlockPass, Hold};
+/// fn with_another_hold<'p>(pass: BlockPass<'p>, holds: &'p [Hold<'p>]) -> BlockPass<'p> {
+///     BlockPass { holds, ..pass }
+/// }
+/// ```
+/// ```compile_fail
+/// # use conclave_privacy::pass::LatticeSum;
+/// fn together(one: LatticeSum, other: LatticeSum) -> LatticeSum {
+///     one.merge(other)
+/// }
+/// ```
+/// ```
+/// # use conclave_privacy::pass::hold::{BlockPass, Cells};
+/// fn once(pass: BlockPass<'_>, kernel: &impl Cells) {
+///     pass.one_hot(kernel, &[2]);
+/// }
+/// ```
+pub struct BlockPass<'p> {
+    pub(super) block: &'p Block<'p>,
+    pub(super) holds: &'p [Hold<'p>],
+    /// The factor on each record's log ratio: the power of the likelihood.
+    power: f64,
+    pub(super) sums: &'p mut Vec<LatticeSum>,
+}
+
+/// The panic of a model whose kernel is of another hold than was charged.
+pub(super) const OTHER: &str = "the model's kernel is of another hold than was charged";
+
+impl<'p> BlockPass<'p> {
+    /// Returns the numbers of predictors and of auxiliary columns.
+    #[must_use]
+    pub fn columns(&self) -> (usize, usize) {
+        self.block.columns()
+    }
+
+    /// Returns the instruction set for kernels.
+    #[must_use]
+    pub fn arch(&self) -> Arch {
+        self.block.arch()
+    }
+
+    /// Yields the steps whose ratios are summed.
+    pub fn steps(&self) -> impl Iterator<Item = Step<'p>> + use<'p> {
+        let (holds, power) = (self.holds, self.power);
+        let step = move |hold: &Hold<'p>| if let Hold::Step(step) = hold { Some(*step) } else { None };
+        holds.iter().filter_map(step).map(move |step| Step { power: power * step.power, ..step })
+    }
+
+    /// Multiplies each record's log ratio by `power`, before it is held.
+    #[must_use]
+    pub fn tempered(self, power: f64) -> Self {
+        Self { power: power * self.power, ..self }
+    }
+
+    /// Returns the weights that a gradient's pass over this block cached, if it did. `gradient` is [`crate::pass::Frame::query_at`].
+    #[must_use]
+    pub fn cached_weights(&self, gradient: [&[f64]; 3]) -> Option<Arc<BlockWeights>> {
+        self.block.weight_cache()?.get(gradient)
+    }
+
+    /// Returns the records, for tests that plant a broken kernel.
+    #[cfg(any(test, feature = "test-util"))]
+    #[must_use]
+    pub fn block_for_test(&self) -> &'p Block<'p> {
+        self.block
+    }
+
+    /// Takes these sums in place of a kernel's, for tests that plant a broken hold.
+    #[cfg(any(test, feature = "test-util"))]
+    pub fn plant_for_test(self, sums: Vec<LatticeSum>) {
+        self.sums.extend(sums);
+    }
+}
+
+/// Returns one sum per hold over a block, in order. All steps are computed in one pass.
+///
+/// # Panics
+/// Panics where the model gives no kernel for a hold, or the kernel of another one.
+pub fn block_sums(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Vec<LatticeSum> {
+    let run = |at: usize, holds: &[Hold<'_>]| {
+        let mut sums = Vec::with_capacity(holds.len());
+        kernels(at, BlockPass { block, holds, power: 1.0, sums: &mut sums });
+        assert_eq!(sums.len(), holds.len(), "the model gives a kernel for each hold");
+        sums
+    };
+    let steps: Vec<Hold<'_>> = holds.iter().filter(|hold| hold.is_step()).copied().collect();
+    let first = holds.iter().position(Hold::is_step);
+    let mut of_steps = first.map_or_else(Vec::new, |first| run(first, &steps)).into_iter();
+    let sum = |(at, hold): (usize, &Hold<'_>)| {
+        if hold.is_step() { of_steps.next() } else { run(at, std::slice::from_ref(hold)).pop() }
+    };
+    holds.iter().enumerate().filter_map(sum).collect()
+}
