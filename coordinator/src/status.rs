@@ -8,9 +8,10 @@ use crate::party_registry::PartyRegistry;
 use conclave_draws::spent::Spent;
 
 /// State of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum State {
     /// Submitted, and waiting for its turn.
+    #[default]
     Queued,
     /// Parties are asked to open it.
     Opening,
@@ -56,7 +57,7 @@ impl State {
 }
 
 /// A job's status.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Status {
     /// UUID.
     pub id: String,
@@ -103,7 +104,7 @@ pub(crate) struct Status {
 }
 
 /// A party's part in a job.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct PartyStatus {
     /// Name.
     pub name: String,
