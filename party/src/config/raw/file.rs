@@ -10,7 +10,7 @@ use conclave_privacy::accounting::{Adjacency, Budget, RESERVE_LOG2};
 use conclave_proto::tls::{ProxyChoice, ProxySettings};
 
 use super::data::Data;
-use super::name;
+use super::name::name;
 use super::policy::RawPolicy;
 use super::secure::RawSecure;
 use crate::config::ledger::{HEAD_FILE, KEY_FILE};

@@ -7,7 +7,7 @@ use conclave_common::settings;
 use conclave_common::settings::{Fault, Value, each, one_of, positive, within};
 use conclave_privacy::mechanism::QueryKind;
 
-use super::name;
+use super::name::name;
 use conclave_vault::config::policy::{Approve, Policy, ReplyDelay};
 
 /// Minimum noise unless the policy sets one. It keeps the slack for discrete noise negligible over the whole ledger, so that
