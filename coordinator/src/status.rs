@@ -11,9 +11,10 @@ use conclave_draws::spent::Spent;
 pub(crate) const WAITS_FOR_OPERATOR: &str = "waiting for the operator";
 
 /// State of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum State {
     /// Submitted, and waiting for its turn.
+    #[default]
     Queued,
     /// Parties are asked to open it.
     Opening,
@@ -59,7 +60,7 @@ impl State {
 }
 
 /// A job's status.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Status {
     /// UUID.
     pub id: String,
@@ -106,7 +107,7 @@ pub(crate) struct Status {
 }
 
 /// A party's part in a job.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct PartyStatus {
     /// Name.
     pub name: String,

@@ -92,8 +92,4 @@ impl Model for Banana {
         };
         data.outcome.iter().zip(&data.auxiliary[0]).map(|(x, z)| one(0, *x) + one(1, *z)).sum()
     }
-
-    fn to_original(&self, theta: &[f64]) -> Vec<f64> {
-        theta.to_vec()
-    }
 }

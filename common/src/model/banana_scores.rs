@@ -162,10 +162,6 @@ impl ScoreModel for BananaScores<'_> {
         2
     }
 
-    fn parameters(&self) -> usize {
-        2
-    }
-
     /// In units of the scale.
     fn most_squares(&self) -> u64 {
         1
@@ -223,14 +219,6 @@ impl ScoreModel for BananaScores<'_> {
         pass.trace(&kernel, 2, &PLACES_OF_INFORMATION);
     }
 
-    fn moments_outcome(&self) -> Option<(f64, f64)> {
-        None
-    }
-
-    fn coding(&self) -> Vec<bool> {
-        vec![false; 2]
-    }
-
     /// Returns the relative change of the information about the first parameter along the step, in either direction.
     ///
     /// It accounts for the slope of the second outcome's mean and for the movement of that mean, which sums to 0 where the search
@@ -242,10 +230,6 @@ impl ScoreModel for BananaScores<'_> {
         let moved = second * (here.lean * direction[0] + direction[1]).abs() / information;
         let most = 2.0 * self.0.bend.abs() * leaning.max(moved);
         (-most, most)
-    }
-
-    fn offset_range(&self) -> (f64, f64) {
-        (0.0, 0.0)
     }
 
     fn extreme_gradients(&self, at: &[f64]) -> Option<Vec<Vec<f64>>> {
@@ -277,26 +261,6 @@ impl ScoreModel for BananaScores<'_> {
     fn even_information(&self, at: &[f64]) -> Vec<f64> {
         let [first, _, second] = At::new(self.0, at).information();
         vec![first, second]
-    }
-
-    fn has_intercept(&self) -> bool {
-        false
-    }
-
-    fn is_indicator(&self, _j: usize) -> bool {
-        false
-    }
-
-    fn leaves_out(&self) -> bool {
-        false
-    }
-
-    fn groups(&self) -> Vec<Vec<usize>> {
-        vec![vec![0], vec![1]]
-    }
-
-    fn never_together(&self, _j: usize, _k: usize) -> bool {
-        false
     }
 }
 

@@ -82,5 +82,7 @@ pub trait Model: Send + Sync {
     fn log_likelihood(&self, data: &ModelData, theta: &[f64]) -> f64;
 
     /// Returns a draw, mapped from the scale of the priors to the data's units.
-    fn to_original(&self, theta: &[f64]) -> Vec<f64>;
+    fn to_original(&self, theta: &[f64]) -> Vec<f64> {
+        theta.to_vec()
+    }
 }

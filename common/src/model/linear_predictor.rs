@@ -12,7 +12,7 @@ use conclave_privacy::pass::tile::ColumnRef;
 
 /// A linear predictor on declared columns.
 #[derive(Clone)]
-pub(super) struct LinearPredictor {
+pub struct LinearPredictor {
     pub(super) intercept: bool,
     pub(super) features: Vec<FeatureRange>,
     /// The range of the offset on the scale of `eta`, and the factor from its values to that scale.

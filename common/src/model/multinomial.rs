@@ -98,10 +98,6 @@ impl Model for Multinomial {
         let of = |level: f64| theta.iter().enumerate().find(|(k, _)| *k as f64 == level).map_or(0.0, |(_, p)| libm::log(*p));
         data.outcome.iter().map(|level| of(*level)).sum()
     }
-
-    fn to_original(&self, theta: &[f64]) -> Vec<f64> {
-        theta.to_vec()
-    }
 }
 
 impl ExponentialFamily for Multinomial {

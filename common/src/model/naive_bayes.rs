@@ -149,10 +149,6 @@ impl Model for NaiveBayes {
         };
         data.outcome.iter().enumerate().map(one).sum()
     }
-
-    fn to_original(&self, theta: &[f64]) -> Vec<f64> {
-        theta.to_vec()
-    }
 }
 
 impl ExponentialFamily for NaiveBayes {

@@ -45,6 +45,10 @@ impl<L: Likelihood> RegressionScores<'_, L> {
 }
 
 impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
+    fn design(&self) -> Option<&LinearPredictor> {
+        Some(self.predictor)
+    }
+
     fn coefficients(&self) -> usize {
         self.predictor.len()
     }
@@ -114,16 +118,8 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
         L::BY_MOMENTS.then_some((centre, (greatest - centre).max(centre - least)))
     }
 
-    fn coding(&self) -> Vec<bool> {
-        self.predictor.coding()
-    }
-
     fn range(&self, _at: &[f64], direction: &[f64]) -> (f64, f64) {
         self.predictor.range(direction, 0.0, None)
-    }
-
-    fn offset_range(&self) -> (f64, f64) {
-        self.predictor.offset().map_or((0.0, 0.0), |(range, _)| range)
     }
 
     fn extreme_gradients(&self, at: &[f64]) -> Option<Vec<Vec<f64>>> {
@@ -194,25 +190,5 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
             if coding[j] { 1.0 } else { (low * low + low * high + high * high) / 3.0 }
         };
         (0..self.coefficients()).map(|j| most[0] * square(j)).chain(self.own.then_some(most[1])).collect()
-    }
-
-    fn has_intercept(&self) -> bool {
-        self.predictor.has_intercept()
-    }
-
-    fn is_indicator(&self, j: usize) -> bool {
-        self.predictor.is_indicator(j)
-    }
-
-    fn leaves_out(&self) -> bool {
-        self.predictor.spares_inert()
-    }
-
-    fn groups(&self) -> Vec<Vec<usize>> {
-        self.predictor.groups()
-    }
-
-    fn never_together(&self, j: usize, k: usize) -> bool {
-        self.predictor.never_together(j, k)
     }
 }

@@ -1,6 +1,7 @@
 //! The interface of a model whose scores, information and second moments can be released: sums of integer vectors, each record's
 //! held to a public length.
 
+use super::linear_predictor::LinearPredictor;
 use conclave_privacy::mechanism::GRADIENT_UNITS;
 use conclave_privacy::pass::BlockPass;
 use conclave_privacy::pass::frame::Frame;
@@ -68,11 +69,18 @@ impl<'a> Remainder<'a> {
 /// family's own parameter, if it has one. If the model has an intercept, 0/1 predictors are coded as -1 and 1 in information and
 /// moments; see [`ScoreModel::coding`].
 pub trait ScoreModel: Send + Sync {
+    /// Returns the design, if the model has one.
+    fn design(&self) -> Option<&LinearPredictor> {
+        None
+    }
+
     /// Returns the number of coefficients, including the intercept. At most one further parameter follows them.
     fn coefficients(&self) -> usize;
 
     /// Returns the total number of parameters.
-    fn parameters(&self) -> usize;
+    fn parameters(&self) -> usize {
+        self.coefficients()
+    }
 
     /// Returns the largest sum of squares of one record's coded predictors: 1 for the intercept, 1 for each predictor, 1 for each
     /// column with levels. A record beyond it counts as inert.
@@ -128,18 +136,24 @@ pub trait ScoreModel: Send + Sync {
 
     /// Returns the unit of the outcome in moments, `(centre, half width)` on the model's scale. The outcome less the offset and
     /// the centre is at most the half width in magnitude. `None` if second moments do not determine the model.
-    fn moments_outcome(&self) -> Option<(f64, f64)>;
+    fn moments_outcome(&self) -> Option<(f64, f64)> {
+        None
+    }
 
     /// Returns, for each coefficient, whether 0 and 1 are coded as -1 and 1: the coded predictor is twice the predictor less the
     /// intercept's 1.
-    fn coding(&self) -> Vec<bool>;
+    fn coding(&self) -> Vec<bool> {
+        self.design().map_or_else(|| vec![false; self.coefficients()], LinearPredictor::coding)
+    }
 
     /// Returns the range of `direction . x` over the declared columns, with the intercept's 1 first if there is one, and without
     /// the offset. If `x` depends on the point, it is taken at `at`.
     fn range(&self, at: &[f64], direction: &[f64]) -> (f64, f64);
 
     /// Returns the range of the linear predictor's offset; zeros without one.
-    fn offset_range(&self) -> (f64, f64);
+    fn offset_range(&self) -> (f64, f64) {
+        self.design().and_then(LinearPredictor::offset).map_or((0.0, 0.0), |(range, _)| range)
+    }
 
     /// Returns gradients, at a point, of extreme records of the declared columns. `None` if there are too many corners to list.
     fn extreme_gradients(&self, at: &[f64]) -> Option<Vec<Vec<f64>>>;
@@ -170,18 +184,29 @@ pub trait ScoreModel: Send + Sync {
     fn even_information(&self, at: &[f64]) -> Vec<f64>;
 
     /// Returns whether the first coefficient is an intercept.
-    fn has_intercept(&self) -> bool;
+    fn has_intercept(&self) -> bool {
+        self.design().is_some_and(LinearPredictor::has_intercept)
+    }
 
     /// Returns whether a coefficient's predictor is 0 or 1 for every record.
-    fn is_indicator(&self, j: usize) -> bool;
+    fn is_indicator(&self, j: usize) -> bool {
+        self.design().is_some_and(|design| design.is_indicator(j))
+    }
 
     /// Returns whether a record may be inert, since a column with levels may hold a value that is not a level.
-    fn leaves_out(&self) -> bool;
+    fn leaves_out(&self) -> bool {
+        self.design().is_some_and(LinearPredictor::spares_inert)
+    }
 
     /// Returns all coefficients in groups of adjacent ones: the levels of a term, of whose predictors at most one is nonzero per
     /// record, and each other coefficient alone.
-    fn groups(&self) -> Vec<Vec<usize>>;
+    fn groups(&self) -> Vec<Vec<usize>> {
+        let alone = || (0..self.coefficients()).map(|j| vec![j]).collect();
+        self.design().map_or_else(alone, LinearPredictor::groups)
+    }
 
     /// Returns whether the predictors of two coefficients are never both nonzero.
-    fn never_together(&self, j: usize, k: usize) -> bool;
+    fn never_together(&self, j: usize, k: usize) -> bool {
+        self.design().is_some_and(|design| design.never_together(j, k))
+    }
 }

@@ -9,6 +9,7 @@
 
 use super::Model;
 use super::exponential_family::ExponentialFamily;
+use super::linear_predictor::LinearPredictor;
 use super::ratio_range::{RatioRange, outward};
 use super::score::{Remainder, ScoreModel};
 use conclave_privacy::pass::frame::Frame;
@@ -116,6 +117,10 @@ impl TemperedScores<'_> {
 }
 
 impl ScoreModel for TemperedScores<'_> {
+    fn design(&self) -> Option<&LinearPredictor> {
+        self.scores.design()
+    }
+
     fn coefficients(&self) -> usize {
         self.scores.coefficients()
     }
@@ -161,16 +166,8 @@ impl ScoreModel for TemperedScores<'_> {
         self.scores.moments_outcome()
     }
 
-    fn coding(&self) -> Vec<bool> {
-        self.scores.coding()
-    }
-
     fn range(&self, at: &[f64], direction: &[f64]) -> (f64, f64) {
         self.scores.range(at, direction)
-    }
-
-    fn offset_range(&self) -> (f64, f64) {
-        self.scores.offset_range()
     }
 
     fn even_information(&self, at: &[f64]) -> Vec<f64> {
@@ -198,25 +195,5 @@ impl ScoreModel for TemperedScores<'_> {
 
     fn most_information(&self, at: &[f64]) -> [f64; 2] {
         self.scores.most_information(at).map(|information| self.power * information)
-    }
-
-    fn has_intercept(&self) -> bool {
-        self.scores.has_intercept()
-    }
-
-    fn is_indicator(&self, j: usize) -> bool {
-        self.scores.is_indicator(j)
-    }
-
-    fn leaves_out(&self) -> bool {
-        self.scores.leaves_out()
-    }
-
-    fn groups(&self) -> Vec<Vec<usize>> {
-        self.scores.groups()
-    }
-
-    fn never_together(&self, j: usize, k: usize) -> bool {
-        self.scores.never_together(j, k)
     }
 }

@@ -120,10 +120,6 @@ impl ScoreModel for WeibullScores {
         2
     }
 
-    fn parameters(&self) -> usize {
-        2
-    }
-
     /// In units of the scale.
     fn most_squares(&self) -> u64 {
         1
@@ -140,23 +136,11 @@ impl ScoreModel for WeibullScores {
         pass.trace(&kernel, 2, &PLACES_OF_INFORMATION);
     }
 
-    fn moments_outcome(&self) -> Option<(f64, f64)> {
-        None
-    }
-
-    fn coding(&self) -> Vec<bool> {
-        vec![false; 2]
-    }
-
     fn range(&self, at: &[f64], direction: &[f64]) -> (f64, f64) {
         let at = At::new(at);
         let moved = |z: f64| direction[0] * z - direction[1] * at.shape;
         let (one, other) = (moved(at.z(self.0.least_log)), moved(at.z(0.0)));
         (one.min(other), one.max(other))
-    }
-
-    fn offset_range(&self) -> (f64, f64) {
-        (0.0, 0.0)
     }
 
     fn extreme_gradients(&self, at: &[f64]) -> Option<Vec<Vec<f64>>> {
@@ -179,26 +163,6 @@ impl ScoreModel for WeibullScores {
     /// For records without censoring: `pi^2/6 + (1 - gamma)^2` for the shape, `k^2` for the scale.
     fn even_information(&self, at: &[f64]) -> Vec<f64> {
         vec![1.823_680_660_852_878_6, at[0] * at[0]]
-    }
-
-    fn has_intercept(&self) -> bool {
-        false
-    }
-
-    fn is_indicator(&self, _j: usize) -> bool {
-        false
-    }
-
-    fn leaves_out(&self) -> bool {
-        false
-    }
-
-    fn groups(&self) -> Vec<Vec<usize>> {
-        vec![vec![0], vec![1]]
-    }
-
-    fn never_together(&self, _j: usize, _k: usize) -> bool {
-        false
     }
 }
 

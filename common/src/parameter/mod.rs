@@ -1,6 +1,7 @@
 //! Parameters: their constraints, transforms to the real line and prior densities.
 
 mod constraint;
+mod family;
 mod prior;
 mod prior_parse;
 #[cfg(test)]
@@ -8,6 +9,6 @@ mod tests;
 mod transform;
 
 pub use constraint::{Constraint, Interval, LEAST_MAGNITUDE};
-pub use prior::Prior;
+pub use family::Prior;
 pub use prior_parse::PriorError;
 pub use transform::Transform;

@@ -111,37 +111,16 @@ impl Driver {
 /// Status of a job that has not begun.
 pub(crate) fn queued_status(job: &Job) -> Status {
     let spec = &job.spec;
+    let epsilon_budget = spec.privacy.budget.epsilon;
+    let party = |name: &String| PartyStatus { name: name.clone(), epsilon_budget, ..PartyStatus::default() };
     Status {
         id: job.id.to_string(),
         name: spec.name.clone(),
         analyst: job.analyst.clone(),
-        state: State::Queued,
-        phase: None,
-        iteration: 0,
         chains: spec.sampler.chains,
-        draws: 0,
         draws_asked: spec.draws_asked(),
-        acceptance_rate: 0.0,
-        seconds: 0.0,
-        waiting_for: Vec::new(),
-        waiting_since_ms: 0,
-        awaiting_consent: Vec::new(),
-        waiting_reason: String::new(),
-        place: 0,
-        warnings: Vec::new(),
-        fault: None,
-        result: None,
-        parties: spec
-            .parties
-            .iter()
-            .map(|name| PartyStatus {
-                name: name.clone(),
-                metadata: None,
-                spent: Spent::default(),
-                epsilon_spent: 0.0,
-                epsilon_budget: spec.privacy.budget.epsilon,
-            })
-            .collect(),
+        parties: spec.parties.iter().map(party).collect(),
         submitted_ms: job.submitted_ms,
+        ..Status::default()
     }
 }

@@ -47,15 +47,10 @@ pub(super) fn restored_status(row: JobRow, spec: Option<&JobSpec>, ended: Option
         draws_asked: spec.map(|s| s.draws_asked()).unwrap_or_default(),
         acceptance_rate: row.run.acceptance_rate,
         seconds: row.run.seconds,
-        waiting_for: Vec::new(),
-        waiting_since_ms: 0,
-        awaiting_consent: Vec::new(),
-        waiting_reason: String::new(),
-        place: 0,
-        warnings: Vec::new(),
         fault: row.run.fault.or_else(|| ended.is_none().then(unfit)),
         state: ended.unwrap_or(State::Failed),
         result: row.run.result,
         submitted_ms: row.job.submitted_ms,
+        ..Status::default()
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use conclave_draws::zarr::StoreFiles;
-use conclave_proto::error::{ErrorCode, Fault, to_status};
+use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1::FileChunk;
 use tokio::sync::mpsc;
 use tonic::Status;
@@ -25,7 +25,7 @@ pub(super) fn send(root: &Path, over: bool, sender: &mpsc::Sender<Result<FileChu
             }
             _ => Fault::new(ErrorCode::Internal, format!("the draws can't be read: {error}")),
         };
-        let _ = sender.blocking_send(Err(to_status(&fault)));
+        let _ = sender.blocking_send(Err(fault.into()));
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conclave_common::job::JobSpec;
-use conclave_proto::error;
+use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::{self, Role};
 use conclave_proto::submission;
 use conclave_proto::v1::jobs_server::Jobs;
@@ -59,8 +59,7 @@ impl JobsService {
 }
 
 fn analyst_of<T>(request: &Request<T>) -> Result<String, Status> {
-    let peer = identity::of_request(request).and_then(|peer| peer.require(Role::Analyst));
-    peer.map(|peer| peer.name).map_err(|fault| error::to_status(&fault))
+    Ok(identity::of_request(request)?.require(Role::Analyst)?.name)
 }
 
 #[tonic::async_trait]
@@ -72,9 +71,9 @@ impl Jobs for JobsService {
     async fn submit(&self, request: Request<SubmitRequest>) -> Result<Response<SubmitReply>, Status> {
         let analyst = analyst_of(&request)?;
         let SubmitRequest { spec_toml, submission } = request.into_inner();
-        let refused = |fault: error::Fault| {
+        let refused = |fault: Fault| {
             tracing::info!(analyst, reason = %fault, "job refused");
-            error::to_status(&fault)
+            Status::from(fault)
         };
         // The parties check it too, each with its own CA; here a mistake is reported before anything is stored.
         let job = submission::check(submission.as_ref(), &analyst, &spec_toml).map_err(refused)?;
@@ -97,7 +96,7 @@ impl Jobs for JobsService {
     async fn watch(&self, request: Request<JobRequest>) -> Result<Response<Self::WatchStream>, Status> {
         let analyst = analyst_of(&request)?;
         let mut status = self.watched(&request)?;
-        let place = self.watchers.admit(&analyst).map_err(|fault| error::to_status(&fault))?;
+        let place = self.watchers.admit(&analyst)?;
         let party_registry = Arc::clone(&self.context.party_registry);
         let mut stopping = self.stopping.clone();
         let (sender, stream) = mpsc::channel(4);
@@ -118,12 +117,9 @@ impl Jobs for JobsService {
                     changed = next => if changed.is_err() { return },
                     () = sender.closed() => return,
                     () = stopped(&mut stopping) => {
-                        let fault = error::Fault::new(
-                            error::ErrorCode::Unreachable,
-                            "the coordinator is stopping; the job resumes when it is back",
-                        );
+                        let message = "the coordinator is stopping; the job resumes when it is back";
                         // A client that does not read needs no notice.
-                        let _ = sender.try_send(Err(error::to_status(&fault)));
+                        let _ = sender.try_send(Err(Fault::new(ErrorCode::Unreachable, message).into()));
                         return;
                     }
                 }
@@ -134,8 +130,7 @@ impl Jobs for JobsService {
 
     async fn cancel(&self, request: Request<JobRequest>) -> Result<Response<JobStatus>, Status> {
         let analyst = analyst_of(&request)?;
-        let status = self.job_registry.cancel(&request.into_inner().job, &analyst).await;
-        let status = status.map_err(|fault| error::to_status(&fault))?;
+        let status = self.job_registry.cancel(&request.into_inner().job, &analyst).await?;
         Ok(Response::new(status.to_wire(&self.context.party_registry)))
     }
 
@@ -147,34 +142,31 @@ impl Jobs for JobsService {
             (status.id.clone(), status.state.has_ended() && status.draws > 0)
         };
         let root = self.job_registry.draws_of(&job);
-        let refused = |fault: error::Fault| error::to_status(&fault);
-        let place = self.draws_readers.admit(&analyst).map_err(refused)?;
-        let stream =
-            sending::stream(place, self.stopping.clone(), move |pieces| files::send(&root, over, pieces)).map_err(refused)?;
+        let place = self.draws_readers.admit(&analyst)?;
+        let stream = sending::stream(place, self.stopping.clone(), move |pieces| files::send(&root, over, pieces))?;
         Ok(Response::new(stream))
     }
 
     async fn source(&self, request: Request<JobRequest>) -> Result<Response<JobSource>, Status> {
         let analyst = analyst_of(&request)?;
-        let source = self.job_registry.source(&request.get_ref().job, &analyst);
-        source.map(|spec_toml| Response::new(JobSource { spec_toml })).map_err(|fault| error::to_status(&fault))
+        let spec_toml = self.job_registry.source(&request.get_ref().job, &analyst)?;
+        Ok(Response::new(JobSource { spec_toml }))
     }
 
     async fn log(&self, request: Request<JobRequest>) -> Result<Response<Self::LogStream>, Status> {
         let analyst = analyst_of(&request)?;
-        let stream = self.logs.for_analyst(&analyst, &request.get_ref().job);
-        stream.map(Response::new).map_err(|fault| error::to_status(&fault))
+        Ok(Response::new(self.logs.for_analyst(&analyst, &request.get_ref().job)?))
     }
 
     async fn budget(&self, request: Request<BudgetRequest>) -> Result<Response<BudgetReply>, Status> {
         let analyst = analyst_of(&request)?;
-        let _place = self.budgets_readers.admit(&analyst).map_err(|fault| error::to_status(&fault))?;
+        let _place = self.budgets_readers.admit(&analyst)?;
         let registry = &self.context.party_registry;
         let known: Vec<String> = registry.seen().into_iter().map(|(party, _)| party).collect();
         let asked = request.into_inner().parties;
         if let Some(stranger) = asked.iter().find(|party| !known.contains(party)) {
             let message = format!("no party {stranger:?} has ever attached to this coordinator; known are {}", known.join(", "));
-            return Err(error::to_status(&error::Fault::new(error::ErrorCode::InvalidInput, message)));
+            return Err(Fault::new(ErrorCode::InvalidInput, message).into());
         }
         let mut names: Vec<String> = known.into_iter().filter(|party| asked.is_empty() || asked.contains(party)).collect();
         names.sort();
@@ -198,7 +190,7 @@ impl Jobs for JobsService {
 
     async fn traces(&self, request: Request<TracesRequest>) -> Result<Response<TracesReply>, Status> {
         let analyst = analyst_of(&request)?;
-        let shown = self.job_registry.view_for(&request.get_ref().job, &analyst).map_err(|fault| error::to_status(&fault))?;
+        let shown = self.job_registry.view_for(&request.get_ref().job, &analyst)?;
         let Some(live) = shown.live else { return Ok(Response::new(TracesReply::default())) };
         let (id, ended) = {
             let status = shown.status.borrow();
@@ -209,8 +201,7 @@ impl Jobs for JobsService {
             Err(_) => TracesReply::default(),
         };
         let reply = self.traces.at((id, ended)).get(compute).await;
-        let reply = reply
-            .ok_or_else(|| error::to_status(&error::Fault::new(error::ErrorCode::Internal, "the chains can't be summarised")))?;
+        let reply = reply.ok_or_else(|| Fault::new(ErrorCode::Internal, "the chains can't be summarised"))?;
         Ok(Response::new((*reply).clone()))
     }
 }
@@ -218,6 +209,6 @@ impl Jobs for JobsService {
 impl JobsService {
     fn watched(&self, request: &Request<JobRequest>) -> Result<watch::Receiver<crate::status::Status>, Status> {
         let analyst = analyst_of(request)?;
-        self.job_registry.watch(&request.get_ref().job, &analyst).map_err(|fault| error::to_status(&fault))
+        Ok(self.job_registry.watch(&request.get_ref().job, &analyst)?)
     }
 }

@@ -57,8 +57,7 @@ impl LinkService {
 }
 
 fn party_of<T>(request: &Request<T>) -> Result<String, Status> {
-    let peer = identity::of_request(request).and_then(|peer| peer.require(Role::Party));
-    peer.map(|peer| peer.name).map_err(|fault| error::to_status(&fault))
+    Ok(identity::of_request(request)?.require(Role::Party)?.name)
 }
 
 #[tonic::async_trait]
@@ -73,8 +72,7 @@ impl Link for LinkService {
 
     async fn log(&self, request: Request<JobRequest>) -> Result<Response<Self::LogStream>, Status> {
         let party = party_of(&request)?;
-        let stream = self.logs.for_party(&party, &request.get_ref().job).map_err(|fault| error::to_status(&fault))?;
-        Ok(Response::new(stream))
+        Ok(Response::new(self.logs.for_party(&party, &request.get_ref().job)?))
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use conclave_proto::error::{ErrorCode, Fault, to_status};
+use conclave_proto::error::{ErrorCode, Fault};
 use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
@@ -125,7 +125,7 @@ async fn forward<T>(
             }
             () = &mut stopped => {
                 let fault = Fault::new(ErrorCode::Unreachable, "the coordinator is stopping: ask again when it is back");
-                let _ = sender.try_send(Err(to_status(&fault)));
+                let _ = sender.try_send(Err(fault.into()));
                 return;
             }
             () = sender.closed() => return,

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use conclave_proto::error;
 use conclave_proto::identity::{self, Role};
 use conclave_proto::v1::jobs_server::{self, JobsServer};
 use conclave_proto::v1::link_server::{self, LinkServer};
@@ -100,8 +99,8 @@ fn reflection() -> Result<ServerReflectionServer<impl ServerReflection>, RunErro
 
 /// Lets requests of one role through.
 fn only(role: Role) -> impl Fn(Request<()>) -> Result<Request<()>, Status> + Clone {
-    move |request| match identity::of_request(&request).and_then(|peer| peer.require(role)) {
-        Ok(_) => Ok(request),
-        Err(fault) => Err(error::to_status(&fault)),
+    move |request| {
+        identity::of_request(&request)?.require(role)?;
+        Ok(request)
     }
 }
