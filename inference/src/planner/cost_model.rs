@@ -9,7 +9,7 @@ use super::stand_in::{Guess, StandIn};
 use super::walk::Walk;
 use crate::rehearsal::query_terms;
 use crate::sampler;
-use crate::sampler::{Next, SamplerError, Totals};
+use crate::sampler::{Next, Totals, round_price};
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::parameter::Transform;
@@ -57,8 +57,7 @@ impl CostModel {
             // Another run of the same job has different noise, and so different chains.
             one.sampler.seed = spec.sampler.seed.wrapping_add(number);
             let rng = ChaCha20Rng::seed_from_u64(SEED.wrapping_add(number));
-            let mut parties =
-                Parties { spec, model: spec.build_model(), guess, stand_in: &stand_in, rng, blocks: BlockCosts::default() };
+            let mut parties = Parties { spec, model: spec.build_model(), guess, stand_in: &stand_in, rng };
             let walk = walk(&one, &mut parties, limit_units)?;
             asked += walk.asked;
             efficiencies.push((0..walk.parameters()).map(|j| walk.efficiency(j)).collect());
@@ -166,6 +165,7 @@ fn walk(spec: &JobSpec, parties: &mut Parties<'_>, limit_units: u64) -> Result<W
     let mut sampler = sampler::build(spec, &PartyMetadata::of_rows(&parties.guess.records))?;
     let transform = spec.transform();
     let mut walk = Walk::new(spec, transform.dimension());
+    let (unit, mut blocks) = (PrivacyUnit::default(), BlockCosts::default());
     let mut spent = 0_u64;
     loop {
         let round = match sampler.next_round()? {
@@ -177,7 +177,7 @@ fn walk(spec: &JobSpec, parties: &mut Parties<'_>, limit_units: u64) -> Result<W
             walk.samples(&round, |theta| transform.unconstrain(theta));
         }
         let before = spent;
-        spent = spent.saturating_add(parties.price(&round)?);
+        spent = spent.saturating_add(round_price(parties.spec, parties.model.as_ref(), unit, &mut blocks, &round)?);
         walk.asks(&round, before, spent);
         sampler.absorb(&Totals::of(&round, &parties.answer(&round)?)?)?;
         walk.takes(&sampler.take_draws());
@@ -201,23 +201,9 @@ struct Parties<'a> {
     guess: &'a Guess,
     stand_in: &'a StandIn<'a>,
     rng: ChaCha20Rng,
-    blocks: BlockCosts,
 }
 
 impl Parties<'_> {
-    /// Charge of one party for a round.
-    fn price(&mut self, round: &Round) -> Result<u64, PlanError> {
-        let unit = PrivacyUnit::default();
-        round.queries.iter().try_fold(0_u64, |sum, query| {
-            let terms = query_terms(self.spec, self.model.as_ref(), unit, query)?;
-            let charge = match self.spec.block_terms(query.kind, unit, (terms.sensitivity(), query.noise)) {
-                Some(block) => self.blocks.charge_per_release(&block).map_err(SamplerError::from)?,
-                None => unit.charge_of_kind(query.kind, terms.sensitivity(), self.spec.protected(query.noise))?,
-            };
-            Ok(sum.saturating_add(charge))
-        })
-    }
-
     fn answer(&mut self, round: &Round) -> Result<Vec<Vec<i64>>, PlanError> {
         let total: f64 = self.guess.records.iter().map(|n| *n as f64).sum();
         let mut releases = vec![Vec::with_capacity(round.length()); self.guess.records.len()];

@@ -3,15 +3,13 @@
 use super::advice;
 use super::cost_model::CostModel;
 use super::driven::driven;
-use super::outcome::{ParameterPlan, PartyPlan, Plan, PlanError};
+use super::outcome::{Counts, ParameterPlan, Plan, PlanError, zcdp_units};
 use super::stand_in::Guess;
-use super::theorem_1::iterations as theorem_1;
-use super::zcdp_budget::zcdp_units;
 use crate::sampler::{Expected, engine};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::parameter::Constraint;
 use conclave_common::query::PartyMetadata;
-use conclave_privacy::accounting::{PrivacyFilter, advanced_composition, mu_squared};
+use conclave_privacy::accounting::{PrivacyFilter, mu_squared};
 
 /// Plans a job. `guess` has one record count per party, and one mean, row and column per parameter.
 ///
@@ -36,16 +34,8 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let components =
         spec.build_model().exponential_family().filter(|_| statistics).map_or(1, |family| family.ranges().len() as u64);
     let per_round = (chains * components).max(1);
-    let mu0 = mu_squared(costs.mean_price() as u64).sqrt();
-    let advanced = advanced_composition::queries_allowed(mu0, budget.epsilon, budget.delta) / per_round;
-    let parties = spec.parties.iter().zip(&guess.records).map(|(name, records)| PartyPlan {
-        name: name.clone(),
-        iterations_gdp: gdp,
-        iterations_zcdp: zcdp,
-        iterations_advanced: advanced,
-        iterations_theorem_1: theorem_1(mu0, *records, budget.epsilon, budget.delta).k / per_round,
-    });
-    let parties = parties.collect();
+    let counts = Counts { gdp, zcdp, mu0: mu_squared(costs.mean_price() as u64).sqrt(), per_round };
+    let parties = counts.parties(spec, &guess.records);
     let before = costs.rounds_before_sampling();
     let wanted = before.saturating_add(spec.sampler.draws);
     let iterations = gdp.min(wanted);

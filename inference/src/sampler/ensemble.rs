@@ -9,14 +9,12 @@ use super::matrix::Matrix;
 use super::noisy_statistics::gaussian::factor;
 use super::proposal::ProposalScale;
 use super::rotation::Rotation;
+use super::space::START_VARIANCE;
 use super::target::Target;
 use super::warmup::{self, WarmupWatch};
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 use conclave_common::query::{Draw, Phase, Query, Round};
-
-/// Ratio of the starting values' variance to the posterior's.
-const START_VARIANCE: f64 = 2.0;
 
 /// The spread of the chains' starts.
 pub(super) enum Spread<'a> {
@@ -84,13 +82,9 @@ impl Ensemble {
     pub(super) fn start(&mut self, target: &Target, centre: &[f64], spread: &Spread<'_>, radii: Vec<f64>) {
         let start = |id| {
             let mut chain = Chain::new(target, id, centre.to_vec());
-            // The search's own error widens the starts, so that R-hat can reveal a search that ended far away.
             match spread {
                 Spread::None => {}
-                Spread::Axes { sd, error_sd } => {
-                    let widths = sd.iter().zip(*error_sd).map(|(s, e)| (START_VARIANCE * s * s + e * e).sqrt());
-                    chain.disperse(target, &widths.collect::<Vec<f64>>());
-                }
+                Spread::Axes { sd, error_sd } => chain.disperse(target, sd, error_sd),
                 Spread::Whole { covariance, error } => {
                     let both = (*covariance).clone().scaled(START_VARIANCE).plus(error, 1.0);
                     chain.disperse_along(target, factor(&both).lower());

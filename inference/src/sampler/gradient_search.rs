@@ -36,8 +36,22 @@ impl GradientSearch {
     /// # Errors
     /// The model has no gradients; a budget is out of range.
     pub(super) fn new(target: &Target, parties: &[PartyMetadata], part: Allotment) -> Result<Self, SamplerError> {
-        let scores = target.model.scores().ok_or(SamplerError::NoScores)?;
-        Ok(Self { strategy: ScoreStrategy::new(target, scores.as_ref(), parties, &part)?, part })
+        Ok(Self { strategy: ScoreStrategy::new(target, target.scores()?.as_ref(), parties, &part)?, part })
+    }
+
+    /// Returns the result of a search that would find a posterior with this mean and precision, in unconstrained values.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
+    pub(super) fn guessed(
+        target: &Target,
+        parties: &[PartyMetadata],
+        part: Allotment,
+        mean: &[f64],
+        precision: &[Vec<f64>],
+    ) -> Result<Found, SamplerError> {
+        let covariance = factor(&Matrix::from_fn(mean.len(), |i, j| precision[i][j])).inverse();
+        Ok(Self::new(target, parties, part)?.strategy.guessed(target, mean, &covariance))
     }
 
     /// Returns the next queries.

@@ -4,6 +4,11 @@ use conclave_common::job::JobSpec;
 use conclave_common::parameter::Transform;
 use conclave_common::parameter::{Constraint, Interval};
 
+/// Ratio of the starting values' variance to the posterior's.
+pub(super) const START_VARIANCE: f64 = 2.0;
+/// Number of starting values that may fall outside the box before the centre is used.
+pub(super) const START_TRIES: usize = 100;
+
 /// The unconstrained space of a job's parameters.
 pub(super) struct Space {
     transform: Transform,
@@ -54,6 +59,16 @@ impl Space {
     /// Returns the coordinates of `theta`.
     pub(super) fn coordinates(&self, theta: &[f64]) -> Vec<f64> {
         self.transform.unconstrain(theta)
+    }
+
+    /// Moves `u` within the box by independent normal steps, more widely than a posterior of these sds. The error of `u` widens them,
+    /// so that R-hat can reveal a search that ended far away.
+    pub(super) fn disperse(&self, u: &mut [f64], (sd, error_sd): (&[f64], &[f64]), mut normal: impl FnMut() -> f64) {
+        let widths = sd.iter().zip(error_sd).map(|(s, e)| (START_VARIANCE * s * s + e * e).sqrt());
+        for ((x, width), interval) in u.iter_mut().zip(widths).zip(&self.boxes) {
+            let inside = |candidate: &f64| interval.contains(*candidate);
+            *x = (0..START_TRIES).map(|_| *x + width * normal()).find(inside).unwrap_or(*x);
+        }
     }
 
     /// Returns the log density of the prior of the coordinates, up to a constant.

@@ -100,12 +100,12 @@ impl RecordLaw for LineLaw {
     }
 
     fn statistic(&self, record: &[f64], moves: &mut Vec<Move>) {
-        push(self.units(record[0]), moves);
+        Move::push(0, self.units(record[0]), moves);
     }
 
     #[inline]
     fn replacement(&self, from: &[f64], to: &[f64], moves: &mut Vec<Move>) {
-        push(self.units(to[0]) - self.units(from[0]), moves);
+        Move::push(0, self.units(to[0]) - self.units(from[0]), moves);
     }
 
     fn add(&self, record: &[f64], summary: &mut [f64]) {
@@ -129,11 +129,5 @@ impl RecordLaw for LineLaw {
             }
             _ => conditional.walk(0..1, theta, |theta| self.log_likelihood(summary, theta)),
         }
-    }
-}
-
-fn push(delta: i64, moves: &mut Vec<Move>) {
-    if delta != 0 {
-        moves.push(Move { component: 0, delta });
     }
 }

@@ -247,13 +247,13 @@ impl RecordLaw for LinearLaw {
 
     fn statistic(&self, record: &[f64], moves: &mut Vec<Move>) {
         for (component, product) in (0..).zip(&self.products) {
-            push(component, Self::units(product, record), moves);
+            Move::push(component, Self::units(product, record), moves);
         }
     }
 
     fn replacement(&self, from: &[f64], to: &[f64], moves: &mut Vec<Move>) {
         for (component, product) in (0..).zip(&self.products) {
-            push(component, Self::units(product, to) - Self::units(product, from), moves);
+            Move::push(component, Self::units(product, to) - Self::units(product, from), moves);
         }
     }
 
@@ -281,11 +281,5 @@ impl RecordLaw for LinearLaw {
             None => conditional
                 .walk(at, theta, |theta| (dot(theta, &products) - 0.5 * squares.quadratic(theta)) / (self.sd * self.sd)),
         }
-    }
-}
-
-fn push(component: u32, delta: i64, moves: &mut Vec<Move>) {
-    if delta != 0 {
-        moves.push(Move { component, delta });
     }
 }

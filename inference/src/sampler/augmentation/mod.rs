@@ -19,7 +19,6 @@ mod linear_law;
 mod noise;
 mod records;
 mod release;
-mod start;
 mod state_machine;
 mod table_law;
 mod variates;

@@ -73,6 +73,11 @@ impl Coordinates {
         self.coding.plain(&coded)
     }
 
+    /// Returns theta at the search's result.
+    pub(in crate::sampler) fn centre(&self, target: &Target) -> Vec<f64> {
+        target.space.theta_inside(&target.spec, &self.plain(&vec![0.0; self.dimension()]))
+    }
+
     /// Returns the place of the model's own coordinates.
     pub(crate) fn place(&self, plain: &[f64]) -> Vec<f64> {
         let from: Vec<f64> = self.coding.coded(plain).iter().zip(&self.mean).map(|(x, mean)| x - mean).collect();

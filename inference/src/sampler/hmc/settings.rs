@@ -5,8 +5,7 @@ use rand_chacha::ChaCha20Rng;
 
 use super::coordinates::Coordinates;
 use super::dp_hmc::law as dp_law;
-use super::law;
-use super::momenta::{momenta, normals};
+use super::law::{self, drifted, momenta, normals};
 use crate::sampler::acceptance::expected_acceptance;
 use crate::sampler::error::SamplerError;
 use crate::sampler::noisy_statistics::Allotment;
@@ -79,7 +78,7 @@ impl Settings {
         parties: usize,
     ) -> Result<Self, SamplerError> {
         let spec = &target.spec;
-        let theta = target.space.theta_inside(spec, &coordinates.plain(&vec![0.0; coordinates.dimension()]));
+        let theta = coordinates.centre(target);
         let kind = QueryKind::Gradient { parameters: theta.len() as u32 };
         let at = coordinates.at(scores, &theta).ok_or(SamplerError::TooSmallABudget { kind })?;
         let unit = mean(&coordinates.noise(at.width, 1.0));
@@ -179,8 +178,8 @@ impl Settings {
     }
 }
 
-/// Returns the number of steps of each chain that a budget allows.
-fn affordable_steps(budget: &Allotment, chains: u32, step_share: f64) -> u64 {
+/// Returns the number of steps of each chain that a budget allows, if one chain's step takes this share.
+pub(in crate::sampler) fn affordable_steps(budget: &Allotment, chains: u32, step_share: f64) -> u64 {
     (budget.left() * (1.0 - RESERVE) / (f64::from(chains) * step_share)) as u64
 }
 
@@ -244,19 +243,18 @@ fn typical_remainder(target: &Target, scores: &dyn ScoreModel, coordinates: &Coo
     let d = coordinates.dimension();
     let kept = libm::exp(-gamma * step);
     let theta = |u: &[f64]| target.space.theta(&coordinates.plain(u));
-    let moved = |from: &[f64], p: &[f64]| -> Vec<f64> { from.iter().zip(p).map(|(u, p)| u + 0.5 * step * p).collect() };
     let squares = (0..TRIED).filter_map(|_| {
         let from = normals(&mut rng, d);
         let (before, fresh) = (momenta(&mut rng, d, step), momenta(&mut rng, d, step));
         let mixed = before.iter().zip(&fresh).map(|(p, q)| kept * p + (1.0 - kept * kept).sqrt() * q);
-        let middle = moved(&from, &before);
-        let to = moved(&middle, &mixed.collect::<Vec<f64>>());
+        let middle = drifted(&from, &before, step);
+        let to = drifted(&middle, &mixed.collect::<Vec<f64>>(), step);
         let bound = scores.remainder_bound([&theta(&from), &theta(&middle), &theta(&to)])?;
         Some(bound * bound)
     });
     mean(&squares.collect::<Vec<f64>>()).sqrt()
 }
 
-fn mean(values: &[f64]) -> f64 {
+pub(in crate::sampler) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }

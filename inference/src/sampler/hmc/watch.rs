@@ -29,6 +29,11 @@ impl Identity {
     pub(crate) fn z(self) -> f64 {
         self.standard_error.map_or(0.0, |se| if se > 0.0 { self.error.abs() / se } else { 0.0 })
     }
+
+    /// Returns the one with the greatest error in units of its standard error.
+    pub(crate) fn worst(identities: Vec<Self>) -> Option<Self> {
+        identities.into_iter().max_by(|a, b| a.z().total_cmp(&b.z()))
+    }
 }
 
 /// Sums over a stretch of one chain.

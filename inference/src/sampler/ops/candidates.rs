@@ -4,8 +4,10 @@ use rand_chacha::ChaCha20Rng;
 
 use crate::sampler::augmentation::normal;
 use crate::sampler::error::SamplerError;
+use crate::sampler::gradient_search::Located;
 use crate::sampler::matrix::{Cholesky, Matrix};
 use crate::sampler::noisy_statistics::gaussian::factor;
+use crate::sampler::search::SearchResult;
 use crate::sampler::target::Target;
 use conclave_common::parameter::LEAST_MAGNITUDE;
 use conclave_common::query::Candidates;
@@ -34,6 +36,15 @@ impl CandidateLaw {
     pub(super) fn around(centre: Vec<f64>, covariance: Matrix, error: &Matrix) -> Self {
         let whole = covariance.scaled(SPREAD * SPREAD).plus(error, 1.0);
         Self { centre, factor: factor(&whole) }
+    }
+
+    /// Returns a law around a search's result.
+    pub(super) fn of_search(result: SearchResult) -> Self {
+        let squares = |sd: &[f64]| Matrix::diagonal(&sd.iter().map(|sd| sd * sd).collect::<Vec<f64>>());
+        match result {
+            SearchResult::Axes(found) => Self::around(found.u, squares(&found.sd), &squares(&found.error_sd)),
+            SearchResult::Whole(Located { u, covariance, error }) => Self::around(u, covariance, &error),
+        }
     }
 
     /// Returns a law as wide as the prior, around its centre or the job's start.

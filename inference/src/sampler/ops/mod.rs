@@ -9,7 +9,6 @@
 mod algorithm;
 mod candidates;
 mod price;
-mod search;
 
 use crate::sampler::engine::{Engine, ErrorSource};
 

@@ -4,8 +4,8 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
+use serde::Serialize;
 
-use super::diagnostics::Polished;
 use crate::sampler::error::SamplerError;
 use crate::sampler::gradient_search::Located;
 use crate::sampler::hmc::normals;
@@ -130,15 +130,30 @@ fn sweep_price(target: &Target, located: &Located, radii: &[f64], budget: &Allot
     Ok(highest.iter().sum())
 }
 
+/// A result's report on the sweeps that yield its draws. Shares are of the job's budget.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Polished {
+    /// Number of penalty sweeps of each chain, with one proposal per coordinate.
+    pub sweeps: u64,
+    /// Number of steps of each chain without a test before the sweeps, including the warm-up. They are not among the draws.
+    pub steps: u64,
+    /// Share of the budget that was reserved for the sweeps.
+    pub budget_share: f64,
+    /// Effective draws of a mean from the sweeps of all chains.
+    pub planned_ess: f64,
+    /// Share of the sweeps' proposals that were accepted so far.
+    pub acceptance_rate: f64,
+}
+
 /// The sweeps of a run.
-pub(super) struct Polish {
+pub(in crate::sampler) struct Polish {
     planned: Sweeps,
     /// The chains that make them, once those without a test have ended.
     walk: Option<Box<RatioWalk<Penalty>>>,
 }
 
 impl Polish {
-    pub(super) fn new(planned: Sweeps) -> Self {
+    pub(in crate::sampler) fn new(planned: Sweeps) -> Self {
         Self { planned, walk: None }
     }
 
@@ -146,7 +161,7 @@ impl Polish {
     ///
     /// # Errors
     /// A scale is out of range.
-    pub(super) fn begin(
+    pub(in crate::sampler) fn begin(
         &mut self,
         target: &Target,
         parties: &[PartyMetadata],
@@ -159,17 +174,17 @@ impl Polish {
     }
 
     /// Returns the chains that make the sweeps, once they have started.
-    pub(super) fn walk(&self) -> Option<&RatioWalk<Penalty>> {
+    pub(in crate::sampler) fn walk(&self) -> Option<&RatioWalk<Penalty>> {
         self.walk.as_deref()
     }
 
     /// Returns the same chains, mutably.
-    pub(super) fn walk_mut(&mut self) -> Option<&mut RatioWalk<Penalty>> {
+    pub(in crate::sampler) fn walk_mut(&mut self) -> Option<&mut RatioWalk<Penalty>> {
         self.walk.as_deref_mut()
     }
 
     /// Returns the report on the sweeps after this number of steps of each chain.
-    pub(super) fn diagnostics(&self, steps: u64) -> Polished {
+    pub(in crate::sampler) fn diagnostics(&self, steps: u64) -> Polished {
         let Sweeps { sweeps, share, .. } = self.planned;
         let acceptance_rate = self.walk().and_then(Sampler::acceptance_rate).unwrap_or(0.0);
         Polished { sweeps, steps, budget_share: share, planned_ess: self.planned.ess(), acceptance_rate }

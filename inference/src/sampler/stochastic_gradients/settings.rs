@@ -4,12 +4,11 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
 use super::law::{Law, Pace};
-use super::laws::{law, usual_step};
+use super::laws::{HOT, Sgfs, law, usual_step};
 use super::price;
-use super::sgfs::Sgfs;
-use super::{samples, sgnht};
+use super::samples;
 use crate::sampler::error::SamplerError;
-use crate::sampler::hmc::{Coordinates, normals};
+use crate::sampler::hmc::{Coordinates, affordable_steps, mean, normals};
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::Allotment;
 use crate::sampler::noisy_statistics::gaussian::{factor, largest_eigenvalue};
@@ -28,8 +27,6 @@ const SHORTEST: f64 = 0.002;
 const WARMUP_PART: u64 = 5;
 /// Number of simulated places that estimate the largest width of a gradient's noise.
 const TRIED: usize = 64;
-/// Share of a budget that is reserved for the rounding of charges.
-const RESERVE: f64 = 1e-6;
 
 /// The movement of a job's chains.
 pub(crate) struct Settings {
@@ -173,7 +170,7 @@ impl SettingsInput<'_> {
             Algorithm::Sgfs => (Sgfs::mean_variance(pace.step) - most) / mean(unit),
             Algorithm::Sgnht => {
                 let (cool, hot) = (2.0 * pace.step * pace.friction, pace.step * pace.step * most);
-                if cool + hot < sgnht::HOT { 2.0 * pace.friction / pace.step / largest(unit) } else { 0.0 }
+                if cool + hot < HOT { 2.0 * pace.friction / pace.step / largest(unit) } else { 0.0 }
             }
             _ => {
                 let all = largest(&law.variance(unit, &Matrix::zeros(unit.len())));
@@ -190,8 +187,7 @@ impl SettingsInput<'_> {
 
     /// Returns the number of steps of each chain that the budget allows.
     fn affordable(&self, share: f64) -> u64 {
-        let chains = f64::from(self.spec().sampler.chains);
-        (self.budget.left() * (1.0 - RESERVE) / (chains * share)) as u64
+        affordable_steps(self.budget, self.spec().sampler.chains, share)
     }
 
     /// Returns the ratio of affordable steps to needed ones, or 0 if a release costs more than the job's noise multiplier allows;
@@ -276,8 +272,4 @@ fn noise_of(sd: f64, parties: usize) -> Result<NoiseScale, SamplerError> {
 
 fn largest(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
 }

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha20Rng;
 use super::law::{self, HEAT, LENGTH};
 use crate::sampler::error::SamplerError;
 use crate::sampler::hmc::coordinates::Coordinates;
-use crate::sampler::hmc::momenta::normals;
+use crate::sampler::hmc::law::normals;
 use crate::sampler::hmc::settings::{Settings, noise_of};
 use crate::sampler::noisy_statistics::Allotment;
 use crate::sampler::target::Target;
@@ -45,7 +45,7 @@ pub(crate) fn planned(
     parties: usize,
 ) -> Result<Settings, SamplerError> {
     let spec = &target.spec;
-    let theta = target.space.theta_inside(spec, &coordinates.plain(&vec![0.0; coordinates.dimension()]));
+    let theta = coordinates.centre(target);
     let kind = QueryKind::Gradient { parameters: theta.len() as u32 };
     let at = coordinates.at(scores, &theta).ok_or(SamplerError::TooSmallABudget { kind })?;
     let unit: f64 = coordinates.noise(at.width, 1.0).iter().sum();

@@ -7,8 +7,7 @@ use rand_chacha::ChaCha20Rng;
 use crate::sampler::hmc::normals;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::stochastic_gradients::law::{Law, Pace, State};
-use crate::sampler::stochastic_gradients::laws::{law, usual_step};
-use crate::sampler::stochastic_gradients::sgld::widened;
+use crate::sampler::stochastic_gradients::laws::{law, usual_step, widened};
 use crate::sampler::stochastic_gradients::top_up::TopUp;
 use conclave_common::job::Algorithm;
 
