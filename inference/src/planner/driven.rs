@@ -12,10 +12,8 @@ use conclave_privacy::accounting::{PrivacyFilter, mu_squared};
 /// Advice mentions fewer effective draws than this.
 const FEW: f64 = 100.0;
 
-/// Plans a job that runs `hmc` or stochastic gradients.
-///
-/// # Errors
-/// A guess that does not fit the job, or a budget that does not afford a step.
+/// Plans a job that runs `hmc` or stochastic gradients. Errors: a guess that does not fit the job, or a budget that does not
+/// afford a step.
 pub(super) fn driven(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let stand_in = StandIn::new(spec, guess)?;
     let parties = PartyMetadata::of_rows(&guess.records);

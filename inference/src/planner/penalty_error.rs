@@ -14,10 +14,7 @@ use conclave_privacy::mechanism::QueryKind;
 const MOVE: f64 = 0.44;
 
 /// Returns the rms Monte Carlo error over the coordinates, in posterior sds; infinite if the budget ends before the first kept
-/// draw.
-///
-/// # Errors
-/// A step without a price, or an invalid budget.
+/// draw. Errors: a step without a price, or an invalid budget.
 pub(super) fn penalty_error(spec: &JobSpec, records: f64, case: Case) -> Result<f64, PlanError> {
     let mut least = f64::INFINITY;
     for place in beforehand(spec, records, case) {

@@ -35,10 +35,8 @@ impl Account {
     /// Charges a message's queries as a ledger does. A subsampled release takes a place in a block, or opens a block and takes
     /// its first place.
     ///
-    /// The caller discards this account after a refusal, because some of the queries may already be charged.
-    ///
-    /// # Errors
-    /// A block that may not be opened.
+    /// The caller discards this account after a refusal, because some of the queries may already be charged. Errors: a block that
+    /// may not be opened.
     pub(super) fn charge(
         &mut self,
         spec: &JobSpec,

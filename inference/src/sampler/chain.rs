@@ -4,10 +4,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::matrix::Matrix;
-use super::proposal::{Proposal, ProposalScale};
+use super::proposal::Proposal;
 use super::space::START_TRIES;
-use super::target::Target;
+use super::{Matrix, ProposalScale, Target};
 use conclave_common::query::{Draw, Query};
 use conclave_privacy::mechanism::QueryKind;
 

@@ -18,7 +18,7 @@
 //! share of clipped records than is printed. Its noise is part of the total in any case, so the informativeness of the counts is
 //! judged by the noise of all parties against the known records.
 
-use super::error::SamplerError;
+use super::SamplerError;
 use conclave_common::job::{JobSpec, ProposalKind, Warmup};
 use conclave_common::query::PartyMetadata;
 use conclave_common::query::{Phase, Query};

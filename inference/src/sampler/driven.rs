@@ -2,19 +2,11 @@
 //! penalty sweeps at their end.
 
 use super::enough::Enough;
-use super::error::SamplerError;
-use super::futility::Forecast;
-use super::gradient_search::GradientSearch;
-use super::interface::{Next, Sampler};
-use super::messages::Messages;
-use super::noisy_statistics::Allotment;
-use super::noisy_statistics::score_strategy::Found;
 use super::penalty::Penalty;
-use super::ratio_walk::RatioWalk;
-use super::report::RunReport;
 use super::stochastic_gradients::{Polish, Polished};
-use super::target::Target;
-use super::totals::Totals;
+use super::{
+    Allotment, Forecast, Found, GradientSearch, Messages, Next, RatioWalk, RunReport, Sampler, SamplerError, Target, Totals,
+};
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};
 use conclave_privacy::mechanism::{GRADIENT_UNITS, Sensitivity};
@@ -32,10 +24,7 @@ pub(super) struct Means {
 }
 
 impl Means {
-    /// Charges a chain's gradient.
-    ///
-    /// # Errors
-    /// The budget is too small for it.
+    /// Charges a chain's gradient. Errors: the budget is too small for it.
     pub(super) fn charge_gradient(&mut self, query: &Query) -> Result<(), SamplerError> {
         match self.budget.charge(query.kind, Sensitivity::from_units(GRADIENT_UNITS)?, query.noise)? {
             true => Ok(()),
@@ -122,10 +111,7 @@ pub(super) struct Driven<W> {
 }
 
 impl<W: Walk> Driven<W> {
-    /// Returns the sampler before its first round.
-    ///
-    /// # Errors
-    /// The model has no gradients; a budget is out of range.
+    /// Returns the sampler before its first round. Errors: the model has no gradients; a budget is out of range.
     pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let target = Target::new(spec);
         let mut budget = Allotment::new(spec, parties)?;

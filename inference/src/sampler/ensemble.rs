@@ -2,16 +2,12 @@
 //!
 //! Penalty samplers hold one, and decide its chains' proposals in their own way.
 
-use super::chain::Chain;
 use super::enough::Enough;
-use super::futility::{Forecast, FutilityWatch};
-use super::matrix::Matrix;
-use super::noisy_statistics::gaussian::factor;
-use super::proposal::ProposalScale;
+use super::futility::FutilityWatch;
 use super::rotation::Rotation;
 use super::space::START_VARIANCE;
-use super::target::Target;
 use super::warmup::{self, WarmupWatch};
+use super::{Chain, Forecast, Matrix, ProposalScale, Target, factor};
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 use conclave_common::query::{Draw, Phase, Query, Round};

@@ -5,8 +5,7 @@
 //! overestimated, so that the forecast is too optimistic rather than too pessimistic. The forecast is a function of the job, of
 //! the parties' public metadata, and of their releases.
 
-use super::error::SamplerError;
-use super::target::Target;
+use super::{SamplerError, Target};
 use crate::diagnostics::{ess_bulk, split_rhat};
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
@@ -74,10 +73,8 @@ impl Forecast {
     }
 }
 
-/// Returns the charge of a round at a party with this privacy unit; a subsampled release costs its part of a block.
-///
-/// # Errors
-/// A query has no price.
+/// Returns the charge of a round at a party with this privacy unit; a subsampled release costs its part of a block. Errors: a
+/// query has no price.
 pub(crate) fn round_price(
     spec: &JobSpec,
     model: &dyn Model,

@@ -3,14 +3,9 @@
 //!
 //! The information includes the correlations, along which a search coordinate by coordinate creeps.
 
-use super::error::SamplerError;
-use super::matrix::Matrix;
-use super::noisy_statistics::Allotment;
-use super::noisy_statistics::gaussian::factor;
-use super::noisy_statistics::score_strategy::{Found, ScoreStrategy};
+use super::noisy_statistics::score_strategy::ScoreStrategy;
 use super::noisy_statistics::strategy::Strategy;
-use super::target::Target;
-use super::totals::Totals;
+use super::{Allotment, Found, Matrix, SamplerError, Target, Totals, factor};
 use conclave_common::query::PartyMetadata;
 use conclave_common::query::{Query, Round};
 
@@ -31,18 +26,13 @@ pub(super) struct Located {
 }
 
 impl GradientSearch {
-    /// Starts a search with this part of the job's budget.
-    ///
-    /// # Errors
-    /// The model has no gradients; a budget is out of range.
+    /// Starts a search with this part of the job's budget. Errors: the model has no gradients; a budget is out of range.
     pub(super) fn new(target: &Target, parties: &[PartyMetadata], part: Allotment) -> Result<Self, SamplerError> {
         Ok(Self { strategy: ScoreStrategy::new(target, target.scores()?.as_ref(), parties, &part)?, part })
     }
 
-    /// Returns the result of a search that would find a posterior with this mean and precision, in unconstrained values.
-    ///
-    /// # Errors
-    /// Those of [`Self::new`].
+    /// Returns the result of a search that would find a posterior with this mean and precision, in unconstrained values. Errors:
+    /// those of [`Self::new`].
     pub(super) fn guessed(
         target: &Target,
         parties: &[PartyMetadata],
@@ -54,18 +44,12 @@ impl GradientSearch {
         Ok(Self::new(target, parties, part)?.strategy.guessed(target, mean, &covariance))
     }
 
-    /// Returns the next queries.
-    ///
-    /// # Errors
-    /// The budget is too small for them, or a query has no price.
+    /// Returns the next queries. Errors: the budget is too small for them, or a query has no price.
     pub(super) fn queries(&mut self, target: &Target) -> Result<Vec<Query>, SamplerError> {
         self.strategy.ask(target, &mut self.part)
     }
 
-    /// Processes the totals of a round. Returns the result after the last one.
-    ///
-    /// # Errors
-    /// The search has ended without a result.
+    /// Processes the totals of a round. Returns the result after the last one. Errors: the search has ended without a result.
     pub(super) fn absorb(&mut self, target: &Target, round: &Round, totals: &Totals) -> Result<Option<Found>, SamplerError> {
         if !self.strategy.absorb(target, round, totals, &self.part) {
             return Ok(None);

@@ -1,7 +1,6 @@
 //! The numbered messages of a run: one at a time is pending until it is answered.
 
-use super::error::SamplerError;
-use super::totals::Totals;
+use super::{SamplerError, Totals};
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Opened, Phase, Query, Round};
 
@@ -29,10 +28,8 @@ impl Messages {
         self.pending = Some(Round { iteration: self.answered, phase, queries, opened: self.opened });
     }
 
-    /// Marks the pending message as answered, and returns it.
-    ///
-    /// # Errors
-    /// There is no pending message, or the totals do not fit it; it then stays pending.
+    /// Marks the pending message as answered, and returns it. Errors: there is no pending message, or the totals do not fit it;
+    /// it then stays pending.
     pub(super) fn answer(&mut self, totals: &Totals) -> Result<Round, SamplerError> {
         let round = self.pending.as_ref().ok_or(SamplerError::NoRound)?;
         totals.check(round, self.parties)?;

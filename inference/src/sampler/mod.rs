@@ -46,28 +46,46 @@ mod target;
 mod totals;
 mod warmup;
 
+use acceptance::expected_acceptance;
 pub use barker::{BarkerDiagnostics, CheckedVariance};
+use chain::Chain;
 pub use choices::ChoiceDiagnostics;
+use driven::Means;
+use engine::Engine;
 pub(crate) use engine::ErrorSource;
 pub use error::SamplerError;
 pub use futility::Forecast;
 pub(crate) use futility::round_price;
+use gradient_search::{GradientSearch, Located};
 pub(crate) use hmc::Foreseen;
+use hmc::{Coordinates, normals};
 pub use hmc::{GradientDiagnostics, Identity, RepeatedAnswers};
 pub use interface::{Next, Sampler};
 pub(crate) use matrix::Matrix;
+use matrix::dot;
+use messages::Messages;
+use noisy_statistics::Allotment;
+use noisy_statistics::gaussian::factor;
+use noisy_statistics::score_strategy::Found;
+use noisy_statistics::scores::frame_numbers;
 pub(crate) use noisy_statistics::{Beforehand, Case, Outlook, as_released, beforehand};
 pub use noisy_statistics::{Check, Expected, Inference, RefitError, Refitted, Stage};
 pub(crate) use ops::foreseen as foreseen_choice;
+use proposal::ProposalScale;
 pub use quadratic_fit::{FittedParameter, FittedPosterior};
+use ratio_walk::RatioWalk;
+use record_bounds::centred_records;
 pub use refit::{StoredReleases, refittable};
 pub use registry::{build, settled};
 pub(crate) use registry::{engine, outlook};
 pub use replay::ReplayError;
 pub use report::RunReport;
+use statistic::ReleasedStatistic;
 #[cfg(test)]
 pub(crate) use stochastic_gradients::noise as gradient_noise;
 pub use stochastic_gradients::{Polished, StochasticGradients};
+use surrogate::Mode;
+use target::Target;
 pub use totals::Totals;
 
 #[cfg(test)]

@@ -6,11 +6,8 @@
 //! ratio is noisy.
 
 use super::acceptance::log_alpha;
-use super::chain::Chain;
-use super::engine::Engine;
-use super::error::SamplerError;
-use super::ratio_walk::{Decision, RatioWalk};
-use super::target::Target;
+use super::ratio_walk::Decision;
+use super::{Chain, Engine, RatioWalk, SamplerError, Target};
 use conclave_common::query::Query;
 use conclave_privacy::mechanism::QueryKind;
 

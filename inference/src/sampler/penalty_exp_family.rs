@@ -8,19 +8,12 @@
 //! the proposal's length follows from the noise. The search for the mode costs one round: it then continues on the released
 //! statistic, at no further charge.
 
-use super::engine::{Engine, ErrorSource};
+use super::engine::ErrorSource;
 use super::ensemble::{Ensemble, Spread};
-use super::error::SamplerError;
-use super::futility::Forecast;
-use super::interface::{Next, Sampler};
-use super::messages::Messages;
 use super::mode_search::Purpose;
 use super::penalty;
-use super::report::RunReport;
-use super::statistic::{ReleasedStatistic, family_of};
-use super::surrogate::Mode;
-use super::target::Target;
-use super::totals::Totals;
+use super::statistic::family_of;
+use super::{Engine, Forecast, Messages, Mode, Next, ReleasedStatistic, RunReport, Sampler, SamplerError, Target, Totals};
 use conclave_common::job::{JobSpec, ProposalKind};
 use conclave_common::query::PartyMetadata;
 use conclave_common::query::{Draw, Phase, Query, Round};
@@ -43,10 +36,8 @@ pub(super) struct PenaltyExpFamily {
 }
 
 impl PenaltyExpFamily {
-    /// Returns the sampler before its first round.
-    ///
-    /// # Errors
-    /// The model has no bounded statistic; a party does not protect rows against replacement; a budget or scale is out of range.
+    /// Returns the sampler before its first round. Errors: the model has no bounded statistic; a party does not protect rows
+    /// against replacement; a budget or scale is out of range.
     pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let target = Target::new(spec);
         let budget = target.budget()?;

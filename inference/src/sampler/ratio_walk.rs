@@ -4,21 +4,13 @@
 //! The decision belongs to the algorithm ([`Decision`]); everything else is shared.
 
 use super::barker::BarkerDiagnostics;
-use super::chain::Chain;
 use super::clip_watch::ClipWatch;
 use super::ensemble::{Ensemble, Spread};
-use super::error::SamplerError;
-use super::futility::Forecast;
-use super::interface::{Next, Sampler};
-use super::messages::Messages;
 use super::mode_search::{Purpose, SearchPlan};
 use super::proposal;
 use super::quadratic_fit::{Answer, QuadraticFit};
-use super::record_bounds::centred_records;
-use super::report::RunReport;
 use super::search::{Search, SearchResult};
-use super::target::Target;
-use super::totals::Totals;
+use super::{Chain, Forecast, Messages, Next, RunReport, Sampler, SamplerError, Target, Totals, centred_records};
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};
 use conclave_privacy::mechanism::{QueryKind, STEP};
@@ -28,10 +20,8 @@ pub(super) trait Decision: Send {
     /// Returns the kind of ratio that chains ask for.
     fn ratio_kind(&self) -> QueryKind;
 
-    /// Records the result of a search: each coordinate's posterior sd given the others, and the radii of the moves.
-    ///
-    /// # Errors
-    /// The decision rule does not allow such moves.
+    /// Records the result of a search: each coordinate's posterior sd given the others, and the radii of the moves. Errors: the
+    /// decision rule does not allow such moves.
     fn set_curvature(&mut self, target: &Target, sd: &[f64], radii: &[f64]) -> Result<(), SamplerError>;
 
     /// Returns the variance of the log likelihood ratio of a chain's query, over all parties.
@@ -75,10 +65,8 @@ pub(super) struct RatioWalk<D> {
 }
 
 impl<D: Decision> RatioWalk<D> {
-    /// Starts a walk with this decision rule.
-    ///
-    /// # Errors
-    /// A search needs a count of records that is neither public nor guessed; a budget or scale is out of range.
+    /// Starts a walk with this decision rule. Errors: a search needs a count of records that is neither public nor guessed; a
+    /// budget or scale is out of range.
     pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata], decision: D) -> Result<Self, SamplerError> {
         let target = Target::new(spec);
         let budget = target.budget()?;
@@ -104,10 +92,7 @@ impl<D: Decision> RatioWalk<D> {
         })
     }
 
-    /// Starts a walk that continues these messages of a run.
-    ///
-    /// # Errors
-    /// Those of [`Self::new`].
+    /// Starts a walk that continues these messages of a run. Errors: those of [`Self::new`].
     pub(super) fn continuing(
         spec: &JobSpec,
         parties: &[PartyMetadata],

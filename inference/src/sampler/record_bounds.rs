@@ -3,7 +3,7 @@
 use conclave_common::job::JobSpec;
 use conclave_common::query::{PartyMetadata, is_centred};
 
-use super::error::SamplerError;
+use super::SamplerError;
 
 /// Returns upper bounds, or the analyst's guess, of every party's number of records.
 pub(super) fn record_bounds(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Vec<u64>, SamplerError> {

@@ -1,11 +1,7 @@
 //! The search for a posterior's mode, with a share of the budget: coordinate by coordinate on ratios, or by score stages.
 
-use super::error::SamplerError;
-use super::gradient_search::{GradientSearch, Located};
 use super::mode_search::{Found, ModeSearch, SearchPlan};
-use super::noisy_statistics::Allotment;
-use super::target::Target;
-use super::totals::Totals;
+use super::{Allotment, GradientSearch, Located, SamplerError, Target, Totals};
 use conclave_common::query::{PartyMetadata, Query, Round};
 
 /// A running search.
@@ -23,11 +19,8 @@ pub(super) enum SearchResult {
 }
 
 impl Search {
-    /// Starts the job's search, with the plan of its further searches; `None` if it makes none.
-    ///
-    /// # Errors
-    /// The search needs a count of records that is neither public nor guessed; the model has no gradients; a budget is out of
-    /// range.
+    /// Starts the job's search, with the plan of its further searches; `None` if it makes none. Errors: the search needs a count
+    /// of records that is neither public nor guessed; the model has no gradients; a budget is out of range.
     pub(super) fn new(target: &Target, parties: &[PartyMetadata]) -> Result<(Option<Self>, Option<SearchPlan>), SamplerError> {
         if target.spec.locates_by_gradients() {
             let part = Allotment::new(&target.spec, parties)?.split_off(target.spec.sampler.locate_share);
@@ -37,10 +30,7 @@ impl Search {
         Ok((plan.as_ref().map(|plan| Self::Ratios(plan.search(target).into())), plan))
     }
 
-    /// Returns the next queries.
-    ///
-    /// # Errors
-    /// A query has no price.
+    /// Returns the next queries. Errors: a query has no price.
     pub(super) fn queries(&mut self, target: &Target) -> Result<Vec<Query>, SamplerError> {
         match self {
             Self::Ratios(search) => search.queries(&target.spec, &target.space, target.model.as_ref()),
@@ -48,11 +38,8 @@ impl Search {
         }
     }
 
-    /// Processes a round's answers; `ratios` holds the log ratio of each query of a search by ratios. Returns the result after the
-    /// last one.
-    ///
-    /// # Errors
-    /// The search has ended without a result.
+    /// Processes a round's answers; `ratios` holds the log ratio of each query of a search by ratios. Returns the result after
+    /// the last one. Errors: the search has ended without a result.
     pub(super) fn absorb(
         &mut self,
         target: &Target,

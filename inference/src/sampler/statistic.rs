@@ -1,8 +1,7 @@
 //! The released sufficient statistic: totals over the parties, averaged over all releases so far, and the resulting posterior.
 
-use super::error::SamplerError;
-use super::surrogate::{Mode, Surrogate};
-use super::target::Target;
+use super::surrogate::Surrogate;
+use super::{Mode, SamplerError, Target};
 use conclave_common::model::{ExponentialFamily, Model};
 use conclave_common::query::PartyMetadata;
 use conclave_common::query::Query;
@@ -22,10 +21,8 @@ pub(super) struct ReleasedStatistic {
 }
 
 impl ReleasedStatistic {
-    /// Creates the statistic of a job over these parties, without any release.
-    ///
-    /// # Errors
-    /// The model has none; a party does not protect rows against replacement, or holds more records than a sum can hold.
+    /// Creates the statistic of a job over these parties, without any release. Errors: the model has none; a party does not
+    /// protect rows against replacement, or holds more records than a sum can hold.
     pub(super) fn new(target: &Target, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let grids = StatisticGrid::of_ranges(family_of(target.model.as_ref())?.ranges())?;
         let mut records = 0;
@@ -83,10 +80,7 @@ impl ReleasedStatistic {
     }
 }
 
-/// Returns the model's exponential family.
-///
-/// # Errors
-/// The model has none.
+/// Returns the model's exponential family. Errors: the model has none.
 pub(super) fn family_of(model: &dyn Model) -> Result<&dyn ExponentialFamily, SamplerError> {
     model.exponential_family().ok_or(SamplerError::NoFamily)
 }

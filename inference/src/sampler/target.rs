@@ -1,6 +1,6 @@
 //! The target of a job's chains: the job, its model, and the space of its coordinates.
 
-use super::error::SamplerError;
+use super::SamplerError;
 use super::space::Space;
 use conclave_common::job::{JobSpec, Radius};
 use conclave_common::model::{Model, ScoreModel};
@@ -20,18 +20,12 @@ impl Target {
         Self { space: Space::new(spec), model: spec.build_model(), spec: spec.clone() }
     }
 
-    /// Returns the model's scores.
-    ///
-    /// # Errors
-    /// The model has no gradients.
+    /// Returns the model's scores. Errors: the model has no gradients.
     pub(super) fn scores(&self) -> Result<Box<dyn ScoreModel + '_>, SamplerError> {
         self.model.scores().ok_or(SamplerError::NoScores)
     }
 
-    /// Returns the job's budget, as mu².
-    ///
-    /// # Errors
-    /// The budget is invalid.
+    /// Returns the job's budget, as mu². Errors: the budget is invalid.
     pub(super) fn budget(&self) -> Result<f64, SamplerError> {
         Ok(mu_squared(PrivacyFilter::new(&self.spec.privacy.budget)?.limit_units()))
     }

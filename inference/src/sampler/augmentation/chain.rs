@@ -6,11 +6,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
 
-use super::conditional::Conditional;
-use super::law::RecordLaw;
-use super::noise::{NoiseLaw, Residuals};
-use super::records::{Count, LatentRecords};
-use crate::sampler::target::Target;
+use super::records::LatentRecords;
+use super::{Conditional, Count, NoiseLaw, RecordLaw, Residuals};
+use crate::sampler::Target;
 
 /// Number of latent records from which a chain's parties are processed in parallel: with fewer, waking a thread takes as long.
 const PARALLEL_RECORDS: usize = 20_000;

@@ -5,20 +5,13 @@ use std::sync::Arc;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use super::chain::{Chain, Start, Sweep};
-use super::conditional::Conditional;
-use super::law::RecordLaw;
+use super::chain::{Chain, Start};
 use super::line_law::{Line, LineLaw};
 use super::linear_law::LinearLaw;
-use super::noise::{GaussianNoise, Residuals};
-use super::records::Count;
-use super::release::{PartyRelease, Release};
+use super::noise::GaussianNoise;
 use super::table_law::TableLaw;
-use super::variates::normal;
-use crate::sampler::error::SamplerError;
-use crate::sampler::statistic::ReleasedStatistic;
-use crate::sampler::surrogate::Mode;
-use crate::sampler::target::Target;
+use super::{Conditional, Count, PartyRelease, RecordLaw, Release, Residuals, Sweep, normal};
+use crate::sampler::{Mode, ReleasedStatistic, SamplerError, Target};
 use conclave_common::parameter::Prior;
 use conclave_common::schema::{ColumnSpec, Family, ModelSpec, Regression};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
@@ -32,10 +25,8 @@ const START_STREAM: u64 = 0xffff_ffff_0000_0000;
 /// A party's residuals before any latent record, and its number of records.
 type Party = (Residuals<GaussianNoise>, Count);
 
-/// Builds all chains; `release` already holds the totals of these releases.
-///
-/// # Errors
-/// Augmentation does not support the model; the releases do not fit it.
+/// Builds all chains; `release` already holds the totals of these releases. Errors: augmentation does not support the model; the
+/// releases do not fit it.
 pub(super) fn chains(
     target: &Arc<Target>,
     release: &Release,

@@ -6,10 +6,8 @@
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
 
-use super::conditional::Conditional;
-use super::law::RecordLaw;
-use super::noise::Move;
-use super::variates::{Poisson, normal};
+use super::variates::Poisson;
+use super::{Conditional, Move, RecordLaw, normal};
 use conclave_common::model::{ExponentialFamily, Model};
 use conclave_common::parameter::Prior;
 use conclave_common::schema::ColumnSpec;

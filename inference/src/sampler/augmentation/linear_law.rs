@@ -8,12 +8,9 @@ use std::ops::Range;
 
 use rand_chacha::ChaCha20Rng;
 
-use super::conditional::Conditional;
-use super::law::RecordLaw;
-use super::noise::Move;
-use super::variates::{gamma, normal};
-use crate::sampler::matrix::{Cholesky, Matrix, dot};
-use crate::sampler::surrogate::Mode;
+use super::{Conditional, Move, RecordLaw, gamma, normal};
+use crate::sampler::matrix::Cholesky;
+use crate::sampler::{Matrix, Mode, dot};
 use conclave_common::parameter::Prior;
 use conclave_privacy::mechanism::Clamp;
 use conclave_privacy::pass::StatisticGrid;

@@ -24,6 +24,13 @@ mod table_law;
 mod variates;
 
 use crate::sampler::engine::{Engine, ErrorSource};
+use chain::Sweep;
+use conditional::Conditional;
+use law::RecordLaw;
+use noise::{Move, NoiseLaw, Residuals};
+use records::Count;
+use release::{PartyRelease, Release};
+use variates::{beta, gamma};
 
 pub(super) use expected::outlook;
 pub(super) use state_machine::Augmentation;

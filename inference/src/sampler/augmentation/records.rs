@@ -3,8 +3,7 @@
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
 
-use super::law::RecordLaw;
-use super::noise::{Move, NoiseLaw, Residuals};
+use super::{Move, NoiseLaw, RecordLaw, Residuals};
 
 /// The number of a party's records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

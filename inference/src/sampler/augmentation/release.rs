@@ -1,9 +1,6 @@
 //! The one query to the parties: the model's contingency tables, or the components of its statistic.
 
-use crate::sampler::error::SamplerError;
-use crate::sampler::noisy_statistics::Allotment;
-use crate::sampler::statistic::ReleasedStatistic;
-use crate::sampler::target::Target;
+use crate::sampler::{Allotment, ReleasedStatistic, SamplerError, Target};
 use conclave_common::model::Tables;
 use conclave_common::query::PartyMetadata;
 use conclave_common::query::Query;
@@ -26,11 +23,8 @@ pub(super) struct PartyRelease {
 }
 
 impl Release {
-    /// Returns the release of a job.
-    ///
-    /// # Errors
-    /// The model has neither tables nor a statistic; a party does not protect what a statistic needs, or has more records than a
-    /// sum can hold.
+    /// Returns the release of a job. Errors: the model has neither tables nor a statistic; a party does not protect what a
+    /// statistic needs, or has more records than a sum can hold.
     pub(super) fn new(target: &Target, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         match target.model.tables() {
             Some(tables) => Ok(Self::Tables(tables)),
@@ -49,10 +43,7 @@ impl Release {
     }
 
     /// Returns the least noise at which the whole release costs no party more than the job's budget, split equally between the
-    /// queries.
-    ///
-    /// # Errors
-    /// The budget is too small for the least charge.
+    /// queries. Errors: the budget is too small for the least charge.
     pub(super) fn noise(&self, target: &Target, parties: &[PartyMetadata]) -> Result<NoiseScale, SamplerError> {
         let (kinds, mut noise) = (self.kinds(), NoiseScale::from_units(NoiseScale::MIN_UNITS)?);
         let mut budget = Allotment::new(&target.spec, parties)?;

@@ -6,10 +6,8 @@
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
 
-use super::conditional::Conditional;
-use super::law::RecordLaw;
-use super::noise::Move;
-use super::variates::{beta, class};
+use super::variates::class;
+use super::{Conditional, Move, RecordLaw, beta};
 
 /// Marks the missing cells of an unusable record, which has only one cell.
 const NONE: u32 = u32::MAX;

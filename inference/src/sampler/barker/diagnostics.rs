@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::correction::Correction;
+use super::Correction;
 use super::second_moment::CheckedVariance;
 use conclave_privacy::accounting::SamplingProbability;
 

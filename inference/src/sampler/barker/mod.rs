@@ -15,6 +15,8 @@ mod second_moment;
 use crate::sampler::engine::Engine;
 use crate::sampler::ratio_walk::RatioWalk;
 use conclave_common::job::{JobSpec, ProposalKind, Radius};
+use correction::Correction;
+use sampling_variance::SamplingVariance;
 
 use decision::Barker;
 pub use diagnostics::BarkerDiagnostics;

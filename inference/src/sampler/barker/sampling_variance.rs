@@ -6,7 +6,7 @@
 //! from released numbers. The ratios are not centred: a centre c would make it `sum (r - c)^2`, which differs strongly if records
 //! lie far from c.
 
-use crate::sampler::target::Target;
+use crate::sampler::Target;
 
 /// The variances of single coordinates' moves.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,9 +7,8 @@
 
 use serde::Serialize;
 
-use super::sampling_variance::SamplingVariance;
-use crate::sampler::error::SamplerError;
-use crate::sampler::target::Target;
+use super::SamplingVariance;
+use crate::sampler::{SamplerError, Target};
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 use conclave_common::query::record_bound;
@@ -57,10 +56,8 @@ pub struct CheckedVariance {
 
 impl SecondMoment {
     /// Plans the looks of a job; `budget` is the job's, as mu². Returns `None` if parties protect persons with different numbers
-    /// of records: their squares have different units, and only the sum over parties is released.
-    ///
-    /// # Errors
-    /// A scale is out of range.
+    /// of records: their squares have different units, and only the sum over parties is released. Errors: a scale is out of
+    /// range.
     pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata], budget: f64) -> Result<Option<Self>, SamplerError> {
         let looks = (spec.sampler.draws / LEAST_APART).clamp(1, MOST_LOOKS);
         let records = |party: &PartyMetadata| party.unit().records_per_person().unwrap_or(1);

@@ -1,21 +1,12 @@
 //! The chains of `hmc`: one message for each gradient of a step, and one for its test.
 
-use super::coordinates::Coordinates;
 use super::dp_hmc::{self, Trajectory};
-use super::moves::{Moves, TestQuery};
 use super::observations::Observations;
-use super::place::Field;
-use super::settings::Settings;
 use super::walker::Walker;
-use crate::sampler::driven::{Means, Started, Steps, Walk};
-use crate::sampler::error::SamplerError;
-use crate::sampler::futility::Forecast;
-use crate::sampler::noisy_statistics::score_strategy::Found;
-use crate::sampler::record_bounds::centred_records;
-use crate::sampler::report::RunReport;
+use super::{Coordinates, Field, Moves, Settings, TestQuery};
+use crate::sampler::driven::{Started, Steps, Walk};
 use crate::sampler::stochastic_gradients::Polished;
-use crate::sampler::target::Target;
-use crate::sampler::totals::Totals;
+use crate::sampler::{Forecast, Found, Means, RunReport, SamplerError, Target, Totals, centred_records};
 use conclave_common::job::HmcTest;
 use conclave_common::query::{Draw, Phase, Query, Round};
 use conclave_privacy::mechanism::QueryKind;

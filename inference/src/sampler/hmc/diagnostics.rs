@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::law;
-use super::repeats::{RepeatedAnswers, Repeats};
-use super::settings::Settings;
-use super::watch::{Identity, Watch};
+use super::repeats::RepeatedAnswers;
+use super::watch::Identity;
+use super::{Repeats, Settings, Watch};
 use conclave_common::job::HmcTest;
 
 /// Planned effective draws below which a run warns: neither R-hat nor acceptance would show it.

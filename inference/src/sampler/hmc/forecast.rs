@@ -1,15 +1,13 @@
 //! Forecasts of a job before its first query: its expected error, and the course of a run for a guessed posterior, with the
 //! coordinates and settings that the run itself will have.
 
-use super::coordinates::Coordinates;
-use super::settings::{EFFICIENCY, STEPS, Settings};
+use super::settings::{EFFICIENCY, STEPS};
+use super::{Coordinates, Settings};
 use super::{dp_hmc, law};
 use crate::sampler::driven::locate_share;
-use crate::sampler::error::SamplerError;
-use crate::sampler::gradient_search::GradientSearch;
 use crate::sampler::noisy_statistics::expected::OVERHEAD;
-use crate::sampler::noisy_statistics::{Allotment, Outlook, of_scores};
-use crate::sampler::target::Target;
+use crate::sampler::noisy_statistics::of_scores;
+use crate::sampler::{Allotment, GradientSearch, Outlook, SamplerError, Target};
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 
@@ -29,10 +27,7 @@ pub(crate) fn chains_worth(Outlook { best, worse }: Outlook, most: u32) -> u32 {
 }
 
 /// Returns the Monte Carlo error of a posterior mean, in posterior sds, in the best case and in a worse one: one over the root of
-/// the effective draws.
-///
-/// # Errors
-/// The model has no gradients; the budget is invalid; a query has no price.
+/// the effective draws. Errors: the model has no gradients; the budget is invalid; a query has no price.
 pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlook, SamplerError> {
     let hmc = spec.sampler.hmc;
     let (chains, draws) = (f64::from(spec.sampler.chains), spec.sampler.draws as f64);
@@ -48,10 +43,8 @@ pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlo
 /// units of a single score.
 ///
 /// Gradients that are released one after the other determine the mean as precisely as one gradient whose noise is that of their
-/// average. So the Monte Carlo error follows from the error of a single score under the whole budget.
-///
-/// # Errors
-/// Those of [`outlook`].
+/// average. So the Monte Carlo error follows from the error of a single score under the whole budget. Errors: those of
+/// [`outlook`].
 pub(in crate::sampler) fn by_gradients(
     spec: &JobSpec,
     parties: &[PartyMetadata],
@@ -98,10 +91,8 @@ pub(crate) struct ForeseenSweeps {
     pub(crate) share: f64,
 }
 
-/// Forecasts the run of a settled job whose posterior has this mean and precision, in unconstrained values.
-///
-/// # Errors
-/// The model has no gradients; the budget is too small for one step.
+/// Forecasts the run of a settled job whose posterior has this mean and precision, in unconstrained values. Errors: the model has
+/// no gradients; the budget is too small for one step.
 pub(crate) fn foresee(
     spec: &JobSpec,
     parties: &[PartyMetadata],

@@ -53,6 +53,11 @@ mod watch;
 
 use crate::sampler::driven::Driven;
 use crate::sampler::engine::{Engine, ErrorSource};
+use law::{drifted, momenta};
+use moves::{ChainState, Moves, TestQuery};
+use place::{Middle, Place};
+use repeats::Repeats;
+use settings::Settings;
 
 use algorithm::Chains;
 pub(super) use coordinates::{At, Coordinates};

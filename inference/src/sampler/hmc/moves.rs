@@ -3,8 +3,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
-use super::place::{Field, Place};
-use crate::sampler::matrix::Matrix;
+use super::{Field, Place};
+use crate::sampler::Matrix;
 use conclave_common::query::{Draw, Query};
 use conclave_privacy::mechanism::QueryKind;
 

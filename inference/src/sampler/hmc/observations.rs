@@ -1,14 +1,9 @@
 //! The released values of all chains of a run, for its diagnostics, for a check of the parties' noise, and for the surrogate.
 
-use super::coordinates::Coordinates;
 use super::diagnostics::GradientDiagnostics;
-use super::moves::Kicked;
-use super::repeats::Repeats;
-use super::settings::Settings;
-use super::watch::Watch;
-use crate::sampler::futility::Forecast;
+use super::{Coordinates, Kicked, Repeats, Settings, Watch};
 use crate::sampler::quadratic_fit::{FittedPosterior, QuadraticFit, Slope};
-use crate::sampler::target::Target;
+use crate::sampler::{Forecast, Target};
 use conclave_common::query::Phase;
 
 /// Number of kept steps of all chains after which their movement is checked.

@@ -2,15 +2,10 @@
 
 use rand_chacha::ChaCha20Rng;
 
-use super::coordinates::{At, Coordinates};
-use super::law::normals;
-use super::settings::Settings;
-use crate::sampler::driven::Means;
-use crate::sampler::matrix::Matrix;
-use crate::sampler::noisy_statistics::gaussian::factor;
-use crate::sampler::noisy_statistics::scores::frame_numbers;
+use super::coordinates::At;
+use super::{Coordinates, Settings, normals};
 use crate::sampler::space::START_TRIES;
-use crate::sampler::target::Target;
+use crate::sampler::{Matrix, Means, Target, factor, frame_numbers};
 use conclave_common::model::ScoreModel;
 use conclave_common::query::Query;
 use conclave_privacy::mechanism::QueryKind;

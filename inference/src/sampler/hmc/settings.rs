@@ -3,13 +3,10 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use super::coordinates::Coordinates;
 use super::dp_hmc::law as dp_law;
-use super::law::{self, drifted, momenta, normals};
-use crate::sampler::acceptance::expected_acceptance;
-use crate::sampler::error::SamplerError;
-use crate::sampler::noisy_statistics::Allotment;
-use crate::sampler::target::Target;
+use super::law::{self};
+use super::{Coordinates, drifted, momenta, normals};
+use crate::sampler::{Allotment, SamplerError, Target, expected_acceptance};
 use conclave_common::job::{HmcTest, JobSpec};
 use conclave_common::model::ScoreModel;
 use conclave_privacy::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity, sensitivity};
@@ -66,10 +63,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Chooses the settings for the remaining budget.
-    ///
-    /// # Errors
-    /// A charge is out of range; the budget is too small for one step.
+    /// Chooses the settings for the remaining budget. Errors: a charge is out of range; the budget is too small for one step.
     pub(super) fn new(
         target: &Target,
         scores: &dyn ScoreModel,

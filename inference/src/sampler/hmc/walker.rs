@@ -2,12 +2,11 @@
 
 use rand::RngExt;
 
-use super::law::{self, drifted, momenta};
-use super::moves::{ChainState, Kicked, Moves, TestQuery};
-use super::place::{Field, Middle, Place, Slopes};
+use super::law::{self};
 use super::repeats::QueryHistory;
-use crate::sampler::matrix::{Matrix, dot};
+use super::{ChainState, Field, Kicked, Middle, Moves, Place, Slopes, TestQuery, drifted, momenta};
 use crate::sampler::noisy_statistics::scores::plain;
+use crate::sampler::{Matrix, dot};
 use conclave_common::job::HmcTest;
 use conclave_common::query::Query;
 use conclave_privacy::mechanism::QueryKind;

@@ -4,8 +4,8 @@
 //! Only kept steps and released numbers are used. Standard errors are those of means over stretches of a chain that are long
 //! compared with its memory.
 
-use super::moves::Kicked;
-use crate::sampler::matrix::dot;
+use super::Kicked;
+use crate::sampler::dot;
 
 /// Number of steps of a stretch, in units of one over a step's length.
 const STRETCH: f64 = 10.0;

@@ -2,17 +2,11 @@
 
 use rand_chacha::ChaCha20Rng;
 
-use super::candidates::CandidateLaw;
+use super::CandidateLaw;
 use super::price::{Choice, ChoicePrice, affordable, choice_too_expensive, generator, most_units};
 use crate::sampler::choices::ChoiceDiagnostics;
-use crate::sampler::error::SamplerError;
-use crate::sampler::interface::{Next, Sampler};
-use crate::sampler::messages::Messages;
-use crate::sampler::record_bounds::centred_records;
-use crate::sampler::report::RunReport;
 use crate::sampler::search::Search;
-use crate::sampler::target::Target;
-use crate::sampler::totals::Totals;
+use crate::sampler::{Messages, Next, RunReport, Sampler, SamplerError, Target, Totals, centred_records};
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Draw, PartyMetadata, Phase, Query, QueryTerms, Round};
 use conclave_privacy::accounting::{Honest, Priced, PrivacyFilter};
@@ -37,11 +31,8 @@ pub(crate) struct Ops {
 }
 
 impl Ops {
-    /// Returns the sampler before its first round.
-    ///
-    /// # Errors
-    /// The budget is too small for a choice; a search needs a count of records that is neither public nor guessed; a budget or
-    /// scale is out of range.
+    /// Returns the sampler before its first round. Errors: the budget is too small for a choice; a search needs a count of
+    /// records that is neither public nor guessed; a budget or scale is out of range.
     pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let [party] = parties else { return Err(SamplerError::Records { expected: 1, got: parties.len() }) };
         affordable(spec, *party)?;

@@ -3,12 +3,9 @@
 use rand_chacha::ChaCha20Rng;
 
 use crate::sampler::augmentation::normal;
-use crate::sampler::error::SamplerError;
-use crate::sampler::gradient_search::Located;
-use crate::sampler::matrix::{Cholesky, Matrix};
-use crate::sampler::noisy_statistics::gaussian::factor;
+use crate::sampler::matrix::Cholesky;
 use crate::sampler::search::SearchResult;
-use crate::sampler::target::Target;
+use crate::sampler::{Located, Matrix, SamplerError, Target, factor};
 use conclave_common::parameter::LEAST_MAGNITUDE;
 use conclave_common::query::Candidates;
 use conclave_privacy::mechanism::STEP;
@@ -60,10 +57,7 @@ impl CandidateLaw {
         sound(target.space.theta_inside(&target.spec, &self.centre))
     }
 
-    /// Draws a candidate.
-    ///
-    /// # Errors
-    /// The law has almost no mass inside the parameter box.
+    /// Draws a candidate. Errors: the law has almost no mass inside the parameter box.
     pub(super) fn draw(&self, target: &Target, rng: &mut ChaCha20Rng) -> Result<Candidate, SamplerError> {
         for _ in 0..TRIES {
             let z: Vec<f64> = self.centre.iter().map(|_| normal(rng)).collect();

@@ -11,6 +11,7 @@ mod candidates;
 mod price;
 
 use crate::sampler::engine::{Engine, ErrorSource};
+use candidates::CandidateLaw;
 
 pub(super) use algorithm::Ops;
 pub(crate) use price::foreseen;

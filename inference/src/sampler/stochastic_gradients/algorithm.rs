@@ -1,18 +1,11 @@
 //! The chains of `sgld`, `sghmc`, `sgnht` and `sgfs`: one message per step.
 
 use super::diagnostics::StochasticGradients;
-use super::observations::Observations;
-use super::polish::{Polish, Polished, Sweeps};
-use super::settings::{Settings, SettingsInput};
-use super::walker::{Field, Walker};
-use crate::sampler::driven::{Means, Started, Steps, Walk};
-use crate::sampler::error::SamplerError;
-use crate::sampler::gradient_search::Located;
-use crate::sampler::hmc::Coordinates;
-use crate::sampler::noisy_statistics::score_strategy::Found;
-use crate::sampler::report::RunReport;
-use crate::sampler::target::Target;
-use crate::sampler::totals::Totals;
+use super::polish::Polish;
+use super::walker::Field;
+use super::{Observations, Polished, Settings, SettingsInput, Sweeps, Walker};
+use crate::sampler::driven::{Started, Steps, Walk};
+use crate::sampler::{Coordinates, Found, Located, Means, RunReport, SamplerError, Target, Totals};
 use conclave_common::model::ScoreModel;
 use conclave_common::query::{Draw, Phase, Query, Round};
 use conclave_privacy::accounting::SamplingProbability;

@@ -2,12 +2,9 @@
 
 use serde::Serialize;
 
-use super::observations::Observations;
-use super::polish::Polished;
-use super::settings::Settings;
-use super::walker::Walker;
+use super::{Observations, Polished, Settings, Walker};
+use crate::sampler::Target;
 use crate::sampler::hmc::{ERRORS, Identity, SLIGHT, WORTH_A_WORD};
-use crate::sampler::target::Target;
 use conclave_common::job::Algorithm;
 
 /// Share of steps that left the box, or had too much noise, above which a run warns.

@@ -2,24 +2,17 @@
 //! coordinates and settings that the run itself will have.
 
 use super::algorithm::coordinates;
-use super::laws::{Sgfs, usual_step};
-use super::polish::{ACCEPTED, Sweeps};
-use super::settings::{Settings, SettingsInput};
+use super::polish::ACCEPTED;
+use super::{Settings, SettingsInput, Sgfs, Sweeps, usual_step};
 use crate::sampler::driven::locate_share;
-use crate::sampler::error::SamplerError;
-use crate::sampler::gradient_search::{GradientSearch, Located};
 use crate::sampler::hmc::{Foreseen, ForeseenSweeps, SEARCH, by_gradients};
-use crate::sampler::matrix::Matrix;
-use crate::sampler::noisy_statistics::{Allotment, Outlook};
-use crate::sampler::target::Target;
+use crate::sampler::{Allotment, GradientSearch, Located, Matrix, Outlook, SamplerError, Target};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::query::PartyMetadata;
 
 /// Returns the Monte Carlo error of a posterior mean, in posterior sds, in the best case and in a worse one: one over the root of
-/// the effective draws. Subsampled gradients cost the same as full ones at equal noise, and add their own noise.
-///
-/// # Errors
-/// The model has no gradients; the budget is invalid; a query has no price.
+/// the effective draws. Subsampled gradients cost the same as full ones at equal noise, and add their own noise. Errors: the
+/// model has no gradients; the budget is invalid; a query has no price.
 pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlook, SamplerError> {
     let (all, theirs) = noise(spec);
     let draws = f64::from(spec.sampler.chains) * spec.sampler.draws as f64 / all;
@@ -41,10 +34,8 @@ pub(crate) fn noise(spec: &JobSpec) -> (f64, f64) {
     }
 }
 
-/// Forecasts the run of a settled job whose posterior has this mean and precision, in unconstrained values.
-///
-/// # Errors
-/// The model has no gradients; the budget is too small for one step.
+/// Forecasts the run of a settled job whose posterior has this mean and precision, in unconstrained values. Errors: the model has
+/// no gradients; the budget is too small for one step.
 pub(crate) fn foresee(
     spec: &JobSpec,
     parties: &[PartyMetadata],

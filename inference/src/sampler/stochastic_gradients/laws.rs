@@ -1,7 +1,8 @@
 //! The laws of the four algorithms, and their default steps.
 
-use super::law::{Law, Pace, State, carried, middle};
-use crate::sampler::matrix::Matrix;
+use super::law::{carried, middle};
+use super::{Law, Pace, State};
+use crate::sampler::Matrix;
 use crate::sampler::noisy_statistics::gaussian::largest_eigenvalue;
 use conclave_common::job::Algorithm;
 

@@ -35,6 +35,12 @@ mod walker;
 
 use crate::sampler::driven::Driven;
 use crate::sampler::engine::{Engine, ErrorSource};
+use law::{Law, Pace, State};
+use laws::{Sgfs, usual_step};
+use observations::Observations;
+use polish::Sweeps;
+use settings::{Settings, SettingsInput};
+use walker::Walker;
 
 use algorithm::Chains;
 pub use diagnostics::StochasticGradients;

@@ -1,8 +1,8 @@
 //! The released values of all chains of a run, for its diagnostics and for the surrogate.
 
-use super::settings::Settings;
-use super::walker::Walker;
-use crate::sampler::hmc::{Coordinates, Kicked, SlopeFit, Watch};
+use super::{Settings, Walker};
+use crate::sampler::Coordinates;
+use crate::sampler::hmc::{Kicked, SlopeFit, Watch};
 use conclave_common::query::Phase;
 
 /// The observations of a run.

@@ -6,18 +6,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
 
-use crate::sampler::error::SamplerError;
-use crate::sampler::gradient_search::Located;
-use crate::sampler::hmc::normals;
-use crate::sampler::interface::Sampler;
-use crate::sampler::matrix::Matrix;
-use crate::sampler::messages::Messages;
-use crate::sampler::noisy_statistics::Allotment;
-use crate::sampler::noisy_statistics::gaussian::factor;
 use crate::sampler::penalty::Penalty;
 use crate::sampler::proposal;
-use crate::sampler::ratio_walk::RatioWalk;
-use crate::sampler::target::Target;
+use crate::sampler::{Allotment, Located, Matrix, Messages, RatioWalk, Sampler, SamplerError, Target, factor, normals};
 use conclave_common::job::{Algorithm, JobSpec, Radius, Warmup};
 use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::SamplingProbability;
@@ -46,10 +37,7 @@ pub(crate) struct Sweeps {
 
 impl Sweeps {
     /// Plans the sweeps that a job asks for around its search's result, and reserves their part of the budget; `None` if the job
-    /// asks for none.
-    ///
-    /// # Errors
-    /// A ratio has no price; the sweeps leave no budget for the steps before them.
+    /// asks for none. Errors: a ratio has no price; the sweeps leave no budget for the steps before them.
     pub(crate) fn planned(target: &Target, located: &Located, budget: &mut Allotment) -> Result<Option<Self>, SamplerError> {
         let spec = &target.spec;
         if !spec.is_polished() {
@@ -157,10 +145,7 @@ impl Polish {
         Self { planned, walk: None }
     }
 
-    /// Starts the sweeps from these states, after the messages before them.
-    ///
-    /// # Errors
-    /// A scale is out of range.
+    /// Starts the sweeps from these states, after the messages before them. Errors: a scale is out of range.
     pub(in crate::sampler) fn begin(
         &mut self,
         target: &Target,

@@ -5,10 +5,8 @@
 //! `tau` the power on the likelihood, `H` the posterior's precision from the search, and `H_0` the prior's part of it. This holds
 //! if the model holds and units are records.
 
-use crate::sampler::hmc::Coordinates;
-use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::gaussian::positive_part;
-use crate::sampler::target::Target;
+use crate::sampler::{Coordinates, Matrix, Target};
 use conclave_privacy::accounting::SamplingProbability;
 
 /// Step of the differences that approximate the prior's curvature, in posterior sds.

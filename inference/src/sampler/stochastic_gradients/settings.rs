@@ -3,16 +3,13 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use super::law::{Law, Pace};
-use super::laws::{HOT, Sgfs, law, usual_step};
+use super::laws::{HOT, law};
 use super::price;
 use super::samples;
-use crate::sampler::error::SamplerError;
-use crate::sampler::hmc::{Coordinates, affordable_steps, mean, normals};
-use crate::sampler::matrix::Matrix;
-use crate::sampler::noisy_statistics::Allotment;
-use crate::sampler::noisy_statistics::gaussian::{factor, largest_eigenvalue};
-use crate::sampler::target::Target;
+use super::{Law, Pace, Sgfs, usual_step};
+use crate::sampler::hmc::{affordable_steps, mean};
+use crate::sampler::noisy_statistics::gaussian::largest_eigenvalue;
+use crate::sampler::{Allotment, Coordinates, Matrix, SamplerError, Target, factor, normals};
 use conclave_common::job::{Algorithm, JobSpec, STOCHASTIC_WARMUP};
 use conclave_common::model::ScoreModel;
 use conclave_common::query::PartyMetadata;
@@ -79,11 +76,8 @@ struct Priced {
 
 impl Settings {
     /// Chooses the settings for the remaining budget. If the job states no step, it is the longest for which the budget allows
-    /// the releases.
-    ///
-    /// # Errors
-    /// Sampling adds more noise than a step needs; the noise multiplier or the number of releases demands more noise than any
-    /// step needs; the budget is too small for one step.
+    /// the releases. Errors: sampling adds more noise than a step needs; the noise multiplier or the number of releases demands
+    /// more noise than any step needs; the budget is too small for one step.
     pub(crate) fn new(means: &SettingsInput<'_>) -> Result<Self, SamplerError> {
         let SettingsInput { target, coordinates, .. } = means;
         let spec = &target.spec;

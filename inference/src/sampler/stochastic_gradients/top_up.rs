@@ -1,7 +1,7 @@
 //! Public noise in addition to the parties': the part of a law's noise that theirs and the sampling noise do not supply.
 
-use super::law::Law;
-use crate::sampler::matrix::Matrix;
+use super::Law;
+use crate::sampler::Matrix;
 
 /// Relative difference of a law's variance that may be due to rounding.
 const ROUNDING: f64 = 1e-9;

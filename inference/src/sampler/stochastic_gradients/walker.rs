@@ -3,13 +3,11 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use super::law::State;
-use super::settings::Settings;
 use super::top_up::TopUp;
+use super::{Settings, State};
 use crate::sampler::hmc;
-use crate::sampler::hmc::{At, Coordinates, Kicked, Slopes, normals};
-use crate::sampler::matrix::Matrix;
-use crate::sampler::noisy_statistics::scores::frame_numbers;
+use crate::sampler::hmc::{At, Kicked, Slopes};
+use crate::sampler::{Coordinates, Matrix, frame_numbers, normals};
 use conclave_common::query::{Draw, Query};
 
 /// The environment that all chains of a job share.

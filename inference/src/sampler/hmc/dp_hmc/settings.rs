@@ -4,12 +4,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
 use super::law::{self, HEAT, LENGTH};
-use crate::sampler::error::SamplerError;
-use crate::sampler::hmc::coordinates::Coordinates;
-use crate::sampler::hmc::law::normals;
-use crate::sampler::hmc::settings::{Settings, noise_of};
-use crate::sampler::noisy_statistics::Allotment;
-use crate::sampler::target::Target;
+use crate::sampler::hmc::settings::noise_of;
+use crate::sampler::hmc::{Coordinates, Settings, normals};
+use crate::sampler::{Allotment, SamplerError, Target};
 use conclave_common::job::JobSpec;
 use conclave_common::model::ScoreModel;
 use conclave_privacy::mechanism::{GRADIENT_UNITS, QueryKind, Sensitivity};
@@ -32,11 +29,8 @@ fn first_step(spec: &JobSpec) -> f64 {
     spec.sampler.hmc.step.unwrap_or_else(|| MOST_STEP.min(LENGTH / kicks))
 }
 
-/// Chooses the settings for the remaining budget: heat as planned, and the job's noise of the test.
-///
-/// # Errors
-/// A charge is out of range; the budget is too small for one trajectory; the job asks for more noise in a gradient than any step
-/// can use.
+/// Chooses the settings for the remaining budget: heat as planned, and the job's noise of the test. Errors: a charge is out of
+/// range; the budget is too small for one trajectory; the job asks for more noise in a gradient than any step can use.
 pub(crate) fn planned(
     target: &Target,
     scores: &dyn ScoreModel,

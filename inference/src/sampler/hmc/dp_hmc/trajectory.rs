@@ -1,10 +1,8 @@
 //! One chain: its state, and its present trajectory.
 
 use super::law;
-use crate::sampler::hmc::law::{drifted, normals};
-use crate::sampler::hmc::moves::{ChainState, Kicked, Moves, TestQuery};
-use crate::sampler::hmc::place::{Field, Middle, Place, Slopes};
-use crate::sampler::matrix::Matrix;
+use crate::sampler::Matrix;
+use crate::sampler::hmc::{ChainState, Field, Kicked, Middle, Moves, Place, Slopes, TestQuery, drifted, normals};
 use conclave_common::query::Query;
 use conclave_privacy::mechanism::QueryKind;
 
