@@ -1,8 +1,7 @@
 //! One party of a rehearsal: its records, its charges, and the free places in its blocks.
 
 use conclave_common::job::JobSpec;
-use conclave_common::query::Query;
-use conclave_common::query::QueryTerms;
+use conclave_common::query::{Query, QueryTerms};
 use conclave_privacy::accounting::{FilterRefusal, Honest, OpenBlocks, Priced, PrivacyFilter, PrivacyUnit, SubsampledError};
 use conclave_privacy::mechanism::QueryKind;
 use conclave_privacy::pass::{ModelData, PoissonSampling};

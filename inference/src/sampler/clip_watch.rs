@@ -20,8 +20,7 @@
 
 use super::SamplerError;
 use conclave_common::job::{JobSpec, ProposalKind, Warmup};
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::{Phase, Query};
+use conclave_common::query::{PartyMetadata, Phase, Query};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP};
 
 /// Share of clipped records, minus three standard errors, above which a job warns.

@@ -3,9 +3,10 @@
 
 use super::enough::Enough;
 use super::penalty::Penalty;
-use super::stochastic_gradients::{Polish, Polished};
+use super::stochastic_gradients::Polish;
 use super::{
-    Allotment, Forecast, Found, GradientSearch, Messages, Next, RatioWalk, RunReport, Sampler, SamplerError, Target, Totals,
+    Allotment, Forecast, Found, GradientSearch, Messages, Next, Polished, RatioWalk, RunReport, Sampler, SamplerError, Target,
+    Totals,
 };
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};

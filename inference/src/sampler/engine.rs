@@ -1,8 +1,6 @@
 //! The engine of an algorithm: how it is planned and run. How job files name it is for its declaration in `conclave_common::job`.
 
-use super::hmc::Foreseen;
-use super::noisy_statistics::Expected;
-use super::{Outlook, Sampler, SamplerError, expected_acceptance};
+use super::{Expected, Foreseen, Outlook, Sampler, SamplerError, expected_acceptance};
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 

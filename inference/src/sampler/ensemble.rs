@@ -9,8 +9,7 @@ use super::space::START_VARIANCE;
 use super::warmup::{self, WarmupWatch};
 use super::{Chain, Forecast, Matrix, ProposalScale, Target, factor};
 use conclave_common::job::JobSpec;
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::{Draw, Phase, Query, Round};
+use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};
 
 /// The spread of the chains' starts.
 pub(super) enum Spread<'a> {

@@ -6,8 +6,7 @@
 use super::noisy_statistics::score_strategy::ScoreStrategy;
 use super::noisy_statistics::strategy::Strategy;
 use super::{Allotment, Found, Matrix, SamplerError, Target, Totals, factor};
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::{Query, Round};
+use conclave_common::query::{PartyMetadata, Query, Round};
 
 /// A search, with its own part of the budget.
 pub(super) struct GradientSearch {

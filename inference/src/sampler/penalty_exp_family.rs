@@ -8,15 +8,15 @@
 //! the proposal's length follows from the noise. The search for the mode costs one round: it then continues on the released
 //! statistic, at no further charge.
 
-use super::engine::ErrorSource;
 use super::ensemble::{Ensemble, Spread};
 use super::mode_search::Purpose;
-use super::penalty;
 use super::statistic::family_of;
-use super::{Engine, Forecast, Messages, Mode, Next, ReleasedStatistic, RunReport, Sampler, SamplerError, Target, Totals};
+use super::{
+    Engine, ErrorSource, Forecast, Messages, Mode, Next, ReleasedStatistic, RunReport, Sampler, SamplerError, Target, Totals,
+    penalty,
+};
 use conclave_common::job::{JobSpec, ProposalKind};
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::{Draw, Phase, Query, Round};
+use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};
 use conclave_privacy::mechanism::NoiseScale;
 use conclave_privacy::pass::StatisticGrid;
 

@@ -3,14 +3,15 @@
 //!
 //! The decision belongs to the algorithm ([`Decision`]); everything else is shared.
 
-use super::barker::BarkerDiagnostics;
 use super::clip_watch::ClipWatch;
 use super::ensemble::{Ensemble, Spread};
 use super::mode_search::{Purpose, SearchPlan};
-use super::proposal;
 use super::quadratic_fit::{Answer, QuadraticFit};
 use super::search::{Search, SearchResult};
-use super::{Chain, Forecast, Messages, Next, RunReport, Sampler, SamplerError, Target, Totals, centred_records};
+use super::{
+    BarkerDiagnostics, Chain, Forecast, Messages, Next, RunReport, Sampler, SamplerError, Target, Totals, centred_records,
+    proposal,
+};
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};
 use conclave_privacy::mechanism::{QueryKind, STEP};

@@ -1,11 +1,6 @@
 //! The report of a run: everything an algorithm states beside its draws.
 
-use super::barker::BarkerDiagnostics;
-use super::choices::ChoiceDiagnostics;
-use super::hmc::GradientDiagnostics;
-use super::noisy_statistics::Inference;
-use super::quadratic_fit::FittedPosterior;
-use super::stochastic_gradients::StochasticGradients;
+use super::{BarkerDiagnostics, ChoiceDiagnostics, FittedPosterior, GradientDiagnostics, Inference, StochasticGradients};
 use serde::Serialize;
 
 /// A run's report. Each algorithm fills in the sections it has; the serialised ones stand in the result under their own names.

@@ -3,8 +3,7 @@
 //! Draws are functions of released values, so their use is free of charge. Moves along principal axes are worthwhile if
 //! coordinates are correlated: along its widest direction a posterior is wider than any coordinate given the others.
 
-use super::ProposalScale;
-use super::eigen;
+use super::{ProposalScale, eigen};
 use crate::diagnostics;
 use conclave_common::job::{ProposalKind, Warmup};
 

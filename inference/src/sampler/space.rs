@@ -1,8 +1,7 @@
 //! The space of the chains: unconstrained values, their box, and the prior's density there.
 
 use conclave_common::job::JobSpec;
-use conclave_common::parameter::Transform;
-use conclave_common::parameter::{Constraint, Interval};
+use conclave_common::parameter::{Constraint, Interval, Transform};
 
 /// Ratio of the starting values' variance to the posterior's.
 pub(super) const START_VARIANCE: f64 = 2.0;

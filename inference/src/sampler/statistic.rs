@@ -3,8 +3,7 @@
 use super::surrogate::Surrogate;
 use super::{Mode, SamplerError, Target};
 use conclave_common::model::{ExponentialFamily, Model};
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::Query;
+use conclave_common::query::{PartyMetadata, Query};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP};
 use conclave_privacy::pass::StatisticGrid;

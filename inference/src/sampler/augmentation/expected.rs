@@ -2,8 +2,8 @@
 
 use super::Release;
 use super::state_machine::sensible;
-use crate::sampler::noisy_statistics::{Case, expected_law, predictor_moments};
-use crate::sampler::{Matrix, Outlook, SamplerError, Target};
+use crate::sampler::noisy_statistics::{expected_law, predictor_moments};
+use crate::sampler::{Case, Matrix, Outlook, SamplerError, Target};
 use conclave_common::job::JobSpec;
 use conclave_common::model::Tables;
 use conclave_common::query::PartyMetadata;

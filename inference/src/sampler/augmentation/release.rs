@@ -2,8 +2,7 @@
 
 use crate::sampler::{Allotment, ReleasedStatistic, SamplerError, Target};
 use conclave_common::model::Tables;
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::Query;
+use conclave_common::query::{PartyMetadata, Query};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
 /// The kind of release.

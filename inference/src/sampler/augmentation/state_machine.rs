@@ -10,8 +10,7 @@ use super::{PartyRelease, Release, Sweep};
 use crate::sampler::warmup::WarmupWatch;
 use crate::sampler::{Messages, Next, Sampler, SamplerError, Target, Totals};
 use conclave_common::job::JobSpec;
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::{Draw, Phase};
+use conclave_common::query::{Draw, PartyMetadata, Phase};
 use conclave_privacy::mechanism::NoiseScale;
 
 /// Maximum number of latent records of all parties, unless the job forces more. Beyond it the records' law is practically normal,

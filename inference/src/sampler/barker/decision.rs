@@ -6,8 +6,7 @@ use super::{Correction, SamplingVariance};
 use crate::sampler::ratio_walk::Decision;
 use crate::sampler::{Chain, SamplerError, Target};
 use conclave_common::job::JobSpec;
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::{Phase, Query};
+use conclave_common::query::{PartyMetadata, Phase, Query};
 use conclave_privacy::accounting::{MOST_RELATIVE_SENSITIVITY, PrivacyFilter, PrivacyUnit, SamplingProbability};
 use conclave_privacy::mechanism::QueryKind;
 

@@ -10,9 +10,7 @@ use serde::Serialize;
 use super::SamplingVariance;
 use crate::sampler::{SamplerError, Target};
 use conclave_common::job::JobSpec;
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::record_bound;
-use conclave_common::query::{Phase, Query};
+use conclave_common::query::{PartyMetadata, Phase, Query, record_bound};
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP};
 

@@ -3,10 +3,9 @@
 use super::dp_hmc::{self, Trajectory};
 use super::observations::Observations;
 use super::walker::Walker;
-use super::{Coordinates, Field, Moves, Settings, TestQuery};
+use super::{Field, Moves, Settings, TestQuery};
 use crate::sampler::driven::{Started, Steps, Walk};
-use crate::sampler::stochastic_gradients::Polished;
-use crate::sampler::{Forecast, Found, Means, RunReport, SamplerError, Target, Totals, centred_records};
+use crate::sampler::{Coordinates, Forecast, Found, Means, Polished, RunReport, SamplerError, Target, Totals, centred_records};
 use conclave_common::job::HmcTest;
 use conclave_common::query::{Draw, Phase, Query, Round};
 use conclave_privacy::mechanism::QueryKind;

@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 
-use super::law;
 use super::repeats::RepeatedAnswers;
 use super::watch::Identity;
-use super::{Repeats, Settings, Watch};
+use super::{Repeats, Settings, Watch, law};
 use conclave_common::job::HmcTest;
 
 /// Planned effective draws below which a run warns: neither R-hat nor acceptance would show it.

@@ -2,12 +2,11 @@
 //! coordinates and settings that the run itself will have.
 
 use super::settings::{EFFICIENCY, STEPS};
-use super::{Coordinates, Settings};
-use super::{dp_hmc, law};
+use super::{Settings, dp_hmc, law};
 use crate::sampler::driven::locate_share;
 use crate::sampler::noisy_statistics::expected::OVERHEAD;
 use crate::sampler::noisy_statistics::of_scores;
-use crate::sampler::{Allotment, GradientSearch, Outlook, SamplerError, Target};
+use crate::sampler::{Allotment, Coordinates, GradientSearch, Outlook, SamplerError, Target};
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 

@@ -1,9 +1,9 @@
 //! The released values of all chains of a run, for its diagnostics, for a check of the parties' noise, and for the surrogate.
 
 use super::diagnostics::GradientDiagnostics;
-use super::{Coordinates, Kicked, Repeats, Settings, Watch};
-use crate::sampler::quadratic_fit::{FittedPosterior, QuadraticFit, Slope};
-use crate::sampler::{Forecast, Target};
+use super::{Kicked, Repeats, Settings, Watch};
+use crate::sampler::quadratic_fit::{QuadraticFit, Slope};
+use crate::sampler::{Coordinates, FittedPosterior, Forecast, Target};
 use conclave_common::query::Phase;
 
 /// Number of kept steps of all chains after which their movement is checked.

@@ -2,10 +2,10 @@
 
 use rand_chacha::ChaCha20Rng;
 
+use super::Settings;
 use super::coordinates::At;
-use super::{Coordinates, Settings, normals};
 use crate::sampler::space::START_TRIES;
-use crate::sampler::{Matrix, Means, Target, factor, frame_numbers};
+use crate::sampler::{Coordinates, Matrix, Means, Target, factor, frame_numbers, normals};
 use conclave_common::model::ScoreModel;
 use conclave_common::query::Query;
 use conclave_privacy::mechanism::QueryKind;

@@ -4,9 +4,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
 use super::dp_hmc::law as dp_law;
-use super::law::{self};
-use super::{Coordinates, drifted, momenta, normals};
-use crate::sampler::{Allotment, SamplerError, Target, expected_acceptance};
+use super::law;
+use super::{drifted, momenta};
+use crate::sampler::{Allotment, Coordinates, SamplerError, Target, expected_acceptance, normals};
 use conclave_common::job::{HmcTest, JobSpec};
 use conclave_common::model::ScoreModel;
 use conclave_privacy::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity, sensitivity};

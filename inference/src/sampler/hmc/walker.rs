@@ -2,7 +2,7 @@
 
 use rand::RngExt;
 
-use super::law::{self};
+use super::law;
 use super::repeats::QueryHistory;
 use super::{ChainState, Field, Kicked, Middle, Moves, Place, Slopes, TestQuery, drifted, momenta};
 use crate::sampler::noisy_statistics::scores::plain;

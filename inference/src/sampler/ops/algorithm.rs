@@ -4,9 +4,8 @@ use rand_chacha::ChaCha20Rng;
 
 use super::CandidateLaw;
 use super::price::{Choice, ChoicePrice, affordable, choice_too_expensive, generator, most_units};
-use crate::sampler::choices::ChoiceDiagnostics;
 use crate::sampler::search::Search;
-use crate::sampler::{Messages, Next, RunReport, Sampler, SamplerError, Target, Totals, centred_records};
+use crate::sampler::{ChoiceDiagnostics, Messages, Next, RunReport, Sampler, SamplerError, Target, Totals, centred_records};
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Draw, PartyMetadata, Phase, Query, QueryTerms, Round};
 use conclave_privacy::accounting::{Honest, Priced, PrivacyFilter};

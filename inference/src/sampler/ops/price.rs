@@ -7,9 +7,7 @@ use super::CandidateLaw;
 use super::candidates::{Candidate, beginning, numbers};
 use crate::sampler::{Matrix, SamplerError, Target};
 use conclave_common::job::JobSpec;
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::Query;
-use conclave_common::query::{QueryTerms, centre, is_centred};
+use conclave_common::query::{PartyMetadata, Query, QueryTerms, centre, is_centred};
 use conclave_privacy::accounting::{Honest, Priced, PrivacyFilter, mu_squared, units_under_noise};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 

@@ -3,9 +3,9 @@
 use super::diagnostics::StochasticGradients;
 use super::polish::Polish;
 use super::walker::Field;
-use super::{Observations, Polished, Settings, SettingsInput, Sweeps, Walker};
+use super::{Observations, Settings, SettingsInput, Sweeps, Walker};
 use crate::sampler::driven::{Started, Steps, Walk};
-use crate::sampler::{Coordinates, Found, Located, Means, RunReport, SamplerError, Target, Totals};
+use crate::sampler::{Coordinates, Found, Located, Means, Polished, RunReport, SamplerError, Target, Totals};
 use conclave_common::model::ScoreModel;
 use conclave_common::query::{Draw, Phase, Query, Round};
 use conclave_privacy::accounting::SamplingProbability;

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::{Observations, Polished, Settings, Walker};
-use crate::sampler::Target;
-use crate::sampler::hmc::{ERRORS, Identity, SLIGHT, WORTH_A_WORD};
+use super::{Observations, Settings, Walker};
+use crate::sampler::hmc::{ERRORS, SLIGHT, WORTH_A_WORD};
+use crate::sampler::{Identity, Polished, Target};
 use conclave_common::job::Algorithm;
 
 /// Share of steps that left the box, or had too much noise, above which a run warns.

@@ -5,8 +5,8 @@ use super::algorithm::coordinates;
 use super::polish::ACCEPTED;
 use super::{Settings, SettingsInput, Sgfs, Sweeps, usual_step};
 use crate::sampler::driven::locate_share;
-use crate::sampler::hmc::{Foreseen, ForeseenSweeps, SEARCH, by_gradients};
-use crate::sampler::{Allotment, GradientSearch, Located, Matrix, Outlook, SamplerError, Target};
+use crate::sampler::hmc::{ForeseenSweeps, SEARCH, by_gradients};
+use crate::sampler::{Allotment, Foreseen, GradientSearch, Located, Matrix, Outlook, SamplerError, Target};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::query::PartyMetadata;
 

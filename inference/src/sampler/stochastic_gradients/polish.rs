@@ -7,8 +7,7 @@ use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
 
 use crate::sampler::penalty::Penalty;
-use crate::sampler::proposal;
-use crate::sampler::{Allotment, Located, Matrix, Messages, RatioWalk, Sampler, SamplerError, Target, factor, normals};
+use crate::sampler::{Allotment, Located, Matrix, Messages, RatioWalk, Sampler, SamplerError, Target, factor, normals, proposal};
 use conclave_common::job::{Algorithm, JobSpec, Radius, Warmup};
 use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::SamplingProbability;

@@ -4,9 +4,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
 use super::laws::{HOT, law};
-use super::price;
-use super::samples;
-use super::{Law, Pace, Sgfs, usual_step};
+use super::{Law, Pace, Sgfs, price, samples, usual_step};
 use crate::sampler::hmc::{affordable_steps, mean};
 use crate::sampler::noisy_statistics::gaussian::largest_eigenvalue;
 use crate::sampler::{Allotment, Coordinates, Matrix, SamplerError, Target, factor, normals};

@@ -5,9 +5,8 @@ use rand_chacha::ChaCha20Rng;
 
 use super::top_up::TopUp;
 use super::{Settings, State};
-use crate::sampler::hmc;
 use crate::sampler::hmc::{At, Kicked, Slopes};
-use crate::sampler::{Coordinates, Matrix, frame_numbers, normals};
+use crate::sampler::{Coordinates, Matrix, frame_numbers, hmc, normals};
 use conclave_common::query::{Draw, Query};
 
 /// The environment that all chains of a job share.

@@ -4,9 +4,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
 use super::law::{self, HEAT, LENGTH};
+use crate::sampler::hmc::Settings;
 use crate::sampler::hmc::settings::noise_of;
-use crate::sampler::hmc::{Coordinates, Settings, normals};
-use crate::sampler::{Allotment, SamplerError, Target};
+use crate::sampler::{Allotment, Coordinates, SamplerError, Target, normals};
 use conclave_common::job::JobSpec;
 use conclave_common::model::ScoreModel;
 use conclave_privacy::mechanism::{GRADIENT_UNITS, QueryKind, Sensitivity};

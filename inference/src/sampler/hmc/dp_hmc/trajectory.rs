@@ -1,8 +1,8 @@
 //! One chain: its state, and its present trajectory.
 
 use super::law;
-use crate::sampler::Matrix;
-use crate::sampler::hmc::{ChainState, Field, Kicked, Middle, Moves, Place, Slopes, TestQuery, drifted, normals};
+use crate::sampler::hmc::{ChainState, Field, Kicked, Middle, Moves, Place, Slopes, TestQuery, drifted};
+use crate::sampler::{Matrix, normals};
 use conclave_common::query::Query;
 use conclave_privacy::mechanism::QueryKind;
 
