@@ -16,10 +16,8 @@ use conclave_privacy::accounting::PrivacyFilter;
 const ALL: [Algorithm; 5] =
     [Algorithm::NoisyStatistics, Algorithm::Augmentation, Algorithm::Hmc, Algorithm::Penalty, Algorithm::PenaltyExpFamily];
 
-/// Note on the error of a chain.
 const CHAIN: &str = "as without privacy, except for this Monte Carlo error";
 
-/// Note on the error of a chain without an acceptance test.
 const APPROXIMATE: &str = "no acceptance test: as without privacy, except for a bias and this Monte Carlo error";
 
 /// A figure in the best case and in a worse one; both are equal if it is known.
@@ -148,7 +146,6 @@ fn chosen(spec: &JobSpec, records: &[u64]) -> AlgorithmPlan {
     row(Some(Range::of(error, error)), &note)
 }
 
-/// Forecast for chains driven by gradients.
 fn driven(spec: &JobSpec, records: &[u64], plan: Option<&Plan>) -> AlgorithmPlan {
     match plan.filter(|_| prospect(spec, &PartyMetadata::of_rows(records)).is_none()) {
         Some(plan) => of_plan(spec.algorithm, plan),
@@ -156,7 +153,6 @@ fn driven(spec: &JobSpec, records: &[u64], plan: Option<&Plan>) -> AlgorithmPlan
     }
 }
 
-/// Forecast for a chain from a plan.
 fn of_plan(algorithm: Algorithm, plan: &Plan) -> AlgorithmPlan {
     let finite: Vec<f64> = plan.ess.iter().map(|row| row.ess).filter(|ess| ess.is_finite()).collect();
     let error = (finite.iter().map(|ess| ess.max(0.0).recip()).sum::<f64>() / finite.len().max(1) as f64).sqrt();
@@ -164,7 +160,6 @@ fn of_plan(algorithm: Algorithm, plan: &Plan) -> AlgorithmPlan {
     AlgorithmPlan::new(algorithm, Some(Range::of(error, error)), Some(plan.iterations), &format!("{CHAIN}{more}"))
 }
 
-/// Forecast for a chain of ratios.
 fn of_chain(spec: &JobSpec, records: &[u64], plan: Option<&Plan>) -> AlgorithmPlan {
     let algorithm = spec.algorithm;
     if let Some(plan) = plan {

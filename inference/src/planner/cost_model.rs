@@ -32,7 +32,6 @@ const MOST_WALKS: u64 = 24;
 /// Seed of the walk's noise. The noise is not secret, and a plan should be reproducible.
 const SEED: u64 = 0x70_6c_61_6e;
 
-/// Results of the walks.
 pub(super) struct CostModel {
     walks: Vec<Walk>,
     conditional_sd: Vec<f64>,
@@ -89,7 +88,6 @@ impl CostModel {
         self.mean(|walk| walk.before as f64).round() as u64
     }
 
-    /// Number of rounds within a sum of charges.
     pub(super) fn rounds_within(&self, units: u64) -> u64 {
         self.mean(|walk| walk.rounds_within(units) as f64).round() as u64
     }
@@ -104,12 +102,10 @@ impl CostModel {
         self.mean(|walk| walk.cost_of(walk.rounds_within(units)))
     }
 
-    /// Mean charge of a sampling query.
     pub(super) fn mean_price(&self) -> f64 {
         self.mean(Walk::mean_price)
     }
 
-    /// Share of proposals accepted while sampling.
     pub(super) fn acceptance(&self) -> f64 {
         self.mean(|walk| walk.acceptance)
     }

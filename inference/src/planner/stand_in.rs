@@ -52,7 +52,6 @@ impl Guess {
         Some(guess)
     }
 
-    /// True if the guess contains no correlations.
     pub(super) fn is_independent(&self) -> bool {
         is_diagonal(&self.covariance)
     }

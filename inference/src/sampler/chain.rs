@@ -116,12 +116,10 @@ impl Chain {
         self.proposal.decided(accepted);
     }
 
-    /// Returns the current coordinates.
     pub(super) fn coordinates(&self) -> &[f64] {
         &self.at.u
     }
 
-    /// Returns the state after the last decision.
     pub(super) fn draw(&self, warmup: bool, iteration: u64) -> Draw {
         Draw {
             chain: self.id,

@@ -86,7 +86,6 @@ pub(super) trait Walk: Send + Sized {
     /// Returns the state of every chain after a step; `kept` is set after the warm-up, `warmup` on draws that are not the job's.
     fn draws(&mut self, kept: bool, warmup: bool, message: u64) -> Vec<Draw>;
 
-    /// Returns the forecast if the chains are stuck.
     fn stuck(&self) -> Option<&Forecast> {
         None
     }

@@ -26,7 +26,6 @@ impl Enough {
         Self { until: spec.sampler.until, next_look: FIRST_LOOK, history, reached: false }
     }
 
-    /// Adds a kept draw.
     pub(super) fn push(&mut self, draw: &Draw) {
         if self.until.is_some() {
             for (parameter, value) in self.history.iter_mut().zip(&draw.theta) {

@@ -21,7 +21,6 @@ pub(super) enum Spread<'a> {
     Whole { covariance: &'a Matrix, error: &'a Matrix },
 }
 
-/// All chains of a job.
 pub(super) struct Ensemble {
     /// Empty before they start.
     chains: Vec<Chain>,
@@ -97,12 +96,10 @@ impl Ensemble {
         self.enter(phase);
     }
 
-    /// Returns true once the chains have started.
     pub(super) fn started(&self) -> bool {
         !self.chains.is_empty()
     }
 
-    /// Stores each coordinate's posterior sd given the others.
     pub(super) fn learn_sd(&mut self, sd: &[f64]) {
         self.sd = sd.to_vec();
     }
@@ -119,7 +116,6 @@ impl Ensemble {
         self.chains.iter_mut().filter_map(|chain| chain.propose(target, scale)).collect()
     }
 
-    /// Returns the chain with this index.
     pub(super) fn chain(&mut self, id: u32) -> Option<&mut Chain> {
         self.chains.get_mut(id as usize)
     }
@@ -186,7 +182,6 @@ impl Ensemble {
         self.futility.charge(target, round, round.phase == Phase::Sampling);
     }
 
-    /// Returns the forecast of a futile run.
     pub(super) fn futility(&self) -> Option<&Forecast> {
         self.futility.found().filter(|_| !self.enough.reached())
     }
@@ -200,7 +195,6 @@ impl Ensemble {
         self.phase
     }
 
-    /// Returns the number of steps of every chain in the present phase.
     pub(super) fn steps(&self) -> u64 {
         self.steps
     }

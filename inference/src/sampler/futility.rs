@@ -216,7 +216,6 @@ impl FutilityWatch {
         }
     }
 
-    /// Returns the forecast of a futile run.
     pub(super) fn found(&self) -> Option<&Forecast> {
         self.found.as_ref()
     }

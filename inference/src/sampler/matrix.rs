@@ -13,12 +13,10 @@ pub(crate) struct Matrix {
 }
 
 impl Matrix {
-    /// Returns a matrix of zeros.
     pub(crate) fn zeros(order: usize) -> Self {
         Self { order, entries: vec![0.0; order * order] }
     }
 
-    /// Builds a matrix from a function of row and column.
     pub(crate) fn from_fn(order: usize, mut entry: impl FnMut(usize, usize) -> f64) -> Self {
         let mut entries = Vec::with_capacity(order * order);
         for i in 0..order {
@@ -27,12 +25,10 @@ impl Matrix {
         Self { order, entries }
     }
 
-    /// Returns a diagonal matrix with these entries.
     pub(crate) fn diagonal(entries: &[f64]) -> Self {
         Self::from_fn(entries.len(), |i, j| if i == j { entries[i] } else { 0.0 })
     }
 
-    /// Returns the identity matrix.
     pub(crate) fn identity(order: usize) -> Self {
         Self::from_fn(order, |i, j| f64::from(u8::from(i == j)))
     }
@@ -47,7 +43,6 @@ impl Matrix {
         self.order
     }
 
-    /// Returns a row.
     pub(crate) fn row(&self, i: usize) -> &[f64] {
         &self.entries[i * self.order..(i + 1) * self.order]
     }
@@ -57,7 +52,6 @@ impl Matrix {
         &self.entries
     }
 
-    /// Returns the diagonal entries.
     pub(crate) fn diagonal_entries(&self) -> Vec<f64> {
         (0..self.order).map(|i| self[(i, i)]).collect()
     }
@@ -68,18 +62,15 @@ impl Matrix {
         self
     }
 
-    /// Multiplies every entry.
     pub(crate) fn scaled(mut self, scale: f64) -> Self {
         self.entries.iter_mut().for_each(|a| *a *= scale);
         self
     }
 
-    /// Returns the transpose.
     pub(crate) fn transposed(&self) -> Self {
         Self::from_fn(self.order, |i, j| self[(j, i)])
     }
 
-    /// Returns the product with another matrix of this order.
     pub(crate) fn times(&self, other: &Self) -> Self {
         let mut product = Self::zeros(self.order);
         for i in 0..self.order {
@@ -93,7 +84,6 @@ impl Matrix {
         product
     }
 
-    /// Returns the product with a vector.
     pub(crate) fn apply(&self, vector: &[f64]) -> Vec<f64> {
         (0..self.order).map(|i| dot(self.row(i), vector)).collect()
     }
@@ -163,12 +153,10 @@ pub(crate) struct Cholesky {
 }
 
 impl Cholesky {
-    /// Returns the factor of the identity.
     pub(crate) fn identity(order: usize) -> Self {
         Self { lower: Matrix::identity(order) }
     }
 
-    /// Returns the lower triangular factor.
     pub(crate) fn lower(&self) -> &Matrix {
         &self.lower
     }
@@ -216,7 +204,6 @@ impl Cholesky {
     }
 }
 
-/// Returns the inner product.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

@@ -13,17 +13,14 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    /// Starts without any message to a job's parties.
     pub(super) fn new(spec: &JobSpec) -> Self {
         Self { parties: spec.parties.len(), opened: Opened::from(&spec.aggregation), answered: 0, pending: None }
     }
 
-    /// Returns the pending message.
     pub(super) fn pending(&self) -> Option<&Round> {
         self.pending.as_ref()
     }
 
-    /// Makes these queries the pending message.
     pub(super) fn ask(&mut self, phase: Phase, queries: Vec<Query>) {
         self.pending = Some(Round { iteration: self.answered, phase, queries, opened: self.opened });
     }

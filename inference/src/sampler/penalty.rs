@@ -24,7 +24,6 @@ pub(super) fn decide(chain: &mut Chain, target: &Target, log_ratio: f64, total_v
 /// The decision rule of Algorithm 2.
 pub(super) struct Penalty;
 
-/// The algorithm as it is planned and run.
 pub(super) const ENGINE: Engine = Engine::of_ratios(|spec, parties| Ok(Box::new(RatioWalk::new(spec, parties, Penalty)?)));
 
 impl Decision for Penalty {

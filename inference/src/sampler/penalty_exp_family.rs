@@ -90,7 +90,6 @@ impl PenaltyExpFamily {
     }
 }
 
-/// The algorithm as it is planned and run.
 pub(super) const ENGINE: Engine = Engine {
     error_source: ErrorSource::Unknown { note: "fresh noisy sums for every draw: `conclave rehearse` shows the resulting error" },
     small_step_acceptance: |_| f64::NAN,

@@ -40,12 +40,10 @@ impl Space {
         Self { transform, boxes, location, scale, precision, parameters }
     }
 
-    /// Returns the number of coordinates.
     pub(super) fn dimension(&self) -> usize {
         self.parameters.len()
     }
 
-    /// Returns theta of these coordinates.
     pub(super) fn theta(&self, u: &[f64]) -> Vec<f64> {
         self.transform.constrain(u)
     }
@@ -55,7 +53,6 @@ impl Space {
         self.theta(u).into_iter().zip(&spec.support).map(|(x, box_)| x.clamp(box_.min, box_.max)).collect()
     }
 
-    /// Returns the coordinates of `theta`.
     pub(super) fn coordinates(&self, theta: &[f64]) -> Vec<f64> {
         self.transform.unconstrain(theta)
     }

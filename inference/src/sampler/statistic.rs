@@ -42,7 +42,6 @@ impl ReleasedStatistic {
         Ok(Self { records: records as f64, parties: parties.len() as f64, grids, weighted, weight: 0.0 })
     }
 
-    /// Returns the number of components.
     pub(super) fn components(&self) -> usize {
         self.grids.len()
     }

@@ -66,7 +66,6 @@ pub(super) fn chains(
     }
 }
 
-/// Builds the chains of a linear regression with known error.
 fn linear(
     target: &Arc<Target>,
     regression: &Regression,
@@ -94,7 +93,6 @@ fn column(target: &Target, name: &str) -> Result<ColumnSpec, SamplerError> {
     target.spec.columns.get(name).cloned().ok_or(SamplerError::NoRecordLaw(target.spec.model.kind()))
 }
 
-/// Returns the concentrations of Dirichlet priors.
 fn concentrations(priors: &[Prior]) -> Vec<f64> {
     let one = |prior: &Prior| if let Prior::Dirichlet { concentration, .. } = prior { *concentration } else { 1.0 };
     priors.iter().map(one).collect()

@@ -57,7 +57,6 @@ impl LineLaw {
     }
 }
 
-/// The sampler of a record.
 pub(super) enum LineSampler {
     Bernoulli(f64),
     Poisson(Poisson),

@@ -30,7 +30,6 @@ struct Product {
 
 /// The law of the records of a linear regression.
 pub(super) struct LinearLaw {
-    /// Number of covariates.
     covariates: usize,
     intercept: bool,
     /// Sd of the error, on the outcome's scale.
@@ -42,14 +41,12 @@ pub(super) struct LinearLaw {
     products: Vec<Product>,
 }
 
-/// Mean and covariance of the covariates.
 #[derive(Debug, Clone)]
 pub(super) struct CovariateLaw {
     mean: Vec<f64>,
     covariance: Matrix,
 }
 
-/// The sampler of a record.
 pub(super) struct LinearSampler {
     mean: Vec<f64>,
     root: Matrix,

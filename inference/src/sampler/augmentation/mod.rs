@@ -36,7 +36,6 @@ pub(super) use expected::outlook;
 pub(super) use state_machine::Augmentation;
 pub(super) use variates::normal;
 
-/// The algorithm as it is planned and run.
 pub(super) const ENGINE: Engine = Engine {
     error_source: ErrorSource::Release {
         note: "the same, exact in small studies; imputes every record in every sweep",

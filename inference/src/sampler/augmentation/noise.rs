@@ -124,7 +124,6 @@ impl<N: NoiseLaw> Residuals<N> {
         terms.map(|(numerator, inverse)| *numerator as f64 * inverse).sum()
     }
 
-    /// Applies the moves.
     #[inline]
     pub(super) fn apply(&mut self, moves: &[Move]) {
         for step in moves {

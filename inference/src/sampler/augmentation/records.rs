@@ -155,7 +155,6 @@ impl<L: RecordLaw, N: NoiseLaw> LatentRecords<L, N> {
         &self.summary
     }
 
-    /// Returns the number of records.
     pub(super) fn count(&self) -> usize {
         self.count
     }

@@ -5,7 +5,6 @@ use conclave_common::model::Tables;
 use conclave_common::query::{PartyMetadata, Query};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
-/// The kind of release.
 pub(super) enum Release {
     /// Counts of cells, for parties with any unit of privacy and adjacency.
     Tables(Tables),
@@ -13,7 +12,6 @@ pub(super) enum Release {
     Statistic(ReleasedStatistic),
 }
 
-/// The release of one party.
 pub(super) struct PartyRelease {
     /// One number per component, in lattice units.
     pub(super) answers: Vec<i64>,
@@ -53,13 +51,11 @@ impl Release {
         Ok(noise)
     }
 
-    /// Returns the queries of the only round.
     pub(super) fn queries(&self, noise: NoiseScale) -> Vec<Query> {
         let query = |(chain, kind)| Query { chain, kind, from: Vec::new(), to: Vec::new(), noise };
         (0..).zip(self.kinds()).map(query).collect()
     }
 
-    /// Records the totals over the parties.
     pub(super) fn learn(&mut self, totals: &[i128], noise: NoiseScale) {
         if let Self::Statistic(statistic) = self {
             statistic.learn(totals, noise);

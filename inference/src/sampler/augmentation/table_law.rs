@@ -49,7 +49,6 @@ impl TableLaw {
         self.first.iter().zip(&self.levels).flat_map(table)
     }
 
-    /// Returns the number of records of a class.
     fn of_class(&self, class: usize, summary: &[f64]) -> f64 {
         match self.levels.first() {
             None => summary[class],
@@ -58,7 +57,6 @@ impl TableLaw {
     }
 }
 
-/// The sampler of a record.
 pub(super) struct TableSampler {
     /// Theta, with cumulative sums of each simplex.
     cumulative: Vec<f64>,

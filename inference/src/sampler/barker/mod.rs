@@ -22,7 +22,6 @@ use decision::Barker;
 pub use diagnostics::BarkerDiagnostics;
 pub use second_moment::CheckedVariance;
 
-/// The algorithm as it is planned and run.
 pub(super) const ENGINE: Engine = Engine {
     // A search is asked for before the first block of ratios over samples, which the budget must hold beside it.
     affords: Barker::affords,

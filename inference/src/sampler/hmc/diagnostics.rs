@@ -86,7 +86,6 @@ impl GradientDiagnostics {
         }
     }
 
-    /// Returns the warnings about a run.
     pub(crate) fn words(&self, settings: &Settings) -> Vec<String> {
         let mut words: Vec<String> = self.repeated_answers.iter().filter_map(RepeatedAnswers::warning).collect();
         // The figure is planned for the shape that a search found, and is meaningless for another shape.

@@ -5,7 +5,6 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::sampler::acceptance;
 
-/// Draws standard normal numbers.
 pub(crate) fn normals(rng: &mut ChaCha20Rng, count: usize) -> Vec<f64> {
     (0..count).map(|_| StandardNormal.sample(rng)).collect()
 }

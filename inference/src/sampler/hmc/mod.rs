@@ -75,7 +75,6 @@ pub(super) use watch::Watch;
 
 pub(crate) use forecast::{Foreseen, ForeseenSweeps, SEARCH, foresee};
 
-/// The algorithm as it is planned and run.
 pub(super) const ENGINE: Engine = Engine {
     error_source: ErrorSource::Gradients { approximate: false },
     outlook: |spec, parties| outlook(spec, parties).map(Some),

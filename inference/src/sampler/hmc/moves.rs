@@ -98,7 +98,6 @@ impl ChainState {
         self.tested.map(|variance| (self.log_alpha, variance))
     }
 
-    /// Returns the state after the last step.
     pub(super) fn draw(&self, warmup: bool, iteration: u64) -> Draw {
         let Self { id: chain, at, accepted, log_alpha, .. } = self;
         let theta = at.theta.clone();

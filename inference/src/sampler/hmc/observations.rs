@@ -83,12 +83,10 @@ impl Observations {
         self.stuck = self.stuck.or(taken.map(Forecast::Stuck));
     }
 
-    /// Returns the forecast if the chains are stuck.
     pub(crate) fn stuck(&self) -> Option<&Forecast> {
         self.stuck.as_ref()
     }
 
-    /// Returns the diagnostics of the chains.
     pub(crate) fn diagnostics(&self, settings: &Settings, parties: &[String]) -> GradientDiagnostics {
         GradientDiagnostics::of(settings, self.sharp, (&self.watch, &self.repeats), parties)
     }

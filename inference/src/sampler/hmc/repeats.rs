@@ -80,7 +80,6 @@ impl Repeats {
         }
     }
 
-    /// Returns the number of pairs so far.
     pub(crate) fn pairs(&self) -> u64 {
         self.pairs
     }

@@ -42,7 +42,6 @@ pub(crate) struct Settings {
     pub(crate) step: f64,
     /// Planned friction gamma; 0 without friction.
     pub(crate) friction: f64,
-    /// Test at the end of a step.
     pub(crate) test: HmcTest,
     /// Noise of each component of a gradient, at each party.
     pub(crate) noise: NoiseScale,

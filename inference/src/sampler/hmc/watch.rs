@@ -134,7 +134,6 @@ impl Watch {
         self.unasked as f64 / self.steps.max(1) as f64
     }
 
-    /// Returns the mean probability of acceptance.
     pub(crate) fn acceptance(&self) -> Option<f64> {
         (self.steps > 0).then(|| self.acceptance / self.steps as f64)
     }

@@ -21,7 +21,6 @@ pub(super) struct CandidateLaw {
     factor: Cholesky,
 }
 
-/// One candidate.
 pub(super) struct Candidate {
     pub(super) theta: Vec<f64>,
     /// Log prior over the law's density, up to a constant.

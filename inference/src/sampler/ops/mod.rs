@@ -16,7 +16,6 @@ use candidates::CandidateLaw;
 pub(super) use algorithm::Ops;
 pub(crate) use price::foreseen;
 
-/// The algorithm as it is planned and run.
 pub(super) const ENGINE: Engine = Engine {
     error_source: ErrorSource::Choices,
     refit_obstacle: Some("releases one draw of the posterior under the job's own prior"),

@@ -17,7 +17,6 @@ const STREAM: u64 = 0x6f70_7300_0000_0000;
 /// The price of a choice.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ChoicePrice {
-    /// Number of candidates.
     pub(crate) candidates: u32,
     /// Range of the log probabilities between neighbours, in log-likelihood units.
     pub(crate) range: f64,
@@ -27,7 +26,6 @@ pub(crate) struct ChoicePrice {
     pub(crate) units: u64,
 }
 
-/// Returns the generator of candidates.
 pub(super) fn generator(spec: &JobSpec) -> ChaCha20Rng {
     let mut rng = ChaCha20Rng::seed_from_u64(spec.sampler.seed);
     rng.set_stream(STREAM);

@@ -87,7 +87,6 @@ impl StochasticGradients {
         }
     }
 
-    /// Returns the warnings about a run.
     pub(crate) fn words(&self, settings: &Settings) -> Vec<String> {
         if let Some(polish) = &self.polish {
             return self.words_of_sweeps(polish);

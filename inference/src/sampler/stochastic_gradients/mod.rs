@@ -49,7 +49,6 @@ use forecast::{foresee, outlook};
 pub(super) use polish::Polish;
 pub use polish::Polished;
 
-/// The algorithm as it is planned and run.
 pub(super) const ENGINE: Engine = Engine {
     error_source: ErrorSource::Gradients { approximate: true },
     outlook: |spec, parties| outlook(spec, parties).map(Some),

@@ -162,7 +162,6 @@ impl Polish {
         self.walk.as_deref()
     }
 
-    /// Returns the same chains, mutably.
     pub(in crate::sampler) fn walk_mut(&mut self) -> Option<&mut RatioWalk<Penalty>> {
         self.walk.as_deref_mut()
     }

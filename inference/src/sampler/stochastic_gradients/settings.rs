@@ -25,11 +25,8 @@ const TRIED: usize = 64;
 
 /// The movement of a job's chains.
 pub(crate) struct Settings {
-    /// Law of a step.
     pub(crate) law: Box<dyn Law>,
-    /// Its eta and a.
     pub(crate) pace: Pace,
-    /// Kind of the queries.
     pub(crate) kind: QueryKind,
     /// Noise of each component of a gradient, at each party.
     pub(crate) noise: NoiseScale,
@@ -51,7 +48,6 @@ pub(crate) struct Settings {
     pub(crate) planned_ess: f64,
 }
 
-/// The inputs of the settings.
 pub(crate) struct SettingsInput<'a> {
     pub(super) target: &'a Target,
     pub(crate) scores: &'a dyn ScoreModel,

@@ -24,7 +24,6 @@ impl Place {
     }
 }
 
-/// A chain.
 pub(crate) struct Walker {
     id: u32,
     rng: ChaCha20Rng,
@@ -111,12 +110,10 @@ impl Walker {
         }
     }
 
-    /// Returns the thermostat.
     pub(crate) fn thermostat(&self) -> f64 {
         self.state.thermostat
     }
 
-    /// Returns the draw of the last step.
     pub(crate) fn draw(&self, warmup: bool, iteration: u64) -> Draw {
         let (chain, theta) = (self.id, self.draw.clone());
         Draw { chain, warmup, theta, accepted: self.moved, log_alpha: 0.0, iteration }
