@@ -36,7 +36,7 @@ pub(super) struct CostModel {
     walks: Vec<Walk>,
     conditional_sd: Vec<f64>,
     /// Long-run effective draws of each parameter per draw of each chain.
-    efficiency: Vec<f64>,
+    pub(super) efficiency: Vec<f64>,
 }
 
 impl CostModel {
@@ -74,12 +74,7 @@ impl CostModel {
         Ok(Self { walks, conditional_sd: stand_in.conditional_sd, efficiency })
     }
 
-    /// Cost of the mode search in units of 2^-48 of mu^2, which is a share of any budget.
-    pub(super) fn search_cost(&self) -> f64 {
-        self.mean(|walk| walk.searched as f64)
-    }
-
-    fn mean(&self, of: impl Fn(&Walk) -> f64) -> f64 {
+    pub(super) fn mean(&self, of: impl Fn(&Walk) -> f64) -> f64 {
         self.walks.iter().map(of).sum::<f64>() / self.walks.len() as f64
     }
 
@@ -97,19 +92,6 @@ impl CostModel {
         self.mean(|walk| walk.cost_of(rounds))
     }
 
-    /// Cost of a run that ends at a sum of charges.
-    pub(super) fn cost_within(&self, units: u64) -> f64 {
-        self.mean(|walk| walk.cost_of(walk.rounds_within(units)))
-    }
-
-    pub(super) fn mean_price(&self) -> f64 {
-        self.mean(Walk::mean_price)
-    }
-
-    pub(super) fn acceptance(&self) -> f64 {
-        self.mean(|walk| walk.acceptance)
-    }
-
     /// Returns the effective draws of each parameter in a run that keeps at most `draws` of each chain within a sum of charges,
     /// as its diagnostics would report them. It is the median over the walks, because the diagnostics of short chains sometimes
     /// report far too many.
@@ -117,11 +99,6 @@ impl CostModel {
         let kept = |walk: &Walk| walk.rounds_within(units).saturating_sub(walk.before).min(draws);
         let one = |j: usize| median(self.walks.iter().map(|walk| walk.effective(j, kept(walk))).collect());
         (0..self.walks.first().map_or(0, Walk::parameters)).map(one).collect()
-    }
-
-    /// Long-run effective draws of each parameter per draw of each chain.
-    pub(super) fn efficiency(&self) -> &[f64] {
-        &self.efficiency
     }
 
     /// Constant of the small-step law: effective draws per query, times the total noise variance, over the mean squared move in

@@ -5,6 +5,7 @@ use super::cost_model::CostModel;
 use super::driven::driven;
 use super::outcome::{Counts, ParameterPlan, Plan, PlanError, zcdp_units};
 use super::stand_in::Guess;
+use super::walk::Walk;
 use crate::sampler::{Expected, engine};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::parameter::Constraint;
@@ -34,7 +35,7 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let components =
         spec.build_model().exponential_family().filter(|_| statistics).map_or(1, |family| family.ranges().len() as u64);
     let per_round = (chains * components).max(1);
-    let counts = Counts { gdp, zcdp, mu0: mu_squared(costs.mean_price() as u64).sqrt(), per_round };
+    let counts = Counts { gdp, zcdp, mu0: mu_squared(costs.mean(Walk::mean_price) as u64).sqrt(), per_round };
     let parties = counts.parties(spec, &guess.records);
     let before = costs.rounds_before_sampling();
     let wanted = before.saturating_add(spec.sampler.draws);
@@ -50,14 +51,14 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let mut plan = Plan {
         parties,
         chains: spec.sampler.chains,
-        acceptance_rate: costs.acceptance(),
+        acceptance_rate: costs.mean(|walk| walk.acceptance),
         acceptance_small_steps: (engine(spec.algorithm).small_step_acceptance)(sigma2.sqrt()),
         ess: ess.collect(),
         iterations,
         draws,
         stopped_by: if gdp < wanted { "budget" } else { "draws" },
         budget_share: if gdp < wanted {
-            costs.cost_within(filter.limit_units()) / limit
+            costs.mean(|walk| walk.cost_of(walk.rounds_within(filter.limit_units()))) / limit
         } else {
             costs.cost_of(iterations) / limit
         }

@@ -170,7 +170,7 @@ impl<W: Walk> Driven<W> {
     }
 
     fn finished(&self) -> bool {
-        self.walk.as_ref().is_some_and(|(_, steps)| steps.spent || steps.made >= steps.planned) || self.enough.reached()
+        self.walk.as_ref().is_some_and(|(_, steps)| steps.spent || steps.made >= steps.planned) || self.enough.reached
     }
 }
 
@@ -258,7 +258,7 @@ impl<W: Walk> Sampler for Driven<W> {
     fn ended_by_budget(&self) -> bool {
         let short = |steps: &Steps| steps.spent || steps.planned - steps.warmup < self.means.target.spec.sampler.draws;
         // The budget of the sweeps was reserved: a party without remaining budget for them refuses itself.
-        let ended = self.polish.is_none() && self.finished() && !self.enough.reached();
+        let ended = self.polish.is_none() && self.finished() && !self.enough.reached;
         ended && self.walk.as_ref().is_some_and(|(_, steps)| short(steps))
     }
 }

@@ -31,9 +31,9 @@ pub(super) struct Ensemble {
     rotation: Option<Rotation>,
     /// Posterior sd of each coordinate given the others, from a search.
     sd: Vec<f64>,
-    phase: Phase,
+    pub(super) phase: Phase,
     /// Number of steps of every chain in the present phase.
-    steps: u64,
+    pub(super) steps: u64,
     accepted: u64,
     draws: Vec<Draw>,
 }
@@ -149,7 +149,7 @@ impl Ensemble {
 
     /// Turns the moves into the axes of the warm-up's draws, if the job asks for it and it is due.
     fn turn(&mut self) {
-        let dimension = self.warmup.dimension();
+        let dimension = self.warmup.dimension;
         let Some(rotation) = self.rotation.as_mut().filter(|_| self.steps.is_multiple_of(dimension)) else { return };
         if let Some(scale) = rotation.sweep(self.chains.iter().map(Chain::coordinates), self.steps / dimension, &self.sd) {
             self.scale = scale;
@@ -165,7 +165,7 @@ impl Ensemble {
     /// Returns true if radii measured at the job's start have to be measured again now, because that start may have been far
     /// away.
     pub(super) fn remeasures(&self, spec: &JobSpec) -> bool {
-        self.phase == Phase::Warmup && warmup::remeasures(spec.sampler.warmup, self.warmup.dimension(), self.steps)
+        self.phase == Phase::Warmup && warmup::remeasures(spec.sampler.warmup, self.warmup.dimension, self.steps)
     }
 
     /// Returns the mean place of the chains, in coordinates.
@@ -183,20 +183,12 @@ impl Ensemble {
     }
 
     pub(super) fn futility(&self) -> Option<&Forecast> {
-        self.futility.found().filter(|_| !self.enough.reached())
+        self.futility.found().filter(|_| !self.enough.reached)
     }
 
     /// Returns true if all draws are made, or the stopping rule is satisfied.
     pub(super) fn finished(&self, spec: &JobSpec) -> bool {
-        self.phase == Phase::Sampling && (self.steps >= spec.sampler.draws || self.enough.reached())
-    }
-
-    pub(super) fn phase(&self) -> Phase {
-        self.phase
-    }
-
-    pub(super) fn steps(&self) -> u64 {
-        self.steps
+        self.phase == Phase::Sampling && (self.steps >= spec.sampler.draws || self.enough.reached)
     }
 
     /// Returns the draws made since the last call, chain by chain within each round.

@@ -110,7 +110,7 @@ impl Sampler for PenaltyExpFamily {
             if queries.is_empty() {
                 self.ensemble.step_done(self.messages.last()); // Every proposal fell outside the box: decided without a query.
             } else {
-                self.messages.ask(self.ensemble.phase(), queries);
+                self.messages.ask(self.ensemble.phase, queries);
             }
         }
         Ok(self.messages.pending().cloned().map_or(Next::Done, Next::Ask))
@@ -132,7 +132,7 @@ impl Sampler for PenaltyExpFamily {
     }
 
     fn phase(&self) -> Phase {
-        self.ensemble.phase()
+        self.ensemble.phase
     }
 
     fn acceptance_rate(&self) -> Option<f64> {

@@ -114,9 +114,9 @@ impl<D: Decision> RatioWalk<D> {
     fn propose(&mut self) -> Vec<Query> {
         let mut queries = self.ensemble.propose(&self.target);
         queries.iter_mut().for_each(|query| query.kind = self.decision.ratio_kind());
-        let beside = self.decision.check_query(self.ensemble.phase(), self.ensemble.steps(), &queries);
+        let beside = self.decision.check_query(self.ensemble.phase, self.ensemble.steps, &queries);
         if let Some(watch) = &mut self.clip_watch {
-            queries.extend(watch.ask(self.ensemble.phase(), self.ensemble.steps(), &queries));
+            queries.extend(watch.ask(self.ensemble.phase, self.ensemble.steps, &queries));
         }
         queries.extend(beside);
         queries
@@ -232,7 +232,7 @@ impl<D: Decision> Sampler for RatioWalk<D> {
             if queries.is_empty() {
                 self.step_done(); // Every proposal fell outside the box: decided without a query.
             } else {
-                self.messages.ask(self.ensemble.phase(), queries);
+                self.messages.ask(self.ensemble.phase, queries);
             }
         }
         Ok(self.messages.pending().cloned().map_or(Next::Done, Next::Ask))
@@ -254,7 +254,7 @@ impl<D: Decision> Sampler for RatioWalk<D> {
     }
 
     fn phase(&self) -> Phase {
-        self.ensemble.phase()
+        self.ensemble.phase
     }
 
     fn acceptance_rate(&self) -> Option<f64> {

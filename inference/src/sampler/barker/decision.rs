@@ -94,7 +94,7 @@ impl Barker {
     }
 
     fn has_room(&self) -> Result<(), SamplerError> {
-        let correction = self.correction.variance();
+        let correction = self.correction.variance;
         if self.noise + self.greatest <= correction * (1.0 + SLIP) {
             return Ok(());
         }
@@ -126,7 +126,7 @@ impl Decision for Barker {
 
     fn decide(&mut self, chain: &mut Chain, target: &Target, log_ratio: f64, variance: f64) {
         let Some(log_prior_ratio) = chain.log_prior_ratio(target) else { return };
-        let topped_up = (self.correction.variance() - variance).max(0.0);
+        let topped_up = (self.correction.variance - variance).max(0.0);
         let top = libm::sqrt(topped_up) * chain.normal();
         let sum = log_ratio + log_prior_ratio + top + self.correction.draw(chain.uniform());
         chain.settle(sum > 0.0, sum);

@@ -36,8 +36,8 @@ pub struct BarkerDiagnostics {
 impl BarkerDiagnostics {
     pub(super) fn of(correction: &Correction, batch: SamplingProbability, noise: f64, assumed: Option<f64>) -> Self {
         Self {
-            correction: correction.variance(),
-            sup_error: correction.sup_error(),
+            correction: correction.variance,
+            sup_error: correction.sup_error,
             acceptance_at_zero: correction.acceptance(0.0),
             variance_small_steps: correction.variance_by_short_steps(),
             noise_variance: noise,

@@ -81,7 +81,7 @@ impl GradientDiagnostics {
             kinetic: if free { None } else { watch.kinetic(law::momentum_variance(settings.step)) },
             stein: Identity::worst(watch.stein()),
             mean_gradient: Identity::worst(watch.slopes()),
-            repeated_questions: repeats.pairs(),
+            repeated_questions: repeats.pairs,
             repeated_answers: repeats.report(parties),
         }
     }
