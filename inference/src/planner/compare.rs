@@ -2,9 +2,8 @@
 //! run a job, and the range of a chain's results.
 
 use super::outcome::{Plan, PlanError};
-use super::penalty_error::penalty_error;
 use super::plan::plan;
-use super::prospect::prospect;
+use super::prospect::{penalty_error, prospect};
 use super::stand_in::Guess;
 use crate::sampler;
 use crate::sampler::{Case, ErrorSource, beforehand, engine};

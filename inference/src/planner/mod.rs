@@ -17,7 +17,6 @@ mod compare;
 mod cost_model;
 mod driven;
 mod outcome;
-mod penalty_error;
 mod plan;
 mod prospect;
 mod samples;

@@ -9,14 +9,13 @@
 mod correction;
 mod decision;
 mod diagnostics;
-mod sampling_variance;
 mod second_moment;
 
 use crate::sampler::engine::Engine;
 use crate::sampler::ratio_walk::RatioWalk;
 use conclave_common::job::{JobSpec, ProposalKind, Radius};
 use correction::Correction;
-use sampling_variance::SamplingVariance;
+use second_moment::SamplingVariance;
 
 use decision::Barker;
 pub use diagnostics::BarkerDiagnostics;

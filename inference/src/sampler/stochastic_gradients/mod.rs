@@ -9,8 +9,7 @@
 //! |---|---|
 //! | `law` | the common interface of the four laws |
 //! | `laws` | the step of each |
-//! | `samples` | the contribution of random sampling to a gradient's noise |
-//! | `top_up` | public noise beside the parties' |
+//! | `added_noise` | the noise of random sampling, and public noise beside the parties' |
 //! | `price` | the cost of a release, alone or in a block |
 //! | `settings` | step, noise and number of steps, from the budget and the result of the search |
 //! | `walker` | one chain |
@@ -20,6 +19,7 @@
 //! | `forecast` | the expected error, and the forecast of a run for a guessed posterior |
 //! | `algorithm` | all chains, in the state machine of `driven` |
 
+mod added_noise;
 mod algorithm;
 mod diagnostics;
 mod forecast;
@@ -28,9 +28,7 @@ mod laws;
 mod observations;
 mod polish;
 mod price;
-mod samples;
 mod settings;
-mod top_up;
 mod walker;
 
 use crate::sampler::driven::Driven;

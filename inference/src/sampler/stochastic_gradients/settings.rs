@@ -4,7 +4,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
 use super::laws::{HOT, law};
-use super::{Law, Pace, Sgfs, price, samples, usual_step};
+use super::{Law, Pace, Sgfs, added_noise, price, usual_step};
 use crate::sampler::hmc::{affordable_steps, mean};
 use crate::sampler::noisy_statistics::gaussian::largest_eigenvalue;
 use crate::sampler::{Allotment, Coordinates, Matrix, SamplerError, Target, factor, normals};
@@ -75,7 +75,7 @@ impl Settings {
     pub(crate) fn new(means: &SettingsInput<'_>) -> Result<Self, SamplerError> {
         let SettingsInput { target, coordinates, .. } = means;
         let spec = &target.spec;
-        let samples = samples::covariance(target, coordinates);
+        let samples = added_noise::covariance(target, coordinates);
         let unit = means.widest().ok_or(SamplerError::TooSmallABudget { kind: means.kind() })?;
         let given = spec.sampler.stochastic;
         let mut step = given.step.unwrap_or(usual_step(spec.algorithm));

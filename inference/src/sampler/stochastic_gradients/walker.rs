@@ -3,7 +3,7 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use super::top_up::TopUp;
+use super::added_noise::TopUp;
 use super::{Settings, State};
 use crate::sampler::hmc::{At, Kicked, Slopes};
 use crate::sampler::{Coordinates, Matrix, frame_numbers, hmc, normals};
