@@ -2,18 +2,17 @@
 //!
 //! A rehearsal spends no owner's budget. It is for records that its user may see anyway: the analyst's own, or synthetic ones.
 
-mod party;
-
 use rand::CryptoRng;
 
 use conclave_common::job::JobSpec;
 use conclave_common::model;
 use conclave_common::model::{Model, Summand};
 use conclave_common::query::{Candidates, PartyMetadata, Query, QueryError, QueryTerms, Round};
-use conclave_privacy::accounting::{AccountingError, Budget, FilterRefusal, PrivacyFilter, PrivacyUnit, SubsampledError};
+use conclave_privacy::accounting::{
+    AccountingError, FilterRefusal, Honest, OpenBlocks, Priced, PrivacyFilter, PrivacyUnit, SubsampledError,
+};
 use conclave_privacy::mechanism::{NoiseSample, QueryKind};
-use conclave_privacy::pass::{Block, LatticeSum, ModelData, log_weights};
-use party::Party;
+use conclave_privacy::pass::{Block, LatticeSum, ModelData, PoissonSampling, log_weights};
 
 /// Failure to answer a round, other than an exhausted budget.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -62,6 +61,52 @@ pub enum Answer {
 /// Number of candidates of a choice whose weights one pass over the records sums.
 const CANDIDATES_IN_A_PASS: usize = 256;
 
+/// Charges of a party, and the free places of blocks that were charged in advance.
+#[derive(Debug, Clone)]
+struct Account {
+    filter: PrivacyFilter,
+    blocks: OpenBlocks,
+}
+
+struct Party {
+    data: ModelData,
+    unit: PrivacyUnit,
+    account: Account,
+    queries: u64,
+    /// Sampling law of its subsampled releases; `None` if its releases sum all records.
+    sampling: Option<PoissonSampling>,
+}
+
+impl Account {
+    /// Charges a message's queries as a ledger does. A subsampled release takes a place in a block, or opens a block and takes
+    /// its first place.
+    ///
+    /// The caller discards this account after a refusal, because some of the queries may already be charged. Errors: a block that
+    /// may not be opened.
+    fn charge(
+        &mut self,
+        spec: &JobSpec,
+        unit: PrivacyUnit,
+        (queries, terms): (&[Query], &[QueryTerms]),
+    ) -> Result<Result<(), FilterRefusal>, SubsampledError> {
+        for (query, terms) in queries.iter().zip(terms) {
+            let (sensitivity, noise) = (terms.sensitivity(), query.noise);
+            let paid = match spec.block_terms(query.kind, unit, (sensitivity, noise)) {
+                Some(block) => self.filter.try_spend(self.blocks.take(query.kind, block)?),
+                None => {
+                    // A choice is revealed by itself, whatever the rule for the job's other answers.
+                    let honest = if matches!(query.kind, QueryKind::Choice { .. }) { Honest::ALONE } else { spec.honest() };
+                    self.filter.try_charge(&[Priced::new(query.kind, sensitivity, noise, honest)]).map(|_| ())
+                }
+            };
+            if let Err(refusal) = paid {
+                return Ok(Err(refusal));
+            }
+        }
+        Ok(Ok(()))
+    }
+}
+
 /// The parties of one job.
 pub struct Rehearsal<R> {
     spec: JobSpec,
@@ -79,10 +124,11 @@ impl<R: CryptoRng> Rehearsal<R> {
         if shards.len() != spec.parties.len() {
             return Err(RehearsalError::Parties { expected: spec.parties.len(), got: shards.len() });
         }
-        let budget: Budget = spec.privacy.budget;
-        let party = |shard: (ModelData, PrivacyUnit)| {
-            let filter = PrivacyFilter::new(&budget.of(shard.1))?;
-            Ok::<_, AccountingError>(Party::new(spec, shard, filter))
+        let party = |(data, unit): (ModelData, PrivacyUnit)| {
+            let sampling = spec.privacy.blocks.map(|_| PoissonSampling::new(data.units(), spec.sampler.batch));
+            let filter = PrivacyFilter::new(&spec.privacy.budget.of(unit))?;
+            let account = Account { filter, blocks: OpenBlocks::default() };
+            Ok::<_, AccountingError>(Party { data, unit, account, queries: 0, sampling })
         };
         let parties = shards.into_iter().map(party).collect::<Result<_, _>>()?;
         Ok(Self { spec: spec.clone(), model: spec.build_model(), parties, rng })

@@ -2,42 +2,15 @@
 //! penalty sweeps at their end.
 
 use super::enough::Enough;
+use super::gradient_search::locate_share;
 use super::penalty::Penalty;
 use super::stochastic_gradients::Polish;
 use super::{
-    Allotment, Forecast, Found, GradientSearch, Messages, Next, Polished, RatioWalk, RunReport, Sampler, SamplerError, Target,
-    Totals,
+    Allotment, Forecast, Found, GradientSearch, Means, Messages, Next, Polished, RatioWalk, RunReport, Sampler, SamplerError,
+    Target, Totals,
 };
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};
-use conclave_privacy::mechanism::{GRADIENT_UNITS, Sensitivity};
-
-/// Returns the share of the budget for the search; by default 0.05: more buys a better start and fewer steps.
-pub(super) fn locate_share(spec: &JobSpec) -> f64 {
-    spec.sampler.hmc.locate_share.or(spec.sampler.stochastic.locate_share).unwrap_or(0.05)
-}
-
-/// The job, its remaining budget and its parties.
-pub(super) struct Means {
-    pub(super) target: Target,
-    pub(super) budget: Allotment,
-    pub(super) parties: Vec<PartyMetadata>,
-}
-
-impl Means {
-    /// Charges a chain's gradient. Errors: the budget is too small for it.
-    pub(super) fn charge_gradient(&mut self, query: &Query) -> Result<(), SamplerError> {
-        match self.budget.charge(query.kind, Sensitivity::from_units(GRADIENT_UNITS)?, query.noise)? {
-            true => Ok(()),
-            false => Err(SamplerError::TooSmallABudget { kind: query.kind }),
-        }
-    }
-
-    /// Returns the start of a chain that the job states.
-    pub(super) fn given_start(&self, chain: u32) -> Option<&[f64]> {
-        self.target.spec.sampler.starts.as_ref().and_then(|starts| starts.get(chain as usize)).map(Vec::as_slice)
-    }
-}
 
 /// The numbers of steps of each chain.
 pub(super) struct Steps {

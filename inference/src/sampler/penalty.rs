@@ -7,9 +7,7 @@
 
 use super::acceptance::log_alpha;
 use super::ratio_walk::Decision;
-use super::{Chain, Engine, RatioWalk, SamplerError, Target};
-use conclave_common::query::Query;
-use conclave_privacy::mechanism::QueryKind;
+use super::{Chain, Engine, RatioWalk, Target};
 
 /// Accepts or rejects a chain's pending proposal (Algorithm 2, step 2; also Algorithm 3). `log_ratio` is the noisy log likelihood
 /// ratio over all parties, `total_variance` that of its noise.
@@ -27,18 +25,6 @@ pub(super) struct Penalty;
 pub(super) const ENGINE: Engine = Engine::of_ratios(|spec, parties| Ok(Box::new(RatioWalk::new(spec, parties, Penalty)?)));
 
 impl Decision for Penalty {
-    fn ratio_kind(&self) -> QueryKind {
-        QueryKind::Ratio
-    }
-
-    fn set_curvature(&mut self, _: &Target, _: &[f64], _: &[f64]) -> Result<(), SamplerError> {
-        Ok(())
-    }
-
-    fn variance(&self, target: &Target, _: &Query) -> f64 {
-        target.spec.parties.len() as f64 * target.spec.privacy.noise.variance()
-    }
-
     fn decide(&mut self, chain: &mut Chain, target: &Target, log_ratio: f64, variance: f64) {
         decide(chain, target, log_ratio, variance);
     }

@@ -19,14 +19,20 @@ use conclave_privacy::mechanism::{QueryKind, STEP};
 /// The decision rule for a chain's proposal.
 pub(super) trait Decision: Send {
     /// Returns the kind of ratio that chains ask for.
-    fn ratio_kind(&self) -> QueryKind;
+    fn ratio_kind(&self) -> QueryKind {
+        QueryKind::Ratio
+    }
 
     /// Records the result of a search: each coordinate's posterior sd given the others, and the radii of the moves. Errors: the
     /// decision rule does not allow such moves.
-    fn set_curvature(&mut self, target: &Target, sd: &[f64], radii: &[f64]) -> Result<(), SamplerError>;
+    fn set_curvature(&mut self, _target: &Target, _sd: &[f64], _radii: &[f64]) -> Result<(), SamplerError> {
+        Ok(())
+    }
 
     /// Returns the variance of the log likelihood ratio of a chain's query, over all parties.
-    fn variance(&self, target: &Target, query: &Query) -> f64;
+    fn variance(&self, target: &Target, _query: &Query) -> f64 {
+        target.spec.ratio_variance()
+    }
 
     /// Accepts or rejects a chain's pending proposal on its noisy log likelihood ratio and that ratio's variance.
     fn decide(&mut self, chain: &mut Chain, target: &Target, log_ratio: f64, variance: f64);

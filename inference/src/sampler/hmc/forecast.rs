@@ -3,7 +3,7 @@
 
 use super::settings::{EFFICIENCY, STEPS};
 use super::{Settings, dp_hmc, law};
-use crate::sampler::driven::locate_share;
+use crate::sampler::gradient_search::locate_share;
 use crate::sampler::noisy_statistics::expected::OVERHEAD;
 use crate::sampler::noisy_statistics::of_scores;
 use crate::sampler::{Allotment, Coordinates, GradientSearch, Outlook, SamplerError, Target};
@@ -31,7 +31,7 @@ pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlo
     let hmc = spec.sampler.hmc;
     let (chains, draws) = (f64::from(spec.sampler.chains), spec.sampler.draws as f64);
     if spec.runs_dp_hmc() {
-        let (of_budget, of_draw) = dp_hmc::price_of_a_draw(spec, parties.len());
+        let (of_budget, of_draw) = dp_hmc::price_of_a_draw(spec);
         return by_gradients(spec, parties, (1.0, of_budget), chains * draws / of_draw);
     }
     let (step, gamma) = (hmc.step.unwrap_or(STEPS[0]), hmc.friction.unwrap_or(1.0));

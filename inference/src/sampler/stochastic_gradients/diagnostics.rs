@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Observations, Settings, Walker};
 use crate::sampler::hmc::{ERRORS, SLIGHT, WORTH_A_WORD};
-use crate::sampler::{Identity, Polished, Target};
+use crate::sampler::{Identity, Target};
 use conclave_common::job::Algorithm;
 
 /// Share of steps that left the box, or had too much noise, above which a run warns.
@@ -52,6 +52,21 @@ pub struct StochasticGradients {
     pub mean_gradient: Option<Identity>,
     /// The penalty sweeps that yield the draws; `None` if the steps do. The fields above always describe the steps.
     pub polish: Option<Polished>,
+}
+
+/// A result's report on the sweeps that yield its draws. Shares are of the job's budget.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Polished {
+    /// Number of penalty sweeps of each chain, with one proposal per coordinate.
+    pub sweeps: u64,
+    /// Number of steps of each chain without a test before the sweeps, including the warm-up. They are not among the draws.
+    pub steps: u64,
+    /// Share of the budget that was reserved for the sweeps.
+    pub budget_share: f64,
+    /// Effective draws of a mean from the sweeps of all chains.
+    pub planned_ess: f64,
+    /// Share of the sweeps' proposals that were accepted so far.
+    pub acceptance_rate: f64,
 }
 
 impl StochasticGradients {

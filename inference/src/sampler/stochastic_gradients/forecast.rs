@@ -4,7 +4,7 @@
 use super::algorithm::coordinates;
 use super::polish::ACCEPTED;
 use super::{Settings, SettingsInput, Sgfs, Sweeps, usual_step};
-use crate::sampler::driven::locate_share;
+use crate::sampler::gradient_search::locate_share;
 use crate::sampler::hmc::{ForeseenSweeps, SEARCH, by_gradients};
 use crate::sampler::{Allotment, Foreseen, GradientSearch, Located, Matrix, Outlook, SamplerError, Target};
 use conclave_common::job::{Algorithm, JobSpec};

@@ -7,12 +7,12 @@ use crate::sampler::noisy_statistics::gaussian::largest_eigenvalue;
 use conclave_common::job::Algorithm;
 
 /// Returns the law of an algorithm; `None` for any other than the four.
-pub(crate) fn law(algorithm: Algorithm, Pace { step, friction }: Pace) -> Option<Box<dyn Law>> {
+pub(crate) fn law(algorithm: Algorithm, pace: Pace) -> Option<Box<dyn Law>> {
     Some(match algorithm {
-        Algorithm::Sgld => Box::new(Sgld { step }),
-        Algorithm::Sghmc => Box::new(Sghmc { step, friction }),
-        Algorithm::Sgnht => Box::new(Sgnht { step, friction }),
-        Algorithm::Sgfs => Box::new(Sgfs { step }),
+        Algorithm::Sgld => Box::new(Sgld { step: pace.step }),
+        Algorithm::Sghmc => Box::new(Sghmc(pace)),
+        Algorithm::Sgnht => Box::new(Sgnht(pace)),
+        Algorithm::Sgfs => Box::new(Sgfs { step: pace.step }),
         _ => return None,
     })
 }
@@ -76,22 +76,17 @@ pub(crate) fn widened(step: f64, precision: f64) -> f64 {
 /// precision 1, momenta have variance `D = 1/(1 - eta a/2 - eta²/4)`. The variance of places is constant, so
 /// `Cov(u, p') = -eta D/2`. That covariance is constant too, so `Var u = (1 - eta a/2) D`. Half way,
 /// `Var(u + eta p'/2) = Var u - eta² D/4 = 1`. A place at a step's end has variance 1.027 at the defaults.
-pub(crate) struct Sghmc {
-    /// eta
-    pub(crate) step: f64,
-    /// a
-    pub(crate) friction: f64,
-}
+struct Sghmc(Pace);
 
 impl Law for Sghmc {
     fn variance(&self, known: &[f64], _samples: &Matrix) -> Vec<f64> {
-        vec![2.0 * self.friction / self.step; known.len()]
+        vec![2.0 * self.0.friction / self.0.step; known.len()]
     }
 
     fn step(&self, from: &State, gradient: &[f64], _variance: &[f64]) -> State {
-        let kept = 1.0 - self.step * self.friction;
-        let momentum = from.momentum.iter().zip(gradient).map(|(p, g)| kept * p + self.step * g).collect();
-        carried(from, momentum, self.step)
+        let kept = 1.0 - self.0.step * self.0.friction;
+        let momentum = from.momentum.iter().zip(gradient).map(|(p, g)| kept * p + self.0.step * g).collect();
+        carried(from, momentum, self.0.step)
     }
 
     fn draw(&self, from: &State, to: &State) -> Vec<f64> {
@@ -99,21 +94,21 @@ impl Law for Sghmc {
     }
 
     fn spread(&self) -> f64 {
-        (1.0 - 0.5 * self.step * self.friction) * momentum_variance(self.step, self.friction)
+        (1.0 - 0.5 * self.0.step * self.0.friction) * momentum_variance(self.0)
     }
 
     fn momentum_variance(&self) -> Option<f64> {
-        Some(momentum_variance(self.step, self.friction))
+        Some(momentum_variance(self.0))
     }
 
     fn warmup(&self) -> f64 {
         // Momenta decay at a rate of a/2 if that is small, places at 1/a if it is large.
-        5.0 / self.step * (2.0 / self.friction).max(self.friction)
+        5.0 / self.0.step * (2.0 / self.0.friction).max(self.0.friction)
     }
 }
 
 /// Returns the stationary variance of the momenta.
-pub(crate) fn momentum_variance(step: f64, friction: f64) -> f64 {
+fn momentum_variance(Pace { step, friction }: Pace) -> f64 {
     (1.0 - 0.5 * step * friction - 0.25 * step * step).recip()
 }
 
@@ -128,16 +123,11 @@ pub(super) const HOT: f64 = 1.0;
 ///
 /// `q = (p + p')/2`, and a draw is half way between `u` and `u'`. A thermostat on `p` itself would keep the momenta at the steps'
 /// ends at variance 1, and would make the variance of draws too small by the factor `eta xi/2`.
-pub(crate) struct Sgnht {
-    /// eta
-    pub(crate) step: f64,
-    /// a
-    pub(crate) friction: f64,
-}
+struct Sgnht(Pace);
 
 impl Law for Sgnht {
     fn variance(&self, known: &[f64], _samples: &Matrix) -> Vec<f64> {
-        vec![2.0 * self.friction / self.step; known.len()]
+        vec![2.0 * self.0.friction / self.0.step; known.len()]
     }
 
     fn counts_samples(&self) -> bool {
@@ -145,12 +135,12 @@ impl Law for Sgnht {
     }
 
     fn step(&self, from: &State, gradient: &[f64], _variance: &[f64]) -> State {
-        let kept = 1.0 - self.step * from.thermostat;
-        let momentum: Vec<f64> = from.momentum.iter().zip(gradient).map(|(p, g)| kept * p + self.step * g).collect();
+        let kept = 1.0 - self.0.step * from.thermostat;
+        let momentum: Vec<f64> = from.momentum.iter().zip(gradient).map(|(p, g)| kept * p + self.0.step * g).collect();
         let between = from.momentum.iter().zip(&momentum).map(|(p, q)| 0.25 * (p + q) * (p + q));
         let heat = between.sum::<f64>() / momentum.len().max(1) as f64;
-        let thermostat = from.thermostat + self.step * (heat - 1.0);
-        State { thermostat, ..carried(from, momentum, self.step) }
+        let thermostat = from.thermostat + self.0.step * (heat - 1.0);
+        State { thermostat, ..carried(from, momentum, self.0.step) }
     }
 
     fn draw(&self, from: &State, to: &State) -> Vec<f64> {
@@ -158,7 +148,7 @@ impl Law for Sgnht {
     }
 
     fn warmup(&self) -> f64 {
-        10.0 / self.step
+        10.0 / self.0.step
     }
 }
 

@@ -41,11 +41,10 @@ use settings::{Settings, SettingsInput};
 use walker::Walker;
 
 use algorithm::Chains;
-pub use diagnostics::StochasticGradients;
+pub use diagnostics::{Polished, StochasticGradients};
 pub(crate) use forecast::noise;
 use forecast::{foresee, outlook};
 pub(super) use polish::Polish;
-pub use polish::Polished;
 
 pub(super) const ENGINE: Engine = Engine {
     error_source: ErrorSource::Gradients { approximate: true },

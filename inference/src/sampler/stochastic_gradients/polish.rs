@@ -4,10 +4,11 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
-use serde::Serialize;
 
 use crate::sampler::penalty::Penalty;
-use crate::sampler::{Allotment, Located, Matrix, Messages, RatioWalk, Sampler, SamplerError, Target, factor, normals, proposal};
+use crate::sampler::{
+    Allotment, Located, Matrix, Messages, Polished, RatioWalk, Sampler, SamplerError, Target, factor, normals, proposal,
+};
 use conclave_common::job::{Algorithm, JobSpec, Radius, Warmup};
 use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::SamplingProbability;
@@ -115,21 +116,6 @@ fn sweep_price(target: &Target, located: &Located, radii: &[f64], budget: &Allot
         }
     }
     Ok(highest.iter().sum())
-}
-
-/// A result's report on the sweeps that yield its draws. Shares are of the job's budget.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Polished {
-    /// Number of penalty sweeps of each chain, with one proposal per coordinate.
-    pub sweeps: u64,
-    /// Number of steps of each chain without a test before the sweeps, including the warm-up. They are not among the draws.
-    pub steps: u64,
-    /// Share of the budget that was reserved for the sweeps.
-    pub budget_share: f64,
-    /// Effective draws of a mean from the sweeps of all chains.
-    pub planned_ess: f64,
-    /// Share of the sweeps' proposals that were accepted so far.
-    pub acceptance_rate: f64,
 }
 
 /// The sweeps of a run.

@@ -62,7 +62,7 @@ pub(crate) fn planned(
             test,
             noise,
             test_share,
-            test_sd: ratio_variance(spec, parties).sqrt(),
+            test_sd: spec.ratio_variance().sqrt(),
             step_share: kicks * share + test_share,
             // The job's number: the price of a ratio is not known before its query, and the budget ends the run.
             steps: spec.sampler.draws,
@@ -76,11 +76,6 @@ pub(crate) fn planned(
         multiplier if multiplier > 0.0 => Err(SamplerError::TooMuchNoise { multiplier, step: last }),
         _ => Err(SamplerError::TooSmallABudget { kind }),
     }
-}
-
-/// Returns the variance of a ratio's noise over all parties.
-fn ratio_variance(spec: &JobSpec, parties: usize) -> f64 {
-    parties as f64 * spec.privacy.noise.variance()
 }
 
 /// Returns the mean price of a ratio between the two ends of a trajectory of this length in a normal posterior, as a share of the
@@ -106,9 +101,9 @@ fn typical_price(target: &Target, coordinates: &Coordinates, budget: &Allotment,
 ///
 /// A trajectory of length `T` costs `T² d / x` for its gradients, where `x` is the heat, and `2 d (1 - cos T) / y` for its ratio,
 /// where `y` is the variance of its noise, if a record's contribution is equally large in every direction.
-pub(crate) fn price_of_a_draw(spec: &JobSpec, parties: usize) -> (f64, f64) {
+pub(crate) fn price_of_a_draw(spec: &JobSpec) -> (f64, f64) {
     let length = first_step(spec) * f64::from(spec.sampler.hmc.test.kicks());
-    let (d, variance) = (spec.dimension() as f64, ratio_variance(spec, parties));
+    let (d, variance) = (spec.dimension() as f64, spec.ratio_variance());
     let price = d * (length * length / HEAT + 2.0 * law::turned(length) / variance);
     let trajectories = law::trajectories_of_a_draw(law::accepted(HEAT, variance), length);
     (price * trajectories, trajectories)
