@@ -143,8 +143,16 @@ impl Decision for Barker {
     }
 
     fn diagnostics(&self) -> Option<BarkerDiagnostics> {
-        let assumed = self.sampling.as_ref().map(|_| self.greatest);
-        let checked = self.second_moment.as_ref().and_then(SecondMoment::result);
-        Some(BarkerDiagnostics { checked, ..BarkerDiagnostics::of(&self.correction, self.batch, self.noise, assumed) })
+        let Self { correction, batch, noise, sampling, greatest, second_moment } = self;
+        Some(BarkerDiagnostics {
+            correction: correction.variance,
+            sup_error: correction.sup_error,
+            acceptance_at_zero: correction.acceptance(0.0),
+            variance_small_steps: correction.variance_by_short_steps(),
+            noise_variance: *noise,
+            batch: batch.get(),
+            sampling_variance_assumed: sampling.as_ref().map(|_| *greatest),
+            checked: second_moment.as_ref().and_then(SecondMoment::result),
+        })
     }
 }

@@ -77,14 +77,12 @@ impl Settings {
         let unit = mean(&coordinates.noise(at.width, 1.0));
         let given = spec.sampler.hmc;
         let settle = |gamma: f64| {
-            let one = |step: f64| {
-                let variance = law::variance_of(step, gamma);
-                Priced::new(step, noise_of((variance / unit).sqrt(), parties)?, budget, theta.len())
-            };
             let tested = |step: f64| -> Result<Option<Self>, SamplerError> {
-                let priced = one(step)?;
+                let noise = noise_of((law::variance_of(step, gamma) / unit).sqrt(), parties)?;
+                let share = budget.share_of(kind, Sensitivity::from_units(GRADIENT_UNITS)?, noise)?;
+                let priced = Priced { step, noise, share, parameters: theta.len() as u32 };
                 // A shorter step needs more noise in its gradients.
-                if !budget.admits(priced.share) {
+                if !budget.admits(share) {
                     return Ok(None);
                 }
                 if given.test == HmcTest::None {
@@ -194,13 +192,6 @@ struct Priced {
 }
 
 impl Priced {
-    fn new(step: f64, noise: NoiseScale, budget: &Allotment, parameters: usize) -> Result<Self, SamplerError> {
-        let parameters = parameters as u32;
-        let kind = QueryKind::Gradient { parameters };
-        let share = budget.share_of(kind, Sensitivity::from_units(GRADIENT_UNITS)?, noise)?;
-        Ok(Self { step, noise, share, parameters })
-    }
-
     /// Returns the share of the budget for a test whose remainder is at most `typical`, and the sd of its noise; `None` if even
     /// the noisiest test costs more than a test may.
     fn test(&self, typical: f64, budget: &Allotment, parties: usize) -> Result<Option<(f64, f64)>, SamplerError> {
