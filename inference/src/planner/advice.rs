@@ -46,9 +46,9 @@ impl Needed {
         let (limit, delta) = (limit_units as f64, spec.privacy.budget.delta);
         let before = costs.rounds_before_sampling();
         let (begun, first) = (costs.cost_of(before), costs.cost_of(before + 1));
-        let searched = costs.search_cost().min(begun);
+        let searched = costs.mean(|walk| walk.searched as f64).min(begun);
         let kept = (1.0 - searched / limit).max(LEAST_KEPT);
-        let least = costs.efficiency().iter().copied().filter(|one| one.is_finite()).fold(f64::INFINITY, f64::min);
+        let least = costs.efficiency.iter().copied().filter(|one| one.is_finite()).fold(f64::INFINITY, f64::min);
         let draws = WANTED / (least * f64::from(spec.sampler.chains)).max(f64::MIN_POSITIVE);
         let wanted = ROOM * (begun - searched + draws * (first - begun)) / kept;
         let epsilon = |units: f64| gaussian_dp::epsilon((units * mu_squared(1)).sqrt(), delta);

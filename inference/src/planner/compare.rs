@@ -1,10 +1,12 @@
-//! Comparison of all algorithms that can run a job.
+//! Forecasts without a guess of the posterior, from bounds, priors and record counts alone: a comparison of all algorithms that can
+//! run a job, and the range of a chain's results.
 
 use super::outcome::{Plan, PlanError};
-use super::penalty_error::penalty_error;
-use super::prospect::prospect;
+use super::plan::plan;
+use super::prospect::{penalty_error, prospect};
+use super::stand_in::Guess;
 use crate::sampler;
-use crate::sampler::{Case, ErrorSource, engine};
+use crate::sampler::{Case, ErrorSource, beforehand, engine};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::PrivacyFilter;
@@ -13,10 +15,8 @@ use conclave_privacy::accounting::PrivacyFilter;
 const ALL: [Algorithm; 5] =
     [Algorithm::NoisyStatistics, Algorithm::Augmentation, Algorithm::Hmc, Algorithm::Penalty, Algorithm::PenaltyExpFamily];
 
-/// Note on the error of a chain.
 const CHAIN: &str = "as without privacy, except for this Monte Carlo error";
 
-/// Note on the error of a chain without an acceptance test.
 const APPROXIMATE: &str = "no acceptance test: as without privacy, except for a bias and this Monte Carlo error";
 
 /// A figure in the best case and in a worse one; both are equal if it is known.
@@ -92,7 +92,10 @@ pub fn compare(spec: &JobSpec, records: &[u64], plans: &[(Algorithm, Plan)]) -> 
         let Ok(spec) = spec.by(algorithm) else { continue };
         let plan = plans.iter().find(|(of, _)| *of == algorithm).map(|(_, plan)| plan);
         rows.push(match engine(algorithm).error_source {
-            ErrorSource::Release { note, .. } => released(&spec, records, note),
+            ErrorSource::Release { note, .. } => {
+                let refusal = "no usable answer can be expected, so nothing is queried";
+                expected(&spec, records, spec.most_rounds(), [note, refusal])
+            }
             ErrorSource::Choices => chosen(&spec, records),
             ErrorSource::Ratios => of_chain(&spec, records, plan),
             ErrorSource::Gradients { approximate } => {
@@ -106,19 +109,19 @@ pub fn compare(spec: &JobSpec, records: &[u64], plans: &[(Algorithm, Plan)]) -> 
     Ok(rows)
 }
 
-/// Forecast for an algorithm with one release.
-fn released(spec: &JobSpec, records: &[u64], note: &str) -> AlgorithmPlan {
-    let algorithm = spec.algorithm;
+/// Forecast from the expected error before any query; `rounds` and the notes are those of the algorithm, and of a refused job.
+fn expected(spec: &JobSpec, records: &[u64], rounds: Option<u64>, [note, refusal]: [&str; 2]) -> AlgorithmPlan {
     let parties = PartyMetadata::of_rows(records);
-    let outlook = match sampler::outlook(spec, &parties) {
-        Ok(Some(outlook)) => outlook,
-        Ok(None) => return AlgorithmPlan::new(algorithm, None, None, ""),
-        Err(error) => return AlgorithmPlan::refused(algorithm, &error.to_string()),
-    };
-    let refused = prospect(spec, &parties).is_some();
-    let note = if refused { "no usable answer can be expected, so nothing is queried" } else { note };
-    let range = Range::of(outlook.best, outlook.worse);
-    AlgorithmPlan { refused, ..AlgorithmPlan::new(algorithm, Some(range), spec.most_rounds(), note) }
+    match sampler::outlook(spec, &parties) {
+        Ok(Some(outlook)) => {
+            let refused = prospect(spec, &parties).is_some();
+            let range = Range::of(outlook.best, outlook.worse);
+            let note = if refused { refusal } else { note };
+            AlgorithmPlan { refused, ..AlgorithmPlan::new(spec.algorithm, Some(range), rounds, note) }
+        }
+        Ok(None) => AlgorithmPlan::new(spec.algorithm, None, None, ""),
+        Err(error) => AlgorithmPlan::refused(spec.algorithm, &error.to_string()),
+    }
 }
 
 /// Forecast for draws of candidates, each an independent draw of the posterior: the error of the mean of that number of draws.
@@ -142,25 +145,13 @@ fn chosen(spec: &JobSpec, records: &[u64]) -> AlgorithmPlan {
     row(Some(Range::of(error, error)), &note)
 }
 
-/// Forecast for chains driven by gradients.
 fn driven(spec: &JobSpec, records: &[u64], plan: Option<&Plan>) -> AlgorithmPlan {
-    let parties = PartyMetadata::of_rows(records);
-    if let Some(plan) = plan.filter(|_| prospect(spec, &parties).is_none()) {
-        return of_plan(spec.algorithm, plan);
-    }
-    match sampler::outlook(spec, &parties) {
-        Ok(Some(outlook)) => {
-            let refused = prospect(spec, &parties).is_some();
-            let note = if refused { "too few effective draws, so nothing is queried" } else { CHAIN };
-            let row = AlgorithmPlan::new(spec.algorithm, Some(Range::of(outlook.best, outlook.worse)), None, note);
-            AlgorithmPlan { refused, ..row }
-        }
-        Ok(None) => AlgorithmPlan::new(spec.algorithm, None, None, ""),
-        Err(error) => AlgorithmPlan::refused(spec.algorithm, &error.to_string()),
+    match plan.filter(|_| prospect(spec, &PartyMetadata::of_rows(records)).is_none()) {
+        Some(plan) => of_plan(spec.algorithm, plan),
+        None => expected(spec, records, None, [CHAIN, "too few effective draws, so nothing is queried"]),
     }
 }
 
-/// Forecast for a chain from a plan.
 fn of_plan(algorithm: Algorithm, plan: &Plan) -> AlgorithmPlan {
     let finite: Vec<f64> = plan.ess.iter().map(|row| row.ess).filter(|ess| ess.is_finite()).collect();
     let error = (finite.iter().map(|ess| ess.max(0.0).recip()).sum::<f64>() / finite.len().max(1) as f64).sqrt();
@@ -168,7 +159,6 @@ fn of_plan(algorithm: Algorithm, plan: &Plan) -> AlgorithmPlan {
     AlgorithmPlan::new(algorithm, Some(Range::of(error, error)), Some(plan.iterations), &format!("{CHAIN}{more}"))
 }
 
-/// Forecast for a chain of ratios.
 fn of_chain(spec: &JobSpec, records: &[u64], plan: Option<&Plan>) -> AlgorithmPlan {
     let algorithm = spec.algorithm;
     if let Some(plan) = plan {
@@ -185,4 +175,49 @@ fn of_chain(spec: &JobSpec, records: &[u64], plan: Option<&Plan>) -> AlgorithmPl
         Ok(range) => AlgorithmPlan::new(algorithm, Some(range), None, &format!("{CHAIN}; rounds need a guess of the posterior")),
         Err(error) => AlgorithmPlan::refused(algorithm, &error.to_string()),
     }
+}
+
+/// Forecast for a chain without a guess of the posterior.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct ChainRange {
+    /// Rounds of the forecast run, over all chains together.
+    pub rounds: Range,
+    /// Kept draws per chain.
+    pub draws: Range,
+    /// Effective draws of the parameter with the fewest.
+    pub effective: Range,
+}
+
+/// Plans a job with a chain from the posterior that its bounds and priors imply, with independent parameters.
+///
+/// # Errors
+/// The errors of [`plan`].
+pub fn range(spec: &JobSpec, records: &[u64]) -> Result<ChainRange, PlanError> {
+    let (best, worse) = (of(spec, records, Case::Best)?, of(spec, records, Case::Worse)?);
+    let between = |figure: fn(&Plan) -> f64| {
+        let (best, worse) = (figure(&best), figure(&worse));
+        Range { best: best.max(worse), worse: worse.min(best) }
+    };
+    Ok(ChainRange {
+        rounds: between(|plan| plan.iterations as f64),
+        draws: between(|plan| plan.draws as f64),
+        effective: between(least),
+    })
+}
+
+/// Returns the plan at the position with the most effective draws.
+fn of(spec: &JobSpec, records: &[u64], case: Case) -> Result<Plan, PlanError> {
+    let total = records.iter().map(|n| *n as f64).sum();
+    let mut found: Option<Plan> = None;
+    for place in beforehand(spec, total, case) {
+        let next = plan(spec, &Guess::around(spec, records.to_vec(), &place.theta, &place.sd))?;
+        if found.as_ref().is_none_or(|plan| least(plan) < least(&next)) {
+            found = Some(next);
+        }
+    }
+    found.ok_or_else(|| PlanError::Guess("the bounds and priors give no information about the posterior".to_owned()))
+}
+
+fn least(plan: &Plan) -> f64 {
+    plan.ess.iter().map(|row| row.ess).filter(|ess| ess.is_finite()).fold(f64::INFINITY, f64::min)
 }

@@ -9,7 +9,7 @@ use super::stand_in::{Guess, StandIn};
 use super::walk::Walk;
 use crate::rehearsal::query_terms;
 use crate::sampler;
-use crate::sampler::{Next, SamplerError, Totals};
+use crate::sampler::{Next, Totals, round_price};
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::parameter::Transform;
@@ -32,12 +32,11 @@ const MOST_WALKS: u64 = 24;
 /// Seed of the walk's noise. The noise is not secret, and a plan should be reproducible.
 const SEED: u64 = 0x70_6c_61_6e;
 
-/// Results of the walks.
 pub(super) struct CostModel {
     walks: Vec<Walk>,
     conditional_sd: Vec<f64>,
     /// Long-run effective draws of each parameter per draw of each chain.
-    efficiency: Vec<f64>,
+    pub(super) efficiency: Vec<f64>,
 }
 
 impl CostModel {
@@ -57,8 +56,7 @@ impl CostModel {
             // Another run of the same job has different noise, and so different chains.
             one.sampler.seed = spec.sampler.seed.wrapping_add(number);
             let rng = ChaCha20Rng::seed_from_u64(SEED.wrapping_add(number));
-            let mut parties =
-                Parties { spec, model: spec.build_model(), guess, stand_in: &stand_in, rng, blocks: BlockCosts::default() };
+            let mut parties = Parties { spec, model: spec.build_model(), guess, stand_in: &stand_in, rng };
             let walk = walk(&one, &mut parties, limit_units)?;
             asked += walk.asked;
             efficiencies.push((0..walk.parameters()).map(|j| walk.efficiency(j)).collect());
@@ -76,12 +74,7 @@ impl CostModel {
         Ok(Self { walks, conditional_sd: stand_in.conditional_sd, efficiency })
     }
 
-    /// Cost of the mode search in units of 2^-48 of mu^2, which is a share of any budget.
-    pub(super) fn search_cost(&self) -> f64 {
-        self.mean(|walk| walk.searched as f64)
-    }
-
-    fn mean(&self, of: impl Fn(&Walk) -> f64) -> f64 {
+    pub(super) fn mean(&self, of: impl Fn(&Walk) -> f64) -> f64 {
         self.walks.iter().map(of).sum::<f64>() / self.walks.len() as f64
     }
 
@@ -90,7 +83,6 @@ impl CostModel {
         self.mean(|walk| walk.before as f64).round() as u64
     }
 
-    /// Number of rounds within a sum of charges.
     pub(super) fn rounds_within(&self, units: u64) -> u64 {
         self.mean(|walk| walk.rounds_within(units) as f64).round() as u64
     }
@@ -100,21 +92,6 @@ impl CostModel {
         self.mean(|walk| walk.cost_of(rounds))
     }
 
-    /// Cost of a run that ends at a sum of charges.
-    pub(super) fn cost_within(&self, units: u64) -> f64 {
-        self.mean(|walk| walk.cost_of(walk.rounds_within(units)))
-    }
-
-    /// Mean charge of a sampling query.
-    pub(super) fn mean_price(&self) -> f64 {
-        self.mean(Walk::mean_price)
-    }
-
-    /// Share of proposals accepted while sampling.
-    pub(super) fn acceptance(&self) -> f64 {
-        self.mean(|walk| walk.acceptance)
-    }
-
     /// Returns the effective draws of each parameter in a run that keeps at most `draws` of each chain within a sum of charges,
     /// as its diagnostics would report them. It is the median over the walks, because the diagnostics of short chains sometimes
     /// report far too many.
@@ -122,11 +99,6 @@ impl CostModel {
         let kept = |walk: &Walk| walk.rounds_within(units).saturating_sub(walk.before).min(draws);
         let one = |j: usize| median(self.walks.iter().map(|walk| walk.effective(j, kept(walk))).collect());
         (0..self.walks.first().map_or(0, Walk::parameters)).map(one).collect()
-    }
-
-    /// Long-run effective draws of each parameter per draw of each chain.
-    pub(super) fn efficiency(&self) -> &[f64] {
-        &self.efficiency
     }
 
     /// Constant of the small-step law: effective draws per query, times the total noise variance, over the mean squared move in
@@ -166,6 +138,7 @@ fn walk(spec: &JobSpec, parties: &mut Parties<'_>, limit_units: u64) -> Result<W
     let mut sampler = sampler::build(spec, &PartyMetadata::of_rows(&parties.guess.records))?;
     let transform = spec.transform();
     let mut walk = Walk::new(spec, transform.dimension());
+    let (unit, mut blocks) = (PrivacyUnit::default(), BlockCosts::default());
     let mut spent = 0_u64;
     loop {
         let round = match sampler.next_round()? {
@@ -177,7 +150,7 @@ fn walk(spec: &JobSpec, parties: &mut Parties<'_>, limit_units: u64) -> Result<W
             walk.samples(&round, |theta| transform.unconstrain(theta));
         }
         let before = spent;
-        spent = spent.saturating_add(parties.price(&round)?);
+        spent = spent.saturating_add(round_price(parties.spec, parties.model.as_ref(), unit, &mut blocks, &round)?);
         walk.asks(&round, before, spent);
         sampler.absorb(&Totals::of(&round, &parties.answer(&round)?)?)?;
         walk.takes(&sampler.take_draws());
@@ -201,23 +174,9 @@ struct Parties<'a> {
     guess: &'a Guess,
     stand_in: &'a StandIn<'a>,
     rng: ChaCha20Rng,
-    blocks: BlockCosts,
 }
 
 impl Parties<'_> {
-    /// Charge of one party for a round.
-    fn price(&mut self, round: &Round) -> Result<u64, PlanError> {
-        let unit = PrivacyUnit::default();
-        round.queries.iter().try_fold(0_u64, |sum, query| {
-            let terms = query_terms(self.spec, self.model.as_ref(), unit, query)?;
-            let charge = match self.spec.block_terms(query.kind, unit, (terms.sensitivity(), query.noise)) {
-                Some(block) => self.blocks.charge_per_release(&block).map_err(SamplerError::from)?,
-                None => unit.charge_of_kind(query.kind, terms.sensitivity(), self.spec.protected(query.noise))?,
-            };
-            Ok(sum.saturating_add(charge))
-        })
-    }
-
     fn answer(&mut self, round: &Round) -> Result<Vec<Vec<i64>>, PlanError> {
         let total: f64 = self.guess.records.iter().map(|n| *n as f64).sum();
         let mut releases = vec![Vec::with_capacity(round.length()); self.guess.records.len()];

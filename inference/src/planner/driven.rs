@@ -1,11 +1,8 @@
 //! Plan of a job whose chains are driven by gradients, from its sampler's own settings and a guess of the posterior.
 
-use super::outcome::{ParameterPlan, PartyPlan, Plan, PlanError};
+use super::outcome::{Counts, ParameterPlan, Plan, PlanError, zcdp_units};
 use super::samples;
 use super::stand_in::{Guess, StandIn};
-use super::theorem_1::iterations as theorem_1;
-use super::zcdp_budget::zcdp_units;
-use crate::figures::advanced_composition;
 use crate::sampler;
 use crate::sampler::{Foreseen, acceptance};
 use conclave_common::job::JobSpec;
@@ -15,10 +12,8 @@ use conclave_privacy::accounting::{PrivacyFilter, mu_squared};
 /// Advice mentions fewer effective draws than this.
 const FEW: f64 = 100.0;
 
-/// Plans a job that runs `hmc` or stochastic gradients.
-///
-/// # Errors
-/// A guess that does not fit the job, or a budget that does not afford a step.
+/// Plans a job that runs `hmc` or stochastic gradients. Errors: a guess that does not fit the job, or a budget that does not
+/// afford a step.
 pub(super) fn driven(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let stand_in = StandIn::new(spec, guess)?;
     let parties = PartyMetadata::of_rows(&guess.records);
@@ -38,18 +33,13 @@ pub(super) fn driven(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let chains = u64::from(spec.sampler.chains).max(1);
     // A step's queries are a gradient and a remainder that costs almost nothing. They are counted as queries of equal cost.
     let mean_price = step_share * limit as f64 / (of_a_step * chains) as f64;
+    let zcdp = affordable(zcdp_units(&budget) as f64 / limit as f64);
     let mu0 = mu_squared(mean_price as u64).sqrt();
-    let party = |(name, records): (&String, &u64)| PartyPlan {
-        name: name.clone(),
-        iterations_gdp: affordable(1.0),
-        iterations_zcdp: affordable(zcdp_units(&budget) as f64 / limit as f64),
-        iterations_advanced: advanced_composition::queries_allowed(mu0, budget.epsilon, budget.delta) / chains,
-        iterations_theorem_1: theorem_1(mu0, *records, budget.epsilon, budget.delta).k / chains,
-    };
+    let counts = Counts { gdp: affordable(1.0), zcdp, mu0, per_round: chains };
     let names = spec.model.parameter_names();
     let ess = names.iter().zip(&seen.ess).map(|(name, ess)| ParameterPlan { name: name.clone(), ess: *ess, kappa: f64::NAN });
     let mut plan = Plan {
-        parties: spec.parties.iter().zip(&guess.records).map(party).collect(),
+        parties: counts.parties(spec, &guess.records),
         chains: spec.sampler.chains,
         acceptance_rate: acceptance,
         acceptance_small_steps: acceptance::expected_acceptance(0.0, 0.0),

@@ -17,22 +17,17 @@ mod compare;
 mod cost_model;
 mod driven;
 mod outcome;
-mod penalty_error;
 mod plan;
 mod prospect;
-mod range;
 mod samples;
 mod stand_in;
 #[cfg(test)]
 mod tests;
 mod theorem_1;
 mod walk;
-mod zcdp_budget;
 
-pub use compare::{AlgorithmPlan, Range, compare};
+pub use compare::{AlgorithmPlan, ChainRange, Range, compare, range};
 pub use outcome::{ParameterPlan, PartyPlan, Plan, PlanError, kappa};
 pub use plan::{expect, plan};
 pub use prospect::{Futility, prospect};
-pub use range::{ChainRange, range};
 pub use stand_in::Guess;
-pub use theorem_1::{Theorem1, iterations as theorem_1};

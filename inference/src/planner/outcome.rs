@@ -1,9 +1,11 @@
 //! Outcome of planning: the rounds that each party can afford, effective draws, and advice.
 
+use super::theorem_1::iterations as theorem_1;
 use crate::sampler::SamplerError;
-use conclave_common::job::ProposalKind;
+use crate::figures::{advanced_composition, zcdp};
+use conclave_common::job::{JobSpec, ProposalKind};
 use conclave_common::query::QueryError;
-use conclave_privacy::accounting::AccountingError;
+use conclave_privacy::accounting::{AccountingError, Budget, mu_squared};
 
 /// Failure to plan a job.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -72,6 +74,30 @@ pub struct PartyPlan {
     pub iterations_theorem_1: u64,
 }
 
+/// The numbers of rounds that a budget affords.
+pub(super) struct Counts {
+    pub(super) gdp: u64,
+    pub(super) zcdp: u64,
+    /// Gaussian-DP parameter of a query of average cost.
+    pub(super) mu0: f64,
+    /// Queries of a round.
+    pub(super) per_round: u64,
+}
+
+impl Counts {
+    pub(super) fn parties(&self, spec: &JobSpec, records: &[u64]) -> Vec<PartyPlan> {
+        let (Self { gdp, zcdp, mu0, per_round }, Budget { epsilon, delta, .. }) = (self, spec.privacy.budget);
+        let party = |(name, records): (&String, &u64)| PartyPlan {
+            name: name.clone(),
+            iterations_gdp: *gdp,
+            iterations_zcdp: *zcdp,
+            iterations_advanced: advanced_composition::queries_allowed(*mu0, epsilon, delta) / per_round,
+            iterations_theorem_1: theorem_1(*mu0, *records, epsilon, delta) / per_round,
+        };
+        spec.parties.iter().zip(records).map(party).collect()
+    }
+}
+
 /// Forecast for one parameter.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct ParameterPlan {
@@ -91,4 +117,16 @@ pub fn kappa(kind: ProposalKind) -> f64 {
         ProposalKind::Componentwise => 0.33,
         _ => 0.19,
     }
+}
+
+/// Returns the mu^2 that zCDP (Bun & Steinke 2016) allows, in units of 2^-48: the largest whose epsilon at the budget's delta stays
+/// within the budget.
+pub(super) fn zcdp_units(budget: &Budget) -> u64 {
+    let fits = |units: u64| zcdp::epsilon(0.5 * mu_squared(units), budget.delta) <= budget.epsilon;
+    let (mut under, mut over) = (0_u64, 1_u64 << 62);
+    while over - under > 1 {
+        let middle = under + (over - under) / 2;
+        if fits(middle) { under = middle } else { over = middle }
+    }
+    under
 }

@@ -3,11 +3,9 @@
 use super::advice;
 use super::cost_model::CostModel;
 use super::driven::driven;
-use super::outcome::{ParameterPlan, PartyPlan, Plan, PlanError};
+use super::outcome::{Counts, ParameterPlan, Plan, PlanError, zcdp_units};
 use super::stand_in::Guess;
-use super::theorem_1::iterations as theorem_1;
-use super::zcdp_budget::zcdp_units;
-use crate::figures::advanced_composition;
+use super::walk::Walk;
 use crate::sampler::{Expected, engine};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::parameter::Constraint;
@@ -37,16 +35,8 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let components =
         spec.build_model().exponential_family().filter(|_| statistics).map_or(1, |family| family.ranges().len() as u64);
     let per_round = (chains * components).max(1);
-    let mu0 = mu_squared(costs.mean_price() as u64).sqrt();
-    let advanced = advanced_composition::queries_allowed(mu0, budget.epsilon, budget.delta) / per_round;
-    let parties = spec.parties.iter().zip(&guess.records).map(|(name, records)| PartyPlan {
-        name: name.clone(),
-        iterations_gdp: gdp,
-        iterations_zcdp: zcdp,
-        iterations_advanced: advanced,
-        iterations_theorem_1: theorem_1(mu0, *records, budget.epsilon, budget.delta).k / per_round,
-    });
-    let parties = parties.collect();
+    let counts = Counts { gdp, zcdp, mu0: mu_squared(costs.mean(Walk::mean_price) as u64).sqrt(), per_round };
+    let parties = counts.parties(spec, &guess.records);
     let before = costs.rounds_before_sampling();
     let wanted = before.saturating_add(spec.sampler.draws);
     let iterations = gdp.min(wanted);
@@ -61,14 +51,14 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let mut plan = Plan {
         parties,
         chains: spec.sampler.chains,
-        acceptance_rate: costs.acceptance(),
+        acceptance_rate: costs.mean(|walk| walk.acceptance),
         acceptance_small_steps: (engine(spec.algorithm).small_step_acceptance)(sigma2.sqrt()),
         ess: ess.collect(),
         iterations,
         draws,
         stopped_by: if gdp < wanted { "budget" } else { "draws" },
         budget_share: if gdp < wanted {
-            costs.cost_within(filter.limit_units()) / limit
+            costs.mean(|walk| walk.cost_of(walk.rounds_within(filter.limit_units()))) / limit
         } else {
             costs.cost_of(iterations) / limit
         }

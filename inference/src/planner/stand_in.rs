@@ -1,7 +1,7 @@
 //! A stand-in for a job's likelihood, made of a guess of the posterior.
 
 use super::outcome::PlanError;
-use crate::sampler::as_released;
+use crate::sampler::{Matrix, as_released};
 use conclave_common::job::{JobSpec, PlanSpec};
 use conclave_common::model::Model;
 use conclave_common::parameter::{Interval, Transform};
@@ -52,7 +52,6 @@ impl Guess {
         Some(guess)
     }
 
-    /// True if the guess contains no correlations.
     pub(super) fn is_independent(&self) -> bool {
         is_diagonal(&self.covariance)
     }
@@ -204,33 +203,12 @@ fn slopes(at: &[f64], map: impl Fn(&[f64]) -> Vec<f64>) -> Vec<Vec<f64>> {
     (0..at.len()).map(one).collect()
 }
 
-/// Inverts a symmetric positive definite matrix by Cholesky decomposition; `None` for any other matrix.
+/// Inverts a symmetric positive definite matrix; `None` for any other matrix.
 fn inverse(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     let d = matrix.len();
-    let mut lower = vec![vec![0.0; d]; d];
-    for i in 0..d {
-        for j in 0..=i {
-            let rest = matrix[i][j] - (0..j).map(|k| lower[i][k] * lower[j][k]).sum::<f64>();
-            lower[i][j] = if i == j { rest.sqrt() } else { rest / lower[j][j] };
-        }
-        if !(lower[i][i].is_finite() && lower[i][i] > 0.0) {
-            return None;
-        }
-    }
-    let mut out = vec![vec![0.0; d]; d];
-    for column in 0..d {
-        let mut x: Vec<f64> = (0..d).map(|i| f64::from(u8::from(i == column))).collect();
-        for i in 0..d {
-            let rest = x[i] - (0..i).map(|k| lower[i][k] * x[k]).sum::<f64>();
-            x[i] = rest / lower[i][i];
-        }
-        for i in (0..d).rev() {
-            let rest = x[i] - (i + 1..d).map(|k| lower[k][i] * x[k]).sum::<f64>();
-            x[i] = rest / lower[i][i];
-        }
-        out.iter_mut().zip(x).for_each(|(row, value)| row[column] = value);
-    }
-    Some(out)
+    let factor = Matrix::from_fn(d, |i, j| matrix[i][j]).cholesky()?;
+    let columns: Vec<Vec<f64>> = (0..d).map(|j| factor.solve(Matrix::identity(d).row(j))).collect();
+    Some((0..d).map(|i| columns.iter().map(|column| column[i]).collect()).collect())
 }
 
 #[cfg(test)]

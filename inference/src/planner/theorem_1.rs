@@ -1,17 +1,6 @@
-//! Theorem 1 of the penalty paper, as a row of the comparison.
+//! Theorem 1 of the penalty paper, as a row of a plan.
 
 use crate::figures::largest_count;
-
-/// Queries that Theorem 1 allows.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Theorem1 {
-    /// Number of queries, `k(n) = floor(k0 n / log n)`.
-    pub k: u64,
-    /// Corresponding k0, at alpha = 1/2.
-    pub k0: f64,
-    /// The beta that meets delta.
-    pub beta: f64,
-}
 
 /// Returns the largest k(n) of Yıldırım, Theorem 1, for one party of `n` records whose queries cost `mu0` each
 /// (`mu0 = c n^-alpha / sigma` in the paper, alpha = 1/2), within `(epsilon, delta)`.
@@ -27,17 +16,13 @@ pub struct Theorem1 {
 ///
 /// The result uses all of `delta`: beta solves `n^-beta (1 + 1.25 k / n) = delta`. It is 0 if the theorem does not apply
 /// (epsilon_0 reaches 1, or there are fewer than 3 records).
-#[must_use]
-pub fn iterations(mu0: f64, n: u64, epsilon: f64, delta: f64) -> Theorem1 {
-    let none = Theorem1 { k: 0, k0: 0.0, beta: 0.0 };
+pub(super) fn iterations(mu0: f64, n: u64, epsilon: f64, delta: f64) -> u64 {
     if n < 3 || !(mu0 > 0.0 && mu0.is_finite()) {
-        return none;
+        return 0;
     }
-    let records = n as f64;
-    let log_n = records.ln();
-    let beta = |k: u64| ((1.25 * k as f64 / records).ln_1p() - delta.ln()) / log_n;
+    let log_n = (n as f64).ln();
     let spent = |k: u64| {
-        let beta = beta(k);
+        let beta = beta(k, n, delta);
         let epsilon_0 = mu0 * (2.0 * (1.0 + beta) * log_n).sqrt();
         if epsilon_0 >= 1.0 {
             return f64::INFINITY;
@@ -45,10 +30,12 @@ pub fn iterations(mu0: f64, n: u64, epsilon: f64, delta: f64) -> Theorem1 {
         let k = k as f64;
         (2.0 * k * beta * log_n).sqrt() * epsilon_0 + k * epsilon_0 * epsilon_0.exp_m1()
     };
-    match largest_count(|k| spent(k) <= epsilon) {
-        0 => none,
-        k => Theorem1 { k, k0: k as f64 * log_n / records, beta: beta(k) },
-    }
+    largest_count(|k| spent(k) <= epsilon)
+}
+
+/// Returns the beta that meets delta.
+fn beta(k: u64, n: u64, delta: f64) -> f64 {
+    ((1.25 * k as f64 / n as f64).ln_1p() - delta.ln()) / (n as f64).ln()
 }
 
 #[cfg(test)]
@@ -61,15 +48,15 @@ mod tests {
     #[test]
     fn near_the_composition_that_it_comes_from() {
         for (mu0, n) in [(0.01, 100_000), (0.003, 1_000_000), (0.02, 1000)] {
-            let row = iterations(mu0, n, 3.0, 1e-6);
+            let k = iterations(mu0, n, 3.0, 1e-6);
             let even = advanced_composition::queries_allowed(mu0, 3.0, 1e-6);
-            let ratio = row.k as f64 / even as f64;
-            assert!((0.6..1.3).contains(&ratio), "{} against {even}", row.k);
-            let total = (n as f64).powf(-row.beta) * (1.0 + 1.25 * row.k as f64 / n as f64);
+            let ratio = k as f64 / even as f64;
+            assert!((0.6..1.3).contains(&ratio), "{k} against {even}");
+            let total = (n as f64).powf(-beta(k, n, 1e-6)) * (1.0 + 1.25 * k as f64 / n as f64);
             assert!((total / 1e-6 - 1.0).abs() < 1e-9);
         }
-        assert_eq!(iterations(0.3, 1000, 3.0, 1e-6).k, 0);
-        assert_eq!(iterations(0.01, 2, 3.0, 1e-6).k, 0);
+        assert_eq!(iterations(0.3, 1000, 3.0, 1e-6), 0);
+        assert_eq!(iterations(0.01, 2, 3.0, 1e-6), 0);
     }
 
     /// With sigma, k0 and beta fixed, the composition's epsilon at k(n) = k0 n / log n grows as sqrt(log n). With that epsilon
@@ -77,18 +64,19 @@ mod tests {
     /// eq. (3) followed from the theorems.
     #[test]
     fn equation_3_has_lost_a_factor() {
-        let (c_over_sigma, k0, beta) = (0.05_f64, 1.0_f64, 2.0_f64);
-        let printed = 2.0 * (k0 * (1.0 + beta) * beta).sqrt() * c_over_sigma;
+        let (c_over_sigma, k0, fixed) = (0.05_f64, 1.0_f64, 2.0_f64);
+        let printed = 2.0 * (k0 * (1.0 + fixed) * fixed).sqrt() * c_over_sigma;
         for n in [100_000_u64, 10_000_000, 1_000_000_000_000] {
             let (records, log_n) = (n as f64, (n as f64).ln());
             let (k, mu0) = (k0 * records / log_n, c_over_sigma / records.sqrt());
-            let delta = records.powf(-beta) * (1.0 + 1.25 * k / records);
-            let epsilon_0 = mu0 * (2.0 * (1.0 + beta) * log_n).sqrt();
+            let delta = records.powf(-fixed) * (1.0 + 1.25 * k / records);
+            let epsilon_0 = mu0 * (2.0 * (1.0 + fixed) * log_n).sqrt();
+            let of = |k: u64| k as f64 * log_n / records;
             let row = iterations(mu0, n, printed * log_n.sqrt() + k * epsilon_0 * epsilon_0.exp_m1(), delta);
-            assert!((row.k0 / k0 - 1.0).abs() < 1e-3 && (row.beta / beta - 1.0).abs() < 1e-6, "{n}: {row:?}");
+            assert!((of(row) / k0 - 1.0).abs() < 1e-3 && (beta(row, n, delta) / fixed - 1.0).abs() < 1e-6, "{n}: {row}");
             // The second term, about k0 (c / sigma)^2, and the beta of a smaller k account for a small difference.
             let row = iterations(mu0, n, printed, delta);
-            assert!((0.8..1.05).contains(&(row.k0 * log_n / k0)), "{n}: {row:?}");
+            assert!((0.8..1.05).contains(&(of(row) * log_n / k0)), "{n}: {row}");
         }
     }
 }

@@ -9,7 +9,6 @@ const THINNED: usize = 4096;
 /// Largest effective share of the draws for which a chain counts as slow.
 const SLOW: f64 = 0.1;
 
-/// Results of one run.
 pub(super) struct Walk {
     /// Units of 2^-48 of mu^2 that a party has spent after each round.
     cumulative: Vec<u64>,
@@ -23,7 +22,6 @@ pub(super) struct Walk {
     pub(super) asked: u64,
     /// Sampling draws, `[parameter][chain][draw]`.
     draws: Vec<Vec<Vec<f64>>>,
-    /// Share of proposals accepted while sampling.
     pub(super) acceptance: f64,
     /// Sum over the sampling queries of each coordinate's squared move, unconstrained.
     pub(super) moved: Vec<f64>,
@@ -79,7 +77,6 @@ impl Walk {
         self.draws.len()
     }
 
-    /// Number of sampling queries.
     pub(super) fn queries(&self) -> u64 {
         self.sampled.1
     }
@@ -89,7 +86,6 @@ impl Walk {
         self.sampled.0 > 0 && self.cumulative.get(self.before as usize).is_some_and(|spent| *spent <= units)
     }
 
-    /// Number of rounds within a sum of charges.
     pub(super) fn rounds_within(&self, units: u64) -> u64 {
         let within = self.cumulative.partition_point(|spent| *spent <= units);
         let Some(last) = self.cumulative.last().filter(|_| within == self.cumulative.len()) else { return within as u64 };
@@ -105,12 +101,10 @@ impl Walk {
         walked + (rounds - at as u64) as f64 * cost as f64 / sampled.max(1) as f64
     }
 
-    /// Mean charge of a sampling query.
     pub(super) fn mean_price(&self) -> f64 {
         self.sampling().1 as f64 / self.queries().max(1) as f64
     }
 
-    /// Number of sampling rounds and their cost.
     fn sampling(&self) -> (u64, u64) {
         let before = (self.before as usize).checked_sub(1).map_or(0, |last| self.cumulative[last]);
         (self.sampled.0, self.cumulative.last().map_or(0, |all| all - before))

@@ -4,14 +4,11 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::matrix::Matrix;
-use super::proposal::{Proposal, ProposalScale};
-use super::target::Target;
+use super::proposal::Proposal;
+use super::space::START_TRIES;
+use super::{Matrix, ProposalScale, Target};
 use conclave_common::query::{Draw, Query};
 use conclave_privacy::mechanism::QueryKind;
-
-/// Number of starting values that may fall outside the box before the centre is used.
-const START_TRIES: usize = 100;
 
 /// A place of a chain. It stores theta as well as its coordinates, so that a query's `from` has the bits of the `to` that was
 /// accepted.
@@ -48,19 +45,9 @@ impl Chain {
         chain
     }
 
-    /// Moves the start by independent normal steps of these widths, within the box.
-    pub(super) fn disperse(&mut self, target: &Target, widths: &[f64]) {
-        for ((x, width), interval) in self.at.u.iter_mut().zip(widths).zip(&target.space.boxes) {
-            let centre = *x;
-            for _ in 0..START_TRIES {
-                let z: f64 = StandardNormal.sample(&mut self.rng);
-                let candidate = centre + width * z;
-                if interval.contains(candidate) {
-                    *x = candidate;
-                    break;
-                }
-            }
-        }
+    /// Disperses the start by [`Space::disperse`](super::space::Space::disperse).
+    pub(super) fn disperse(&mut self, target: &Target, sd: &[f64], error_sd: &[f64]) {
+        target.space.disperse(&mut self.at.u, (sd, error_sd), || StandardNormal.sample(&mut self.rng));
         self.at.theta = target.space.theta_inside(&target.spec, &self.at.u);
     }
 
@@ -129,12 +116,10 @@ impl Chain {
         self.proposal.decided(accepted);
     }
 
-    /// Returns the current coordinates.
     pub(super) fn coordinates(&self) -> &[f64] {
         &self.at.u
     }
 
-    /// Returns the state after the last decision.
     pub(super) fn draw(&self, warmup: bool, iteration: u64) -> Draw {
         Draw {
             chain: self.id,

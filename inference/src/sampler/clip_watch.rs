@@ -18,16 +18,15 @@
 //! share of clipped records than is printed. Its noise is part of the total in any case, so the informativeness of the counts is
 //! judged by the noise of all parties against the known records.
 
-use super::error::SamplerError;
+use super::SamplerError;
 use conclave_common::job::{JobSpec, ProposalKind, Warmup};
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::{Phase, Query};
+use conclave_common::query::{PartyMetadata, Phase, Query};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP};
 
 /// Share of clipped records, minus three standard errors, above which a job warns.
-pub const WARN_SHARE: f64 = 0.02;
+const WARN_SHARE: f64 = 0.02;
 /// Share of clipped records, minus three standard errors, above which a job stops.
-pub const STOP_SHARE: f64 = 0.10;
+const STOP_SHARE: f64 = 0.10;
 /// Largest ratio of three standard errors to the records: above it, counts are uninformative and are not queried.
 const BLIND: f64 = 0.10;
 /// Number of standard errors by which a count is reduced before it is judged.
@@ -37,7 +36,7 @@ const FIRST_LOOK: u64 = 25;
 
 /// The knowledge about an explicit clip.
 #[derive(Debug, Clone)]
-pub struct ClipWatch {
+pub(super) struct ClipWatch {
     /// `None` if a count would be uninformative.
     plan: Option<Plan>,
     chains: u32,
@@ -49,7 +48,6 @@ pub struct ClipWatch {
     uncounted: Vec<String>,
     /// Number of units of privacy at all parties together: public, guessed, or the average of the others.
     units: f64,
-    counts: u64,
     /// Largest share found, minus its error.
     worst: f64,
     why_blind: String,
@@ -85,7 +83,6 @@ impl ClipWatch {
             parties: parties.len() as f64,
             uncounted: Vec::new(),
             units: 0.0,
-            counts: 0,
             worst: 0.0,
             why_blind: String::new(),
         };
@@ -132,26 +129,12 @@ impl ClipWatch {
     /// Processes the sum of all parties' counts, in lattice units.
     pub(super) fn absorb(&mut self, total: i128) {
         let Some(plan) = self.plan else { return };
-        self.counts += 1;
         let total = total as f64 / QueryKind::COUNT_UNIT as f64;
         self.worst = self.worst.max((total - ERRORS * plan.error * self.parties.sqrt()) / self.units);
     }
 
-    /// Returns the number of counts so far.
-    #[must_use]
-    pub fn counts(&self) -> u64 {
-        self.counts
-    }
-
-    /// Returns the largest share of all records that was clipped at a step, as a lower limit by three standard errors.
-    #[must_use]
-    pub fn worst_share(&self) -> f64 {
-        self.worst
-    }
-
     /// Returns a warning about the clip; `None` if it is rarely active.
-    #[must_use]
-    pub fn warning(&self) -> Option<String> {
+    pub(super) fn warning(&self) -> Option<String> {
         if self.plan.is_none() {
             return Some(format!(
                 "the effect of privacy.clip could not be watched ({}). An active clip displaces the posterior, and nothing else shows it.",
@@ -162,15 +145,13 @@ impl ClipWatch {
     }
 
     /// Returns the reason to stop the chains, if there is one; never if the share depends on an unknown count.
-    #[must_use]
-    pub fn stop(&self) -> Option<String> {
+    pub(super) fn stop(&self) -> Option<String> {
         (self.uncounted.is_empty() && self.worst > STOP_SHARE)
             .then(|| self.sentence("The chains were stopped, because their draws follow another posterior"))
     }
 
     /// Returns the report on the clip at a run's end: the reason for its stop, otherwise the warning, if any.
-    #[must_use]
-    pub fn word(&self) -> Option<String> {
+    pub(super) fn word(&self) -> Option<String> {
         self.stop().or_else(|| self.warning())
     }
 

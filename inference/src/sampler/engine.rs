@@ -1,10 +1,6 @@
 //! The engine of an algorithm: how it is planned and run. How job files name it is for its declaration in `conclave_common::job`.
 
-use super::acceptance::expected_acceptance;
-use super::error::SamplerError;
-use super::hmc::Foreseen;
-use super::interface::Sampler;
-use super::noisy_statistics::{Expected, Outlook};
+use super::{Expected, Foreseen, Outlook, Sampler, SamplerError, expected_acceptance};
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 
@@ -32,26 +28,19 @@ pub(crate) type OfPosterior<T> = fn(&JobSpec, &[PartyMetadata], &[f64], &[Vec<f6
 /// An algorithm as it is planned and run. Metadata is what is public of each party's data, in the job's order.
 #[derive(Clone, Copy)]
 pub(crate) struct Engine {
-    /// The sampler of a settled job at its start.
-    ///
-    /// # Errors
-    /// A search needs a record count that is neither public nor guessed; a budget or scale is out of range; the algorithm does not support
-    /// the parties or the model.
+    /// The sampler of a settled job at its start. Errors: a search needs a record count that is neither public nor guessed; a
+    /// budget or scale is out of range; the algorithm does not support the parties or the model.
     pub(crate) build: OfJob<Box<dyn Sampler>>,
     /// Checks that the budget holds the charges in advance.
     pub(crate) affords: OfJob<()>,
     pub(crate) error_source: ErrorSource,
-    /// The expected error of a job, in the best case and in a worse one; `None` if it depends on the proposals.
-    ///
-    /// # Errors
-    /// The errors of `build`, but a large expected error is reported, not refused.
+    /// The expected error of a job, in the best case and in a worse one; `None` if it depends on the proposals. Errors: the
+    /// errors of `build`, but a large expected error is reported, not refused.
     pub(crate) outlook: OfJob<Option<Outlook>>,
     /// The best case of a job that releases once and is refused if its noise would hide the answer; `None` for all others.
     pub(crate) expectation: OfJob<Option<Expected>>,
-    /// The course of a settled job with gradient-driven chains, for a posterior with this mean and precision in unconstrained values.
-    ///
-    /// # Errors
-    /// The model has no gradients; the budget does not hold one step; gradients do not drive the algorithm.
+    /// The course of a settled job with gradient-driven chains, for a posterior with this mean and precision in unconstrained
+    /// values. Errors: the model has no gradients; the budget does not hold one step; gradients do not drive the algorithm.
     pub(crate) foresee: OfPosterior<Foreseen>,
     /// The expected acceptance of steps of zero length, with noise of this sd over all parties.
     pub(crate) small_step_acceptance: fn(f64) -> f64,

@@ -16,7 +16,7 @@ pub(super) struct Enough {
     next_look: u64,
     /// `history[parameter][chain]`, kept only if there is a rule.
     history: Vec<Vec<Vec<f64>>>,
-    reached: bool,
+    pub(super) reached: bool,
 }
 
 impl Enough {
@@ -26,7 +26,6 @@ impl Enough {
         Self { until: spec.sampler.until, next_look: FIRST_LOOK, history, reached: false }
     }
 
-    /// Adds a kept draw.
     pub(super) fn push(&mut self, draw: &Draw) {
         if self.until.is_some() {
             for (parameter, value) in self.history.iter_mut().zip(&draw.theta) {
@@ -44,11 +43,6 @@ impl Enough {
             let summary = summarise(&chains);
             summary.ess_bulk >= until.ess && summary.ess_tail >= until.ess && summary.rhat <= until.rhat
         });
-    }
-
-    /// Returns true if the last look found the rule satisfied.
-    pub(super) fn reached(&self) -> bool {
-        self.reached
     }
 }
 
@@ -82,7 +76,7 @@ mod tests {
                 watch.push(&Draw { chain: chain as u32, warmup: false, theta, accepted: true, log_alpha: 0.0, iteration: draws });
             }
             watch.look(draws);
-            if watch.reached() {
+            if watch.reached {
                 return Some(draws);
             }
         }

@@ -2,21 +2,14 @@
 //!
 //! Penalty samplers hold one, and decide its chains' proposals in their own way.
 
-use super::chain::Chain;
 use super::enough::Enough;
-use super::futility::{Forecast, FutilityWatch};
-use super::matrix::Matrix;
-use super::noisy_statistics::gaussian::factor;
-use super::proposal::ProposalScale;
+use super::futility::FutilityWatch;
 use super::rotation::Rotation;
-use super::target::Target;
+use super::space::START_VARIANCE;
 use super::warmup::{self, WarmupWatch};
+use super::{Chain, Forecast, Matrix, ProposalScale, Target, factor};
 use conclave_common::job::JobSpec;
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::{Draw, Phase, Query, Round};
-
-/// Ratio of the starting values' variance to the posterior's.
-const START_VARIANCE: f64 = 2.0;
+use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};
 
 /// The spread of the chains' starts.
 pub(super) enum Spread<'a> {
@@ -28,7 +21,6 @@ pub(super) enum Spread<'a> {
     Whole { covariance: &'a Matrix, error: &'a Matrix },
 }
 
-/// All chains of a job.
 pub(super) struct Ensemble {
     /// Empty before they start.
     chains: Vec<Chain>,
@@ -39,9 +31,9 @@ pub(super) struct Ensemble {
     rotation: Option<Rotation>,
     /// Posterior sd of each coordinate given the others, from a search.
     sd: Vec<f64>,
-    phase: Phase,
+    pub(super) phase: Phase,
     /// Number of steps of every chain in the present phase.
-    steps: u64,
+    pub(super) steps: u64,
     accepted: u64,
     draws: Vec<Draw>,
 }
@@ -84,13 +76,9 @@ impl Ensemble {
     pub(super) fn start(&mut self, target: &Target, centre: &[f64], spread: &Spread<'_>, radii: Vec<f64>) {
         let start = |id| {
             let mut chain = Chain::new(target, id, centre.to_vec());
-            // The search's own error widens the starts, so that R-hat can reveal a search that ended far away.
             match spread {
                 Spread::None => {}
-                Spread::Axes { sd, error_sd } => {
-                    let widths = sd.iter().zip(*error_sd).map(|(s, e)| (START_VARIANCE * s * s + e * e).sqrt());
-                    chain.disperse(target, &widths.collect::<Vec<f64>>());
-                }
+                Spread::Axes { sd, error_sd } => chain.disperse(target, sd, error_sd),
                 Spread::Whole { covariance, error } => {
                     let both = (*covariance).clone().scaled(START_VARIANCE).plus(error, 1.0);
                     chain.disperse_along(target, factor(&both).lower());
@@ -108,12 +96,10 @@ impl Ensemble {
         self.enter(phase);
     }
 
-    /// Returns true once the chains have started.
     pub(super) fn started(&self) -> bool {
         !self.chains.is_empty()
     }
 
-    /// Stores each coordinate's posterior sd given the others.
     pub(super) fn learn_sd(&mut self, sd: &[f64]) {
         self.sd = sd.to_vec();
     }
@@ -130,7 +116,6 @@ impl Ensemble {
         self.chains.iter_mut().filter_map(|chain| chain.propose(target, scale)).collect()
     }
 
-    /// Returns the chain with this index.
     pub(super) fn chain(&mut self, id: u32) -> Option<&mut Chain> {
         self.chains.get_mut(id as usize)
     }
@@ -164,7 +149,7 @@ impl Ensemble {
 
     /// Turns the moves into the axes of the warm-up's draws, if the job asks for it and it is due.
     fn turn(&mut self) {
-        let dimension = self.warmup.dimension();
+        let dimension = self.warmup.dimension;
         let Some(rotation) = self.rotation.as_mut().filter(|_| self.steps.is_multiple_of(dimension)) else { return };
         if let Some(scale) = rotation.sweep(self.chains.iter().map(Chain::coordinates), self.steps / dimension, &self.sd) {
             self.scale = scale;
@@ -180,7 +165,7 @@ impl Ensemble {
     /// Returns true if radii measured at the job's start have to be measured again now, because that start may have been far
     /// away.
     pub(super) fn remeasures(&self, spec: &JobSpec) -> bool {
-        self.phase == Phase::Warmup && warmup::remeasures(spec.sampler.warmup, self.warmup.dimension(), self.steps)
+        self.phase == Phase::Warmup && warmup::remeasures(spec.sampler.warmup, self.warmup.dimension, self.steps)
     }
 
     /// Returns the mean place of the chains, in coordinates.
@@ -197,23 +182,13 @@ impl Ensemble {
         self.futility.charge(target, round, round.phase == Phase::Sampling);
     }
 
-    /// Returns the forecast of a futile run.
     pub(super) fn futility(&self) -> Option<&Forecast> {
-        self.futility.found().filter(|_| !self.enough.reached())
+        self.futility.found().filter(|_| !self.enough.reached)
     }
 
     /// Returns true if all draws are made, or the stopping rule is satisfied.
     pub(super) fn finished(&self, spec: &JobSpec) -> bool {
-        self.phase == Phase::Sampling && (self.steps >= spec.sampler.draws || self.enough.reached())
-    }
-
-    pub(super) fn phase(&self) -> Phase {
-        self.phase
-    }
-
-    /// Returns the number of steps of every chain in the present phase.
-    pub(super) fn steps(&self) -> u64 {
-        self.steps
+        self.phase == Phase::Sampling && (self.steps >= spec.sampler.draws || self.enough.reached)
     }
 
     /// Returns the draws made since the last call, chain by chain within each round.

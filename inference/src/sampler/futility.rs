@@ -5,11 +5,11 @@
 //! overestimated, so that the forecast is too optimistic rather than too pessimistic. The forecast is a function of the job, of
 //! the parties' public metadata, and of their releases.
 
-use super::target::Target;
+use super::{SamplerError, Target};
 use crate::diagnostics::{ess_bulk, split_rhat};
 use conclave_common::job::JobSpec;
-use conclave_common::query::QueryTerms;
-use conclave_common::query::{Draw, Round};
+use conclave_common::model::Model;
+use conclave_common::query::{Draw, QueryTerms, Round};
 use conclave_privacy::accounting::{BlockCosts, PrivacyFilter, PrivacyUnit};
 
 /// Number of kept draws of a chain at the first look.
@@ -73,6 +73,25 @@ impl Forecast {
     }
 }
 
+/// Returns the charge of a round at a party with this privacy unit; a subsampled release costs its part of a block. Errors: a
+/// query has no price.
+pub(crate) fn round_price(
+    spec: &JobSpec,
+    model: &dyn Model,
+    unit: PrivacyUnit,
+    blocks: &mut BlockCosts,
+    round: &Round,
+) -> Result<u64, SamplerError> {
+    round.queries.iter().try_fold(0_u64, |sum, query| {
+        let terms = QueryTerms::new(model, spec, unit, query.kind, (&query.from, &query.to))?;
+        let charge = match spec.block_terms(query.kind, unit, (terms.sensitivity(), query.noise)) {
+            Some(block) => blocks.charge_per_release(&block)?,
+            None => unit.charge_of_kind(query.kind, terms.sensitivity(), spec.protected(query.noise))?,
+        };
+        Ok(sum.saturating_add(charge))
+    })
+}
+
 /// Watches kept draws and charges.
 pub(super) struct FutilityWatch {
     /// Kept draws of each chain, `[parameter][chain][draw]`; empty if there is nothing to watch.
@@ -133,19 +152,9 @@ impl FutilityWatch {
         if self.history.is_empty() {
             return;
         }
-        let blocks = &mut self.blocks;
-        let mut at = |unit: &PrivacyUnit| {
-            round.queries.iter().try_fold(0_u64, |sum, query| {
-                let terms =
-                    QueryTerms::new(target.model.as_ref(), &target.spec, *unit, query.kind, (&query.from, &query.to)).ok()?;
-                let charge = match target.spec.block_terms(query.kind, *unit, (terms.sensitivity(), query.noise)) {
-                    Some(block) => blocks.charge_per_release(&block).ok()?,
-                    None => unit.charge_of_kind(query.kind, terms.sensitivity(), target.spec.protected(query.noise)).ok()?,
-                };
-                Some(sum.saturating_add(charge))
-            })
-        };
-        match self.units.iter().map(&mut at).max().flatten() {
+        let Self { units, blocks, .. } = self;
+        let mut at = |unit: &PrivacyUnit| round_price(&target.spec, target.model.as_ref(), *unit, blocks, round).ok();
+        match units.iter().map(&mut at).max().flatten() {
             Some(units) => self.pays(units, sampling),
             // A run with queries that have no price can't be forecast.
             None => self.history.clear(),
@@ -154,9 +163,7 @@ impl FutilityWatch {
 
     fn pays(&mut self, units: u64, sampling: bool) {
         self.spent = self.spent.saturating_add(units);
-        if sampling {
-            self.sampling = self.sampling.saturating_add(units);
-        }
+        self.sampling = self.sampling.saturating_add(if sampling { units } else { 0 });
     }
 
     /// Adds a kept draw from the chain's step with this number.
@@ -209,7 +216,6 @@ impl FutilityWatch {
         }
     }
 
-    /// Returns the forecast of a futile run.
     pub(super) fn found(&self) -> Option<&Forecast> {
         self.found.as_ref()
     }

@@ -3,16 +3,39 @@
 //!
 //! The information includes the correlations, along which a search coordinate by coordinate creeps.
 
-use super::error::SamplerError;
-use super::matrix::Matrix;
-use super::noisy_statistics::Allotment;
-use super::noisy_statistics::gaussian::factor;
-use super::noisy_statistics::score_strategy::{Found, ScoreStrategy};
+use super::noisy_statistics::score_strategy::ScoreStrategy;
 use super::noisy_statistics::strategy::Strategy;
-use super::target::Target;
-use super::totals::Totals;
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::{Query, Round};
+use super::{Allotment, Found, Matrix, SamplerError, Target, Totals, factor};
+use conclave_common::job::JobSpec;
+use conclave_common::query::{PartyMetadata, Query, Round};
+use conclave_privacy::mechanism::{GRADIENT_UNITS, Sensitivity};
+
+/// Returns the share of the budget for the search; by default 0.05: more buys a better start and fewer steps.
+pub(super) fn locate_share(spec: &JobSpec) -> f64 {
+    spec.sampler.hmc.locate_share.or(spec.sampler.stochastic.locate_share).unwrap_or(0.05)
+}
+
+/// The job, its remaining budget and its parties.
+pub(super) struct Means {
+    pub(super) target: Target,
+    pub(super) budget: Allotment,
+    pub(super) parties: Vec<PartyMetadata>,
+}
+
+impl Means {
+    /// Charges a chain's gradient. Errors: the budget is too small for it.
+    pub(super) fn charge_gradient(&mut self, query: &Query) -> Result<(), SamplerError> {
+        match self.budget.charge(query.kind, Sensitivity::from_units(GRADIENT_UNITS)?, query.noise)? {
+            true => Ok(()),
+            false => Err(SamplerError::TooSmallABudget { kind: query.kind }),
+        }
+    }
+
+    /// Returns the start of a chain that the job states.
+    pub(super) fn given_start(&self, chain: u32) -> Option<&[f64]> {
+        self.target.spec.sampler.starts.as_ref().and_then(|starts| starts.get(chain as usize)).map(Vec::as_slice)
+    }
+}
 
 /// A search, with its own part of the budget.
 pub(super) struct GradientSearch {
@@ -31,27 +54,30 @@ pub(super) struct Located {
 }
 
 impl GradientSearch {
-    /// Starts a search with this part of the job's budget.
-    ///
-    /// # Errors
-    /// The model has no gradients; a budget is out of range.
+    /// Starts a search with this part of the job's budget. Errors: the model has no gradients; a budget is out of range.
     pub(super) fn new(target: &Target, parties: &[PartyMetadata], part: Allotment) -> Result<Self, SamplerError> {
-        let scores = target.model.scores().ok_or(SamplerError::NoScores)?;
-        Ok(Self { strategy: ScoreStrategy::new(target, scores.as_ref(), parties, &part)?, part })
+        Ok(Self { strategy: ScoreStrategy::new(target, target.scores()?.as_ref(), parties, &part)?, part })
     }
 
-    /// Returns the next queries.
-    ///
-    /// # Errors
-    /// The budget is too small for them, or a query has no price.
+    /// Returns the result of a search that would find a posterior with this mean and precision, in unconstrained values. Errors:
+    /// those of [`Self::new`].
+    pub(super) fn guessed(
+        target: &Target,
+        parties: &[PartyMetadata],
+        part: Allotment,
+        mean: &[f64],
+        precision: &[Vec<f64>],
+    ) -> Result<Found, SamplerError> {
+        let covariance = factor(&Matrix::from_fn(mean.len(), |i, j| precision[i][j])).inverse();
+        Ok(Self::new(target, parties, part)?.strategy.guessed(target, mean, &covariance))
+    }
+
+    /// Returns the next queries. Errors: the budget is too small for them, or a query has no price.
     pub(super) fn queries(&mut self, target: &Target) -> Result<Vec<Query>, SamplerError> {
         self.strategy.ask(target, &mut self.part)
     }
 
-    /// Processes the totals of a round. Returns the result after the last one.
-    ///
-    /// # Errors
-    /// The search has ended without a result.
+    /// Processes the totals of a round. Returns the result after the last one. Errors: the search has ended without a result.
     pub(super) fn absorb(&mut self, target: &Target, round: &Round, totals: &Totals) -> Result<Option<Found>, SamplerError> {
         if !self.strategy.absorb(target, round, totals, &self.part) {
             return Ok(None);

@@ -1,9 +1,6 @@
 //! The interface of all sampling algorithms, whatever they query and however they make their draws.
 
-use super::error::SamplerError;
-use super::futility::Forecast;
-use super::report::RunReport;
-use super::totals::Totals;
+use super::{Forecast, RunReport, SamplerError, Totals};
 use conclave_common::query::{Draw, Phase, Round};
 
 /// The next action of a run.

@@ -3,8 +3,6 @@
 
 use std::ops::{Index, IndexMut};
 
-use super::eigen;
-
 /// A square matrix, row after row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Matrix {
@@ -13,12 +11,10 @@ pub(crate) struct Matrix {
 }
 
 impl Matrix {
-    /// Returns a matrix of zeros.
     pub(crate) fn zeros(order: usize) -> Self {
         Self { order, entries: vec![0.0; order * order] }
     }
 
-    /// Builds a matrix from a function of row and column.
     pub(crate) fn from_fn(order: usize, mut entry: impl FnMut(usize, usize) -> f64) -> Self {
         let mut entries = Vec::with_capacity(order * order);
         for i in 0..order {
@@ -27,12 +23,10 @@ impl Matrix {
         Self { order, entries }
     }
 
-    /// Returns a diagonal matrix with these entries.
     pub(crate) fn diagonal(entries: &[f64]) -> Self {
         Self::from_fn(entries.len(), |i, j| if i == j { entries[i] } else { 0.0 })
     }
 
-    /// Returns the identity matrix.
     pub(crate) fn identity(order: usize) -> Self {
         Self::from_fn(order, |i, j| f64::from(u8::from(i == j)))
     }
@@ -47,7 +41,6 @@ impl Matrix {
         self.order
     }
 
-    /// Returns a row.
     pub(crate) fn row(&self, i: usize) -> &[f64] {
         &self.entries[i * self.order..(i + 1) * self.order]
     }
@@ -57,7 +50,6 @@ impl Matrix {
         &self.entries
     }
 
-    /// Returns the diagonal entries.
     pub(crate) fn diagonal_entries(&self) -> Vec<f64> {
         (0..self.order).map(|i| self[(i, i)]).collect()
     }
@@ -68,18 +60,15 @@ impl Matrix {
         self
     }
 
-    /// Multiplies every entry.
     pub(crate) fn scaled(mut self, scale: f64) -> Self {
         self.entries.iter_mut().for_each(|a| *a *= scale);
         self
     }
 
-    /// Returns the transpose.
     pub(crate) fn transposed(&self) -> Self {
         Self::from_fn(self.order, |i, j| self[(j, i)])
     }
 
-    /// Returns the product with another matrix of this order.
     pub(crate) fn times(&self, other: &Self) -> Self {
         let mut product = Self::zeros(self.order);
         for i in 0..self.order {
@@ -93,7 +82,6 @@ impl Matrix {
         product
     }
 
-    /// Returns the product with a vector.
     pub(crate) fn apply(&self, vector: &[f64]) -> Vec<f64> {
         (0..self.order).map(|i| dot(self.row(i), vector)).collect()
     }
@@ -110,7 +98,7 @@ impl Matrix {
 
     /// Returns eigenvalues and unit eigenvectors of a symmetric matrix, unordered.
     pub(crate) fn eigen(&self) -> Vec<(f64, Vec<f64>)> {
-        eigen::symmetric((0..self.order).map(|i| self.row(i).to_vec()).collect())
+        eigen((0..self.order).map(|i| self.row(i).to_vec()).collect())
     }
 
     /// Returns the symmetric matrix with the same eigenvectors and mapped eigenvalues.
@@ -163,12 +151,10 @@ pub(crate) struct Cholesky {
 }
 
 impl Cholesky {
-    /// Returns the factor of the identity.
     pub(crate) fn identity(order: usize) -> Self {
         Self { lower: Matrix::identity(order) }
     }
 
-    /// Returns the lower triangular factor.
     pub(crate) fn lower(&self) -> &Matrix {
         &self.lower
     }
@@ -216,7 +202,50 @@ impl Cholesky {
     }
 }
 
-/// Returns the inner product.
+/// Maximum number of sweeps over all off-diagonal entries; convergence is quadratic and takes fewer than ten.
+const SWEEPS: usize = 50;
+
+/// Computes eigenvalues and unit eigenvectors of a symmetric matrix by Jacobi's cyclic rotations (Golub & Van Loan, section 8.5).
+fn eigen(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
+    let d = a.len();
+    let mut vectors: Vec<Vec<f64>> = (0..d).map(|i| (0..d).map(|j| f64::from(u8::from(i == j))).collect()).collect();
+    for _ in 0..SWEEPS {
+        let mut turned = false;
+        for p in 0..d {
+            for q in p + 1..d {
+                if a[p][q].abs() > f64::EPSILON * (a[p][p].abs() + a[q][q].abs()) {
+                    turn(&mut a, &mut vectors, p, q);
+                    turned = true;
+                }
+            }
+        }
+        if !turned {
+            break;
+        }
+    }
+    (0..d).map(|k| (a[k][k], vectors[k].clone())).collect()
+}
+
+/// Makes `a[p][q]` zero; `vectors` holds one eigenvector per row.
+fn turn(a: &mut [Vec<f64>], vectors: &mut [Vec<f64>], p: usize, q: usize) {
+    let theta = (a[q][q] - a[p][p]) / (2.0 * a[p][q]);
+    let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
+    let c = 1.0 / (t * t + 1.0).sqrt();
+    let s = t * c;
+    for row in a.iter_mut() {
+        (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
+    }
+    rotate_rows(a, p, q, (c, s));
+    rotate_rows(vectors, p, q, (c, s));
+}
+
+fn rotate_rows(rows: &mut [Vec<f64>], p: usize, q: usize, (c, s): (f64, f64)) {
+    let (above, below) = rows.split_at_mut(q);
+    for (x, y) in above[p].iter_mut().zip(&mut below[0]) {
+        (*x, *y) = (c * *x - s * *y, s * *x + c * *y);
+    }
+}
+
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

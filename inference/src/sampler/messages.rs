@@ -1,7 +1,6 @@
 //! The numbered messages of a run: one at a time is pending until it is answered.
 
-use super::error::SamplerError;
-use super::totals::Totals;
+use super::{SamplerError, Totals};
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Opened, Phase, Query, Round};
 
@@ -14,25 +13,20 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    /// Starts without any message to a job's parties.
     pub(super) fn new(spec: &JobSpec) -> Self {
         Self { parties: spec.parties.len(), opened: Opened::from(&spec.aggregation), answered: 0, pending: None }
     }
 
-    /// Returns the pending message.
     pub(super) fn pending(&self) -> Option<&Round> {
         self.pending.as_ref()
     }
 
-    /// Makes these queries the pending message.
     pub(super) fn ask(&mut self, phase: Phase, queries: Vec<Query>) {
         self.pending = Some(Round { iteration: self.answered, phase, queries, opened: self.opened });
     }
 
-    /// Marks the pending message as answered, and returns it.
-    ///
-    /// # Errors
-    /// There is no pending message, or the totals do not fit it; it then stays pending.
+    /// Marks the pending message as answered, and returns it. Errors: there is no pending message, or the totals do not fit it;
+    /// it then stays pending.
     pub(super) fn answer(&mut self, totals: &Totals) -> Result<Round, SamplerError> {
         let round = self.pending.as_ref().ok_or(SamplerError::NoRound)?;
         totals.check(round, self.parties)?;

@@ -6,13 +6,8 @@
 //! ratio is noisy.
 
 use super::acceptance::log_alpha;
-use super::chain::Chain;
-use super::engine::Engine;
-use super::error::SamplerError;
-use super::ratio_walk::{Decision, RatioWalk};
-use super::target::Target;
-use conclave_common::query::Query;
-use conclave_privacy::mechanism::QueryKind;
+use super::ratio_walk::Decision;
+use super::{Chain, Engine, RatioWalk, Target};
 
 /// Accepts or rejects a chain's pending proposal (Algorithm 2, step 2; also Algorithm 3). `log_ratio` is the noisy log likelihood
 /// ratio over all parties, `total_variance` that of its noise.
@@ -27,22 +22,9 @@ pub(super) fn decide(chain: &mut Chain, target: &Target, log_ratio: f64, total_v
 /// The decision rule of Algorithm 2.
 pub(super) struct Penalty;
 
-/// The algorithm as it is planned and run.
 pub(super) const ENGINE: Engine = Engine::of_ratios(|spec, parties| Ok(Box::new(RatioWalk::new(spec, parties, Penalty)?)));
 
 impl Decision for Penalty {
-    fn ratio_kind(&self) -> QueryKind {
-        QueryKind::Ratio
-    }
-
-    fn set_curvature(&mut self, _: &Target, _: &[f64], _: &[f64]) -> Result<(), SamplerError> {
-        Ok(())
-    }
-
-    fn variance(&self, target: &Target, _: &Query) -> f64 {
-        target.spec.parties.len() as f64 * target.spec.privacy.noise.variance()
-    }
-
     fn decide(&mut self, chain: &mut Chain, target: &Target, log_ratio: f64, variance: f64) {
         decide(chain, target, log_ratio, variance);
     }

@@ -8,23 +8,16 @@
 //! the proposal's length follows from the noise. The search for the mode costs one round: it then continues on the released
 //! statistic, at no further charge.
 
-use super::engine::{Engine, ErrorSource};
 use super::ensemble::{Ensemble, Spread};
-use super::error::SamplerError;
-use super::futility::Forecast;
-use super::interface::{Next, Sampler};
-use super::messages::Messages;
 use super::mode_search::Purpose;
-use super::penalty;
-use super::report::RunReport;
-use super::statistic::{ReleasedStatistic, family_of};
-use super::surrogate::Mode;
-use super::target::Target;
-use super::totals::Totals;
+use super::statistic::family_of;
+use super::{
+    Engine, ErrorSource, Forecast, Messages, Mode, Next, ReleasedStatistic, RunReport, Sampler, SamplerError, Target, Totals,
+    penalty,
+};
 use conclave_common::job::{JobSpec, ProposalKind};
 use conclave_common::model::statistic_noise;
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::{Draw, Phase, Query, Round};
+use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};
 use conclave_privacy::mechanism::NoiseScale;
 
 /// Largest radius of a guided one-coordinate move in posterior sds: without noise it mixes best near there.
@@ -43,10 +36,8 @@ pub(super) struct PenaltyExpFamily {
 }
 
 impl PenaltyExpFamily {
-    /// Returns the sampler before its first round.
-    ///
-    /// # Errors
-    /// The model has no bounded statistic; a party does not protect rows against replacement; a budget or scale is out of range.
+    /// Returns the sampler before its first round. Errors: the model has no bounded statistic; a party does not protect rows
+    /// against replacement; a budget or scale is out of range.
     pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let target = Target::new(spec);
         let budget = target.budget()?;
@@ -99,7 +90,6 @@ impl PenaltyExpFamily {
     }
 }
 
-/// The algorithm as it is planned and run.
 pub(super) const ENGINE: Engine = Engine {
     error_source: ErrorSource::Unknown { note: "fresh noisy sums for every draw: `conclave rehearse` shows the resulting error" },
     small_step_acceptance: |_| f64::NAN,
@@ -120,7 +110,7 @@ impl Sampler for PenaltyExpFamily {
             if queries.is_empty() {
                 self.ensemble.step_done(self.messages.last()); // Every proposal fell outside the box: decided without a query.
             } else {
-                self.messages.ask(self.ensemble.phase(), queries);
+                self.messages.ask(self.ensemble.phase, queries);
             }
         }
         Ok(self.messages.pending().cloned().map_or(Next::Done, Next::Ask))
@@ -142,7 +132,7 @@ impl Sampler for PenaltyExpFamily {
     }
 
     fn phase(&self) -> Phase {
-        self.ensemble.phase()
+        self.ensemble.phase
     }
 
     fn acceptance_rate(&self) -> Option<f64> {

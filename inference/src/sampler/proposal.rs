@@ -82,7 +82,6 @@ impl Proposal {
         Self { kind, direction: 0, signs, jitter }
     }
 
-    /// Returns the proposed coordinates.
     pub(super) fn propose<R: Rng>(&self, u: &[f64], scale: &ProposalScale, rng: &mut R) -> Vec<f64> {
         let mut to = u.to_vec();
         let k = self.direction;

@@ -3,41 +3,36 @@
 //!
 //! The decision belongs to the algorithm ([`Decision`]); everything else is shared.
 
-use super::barker::BarkerDiagnostics;
-use super::chain::Chain;
 use super::clip_watch::ClipWatch;
 use super::ensemble::{Ensemble, Spread};
-use super::error::SamplerError;
-use super::futility::Forecast;
-use super::gradient_search::{GradientSearch, Located};
-use super::interface::{Next, Sampler};
-use super::messages::Messages;
-use super::mode_search::{Found, ModeSearch, Purpose, SearchPlan};
-use super::noisy_statistics::Allotment;
-use super::proposal;
+use super::mode_search::{Purpose, SearchPlan};
 use super::quadratic_fit::{Answer, QuadraticFit};
-use super::report::RunReport;
-use super::target::Target;
-use super::totals::Totals;
+use super::search::{Search, SearchResult};
+use super::{
+    BarkerDiagnostics, Chain, Forecast, Messages, Next, RunReport, Sampler, SamplerError, Target, Totals, centred_records,
+    proposal,
+};
 use conclave_common::job::JobSpec;
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::{Draw, Phase, Query, Round};
-use conclave_common::query::{centre, is_centred};
+use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};
 use conclave_privacy::mechanism::{QueryKind, STEP};
 
 /// The decision rule for a chain's proposal.
 pub(super) trait Decision: Send {
     /// Returns the kind of ratio that chains ask for.
-    fn ratio_kind(&self) -> QueryKind;
+    fn ratio_kind(&self) -> QueryKind {
+        QueryKind::Ratio
+    }
 
-    /// Records the result of a search: each coordinate's posterior sd given the others, and the radii of the moves.
-    ///
-    /// # Errors
-    /// The decision rule does not allow such moves.
-    fn set_curvature(&mut self, target: &Target, sd: &[f64], radii: &[f64]) -> Result<(), SamplerError>;
+    /// Records the result of a search: each coordinate's posterior sd given the others, and the radii of the moves. Errors: the
+    /// decision rule does not allow such moves.
+    fn set_curvature(&mut self, _target: &Target, _sd: &[f64], _radii: &[f64]) -> Result<(), SamplerError> {
+        Ok(())
+    }
 
     /// Returns the variance of the log likelihood ratio of a chain's query, over all parties.
-    fn variance(&self, target: &Target, query: &Query) -> f64;
+    fn variance(&self, target: &Target, _query: &Query) -> f64 {
+        target.spec.ratio_variance()
+    }
 
     /// Accepts or rejects a chain's pending proposal on its noisy log likelihood ratio and that ratio's variance.
     fn decide(&mut self, chain: &mut Chain, target: &Target, log_ratio: f64, variance: f64);
@@ -54,12 +49,6 @@ pub(super) trait Decision: Send {
     fn diagnostics(&self) -> Option<BarkerDiagnostics> {
         None
     }
-}
-
-/// A search before the chains, or between their steps.
-enum Search {
-    Ratios(Box<ModeSearch>),
-    Gradients(Box<GradientSearch>),
 }
 
 /// The walk as a state machine: a search for the mode, then the chains.
@@ -83,23 +72,12 @@ pub(super) struct RatioWalk<D> {
 }
 
 impl<D: Decision> RatioWalk<D> {
-    /// Starts a walk with this decision rule.
-    ///
-    /// # Errors
-    /// A search needs a count of records that is neither public nor guessed; a budget or scale is out of range.
+    /// Starts a walk with this decision rule. Errors: a search needs a count of records that is neither public nor guessed; a
+    /// budget or scale is out of range.
     pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata], decision: D) -> Result<Self, SamplerError> {
         let target = Target::new(spec);
         let budget = target.budget()?;
-        let by_gradients = target.spec.locates_by_gradients();
-        let plan = if by_gradients { None } else { SearchPlan::new(&target, parties, budget)? };
-        let search = match &plan {
-            Some(plan) => Some(Search::Ratios(plan.search(&target).into())),
-            None if by_gradients => {
-                let part = Allotment::new(&target.spec, parties)?.split_off(target.spec.sampler.locate_share);
-                Some(Search::Gradients(GradientSearch::new(&target, parties, part)?.into()))
-            }
-            None => None,
-        };
+        let (search, plan) = Search::new(&target, parties)?;
         let mut ensemble = Ensemble::new(&target, parties);
         let mut fit = QuadraticFit::new(target.space.dimension());
         if search.is_none() {
@@ -115,21 +93,13 @@ impl<D: Decision> RatioWalk<D> {
             ensemble,
             fit,
             clip_watch: ClipWatch::new(spec, parties, target.space.dimension(), budget)?,
-            // The counts come from other parties: their sum must not panic.
-            centred: parties
-                .iter()
-                .filter(|party| is_centred(party.unit()))
-                .filter_map(PartyMetadata::records)
-                .fold(0, u64::saturating_add),
+            centred: centred_records(parties),
             messages: Messages::new(spec),
             target,
         })
     }
 
-    /// Starts a walk that continues these messages of a run.
-    ///
-    /// # Errors
-    /// Those of [`Self::new`].
+    /// Starts a walk that continues these messages of a run. Errors: those of [`Self::new`].
     pub(super) fn continuing(
         spec: &JobSpec,
         parties: &[PartyMetadata],
@@ -139,24 +109,20 @@ impl<D: Decision> RatioWalk<D> {
         Ok(Self { messages, ..Self::new(spec, parties, decision)? })
     }
 
-    /// Returns the noisy log likelihood ratio of a step: the released integers, plus the centres that the parties subtracted from
-    /// the records' ratios. Both change sign with the step, bit for bit. A subsampled ratio is scaled up to all records.
+    /// Returns the noisy log likelihood ratio of a step; a subsampled one is scaled up to all records.
     fn log_ratio(&self, query: &Query, total: i128) -> f64 {
         if query.kind == QueryKind::SampledRatio {
             return STEP * total as f64 / self.target.spec.sampler.batch.get();
         }
-        let asks_centre = self.centred > 0 && query.kind == QueryKind::Ratio;
-        let Target { spec, model, .. } = &self.target;
-        let centre = if asks_centre { centre(model.as_ref(), &spec.privacy, &query.from, &query.to) } else { 0.0 };
-        STEP * total as f64 + self.centred as f64 * centre
+        self.target.log_ratio(self.centred, query, total)
     }
 
     fn propose(&mut self) -> Vec<Query> {
         let mut queries = self.ensemble.propose(&self.target);
         queries.iter_mut().for_each(|query| query.kind = self.decision.ratio_kind());
-        let beside = self.decision.check_query(self.ensemble.phase(), self.ensemble.steps(), &queries);
+        let beside = self.decision.check_query(self.ensemble.phase, self.ensemble.steps, &queries);
         if let Some(watch) = &mut self.clip_watch {
-            queries.extend(watch.ask(self.ensemble.phase(), self.ensemble.steps(), &queries));
+            queries.extend(watch.ask(self.ensemble.phase, self.ensemble.steps, &queries));
         }
         queries.extend(beside);
         queries
@@ -202,27 +168,22 @@ impl<D: Decision> RatioWalk<D> {
     }
 
     /// Starts the chains at a search's result, or gives running chains its radii.
-    fn found(&mut self, found: &Found) {
-        let radii = self.radii(&found.sd);
-        if self.ensemble.started() {
-            self.ensemble.rescale(radii);
-        } else {
-            let spread = match found.purpose {
-                Purpose::Mode => Spread::Axes { sd: &found.sd, error_sd: &found.error_sd },
-                Purpose::Curvature => Spread::None,
-            };
-            self.ensemble.start(&self.target, &found.u, &spread, radii);
-            self.fit.begin(found.u.clone(), &found.sd);
-        }
-    }
-
-    /// Starts the chains at the result of a search by gradients.
-    fn located(&mut self, located: Located) {
-        let sd = located.conditional_sd();
+    fn found(&mut self, result: SearchResult) {
+        let (u, sd) = match &result {
+            SearchResult::Axes(found) => (found.u.clone(), found.sd.clone()),
+            SearchResult::Whole(located) => (located.u.clone(), located.conditional_sd()),
+        };
         let radii = self.radii(&sd);
-        let spread = Spread::Whole { covariance: &located.covariance, error: &located.error };
-        self.ensemble.start(&self.target, &located.u, &spread, radii);
-        self.fit.begin(located.u, &sd);
+        if self.ensemble.started() {
+            return self.ensemble.rescale(radii);
+        }
+        let spread = match &result {
+            SearchResult::Axes(found) if found.purpose == Purpose::Curvature => Spread::None,
+            SearchResult::Axes(found) => Spread::Axes { sd: &found.sd, error_sd: &found.error_sd },
+            SearchResult::Whole(located) => Spread::Whole { covariance: &located.covariance, error: &located.error },
+        };
+        self.ensemble.start(&self.target, &u, &spread, radii);
+        self.fit.begin(u, &sd);
     }
 
     /// Returns the radii for these sds of each coordinate given the others, or the job's own.
@@ -235,17 +196,17 @@ impl<D: Decision> RatioWalk<D> {
     }
 
     /// Processes a search's answers: after the last one the chains start, or get their radii.
-    fn searched(&mut self, mut search: ModeSearch, round: &Round, totals: &Totals) {
+    fn searched(&mut self, mut search: Search, round: &Round, totals: &Totals) -> Result<(), SamplerError> {
         let ratios: Vec<f64> = single(round, totals).map(|(query, total)| self.log_ratio(query, total)).collect();
-        for (query, ratio) in round.queries.iter().zip(&ratios) {
+        for (query, ratio) in round.queries.iter().zip(&ratios).filter(|_| matches!(search, Search::Ratios(_))) {
             let variance = self.target.spec.parties.len() as f64 * query.noise.variance();
             self.fit.search_answered(self.answer(query, *ratio, variance));
         }
-        search.absorb(&self.target.spec, &self.target.space, &round.queries, &ratios);
-        match search.found() {
-            Some(found) => self.found(&found),
-            None => self.search = Some(Search::Ratios(search.into())),
+        match search.absorb(&self.target, (round, totals), &ratios)? {
+            Some(result) => self.found(result),
+            None => self.search = Some(search),
         }
+        Ok(())
     }
 }
 
@@ -270,16 +231,14 @@ impl<D: Decision> Sampler for RatioWalk<D> {
             if self.ensemble.finished(&self.target.spec) {
                 return Ok(Next::Done);
             }
-            let Target { spec, space, model } = &self.target;
             let queries = match &mut self.search {
-                Some(Search::Ratios(search)) => search.queries(spec, space, model.as_ref())?,
-                Some(Search::Gradients(search)) => search.queries(&self.target)?,
+                Some(search) => search.queries(&self.target)?,
                 None => self.propose(),
             };
             if queries.is_empty() {
                 self.step_done(); // Every proposal fell outside the box: decided without a query.
             } else {
-                self.messages.ask(self.ensemble.phase(), queries);
+                self.messages.ask(self.ensemble.phase, queries);
             }
         }
         Ok(self.messages.pending().cloned().map_or(Next::Done, Next::Ask))
@@ -288,17 +247,11 @@ impl<D: Decision> Sampler for RatioWalk<D> {
     fn absorb(&mut self, totals: &Totals) -> Result<(), SamplerError> {
         let round = self.messages.answer(totals)?;
         self.ensemble.charge(&self.target, &round);
-        match self.search.take() {
-            None => {
-                self.decide(&round, totals);
-                self.step_done();
-            }
-            Some(Search::Ratios(search)) => self.searched(*search, &round, totals),
-            Some(Search::Gradients(mut search)) => match search.absorb(&self.target, &round, totals)? {
-                Some(found) => self.located(Located::of(&found)),
-                None => self.search = Some(Search::Gradients(search)),
-            },
+        if let Some(search) = self.search.take() {
+            return self.searched(search, &round, totals);
         }
+        self.decide(&round, totals);
+        self.step_done();
         Ok(())
     }
 
@@ -307,7 +260,7 @@ impl<D: Decision> Sampler for RatioWalk<D> {
     }
 
     fn phase(&self) -> Phase {
-        self.ensemble.phase()
+        self.ensemble.phase
     }
 
     fn acceptance_rate(&self) -> Option<f64> {

@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::engine::Engine;
-use super::error::SamplerError;
-use super::interface::Sampler;
-use super::noisy_statistics::Outlook;
-use super::{augmentation, barker, hmc, noisy_statistics, ops, penalty, penalty_exp_family, stochastic_gradients};
+use super::{
+    Engine, Outlook, Sampler, SamplerError, augmentation, barker, hmc, noisy_statistics, ops, penalty, penalty_exp_family,
+    stochastic_gradients,
+};
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::query::PartyMetadata;
 

@@ -1,8 +1,6 @@
 //! The replay of a run from its log: a coordinator continues after a restart, and a party checks the run.
 
-use super::error::SamplerError;
-use super::interface::Sampler;
-use super::totals::Totals;
+use super::{Sampler, SamplerError, Totals};
 use conclave_common::query::Round;
 
 /// A log that does not fit its job.

@@ -1,11 +1,6 @@
 //! The report of a run: everything an algorithm states beside its draws.
 
-use super::barker::BarkerDiagnostics;
-use super::choices::ChoiceDiagnostics;
-use super::hmc::GradientDiagnostics;
-use super::noisy_statistics::Inference;
-use super::quadratic_fit::FittedPosterior;
-use super::stochastic_gradients::StochasticGradients;
+use super::{BarkerDiagnostics, FittedPosterior, GradientDiagnostics, Inference, StochasticGradients};
 use serde::Serialize;
 
 /// A run's report. Each algorithm fills in the sections it has; the serialised ones stand in the result under their own names.
@@ -39,4 +34,17 @@ pub struct RunReport {
 impl RunReport {
     /// The names of the serialised sections, in their order.
     pub const SECTIONS: [&str; 5] = ["surrogate", "gradients", "ops", "stochastic_gradients", "barker"];
+}
+
+/// The choices of an `ops` run.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct ChoiceDiagnostics {
+    /// Number of candidates of each draw.
+    pub candidates: u32,
+    /// Number of choices, which are independent draws.
+    pub draws: u64,
+    /// Largest range of a choice's log probabilities between neighbouring data sets, in log-likelihood units.
+    pub range: f64,
+    /// Largest Gaussian-DP parameter of one choice. Squares add.
+    pub mu_per_draw: f64,
 }

@@ -3,8 +3,7 @@
 //! Draws are functions of released values, so their use is free of charge. Moves along principal axes are worthwhile if
 //! coordinates are correlated: along its widest direction a posterior is wider than any coordinate given the others.
 
-use super::eigen;
-use super::proposal::ProposalScale;
+use super::{Matrix, ProposalScale};
 use crate::diagnostics;
 use conclave_common::job::{ProposalKind, Warmup};
 
@@ -81,13 +80,9 @@ impl Rotation {
             let r = products.sum::<f64>() / count as f64 / (summaries[i].sd * summaries[j].sd);
             shrunk(r, ess)
         };
-        let matrix = square(d, |i, j| if i == j { 1.0 } else { correlation(i.min(j), i.max(j)) });
-        let precision = {
-            let pairs = positive(eigen::symmetric(matrix));
-            square(d, |i, j| pairs.iter().map(|(value, v)| v[i] * v[j] / value).sum())
-        };
-        let partial = square(d, |i, j| precision[i][j] / (precision[i][i] * precision[j][j]).sqrt());
-        let vectors = positive(eigen::symmetric(partial))
+        let pairs = axes(&Matrix::from_fn(d, |i, j| if i == j { 1.0 } else { correlation(i.min(j), i.max(j)) }));
+        let precision = Matrix::from_fn(d, |i, j| pairs.iter().map(|(value, v)| v[i] * v[j] / value).sum());
+        let vectors = axes(&Matrix::from_fn(d, |i, j| precision[(i, j)] / (precision[(i, i)] * precision[(j, j)]).sqrt()))
             .into_iter()
             .map(|(value, v)| v.iter().zip(sd).map(|(v, sd)| v * sd / value.sqrt()).collect())
             .collect();
@@ -100,12 +95,9 @@ fn known(ess: f64) -> f64 {
     if ess.is_nan() { 0.0 } else { ess }
 }
 
-fn square(d: usize, entry: impl Fn(usize, usize) -> f64) -> Vec<Vec<f64>> {
-    (0..d).map(|i| (0..d).map(|j| entry(i, j)).collect()).collect()
-}
-
-fn positive(pairs: Vec<(f64, Vec<f64>)>) -> Vec<(f64, Vec<f64>)> {
-    pairs.into_iter().map(|(value, v)| (value.max(LEAST_EIGENVALUE), v)).collect()
+/// Returns a matrix's eigenvalues, none too small, and unit eigenvectors.
+fn axes(matrix: &Matrix) -> Vec<(f64, Vec<f64>)> {
+    matrix.eigen().into_iter().map(|(value, v)| (value.max(LEAST_EIGENVALUE), v)).collect()
 }
 
 /// Returns a correlation minus one standard error of its Fisher transform, by `libm` like everything that a replay computes.

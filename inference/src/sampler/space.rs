@@ -1,8 +1,12 @@
 //! The space of the chains: unconstrained values, their box, and the prior's density there.
 
 use conclave_common::job::JobSpec;
-use conclave_common::parameter::Transform;
-use conclave_common::parameter::{Constraint, Interval};
+use conclave_common::parameter::{Constraint, Interval, Transform};
+
+/// Ratio of the starting values' variance to the posterior's.
+pub(super) const START_VARIANCE: f64 = 2.0;
+/// Number of starting values that may fall outside the box before the centre is used.
+pub(super) const START_TRIES: usize = 100;
 
 /// The unconstrained space of a job's parameters.
 pub(super) struct Space {
@@ -36,12 +40,10 @@ impl Space {
         Self { transform, boxes, location, scale, precision, parameters }
     }
 
-    /// Returns the number of coordinates.
     pub(super) fn dimension(&self) -> usize {
         self.parameters.len()
     }
 
-    /// Returns theta of these coordinates.
     pub(super) fn theta(&self, u: &[f64]) -> Vec<f64> {
         self.transform.constrain(u)
     }
@@ -51,9 +53,18 @@ impl Space {
         self.theta(u).into_iter().zip(&spec.support).map(|(x, box_)| x.clamp(box_.min, box_.max)).collect()
     }
 
-    /// Returns the coordinates of `theta`.
     pub(super) fn coordinates(&self, theta: &[f64]) -> Vec<f64> {
         self.transform.unconstrain(theta)
+    }
+
+    /// Moves `u` within the box by independent normal steps, more widely than a posterior of these sds. The error of `u` widens them,
+    /// so that R-hat can reveal a search that ended far away.
+    pub(super) fn disperse(&self, u: &mut [f64], (sd, error_sd): (&[f64], &[f64]), mut normal: impl FnMut() -> f64) {
+        let widths = sd.iter().zip(error_sd).map(|(s, e)| (START_VARIANCE * s * s + e * e).sqrt());
+        for ((x, width), interval) in u.iter_mut().zip(widths).zip(&self.boxes) {
+            let inside = |candidate: &f64| interval.contains(*candidate);
+            *x = (0..START_TRIES).map(|_| *x + width * normal()).find(inside).unwrap_or(*x);
+        }
     }
 
     /// Returns the log density of the prior of the coordinates, up to a constant.

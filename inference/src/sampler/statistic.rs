@@ -1,11 +1,9 @@
 //! The released sufficient statistic: totals over the parties, averaged over all releases so far, and the resulting posterior.
 
-use super::error::SamplerError;
-use super::surrogate::{Mode, Surrogate};
-use super::target::Target;
+use super::surrogate::Surrogate;
+use super::{Mode, SamplerError, Target};
 use conclave_common::model::{ExponentialFamily, Model};
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::Query;
+use conclave_common::query::{PartyMetadata, Query};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP};
 use conclave_privacy::pass::StatisticGrid;
@@ -22,10 +20,8 @@ pub(super) struct ReleasedStatistic {
 }
 
 impl ReleasedStatistic {
-    /// Creates the statistic of a job over these parties, without any release.
-    ///
-    /// # Errors
-    /// The model has none; a party does not protect rows against replacement, or holds more records than a sum can hold.
+    /// Creates the statistic of a job over these parties, without any release. Errors: the model has none; a party does not
+    /// protect rows against replacement, or holds more records than a sum can hold.
     pub(super) fn new(target: &Target, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let grids = StatisticGrid::of_ranges(family_of(target.model.as_ref())?.ranges())?;
         let mut records = 0;
@@ -46,7 +42,6 @@ impl ReleasedStatistic {
         Ok(Self { records: records as f64, parties: parties.len() as f64, grids, weighted, weight: 0.0 })
     }
 
-    /// Returns the number of components.
     pub(super) fn components(&self) -> usize {
         self.grids.len()
     }
@@ -83,10 +78,7 @@ impl ReleasedStatistic {
     }
 }
 
-/// Returns the model's exponential family.
-///
-/// # Errors
-/// The model has none.
+/// Returns the model's exponential family. Errors: the model has none.
 pub(super) fn family_of(model: &dyn Model) -> Result<&dyn ExponentialFamily, SamplerError> {
     model.exponential_family().ok_or(SamplerError::NoFamily)
 }

@@ -1,6 +1,6 @@
 //! The parties' releases of a round, and their sums: a sampler receives nothing else.
 
-use super::error::SamplerError;
+use super::SamplerError;
 use conclave_common::query::{Opened, Query, Round};
 
 /// A round's releases, summed over the parties: per query a vector over its components, in lattice units.

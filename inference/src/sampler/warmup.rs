@@ -28,7 +28,7 @@ pub(super) fn remeasures(rule: Warmup, dimension: u64, steps: u64) -> bool {
 /// Watches a warm-up that may end by split R-hat.
 pub(super) struct WarmupWatch {
     rule: Warmup,
-    dimension: u64,
+    pub(super) dimension: u64,
     next_look: u64,
     /// `history[parameter][chain]`, kept only if the rule needs it.
     history: Vec<Vec<Vec<f64>>>,
@@ -44,11 +44,6 @@ impl WarmupWatch {
             next_look: FIRST_LOOK,
             history: vec![vec![Vec::new(); chains]; spec.dimension()],
         }
-    }
-
-    /// Returns the number of steps of a sweep.
-    pub(super) fn dimension(&self) -> u64 {
-        self.dimension
     }
 
     pub(super) fn push(&mut self, draw: &Draw) {

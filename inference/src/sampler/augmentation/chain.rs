@@ -6,20 +6,16 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use rayon::prelude::*;
 
-use super::conditional::Conditional;
-use super::law::RecordLaw;
-use super::noise::{NoiseLaw, Residuals};
-use super::records::{Count, LatentRecords};
-use crate::sampler::target::Target;
+use super::records::LatentRecords;
+use super::{Conditional, Count, NoiseLaw, RecordLaw, Residuals};
+use crate::sampler::Target;
 
 /// Number of latent records from which a chain's parties are processed in parallel: with fewer, waking a thread takes as long.
 const PARALLEL_RECORDS: usize = 20_000;
 
-/// The result of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Swept {
     pub(super) theta: Vec<f64>,
-    /// True if theta has moved.
     pub(super) moved: bool,
     /// Number of proposed and accepted records.
     pub(super) proposed: u64,
@@ -47,9 +43,7 @@ pub(super) struct Chain<L: RecordLaw, N: NoiseLaw> {
     summary: Vec<f64>,
 }
 
-/// The starting point of a chain.
 pub(super) struct Start {
-    /// Index of the chain.
     pub(super) id: u32,
     pub(super) theta: Vec<f64>,
     /// Typical step lengths of a walk, one per unconstrained coordinate.

@@ -5,8 +5,9 @@ use std::ops::Range;
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
 
-use super::variates::{beta, dirichlet, gamma, normal, uniform};
-use crate::sampler::target::Target;
+use super::variates::{dirichlet, uniform};
+use super::{beta, gamma, normal};
+use crate::sampler::Target;
 
 /// Number of conjugate draws that may fall outside the parameter box before theta stays where it is. Staying after any fixed
 /// number of tries leaves the law within the box unchanged.

@@ -2,31 +2,31 @@
 
 use std::sync::Arc;
 
-use super::chain::{Chain, Start, Sweep};
-use super::conditional::Conditional;
-use super::law::RecordLaw;
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+
+use super::chain::{Chain, Start};
 use super::line_law::{Line, LineLaw};
 use super::linear_law::LinearLaw;
-use super::noise::{GaussianNoise, Residuals};
-use super::records::Count;
-use super::release::{PartyRelease, Release};
-use super::start;
+use super::noise::GaussianNoise;
 use super::table_law::TableLaw;
-use crate::sampler::error::SamplerError;
-use crate::sampler::statistic::ReleasedStatistic;
-use crate::sampler::target::Target;
+use super::{Conditional, Count, PartyRelease, RecordLaw, Release, Residuals, Sweep, normal};
+use crate::sampler::{Mode, ReleasedStatistic, SamplerError, Target};
 use conclave_common::parameter::Prior;
 use conclave_common::schema::{ColumnSpec, Family, ModelSpec, Regression};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 use conclave_privacy::pass::StatisticGrid;
 
+/// Best step length of a walk along one coordinate, in sds given the others.
+const STEP: f64 = 2.4;
+/// Part of a chain's streams that its start uses; see [`super::chain`].
+const START_STREAM: u64 = 0xffff_ffff_0000_0000;
+
 /// A party's residuals before any latent record, and its number of records.
 type Party = (Residuals<GaussianNoise>, Count);
 
-/// Builds all chains; `release` already holds the totals of these releases.
-///
-/// # Errors
-/// Augmentation does not support the model; the releases do not fit it.
+/// Builds all chains; `release` already holds the totals of these releases. Errors: augmentation does not support the model; the
+/// releases do not fit it.
 pub(super) fn chains(
     target: &Arc<Target>,
     release: &Release,
@@ -55,7 +55,7 @@ pub(super) fn chains(
     let spec = &target.spec;
     let line = |line: Line| -> Result<_, SamplerError> {
         let law = LineLaw::new(line, spec.priors[0], statistic.grids[0], spec.build_model());
-        Ok(build(target, law, start::scattered_starts(target, &statistic.mode(target)?), &parties))
+        Ok(build(target, law, scattered_starts(target, &statistic.mode(target)?), &parties))
     };
     match &spec.model {
         ModelSpec::Bernoulli { .. } => line(Line::Bernoulli),
@@ -66,7 +66,6 @@ pub(super) fn chains(
     }
 }
 
-/// Builds the chains of a linear regression with known error.
 fn linear(
     target: &Arc<Target>,
     regression: &Regression,
@@ -87,28 +86,47 @@ fn linear(
     let widest = grids.iter().map(|grid| grid.step).fold(0.0, f64::max);
     let noise_sd = widest * noise.units() as f64 * statistic.parties.sqrt();
     let rough = law.rough(&totals, statistic.records, noise_sd);
-    Ok(build(target, law, start::scattered_starts(target, &rough), parties))
+    Ok(build(target, law, scattered_starts(target, &rough), parties))
 }
 
 fn column(target: &Target, name: &str) -> Result<ColumnSpec, SamplerError> {
     target.spec.columns.get(name).cloned().ok_or(SamplerError::NoRecordLaw(target.spec.model.kind()))
 }
 
-/// Returns the concentrations of Dirichlet priors.
 fn concentrations(priors: &[Prior]) -> Vec<f64> {
     let one = |prior: &Prior| if let Prior::Dirichlet { concentration, .. } = prior { *concentration } else { 1.0 };
     priors.iter().map(one).collect()
 }
 
+/// Returns the generator for a chain's start.
+fn start_stream(target: &Target, chain: u32) -> ChaCha20Rng {
+    let mut rng = ChaCha20Rng::seed_from_u64(target.spec.sampler.seed);
+    rng.set_stream(START_STREAM | u64::from(chain));
+    rng
+}
+
+/// Returns every chain's start: the job's own, or scattered around the mode more widely than the posterior.
+fn scattered_starts(target: &Target, mode: &Mode) -> Vec<Start> {
+    let steps: Arc<[f64]> = mode.sd.iter().map(|sd| STEP * sd).collect();
+    let scattered = |chain: u32| {
+        let (mut rng, mut u) = (start_stream(target, chain), mode.u.clone());
+        target.space.disperse(&mut u, (&mode.sd, &mode.error_sd), || normal(&mut rng));
+        target.space.theta_inside(&target.spec, &u)
+    };
+    let theta = |chain| target.spec.sampler.start.clone().unwrap_or_else(|| scattered(chain));
+    (0..target.spec.sampler.chains).map(|id| Start { id, theta: theta(id), steps: Arc::clone(&steps) }).collect()
+}
+
 /// Returns a chain's start: the job's own, or a draw from a conjugate prior, that is, theta given no record.
 fn at_prior<L: RecordLaw>(target: &Target, law: &L, id: u32) -> Start {
     let drawn = || {
-        let (mut theta, mut rng) = (start::centre(target), start::stream(target, id));
+        let mut theta = target.space.theta_inside(&target.spec, &target.space.location);
+        let mut rng = start_stream(target, id);
         let mut conditional = Conditional::new(target, &[], &mut rng);
         law.step(&vec![0.0; law.summary()], &mut theta, &mut law.nuisance(), &mut conditional);
         theta
     };
-    Start { id, theta: start::configured(target).unwrap_or_else(drawn), steps: Arc::from([]) }
+    Start { id, theta: target.spec.sampler.start.clone().unwrap_or_else(drawn), steps: Arc::from([]) }
 }
 
 fn build<L: RecordLaw + 'static>(target: &Arc<Target>, law: L, starts: Vec<Start>, parties: &[Party]) -> Vec<Box<dyn Sweep>> {

@@ -1,11 +1,9 @@
 //! Expected error of the one release of an augmentation job, in the best case and in a worse one.
 
-use super::release::Release;
+use super::Release;
 use super::state_machine::sensible;
-use crate::sampler::error::SamplerError;
-use crate::sampler::matrix::Matrix;
-use crate::sampler::noisy_statistics::{Case, Outlook, expected_law, predictor_moments};
-use crate::sampler::target::Target;
+use crate::sampler::noisy_statistics::{expected_law, predictor_moments};
+use crate::sampler::{Case, Matrix, Outlook, SamplerError, Target};
 use conclave_common::job::JobSpec;
 use conclave_common::model::Tables;
 use conclave_common::query::PartyMetadata;
@@ -13,10 +11,8 @@ use conclave_common::schema::{ColumnSpec, Family, ModelSpec, Regression};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 use conclave_privacy::pass::StatisticGrid;
 
-/// Returns the rms over the parameters of the error of a posterior mean, in posterior sds without privacy.
-///
-/// # Errors
-/// The sampler's own refusals before its first query.
+/// Returns the rms over the parameters of the error of a posterior mean, in posterior sds without privacy. Errors: the sampler's
+/// own refusals before its first query.
 pub(crate) fn outlook(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Outlook, SamplerError> {
     let target = Target::new(spec);
     let release = Release::new(&target, parties)?;

@@ -2,8 +2,7 @@
 
 use rand_chacha::ChaCha20Rng;
 
-use super::conditional::Conditional;
-use super::noise::Move;
+use super::{Conditional, Move};
 
 /// The law of one record given theta, its released statistic, and the law of theta given all records.
 pub(super) trait RecordLaw: Send + Sync {

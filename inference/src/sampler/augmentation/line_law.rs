@@ -6,10 +6,8 @@
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
 
-use super::conditional::Conditional;
-use super::law::RecordLaw;
-use super::noise::Move;
-use super::variates::{Poisson, normal};
+use super::variates::Poisson;
+use super::{Conditional, Move, RecordLaw, normal};
 use conclave_common::model::{ExponentialFamily, Model};
 use conclave_common::parameter::Prior;
 use conclave_common::schema::ColumnSpec;
@@ -59,7 +57,6 @@ impl LineLaw {
     }
 }
 
-/// The sampler of a record.
 pub(super) enum LineSampler {
     Bernoulli(f64),
     Poisson(Poisson),
@@ -100,12 +97,12 @@ impl RecordLaw for LineLaw {
     }
 
     fn statistic(&self, record: &[f64], moves: &mut Vec<Move>) {
-        push(self.units(record[0]), moves);
+        Move::push(0, self.units(record[0]), moves);
     }
 
     #[inline]
     fn replacement(&self, from: &[f64], to: &[f64], moves: &mut Vec<Move>) {
-        push(self.units(to[0]) - self.units(from[0]), moves);
+        Move::push(0, self.units(to[0]) - self.units(from[0]), moves);
     }
 
     fn add(&self, record: &[f64], summary: &mut [f64]) {
@@ -129,11 +126,5 @@ impl RecordLaw for LineLaw {
             }
             _ => conditional.walk(0..1, theta, |theta| self.log_likelihood(summary, theta)),
         }
-    }
-}
-
-fn push(delta: i64, moves: &mut Vec<Move>) {
-    if delta != 0 {
-        moves.push(Move { component: 0, delta });
     }
 }

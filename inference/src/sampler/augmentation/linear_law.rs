@@ -8,12 +8,9 @@ use std::ops::Range;
 
 use rand_chacha::ChaCha20Rng;
 
-use super::conditional::Conditional;
-use super::law::RecordLaw;
-use super::noise::Move;
-use super::variates::{gamma, normal};
-use crate::sampler::matrix::{Cholesky, Matrix, dot};
-use crate::sampler::surrogate::Mode;
+use super::{Conditional, Move, RecordLaw, gamma, normal};
+use crate::sampler::matrix::Cholesky;
+use crate::sampler::{Matrix, Mode, dot};
 use conclave_common::parameter::Prior;
 use conclave_privacy::mechanism::Clamp;
 use conclave_privacy::pass::StatisticGrid;
@@ -33,7 +30,6 @@ struct Product {
 
 /// The law of the records of a linear regression.
 pub(super) struct LinearLaw {
-    /// Number of covariates.
     covariates: usize,
     intercept: bool,
     /// Sd of the error, on the outcome's scale.
@@ -45,14 +41,12 @@ pub(super) struct LinearLaw {
     products: Vec<Product>,
 }
 
-/// Mean and covariance of the covariates.
 #[derive(Debug, Clone)]
 pub(super) struct CovariateLaw {
     mean: Vec<f64>,
     covariance: Matrix,
 }
 
-/// The sampler of a record.
 pub(super) struct LinearSampler {
     mean: Vec<f64>,
     root: Matrix,
@@ -247,13 +241,13 @@ impl RecordLaw for LinearLaw {
 
     fn statistic(&self, record: &[f64], moves: &mut Vec<Move>) {
         for (component, product) in (0..).zip(&self.products) {
-            push(component, Self::units(product, record), moves);
+            Move::push(component, Self::units(product, record), moves);
         }
     }
 
     fn replacement(&self, from: &[f64], to: &[f64], moves: &mut Vec<Move>) {
         for (component, product) in (0..).zip(&self.products) {
-            push(component, Self::units(product, to) - Self::units(product, from), moves);
+            Move::push(component, Self::units(product, to) - Self::units(product, from), moves);
         }
     }
 
@@ -281,11 +275,5 @@ impl RecordLaw for LinearLaw {
             None => conditional
                 .walk(at, theta, |theta| (dot(theta, &products) - 0.5 * squares.quadratic(theta)) / (self.sd * self.sd)),
         }
-    }
-}
-
-fn push(component: u32, delta: i64, moves: &mut Vec<Move>) {
-    if delta != 0 {
-        moves.push(Move { component, delta });
     }
 }

@@ -19,18 +19,23 @@ mod linear_law;
 mod noise;
 mod records;
 mod release;
-mod start;
 mod state_machine;
 mod table_law;
 mod variates;
 
 use crate::sampler::engine::{Engine, ErrorSource};
+use chain::Sweep;
+use conditional::Conditional;
+use law::RecordLaw;
+use noise::{Move, NoiseLaw, Residuals};
+use records::Count;
+use release::{PartyRelease, Release};
+use variates::{beta, gamma};
 
 pub(super) use expected::outlook;
 pub(super) use state_machine::Augmentation;
 pub(super) use variates::normal;
 
-/// The algorithm as it is planned and run.
 pub(super) const ENGINE: Engine = Engine {
     error_source: ErrorSource::Release {
         note: "the same, exact in small studies; imputes every record in every sweep",

@@ -64,6 +64,16 @@ pub(super) struct Move {
     pub(super) delta: i64,
 }
 
+impl Move {
+    /// Adds a change of a component, unless it is 0.
+    #[inline]
+    pub(super) fn push(component: u32, delta: i64, moves: &mut Vec<Self>) {
+        if delta != 0 {
+            moves.push(Self { component, delta });
+        }
+    }
+}
+
 /// Maximum number of different noise laws in one release.
 const MOST_LAWS: usize = 4;
 
@@ -114,7 +124,6 @@ impl<N: NoiseLaw> Residuals<N> {
         terms.map(|(numerator, inverse)| *numerator as f64 * inverse).sum()
     }
 
-    /// Applies the moves.
     #[inline]
     pub(super) fn apply(&mut self, moves: &[Move]) {
         for step in moves {

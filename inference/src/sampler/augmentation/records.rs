@@ -3,8 +3,7 @@
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
 
-use super::law::RecordLaw;
-use super::noise::{Move, NoiseLaw, Residuals};
+use super::{Move, NoiseLaw, RecordLaw, Residuals};
 
 /// The number of a party's records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,7 +155,6 @@ impl<L: RecordLaw, N: NoiseLaw> LatentRecords<L, N> {
         &self.summary
     }
 
-    /// Returns the number of records.
     pub(super) fn count(&self) -> usize {
         self.count
     }

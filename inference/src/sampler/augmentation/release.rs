@@ -1,15 +1,10 @@
 //! The one query to the parties: the model's contingency tables, or the components of its statistic.
 
-use crate::sampler::error::SamplerError;
-use crate::sampler::noisy_statistics::Allotment;
-use crate::sampler::statistic::ReleasedStatistic;
-use crate::sampler::target::Target;
+use crate::sampler::{Allotment, ReleasedStatistic, SamplerError, Target};
 use conclave_common::model::Tables;
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::Query;
+use conclave_common::query::{PartyMetadata, Query};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
-/// The kind of release.
 pub(super) enum Release {
     /// Counts of cells, for parties with any unit of privacy and adjacency.
     Tables(Tables),
@@ -17,7 +12,6 @@ pub(super) enum Release {
     Statistic(ReleasedStatistic),
 }
 
-/// The release of one party.
 pub(super) struct PartyRelease {
     /// One number per component, in lattice units.
     pub(super) answers: Vec<i64>,
@@ -26,11 +20,8 @@ pub(super) struct PartyRelease {
 }
 
 impl Release {
-    /// Returns the release of a job.
-    ///
-    /// # Errors
-    /// The model has neither tables nor a statistic; a party does not protect what a statistic needs, or has more records than a
-    /// sum can hold.
+    /// Returns the release of a job. Errors: the model has neither tables nor a statistic; a party does not protect what a
+    /// statistic needs, or has more records than a sum can hold.
     pub(super) fn new(target: &Target, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         match target.model.tables() {
             Some(tables) => Ok(Self::Tables(tables)),
@@ -49,10 +40,7 @@ impl Release {
     }
 
     /// Returns the least noise at which the whole release costs no party more than the job's budget, split equally between the
-    /// queries.
-    ///
-    /// # Errors
-    /// The budget is too small for the least charge.
+    /// queries. Errors: the budget is too small for the least charge.
     pub(super) fn noise(&self, target: &Target, parties: &[PartyMetadata]) -> Result<NoiseScale, SamplerError> {
         let (kinds, mut noise) = (self.kinds(), NoiseScale::from_units(NoiseScale::MIN_UNITS)?);
         let mut budget = Allotment::new(&target.spec, parties)?;
@@ -63,13 +51,11 @@ impl Release {
         Ok(noise)
     }
 
-    /// Returns the queries of the only round.
     pub(super) fn queries(&self, noise: NoiseScale) -> Vec<Query> {
         let query = |(chain, kind)| Query { chain, kind, from: Vec::new(), to: Vec::new(), noise };
         (0..).zip(self.kinds()).map(query).collect()
     }
 
-    /// Records the totals over the parties.
     pub(super) fn learn(&mut self, totals: &[i128], noise: NoiseScale) {
         if let Self::Statistic(statistic) = self {
             statistic.learn(totals, noise);

@@ -4,18 +4,13 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::chain::{Sweep, Swept};
+use super::chain::Swept;
 use super::ensemble::chains;
-use super::release::{PartyRelease, Release};
-use crate::sampler::error::SamplerError;
-use crate::sampler::interface::{Next, Sampler};
-use crate::sampler::messages::Messages;
-use crate::sampler::target::Target;
-use crate::sampler::totals::Totals;
+use super::{PartyRelease, Release, Sweep};
 use crate::sampler::warmup::WarmupWatch;
+use crate::sampler::{Messages, Next, Sampler, SamplerError, Target, Totals};
 use conclave_common::job::JobSpec;
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::{Draw, Phase};
+use conclave_common::query::{Draw, PartyMetadata, Phase};
 use conclave_privacy::mechanism::NoiseScale;
 
 /// Maximum number of latent records of all parties, unless the job forces more. Beyond it the records' law is practically normal,
@@ -47,11 +42,8 @@ pub(crate) struct Augmentation {
 }
 
 impl Augmentation {
-    /// Returns the sampler before its first round.
-    ///
-    /// # Errors
-    /// Augmentation does not support the model; a party does not protect what the release needs; there are more records than is
-    /// sensible, unless the job forces them; the budget is too small.
+    /// Returns the sampler before its first round. Errors: augmentation does not support the model; a party does not protect what
+    /// the release needs; there are more records than is sensible, unless the job forces them; the budget is too small.
     pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let target = Arc::new(Target::new(spec));
         let release = Release::new(&target, parties)?;

@@ -6,10 +6,8 @@
 use rand::RngExt;
 use rand_chacha::ChaCha20Rng;
 
-use super::conditional::Conditional;
-use super::law::RecordLaw;
-use super::noise::Move;
-use super::variates::{beta, class};
+use super::variates::class;
+use super::{Conditional, Move, RecordLaw, beta};
 
 /// Marks the missing cells of an unusable record, which has only one cell.
 const NONE: u32 = u32::MAX;
@@ -51,7 +49,6 @@ impl TableLaw {
         self.first.iter().zip(&self.levels).flat_map(table)
     }
 
-    /// Returns the number of records of a class.
     fn of_class(&self, class: usize, summary: &[f64]) -> f64 {
         match self.levels.first() {
             None => summary[class],
@@ -60,7 +57,6 @@ impl TableLaw {
     }
 }
 
-/// The sampler of a record.
 pub(super) struct TableSampler {
     /// Theta, with cumulative sums of each simplex.
     cumulative: Vec<f64>,

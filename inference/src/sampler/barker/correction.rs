@@ -65,9 +65,11 @@ const ONE: [Atom; 18] = [
 /// 0.6 % greater, if the noise is known exactly.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Correction {
-    variance: f64,
+    /// C.
+    pub(super) variance: f64,
     atoms: &'static [Atom],
-    sup_error: f64,
+    /// Largest distance between the distribution functions of `N(0, C) + V_cor` and the logistic law.
+    pub(super) sup_error: f64,
 }
 
 impl Correction {
@@ -76,16 +78,6 @@ impl Correction {
         let tables: [(f64, &'static [Atom]); 3] = [(2.0, &TWO), (1.5, &ONE_AND_A_HALF), (1.0, &ONE)];
         let found = tables.into_iter().zip(SUP_ERRORS).find(|((of, _), _)| *of == variance);
         found.map(|((variance, atoms), sup_error)| Self { variance, atoms, sup_error })
-    }
-
-    /// Returns C.
-    pub(super) fn variance(&self) -> f64 {
-        self.variance
-    }
-
-    /// Returns the largest distance between the distribution functions of `N(0, C) + V_cor` and the logistic law.
-    pub(super) fn sup_error(&self) -> f64 {
-        self.sup_error
     }
 
     /// Returns the correction drawn by a uniform number in (0, 1].

@@ -1,16 +1,12 @@
 //! The test of Heikkilä et al. 2019, equation 9 and section 3.3: the noisy ratio, top-up noise, and the correction.
 
-use super::correction::Correction;
 use super::diagnostics::BarkerDiagnostics;
-use super::sampling_variance::SamplingVariance;
 use super::second_moment::SecondMoment;
-use crate::sampler::chain::Chain;
-use crate::sampler::error::SamplerError;
+use super::{Correction, SamplingVariance};
 use crate::sampler::ratio_walk::Decision;
-use crate::sampler::target::Target;
+use crate::sampler::{Chain, SamplerError, Target};
 use conclave_common::job::JobSpec;
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::{Phase, Query};
+use conclave_common::query::{PartyMetadata, Phase, Query};
 use conclave_privacy::accounting::{MOST_RELATIVE_SENSITIVITY, PrivacyFilter, PrivacyUnit, SamplingProbability};
 use conclave_privacy::mechanism::QueryKind;
 
@@ -40,10 +36,8 @@ pub(in crate::sampler) struct Barker {
 }
 
 impl Barker {
-    /// Creates the test of a job for parties with this public metadata.
-    ///
-    /// # Errors
-    /// There is more noise than the test can absorb; the budget is invalid.
+    /// Creates the test of a job for parties with this public metadata. Errors: there is more noise than the test can absorb; the
+    /// budget is invalid.
     pub(in crate::sampler) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let variance = spec.sampler.barker.correction;
         let correction = Correction::of(variance).ok_or(SamplerError::NoCorrection(variance))?;
@@ -61,10 +55,8 @@ impl Barker {
         self.batch != SamplingProbability::ONE
     }
 
-    /// Checks that sampling and noise hide a unit at every party, so that blocks can be opened there.
-    ///
-    /// # Errors
-    /// Names the first party where they do not.
+    /// Checks that sampling and noise hide a unit at every party, so that blocks can be opened there. Errors: names the first
+    /// party where they do not.
     pub(in crate::sampler) fn hides(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<(), SamplerError> {
         for (party, name) in parties.iter().zip(&spec.parties) {
             let relative = spec.relative_sensitivity_of_ratios(party.unit()).unwrap_or(0.0);
@@ -75,10 +67,8 @@ impl Barker {
         Ok(())
     }
 
-    /// Checks that the budget holds a block at every party in addition to the search, before anything is charged.
-    ///
-    /// # Errors
-    /// Names the first party where it does not; blocks cannot be opened.
+    /// Checks that the budget holds a block at every party in addition to the search, before anything is charged. Errors: names
+    /// the first party where it does not; blocks cannot be opened.
     pub(in crate::sampler) fn affords(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<(), SamplerError> {
         let limit = PrivacyFilter::new(&spec.privacy.budget).map_or(0, |filter| filter.limit_units());
         // A job with `force` may count on a search that costs less than its share.
@@ -104,7 +94,7 @@ impl Barker {
     }
 
     fn has_room(&self) -> Result<(), SamplerError> {
-        let correction = self.correction.variance();
+        let correction = self.correction.variance;
         if self.noise + self.greatest <= correction * (1.0 + SLIP) {
             return Ok(());
         }
@@ -136,7 +126,7 @@ impl Decision for Barker {
 
     fn decide(&mut self, chain: &mut Chain, target: &Target, log_ratio: f64, variance: f64) {
         let Some(log_prior_ratio) = chain.log_prior_ratio(target) else { return };
-        let topped_up = (self.correction.variance() - variance).max(0.0);
+        let topped_up = (self.correction.variance - variance).max(0.0);
         let top = libm::sqrt(topped_up) * chain.normal();
         let sum = log_ratio + log_prior_ratio + top + self.correction.draw(chain.uniform());
         chain.settle(sum > 0.0, sum);
@@ -153,8 +143,16 @@ impl Decision for Barker {
     }
 
     fn diagnostics(&self) -> Option<BarkerDiagnostics> {
-        let assumed = self.sampling.as_ref().map(|_| self.greatest);
-        let checked = self.second_moment.as_ref().and_then(SecondMoment::result);
-        Some(BarkerDiagnostics { checked, ..BarkerDiagnostics::of(&self.correction, self.batch, self.noise, assumed) })
+        let Self { correction, batch, noise, sampling, greatest, second_moment } = self;
+        Some(BarkerDiagnostics {
+            correction: correction.variance,
+            sup_error: correction.sup_error,
+            acceptance_at_zero: correction.acceptance(0.0),
+            variance_small_steps: correction.variance_by_short_steps(),
+            noise_variance: *noise,
+            batch: batch.get(),
+            sampling_variance_assumed: sampling.as_ref().map(|_| *greatest),
+            checked: second_moment.as_ref().and_then(SecondMoment::result),
+        })
     }
 }

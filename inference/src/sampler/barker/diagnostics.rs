@@ -2,9 +2,7 @@
 
 use serde::Serialize;
 
-use super::correction::Correction;
 use super::second_moment::CheckedVariance;
-use conclave_privacy::accounting::SamplingProbability;
 
 /// Relative difference of the released variance from the assumed one above which a run warns.
 const DISAGREEMENT: f64 = 0.25;
@@ -34,22 +32,7 @@ pub struct BarkerDiagnostics {
 }
 
 impl BarkerDiagnostics {
-    pub(super) fn of(correction: &Correction, batch: SamplingProbability, noise: f64, assumed: Option<f64>) -> Self {
-        Self {
-            correction: correction.variance(),
-            sup_error: correction.sup_error(),
-            acceptance_at_zero: correction.acceptance(0.0),
-            variance_small_steps: correction.variance_by_short_steps(),
-            noise_variance: noise,
-            batch: batch.get(),
-            sampling_variance_assumed: assumed,
-            checked: None,
-        }
-    }
-
-    /// Returns the warnings about a run.
-    #[must_use]
-    pub fn words(&self) -> Vec<String> {
+    pub(crate) fn words(&self) -> Vec<String> {
         let Some(assumed) = self.sampling_variance_assumed else { return Vec::new() };
         let known = match self.checked {
             Some(CheckedVariance { looks, ratio, standard_error }) if ERRORS * standard_error <= DISAGREEMENT => format!(
@@ -75,8 +58,7 @@ impl BarkerDiagnostics {
     }
 
     /// Returns true if the records' squares differ strongly and significantly from the assumption.
-    #[must_use]
-    pub fn disagrees(&self) -> bool {
+    pub(crate) fn disagrees(&self) -> bool {
         let far = |checked: &CheckedVariance| (checked.ratio - 1.0).abs() > DISAGREEMENT.max(ERRORS * checked.standard_error);
         self.checked.as_ref().is_some_and(far)
     }

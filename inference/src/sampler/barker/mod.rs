@@ -9,18 +9,18 @@
 mod correction;
 mod decision;
 mod diagnostics;
-mod sampling_variance;
 mod second_moment;
 
 use crate::sampler::engine::Engine;
 use crate::sampler::ratio_walk::RatioWalk;
 use conclave_common::job::{JobSpec, ProposalKind, Radius};
+use correction::Correction;
+use second_moment::SamplingVariance;
 
 use decision::Barker;
 pub use diagnostics::BarkerDiagnostics;
 pub use second_moment::CheckedVariance;
 
-/// The algorithm as it is planned and run.
 pub(super) const ENGINE: Engine = Engine {
     // A search is asked for before the first block of ratios over samples, which the budget must hold beside it.
     affords: Barker::affords,

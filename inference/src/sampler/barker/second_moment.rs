@@ -1,4 +1,4 @@
-//! A check of the assumed sampling variance: the second moment of the records' log ratios, released occasionally with noise.
+//! The variance that sampling is assumed to add to a ratio, and a check of it: the second moment of the records' log ratios, released occasionally with noise.
 //!
 //! These releases cover all records, not a sample. A check in the samples' blocks would have to have their noise, and a release
 //! of all records is no less informative at the same price. Each square lies between 0 and the square of the clip, so that a unit
@@ -7,13 +7,9 @@
 
 use serde::Serialize;
 
-use super::sampling_variance::SamplingVariance;
-use crate::sampler::error::SamplerError;
-use crate::sampler::target::Target;
+use crate::sampler::{SamplerError, Target};
 use conclave_common::job::JobSpec;
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::record_bound;
-use conclave_common::query::{Phase, Query};
+use conclave_common::query::{PartyMetadata, Phase, Query, record_bound};
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP};
 
@@ -57,10 +53,8 @@ pub struct CheckedVariance {
 
 impl SecondMoment {
     /// Plans the looks of a job; `budget` is the job's, as mu². Returns `None` if parties protect persons with different numbers
-    /// of records: their squares have different units, and only the sum over parties is released.
-    ///
-    /// # Errors
-    /// A scale is out of range.
+    /// of records: their squares have different units, and only the sum over parties is released. Errors: a scale is out of
+    /// range.
     pub(super) fn new(spec: &JobSpec, parties: &[PartyMetadata], budget: f64) -> Result<Option<Self>, SamplerError> {
         let looks = (spec.sampler.draws / LEAST_APART).clamp(1, MOST_LOOKS);
         let records = |party: &PartyMetadata| party.unit().records_per_person().unwrap_or(1);
@@ -112,6 +106,40 @@ impl SecondMoment {
     pub(super) fn result(&self) -> Option<CheckedVariance> {
         let (ratio, standard_error) = (self.released / self.assumed, self.noise_variance.sqrt() / self.assumed);
         (self.assumed > 0.0).then_some(CheckedVariance { looks: self.looks, ratio, standard_error })
+    }
+}
+
+/// The contribution of hidden sampling to the variance of a step's log likelihood ratio, for single coordinates' moves.
+///
+/// For a Poisson sample with probability q, scaled up by 1/q, the sum of the records' ratios has the variance
+/// `(1 - q)/q sum r^2`. The records are not known. By the information identity, a short step d has approximately
+/// `sum r^2 = tau d'(H - H_prior)d`, with H the posterior's precision and tau the likelihood's power. H is the search's result
+/// from released numbers. The ratios are not centred: a centre c would make it `sum (r - c)^2`, which differs strongly if records
+/// lie far from c.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SamplingVariance {
+    /// `(1 - q)/q tau (H_j - H_prior_j)`: variance of a move of length 1 along each coordinate.
+    per_square: Vec<f64>,
+}
+
+impl SamplingVariance {
+    /// Computes the variances from the posterior's sd of each coordinate given the others.
+    pub(super) fn new(target: &Target, sd: &[f64]) -> Self {
+        let spec = &target.spec;
+        let probability = spec.sampler.batch.get();
+        let factor = (1.0 - probability) / probability * spec.power;
+        let likelihood = |(sd, prior): (&f64, &f64)| factor * ((sd * sd).recip() - prior).max(0.0);
+        Self { per_square: sd.iter().zip(&target.space.precision).map(likelihood).collect() }
+    }
+
+    /// Returns the variance of a move between these coordinates, along one of them.
+    pub(super) fn of_move(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.per_square.iter().zip(from.iter().zip(to)).map(|(one, (a, b))| one * (b - a) * (b - a)).sum()
+    }
+
+    /// Returns the largest variance of moves of these lengths.
+    pub(super) fn greatest(&self, lengths: &[f64]) -> f64 {
+        self.per_square.iter().zip(lengths).map(|(one, length)| one * length * length).fold(0.0, f64::max)
     }
 }
 

@@ -1,13 +1,10 @@
 //! Coordinates in which the posterior is approximately standard normal, and the gradient and its noise in them.
 
-use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::coding::Coding;
 use crate::sampler::noisy_statistics::frame::Frame as Shape;
-use crate::sampler::noisy_statistics::gaussian::factor;
 use crate::sampler::noisy_statistics::grouped::grouped;
-use crate::sampler::noisy_statistics::score_strategy::Found;
-use crate::sampler::noisy_statistics::scores::{FILLED, coded_extremes, frame_numbers, longest};
-use crate::sampler::target::Target;
+use crate::sampler::noisy_statistics::scores::{FILLED, coded_extremes, longest};
+use crate::sampler::{Found, Matrix, Target, factor, frame_numbers};
 use conclave_common::model::ScoreModel;
 use conclave_privacy::pass::Frame;
 
@@ -71,6 +68,11 @@ impl Coordinates {
     pub(crate) fn plain(&self, u: &[f64]) -> Vec<f64> {
         let coded: Vec<f64> = self.matrix.apply(u).iter().zip(&self.mean).map(|(x, mean)| x + mean).collect();
         self.coding.plain(&coded)
+    }
+
+    /// Returns theta at the search's result.
+    pub(in crate::sampler) fn centre(&self, target: &Target) -> Vec<f64> {
+        target.space.theta_inside(&target.spec, &self.plain(&vec![0.0; self.dimension()]))
     }
 
     /// Returns the place of the model's own coordinates.

@@ -2,18 +2,17 @@
 
 use serde::Serialize;
 
-use super::law;
-use super::repeats::{RepeatedAnswers, Repeats};
-use super::settings::Settings;
-use super::watch::{Identity, Watch};
+use super::repeats::RepeatedAnswers;
+use super::watch::Identity;
+use super::{Repeats, Settings, Watch, law};
 use conclave_common::job::HmcTest;
 
 /// Planned effective draws below which a run warns: neither R-hat nor acceptance would show it.
-const WORTH_A_WORD: f64 = 100.0;
+pub(in crate::sampler) const WORTH_A_WORD: f64 = 100.0;
 /// Number of standard errors beyond which an identity is violated.
-const ERRORS: f64 = 4.0;
+pub(in crate::sampler) const ERRORS: f64 = 4.0;
 /// Error of a Stein identity that does not matter: posteriors that are not exactly normal have it.
-const SLIGHT: f64 = 0.1;
+pub(in crate::sampler) const SLIGHT: f64 = 0.1;
 /// Mean probability of acceptance below which the frame does not suit the posterior, and the usual one.
 const LOW: f64 = 0.8;
 const USUAL: f64 = 0.95;
@@ -64,7 +63,6 @@ pub struct GradientDiagnostics {
 
 impl GradientDiagnostics {
     pub(crate) fn of(settings: &Settings, sharp: bool, (watch, repeats): (&Watch, &Repeats), parties: &[String]) -> Self {
-        let worst = |identities: Vec<Identity>| identities.into_iter().max_by(|a, b| a.z().total_cmp(&b.z()));
         let ess = settings.planned_ess.max(1.0);
         let free = settings.test.kicks_freely();
         Self {
@@ -81,14 +79,13 @@ impl GradientDiagnostics {
             energy_error: watch.energy_error(),
             // Momenta that are drawn afresh before every gradient carry no information.
             kinetic: if free { None } else { watch.kinetic(law::momentum_variance(settings.step)) },
-            stein: worst(watch.stein()),
-            mean_gradient: worst(watch.slopes()),
-            repeated_questions: repeats.pairs(),
+            stein: Identity::worst(watch.stein()),
+            mean_gradient: Identity::worst(watch.slopes()),
+            repeated_questions: repeats.pairs,
             repeated_answers: repeats.report(parties),
         }
     }
 
-    /// Returns the warnings about a run.
     pub(crate) fn words(&self, settings: &Settings) -> Vec<String> {
         let mut words: Vec<String> = self.repeated_answers.iter().filter_map(RepeatedAnswers::warning).collect();
         // The figure is planned for the shape that a search found, and is meaningless for another shape.

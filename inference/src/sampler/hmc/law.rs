@@ -1,6 +1,24 @@
-//! The laws of a step: the friction implied by a gradient's noise, the kick, and the acceptance.
+//! The laws of a step: its momenta, the friction implied by a gradient's noise, the kick, and the acceptance.
+
+use rand_chacha::ChaCha20Rng;
+use rand_distr::{Distribution, StandardNormal};
 
 use crate::sampler::acceptance;
+
+pub(crate) fn normals(rng: &mut ChaCha20Rng, count: usize) -> Vec<f64> {
+    (0..count).map(|_| StandardNormal.sample(rng)).collect()
+}
+
+/// Draws momenta from their stationary law.
+pub(crate) fn momenta(rng: &mut ChaCha20Rng, count: usize, step: f64) -> Vec<f64> {
+    let sd = momentum_variance(step).sqrt();
+    normals(rng, count).into_iter().map(|z| sd * z).collect()
+}
+
+/// Moves half a step on from a place.
+pub(crate) fn drifted(from: &[f64], momentum: &[f64], step: f64) -> Vec<f64> {
+    from.iter().zip(momentum).map(|(u, p)| u + 0.5 * step * p).collect()
+}
 
 /// Returns the share of a momentum that a kick with noise of variance `variance` in this component retains; between -1 and 1.
 pub(crate) fn friction(step: f64, variance: f64) -> f64 {

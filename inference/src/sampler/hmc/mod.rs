@@ -23,59 +23,64 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `law` | the kick and the acceptance |
-//! | `momenta` | draws from the stationary law of momenta |
+//! | `law` | the momenta, the kick and the acceptance |
 //! | `coordinates` | coordinates in which the posterior is approximately standard normal, and a gradient's noise in them |
-//! | `outlook` | the expected error before the first query |
-//! | `foreseen` | the forecast of a run for a guessed posterior |
+//! | `forecast` | the expected error, and the forecast of a run for a guessed posterior |
 //! | `settings` | step, noise and number of steps, from the budget and the result of the search |
-//! | `place` | a chain's place, and the midpoint of a step |
-//! | `moves` | the interface of a chain: its queries and their answers |
+//! | `place` | the places of chains, and the midpoint of a step |
+//! | `moves` | the interface of a chain: its state, its queries and their answers |
 //! | `walker` | one chain |
 //! | `dp_hmc` | the variant without friction, with a test on the whole ratio |
 //! | `observations` | the released values of all chains, for the reports of a run |
 //! | `repeats` | repeated gradient queries, and their evidence about the parties' noise |
 //! | `watch` | identities that correct draws satisfy |
 //! | `diagnostics` | the diagnostics of a run |
-//! | `algorithm` | the sampler |
+//! | `algorithm` | all chains, in the state machine of `driven` |
 
 mod algorithm;
 mod coordinates;
 mod diagnostics;
 mod dp_hmc;
-mod foreseen;
+mod forecast;
 mod law;
-mod momenta;
 mod moves;
 mod observations;
-mod outlook;
 mod place;
 mod repeats;
 mod settings;
 mod walker;
 mod watch;
 
+use crate::sampler::driven::Driven;
 use crate::sampler::engine::{Engine, ErrorSource};
+use law::{drifted, momenta};
+use moves::{ChainState, Moves, TestQuery};
+use place::{Middle, Place};
+use repeats::Repeats;
+use settings::Settings;
 
-pub(super) use algorithm::Hmc;
+use algorithm::Chains;
 pub(super) use coordinates::{At, Coordinates};
 pub use diagnostics::GradientDiagnostics;
-pub(super) use momenta::normals;
+pub(super) use diagnostics::{ERRORS, SLIGHT, WORTH_A_WORD};
+pub(super) use forecast::{by_gradients, chains_worth, outlook};
+pub(super) use law::normals;
 pub(super) use moves::Kicked;
+pub(super) use observations::SlopeFit;
+pub(super) use place::{Field, Slopes};
 pub use repeats::RepeatedAnswers;
+pub(super) use settings::{affordable_steps, mean};
 pub use watch::Identity;
 pub(super) use watch::Watch;
 
-pub(crate) use foreseen::{Foreseen, ForeseenSweeps, SEARCH, foresee};
-pub(super) use outlook::{chains_worth, outlook};
+pub(crate) use forecast::{Foreseen, ForeseenSweeps, SEARCH, foresee};
 
-/// The algorithm as it is planned and run.
 pub(super) const ENGINE: Engine = Engine {
     error_source: ErrorSource::Gradients { approximate: false },
     outlook: |spec, parties| outlook(spec, parties).map(Some),
     foresee,
     refit_obstacle: Some("queries a gradient at every step, each at another point: extend it instead"),
-    ..Engine::of_ratios(|spec, parties| Ok(Box::new(Hmc::new(spec, parties)?)))
+    ..Engine::of_ratios(|spec, parties| Ok(Box::new(Driven::<Chains>::new(spec, parties)?)))
 };
 
 #[cfg(test)]

@@ -1,14 +1,9 @@
 //! The released values of all chains of a run, for its diagnostics, for a check of the parties' noise, and for the surrogate.
 
-use super::coordinates::Coordinates;
 use super::diagnostics::GradientDiagnostics;
-use super::moves::Kicked;
-use super::repeats::Repeats;
-use super::settings::Settings;
-use super::watch::Watch;
-use crate::sampler::futility::Forecast;
-use crate::sampler::quadratic_fit::{FittedPosterior, QuadraticFit, Slope};
-use crate::sampler::target::Target;
+use super::{Kicked, Repeats, Settings, Watch};
+use crate::sampler::quadratic_fit::{QuadraticFit, Slope};
+use crate::sampler::{Coordinates, FittedPosterior, Forecast, Target};
 use conclave_common::query::Phase;
 
 /// Number of kept steps of all chains after which their movement is checked.
@@ -16,15 +11,40 @@ const LOOK: u64 = 50;
 /// Ratio of the mean probability of acceptance to the expected one below which chains are stuck.
 const STUCK: f64 = 0.2;
 
+/// The quadratic fit to all released slopes.
+pub(crate) struct SlopeFit {
+    /// Directions of a gradient's components, in the model's coordinates.
+    axes: Vec<Vec<f64>>,
+    fit: QuadraticFit,
+}
+
+impl SlopeFit {
+    pub(crate) fn new(coordinates: &Coordinates) -> Self {
+        let axes = coordinates.axes();
+        let mut fit = QuadraticFit::of("gradient component", axes.len());
+        let sd = |i: usize| axes.iter().map(|axis| axis[i] * axis[i]).sum::<f64>().sqrt();
+        fit.begin(coordinates.plain(&vec![0.0; axes.len()]), &(0..axes.len()).map(sd).collect::<Vec<_>>());
+        Self { axes, fit }
+    }
+
+    pub(crate) fn add(&mut self, kicked: &Kicked, phase: Phase) {
+        for (direction, (slope, variance)) in self.axes.iter().zip(kicked.score.iter().zip(&kicked.variances)) {
+            self.fit.slope_answered(phase, Slope { at: &kicked.middle, direction, slope: *slope, variance: *variance });
+        }
+    }
+
+    pub(crate) fn posterior(&self, target: &Target) -> FittedPosterior {
+        self.fit.posterior(target, false)
+    }
+}
+
 /// The observations of a run.
 pub(crate) struct Observations {
     watch: Watch,
     repeats: Repeats,
     /// Set if the search released the posterior's shape.
     sharp: bool,
-    /// Directions of a gradient's components, in the model's coordinates.
-    axes: Vec<Vec<f64>>,
-    fit: QuadraticFit,
+    pub(super) fit: SlopeFit,
     /// Mean probability of acceptance below which the chains are stuck.
     stuck_below: f64,
     /// Set once the chains are found to be stuck; never reset.
@@ -39,14 +59,10 @@ impl Observations {
         (chains, parties, opened): (u32, usize, usize),
         sharp: bool,
     ) -> Self {
-        let axes = coordinates.axes();
-        let mut fit = QuadraticFit::of("gradient component", coordinates.dimension());
-        let sd = |i: usize| axes.iter().map(|axis| axis[i] * axis[i]).sum::<f64>().sqrt();
-        fit.begin(coordinates.plain(&vec![0.0; axes.len()]), &(0..axes.len()).map(sd).collect::<Vec<_>>());
         let length = settings.step * f64::from(settings.test.kicks());
         let (watch, repeats) = (Watch::new(chains as usize, length), Repeats::new(parties, opened));
         let usual = if settings.test.kicks_freely() { settings.acceptance() } else { 1.0 };
-        Self { watch, repeats, sharp, axes, fit, stuck_below: STUCK * usual, stuck: None }
+        Self { watch, repeats, sharp, fit: SlopeFit::new(coordinates), stuck_below: STUCK * usual, stuck: None }
     }
 
     /// Adds a chain's observations at the midpoint of a step.
@@ -57,9 +73,7 @@ impl Observations {
         if phase == Phase::Sampling && kicked.at_rest {
             self.watch.kicked(chain, kicked);
         }
-        for (direction, (slope, variance)) in self.axes.iter().zip(kicked.score.iter().zip(&kicked.variances)) {
-            self.fit.slope_answered(phase, Slope { at: &kicked.middle, direction, slope: *slope, variance: *variance });
-        }
+        self.fit.add(kicked, phase);
     }
 
     /// Adds the end of a chain's kept step.
@@ -69,18 +83,11 @@ impl Observations {
         self.stuck = self.stuck.or(taken.map(Forecast::Stuck));
     }
 
-    /// Returns the forecast if the chains are stuck.
     pub(crate) fn stuck(&self) -> Option<&Forecast> {
         self.stuck.as_ref()
     }
 
-    /// Returns the diagnostics of the chains.
     pub(crate) fn diagnostics(&self, settings: &Settings, parties: &[String]) -> GradientDiagnostics {
         GradientDiagnostics::of(settings, self.sharp, (&self.watch, &self.repeats), parties)
-    }
-
-    /// Returns the posterior from the quadratic fit to all slopes.
-    pub(crate) fn fitted(&self, target: &Target) -> FittedPosterior {
-        self.fit.posterior(target, false)
     }
 }

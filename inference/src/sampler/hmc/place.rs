@@ -1,29 +1,68 @@
-//! A chain's place, and the midpoint of a step, at which the gradient is released.
+//! The places of chains, and the slopes that are released there.
 
 use rand_chacha::ChaCha20Rng;
 
-use super::coordinates::{At, Coordinates};
-use super::momenta::normals;
-use super::settings::Settings;
-use crate::sampler::matrix::Matrix;
-use crate::sampler::noisy_statistics::gaussian::factor;
-use crate::sampler::noisy_statistics::scores::frame_numbers;
-use crate::sampler::target::Target;
+use super::Settings;
+use super::coordinates::At;
+use crate::sampler::space::START_TRIES;
+use crate::sampler::{Coordinates, Matrix, Means, Target, factor, frame_numbers, normals};
 use conclave_common::model::ScoreModel;
 use conclave_common::query::Query;
 use conclave_privacy::mechanism::QueryKind;
 use conclave_privacy::pass::GRADIENT_SCALE;
 
-/// Number of starting values that may fall outside the box before the search's own answer is used.
-const START_TRIES: usize = 100;
-
 /// The environment that all chains of a job share.
-pub(crate) struct Field<'a> {
+pub(crate) struct Field<'a, S = Settings> {
     pub(crate) target: &'a Target,
     pub(crate) scores: &'a dyn ScoreModel,
     pub(crate) coordinates: &'a Coordinates,
-    pub(crate) settings: &'a Settings,
+    pub(crate) settings: &'a S,
     pub(crate) parties: usize,
+}
+
+impl<'a, S> Field<'a, S> {
+    pub(crate) fn new(means: &'a Means, scores: &'a dyn ScoreModel, coordinates: &'a Coordinates, settings: &'a S) -> Self {
+        Self { target: &means.target, scores, coordinates, settings, parties: means.parties.len() }
+    }
+
+    /// Returns theta of `u` and its log prior density; `None` outside the box, or where the prior density is 0.
+    pub(crate) fn inside(&self, u: &[f64]) -> Option<(Vec<f64>, f64)> {
+        let Target { spec, space, .. } = self.target;
+        let plain = self.coordinates.plain(u);
+        let theta = space.theta(&plain);
+        if !spec.in_support(&theta) {
+            return None;
+        }
+        let log_prior = space.log_prior(spec, &plain, &theta);
+        log_prior.is_finite().then_some((theta, log_prior))
+    }
+
+    /// Returns a place near the search's mean, whose error has this covariance in `u`; `None` if no draw of one is a place.
+    pub(crate) fn near<T>(&self, rng: &mut ChaCha20Rng, error: &Matrix, place: impl Fn(Vec<f64>) -> Option<T>) -> Option<T> {
+        let d = self.coordinates.dimension();
+        let spread = factor(&Matrix::identity(d).plus(error, 1.0));
+        (0..START_TRIES).find_map(|_| place(spread.lower().apply(&normals(rng, d))))
+    }
+
+    /// Computes the slopes at a place from the totals of its gradient query, over the units that are sampled with this probability.
+    /// `prior` is the prior's slope, `sd` that of the noise over all parties.
+    pub(crate) fn slopes(&self, at: &At, prior: &[f64], totals: &[i128], (probability, sd): (f64, f64)) -> Slopes {
+        let sums: Vec<f64> = totals.iter().map(|total| *total as f64 / GRADIENT_SCALE / probability).collect();
+        let score = at.frame.total(&sums, self.coordinates.centred);
+        let slope: Vec<f64> = score.iter().zip(prior).map(|(data, prior)| data + prior).collect();
+        let variances = self.coordinates.noise(at.width, sd);
+        Slopes { slope: self.coordinates.slope(&slope), score: self.coordinates.slope(&score), variances }
+    }
+}
+
+/// A released gradient, in the coordinates of a chain.
+pub(crate) struct Slopes {
+    /// Slope of the log posterior.
+    pub(crate) slope: Vec<f64>,
+    /// Slope of the log likelihood alone.
+    pub(crate) score: Vec<f64>,
+    /// Variances of its noise.
+    pub(crate) variances: Vec<f64>,
 }
 
 /// A place. It stores theta as well, so that a step's end has the bits of its test.
@@ -37,41 +76,23 @@ pub(super) struct Place {
 impl Place {
     /// Returns the place of `u`; `None` outside the box, or where the prior density is 0.
     pub(super) fn of(field: &Field<'_>, u: Vec<f64>) -> Option<Self> {
-        let Target { spec, space, .. } = field.target;
-        let coordinates = field.coordinates.plain(&u);
-        let theta = space.theta(&coordinates);
-        if !spec.in_support(&theta) {
-            return None;
-        }
-        let log_prior = space.log_prior(spec, &coordinates, &theta);
-        log_prior.is_finite().then_some(Self { u, theta, log_prior })
+        field.inside(&u).map(|(theta, log_prior)| Self { u, theta, log_prior })
     }
 
     /// Returns a starting place: near the search's mean, whose error has this covariance in `u`, or at the job's `start`.
     pub(super) fn first(field: &Field<'_>, rng: &mut ChaCha20Rng, error: &Matrix, start: Option<&[f64]>) -> Self {
-        let d = field.coordinates.dimension();
-        let spread = factor(&Matrix::identity(d).plus(error, 1.0));
         let Target { spec, space, .. } = field.target;
-        let inside = |u: Vec<f64>| {
-            let theta = space.theta_inside(spec, &field.coordinates.plain(&u));
+        let at = |u: Vec<f64>, theta: Vec<f64>| {
             let log_prior = space.log_prior(spec, &space.coordinates(&theta), &theta);
             Self { u, theta, log_prior }
         };
-        let mut tries = (0..START_TRIES).map(|_| spread.lower().apply(&normals(rng, d)));
         match start {
-            Some(theta) => {
-                let coordinates = space.coordinates(theta);
-                let log_prior = space.log_prior(spec, &coordinates, theta);
-                Self { u: field.coordinates.place(&coordinates), theta: theta.to_vec(), log_prior }
-            }
-            None => tries.find_map(|u| Self::of(field, u)).unwrap_or_else(|| inside(vec![0.0; d])),
+            Some(theta) => at(field.coordinates.place(&space.coordinates(theta)), theta.to_vec()),
+            None => field
+                .near(rng, error, |u| Self::of(field, u))
+                .unwrap_or_else(|| at(vec![0.0; field.coordinates.dimension()], field.coordinates.centre(field.target))),
         }
     }
-}
-
-/// Moves half a step on from a place.
-pub(super) fn drifted(from: &[f64], momentum: &[f64], step: f64) -> Vec<f64> {
-    from.iter().zip(momentum).map(|(u, p)| u + 0.5 * step * p).collect()
 }
 
 /// The midpoint of a step, at which the gradient is released.
@@ -81,16 +102,6 @@ pub(super) struct Middle {
     pub(super) at: At,
     pub(super) numbers: Vec<f64>,
     pub(super) prior_slope: Vec<f64>,
-}
-
-/// A released gradient, in the coordinates of a chain.
-pub(super) struct Slopes {
-    /// Slope of the log posterior.
-    pub(super) slope: Vec<f64>,
-    /// Slope of the log likelihood alone.
-    pub(super) score: Vec<f64>,
-    /// Variances of its noise.
-    pub(super) variances: Vec<f64>,
 }
 
 impl Middle {
@@ -116,13 +127,7 @@ impl Middle {
         }
     }
 
-    /// Computes the slopes from the totals.
     pub(super) fn slopes(&self, field: &Field<'_>, totals: &[i128]) -> Slopes {
-        let Field { coordinates, settings, parties, .. } = field;
-        let sums: Vec<f64> = totals.iter().map(|total| *total as f64 / GRADIENT_SCALE).collect();
-        let score = self.at.frame.total(&sums, coordinates.centred);
-        let slope: Vec<f64> = score.iter().zip(&self.prior_slope).map(|(data, prior)| data + prior).collect();
-        let variances = coordinates.noise(self.at.width, settings.sd(*parties));
-        Slopes { slope: coordinates.slope(&slope), score: coordinates.slope(&score), variances }
+        field.slopes(&self.at, &self.prior_slope, totals, (1.0, field.settings.sd(field.parties)))
     }
 }

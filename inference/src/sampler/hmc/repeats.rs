@@ -43,7 +43,7 @@ pub(crate) struct Repeats {
     opened: Vec<Pairs>,
     /// Number of parties whose noise is in an opened answer.
     noises: f64,
-    pairs: u64,
+    pub(super) pairs: u64,
     numbers: u64,
 }
 
@@ -78,11 +78,6 @@ impl Repeats {
             let square = |(a, b): (&i64, &i64)| ((i128::from(*a) - i128::from(*b)) as f64 / sd).powi(2);
             of.squares += 0.5 * before.iter().zip(now).map(square).sum::<f64>();
         }
-    }
-
-    /// Returns the number of pairs so far.
-    pub(crate) fn pairs(&self) -> u64 {
-        self.pairs
     }
 
     /// Returns the evidence about each party, in the job's order, or about all of them together if only their sum is opened.

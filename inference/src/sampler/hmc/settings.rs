@@ -3,14 +3,10 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use super::coordinates::Coordinates;
 use super::dp_hmc::law as dp_law;
 use super::law;
-use super::momenta::{momenta, normals};
-use crate::sampler::acceptance::expected_acceptance;
-use crate::sampler::error::SamplerError;
-use crate::sampler::noisy_statistics::Allotment;
-use crate::sampler::target::Target;
+use super::{drifted, momenta};
+use crate::sampler::{Allotment, Coordinates, SamplerError, Target, expected_acceptance, normals};
 use conclave_common::job::{HmcTest, JobSpec};
 use conclave_common::model::ScoreModel;
 use conclave_privacy::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity, sensitivity};
@@ -46,7 +42,6 @@ pub(crate) struct Settings {
     pub(crate) step: f64,
     /// Planned friction gamma; 0 without friction.
     pub(crate) friction: f64,
-    /// Test at the end of a step.
     pub(crate) test: HmcTest,
     /// Noise of each component of a gradient, at each party.
     pub(crate) noise: NoiseScale,
@@ -67,10 +62,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Chooses the settings for the remaining budget.
-    ///
-    /// # Errors
-    /// A charge is out of range; the budget is too small for one step.
+    /// Chooses the settings for the remaining budget. Errors: a charge is out of range; the budget is too small for one step.
     pub(super) fn new(
         target: &Target,
         scores: &dyn ScoreModel,
@@ -79,20 +71,18 @@ impl Settings {
         parties: usize,
     ) -> Result<Self, SamplerError> {
         let spec = &target.spec;
-        let theta = target.space.theta_inside(spec, &coordinates.plain(&vec![0.0; coordinates.dimension()]));
+        let theta = coordinates.centre(target);
         let kind = QueryKind::Gradient { parameters: theta.len() as u32 };
         let at = coordinates.at(scores, &theta).ok_or(SamplerError::TooSmallABudget { kind })?;
         let unit = mean(&coordinates.noise(at.width, 1.0));
         let given = spec.sampler.hmc;
         let settle = |gamma: f64| {
-            let one = |step: f64| {
-                let variance = law::variance_of(step, gamma);
-                Priced::new(step, noise_of((variance / unit).sqrt(), parties)?, budget, theta.len())
-            };
             let tested = |step: f64| -> Result<Option<Self>, SamplerError> {
-                let priced = one(step)?;
+                let noise = noise_of((law::variance_of(step, gamma) / unit).sqrt(), parties)?;
+                let share = budget.share_of(kind, Sensitivity::from_units(GRADIENT_UNITS)?, noise)?;
+                let priced = Priced { step, noise, share, parameters: theta.len() as u32 };
                 // A shorter step needs more noise in its gradients.
-                if !budget.admits(priced.share) {
+                if !budget.admits(share) {
                     return Ok(None);
                 }
                 if given.test == HmcTest::None {
@@ -179,8 +169,8 @@ impl Settings {
     }
 }
 
-/// Returns the number of steps of each chain that a budget allows.
-fn affordable_steps(budget: &Allotment, chains: u32, step_share: f64) -> u64 {
+/// Returns the number of steps of each chain that a budget allows, if one chain's step takes this share.
+pub(in crate::sampler) fn affordable_steps(budget: &Allotment, chains: u32, step_share: f64) -> u64 {
     (budget.left() * (1.0 - RESERVE) / (f64::from(chains) * step_share)) as u64
 }
 
@@ -202,13 +192,6 @@ struct Priced {
 }
 
 impl Priced {
-    fn new(step: f64, noise: NoiseScale, budget: &Allotment, parameters: usize) -> Result<Self, SamplerError> {
-        let parameters = parameters as u32;
-        let kind = QueryKind::Gradient { parameters };
-        let share = budget.share_of(kind, Sensitivity::from_units(GRADIENT_UNITS)?, noise)?;
-        Ok(Self { step, noise, share, parameters })
-    }
-
     /// Returns the share of the budget for a test whose remainder is at most `typical`, and the sd of its noise; `None` if even
     /// the noisiest test costs more than a test may.
     fn test(&self, typical: f64, budget: &Allotment, parties: usize) -> Result<Option<(f64, f64)>, SamplerError> {
@@ -244,19 +227,18 @@ fn typical_remainder(target: &Target, scores: &dyn ScoreModel, coordinates: &Coo
     let d = coordinates.dimension();
     let kept = libm::exp(-gamma * step);
     let theta = |u: &[f64]| target.space.theta(&coordinates.plain(u));
-    let moved = |from: &[f64], p: &[f64]| -> Vec<f64> { from.iter().zip(p).map(|(u, p)| u + 0.5 * step * p).collect() };
     let squares = (0..TRIED).filter_map(|_| {
         let from = normals(&mut rng, d);
         let (before, fresh) = (momenta(&mut rng, d, step), momenta(&mut rng, d, step));
         let mixed = before.iter().zip(&fresh).map(|(p, q)| kept * p + (1.0 - kept * kept).sqrt() * q);
-        let middle = moved(&from, &before);
-        let to = moved(&middle, &mixed.collect::<Vec<f64>>());
+        let middle = drifted(&from, &before, step);
+        let to = drifted(&middle, &mixed.collect::<Vec<f64>>(), step);
         let bound = scores.remainder_bound([&theta(&from), &theta(&middle), &theta(&to)])?;
         Some(bound * bound)
     });
     mean(&squares.collect::<Vec<f64>>()).sqrt()
 }
 
-fn mean(values: &[f64]) -> f64 {
+pub(in crate::sampler) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }

@@ -1,17 +1,14 @@
-//! One chain: its place and momentum, its own random stream, and its present step.
+//! One chain: its state and momentum, and its present step.
 
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha20Rng;
+use rand::RngExt;
 
 use super::law;
-use super::momenta::momenta;
-use super::moves::{Kicked, Moves, TestQuery};
-use super::place::{Field, Middle, Place, Slopes, drifted};
 use super::repeats::QueryHistory;
-use crate::sampler::matrix::{Matrix, dot};
+use super::{ChainState, Field, Kicked, Middle, Moves, Place, Slopes, TestQuery, drifted, momenta};
 use crate::sampler::noisy_statistics::scores::plain;
+use crate::sampler::{Matrix, dot};
 use conclave_common::job::HmcTest;
-use conclave_common::query::{Draw, Query};
+use conclave_common::query::Query;
 use conclave_privacy::mechanism::QueryKind;
 use conclave_privacy::pass::GRADIENT_SCALE;
 
@@ -31,8 +28,6 @@ struct End {
     numbers: Vec<f64>,
     /// The prior's log ratio minus its slope along the step.
     prior: f64,
-    /// Variance of the noise of the test.
-    variance: f64,
 }
 
 enum Stage {
@@ -42,54 +37,29 @@ enum Stage {
 }
 
 pub(crate) struct Walker {
-    id: u32,
-    rng: ChaCha20Rng,
-    at: Place,
+    chain: ChainState,
     momentum: Vec<f64>,
     stage: Stage,
     history: QueryHistory,
-    accepted: bool,
-    log_alpha: f64,
-    /// Variance of the noise of the last step's test; `None` if it had none.
-    tested: Option<f64>,
 }
 
 impl Walker {
     /// Starts a chain near the search's mean, whose error has this covariance in `u`, or at the job's `start`.
     pub(crate) fn new(field: &Field<'_>, id: u32, error: &Matrix, start: Option<&[f64]>) -> Self {
-        let sampler = &field.target.spec.sampler;
-        let mut rng = ChaCha20Rng::seed_from_u64(sampler.seed);
-        rng.set_stream(u64::from(id));
-        let at = Place::first(field, &mut rng, error, start);
-        let momentum = momenta(&mut rng, at.u.len(), field.settings.step);
-        Self {
-            id,
-            rng,
-            at,
-            momentum,
-            stage: Stage::Between,
-            history: QueryHistory::default(),
-            accepted: false,
-            log_alpha: f64::NEG_INFINITY,
-            tested: None,
-        }
+        let mut chain = ChainState::new(field, id, error, start);
+        let momentum = momenta(&mut chain.rng, chain.at.u.len(), field.settings.step);
+        Self { chain, momentum, stage: Stage::Between, history: QueryHistory::default() }
     }
 
-    fn reject(&mut self, log_alpha: f64) {
+    fn reverse(&mut self) {
         self.momentum.iter_mut().for_each(|p| *p = -*p);
-        (self.accepted, self.log_alpha, self.tested) = (false, log_alpha, None);
-    }
-
-    fn take(&mut self, (place, momentum): (Place, Vec<f64>), log_alpha: f64) {
-        (self.at, self.momentum) = (place, momentum);
-        (self.accepted, self.log_alpha) = (true, log_alpha);
     }
 
     /// Returns the end of the step; `None` outside the box, which is part of the prior, or without a bound on the step's
     /// remainder.
     fn end(&self, field: &Field<'_>, middle: &Middle, u: Vec<f64>) -> Option<Place> {
         let bounded = |place: &Place| {
-            let bound = field.scores.remainder_bound([&self.at.theta, &middle.theta, &place.theta]);
+            let bound = field.scores.remainder_bound([&self.chain.at.theta, &middle.theta, &place.theta]);
             field.settings.test == HmcTest::None || bound.is_some_and(|bound| bound <= MOST_REMAINDER)
         };
         Place::of(field, u).filter(bounded)
@@ -97,18 +67,27 @@ impl Walker {
 }
 
 impl Moves for Walker {
+    fn state(&self) -> &ChainState {
+        &self.chain
+    }
+
+    fn state_mut(&mut self) -> &mut ChainState {
+        &mut self.chain
+    }
+
     /// Returns `None` if the midpoint is too far outside the box for a query: then the momentum is reversed, and the step ends.
     fn gradient_query(&mut self, field: &Field<'_>, _first: bool) -> Option<Query> {
         let step = field.settings.step;
-        let refreshed = self.rng.random::<f64>() < REFRESHED;
-        if refreshed {
-            self.momentum = momenta(&mut self.rng, self.at.u.len(), step);
+        let ChainState { rng, at, .. } = &mut self.chain;
+        if rng.random::<f64>() < REFRESHED {
+            self.momentum = momenta(rng, at.u.len(), step);
         }
-        let Some(middle) = Middle::of(field, drifted(&self.at.u, &self.momentum, step)) else {
-            self.reject(f64::NEG_INFINITY);
+        let Some(middle) = Middle::of(field, drifted(&at.u, &self.momentum, step)) else {
+            self.reverse();
+            self.chain.reject();
             return None;
         };
-        let query = middle.gradient_query(field, self.id);
+        let query = middle.gradient_query(field, self.chain.id);
         self.stage = Stage::Middle(Box::new(middle));
         Some(query)
     }
@@ -120,7 +99,7 @@ impl Moves for Walker {
         let Slopes { slope, score, variances } = middle.slopes(field, totals);
         let momentum = law::kick(settings.step, &self.momentum, &slope, &variances);
         let kicked = Kicked {
-            from: self.at.u.clone(),
+            from: self.chain.at.u.clone(),
             slope,
             momentum: self.momentum.clone(),
             middle: coordinates.plain(&middle.u),
@@ -130,12 +109,13 @@ impl Moves for Walker {
             at_rest: true,
         };
         let Some(place) = self.end(field, &middle, drifted(&middle.u, &momentum, settings.step)) else {
-            self.reject(f64::NEG_INFINITY);
+            self.reverse();
+            self.chain.reject();
             return Some(kicked);
         };
         if settings.test == HmcTest::None {
-            self.take((place, momentum), 0.0);
-            self.tested = Some(0.0);
+            (self.chain.at, self.momentum) = (place, momentum);
+            self.chain.accept();
             return Some(kicked);
         }
         let Middle { theta, at, numbers, prior_slope, .. } = *middle;
@@ -144,49 +124,27 @@ impl Moves for Walker {
         let by = coordinates.step(&by);
         let weights = at.frame.inverse.transposed().apply(&by).into_iter().map(|w| plain(w / GRADIENT_SCALE));
         let constant = if coordinates.centred > 0.0 { plain(dot(&at.frame.centre, &by)) } else { 0.0 };
-        let prior = place.log_prior - self.at.log_prior - dot(&prior_slope, &by);
+        let prior = place.log_prior - self.chain.at.log_prior - dot(&prior_slope, &by);
         let numbers = numbers.into_iter().chain(weights).chain([constant]).collect();
-        self.stage = Stage::End(Box::new(End { place, momentum, middle: theta, numbers, prior, variance: 0.0 }));
+        self.stage = Stage::End(Box::new(End { place, momentum, middle: theta, numbers, prior }));
         Some(kicked)
     }
 
     /// Asks for the remainder of the step's log ratio beyond its gradient.
     fn test(&self) -> Option<TestQuery> {
         let Stage::End(end) = &self.stage else { return None };
-        let from = [&self.at.theta[..], &end.middle, &end.place.theta].concat();
+        let from = [&self.chain.at.theta[..], &end.middle, &end.place.theta].concat();
         Some(TestQuery { kind: QueryKind::Remainder { parameters: end.middle.len() as u32 }, from, to: end.numbers.clone() })
-    }
-
-    fn tested_with(&mut self, variance: f64) {
-        if let Stage::End(end) = &mut self.stage {
-            end.variance = variance;
-        }
     }
 
     fn decide(&mut self, step: f64, remainder: f64) {
         let Stage::End(end) = std::mem::replace(&mut self.stage, Stage::Between) else { return };
-        let log_alpha = law::log_acceptance(step, remainder + end.prior, end.variance, (&self.momentum, &end.momentum));
-        // `libm` makes a replay on another machine decide in the same way.
-        if libm::log(1.0 - self.rng.random::<f64>()) < log_alpha {
-            self.take((end.place, end.momentum), log_alpha);
+        let momenta = (&self.momentum[..], &end.momentum[..]);
+        let log_alpha = law::log_acceptance(step, remainder + end.prior, self.chain.test_variance, momenta);
+        if self.chain.decides(log_alpha) {
+            (self.chain.at, self.momentum) = (end.place, end.momentum);
         } else {
-            self.reject(log_alpha);
-        }
-        self.tested = Some(end.variance);
-    }
-
-    fn tested(&self) -> Option<(f64, f64)> {
-        self.tested.map(|variance| (self.log_alpha, variance))
-    }
-
-    fn draw(&self, warmup: bool, iteration: u64) -> Draw {
-        Draw {
-            chain: self.id,
-            warmup,
-            theta: self.at.theta.clone(),
-            accepted: self.accepted,
-            log_alpha: self.log_alpha,
-            iteration,
+            self.reverse();
         }
     }
 }

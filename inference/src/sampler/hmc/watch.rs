@@ -4,8 +4,8 @@
 //! Only kept steps and released numbers are used. Standard errors are those of means over stretches of a chain that are long
 //! compared with its memory.
 
-use super::moves::Kicked;
-use crate::sampler::matrix::dot;
+use super::Kicked;
+use crate::sampler::dot;
 
 /// Number of steps of a stretch, in units of one over a step's length.
 const STRETCH: f64 = 10.0;
@@ -28,6 +28,11 @@ impl Identity {
     /// Returns the error in units of its standard error.
     pub(crate) fn z(self) -> f64 {
         self.standard_error.map_or(0.0, |se| if se > 0.0 { self.error.abs() / se } else { 0.0 })
+    }
+
+    /// Returns the one with the greatest error in units of its standard error.
+    pub(crate) fn worst(identities: Vec<Self>) -> Option<Self> {
+        identities.into_iter().max_by(|a, b| a.z().total_cmp(&b.z()))
     }
 }
 
@@ -129,7 +134,6 @@ impl Watch {
         self.unasked as f64 / self.steps.max(1) as f64
     }
 
-    /// Returns the mean probability of acceptance.
     pub(crate) fn acceptance(&self) -> Option<f64> {
         (self.steps > 0).then(|| self.acceptance / self.steps as f64)
     }

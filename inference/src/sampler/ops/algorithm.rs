@@ -2,20 +2,12 @@
 
 use rand_chacha::ChaCha20Rng;
 
-use super::candidates::CandidateLaw;
-use super::price::{Choice, affordable, choice_too_expensive, generator, most_units};
-use super::search::Search;
-use crate::sampler::choices::ChoiceDiagnostics;
-use crate::sampler::error::SamplerError;
-use crate::sampler::interface::{Next, Sampler};
-use crate::sampler::messages::Messages;
-use crate::sampler::report::RunReport;
-use crate::sampler::target::Target;
-use crate::sampler::totals::Totals;
+use super::CandidateLaw;
+use super::price::{Choice, ChoicePrice, affordable, choice_too_expensive, generator, most_units};
+use crate::sampler::search::Search;
+use crate::sampler::{ChoiceDiagnostics, Messages, Next, RunReport, Sampler, SamplerError, Target, Totals, centred_records};
 use conclave_common::job::JobSpec;
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::QueryTerms;
-use conclave_common::query::{Draw, Phase, Round};
+use conclave_common::query::{Draw, PartyMetadata, Phase, Query, QueryTerms, Round};
 use conclave_privacy::accounting::{Honest, Priced, PrivacyFilter};
 
 /// The sampler of `algorithm = "ops"`.
@@ -32,22 +24,19 @@ pub(crate) struct Ops {
     /// The pending choice.
     asked: Option<Choice>,
     /// Prices of the choices so far.
-    made: Vec<super::price::ChoicePrice>,
+    made: Vec<ChoicePrice>,
     by_budget: bool,
     draws: Vec<Draw>,
 }
 
 impl Ops {
-    /// Returns the sampler before its first round.
-    ///
-    /// # Errors
-    /// The budget is too small for a choice; a search needs a count of records that is neither public nor guessed; a budget or
-    /// scale is out of range.
+    /// Returns the sampler before its first round. Errors: the budget is too small for a choice; a search needs a count of
+    /// records that is neither public nor guessed; a budget or scale is out of range.
     pub(crate) fn new(spec: &JobSpec, parties: &[PartyMetadata]) -> Result<Self, SamplerError> {
         let [party] = parties else { return Err(SamplerError::Records { expected: 1, got: parties.len() }) };
         affordable(spec, *party)?;
         let target = Target::new(spec);
-        let search = Search::new(&target, parties)?;
+        let search = if spec.sampler.locate_share > 0.0 { Search::new(&target, parties)?.0 } else { None };
         Ok(Self {
             party: *party,
             filter: PrivacyFilter::new(&spec.privacy.budget.of(party.unit()))?,
@@ -130,8 +119,11 @@ impl Sampler for Ops {
             return self.drawn(choice, totals);
         }
         if let Some(mut search) = self.search.take() {
-            match search.absorb(&self.target, self.party, (&round, totals))? {
-                Some(law) => self.law = Some(law),
+            let centred = centred_records(&[self.party]);
+            let ratio = |(query, total): (&Query, &[i128])| self.target.log_ratio(centred, query, total.iter().sum());
+            let ratios: Vec<f64> = round.queries.iter().zip(totals.by_query()).map(ratio).collect();
+            match search.absorb(&self.target, (&round, totals), &ratios)? {
+                Some(result) => self.law = Some(CandidateLaw::of_search(result)),
                 None => self.search = Some(search),
             }
         }
@@ -151,7 +143,7 @@ impl Sampler for Ops {
     }
 
     fn report(&self) -> RunReport {
-        let greatest = |of: fn(&super::price::ChoicePrice) -> f64| self.made.iter().map(of).fold(0.0, f64::max);
+        let greatest = |of: fn(&ChoicePrice) -> f64| self.made.iter().map(of).fold(0.0, f64::max);
         let ops = self.made.last().map(|last| ChoiceDiagnostics {
             candidates: last.candidates,
             draws: self.made.len() as u64,

@@ -3,10 +3,9 @@
 use rand_chacha::ChaCha20Rng;
 
 use crate::sampler::augmentation::normal;
-use crate::sampler::error::SamplerError;
-use crate::sampler::matrix::{Cholesky, Matrix};
-use crate::sampler::noisy_statistics::gaussian::factor;
-use crate::sampler::target::Target;
+use crate::sampler::matrix::Cholesky;
+use crate::sampler::search::SearchResult;
+use crate::sampler::{Located, Matrix, SamplerError, Target, factor};
 use conclave_common::parameter::LEAST_MAGNITUDE;
 use conclave_common::query::Candidates;
 use conclave_privacy::mechanism::STEP;
@@ -22,7 +21,6 @@ pub(super) struct CandidateLaw {
     factor: Cholesky,
 }
 
-/// One candidate.
 pub(super) struct Candidate {
     pub(super) theta: Vec<f64>,
     /// Log prior over the law's density, up to a constant.
@@ -34,6 +32,15 @@ impl CandidateLaw {
     pub(super) fn around(centre: Vec<f64>, covariance: Matrix, error: &Matrix) -> Self {
         let whole = covariance.scaled(SPREAD * SPREAD).plus(error, 1.0);
         Self { centre, factor: factor(&whole) }
+    }
+
+    /// Returns a law around a search's result.
+    pub(super) fn of_search(result: SearchResult) -> Self {
+        let squares = |sd: &[f64]| Matrix::diagonal(&sd.iter().map(|sd| sd * sd).collect::<Vec<f64>>());
+        match result {
+            SearchResult::Axes(found) => Self::around(found.u, squares(&found.sd), &squares(&found.error_sd)),
+            SearchResult::Whole(Located { u, covariance, error }) => Self::around(u, covariance, &error),
+        }
     }
 
     /// Returns a law as wide as the prior, around its centre or the job's start.
@@ -49,10 +56,7 @@ impl CandidateLaw {
         sound(target.space.theta_inside(&target.spec, &self.centre))
     }
 
-    /// Draws a candidate.
-    ///
-    /// # Errors
-    /// The law has almost no mass inside the parameter box.
+    /// Draws a candidate. Errors: the law has almost no mass inside the parameter box.
     pub(super) fn draw(&self, target: &Target, rng: &mut ChaCha20Rng) -> Result<Candidate, SamplerError> {
         for _ in 0..TRIES {
             let z: Vec<f64> = self.centre.iter().map(|_| normal(rng)).collect();

@@ -9,14 +9,13 @@
 mod algorithm;
 mod candidates;
 mod price;
-mod search;
 
 use crate::sampler::engine::{Engine, ErrorSource};
+use candidates::CandidateLaw;
 
 pub(super) use algorithm::Ops;
 pub(crate) use price::foreseen;
 
-/// The algorithm as it is planned and run.
 pub(super) const ENGINE: Engine = Engine {
     error_source: ErrorSource::Choices,
     refit_obstacle: Some("releases one draw of the posterior under the job's own prior"),

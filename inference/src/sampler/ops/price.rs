@@ -3,14 +3,11 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use super::candidates::{Candidate, CandidateLaw, beginning, numbers};
-use crate::sampler::error::SamplerError;
-use crate::sampler::matrix::Matrix;
-use crate::sampler::target::Target;
+use super::CandidateLaw;
+use super::candidates::{Candidate, beginning, numbers};
+use crate::sampler::{Matrix, SamplerError, Target};
 use conclave_common::job::JobSpec;
-use conclave_common::query::PartyMetadata;
-use conclave_common::query::Query;
-use conclave_common::query::{QueryTerms, centre, is_centred};
+use conclave_common::query::{PartyMetadata, Query, QueryTerms, centre, is_centred};
 use conclave_privacy::accounting::{Honest, Priced, PrivacyFilter, mu_squared, units_under_noise};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
@@ -20,7 +17,6 @@ const STREAM: u64 = 0x6f70_7300_0000_0000;
 /// The price of a choice.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ChoicePrice {
-    /// Number of candidates.
     pub(crate) candidates: u32,
     /// Range of the log probabilities between neighbours, in log-likelihood units.
     pub(crate) range: f64,
@@ -30,7 +26,6 @@ pub(crate) struct ChoicePrice {
     pub(crate) units: u64,
 }
 
-/// Returns the generator of candidates.
 pub(super) fn generator(spec: &JobSpec) -> ChaCha20Rng {
     let mut rng = ChaCha20Rng::seed_from_u64(spec.sampler.seed);
     rng.set_stream(STREAM);
@@ -45,10 +40,8 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// Prepares a choice among the job's number of draws from a law, at a party with this metadata.
-    ///
-    /// # Errors
-    /// The law lies outside the parameter box; the query has no price.
+    /// Prepares a choice among the job's number of draws from a law, at a party with this metadata. Errors: the law lies outside
+    /// the parameter box; the query has no price.
     pub(super) fn new(
         target: &Target,
         party: PartyMetadata,
@@ -84,10 +77,7 @@ pub(super) fn choice_too_expensive(price: ChoicePrice, left: u64) -> SamplerErro
 
 /// Returns the least price of a choice of this job, from public facts. Without a search the candidates are as wide as the prior;
 /// otherwise they lie around a posterior as narrow as the model's information allows. `None` if the number of records is not
-/// public, or if that information has no bound.
-///
-/// # Errors
-/// The law lies outside the parameter box; the query has no price.
+/// public, or if that information has no bound. Errors: the law lies outside the parameter box; the query has no price.
 pub(crate) fn foreseen(spec: &JobSpec, party: PartyMetadata) -> Result<Option<ChoicePrice>, SamplerError> {
     let target = Target::new(spec);
     let law = match spec.sampler.locate_share > 0.0 {
@@ -110,10 +100,8 @@ pub(crate) fn foreseen(spec: &JobSpec, party: PartyMetadata) -> Result<Option<Ch
     Choice::new(&target, party, &law, &mut generator(spec)).map(|choice| Some(choice.price))
 }
 
-/// Refuses a job that cannot afford any choice, before its first query.
-///
-/// # Errors
-/// [`SamplerError::ChoiceTooExpensive`]; those of [`foreseen`].
+/// Refuses a job that cannot afford any choice, before its first query. Errors: [`SamplerError::ChoiceTooExpensive`]; those of
+/// [`foreseen`].
 pub(super) fn affordable(spec: &JobSpec, party: PartyMetadata) -> Result<(), SamplerError> {
     let limit = PrivacyFilter::new(&spec.privacy.budget.of(party.unit()))?.limit_units();
     let left = most_units(spec, ((1.0 - spec.sampler.locate_share) * limit as f64) as u64);

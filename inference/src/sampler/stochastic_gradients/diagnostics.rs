@@ -2,19 +2,11 @@
 
 use serde::Serialize;
 
-use super::observations::Observations;
-use super::settings::Settings;
-use super::walker::Walker;
-use crate::sampler::hmc::Identity;
-use crate::sampler::target::Target;
+use super::{Observations, Settings, Walker};
+use crate::sampler::hmc::{ERRORS, SLIGHT, WORTH_A_WORD};
+use crate::sampler::{Identity, Target};
 use conclave_common::job::Algorithm;
 
-/// Planned effective draws below which a run warns: R-hat would not show it.
-const WORTH_A_WORD: f64 = 100.0;
-/// Number of standard errors beyond which an identity is violated.
-const ERRORS: f64 = 4.0;
-/// Error of a Stein identity that does not matter: posteriors that are not exactly normal have it.
-const SLIGHT: f64 = 0.1;
 /// Share of steps that left the box, or had too much noise, above which a run warns.
 const MANY: f64 = 0.05;
 /// Plausible relative error of the assumed sampling noise if the model's fit is unknown.
@@ -79,7 +71,6 @@ pub struct Polished {
 
 impl StochasticGradients {
     pub(super) fn of(target: &Target, settings: &Settings, seen: &Observations, walkers: &[Walker]) -> Self {
-        let worst = |identities: Vec<Identity>| identities.into_iter().max_by(|a, b| a.z().total_cmp(&b.z()));
         let expected = settings.law.spread() - 1.0;
         let stein = seen.watch.stein().into_iter().map(|one| Identity { error: one.error + expected, ..one }).collect();
         let algorithm = target.spec.algorithm;
@@ -105,13 +96,12 @@ impl StochasticGradients {
             exceeded: count(&|walker| walker.exceeded) / made,
             thermostat: seen.thermostat().filter(|_| algorithm == Algorithm::Sgnht),
             kinetic: settings.law.momentum_variance().and_then(|variance| seen.watch.kinetic(variance)),
-            stein: worst(stein),
-            mean_gradient: worst(seen.watch.slopes()),
+            stein: Identity::worst(stein),
+            mean_gradient: Identity::worst(seen.watch.slopes()),
             polish: None,
         }
     }
 
-    /// Returns the warnings about a run.
     pub(crate) fn words(&self, settings: &Settings) -> Vec<String> {
         if let Some(polish) = &self.polish {
             return self.words_of_sweeps(polish);

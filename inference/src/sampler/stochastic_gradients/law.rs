@@ -1,6 +1,6 @@
 //! The common interface of the four laws: the noise of a gradient, the step, and the draw.
 
-use crate::sampler::matrix::Matrix;
+use crate::sampler::Matrix;
 
 /// The state of a chain, in coordinates in which the posterior is approximately standard normal.
 #[derive(Debug, Clone, PartialEq)]

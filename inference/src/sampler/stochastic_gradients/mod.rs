@@ -8,54 +8,51 @@
 //! | file | content |
 //! |---|---|
 //! | `law` | the common interface of the four laws |
-//! | `sgld`, `sghmc`, `sgnht`, `sgfs` | the step of each |
-//! | `samples` | the contribution of random sampling to a gradient's noise |
-//! | `top_up` | public noise beside the parties' |
+//! | `laws` | the step of each |
+//! | `added_noise` | the noise of random sampling, and public noise beside the parties' |
 //! | `price` | the cost of a release, alone or in a block |
 //! | `settings` | step, noise and number of steps, from the budget and the result of the search |
 //! | `walker` | one chain |
 //! | `observations` | the released values of all chains, for the reports of a run |
 //! | `polish` | penalty sweeps from the chains' last states |
 //! | `diagnostics` | the diagnostics of a run, and of its bias |
-//! | `outlook` | the expected error before the first query |
-//! | `foreseen` | the forecast of a run for a guessed posterior |
-//! | `algorithm` | the sampler |
+//! | `forecast` | the expected error, and the forecast of a run for a guessed posterior |
+//! | `algorithm` | all chains, in the state machine of `driven` |
 
+mod added_noise;
 mod algorithm;
 mod diagnostics;
-mod foreseen;
+mod forecast;
 mod law;
 mod laws;
 mod observations;
-mod outlook;
 mod polish;
 mod price;
-mod samples;
 mod settings;
-mod sgfs;
-mod sghmc;
-mod sgld;
-mod sgnht;
-mod top_up;
 mod walker;
 
+use crate::sampler::driven::Driven;
 use crate::sampler::engine::{Engine, ErrorSource};
+use law::{Law, Pace, State};
+use laws::{Sgfs, usual_step};
+use observations::Observations;
+use polish::Sweeps;
+use settings::{Settings, SettingsInput};
+use walker::Walker;
 
-pub(super) use algorithm::StochasticGradient;
+use algorithm::Chains;
 pub use diagnostics::{Polished, StochasticGradients};
+pub(crate) use forecast::noise;
+use forecast::{foresee, outlook};
+pub(super) use polish::Polish;
 
-pub(crate) use foreseen::foresee;
-pub(crate) use outlook::noise;
-pub(super) use outlook::outlook;
-
-/// The algorithm as it is planned and run.
 pub(super) const ENGINE: Engine = Engine {
     error_source: ErrorSource::Gradients { approximate: true },
     outlook: |spec, parties| outlook(spec, parties).map(Some),
     foresee,
     noise_over_samples: |spec| Some(noise(spec).0),
     refit_obstacle: Some("queries a gradient at every step, each at another point"),
-    ..Engine::of_ratios(|spec, parties| Ok(Box::new(StochasticGradient::new(spec, parties)?)))
+    ..Engine::of_ratios(|spec, parties| Ok(Box::new(Driven::<Chains>::new(spec, parties)?)))
 };
 
 #[cfg(test)]

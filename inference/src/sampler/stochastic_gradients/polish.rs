@@ -5,19 +5,10 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use super::diagnostics::Polished;
-use crate::sampler::error::SamplerError;
-use crate::sampler::gradient_search::Located;
-use crate::sampler::hmc::normals;
-use crate::sampler::interface::Sampler;
-use crate::sampler::matrix::Matrix;
-use crate::sampler::messages::Messages;
-use crate::sampler::noisy_statistics::Allotment;
-use crate::sampler::noisy_statistics::gaussian::factor;
 use crate::sampler::penalty::Penalty;
-use crate::sampler::proposal;
-use crate::sampler::ratio_walk::RatioWalk;
-use crate::sampler::target::Target;
+use crate::sampler::{
+    Allotment, Located, Matrix, Messages, Polished, RatioWalk, Sampler, SamplerError, Target, factor, normals, proposal,
+};
 use conclave_common::job::{Algorithm, JobSpec, Radius, Warmup};
 use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::SamplingProbability;
@@ -46,10 +37,7 @@ pub(crate) struct Sweeps {
 
 impl Sweeps {
     /// Plans the sweeps that a job asks for around its search's result, and reserves their part of the budget; `None` if the job
-    /// asks for none.
-    ///
-    /// # Errors
-    /// A ratio has no price; the sweeps leave no budget for the steps before them.
+    /// asks for none. Errors: a ratio has no price; the sweeps leave no budget for the steps before them.
     pub(crate) fn planned(target: &Target, located: &Located, budget: &mut Allotment) -> Result<Option<Self>, SamplerError> {
         let spec = &target.spec;
         if !spec.is_polished() {
@@ -131,22 +119,19 @@ fn sweep_price(target: &Target, located: &Located, radii: &[f64], budget: &Allot
 }
 
 /// The sweeps of a run.
-pub(super) struct Polish {
+pub(in crate::sampler) struct Polish {
     planned: Sweeps,
     /// The chains that make them, once those without a test have ended.
     walk: Option<Box<RatioWalk<Penalty>>>,
 }
 
 impl Polish {
-    pub(super) fn new(planned: Sweeps) -> Self {
+    pub(in crate::sampler) fn new(planned: Sweeps) -> Self {
         Self { planned, walk: None }
     }
 
-    /// Starts the sweeps from these states, after the messages before them.
-    ///
-    /// # Errors
-    /// A scale is out of range.
-    pub(super) fn begin(
+    /// Starts the sweeps from these states, after the messages before them. Errors: a scale is out of range.
+    pub(in crate::sampler) fn begin(
         &mut self,
         target: &Target,
         parties: &[PartyMetadata],
@@ -159,17 +144,16 @@ impl Polish {
     }
 
     /// Returns the chains that make the sweeps, once they have started.
-    pub(super) fn walk(&self) -> Option<&RatioWalk<Penalty>> {
+    pub(in crate::sampler) fn walk(&self) -> Option<&RatioWalk<Penalty>> {
         self.walk.as_deref()
     }
 
-    /// Returns the same chains, mutably.
-    pub(super) fn walk_mut(&mut self) -> Option<&mut RatioWalk<Penalty>> {
+    pub(in crate::sampler) fn walk_mut(&mut self) -> Option<&mut RatioWalk<Penalty>> {
         self.walk.as_deref_mut()
     }
 
     /// Returns the report on the sweeps after this number of steps of each chain.
-    pub(super) fn diagnostics(&self, steps: u64) -> Polished {
+    pub(in crate::sampler) fn diagnostics(&self, steps: u64) -> Polished {
         let Sweeps { sweeps, share, .. } = self.planned;
         let acceptance_rate = self.walk().and_then(Sampler::acceptance_rate).unwrap_or(0.0);
         Polished { sweeps, steps, budget_share: share, planned_ess: self.planned.ess(), acceptance_rate }

@@ -1,7 +1,6 @@
 //! The cost of a job's releases: one by one for full gradients, in advance by blocks for subsampled ones.
 
-use crate::sampler::error::SamplerError;
-use crate::sampler::noisy_statistics::Allotment;
+use crate::sampler::{Allotment, SamplerError};
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::{PrivacyUnit, SamplingProbability, SubsampledError};
@@ -18,10 +17,8 @@ pub(crate) fn kind(spec: &JobSpec, parameters: usize) -> QueryKind {
 }
 
 /// Returns the cost of one release as a share of the smallest budget over the parties. A subsampled release costs its part of the
-/// blocks that pay for all of them. `None` if no block can be opened, because the noise hides too little of a unit.
-///
-/// # Errors
-/// A charge is out of range.
+/// blocks that pay for all of them. `None` if no block can be opened, because the noise hides too little of a unit. Errors: a
+/// charge is out of range.
 pub(crate) fn share(
     spec: &JobSpec,
     parties: &[PartyMetadata],

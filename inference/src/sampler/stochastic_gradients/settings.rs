@@ -3,17 +3,11 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use super::law::{Law, Pace};
-use super::laws::{law, usual_step};
-use super::price;
-use super::sgfs::Sgfs;
-use super::{samples, sgnht};
-use crate::sampler::error::SamplerError;
-use crate::sampler::hmc::{Coordinates, normals};
-use crate::sampler::matrix::Matrix;
-use crate::sampler::noisy_statistics::Allotment;
-use crate::sampler::noisy_statistics::gaussian::{factor, largest_eigenvalue};
-use crate::sampler::target::Target;
+use super::laws::{HOT, law};
+use super::{Law, Pace, Sgfs, added_noise, price, usual_step};
+use crate::sampler::hmc::{affordable_steps, mean};
+use crate::sampler::noisy_statistics::gaussian::largest_eigenvalue;
+use crate::sampler::{Allotment, Coordinates, Matrix, SamplerError, Target, factor, normals};
 use conclave_common::job::{Algorithm, JobSpec, STOCHASTIC_WARMUP};
 use conclave_common::model::ScoreModel;
 use conclave_common::query::PartyMetadata;
@@ -28,16 +22,11 @@ const SHORTEST: f64 = 0.002;
 const WARMUP_PART: u64 = 5;
 /// Number of simulated places that estimate the largest width of a gradient's noise.
 const TRIED: usize = 64;
-/// Share of a budget that is reserved for the rounding of charges.
-const RESERVE: f64 = 1e-6;
 
 /// The movement of a job's chains.
 pub(crate) struct Settings {
-    /// Law of a step.
     pub(crate) law: Box<dyn Law>,
-    /// Its eta and a.
     pub(crate) pace: Pace,
-    /// Kind of the queries.
     pub(crate) kind: QueryKind,
     /// Noise of each component of a gradient, at each party.
     pub(crate) noise: NoiseScale,
@@ -59,7 +48,6 @@ pub(crate) struct Settings {
     pub(crate) planned_ess: f64,
 }
 
-/// The inputs of the settings.
 pub(crate) struct SettingsInput<'a> {
     pub(super) target: &'a Target,
     pub(crate) scores: &'a dyn ScoreModel,
@@ -82,15 +70,12 @@ struct Priced {
 
 impl Settings {
     /// Chooses the settings for the remaining budget. If the job states no step, it is the longest for which the budget allows
-    /// the releases.
-    ///
-    /// # Errors
-    /// Sampling adds more noise than a step needs; the noise multiplier or the number of releases demands more noise than any
-    /// step needs; the budget is too small for one step.
+    /// the releases. Errors: sampling adds more noise than a step needs; the noise multiplier or the number of releases demands
+    /// more noise than any step needs; the budget is too small for one step.
     pub(crate) fn new(means: &SettingsInput<'_>) -> Result<Self, SamplerError> {
         let SettingsInput { target, coordinates, .. } = means;
         let spec = &target.spec;
-        let samples = samples::covariance(target, coordinates);
+        let samples = added_noise::covariance(target, coordinates);
         let unit = means.widest().ok_or(SamplerError::TooSmallABudget { kind: means.kind() })?;
         let given = spec.sampler.stochastic;
         let mut step = given.step.unwrap_or(usual_step(spec.algorithm));
@@ -173,7 +158,7 @@ impl SettingsInput<'_> {
             Algorithm::Sgfs => (Sgfs::mean_variance(pace.step) - most) / mean(unit),
             Algorithm::Sgnht => {
                 let (cool, hot) = (2.0 * pace.step * pace.friction, pace.step * pace.step * most);
-                if cool + hot < sgnht::HOT { 2.0 * pace.friction / pace.step / largest(unit) } else { 0.0 }
+                if cool + hot < HOT { 2.0 * pace.friction / pace.step / largest(unit) } else { 0.0 }
             }
             _ => {
                 let all = largest(&law.variance(unit, &Matrix::zeros(unit.len())));
@@ -190,8 +175,7 @@ impl SettingsInput<'_> {
 
     /// Returns the number of steps of each chain that the budget allows.
     fn affordable(&self, share: f64) -> u64 {
-        let chains = f64::from(self.spec().sampler.chains);
-        (self.budget.left() * (1.0 - RESERVE) / (chains * share)) as u64
+        affordable_steps(self.budget, self.spec().sampler.chains, share)
     }
 
     /// Returns the ratio of affordable steps to needed ones, or 0 if a release costs more than the job's noise multiplier allows;
@@ -276,8 +260,4 @@ fn noise_of(sd: f64, parties: usize) -> Result<NoiseScale, SamplerError> {
 
 fn largest(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
 }

@@ -3,29 +3,14 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use super::law::State;
-use super::settings::Settings;
-use super::top_up::TopUp;
-use crate::sampler::hmc::{At, Coordinates, Kicked, normals};
-use crate::sampler::matrix::Matrix;
-use crate::sampler::noisy_statistics::gaussian::factor;
-use crate::sampler::noisy_statistics::scores::frame_numbers;
-use crate::sampler::target::Target;
-use conclave_common::model::ScoreModel;
+use super::added_noise::TopUp;
+use super::{Settings, State};
+use crate::sampler::hmc::{At, Kicked, Slopes};
+use crate::sampler::{Coordinates, Matrix, frame_numbers, hmc, normals};
 use conclave_common::query::{Draw, Query};
-use conclave_privacy::pass::GRADIENT_SCALE;
-
-/// Number of starting values that may fall outside the box before the search's own answer is used.
-const START_TRIES: usize = 100;
 
 /// The environment that all chains of a job share.
-pub(crate) struct Field<'a> {
-    pub(super) target: &'a Target,
-    pub(crate) scores: &'a dyn ScoreModel,
-    pub(crate) coordinates: &'a Coordinates,
-    pub(crate) settings: &'a Settings,
-    pub(crate) parties: usize,
-}
+pub(super) type Field<'a> = hmc::Field<'a, Settings>;
 
 /// A place that can be queried: inside the box, with a positive prior density and a public bound on a record's gradient.
 struct Place {
@@ -34,22 +19,11 @@ struct Place {
 }
 
 impl Place {
-    fn of(field: &Field<'_>, u: &[f64]) -> Option<Self> {
-        let Field { target, scores, coordinates, .. } = field;
-        let theta = theta_of(target, coordinates, u)?;
-        coordinates.at(*scores, &theta).map(|at| Self { theta, at })
+    fn of(field: &Field<'_>, theta: Vec<f64>) -> Option<Self> {
+        field.coordinates.at(field.scores, &theta).map(|at| Self { theta, at })
     }
 }
 
-/// Returns theta of a place; `None` outside the box, or where the prior density is 0.
-fn theta_of(target: &Target, coordinates: &Coordinates, u: &[f64]) -> Option<Vec<f64>> {
-    let plain = coordinates.plain(u);
-    let theta = target.space.theta(&plain);
-    let inside = target.spec.in_support(&theta) && target.space.log_prior(&target.spec, &plain, &theta).is_finite();
-    inside.then_some(theta)
-}
-
-/// A chain.
 pub(crate) struct Walker {
     id: u32,
     rng: ChaCha20Rng,
@@ -69,26 +43,16 @@ impl Walker {
     /// Starts a chain near the search's mean, whose error has this covariance in `u`, or at the job's `start`; `None` if there is
     /// no bound on a record's gradient.
     pub(crate) fn new(field: &Field<'_>, id: u32, error: &Matrix, start: Option<&[f64]>) -> Option<Self> {
-        let Target { spec, space, .. } = field.target;
-        let mut rng = ChaCha20Rng::seed_from_u64(spec.sampler.seed);
+        let mut rng = ChaCha20Rng::seed_from_u64(field.target.spec.sampler.seed);
         rng.set_stream(u64::from(id));
         let d = field.coordinates.dimension();
-        let spread = factor(&Matrix::identity(d).plus(error, 1.0));
-        let mut tries = (0..START_TRIES).map(|_| spread.lower().apply(&normals(&mut rng, d)));
+        let place = |u: Vec<f64>, theta: Vec<f64>| Place::of(field, theta).map(|place| (u, place));
         let (u, place) = match start {
-            Some(theta) => {
-                let at = field.coordinates.at(field.scores, theta)?;
-                (field.coordinates.place(&space.coordinates(theta)), Place { theta: theta.to_vec(), at })
-            }
-            None => {
-                let found = tries.find_map(|u| Place::of(field, &u).map(|place| (u, place)));
-                found.or_else(|| {
-                    let theta = space.theta_inside(spec, &field.coordinates.plain(&vec![0.0; d]));
-                    let at = field.coordinates.at(field.scores, &theta)?;
-                    Some((vec![0.0; d], Place { theta, at }))
-                })?
-            }
-        };
+            Some(theta) => place(field.coordinates.place(&field.target.space.coordinates(theta)), theta.to_vec()),
+            None => field
+                .near(&mut rng, error, |u| field.inside(&u).and_then(|(theta, _)| place(u, theta)))
+                .or_else(|| place(vec![0.0; d], field.coordinates.centre(field.target))),
+        }?;
         let momentum = normals(&mut rng, d);
         let state = State { u, momentum, thermostat: field.settings.pace.friction };
         let draw = place.theta.clone();
@@ -96,24 +60,18 @@ impl Walker {
     }
 
     /// Returns the query for the gradient at the chain's place.
-    pub(crate) fn ask(&self, field: &Field<'_>) -> Query {
-        let Place { theta, at } = &self.place;
-        let Settings { kind, noise, .. } = *field.settings;
-        let to = frame_numbers(field.coordinates.coding(), &at.frame);
-        Query { chain: self.id, kind, from: theta.clone(), to, noise }
+    pub(crate) fn ask(&self, coordinates: &Coordinates, &Settings { kind, noise, .. }: &Settings) -> Query {
+        let to = frame_numbers(coordinates.coding(), &self.place.at.frame);
+        Query { chain: self.id, kind, from: self.place.theta.clone(), to, noise }
     }
 
     /// Processes the gradient's totals: takes the chain's step, and returns its observations.
     pub(crate) fn step(&mut self, field: &Field<'_>, totals: &[i128]) -> Kicked {
-        let Field { target, coordinates, settings, parties, .. } = field;
-        let at = &self.place.at;
-        let sums: Vec<f64> = totals.iter().map(|total| *total as f64 / GRADIENT_SCALE / settings.probability).collect();
-        let score = at.frame.total(&sums, coordinates.centred);
-        let plain = coordinates.plain(&self.state.u);
-        let prior = coordinates.prior_slope(target, &plain);
-        let slope: Vec<f64> = score.iter().zip(&prior).map(|(data, prior)| data + prior).collect();
-        let slope = coordinates.slope(&slope);
-        let known = coordinates.noise(at.width, settings.sd(*parties));
+        let settings = field.settings;
+        let plain = field.coordinates.plain(&self.state.u);
+        let prior = field.coordinates.prior_slope(field.target, &plain);
+        let noise = (settings.probability, settings.sd(field.parties));
+        let Slopes { slope, score, variances: known } = field.slopes(&self.place.at, &prior, totals, noise);
         let public = TopUp::new(settings.law.as_ref(), &settings.variance, &known, settings.samples.as_ref());
         let noise = public.noise(&normals(&mut self.rng, slope.len()));
         let noisy: Vec<f64> = slope.iter().zip(&noise).map(|(g, e)| g + e).collect();
@@ -122,7 +80,7 @@ impl Walker {
             slope,
             momentum: self.state.momentum.clone(),
             middle: plain,
-            score: coordinates.slope(&score),
+            score,
             variances: match &settings.samples {
                 Some(samples) => known.iter().zip(samples.diagonal_entries()).map(|(known, more)| known + more).collect(),
                 None => known,
@@ -138,11 +96,11 @@ impl Walker {
 
     /// Ends a step at this state. A chain that would leave the box reverses instead.
     fn moved(&mut self, field: &Field<'_>, to: State) {
-        let place = Place::of(field, &to.u);
+        let place = field.inside(&to.u).and_then(|(theta, _)| Place::of(field, theta));
         self.moved = place.is_some();
         if let Some(place) = place {
             let draw = field.settings.law.draw(&self.state, &to);
-            self.draw = theta_of(field.target, field.coordinates, &draw).unwrap_or_else(|| place.theta.clone());
+            self.draw = field.inside(&draw).map_or_else(|| place.theta.clone(), |(theta, _)| theta);
             (self.state, self.place) = (to, place);
         } else {
             self.turned += 1;
@@ -152,12 +110,10 @@ impl Walker {
         }
     }
 
-    /// Returns the thermostat.
     pub(crate) fn thermostat(&self) -> f64 {
         self.state.thermostat
     }
 
-    /// Returns the draw of the last step.
     pub(crate) fn draw(&self, warmup: bool, iteration: u64) -> Draw {
         let (chain, theta) = (self.id, self.draw.clone());
         Draw { chain, warmup, theta, accepted: self.moved, log_alpha: 0.0, iteration }

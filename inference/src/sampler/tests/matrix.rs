@@ -1,4 +1,6 @@
 #![allow(clippy::unwrap_used)]
+use proptest::prelude::*;
+
 use super::*;
 
 fn example() -> Matrix {
@@ -34,4 +36,24 @@ fn eigenvalues_can_be_mapped() {
     let product = example().times(&example());
     assert!(squared.entries().iter().zip(product.entries()).all(|(a, b)| (a - b).abs() < 1e-12));
     assert!(example().plus(&example(), -1.0).entries().iter().all(|x| *x == 0.0));
+}
+
+proptest! {
+    /// Eigenvectors are orthonormal and belong to their eigenvalues.
+    #[test]
+    fn vectors_are_orthonormal_and_eigen(entries in prop::collection::vec(-2.0..2.0f64, 25)) {
+        let d = 5;
+        let a: Vec<Vec<f64>> = (0..d).map(|i| (0..d).map(|j| entries[d * i.min(j) + i.max(j)]).collect()).collect();
+        let pairs = eigen(a.clone());
+        for (i, (value, v)) in pairs.iter().enumerate() {
+            for row in 0..d {
+                let product: f64 = a[row].iter().zip(v).map(|(x, y)| x * y).sum();
+                prop_assert!((product - value * v[row]).abs() < 1e-10);
+            }
+            for (j, (_, w)) in pairs.iter().enumerate() {
+                let dot: f64 = v.iter().zip(w).map(|(x, y)| x * y).sum();
+                prop_assert!((dot - f64::from(u8::from(i == j))).abs() < 1e-10);
+            }
+        }
+    }
 }

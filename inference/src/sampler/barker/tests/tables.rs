@@ -24,7 +24,7 @@ fn tables_are_as_near_to_the_logistic_law_as_they_say() {
         let greatest = (-40_000..=40_000).map(off).fold(0.0, f64::max);
         // Rounded to four digits, as stated.
         assert!((greatest / stated - 1.0).abs() < 1e-3, "{variance}: {greatest}");
-        assert_eq!(correction.sup_error(), stated);
+        assert_eq!(correction.sup_error, stated);
         assert!((correction.acceptance(0.0) - 0.5).abs() < 1e-15);
     }
     assert!(Correction::of(1.75).is_none());

@@ -1,6 +1,7 @@
 //! The laws of a trajectory: its kicks, its acceptance, and its price.
 
-use crate::sampler::acceptance::{self, expected_acceptance};
+use crate::sampler::acceptance;
+use crate::sampler::expected_acceptance;
 
 /// Planned heat of a trajectory, `L h² (v_1 + … + v_d)`, where `v_j` are the variances of its gradients' noise.
 ///

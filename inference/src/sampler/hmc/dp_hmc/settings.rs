@@ -4,12 +4,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
 use super::law::{self, HEAT, LENGTH};
-use crate::sampler::error::SamplerError;
-use crate::sampler::hmc::coordinates::Coordinates;
-use crate::sampler::hmc::momenta::normals;
-use crate::sampler::hmc::settings::{Settings, noise_of};
-use crate::sampler::noisy_statistics::Allotment;
-use crate::sampler::target::Target;
+use crate::sampler::hmc::Settings;
+use crate::sampler::hmc::settings::noise_of;
+use crate::sampler::{Allotment, Coordinates, SamplerError, Target, normals};
 use conclave_common::job::JobSpec;
 use conclave_common::model::ScoreModel;
 use conclave_privacy::mechanism::{GRADIENT_UNITS, QueryKind, Sensitivity};
@@ -32,11 +29,8 @@ fn first_step(spec: &JobSpec) -> f64 {
     spec.sampler.hmc.step.unwrap_or_else(|| MOST_STEP.min(LENGTH / kicks))
 }
 
-/// Chooses the settings for the remaining budget: heat as planned, and the job's noise of the test.
-///
-/// # Errors
-/// A charge is out of range; the budget is too small for one trajectory; the job asks for more noise in a gradient than any step
-/// can use.
+/// Chooses the settings for the remaining budget: heat as planned, and the job's noise of the test. Errors: a charge is out of
+/// range; the budget is too small for one trajectory; the job asks for more noise in a gradient than any step can use.
 pub(crate) fn planned(
     target: &Target,
     scores: &dyn ScoreModel,
@@ -45,7 +39,7 @@ pub(crate) fn planned(
     parties: usize,
 ) -> Result<Settings, SamplerError> {
     let spec = &target.spec;
-    let theta = target.space.theta_inside(spec, &coordinates.plain(&vec![0.0; coordinates.dimension()]));
+    let theta = coordinates.centre(target);
     let kind = QueryKind::Gradient { parameters: theta.len() as u32 };
     let at = coordinates.at(scores, &theta).ok_or(SamplerError::TooSmallABudget { kind })?;
     let unit: f64 = coordinates.noise(at.width, 1.0).iter().sum();
@@ -68,7 +62,7 @@ pub(crate) fn planned(
             test,
             noise,
             test_share,
-            test_sd: ratio_variance(spec, parties).sqrt(),
+            test_sd: spec.ratio_variance().sqrt(),
             step_share: kicks * share + test_share,
             // The job's number: the price of a ratio is not known before its query, and the budget ends the run.
             steps: spec.sampler.draws,
@@ -82,11 +76,6 @@ pub(crate) fn planned(
         multiplier if multiplier > 0.0 => Err(SamplerError::TooMuchNoise { multiplier, step: last }),
         _ => Err(SamplerError::TooSmallABudget { kind }),
     }
-}
-
-/// Returns the variance of a ratio's noise over all parties.
-fn ratio_variance(spec: &JobSpec, parties: usize) -> f64 {
-    parties as f64 * spec.privacy.noise.variance()
 }
 
 /// Returns the mean price of a ratio between the two ends of a trajectory of this length in a normal posterior, as a share of the
@@ -112,9 +101,9 @@ fn typical_price(target: &Target, coordinates: &Coordinates, budget: &Allotment,
 ///
 /// A trajectory of length `T` costs `T² d / x` for its gradients, where `x` is the heat, and `2 d (1 - cos T) / y` for its ratio,
 /// where `y` is the variance of its noise, if a record's contribution is equally large in every direction.
-pub(crate) fn price_of_a_draw(spec: &JobSpec, parties: usize) -> (f64, f64) {
+pub(crate) fn price_of_a_draw(spec: &JobSpec) -> (f64, f64) {
     let length = first_step(spec) * f64::from(spec.sampler.hmc.test.kicks());
-    let (d, variance) = (spec.dimension() as f64, ratio_variance(spec, parties));
+    let (d, variance) = (spec.dimension() as f64, spec.ratio_variance());
     let price = d * (length * length / HEAT + 2.0 * law::turned(length) / variance);
     let trajectories = law::trajectories_of_a_draw(law::accepted(HEAT, variance), length);
     (price * trajectories, trajectories)

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha20Rng;
 
 use crate::sampler::acceptance;
 use crate::sampler::hmc::law;
-use crate::sampler::hmc::momenta::{momenta, normals};
+use crate::sampler::hmc::law::{momenta, normals};
 
 /// A chain on a posterior of independent components, started from its own law.
 struct Plain {

@@ -6,10 +6,9 @@ use rand_chacha::ChaCha20Rng;
 
 use crate::sampler::hmc::normals;
 use crate::sampler::matrix::Matrix;
+use crate::sampler::stochastic_gradients::added_noise::TopUp;
 use crate::sampler::stochastic_gradients::law::{Law, Pace, State};
-use crate::sampler::stochastic_gradients::laws::{law, usual_step};
-use crate::sampler::stochastic_gradients::sgld::widened;
-use crate::sampler::stochastic_gradients::top_up::TopUp;
+use crate::sampler::stochastic_gradients::laws::{law, usual_step, widened};
 use conclave_common::job::Algorithm;
 
 fn of(algorithm: Algorithm, step: f64) -> Box<dyn Law> {

@@ -7,8 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
 use crate::sampler::hmc::dp_hmc::law;
-use crate::sampler::hmc::momenta::normals;
-use crate::sampler::hmc::place::drifted;
+use crate::sampler::hmc::law::{drifted, normals};
 
 const KICKS: usize = 5;
 const STEP: f64 = 0.4;
