@@ -1,6 +1,6 @@
 //! `algorithm = "noisy-statistics"`: its `[release]` table, and the models that it supports.
 
-use super::declaration::{Declaration, ReleasedQuantity};
+use super::declaration::Declaration;
 use super::penalty_exp_family::counts_inert;
 use super::unused::unused_with_releases;
 use crate::job::error::JobError;
@@ -55,7 +55,6 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
             None => 1,
         })
     },
-    released_quantity: |_| ReleasedQuantity { words: "the quantities named above", fits_any_model: true },
     unused: |raw| {
         let none = "no moves are proposed: draws are made from the releases";
         let own = [
