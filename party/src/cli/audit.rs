@@ -108,11 +108,7 @@ fn subsampled(args: &AuditArgs, probability: f64, given: Option<Budget>) -> Resu
 }
 
 fn sampled_text(r: &SampledReport) -> String {
-    let found = if r.holds {
-        "No evidence against the claim.".to_owned()
-    } else {
-        r.findings.iter().fold("FINDINGS:".to_owned(), |text, finding| format!("{text}\n- {finding}"))
-    };
+    let found = found(r.holds, &r.findings);
     format!(
         "{} replicates per world of a block of {} releases ({} at sampling rate {}) in {} messages.\nmu: claimed {:.4}, at least \
          {:.4} (95%)\n\
@@ -189,14 +185,12 @@ fn text(r: &Report) -> String {
              the ledger's figure for that case.\n"
         )),
     }
-    if r.holds {
-        text.push_str("No evidence against the claim.");
-    } else {
-        text.push_str("FINDINGS:");
-        for finding in &r.findings {
-            text.push_str("\n- ");
-            text.push_str(finding);
-        }
+    text + &found(r.holds, &r.findings)
+}
+
+fn found(holds: bool, findings: &[String]) -> String {
+    match holds {
+        true => "No evidence against the claim.".to_owned(),
+        false => findings.iter().fold("FINDINGS:".to_owned(), |text, finding| format!("{text}\n- {finding}")),
     }
-    text
 }

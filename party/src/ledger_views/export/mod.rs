@@ -3,17 +3,19 @@
 //! The first line is the header, the last carries the party's signature over everything before it. Between them stand all
 //! entries in order, one per line, each with its hash; [`check`] verifies them with the code that the ledger itself uses.
 
+mod line;
+
 use std::io::{BufRead, Write};
 
 use conclave_common::text;
-use conclave_privacy::mechanism::Components;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use self::line::Line;
 use conclave_vault::clock::now_ms;
-use conclave_vault::ledger::entry::{AnswerEntry, ChargeEntry, Entry, EventEntry, Hash, JobEntered};
+use conclave_vault::ledger::entry::Hash;
 use conclave_vault::ledger::error::LedgerError;
-use conclave_vault::ledger::events::{hex, unhex};
+use conclave_vault::ledger::events::unhex;
 use conclave_vault::ledger::settings::LedgerSettings;
 use conclave_vault::ledger::state::LedgerState;
 use conclave_vault::ledger::{schema, verify};
@@ -54,233 +56,6 @@ impl Seal {
         }
         pairs.iter().map(|pair| Some(unhex::<1>(std::str::from_utf8(pair).ok()?)?[0])).collect()
     }
-}
-
-/// The line of an entry.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "entry", rename_all = "lowercase")]
-#[serde(deny_unknown_fields)]
-#[allow(missing_docs)]
-enum Line {
-    Charge {
-        seq: u64,
-        time_ms: i64,
-        job: u64,
-        iteration: u64,
-        chain: u32,
-        attempt: u32,
-        block: u64,
-        digest: String,
-        theta: String,
-        theta_next: String,
-        kind: u32,
-        k_t: u64,
-        s: u64,
-        charge: u64,
-        running_total: u64,
-        slack: u64,
-        /// Omitted if it is 1.
-        #[serde(default = "one", skip_serializing_if = "is_one")]
-        components: u32,
-        /// Present for masked releases only, with `alone`.
-        #[serde(default = "one", skip_serializing_if = "is_one")]
-        honest: u32,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        alone: Option<u64>,
-        hash: String,
-    },
-    Answer {
-        seq: u64,
-        charge: u64,
-        /// One number, or a list of several.
-        released: Components,
-        hash: String,
-    },
-    Job {
-        seq: u64,
-        time_ms: i64,
-        job: String,
-        analyst: String,
-        spec_digest: String,
-        spec_toml: String,
-        cap_epsilon: String,
-        cap_delta: String,
-        records: u64,
-        fingerprint: String,
-        hash: String,
-    },
-    Event {
-        seq: u64,
-        time_ms: i64,
-        kind: String,
-        job: u64,
-        body: String,
-        hash: String,
-    },
-}
-
-impl Line {
-    fn of(entry: &Entry<'_>, hash: &Hash) -> Self {
-        let hash = hex(hash);
-        match *entry {
-            Entry::Charge(e) => Self::Charge {
-                seq: e.seq,
-                time_ms: e.time_ms,
-                job: e.job,
-                iteration: e.iteration,
-                chain: e.chain,
-                attempt: e.attempt,
-                block: e.block,
-                digest: hex(&e.digest),
-                theta: hex(&e.theta),
-                theta_next: hex(&e.theta_next),
-                kind: e.kind,
-                k_t: e.k_t,
-                s: e.s,
-                charge: e.charge,
-                running_total: e.running_total,
-                slack: e.slack,
-                components: e.components,
-                honest: e.honest,
-                alone: (e.honest != 1).then_some(e.alone),
-                hash,
-            },
-            Entry::Answer(AnswerEntry { seq, charge, released }) => {
-                // An entry has at least one integer, as the state guarantees.
-                let released = Components::new(released).unwrap_or(Components::One(0));
-                Self::Answer { seq, charge, released, hash }
-            }
-            Entry::Job(e) => Self::Job {
-                seq: e.seq,
-                time_ms: e.time_ms,
-                job: e.job.to_owned(),
-                analyst: e.analyst.to_owned(),
-                spec_digest: hex(e.spec_digest),
-                spec_toml: e.spec_toml.to_owned(),
-                cap_epsilon: e.cap_epsilon.to_owned(),
-                cap_delta: e.cap_delta.to_owned(),
-                records: e.records,
-                fingerprint: hex(e.fingerprint),
-                hash,
-            },
-            Entry::Event(EventEntry { seq, time_ms, kind, job, body }) => {
-                Self::Event { seq, time_ms, kind: kind.to_owned(), job, body: body.to_owned(), hash }
-            }
-        }
-    }
-
-    /// Checks the entry and adds it to the state.
-    fn check(&self, state: &mut LedgerState) -> Result<(), String> {
-        match self {
-            Self::Charge { digest, theta, theta_next, hash, .. } => {
-                let halves = (unhex(theta).ok_or(NOT_HEX)?, unhex(theta_next).ok_or(NOT_HEX)?);
-                let entry = self.charge(unhex(digest).ok_or(NOT_HEX)?, halves).ok_or(NOT_HEX)?;
-                Ok(state.check(&Entry::Charge(entry), &stored(hash)?)?)
-            }
-            Self::Answer { seq, charge, released, hash } => {
-                let entry = AnswerEntry { seq: *seq, charge: *charge, released: released.as_slice() };
-                Ok(state.check(&Entry::Answer(entry), &stored(hash)?)?)
-            }
-            Self::Job {
-                seq,
-                time_ms,
-                job,
-                analyst,
-                spec_digest,
-                spec_toml,
-                cap_epsilon,
-                cap_delta,
-                records,
-                fingerprint,
-                hash,
-            } => {
-                let spec_digest = stored(spec_digest)?;
-                if Hash::from(Sha256::digest(spec_toml.as_bytes())) != spec_digest {
-                    return Err("contains a job whose digest does not match its text".into());
-                }
-                let fingerprint = if fingerprint.is_empty() { Vec::new() } else { stored(fingerprint)?.to_vec() };
-                let entry = JobEntered {
-                    seq: *seq,
-                    time_ms: *time_ms,
-                    job,
-                    analyst,
-                    spec_digest: &spec_digest,
-                    spec_toml,
-                    cap_epsilon,
-                    cap_delta,
-                    records: *records,
-                    fingerprint: &fingerprint,
-                };
-                Ok(state.check(&Entry::Job(entry), &stored(hash)?)?)
-            }
-            Self::Event { seq, time_ms, kind, job, body, hash } => {
-                let entry = EventEntry { seq: *seq, time_ms: *time_ms, kind, job: *job, body };
-                Ok(state.check(&Entry::Event(entry), &stored(hash)?)?)
-            }
-        }
-    }
-
-    fn charge(&self, digest: Hash, (theta, theta_next): ([u8; 16], [u8; 16])) -> Option<ChargeEntry> {
-        let Self::Charge {
-            seq,
-            time_ms,
-            job,
-            iteration,
-            chain,
-            attempt,
-            block,
-            kind,
-            k_t,
-            s,
-            charge,
-            running_total,
-            slack,
-            components,
-            honest,
-            alone,
-            ..
-        } = *self
-        else {
-            return None;
-        };
-        Some(ChargeEntry {
-            seq,
-            time_ms,
-            job,
-            iteration,
-            chain,
-            attempt,
-            block,
-            digest,
-            theta,
-            theta_next,
-            kind,
-            k_t,
-            s,
-            charge,
-            running_total,
-            slack,
-            components,
-            honest,
-            alone: alone.unwrap_or(charge),
-        })
-    }
-}
-
-fn one() -> u32 {
-    1
-}
-
-/// Has the signature that `skip_serializing_if` requires.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_one(number: &u32) -> bool {
-    *number == 1
-}
-
-const NOT_HEX: &str = "contains a digest that is not hexadecimal";
-
-fn stored(hash: &str) -> Result<Hash, String> {
-    unhex(hash).ok_or_else(|| NOT_HEX.to_owned())
 }
 
 /// A writer that hashes the bytes it passes on.
