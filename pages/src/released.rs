@@ -47,7 +47,6 @@ pub fn inadequacy_notice(result: &Value) -> Markup {
 }
 
 /// Returns the columns of the noise in the posterior's table; none for a run whose intervals contain no noise of a release.
-#[must_use]
 pub fn noise_columns(result: &Value) -> &'static [Column<'static, Value>] {
     const NOISE: [Column<'static, Value>; 2] = [
         ("sd without noise", &|row| known(&row["sd_data"], number)),

@@ -126,6 +126,16 @@ impl Table {
         self.rows.iter_mut().zip(cells).for_each(|(row, cell)| row.push(cell));
     }
 
+    /// Leaves out the column of a heading.
+    #[must_use]
+    pub fn without(mut self, heading: &str) -> Self {
+        if let Some(column) = self.header.iter().position(|text| text == heading) {
+            self.header.remove(column);
+            self.rows.iter_mut().for_each(|row| drop(row.remove(column)));
+        }
+        self
+    }
+
     /// Returns the caption.
     #[must_use]
     pub fn caption(&self) -> &str {
@@ -212,5 +222,6 @@ mod tests {
         let mut table = Table::new("", &["a", "longer"], &[("name", &|name| Cell::name(name))]);
         table.push("n", ["1", "12\u{1b}[2J"].map(Cell::number));
         assert_eq!(table.text(), "name         n\na            1\nlonger  12 [2J\n");
+        assert_eq!(table.without("name").without("none").text(), "n\n1\n12 [2J\n");
     }
 }

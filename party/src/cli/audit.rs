@@ -85,7 +85,7 @@ pub(super) fn audit(args: &AuditArgs) -> Result<(), StartError> {
             tracing::warn!("{}: {e}; the party's page will not show this audit", path.display());
         }
     }
-    told(args, &report, report.holds, text)
+    conclude(args, &report, report.holds, text)
 }
 
 fn subsampled(args: &AuditArgs, probability: f64, given: Option<Budget>) -> Result<(), StartError> {
@@ -96,11 +96,11 @@ fn subsampled(args: &AuditArgs, probability: f64, given: Option<Budget>) -> Resu
     let kind = if args.gradients { SampledKind::Gradients } else { SampledKind::Ratios };
     let audit = SampledAudit { kind, unit, probability, releases: args.queries, replicates: args.replicates };
     let report = audit.run(&|_| {}).map_err(StartError::System)?;
-    told(args, &report, report.holds, sampled_text)
+    conclude(args, &report, report.holds, sampled_text)
 }
 
 /// Prints a report, and fails if it contradicts the claim.
-fn told<T: Serialize>(args: &AuditArgs, report: &T, holds: bool, text: impl Fn(&T) -> String) -> Result<(), StartError> {
+fn conclude<T: Serialize>(args: &AuditArgs, report: &T, holds: bool, text: impl Fn(&T) -> String) -> Result<(), StartError> {
     if args.json {
         print_json(report)?;
     } else {

@@ -1,6 +1,7 @@
 //! The state of the data's budget, as its owner reads it at the terminal and on the party's page.
 
 use conclave_pages::document::{Fact, fact};
+use conclave_pages::text::thousands;
 
 use super::figure::figure;
 use crate::ledger_views::Report;
@@ -20,13 +21,13 @@ pub(crate) fn facts(r: &Report) -> Vec<Fact> {
             "a new job",
             format!("{:.6} is the largest epsilon it could still get; epsilons do not add, mu^2 does", r.epsilon_new_job),
         ),
-        fact("numbers", format!("{} released or charged, in {} jobs, since {}", r.queries, r.jobs, r.created)),
+        fact("numbers", format!("{} released or charged, in {} jobs, since {}", thousands(r.queries), r.jobs, r.created)),
         fact(
             "noise",
             format!(
                 "{} draws spent, {} remaining, and {:.4}% of the allowance for discrete noise; the budget runs out first",
-                r.draws_spent,
-                r.draws_remaining,
+                thousands(r.draws_spent),
+                thousands(r.draws_remaining),
                 100.0 * r.slack_share_spent
             ),
         ),
@@ -51,7 +52,7 @@ pub(crate) fn facts(r: &Report) -> Vec<Fact> {
     facts.push(fact("protects", format!("one {}{}", r.unit, if r.unit.starts_with("row") { ROWS } else { "" })));
     for job in &r.open_jobs {
         let left = match job.iterations_left {
-            Some(n) => format!("about {n} iterations remaining at its current step"),
+            Some(n) => format!("about {} iterations remaining at its current step", thousands(n)),
             None => "not started".to_owned(),
         };
         let (spent, cap) = (job.mu_squared_spent, job.mu_squared_cap);
@@ -60,7 +61,7 @@ pub(crate) fn facts(r: &Report) -> Vec<Fact> {
     for a in &r.analysts {
         let (spent, epsilon) = (a.mu_squared_spent, a.epsilon_spent);
         let cap = a.mu_squared_cap.map(|cap| format!(" of {cap:.6}")).unwrap_or_default();
-        let numbers = format!("{} numbers in {} jobs", a.queries, a.jobs);
+        let numbers = format!("{} numbers in {} jobs", thousands(a.queries), a.jobs);
         facts.push(fact("analyst", format!("{}: mu^2 {spent:.6}{cap} (epsilon {epsilon:.6}), {numbers}", a.analyst)));
     }
     facts

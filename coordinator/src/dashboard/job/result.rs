@@ -28,7 +28,8 @@ pub(super) fn shown(id: &str, object: Option<&str>, spec: Option<&JobSpec>) -> M
         h2 { "Result" }
         (document::html(&warnings))
         @if released::is_adequate(&parsed) {
-            (run::posterior(&parsed, "Posterior, on the scale that priors are declared on", None, MOST).html())
+            // The table fits a page of this width; chains are judged by all their figures below.
+            (run::posterior(&parsed, "Posterior, on the scale that priors are declared on", None, MOST).without("ESS tail").html())
             (released::noise_plot(&parsed, SCALE, MOST))
             (released::stage_plots(&parsed, &logarithms, SCALE, MOST))
         } @else { (released::inadequacy_notice(&parsed)) }
