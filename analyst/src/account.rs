@@ -10,12 +10,13 @@ use conclave_privacy::accounting::{Budget, bounded_range, gaussian_dp};
 use conclave_proto::error::Fault;
 use serde_json::json;
 
-use crate::output::{say, say_json};
+use crate::faults::input;
+use crate::output::show;
 
 mod subsampled;
 mod subsampled_args;
 
-use subsampled_args::{SubsampledArgs, input};
+use subsampled_args::SubsampledArgs;
 
 /// Account for privacy: the total cost of queries, or the mu that a budget buys
 ///
@@ -101,39 +102,31 @@ pub(crate) fn run(args: &AccountArgs) -> Result<ExitCode, Fault> {
     if let Some(epsilon) = args.epsilon {
         let budget = Budget::new(epsilon, args.delta).map_err(|e| input(e.to_string()))?;
         let mu = gaussian_dp::mu(budget.epsilon, budget.delta);
-        if args.json {
-            say_json(&json!({ "mu_budget": mu }));
-        } else {
-            say!("A budget of ({epsilon}, {}) buys mu = {mu}:", args.delta);
-            say!("any releases whose squared costs add up to at most {}.", mu * mu);
-        }
+        let (delta, squared) = (args.delta, mu * mu);
+        let text = format!(
+            "A budget of ({epsilon}, {delta}) buys mu = {mu}:\nany releases whose squared costs add up to at most {squared}."
+        );
+        show(args.json, &json!({ "mu_budget": mu }), &text);
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(range) = args.ops {
         return choice(range, args.delta, args.json);
     }
     let cost = cost(&args.queries, args.delta);
-    if args.json {
-        say_json(&json!({
-            "mu": cost.mu,
-            "epsilon_gdp": cost.gdp,
-            "epsilon_zcdp": cost.zcdp,
-            "epsilon_advanced": cost.advanced,
-        }));
-    } else {
-        say!("Together these releases cost mu = {}. At delta = {}:", cost.mu, args.delta);
-        say!("  Gaussian differential privacy (used by ledgers)        epsilon = {}", cost.gdp);
-        say!("  zero-concentrated differential privacy               epsilon = {}", cost.zcdp);
-        match cost.advanced {
-            Some(epsilon) => {
-                say!("  advanced composition                                 epsilon = {epsilon}");
-            }
-            None => say!(
-                "  advanced composition                                 does not apply (queries of several sizes, or \
-                 too large)"
-            ),
-        }
-    }
+    let advanced = match cost.advanced {
+        Some(epsilon) => format!("epsilon = {epsilon}"),
+        None => "does not apply (queries of several sizes, or too large)".to_owned(),
+    };
+    let Cost { mu, gdp, zcdp, .. } = cost;
+    let text = format!(
+        "Together these releases cost mu = {mu}. At delta = {}:\n  \
+         Gaussian differential privacy (used by ledgers)        epsilon = {gdp}\n  \
+         zero-concentrated differential privacy               epsilon = {zcdp}\n  \
+         advanced composition                                 {advanced}",
+        args.delta
+    );
+    let object = json!({ "mu": mu, "epsilon_gdp": gdp, "epsilon_zcdp": zcdp, "epsilon_advanced": cost.advanced });
+    show(args.json, &object, &text);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -144,12 +137,11 @@ fn choice(range: f64, delta: f64, json: bool) -> Result<ExitCode, Fault> {
     }
     let mu = bounded_range::mu(range);
     let epsilon = gaussian_dp::epsilon(mu, delta);
-    if json {
-        say_json(&json!({ "range": range, "mu": mu, "epsilon_gdp": epsilon, "epsilon_pure": range }));
-    } else {
-        say!("A choice whose log probabilities have a range of {range} between neighbours costs mu = {mu}.");
-        say!("Alone, at delta = {delta}: epsilon = {epsilon}; at delta = 0: epsilon = {range}.");
-    }
+    let text = format!(
+        "A choice whose log probabilities have a range of {range} between neighbours costs mu = {mu}.\n\
+         Alone, at delta = {delta}: epsilon = {epsilon}; at delta = 0: epsilon = {range}."
+    );
+    show(json, &json!({ "range": range, "mu": mu, "epsilon_gdp": epsilon, "epsilon_pure": range }), &text);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -3,13 +3,15 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use conclave_proto::error::{Fault, from_status};
-use conclave_proto::v1::{BudgetReply, BudgetRequest, PartyBudget};
+use conclave_pages::table::{Cell, Column, Table};
+use conclave_pages::text::number;
+use conclave_proto::error::Fault;
+use conclave_proto::v1::{BudgetReply, BudgetRequest, BudgetTold, PartyBudget};
 use serde_json::{Value, json};
 
 use crate::client::Connection;
-use crate::output::{say, say_json};
-use crate::table::{number, table};
+use crate::faults::refused;
+use crate::output::show;
 
 /// Show your remaining budget at the data owners that disclose it
 ///
@@ -32,14 +34,13 @@ pub(crate) struct BudgetArgs {
 pub(crate) async fn run(args: BudgetArgs) -> Result<ExitCode, Fault> {
     let mut client = args.connection.open().await?;
     let request = BudgetRequest { parties: args.parties.clone() };
-    let reply = client.budget(request).await.map_err(|status| from_status(&status))?.into_inner();
-    if args.json {
-        say_json(&json!({ "parties": reply.parties.iter().map(as_json).collect::<Vec<_>>() }));
-    } else if reply.parties.is_empty() {
-        say!("No party has attached to this coordinator yet.");
-    } else {
-        say!("{}", text(&reply).trim_end());
-    }
+    let reply = client.budget(request).await.map_err(refused)?.into_inner();
+    let object = json!({ "parties": reply.parties.iter().map(as_json).collect::<Vec<_>>() });
+    let text = match reply.parties.is_empty() {
+        true => "No party has attached to this coordinator yet.".to_owned(),
+        false => text(&reply),
+    };
+    show(args.json, &object, &text.trim_end());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -55,27 +56,30 @@ fn as_json(party: &PartyBudget) -> Value {
 }
 
 fn text(reply: &BudgetReply) -> String {
-    let row = |party: &PartyBudget| {
-        let figures = party.budget.as_ref().map(|b| [b.epsilon_limit, b.epsilon_spent, b.epsilon_left, b.delta].map(number));
-        let why = match party.standing.as_str() {
-            "told" => "", // wire name
-            "untold" => "its owner does not disclose it",
-            "away" => "it is not attached",
-            _ => "it did not answer: it is busy or runs an earlier version",
-        };
-        let mut cells = vec![party.name.clone()];
-        cells.extend(figures.unwrap_or_else(|| std::array::from_fn(|_| "-".to_owned())));
-        cells.push(why.to_owned());
-        cells
+    let figure = |party: &PartyBudget, figure: fn(&BudgetTold) -> f64| {
+        Cell::number(party.budget.as_ref().map_or_else(|| "-".to_owned(), |budget| number(figure(budget))))
     };
-    let header = ["party", "epsilon for you", "spent", "a job may request", "at delta", ""];
-    table(&header, &reply.parties.iter().map(row).collect::<Vec<_>>())
+    let columns: [Column<'_, PartyBudget>; 6] = [
+        ("party", &|party| Cell::name(&party.name)),
+        ("epsilon for you", &|party| figure(party, |budget| budget.epsilon_limit)),
+        ("spent", &|party| figure(party, |budget| budget.epsilon_spent)),
+        ("a job may request", &|party| figure(party, |budget| budget.epsilon_left)),
+        ("at delta", &|party| figure(party, |budget| budget.delta)),
+        ("", &|party| {
+            Cell::text(match party.standing.as_str() {
+                "told" => "", // wire name
+                "untold" => "its owner does not disclose it",
+                "away" => "it is not attached",
+                _ => "it did not answer: it is busy or runs an earlier version",
+            })
+        }),
+    ];
+    Table::new("", &reply.parties, &columns).text()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use conclave_proto::v1::BudgetTold;
 
     #[test]
     fn each_party_has_its_line() {

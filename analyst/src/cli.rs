@@ -5,8 +5,9 @@ use std::future::Future;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::error::Fault;
 
+use crate::faults::internal;
 use crate::{account, budget, ca, demo, draws, extend, jobs, plan, refit, rehearse, report, submit, verify_ledger};
 
 const ABOUT: &str = "One Bayesian posterior from several data owners who never reveal their records";
@@ -54,9 +55,12 @@ enum Command {
     Submit(submit::SubmitArgs),
     Budget(budget::BudgetArgs),
     Jobs(jobs::JobsArgs),
-    Watch(jobs::WatchArgs),
-    Cancel(jobs::CancelArgs),
-    Summary(jobs::SummaryArgs),
+    /// Follow a job until it has ended, then print its result
+    Watch(jobs::JobArgs),
+    /// End a job; the draws made so far are kept and summarised
+    Cancel(jobs::JobArgs),
+    /// Print the result of an ended job: posterior, diagnostics, privacy spent
+    Summary(jobs::JobArgs),
     Extend(extend::ExtendArgs),
     Refit(refit::RefitArgs),
     Draws(draws::DrawsArgs),
@@ -99,7 +103,7 @@ fn block_on(future: impl Future<Output = Result<ExitCode, Fault>>) -> Result<Exi
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|e| Fault::new(ErrorCode::Internal, format!("could not start the runtime: {e}")))?
+        .map_err(|e| internal(format!("could not start the runtime: {e}")))?
         .block_on(future)
 }
 

@@ -4,11 +4,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use conclave_common::job::{Continuation, Extension};
-use conclave_proto::error::{ErrorCode, Fault, from_status};
+use conclave_proto::error::Fault;
 use conclave_proto::v1::{JobRequest, JobStatus};
 use serde::Deserialize;
 
 use crate::client::Connection;
+use crate::faults::{input, refused};
+use crate::result::read;
 use crate::submit::{OutputOptions, submit_and_report};
 
 const AFTER_HELP: &str = "\
@@ -62,12 +64,12 @@ struct Ended {
 pub(crate) async fn run(args: ExtendArgs) -> Result<ExitCode, Fault> {
     let mut client = args.connection.open().await?;
     let request = JobRequest { job: args.job.clone() };
-    let status = client.get(request.clone()).await.map_err(|status| from_status(&status))?.into_inner();
+    let status = client.get(request.clone()).await.map_err(refused)?.into_inner();
     let options = args.connection.options();
     let end = continuation(&status, &options)?;
-    let source = client.source(request).await.map_err(|status| from_status(&status))?.into_inner().spec_toml;
+    let source = client.source(request).await.map_err(refused)?.into_inner().spec_toml;
     let extension = Extension { job: &args.job, end: &end, draws: args.draws, epsilon: args.epsilon };
-    let text = extension.of(&source).map_err(|e| invalid(format!("job {} can't be extended: {e}", args.job)))?;
+    let text = extension.of(&source).map_err(|e| input(format!("job {} can't be extended: {e}", args.job)))?;
     let output = OutputOptions { extends: Some(&args.job), wait: args.wait, json: args.json };
     submit_and_report(&mut client, &args.connection, text, &output).await
 }
@@ -82,33 +84,28 @@ fn continuation(status: &JobStatus, options: &str) -> Result<Continuation, Fault
                 "job {job} is {state}, and only a job that has ended can be extended: follow it with `conclave watch \
                  {job}{options}`"
             );
-            return Err(invalid(message));
+            return Err(input(message));
         }
     }
     if status.result_json.is_empty() {
-        return Err(invalid(format!("job {job} made no draws to continue: submit it again")));
+        return Err(input(format!("job {job} made no draws to continue: submit it again")));
     }
-    let ended: Ended = serde_json::from_str(&status.result_json).map_err(|e| {
-        Fault::new(ErrorCode::Internal, format!("the coordinator's result cannot be read ({e}): it may run another version"))
-    })?;
+    let ended: Ended = read(&status.result_json)?;
     let earlier =
-        || invalid(format!("job {job} ended under a version that stored no last states: submit it again with more draws"));
+        || input(format!("job {job} ended under a version that stored no last states: submit it again with more draws"));
     if ended.stopped_by.as_deref() == Some("clip") {
-        return Err(invalid(format!(
+        return Err(input(format!(
             "job {job} was stopped because its clip truncates too much: its chains target another posterior"
         )));
     }
     ended.continuation.ok_or_else(earlier)
 }
 
-fn invalid(message: String) -> Fault {
-    Fault::new(ErrorCode::InvalidInput, message)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use conclave_proto::error::ErrorCode;
 
     #[test]
     fn what_ended_with_draws_is_continued() {

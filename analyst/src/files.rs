@@ -21,12 +21,10 @@ pub(crate) fn overwrite(path: &Path, text: &str) -> Result<(), Fault> {
     std::fs::write(path, text).map_err(|e| Fault::of_file(path, "be written", &e))
 }
 
-/// Creates a folder and its parents.
 pub(crate) fn make_folder(path: &Path) -> Result<(), Fault> {
     std::fs::create_dir_all(path).map_err(|e| Fault::of_file(path, "be made", &e))
 }
 
-/// Reads a text file.
 pub(crate) fn read(path: &Path) -> Result<String, Fault> {
     std::fs::read_to_string(path).map_err(|e| Fault::of_file(path, "be read", &e))
 }

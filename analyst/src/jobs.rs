@@ -4,16 +4,18 @@ use std::process::ExitCode;
 
 use clap::Args;
 use conclave_common::text::one_line;
-use conclave_proto::error::{ErrorCode, Fault, from_status};
+use conclave_pages::table::{Cell, Column, Table};
+use conclave_pages::text::thousands;
+use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1::{JobRequest, JobStatus, ListRequest};
 use serde_json::json;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
 use crate::client::Connection;
+use crate::faults::refused;
 use crate::output::{say, say_json};
 use crate::submit::{print_result, wait};
-use crate::table::{table, thousands};
 
 /// List the coordinator's jobs, newest first
 #[derive(Args)]
@@ -25,48 +27,22 @@ pub(crate) struct JobsArgs {
     json: bool,
 }
 
-/// Follow a job until it has ended, then print its result
+/// A job of the coordinator.
 #[derive(Args)]
-pub(crate) struct WatchArgs {
+pub(crate) struct JobArgs {
     /// The job's id, as `conclave jobs` shows it
     #[arg(value_name = "JOB")]
-    job: String,
+    pub(crate) job: String,
     #[command(flatten)]
-    connection: Connection,
-    /// Print the result as one JSON object
+    pub(crate) connection: Connection,
+    /// Print one JSON object
     #[arg(long)]
-    json: bool,
-}
-
-/// End a job; the draws made so far are kept and summarised
-#[derive(Args)]
-pub(crate) struct CancelArgs {
-    /// The job's id, as `conclave jobs` shows it
-    #[arg(value_name = "JOB")]
-    job: String,
-    #[command(flatten)]
-    connection: Connection,
-    /// Print the job's state as one JSON object
-    #[arg(long)]
-    json: bool,
-}
-
-/// Print the result of an ended job: posterior, diagnostics, privacy spent
-#[derive(Args)]
-pub(crate) struct SummaryArgs {
-    /// The job's id, as `conclave jobs` shows it
-    #[arg(value_name = "JOB")]
-    job: String,
-    #[command(flatten)]
-    connection: Connection,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 pub(crate) async fn list(args: JobsArgs) -> Result<ExitCode, Fault> {
     let mut client = args.connection.open().await?;
-    let reply = client.list(ListRequest {}).await.map_err(fault)?;
+    let reply = client.list(ListRequest {}).await.map_err(refused)?;
     let mut jobs = reply.into_inner().jobs;
     jobs.sort_by_key(|job| std::cmp::Reverse(job.submitted_unix_ms));
     if args.json {
@@ -75,36 +51,31 @@ pub(crate) async fn list(args: JobsArgs) -> Result<ExitCode, Fault> {
     } else if jobs.is_empty() {
         say!("No jobs yet. `conclave submit JOB.toml` sends one.");
     } else {
-        let header = ["job", "name", "analyst", "state", "phase", "draws", "of", "submitted (UTC)"];
-        let rows: Vec<Vec<String>> = jobs
-            .iter()
-            .map(|job| {
-                vec![
-                    job.job.clone(),
-                    job.name.clone(),
-                    job.analyst.clone(),
-                    if job.place > 0 { format!("{} ({})", job.state, job.place) } else { job.state.clone() },
-                    job.phase.clone(),
-                    thousands(job.draws),
-                    thousands(job.draws_asked),
-                    moment(job.submitted_unix_ms),
-                ]
-            })
-            .collect();
-        say!("{}", table(&header, &rows).trim_end());
+        let state = |job: &JobStatus| if job.place > 0 { format!("{} ({})", job.state, job.place) } else { job.state.clone() };
+        let columns: [Column<'_, JobStatus>; 8] = [
+            ("job", &|job| Cell::name(&job.job)),
+            ("name", &|job| Cell::name(&job.name)),
+            ("analyst", &|job| Cell::name(&job.analyst)),
+            ("state", &|job| Cell::text(state(job))),
+            ("phase", &|job| Cell::text(&job.phase)),
+            ("draws", &|job| Cell::number(thousands(job.draws))),
+            ("of", &|job| Cell::number(thousands(job.draws_asked))),
+            ("submitted (UTC)", &|job| Cell::text(moment(job.submitted_unix_ms))),
+        ];
+        say!("{}", Table::new("", &jobs, &columns).text().trim_end());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) async fn watch(args: WatchArgs) -> Result<ExitCode, Fault> {
+pub(crate) async fn watch(args: JobArgs) -> Result<ExitCode, Fault> {
     let mut client = args.connection.open().await?;
     wait(&mut client, &args.job, &args.connection.options(), args.json).await
 }
 
-pub(crate) async fn cancel(args: CancelArgs) -> Result<ExitCode, Fault> {
+pub(crate) async fn cancel(args: JobArgs) -> Result<ExitCode, Fault> {
     let mut client = args.connection.open().await?;
     let request = JobRequest { job: args.job.clone() };
-    let status = client.cancel(request).await.map_err(fault)?.into_inner();
+    let status = client.cancel(request).await.map_err(refused)?.into_inner();
     if args.json {
         say_json(&as_json(&status));
     } else {
@@ -116,10 +87,10 @@ pub(crate) async fn cancel(args: CancelArgs) -> Result<ExitCode, Fault> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) async fn summary(args: SummaryArgs) -> Result<ExitCode, Fault> {
+pub(crate) async fn summary(args: JobArgs) -> Result<ExitCode, Fault> {
     let mut client = args.connection.open().await?;
     let request = JobRequest { job: args.job.clone() };
-    let status = client.get(request).await.map_err(fault)?.into_inner();
+    let status = client.get(request).await.map_err(refused)?.into_inner();
     if status.result_json.is_empty() && status.state != "failed" {
         return Err(Fault::new(
             ErrorCode::NotFound,
@@ -166,10 +137,6 @@ fn as_json(job: &JobStatus) -> serde_json::Value {
 pub(crate) fn moment(unix_ms: i64) -> String {
     let format = format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
     OffsetDateTime::from_unix_timestamp(unix_ms / 1000).ok().and_then(|time| time.format(format).ok()).unwrap_or_default()
-}
-
-fn fault(status: tonic::Status) -> Fault {
-    from_status(&status)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod client;
 mod demo;
 mod draws;
 mod extend;
+mod faults;
 mod files;
 mod follow;
 mod jobs;
@@ -22,7 +23,6 @@ mod rehearse;
 mod report;
 mod result;
 mod submit;
-mod table;
 mod verify_ledger;
 
 use std::ffi::OsString;
@@ -56,7 +56,6 @@ where
     }
 }
 
-/// Prints a fault on standard error and returns its exit code.
 fn print_fault(fault: &Fault) -> ExitCode {
     note!("conclave: {fault}");
     ExitCode::from(fault.code.exit_code())

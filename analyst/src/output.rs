@@ -20,13 +20,16 @@ macro_rules! note {
 }
 pub(crate) use note;
 
-/// Prints one line.
 pub(crate) fn line(text: Arguments<'_>) {
     // The reader has hung up: the error can't be reported anywhere.
     let _ = terminal::print(&text);
 }
 
-/// Prints one JSON object.
+/// Prints the object with `--json`, else the text.
+pub(crate) fn show(json: bool, object: &dyn Display, text: &dyn Display) {
+    if json { say_json(object) } else { line(format_args!("{text}")) }
+}
+
 pub(crate) fn say_json(object: &dyn Display) {
     let _ = terminal::print_json(object);
 }

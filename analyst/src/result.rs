@@ -1,247 +1,114 @@
-//! A finished run, as stated by the coordinator, formatted for people.
+//! A finished run, as stated by the coordinator, as a document.
 
-use std::collections::HashMap;
-
-use conclave_common::text::one_line;
-use conclave_pages::{aggregation, barker, gradients};
+use conclave_pages::document::{self, Block};
+use conclave_pages::object::{rows, sentences, text};
+use conclave_pages::run::{self, Truth};
+use conclave_pages::table::{Cell, Column, Table};
+use conclave_pages::text::{thousands, whole};
+use conclave_pages::{aggregation, released};
 use conclave_proto::error::{ErrorCode, Fault};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use crate::table::{number, table, thousands};
+/// Keys of every run's object.
+const KEYS: [&str; 5] = ["iterations", "chains", "seconds", "posterior", "parties"];
 
-/// The parts of a run's JSON object that are shown to people. Programs receive the object unchanged.
-#[derive(Debug, Deserialize)]
-pub(crate) struct RunResult {
-    pub(crate) iterations: u64,
-    pub(crate) chains: u32,
-    pub(crate) seconds: f64,
-    pub(crate) acceptance_rate: Option<f64>,
-    pub(crate) stopped_by: Option<String>,
-    pub(crate) posterior: Vec<Row>,
-    pub(crate) parties: Vec<PartyRow>,
-    pub(crate) draws: Option<String>,
-    #[serde(default)]
-    pub(crate) extends: Option<String>,
-    #[serde(default)]
-    pub(crate) refit_of: Option<String>,
-    #[serde(default)]
-    pub(crate) warnings: Vec<String>,
-    #[serde(default)]
-    pub(crate) budget_error: Option<String>,
-    #[serde(default)]
-    pub(crate) adequacy: Option<Adequacy>,
-    #[serde(default)]
-    pub(crate) surrogate: Option<Surrogate>,
-    /// Diagnostics of gradient-driven chains; null if gradients drove none.
-    #[serde(default)]
-    pub(crate) gradients: Value,
-    /// Diagnostics of stochastic-gradient chains without an acceptance test.
-    #[serde(default)]
-    pub(crate) stochastic_gradients: Value,
-    /// Choices made among candidates; null for other algorithms.
-    #[serde(default)]
-    pub(crate) ops: Value,
-    /// Accuracy of Barker's test; null for other algorithms.
-    #[serde(default)]
-    pub(crate) barker: Value,
-    /// Unmasking of secure sums; null if each answer was opened separately.
-    #[serde(default)]
-    pub(crate) aggregation: Value,
-    #[serde(default)]
-    pub(crate) ratios: Vec<Ratio>,
+/// Reads a run's object, or a part of it.
+pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Result<T, Fault> {
+    serde_json::from_str(json).map_err(|e| unreadable(&e.to_string()))
 }
 
-/// The factor by which one unit of a predictor multiplies the odds or the rate.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Ratio {
-    pub(crate) name: String,
-    pub(crate) kind: String,
-    pub(crate) q5: Option<f64>,
-    pub(crate) median: Option<f64>,
-    pub(crate) q95: Option<f64>,
+fn unreadable(why: &str) -> Fault {
+    Fault::new(ErrorCode::Internal, format!("the coordinator's result cannot be read ({why}): it may run another version"))
 }
 
-/// Adequacy of a posterior inferred from releases made once.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Adequacy {
-    pub(crate) adequate: bool,
-    #[serde(default)]
-    pub(crate) reasons: Vec<String>,
-}
-
-/// The same posterior by a quadratic fitted to all released log ratios.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Surrogate {
-    pub(crate) parameters: HashMap<String, Fitted>,
-    pub(crate) answers: u64,
-    pub(crate) p_value: Option<f64>,
-    pub(crate) suppressed: Option<String>,
-}
-
-/// One parameter of the fitted quadratic.
-#[derive(Debug, Clone, Copy, Deserialize)]
-pub(crate) struct Fitted {
-    pub(crate) mean: Option<f64>,
-    pub(crate) sd: Option<f64>,
-    pub(crate) noise_sd: Option<f64>,
-}
-
-/// One parameter; undefined figures (no draws, one chain) are null.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Row {
-    pub(crate) name: String,
-    pub(crate) mean: Option<f64>,
-    pub(crate) sd: Option<f64>,
-    pub(crate) q5: Option<f64>,
-    pub(crate) median: Option<f64>,
-    pub(crate) q95: Option<f64>,
-    pub(crate) ess_bulk: Option<f64>,
-    pub(crate) ess_tail: Option<f64>,
-    pub(crate) rhat: Option<f64>,
-    #[serde(default)]
-    pub(crate) noise_share: Option<f64>,
-    #[serde(default)]
-    pub(crate) sd_data: Option<f64>,
-}
-
-/// One party's share of the run.
-#[derive(Debug, Deserialize)]
-pub(crate) struct PartyRow {
-    pub(crate) name: String,
-    pub(crate) records: Option<u64>,
-    pub(crate) queries: u64,
-    pub(crate) epsilon_spent: f64,
-    pub(crate) delta: f64,
-    pub(crate) epsilon_budget: f64,
-    pub(crate) mu_squared_spent: f64,
-    pub(crate) epsilon_zcdp: f64,
-}
-
-/// Puts every text of an object, names included, on one line.
-fn flatten_lines(value: &mut Value) {
-    match value {
-        Value::String(text) => *text = one_line(text),
-        Value::Array(values) => values.iter_mut().for_each(flatten_lines),
-        Value::Object(object) => {
-            object.values_mut().for_each(flatten_lines);
-            *object = std::mem::take(object).into_iter().map(|(name, value)| (one_line(&name), value)).collect();
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
+/// A run's JSON object. Programs receive it unchanged.
+#[derive(Debug)]
+pub(crate) struct RunResult(Value);
 
 impl RunResult {
-    /// Reads a run's object. Its texts come from the coordinator: each is put on one line and can't control a terminal.
+    /// Reads a run's object.
     pub(crate) fn parse(json: &str) -> Result<Self, Fault> {
-        let read = || {
-            let mut object: Value = serde_json::from_str(json)?;
-            flatten_lines(&mut object);
-            serde_json::from_value(object)
-        };
-        read().map_err(|e| {
-            Fault::new(ErrorCode::Internal, format!("the coordinator's result cannot be read ({e}): it may run another version"))
-        })
+        let object: Value = read(json)?;
+        match KEYS.iter().find(|key| object[**key].is_null()) {
+            Some(key) => Err(unreadable(&format!("missing field `{key}`"))),
+            None => Ok(Self(object)),
+        }
     }
 
-    /// Formats the posterior; with `truth`, adds the true value and the error of the mean in posterior sds.
-    pub(crate) fn posterior_table(&self, truth: Option<&[(&str, f64)]>) -> String {
-        let mut header = vec!["parameter"];
-        if truth.is_some() {
-            header.extend(["true", "off by"]);
-        }
-        header.extend(["mean", "sd", "5%", "median", "95%", "ESS bulk", "ESS tail", "R-hat"]);
-        if self.adequacy.is_some() {
-            header.extend(["sd without noise", "noise"]);
-        }
-        let whole = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{x:.0}"));
-        let rows: Vec<Vec<String>> = self
-            .posterior
-            .iter()
-            .map(|row| {
-                let mut cells = vec![row.name.clone()];
-                cells.extend(truth.iter().flat_map(|truth| beside(truth, &row.name, row.mean, row.sd)));
-                cells.extend([row.mean, row.sd, row.q5, row.median, row.q95].map(show));
-                cells.extend([row.ess_bulk, row.ess_tail].map(whole));
-                cells.push(row.rhat.map_or_else(|| "-".to_owned(), |x| format!("{x:.3}")));
-                if self.adequacy.is_some() {
-                    cells.push(show(row.sd_data));
-                    cells.push(row.noise_share.map_or_else(|| "-".to_owned(), |share| format!("{:.0}%", 100.0 * share)));
-                }
-                cells
-            })
-            .collect();
-        table(&header, &rows)
+    /// Returns the path of the draws on the coordinator's machine.
+    pub(crate) fn draws(&self) -> Option<&str> {
+        self.0["draws"].as_str()
     }
 
-    /// Returns the noun for the released numbers that the quadratic is fitted to.
-    fn fitted_quantity(&self) -> &'static str {
-        if self.gradients.is_null() && self.stochastic_gradients.is_null() { "log ratios" } else { "components of gradients" }
+    /// Formats the full report for a terminal; with `truth`, adds the true values and the errors of the means in posterior sds.
+    pub(crate) fn report(&self, truth: Option<Truth<'_>>) -> String {
+        document::text(&self.document(truth))
     }
 
-    /// Formats the fitted quadratic's posterior beside that of the chains, or the reason for its absence.
-    fn surrogate(&self, surrogate: &Surrogate, truth: Option<&[(&str, f64)]>) -> String {
-        if let Some(reason) = &surrogate.suppressed {
-            return format!("No quadratic fitted to the released {} is shown: {reason}.\n", self.fitted_quantity());
-        }
-        let mut header = vec!["parameter"];
-        if truth.is_some() {
-            header.extend(["true", "off by"]);
-        }
-        header.extend(["mean", "sd", "noise sd", "chains' mean", "chains' sd"]);
-        let row = |row: &Row| {
-            let fitted = surrogate.parameters.get(&row.name)?;
-            let mut cells = vec![row.name.clone()];
-            cells.extend(truth.iter().flat_map(|truth| beside(truth, &row.name, fitted.mean, fitted.sd)));
-            cells.extend([fitted.mean, fitted.sd, fitted.noise_sd, row.mean, row.sd].map(show));
-            Some(cells)
-        };
-        let rows: Vec<Vec<String>> = self.posterior.iter().filter_map(row).collect();
-        format!(
-            "Surrogate: the same posterior by a quadratic fitted to {} released {}, at no further charge. Its sd includes the \
-             noise's share, \
-             noise sd. Both posteriors rest on the same releases: compare them, don't average them (cubic terms: p = {}).\n{}",
-            thousands(surrogate.answers),
-            self.fitted_quantity(),
-            show(surrogate.p_value),
-            table(&header, &rows)
-        )
+    fn document(&self, truth: Option<Truth<'_>>) -> Vec<Block> {
+        let object = &self.0;
+        let job = |key: &str| object[key].as_str();
+        let mut blocks = vec![Block::Text(self.headline())];
+        blocks.extend(self.posterior(truth));
+        blocks.extend(run::surrogate(object).map(Block::Text));
+        blocks.extend(run::surrogate_table(object, truth, usize::MAX).map(Block::Table));
+        blocks.extend(run::chains(object));
+        blocks.push(match job("refit_of") {
+            Some(job) => {
+                Block::Text(format!("No party was queried and nothing was charged: the only spending is that of job {job}."))
+            }
+            None => Block::Table(self.spending()),
+        });
+        blocks.extend(aggregation::summary(object).map(Block::Text));
+        let extends = |job| Block::Text(format!("This job continues job {job}; figures cover only its own draws and spending."));
+        blocks.extend(job("extends").map(extends));
+        blocks.extend(sentences(object, "warnings").into_iter().map(Block::Warning));
+        blocks.extend(job("budget_error").map(|sentence| Block::Text(sentence.to_owned())));
+        blocks
     }
 
-    /// Formats the budget that each party has spent on this job.
-    pub(crate) fn spending_table(&self) -> String {
-        let header = ["party", "records", "releases", "epsilon spent", "of", "delta", "mu^2", "epsilon (zCDP)"];
-        let rows: Vec<Vec<String>> = self
-            .parties
-            .iter()
-            .map(|party| {
-                vec![
-                    party.name.clone(),
-                    party.records.map_or_else(|| "-".to_owned(), thousands),
-                    thousands(party.queries),
-                    number(party.epsilon_spent),
-                    party.epsilon_budget.to_string(),
-                    format!("{:?}", party.delta),
-                    number(party.mu_squared_spent),
-                    number(party.epsilon_zcdp),
-                ]
-            })
-            .collect();
-        table(&header, &rows)
+    /// Returns the posterior, or the reasons why the releases do not suffice for one.
+    fn posterior(&self, truth: Option<Truth<'_>>) -> Vec<Block> {
+        let object = &self.0;
+        if !released::is_adequate(object) {
+            let prior = if object["refit_of"].is_string() { "Choose a wider prior. " } else { "" };
+            return vec![
+                Block::Text("Not an adequate answer: no interval is shown, since none would be reliable.".to_owned()),
+                Block::Points(sentences(&object["adequacy"], "reasons")),
+                Block::Text(format!(
+                    "{prior}Request a larger epsilon, more records, narrower bounds or fewer predictors; algorithm = \"penalty\" does not \
+                     need the checks, but needs even more budget. The figures are in the result's JSON object, under \"posterior\"."
+                )),
+            ];
+        }
+        let given = if object["adequacy"].is_null() { "" } else { ", given the parties' releases" };
+        let caption = format!("Posterior{given}, on the scale of the priors (numeric columns coded to [-1, 1] by their bounds)");
+        let posterior = run::posterior(object, &caption, truth, usize::MAX);
+        std::iter::once(posterior).chain(run::ratios(object)).map(Block::Table).collect()
+    }
+
+    /// Returns the budget that each party has spent on this job.
+    fn spending(&self) -> Table {
+        let columns: [Column<'_, Value>; 2] =
+            [("party", &|party| Cell::name(text(party, "name"))), ("records", &|party| Cell::figure(&party["records"], whole))];
+        let parties = rows(&self.0, "parties");
+        Table::new("Privacy spent on this job", parties, &columns).beside(parties, &run::SPENDING)
     }
 
     /// Summarises the run in one line.
-    pub(crate) fn headline(&self) -> String {
-        if let Some(job) = &self.refit_of {
-            let chains = self.chains;
-            return format!("A refit of job {job}: {chains} chains in {:.1} s, from the releases of its parties.", self.seconds);
+    fn headline(&self) -> String {
+        let object = &self.0;
+        let (chains, seconds) = (object["chains"].as_u64().unwrap_or(0), object["seconds"].as_f64().unwrap_or(0.0));
+        if let Some(job) = object["refit_of"].as_str() {
+            return format!("A refit of job {job}: {chains} chains in {seconds:.1} s, from the releases of its parties.");
         }
-        let ended = match self.stopped_by.as_deref() {
+        let ended = match object["stopped_by"].as_str() {
             Some("budget") => "ended by the budget",
             Some("draws") => "all draws made",
             Some("until") => "enough draws made, the rest of the budget unspent",
             Some("futility" | "hopeless") => "stopped for futility, the rest of the budget not spent",
-            Some("released") if !self.ops.is_null() => "all draws made, each chosen by an owner",
+            Some("released") if object["ops"].is_object() => "all draws made, each chosen by an owner",
             Some("released") => "the whole budget released, and all draws made from the releases",
             Some("policy") => "ended by a data owner",
             Some("clip") => "stopped because the clip truncates too much: the draws target another posterior",
@@ -249,97 +116,14 @@ impl RunResult {
             None => "ended early",
         };
         // Chains without a test accept every step, except in a final polish; a choice is no proposal.
-        let tested = self.stochastic_gradients.is_null() || !self.stochastic_gradients["polish"].is_null();
-        let proposes = self.adequacy.is_none() && tested && self.ops.is_null();
-        let accepted = self
-            .acceptance_rate
-            .filter(|_| proposes)
-            .map(|rate| format!(", {:.0}% of proposals accepted", 100.0 * rate))
-            .unwrap_or_default();
-        format!("{} rounds of {} chains in {:.1} s{accepted}; {ended}.", thousands(self.iterations), self.chains, self.seconds)
+        let untested = &object["stochastic_gradients"];
+        let tested = untested.is_null() || !untested["polish"].is_null();
+        let proposes = object["adequacy"].is_null() && tested && object["ops"].is_null();
+        let rate = object["acceptance_rate"].as_f64().filter(|_| proposes);
+        let accepted = rate.map(|rate| format!(", {:.0}% of proposals accepted", 100.0 * rate)).unwrap_or_default();
+        let rounds = thousands(object["iterations"].as_u64().unwrap_or(0));
+        format!("{rounds} rounds of {chains} chains in {seconds:.1} s{accepted}; {ended}.")
     }
-
-    /// Formats the posterior, or the reasons why the releases do not suffice for one.
-    fn posterior_text(&self, truth: Option<&[(&str, f64)]>) -> String {
-        if let Some(adequacy) = self.adequacy.as_ref().filter(|adequacy| !adequacy.adequate) {
-            let reasons: String = adequacy.reasons.iter().map(|reason| format!("  - {reason}\n")).collect();
-            return format!(
-                "Not an adequate answer: no interval is shown, since none would be reliable.\n{reasons}\
-                 {}Request a larger epsilon, more records, narrower bounds or fewer predictors; algorithm = \"penalty\" does not \
-                 need the checks, but needs even more budget. The figures are in the result's JSON object, under \"posterior\".\n",
-                if self.refit_of.is_some() { "Choose a wider prior. " } else { "" }
-            );
-        }
-        let given = if self.adequacy.is_some() { ", given the parties' releases" } else { "" };
-        format!(
-            "Posterior{given}, on the scale of the priors (numeric columns coded to [-1, 1] by their bounds):\n{}{}",
-            self.posterior_table(truth),
-            self.ratios_table()
-        )
-    }
-
-    /// Formats odds or rate ratios below the posterior; empty if there are none.
-    fn ratios_table(&self) -> String {
-        let Some(first) = self.ratios.first() else { return String::new() };
-        let kind = first.kind.replace('_', " ");
-        let rows = self
-            .ratios
-            .iter()
-            .map(|ratio| std::iter::once(ratio.name.clone()).chain([ratio.q5, ratio.median, ratio.q95].map(show)).collect());
-        let rows: Vec<Vec<String>> = rows.collect();
-        format!(
-            "\nThe {kind} of one unit of each predictor, in the units of the data:\n{}",
-            table(&["predictor", "5%", "median", "95%"], &rows)
-        )
-    }
-
-    /// Formats the full report for a terminal.
-    pub(crate) fn report(&self, truth: Option<&[(&str, f64)]>) -> String {
-        let mut text = format!("{}\n\n{}\n", self.headline(), self.posterior_text(truth));
-        if let Some(surrogate) = &self.surrogate {
-            text += &format!("{}\n", self.surrogate(surrogate, truth));
-        }
-        let rows =
-            gradients::diagnostics(&json!({ "gradients": self.gradients, "stochastic_gradients": self.stochastic_gradients }));
-        if !rows.is_empty() {
-            let lines: String = rows.iter().map(|(what, words)| format!("  {what}: {words}\n")).collect();
-            text += &format!("Gradient-driven chains:\n{lines}\n");
-        }
-        if let Some(words) = barker::summary(&json!({ "barker": self.barker })) {
-            text += &format!("{words}\n");
-        }
-        text += &match &self.refit_of {
-            Some(job) => format!("No party was queried and nothing was charged: the only spending is that of job {job}.\n"),
-            None => format!("Privacy spent on this job:\n{}", self.spending_table()),
-        };
-        if let Some(words) = aggregation::summary(&json!({ "aggregation": self.aggregation })) {
-            text += &format!("\n{words}\n");
-        }
-        if let Some(job) = &self.extends {
-            text += &format!("\nThis job continues job {job}; figures cover only its own draws and spending.\n");
-        }
-        for warning in &self.warnings {
-            text += &format!("\nWarning: {warning}\n");
-        }
-        if let Some(sentence) = &self.budget_error {
-            text += &format!("\n{sentence}\n");
-        }
-        text
-    }
-}
-
-fn show(x: Option<f64>) -> String {
-    x.map_or_else(|| "-".to_owned(), number)
-}
-
-/// Returns a parameter's true value and the error of the mean in posterior sds.
-fn beside(truth: &[(&str, f64)], name: &str, mean: Option<f64>, sd: Option<f64>) -> [String; 2] {
-    let value = truth.iter().find(|(of, _)| *of == name).map(|(_, value)| *value);
-    let off = match (mean, sd, value) {
-        (Some(mean), Some(sd), Some(value)) => format!("{:+.1} sd", (mean - value) / sd),
-        _ => "-".to_owned(),
-    };
-    [show(value), off]
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use conclave_common::job::JobSpec;
-use conclave_proto::error::{ErrorCode, Fault, from_status};
+use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::submission;
 use conclave_proto::tls::IdentityDir;
 use conclave_proto::v1::jobs_client::JobsClient;
@@ -14,6 +14,7 @@ use serde_json::json;
 use tonic::transport::Channel;
 
 use crate::client::Connection;
+use crate::faults::{input, refused};
 use crate::files;
 use crate::follow::follow;
 use crate::output::{note, say, say_json};
@@ -96,7 +97,7 @@ pub(crate) async fn submit_and_report(
 pub(crate) fn read_job(path: &Path) -> Result<String, Fault> {
     let text = JobSpec::with_chosen_chains(&named(files::read(path)?));
     let spec = JobSpec::parse(&text).and_then(|spec| spec.check_new().map(|()| spec));
-    spec.map_err(|e| Fault::new(ErrorCode::InvalidInput, format!("{}: {e}", path.display())))?;
+    spec.map_err(|e| input(format!("{}: {e}", path.display())))?;
     Ok(JobSpec::with_possible_boxes(&text))
 }
 
@@ -118,7 +119,7 @@ fn forced(text: String) -> Result<String, Fault> {
     if is_forced(&written) {
         return Ok(written);
     }
-    Err(Fault::new(ErrorCode::InvalidInput, "--anyway: write force = true under [sampler] in the job file yourself"))
+    Err(input("--anyway: write force = true under [sampler] in the job file yourself"))
 }
 
 /// Adds the algorithm to a text; returns it unchanged if it names one or does not parse.
@@ -131,7 +132,7 @@ fn named(text: String) -> String {
 /// in an analyst's name.
 pub(crate) async fn submit(client: &mut JobsClient<Channel>, identity: &IdentityDir, spec_toml: String) -> Result<String, Fault> {
     let submission = Some(submission::sign(identity, &spec_toml)?);
-    let reply = client.submit(SubmitRequest { spec_toml, submission }).await.map_err(|status| from_status(&status))?;
+    let reply = client.submit(SubmitRequest { spec_toml, submission }).await.map_err(refused)?;
     Ok(reply.into_inner().job)
 }
 
@@ -158,7 +159,7 @@ pub(crate) fn print_result(status: &JobStatus, json: bool) -> Result<ExitCode, F
         } else {
             let result = RunResult::parse(&status.result_json)?;
             say!("{}", result.report(None).trim_end());
-            if let Some(draws) = &result.draws {
+            if let Some(draws) = result.draws() {
                 say!("\nDraws on the coordinator: {draws}");
             }
         }

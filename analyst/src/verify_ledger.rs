@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use conclave_party::ledger_views::export::{Checked, check};
-use conclave_privacy::accounting::gaussian_dp;
+use conclave_privacy::accounting::{Budget, gaussian_dp};
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::Role;
 use conclave_proto::signature::{Signature, check_certificate, verify};
@@ -16,7 +16,7 @@ use conclave_vault::ledger::events::hex;
 use serde_json::json;
 
 use crate::files;
-use crate::output::{say, say_json};
+use crate::output::show;
 
 /// Check a ledger exported by a data owner: every entry, every sum, and the owner's signature
 ///
@@ -71,40 +71,29 @@ fn print_report(checked: &Checked, args: &VerifyLedgerArgs) -> Result<(), Fault>
     let mu_squared = state.spent().mu_squared();
     let epsilon = if mu_squared > 0.0 { gaussian_dp::epsilon(mu_squared.sqrt(), budget.delta) } else { 0.0 };
     let queries: u64 = state.jobs().iter().map(|job| job.queries).sum();
-    if args.json {
-        let jobs: Vec<_> = state
-            .jobs()
-            .iter()
-            .map(|job| json!({ "job": job.id, "analyst": job.analyst, "queries": job.queries, "mu_squared": job.spent.mu_squared() }))
-            .collect();
-        say_json(&json!({
-            "party": checked.header.party, "entries": state.seq(), "head": hex(&state.hash()), "jobs": jobs,
-            "queries": queries, "released": state.answers(), "mu_squared_spent": mu_squared, "epsilon_spent": epsilon,
-            "epsilon_budget": budget.epsilon, "delta": budget.delta, "unit": budget.unit.to_string(),
-            "certificate_checked": args.ca.is_some(),
-        }));
-        return Ok(());
-    }
-    say!(
-        "The ledger of party {} is valid: {} entries, {} numbers charged and {} released, in {} jobs.\n\
-         Spent: epsilon = {epsilon:.6} of {} at delta = {}, mu^2 = {mu_squared:.6}; protects one {}.\n\
-         Head: entry {}, {}\n\
-         Signed by {}; {}.",
-        checked.header.party,
-        state.seq(),
-        queries,
-        state.answers(),
-        state.jobs().len(),
-        budget.epsilon,
-        budget.delta,
-        budget.unit,
-        state.seq(),
-        hex(&state.hash()),
-        checked.header.party,
-        match args.ca {
-            Some(_) => "its certificate was signed by the CA",
-            None => "its certificate was not checked against a CA (--ca ca.pem)",
-        }
+    let (party, entries, head, released) = (&checked.header.party, state.seq(), hex(&state.hash()), state.answers());
+    let jobs: Vec<_> = state
+        .jobs()
+        .iter()
+        .map(|job| json!({ "job": job.id, "analyst": job.analyst, "queries": job.queries, "mu_squared": job.spent.mu_squared() }))
+        .collect();
+    let certificate = match args.ca {
+        Some(_) => "its certificate was signed by the CA",
+        None => "its certificate was not checked against a CA (--ca ca.pem)",
+    };
+    let Budget { epsilon: of, delta, unit, .. } = budget;
+    let text = format!(
+        "The ledger of party {party} is valid: {entries} entries, {queries} numbers charged and {released} released, in {} jobs.\n\
+         Spent: epsilon = {epsilon:.6} of {of} at delta = {delta}, mu^2 = {mu_squared:.6}; protects one {unit}.\n\
+         Head: entry {entries}, {head}\n\
+         Signed by {party}; {certificate}.",
+        jobs.len()
     );
+    let object = json!({
+        "party": party, "entries": entries, "head": head, "jobs": jobs, "queries": queries, "released": released,
+        "mu_squared_spent": mu_squared, "epsilon_spent": epsilon, "epsilon_budget": of, "delta": delta, "unit": unit.to_string(),
+        "certificate_checked": args.ca.is_some(),
+    });
+    show(args.json, &object, &text);
     Ok(())
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::identity::identity;
+use crate::object::{rows, text};
 use crate::stochastic_gradients;
 use crate::text::{number, percent, plain};
 
@@ -16,45 +17,27 @@ pub fn diagnostics(result: &Value) -> Vec<(&'static str, String)> {
     if !of.is_object() {
         return stochastic_gradients::diagnostics(result);
     }
-    let show = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), number);
-    let share = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), percent);
+    let show = |key: &str| of[key].as_f64().map_or_else(|| "-".to_owned(), number);
+    let share = |key: &str| of[key].as_f64().map_or_else(|| "-".to_owned(), percent);
+    let [step, friction, warmup, ess, error] = ["step", "friction", "warmup", "planned_ess", "planned_error"].map(show);
+    let ([acceptance, unasked], energy) = (["acceptance", "unasked"].map(share), show("energy_error"));
+    let [kinetic, stein, gradient] = ["kinetic", "stein", "mean_gradient"].map(|key| identity(&of[key]));
+    let steps =
+        format!("length of {step} posterior sds, friction {friction}; {warmup} warm-up steps per chain before the kept draws");
+    let energy = format!(
+        "mean acceptance probability {acceptance}; rms energy error {energy} in addition to the noise of the tests; {unasked} of the steps \
+         rejected without a query"
+    );
+    let stein = format!(
+        "mean of (position - mean) × gradient + 1 in the worst component: {stein}; the mean gradient: {gradient}; both are close to 0 if \
+         the posterior is nearly normal"
+    );
     vec![
-        (
-            "steps",
-            format!(
-                "length of {} posterior sds, friction {}; {} warm-up steps per chain before the kept draws",
-                show(&of["step"]),
-                show(&of["friction"]),
-                show(&of["warmup"])
-            ),
-        ),
-        (
-            "planned",
-            format!(
-                "{} effective draws over all chains, means accurate to {} posterior sds",
-                show(&of["planned_ess"]),
-                show(&of["planned_error"])
-            ),
-        ),
-        (
-            "energy",
-            format!(
-                "mean acceptance probability {}; rms energy error {} in addition to the noise of the tests; {} of the steps rejected without a query",
-                share(&of["acceptance"]),
-                show(&of["energy_error"]),
-                share(&of["unasked"])
-            ),
-        ),
-        ("momenta", format!("mean square relative to its value under the stated noise, minus 1: {}", identity(&of["kinetic"]))),
-        (
-            "Stein",
-            format!(
-                "mean of (position - mean) × gradient + 1 in the worst component: {}; the mean gradient: {}; both are close to 0 if the posterior is \
-                 nearly normal",
-                identity(&of["stein"]),
-                identity(&of["mean_gradient"])
-            ),
-        ),
+        ("steps", steps),
+        ("planned", format!("{ess} effective draws over all chains, means accurate to {error} posterior sds")),
+        ("energy", energy),
+        ("momenta", format!("mean square relative to its value under the stated noise, minus 1: {kinetic}")),
+        ("Stein", stein),
         ("noise", noise(of)),
     ]
 }
@@ -66,13 +49,13 @@ fn noise(of: &Value) -> String {
         return "no query was repeated".to_owned();
     }
     let party = |party: &Value| {
-        let name = plain(party["party"].as_str().unwrap_or_default(), NAME);
+        let name = plain(text(party, "party"), NAME);
         match party["equal"].as_u64() {
             Some(equal @ 1..) => format!("{name} repeated {equal} of its answers"),
             _ => format!("{name} p = {}", party["p_value"].as_f64().map_or_else(|| "-".to_owned(), number)),
         }
     };
-    let parties: Vec<String> = of["repeated_answers"].as_array().into_iter().flatten().map(party).collect();
+    let parties: Vec<String> = rows(of, "repeated_answers").iter().map(party).collect();
     format!(
         "{count} queries were repeated after a rejection; differences between a party's two answers, tested against its noise: {}",
         parties.join(", ")

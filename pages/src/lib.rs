@@ -8,6 +8,8 @@
 //! - [`plot`] draws: [`plot::trace`], [`plot::density`], [`plot::pairs`], [`plot::intervals`], [`plot::budget`], [`plot::spark`],
 //!   [`plot::stack`], [`plot::noisy_intervals`], [`plot::stages`]. Each returns markup with title, description and numbers.
 //! - [`plot::Trace`] and [`plot::Sample`] take draws one at a time in bounded memory, for live pages.
+//! - [`document`] has a document's blocks and renders them as text, Markdown and HTML; [`table`] does so for tables.
+//! - [`run`] has the figures of a run's result for all surfaces.
 //! - [`released`] shows the share of noise in a run that infers from few releases, or the reasons why it has no answer.
 //! - [`text`] formats numbers and sanitises names from outside; [`forecast`] predicts the end and the cost of a run.
 //!
@@ -19,12 +21,15 @@
 
 pub mod aggregation;
 pub mod barker;
+pub mod document;
 pub mod forecast;
 pub mod gradients;
 mod identity;
+pub mod object;
 pub mod page;
 pub mod plot;
 pub mod released;
+pub mod run;
 pub mod site;
 mod stochastic_gradients;
 pub mod table;

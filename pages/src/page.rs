@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 
 /// The stylesheet of every page, without external references.
@@ -35,7 +35,7 @@ pub struct Page<'a> {
 #[must_use]
 pub fn document(page: &Page<'_>) -> String {
     let markup = html! {
-        (DOCTYPE)
+        (PreEscaped("<!doctype html>"))
         html lang="en" {
             head {
                 meta charset="utf-8";

@@ -4,13 +4,11 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
+use crate::object::{rows, sentences, text};
 use crate::page::{Tone, notice};
 use crate::plot::{NoisyInterval, StageEstimate, Stages, format_noise_share, noisy_intervals, stages};
-use crate::table::{Cell, table};
-use crate::text::{number, plain};
-
-/// Maximum length of a sentence.
-const SENTENCE: usize = 1000;
+use crate::table::{Cell, Column, Table};
+use crate::text::number;
 
 /// Returns true if the result has an answer. A run that does not infer from a release always has one.
 #[must_use]
@@ -27,51 +25,45 @@ pub fn inadequacy_notice(result: &Value) -> Markup {
     let adequacy = &result["adequacy"];
     let body = html! {
         p { "No interval is shown because none would be reliable." }
-        ul { @for reason in list(&adequacy["reasons"]).iter().filter_map(Value::as_str) { li { (plain(reason, SENTENCE)) } } }
+        ul { @for reason in sentences(adequacy, "reasons") { li { (reason) } } }
         p {
             "Use a larger epsilon, more records, narrower bounds or fewer predictors. " code { "algorithm = \"penalty\"" }
             " needs no such checks, but an even larger budget. The figures are in the result’s JSON object, under “posterior”."
         }
     };
-    let check = |(name, check): (&String, &Value)| {
-        let (value, limit) = (check["value"].as_f64()?, check["limit"].as_f64()?);
-        let verdict = if value <= limit {
-            html! { span.ok { "✓ passed" } }
-        } else {
-            html! { span.bad { "! failed" } }
-        };
-        Some(vec![Cell::Name(name.clone()), Cell::Number(number(value)), Cell::Number(number(limit)), Cell::markup(verdict)])
-    };
-    let checks: Vec<Vec<Cell>> = adequacy.as_object().into_iter().flatten().filter_map(check).collect();
-    html! {
-        (notice(Tone::Warning, "Not an adequate answer", &body, false))
-        @if !checks.is_empty() { (table("Checks of the release", &["check", "value", "at most", "result"], &checks)) }
-    }
+    let is_check = |check: &Value| check["value"].is_number() && check["limit"].is_number();
+    let checks: Vec<_> = adequacy.as_object().into_iter().flatten().filter(|(_, check)| is_check(check)).collect();
+    let columns: [Column<'_, (&String, &Value)>; 4] = [
+        ("check", &|(name, _)| Cell::name(name)),
+        ("value", &|(_, check)| Cell::figure(&check["value"], number)),
+        ("at most", &|(_, check)| Cell::figure(&check["limit"], number)),
+        ("result", &|(_, check)| match figure(&check["value"]) <= figure(&check["limit"]) {
+            true => Cell::markup(html! { span.ok { "✓ passed" } }),
+            false => Cell::markup(html! { span.bad { "! failed" } }),
+        }),
+    ];
+    let checks = Table::new("Checks of the release", &checks, &columns);
+    html! { (notice(Tone::Warning, "Not an adequate answer", &body, false)) @if !checks.is_empty() { (checks.html()) } }
 }
 
-/// Returns the header of the columns of [`noise_cells`]; empty for a run whose intervals contain no noise of a release.
-#[must_use]
-pub fn noise_header(result: &Value) -> &'static [&'static str] {
-    if result["adequacy"].is_null() { &[] } else { &["sd without noise", "noise share"] }
+/// Returns the columns of the noise in the posterior's table; none for a run whose intervals contain no noise of a release.
+pub fn noise_columns(result: &Value) -> &'static [Column<'static, Value>] {
+    const NOISE: [Column<'static, Value>; 2] = [
+        ("sd without noise", &|row| known(&row["sd_data"], number)),
+        ("noise share", &|row| known(&row["noise_share"], format_noise_share)),
+    ];
+    if result["adequacy"].is_null() { &[] } else { &NOISE }
 }
 
-/// Returns a sentence that explains the columns of [`noise_header`]; empty without those columns.
+/// Returns a cell with a figure, or the word for its absence.
+fn known(value: &Value, show: fn(f64) -> String) -> Cell {
+    if value.is_number() { Cell::figure(value, show) } else { Cell::number("unknown") }
+}
+
+/// Returns a sentence that explains the columns of [`noise_columns`]; empty without those columns.
 #[must_use]
 pub fn noise_note(result: &Value) -> &'static str {
     if result["adequacy"].is_null() { "" } else { " “Noise share” is the fraction of the variance that is due to the noise." }
-}
-
-/// Returns the cells of a posterior row for the columns of [`noise_header`].
-#[must_use]
-pub fn noise_cells(result: &Value, row: &Value) -> Vec<Cell> {
-    if result["adequacy"].is_null() {
-        return Vec::new();
-    }
-    let cell = |key: &str, show: fn(f64) -> String| match row[key].as_f64() {
-        Some(x) => Cell::Exact { value: row[key].to_string(), shown: show(x) },
-        None => Cell::Number("unknown".to_owned()),
-    };
-    vec![cell("sd_data", number), cell("noise_share", format_noise_share)]
 }
 
 /// Plots the intervals of an adequate answer with and without the noise, for at most `limit` parameters; nothing for another run.
@@ -81,14 +73,14 @@ pub fn noise_plot(result: &Value, scale: &str, limit: usize) -> Markup {
         return Markup::default();
     }
     let interval = |row: &Value| NoisyInterval {
-        name: row["name"].as_str().unwrap_or_default().to_owned(),
+        name: text(row, "name").to_owned(),
         mean: figure(&row["mean"]),
         ends: [figure(&row["q5"]), figure(&row["q95"])],
         sd_data: row["sd_data"].as_f64(),
         noise_share: row["noise_share"].as_f64(),
     };
-    let rows: Vec<NoisyInterval> = list(&result["posterior"]).iter().take(limit).map(interval).collect();
-    noisy_intervals("noise", "Intervals with and without the noise", scale, &rows)
+    let drawn: Vec<NoisyInterval> = rows(result, "posterior").iter().take(limit).map(interval).collect();
+    noisy_intervals("noise", "Intervals with and without the noise", scale, &drawn)
 }
 
 /// Plots the intervals of the surrogate, a quadratic fitted to released ratios, with and without the noise; nothing without a
@@ -108,23 +100,22 @@ pub fn surrogate_noise_plot(result: &Value, scale: &str, limit: usize) -> Markup
             noise_share: (share <= 1.0).then_some(share),
         })
     };
-    let rows: Vec<NoisyInterval> = list(&result["posterior"]).iter().take(limit).filter_map(fitted).collect();
-    if rows.is_empty() {
+    let drawn: Vec<NoisyInterval> = rows(result, "posterior").iter().take(limit).filter_map(fitted).collect();
+    if drawn.is_empty() {
         return Markup::default();
     }
-    noisy_intervals("fitted-noise", "Intervals of the surrogate with and without the noise", scale, &rows)
+    noisy_intervals("fitted-noise", "Intervals of the surrogate with and without the noise", scale, &drawn)
 }
 
 /// Plots the estimates after each stage of an adequate answer; nothing for another run. `logarithms` is true for a parameter
 /// whose sd is that of its logarithm.
 #[must_use]
 pub fn stage_plots(result: &Value, logarithms: &[bool], scale: &str, limit: usize) -> Markup {
-    let releases = list(&result["releases"]);
+    let releases = rows(result, "releases");
     if releases.is_empty() || !is_adequate(result) {
         return Markup::default();
     }
-    let name = |row: &Value| row["name"].as_str().unwrap_or_default().to_owned();
-    let names: Vec<String> = list(&result["posterior"]).iter().take(limit).map(name).collect();
+    let names: Vec<String> = rows(result, "posterior").iter().take(limit).map(|row| text(row, "name").to_owned()).collect();
     let around = |stage: &Value, parameter: usize| {
         let (mean, sd) = (figure(&stage["mean"][parameter]), figure(&stage["sd"][parameter]));
         match logarithms.get(parameter) {
@@ -143,10 +134,6 @@ pub fn stage_plots(result: &Value, logarithms: &[bool], scale: &str, limit: usiz
 
 fn figure(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -174,8 +161,8 @@ mod tests {
         for part in ["25%, 75%", "0.5000 ± 0.9000", &format!("2.0000 ± {}", number(2.0 * 0.2_f64.sinh()))] {
             assert!(text.contains(part), "{part} in {text}");
         }
-        let cells = noise_cells(&of, &of["posterior"][1]);
-        assert_eq!((cells.len(), &cells[0]), (noise_header(&of).len(), &Cell::Number("unknown".to_owned())));
+        let cells: Vec<Cell> = noise_columns(&of).iter().map(|(_, cell)| cell(&of["posterior"][1])).collect();
+        assert_eq!((cells.len(), &cells[0]), (2, &Cell::Number("unknown".to_owned())));
         assert!(inadequacy_notice(&of).into_string().is_empty());
     }
 
@@ -192,7 +179,7 @@ mod tests {
     #[test]
     fn other_runs_have_no_noise_plots() {
         let mut of = json!({"posterior": [{"name": "a", "mean": 0.5, "q5": 0.1, "q95": 0.9}]});
-        assert!(noise_header(&of).is_empty() && noise_cells(&of, &of["posterior"][0]).is_empty());
+        assert!(noise_columns(&of).is_empty());
         for part in
             [noise_plot(&of, "s", 80), stage_plots(&of, &[], "s", 80), inadequacy_notice(&of), surrogate_noise_plot(&of, "s", 80)]
         {

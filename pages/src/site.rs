@@ -32,6 +32,14 @@ pub struct Served<'a> {
     pub body: &'a Markup,
 }
 
+impl<'a> Served<'a> {
+    /// Creates a page without navigation, session and live parts.
+    #[must_use]
+    pub fn message(title: &'a str, body: &'a Markup) -> Self {
+        Self { title, parents: &[], csrf: ("", ""), has_session: false, events: None, body }
+    }
+}
+
 /// Renders a whole page with navigation, title, the state of its live connection, and a button to log out.
 #[must_use]
 pub fn render(page: &Served<'_>) -> String {

@@ -11,79 +11,55 @@ pub(crate) fn diagnostics(result: &Value) -> Vec<(&'static str, String)> {
     if !of.is_object() {
         return Vec::new();
     }
-    let show = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), |x| trimmed(&number(x)));
-    let share = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), percent);
-    let friction = if of["friction"].is_null() { String::new() } else { format!(" with friction {}", show(&of["friction"])) };
+    let number = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), |x| trimmed(&number(x)));
+    let percentage = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), percent);
+    let (show, share) = (|key: &str| number(&of[key]), |key: &str| percentage(&of[key]));
+    let [step, warmup, ess, error, variance, batch] =
+        ["step", "warmup", "planned_ess", "planned_error", "planned_variance", "batch"].map(show);
+    let [parties, sampling, exceeded, turned] = ["noise_share", "sampling_share", "exceeded", "turned"].map(share);
+    let [stein, gradient, kinetic] = ["stein", "mean_gradient", "kinetic"].map(|key| identity(&of[key]));
+    let friction = if of["friction"].is_null() { String::new() } else { format!(" with friction {}", show("friction")) };
+    let polish = &of["polish"];
+    let steps = match polish.is_object() {
+        // The draws come from the sweeps.
+        true => format!("{} steps per chain, none of them a draw", number(&polish["steps"])),
+        false => format!("{warmup} warm-up steps per chain before the kept draws"),
+    };
+    let bias = format!(
+        "steps have no acceptance test: for a normal posterior the draws have {variance} times its variance, for others more or less"
+    );
+    let noise = format!(
+        "{parties} of a gradient's noise is from the parties, {sampling} from subsampling ({batch} of the units), the rest is public; \
+         {exceeded} of the gradients had more noise than a step allows"
+    );
+    let stein = format!(
+        "mean of (position - mean) × gradient + 1 in the worst component, corrected for the step length: {stein}; the mean gradient: \
+         {gradient}; both are close to 0 if the draws are as wide as a nearly normal posterior"
+    );
     let mut words = vec![
-        (
-            "steps",
-            format!("eta {}{friction}; {} warm-up steps per chain before the kept draws", show(&of["step"]), show(&of["warmup"])),
-        ),
-        (
-            "planned",
-            format!(
-                "{} effective draws over all chains, means accurate to {} posterior sds",
-                show(&of["planned_ess"]),
-                show(&of["planned_error"])
-            ),
-        ),
-        (
-            "bias",
-            format!(
-                "steps have no acceptance test: for a normal posterior the draws have {} times its variance, for others more or less",
-                show(&of["planned_variance"])
-            ),
-        ),
-        (
-            "noise",
-            format!(
-                "{} of a gradient's noise is from the parties, {} from subsampling ({} of the units), the rest is public; {} of the gradients had \
-                 more noise than a step allows",
-                share(&of["noise_share"]),
-                share(&of["sampling_share"]),
-                show(&of["batch"]),
-                share(&of["exceeded"])
-            ),
-        ),
-        (
-            "Stein",
-            format!(
-                "mean of (position - mean) × gradient + 1 in the worst component, corrected for the step length: {}; the mean gradient: {}; \
-                 both are close to 0 if the draws are as wide as a nearly normal posterior",
-                identity(&of["stein"]),
-                identity(&of["mean_gradient"])
-            ),
-        ),
-        ("box", format!("{} of the steps led out of it and were turned back", share(&of["turned"]))),
+        ("steps", format!("eta {step}{friction}; {steps}")),
+        ("planned", format!("{ess} effective draws over all chains, means accurate to {error} posterior sds")),
+        ("bias", bias),
+        ("noise", noise),
+        ("Stein", stein),
+        ("box", format!("{turned} of the steps led out of it and were turned back")),
     ];
     if !of["kinetic"].is_null() {
-        words.push((
-            "momenta",
-            format!("mean square relative to its value under correct noise, minus 1: {}", identity(&of["kinetic"])),
-        ));
+        words.push(("momenta", format!("mean square relative to its value under correct noise, minus 1: {kinetic}")));
     }
     if !of["thermostat"].is_null() {
-        words.push((
-            "thermostat",
-            format!("{} on average: the friction plus half of eta times the unaccounted noise", show(&of["thermostat"])),
-        ));
+        let thermostat = show("thermostat");
+        let sentence = format!("{thermostat} on average: the friction plus half of eta times the unaccounted noise");
+        words.push(("thermostat", sentence));
     }
-    let polish = &of["polish"];
     if polish.is_object() {
-        // The draws come from the sweeps; the first entry describes the steps before them.
-        words[0].1 =
-            format!("eta {}{friction}; {} steps per chain, none of them a draw", show(&of["step"]), show(&polish["steps"]));
-        words.push((
-            "sweeps",
-            format!(
-                "the draws are from {} penalty sweeps per chain, which leave the posterior invariant: {} of their proposals accepted, about {} effective \
-                 draws in total, for {} of the budget",
-                show(&polish["sweeps"]),
-                share(&polish["acceptance_rate"]),
-                show(&polish["planned_ess"]),
-                share(&polish["budget_share"])
-            ),
-        ));
+        let [sweeps, ess] = ["sweeps", "planned_ess"].map(|key| number(&polish[key]));
+        let [accepted, budget] = ["acceptance_rate", "budget_share"].map(|key| percentage(&polish[key]));
+        let sentence = format!(
+            "the draws are from {sweeps} penalty sweeps per chain, which leave the posterior invariant: {accepted} of their proposals \
+             accepted, about {ess} effective draws in total, for {budget} of the budget"
+        );
+        words.push(("sweeps", sentence));
     }
     words
 }

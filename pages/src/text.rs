@@ -12,6 +12,25 @@ pub fn number(x: f64) -> String {
     if x == 0.0 || (1e-3..1e6).contains(&x.abs()) { format!("{x:.4}") } else { format!("{x:.3e}") }
 }
 
+/// Formats a number as in a job file.
+#[must_use]
+pub fn as_written(x: f64) -> String {
+    if x == 0.0 || (1e-3..1e6).contains(&x.abs()) { x.to_string() } else { format!("{x:e}") }
+}
+
+/// Formats three decimals, as for R-hat.
+#[must_use]
+pub fn thousandths(x: f64) -> String {
+    format!("{x:.3}")
+}
+
+/// Formats the nearest whole number with thousands separators.
+#[must_use]
+pub fn whole(x: f64) -> String {
+    // Counts are below 2^53.
+    if (0.0..9e15).contains(&x) { thousands(x.round() as u64) } else { format!("{x:.0}") }
+}
+
 /// Formats a whole number with thousands separators.
 #[must_use]
 pub fn thousands(n: u64) -> String {

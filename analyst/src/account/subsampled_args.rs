@@ -5,7 +5,9 @@ use conclave_privacy::accounting::{
     Adjacency, Honest, MOST_RELATIVE_SENSITIVITY, SamplingProbability, SubsampledError, SubsampledRelease,
 };
 use conclave_privacy::mechanism::{MechanismError, NoiseScale, Sensitivity};
-use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::error::Fault;
+
+use crate::faults::input;
 
 /// Noise scale of the computation in lattice units: fine enough to make lattice effects negligible.
 const SCALE: u64 = 1 << 49;
@@ -129,7 +131,6 @@ impl SubsampledArgs {
         Ok((releases, blocks))
     }
 
-    /// Returns the reserve for all blocks.
     pub(super) fn reserve(&self, delta: f64) -> Result<f64, Fault> {
         let reserve = self.reserve.unwrap_or(RESERVE * delta);
         if reserve > 0.0 && reserve < delta {
@@ -146,10 +147,6 @@ fn positive(option: &str, value: f64) -> Result<f64, Fault> {
 
 pub(super) fn fault(error: &SubsampledError) -> Fault {
     input(error.to_string())
-}
-
-pub(super) fn input(message: String) -> Fault {
-    Fault::new(ErrorCode::InvalidInput, message)
 }
 
 #[cfg(test)]

@@ -4,20 +4,16 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use conclave_proto::ca::{self, KeyedPem, Validity};
-use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::error::Fault;
 use conclave_proto::identity::PeerIdentity;
 
 use crate::files;
 
 /// The certificate of the CA, in its folder and in every identity folder.
 pub(super) const CA: &str = "ca.pem";
-/// The CA's private key.
 pub(super) const CA_KEY: &str = "ca-key.pem";
-/// A member's certificate.
 pub(super) const CERTIFICATE: &str = "certificate.pem";
-/// A member's private key.
 pub(super) const KEY: &str = "key.pem";
-/// A member's signing request.
 pub(super) const REQUEST: &str = "request.pem";
 
 /// Creates a CA in a folder and returns it.
@@ -52,9 +48,4 @@ pub(super) fn from_now(days: u32) -> Validity {
 /// Prefixes a fault's message with the path of its file.
 pub(super) fn in_file(path: &Path, fault: Fault) -> Fault {
     Fault { message: format!("{}: {}", path.display(), fault.message), ..fault }
-}
-
-/// Returns a fault for invalid user input.
-pub(super) fn input(message: &str) -> Fault {
-    Fault::new(ErrorCode::InvalidInput, message)
 }

@@ -7,7 +7,8 @@ use conclave_proto::ca::{self, CA_DAYS, MEMBER_DAYS};
 use conclave_proto::error::Fault;
 use conclave_proto::identity::{PeerIdentity, Role};
 
-use super::identity_files::{CA, CA_KEY, create_ca, create_identity, input};
+use super::identity_files::{CA, CA_KEY, create_ca, create_identity};
+use crate::faults::input;
 use crate::files;
 use crate::output::say;
 
@@ -40,7 +41,7 @@ pub(super) fn init(args: &InitArgs) -> Result<(), Fault> {
     if !args.coordinator.is_empty() {
         ca::make_request(&coordinator, &args.coordinator)?;
         if !files::is_vacant(&args.coordinator_out)? {
-            return Err(input(&format!(
+            return Err(input(format!(
                 "{} already holds files: name another folder with --coordinator-out",
                 args.coordinator_out.display()
             )));

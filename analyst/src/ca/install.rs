@@ -8,7 +8,8 @@ use conclave_proto::ca;
 use conclave_proto::error::Fault;
 use conclave_proto::tls::{days_until, renew};
 
-use super::identity_files::{CERTIFICATE, KEY, in_file, input};
+use super::identity_files::{CERTIFICATE, KEY, in_file};
+use crate::faults::input;
 use crate::files;
 use crate::output::say;
 
@@ -33,7 +34,7 @@ pub(super) fn install(args: &InstallArgs) -> Result<(), Fault> {
     let pem = files::read(&args.certificate)?;
     let named = ca::summarise(&pem).map_err(|e| in_file(&args.certificate, e))?.identity;
     let named =
-        named.ok_or_else(|| input(&format!("{} is the certificate of a CA, not of a member", args.certificate.display())))?;
+        named.ok_or_else(|| input(format!("{} is the certificate of a CA, not of a member", args.certificate.display())))?;
     let own = args.into.join(CERTIFICATE);
     // A folder's first certificate is checked only against the key of its request: there is no name to compare yet.
     let identity = match own.exists() {

@@ -8,7 +8,8 @@ use conclave_proto::error::Fault;
 use conclave_proto::identity::{PeerIdentity, Role};
 use conclave_proto::tls::renew;
 
-use super::identity_files::{CERTIFICATE, KEY, REQUEST, in_file, input};
+use super::identity_files::{CERTIFICATE, KEY, REQUEST, in_file};
+use crate::faults::input;
 use crate::files;
 use crate::output::say;
 
@@ -73,7 +74,7 @@ pub(super) fn request(args: &RequestArgs) -> Result<(), Fault> {
 fn renewal(args: &RequestArgs) -> Result<(), Fault> {
     let path = args.out.join(CERTIFICATE);
     let summary = ca::summarise(&files::read(&path)?).map_err(|e| in_file(&path, e))?;
-    let identity = summary.identity.ok_or_else(|| input(&format!("{} is a CA's certificate", path.display())))?;
+    let identity = summary.identity.ok_or_else(|| input(format!("{} is a CA's certificate", path.display())))?;
     let hosts = if args.host.is_empty() { summary.hosts } else { args.host.clone() };
     check_hosts(&identity, &hosts)?;
     let written = renew::request(&args.out, &args.out.join(KEY), &identity, &hosts, args.new_key)?;

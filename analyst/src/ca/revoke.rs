@@ -11,7 +11,8 @@ use conclave_proto::revoked::RevokedList;
 use conclave_proto::tls::renew;
 use time::OffsetDateTime;
 
-use super::identity_files::{in_file, input};
+use super::identity_files::in_file;
+use crate::faults::input;
 use crate::files;
 use crate::output::say;
 
@@ -35,7 +36,7 @@ pub(super) struct RevokeArgs {
 
 pub(super) fn revoke(args: &RevokeArgs) -> Result<(), Fault> {
     let mut text = if args.list.exists() { files::read(&args.list)? } else { String::new() };
-    let list = RevokedList::parse(&text).map_err(|e| input(&format!("{}: {e}; correct it first", args.list.display())))?;
+    let list = RevokedList::parse(&text).map_err(|e| input(format!("{}: {e}; correct it first", args.list.display())))?;
     let path = Path::new(&args.what);
     let (entry, subject) = if path.is_file() { by_serial(path)? } else { by_name(&args.what)? };
     let listed = match path.is_file() {
@@ -53,7 +54,7 @@ pub(super) fn revoke(args: &RevokeArgs) -> Result<(), Fault> {
     let reason = one_line(&args.reason);
     let why = if reason.trim().is_empty() { String::new() } else { format!(": {}", reason.trim()) };
     text.push_str(&format!("{entry} # {subject}, revoked {}{why}\n", OffsetDateTime::now_utc().date()));
-    RevokedList::parse(&text).map_err(|e| input(&e))?;
+    RevokedList::parse(&text).map_err(input)?;
     // Replaced in one step: a reader of a half-written list would treat every certificate as revoked.
     renew::replace(&args.list, &text)?;
     say!(
@@ -67,7 +68,7 @@ pub(super) fn revoke(args: &RevokeArgs) -> Result<(), Fault> {
 fn by_serial(path: &Path) -> Result<(String, String), Fault> {
     let summary = ca::summarise(&files::read(path)?).map_err(|e| in_file(path, e))?;
     let identity = summary.identity.ok_or_else(|| {
-        input(&format!("{} is a CA's certificate: members stop trusting it once it is removed from their ca.pem", path.display()))
+        input(format!("{} is a CA's certificate: members stop trusting it once it is removed from their ca.pem", path.display()))
     })?;
     Ok((summary.serial, format!("a certificate of {}/{}", identity.role, identity.name)))
 }
@@ -76,7 +77,7 @@ fn by_name(name: &str) -> Result<(String, String), Fault> {
     let plain = name.strip_prefix("conclave://").unwrap_or(name);
     let known = valid_name(plain) || PeerIdentity::parse_uri(&format!("conclave://{plain}")).is_ok();
     if !known {
-        return Err(input(&format!("{name:?} is neither a certificate file nor a member's name such as analyst/alice")));
+        return Err(input(format!("{name:?} is neither a certificate file nor a member's name such as analyst/alice")));
     }
     Ok((plain.to_owned(), plain.to_owned()))
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use clap::Args;
+use conclave_pages::document::{self, Block, fact};
 use conclave_proto::ca::{self, CertificateSummary};
 use conclave_proto::error::Fault;
 use conclave_proto::identity::PeerIdentity;
@@ -12,7 +13,7 @@ use serde_json::json;
 
 use super::identity_files::{CA, CERTIFICATE, in_file};
 use crate::files;
-use crate::output::{say, say_json};
+use crate::output::show as show_either;
 
 /// Show the role, name, validity and fingerprint of a certificate or an identity folder
 #[derive(Args)]
@@ -37,36 +38,25 @@ pub(super) fn show(args: &ShowArgs) -> Result<(), Fault> {
     let days = days_until(end, now);
     let CertificateSummary { identity, subject, issuer, serial, valid, fingerprint, key_fingerprint, hosts } = summary;
     let uri = identity.as_ref().map(PeerIdentity::uri);
-    if args.json {
-        say_json(&json!({
-            "identity": uri,
-            "subject": subject,
-            "issuer": issuer,
-            "serial": serial,
-            "not_before": valid.0,
-            "not_after": valid.1,
-            "days_left": days,
-            "hosts": hosts,
-            "fingerprint_sha256": fingerprint,
-            "key_fingerprint_sha256": key_fingerprint,
-        }));
-        return Ok(());
-    }
-    say!("{}", path.display());
-    say!("  identity     {}", uri.as_deref().unwrap_or("none (CA certificate)"));
-    say!("  subject      {subject}");
-    say!("  issuer       {issuer}");
-    say!("  serial       {serial}");
+    let object = json!({
+        "identity": uri, "subject": subject, "issuer": issuer, "serial": serial, "not_before": valid.0, "not_after": valid.1,
+        "days_left": days, "hosts": hosts, "fingerprint_sha256": fingerprint, "key_fingerprint_sha256": key_fingerprint,
+    });
     let left = match days {
         ..0 => "expired".to_owned(),
         days if is_expiring(end, now) => format!("{days} days left: renew it"),
         days => format!("{days} days left"),
     };
-    say!("  valid        {} to {} ({left})", valid.0, valid.1);
-    if !hosts.is_empty() {
-        say!("  hosts        {}", hosts.join(", "));
-    }
-    say!("  SHA-256      {fingerprint}");
-    say!("  key SHA-256  {}", ca::grouped(&key_fingerprint));
+    let mut facts = vec![
+        fact("identity", uri.as_deref().unwrap_or("none (CA certificate)")),
+        fact("subject", subject),
+        fact("issuer", issuer),
+        fact("serial", serial),
+        fact("valid", format!("{} to {} ({left})", valid.0, valid.1)),
+    ];
+    facts.extend((!hosts.is_empty()).then(|| fact("hosts", hosts.join(", "))));
+    facts.extend([fact("SHA-256", fingerprint), fact("key SHA-256", ca::grouped(&key_fingerprint))]);
+    let text = document::text(&[Block::Heading(path.display().to_string()), Block::Facts(facts)]);
+    show_either(args.json, &object, &text);
     Ok(())
 }

@@ -10,7 +10,8 @@ use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::Role;
 use conclave_proto::tls::renew;
 
-use super::identity_files::{CA, CA_KEY, CERTIFICATE, KEY, from_now, in_file, input};
+use super::identity_files::{CA, CA_KEY, CERTIFICATE, KEY, from_now, in_file};
+use crate::faults::input;
 use crate::files;
 use crate::output::say;
 
@@ -85,7 +86,7 @@ pub(super) fn sign(args: &SignArgs) -> Result<(), Fault> {
 fn check_place(args: &SignArgs, out: &Path, requested: &RequestedIdentity, authority: &KeyedPem) -> Result<(), Fault> {
     let (certificate, ca_path, key) = (out.join(CERTIFICATE), out.join(CA), out.join(KEY));
     if ca_path.exists() && !ca::fingerprints(&files::read(&ca_path)?)?.is_superset(&ca::fingerprints(&authority.pem)?) {
-        return Err(input(&format!(
+        return Err(input(format!(
             "{} is another CA's certificate: choose a folder of this consortium with --out",
             ca_path.display()
         )));
@@ -94,19 +95,19 @@ fn check_place(args: &SignArgs, out: &Path, requested: &RequestedIdentity, autho
         return Ok(());
     }
     if !args.renew {
-        return Err(input(&format!("{} already exists: --renew replaces it, --out DIR writes elsewhere", certificate.display())));
+        return Err(input(format!("{} already exists: --renew replaces it, --out DIR writes elsewhere", certificate.display())));
     }
     let earlier = ca::summarise(&files::read(&certificate)?).map_err(|e| in_file(&certificate, e))?;
     if earlier.identity.as_ref() != Some(&requested.identity) {
         let owner = earlier.identity.map_or_else(|| "of a CA".to_owned(), |identity| format!("of {}", identity.uri()));
-        return Err(input(&format!(
+        return Err(input(format!(
             "{} is the certificate {owner}: --renew replaces only a certificate of the same role and name",
             certificate.display()
         )));
     }
     // A certificate beside a key that it does not match would stop the member.
     if key.exists() && ca::key_fingerprint(&files::read(&key)?).map_err(|e| in_file(&key, e))? != requested.key_fingerprint {
-        return Err(input(&format!(
+        return Err(input(format!(
             "the request is for another key than {}: sign with --out DIR, and install key and certificate together with \
              `conclave ca install` (`conclave-party install` for a party)",
             key.display()

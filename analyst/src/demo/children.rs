@@ -22,13 +22,11 @@ const POLL: Duration = Duration::from_millis(20);
 /// Number of log lines shown for a failed daemon.
 const TAIL: usize = 8;
 
-/// A daemon to start.
 pub(super) struct Daemon<'a> {
     /// Name in messages, and of its log.
     pub(super) name: &'a str,
     /// Hidden subcommand that runs this daemon.
     pub(super) word: &'a str,
-    /// Configuration file.
     pub(super) config: &'a Path,
     /// Folder of logs and ready files.
     pub(super) logs: &'a Path,
@@ -48,7 +46,6 @@ struct Running {
 }
 
 impl Children {
-    /// Starts a daemon.
     pub(super) fn start(&mut self, daemon: &Daemon<'_>) -> Result<(), Fault> {
         let log = daemon.logs.join(format!("{}.log", daemon.name));
         let ready = daemon.logs.join(format!("{}.ready", daemon.name));

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use conclave_pages::text::thousands;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1::JobStatus;
 
@@ -16,7 +17,6 @@ use crate::follow::follow;
 use crate::output::{note, say, say_json};
 use crate::result::RunResult;
 use crate::submit::{failure, read_job, submit};
-use crate::table::thousands;
 
 pub(crate) async fn run(args: DemoArgs) -> Result<ExitCode, Fault> {
     check(&args)?;

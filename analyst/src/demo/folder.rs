@@ -10,7 +10,7 @@ use conclave_proto::ca::{KeyedPem, key_digest};
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::{PeerIdentity, Role};
 
-use super::options::{DemoAlgorithm, DemoArgs, Durability};
+use super::options::{DemoAlgorithm, DemoArgs, name};
 use super::shards;
 use super::truth::{
     ANALYST, COORDINATOR, DATA_BUDGET_FACTOR, ENOUGH_ESS, ENOUGH_RHAT, MAX_DRAWS, OPS_DRAWS, OUTCOME, PREDICTORS, TOTAL_NOISE_SD,
@@ -25,7 +25,6 @@ const DAYS: u32 = 365;
 /// Host names of the demo's coordinator.
 const HOSTS: [&str; 2] = ["127.0.0.1", "localhost"];
 
-/// The demo's folder.
 pub(super) struct DemoFolder {
     pub(super) root: PathBuf,
     pub(super) parties: Vec<String>,
@@ -190,7 +189,7 @@ pub(super) fn job_toml(args: &DemoArgs, parties: &[String]) -> String {
          epsilon = {:?}\n\
          delta = {:?}\n\
          {noise}{aggregation}",
-        args.algorithm.as_str(),
+        args.algorithm.name(),
         quoted(&mut parties.iter().map(String::as_str)),
         quoted(&mut PREDICTORS.iter().map(|p| p.name)),
         if args.algorithm == DemoAlgorithm::Ops { 1 } else { args.chains },
@@ -227,10 +226,7 @@ fn party_toml(party: &str, url: &str, args: &DemoArgs) -> String {
          # Replies are sent at once: this demo's parties share one machine and would delay one another. The time of an\n\
          # answer is then visible from outside; for a party of your own, omit this line, which means \"auto\".\n\
          reply_delay_ms = 0\n",
-        match args.durability {
-            Durability::Strict => "strict",
-            Durability::Reserve => "reserve",
-        },
+        name(args.durability),
         if args.pages { "page = \"127.0.0.1:0\"\n" } else { "" },
         DATA_BUDGET_FACTOR * args.epsilon,
         args.delta,

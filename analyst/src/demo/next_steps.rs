@@ -69,7 +69,6 @@ fn command_of(daemon: &str) -> String {
     }
 }
 
-/// Quotes a path for a shell.
 pub(super) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:".contains(c);

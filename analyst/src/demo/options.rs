@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use conclave_common::job::Secure;
 use conclave_privacy::accounting::{Budget, PrivacyFilter};
-use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::error::Fault;
 
 use super::truth::DATA_BUDGET_FACTOR;
+use crate::faults::input;
 
 /// Try it: three hospitals with simulated records on this machine, one posterior
 ///
@@ -64,11 +65,15 @@ pub(crate) struct DemoArgs {
     pub(super) json: bool,
 }
 
-/// Maximum number of parties in a demo.
 const MAX_PARTIES: usize = 100;
 
 fn parties(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|n| (1..=MAX_PARTIES).contains(n)).ok_or_else(|| format!("a demo has 1 to {MAX_PARTIES} parties"))
+}
+
+/// Returns the name of an option's value.
+pub(super) fn name(value: impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 /// Algorithm of the demo's job.
@@ -100,19 +105,8 @@ pub(super) enum DemoAlgorithm {
 
 impl DemoAlgorithm {
     /// Returns the job's `algorithm`.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Penalty => "penalty",
-            Self::Barker => "barker",
-            Self::NoisyStatistics => "noisy-statistics",
-            Self::Hmc | Self::DpHmc => "hmc",
-            Self::Sgld => "sgld",
-            Self::Sghmc => "sghmc",
-            Self::Sgnht => "sgnht",
-            Self::Sgfs => "sgfs",
-            Self::Ops => "ops",
-            Self::Auto => "auto",
-        }
+    pub(super) fn name(self) -> String {
+        if self == Self::DpHmc { name(Self::Hmc) } else { name(self) }
     }
 }
 
@@ -142,7 +136,6 @@ impl DemoArgs {
 
 /// Checks everything that can be refused before any file is created.
 pub(super) fn check(args: &DemoArgs) -> Result<(), Fault> {
-    let input = |message: String| Fault::new(ErrorCode::InvalidInput, message);
     match (args.aggregation, args.colluders, args.parties) {
         (Aggregation::Local, Some(_), _) => return Err(input("--colluders requires --aggregation secure".to_owned())),
         (Aggregation::Secure, _, parties) if parties < Secure::FEWEST => {

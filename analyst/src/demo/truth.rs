@@ -49,9 +49,7 @@ pub(super) const WARMUP_SWEEPS: u64 = 25;
 pub(super) const TOTAL_NOISE_SD: f64 = 1.5;
 /// Ratio of the data's budget to the job's epsilon: enough for about three such jobs.
 pub(super) const DATA_BUDGET_FACTOR: f64 = 2.0;
-/// The analyst's name.
 pub(super) const ANALYST: &str = "alice";
-/// The coordinator's name.
 pub(super) const COORDINATOR: &str = "main";
 
 impl Predictor {

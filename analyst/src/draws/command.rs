@@ -6,14 +6,15 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use conclave_draws::zarr::pack_folder;
 use conclave_draws::{Draws, export};
-use conclave_proto::error::{ErrorCode, Fault};
+use conclave_pages::text::thousands;
+use conclave_proto::error::Fault;
 use serde_json::json;
 
 use super::fetch::{fetch, partial_name};
-use crate::client::Connection;
+use crate::faults::input;
 use crate::files;
-use crate::output::{say, say_json};
-use crate::table::thousands;
+use crate::jobs::JobArgs;
+use crate::output::show;
 
 /// Fetch a job's draws
 ///
@@ -27,20 +28,14 @@ use crate::table::thousands;
     draws/\n  conclave draws JOB --format parquet --out draws.parquet"
 )]
 pub(crate) struct DrawsArgs {
-    /// The job's id, as `conclave jobs` shows it
-    #[arg(value_name = "JOB")]
-    job: String,
+    #[command(flatten)]
+    from: JobArgs,
     /// Output format
     #[arg(long, value_enum)]
     format: Format,
     /// Output path; must not exist
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
-    #[command(flatten)]
-    connection: Connection,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -60,10 +55,10 @@ pub(crate) async fn run(args: DrawsArgs) -> Result<ExitCode, Fault> {
     if exists {
         return Err(input(format!("{} already exists: choose another path", args.out.display())));
     }
-    let mut client = args.connection.open().await?;
+    let mut client = args.from.connection.open().await?;
     // Written under another name first, so that an incomplete store is never mistaken for a complete one.
     let partial = partial_name(&args.out);
-    let fetched = fetch(&mut client, &args.job, &partial).await?;
+    let fetched = fetch(&mut client, &args.from.job, &partial).await?;
     let (count, bytes) = match args.format {
         Format::Zarr if one_file => {
             pack_folder(&partial, &args.out).map_err(|e| Fault::of_file(&args.out, "be written", &e))?;
@@ -78,11 +73,8 @@ pub(crate) async fn run(args: DrawsArgs) -> Result<ExitCode, Fault> {
         Format::Parquet => converted(&partial, |draws| export::write_parquet(draws, &args.out))?,
     };
     let out = args.out.display().to_string();
-    if args.json {
-        say_json(&json!({ "job": args.job, "draws": out, "files": count, "bytes": bytes }));
-    } else {
-        say!("{out}: {count} files, {} bytes", thousands(bytes));
-    }
+    let object = json!({ "job": args.from.job, "draws": out, "files": count, "bytes": bytes });
+    show(args.from.json, &object, &format_args!("{out}: {count} files, {} bytes", thousands(bytes)));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -91,8 +83,4 @@ fn converted(store: &Path, write: impl Fn(&Draws) -> Result<(u64, u64), Fault>) 
     let written = Draws::read(store).and_then(|draws| write(&draws));
     std::fs::remove_dir_all(store).map_err(|e| Fault::of_file(store, "be removed", &e))?;
     written
-}
-
-fn input(message: String) -> Fault {
-    Fault::new(ErrorCode::InvalidInput, message)
 }

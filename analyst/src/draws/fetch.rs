@@ -4,22 +4,22 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
-use conclave_proto::error::{ErrorCode, Fault, from_status};
+use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1::jobs_client::JobsClient;
 use conclave_proto::v1::{FileChunk, JobRequest};
 use tonic::transport::Channel;
 
+use crate::faults::{input, internal, refused};
 use crate::files;
 
 /// Fetches a job's store of draws into a folder; returns the number of files and of bytes.
 pub(crate) async fn fetch(client: &mut JobsClient<Channel>, job: &str, folder: &Path) -> Result<(u64, u64), Fault> {
-    let fault = |status: tonic::Status| from_status(&status);
-    let mut chunks = client.draws(JobRequest { job: job.to_owned() }).await.map_err(fault)?.into_inner();
+    let mut chunks = client.draws(JobRequest { job: job.to_owned() }).await.map_err(refused)?.into_inner();
     if !files::is_vacant(folder)? {
         return Err(input(format!("{} is left over from an interrupted fetch: remove it and try again", folder.display())));
     }
     let mut store = FetchedStore::new(folder)?;
-    while let Some(chunk) = chunks.message().await.map_err(fault)? {
+    while let Some(chunk) = chunks.message().await.map_err(refused)? {
         store.accept(chunk)?;
     }
     store.finish()
@@ -88,11 +88,7 @@ fn relative(path: &str) -> Result<&Path, Fault> {
 }
 
 fn broken(what: &str) -> Fault {
-    Fault::new(ErrorCode::Internal, format!("the coordinator's draws cannot be used: {what}"))
-}
-
-fn input(message: String) -> Fault {
-    Fault::new(ErrorCode::InvalidInput, message)
+    internal(format!("the coordinator's draws cannot be used: {what}"))
 }
 
 #[cfg(test)]

@@ -3,13 +3,10 @@
 use conclave_common::job::RHAT;
 use conclave_inference::diagnostics::worst_mixing;
 use conclave_pages::plot::{evenly_spaced, spark_texts};
-use conclave_pages::text::plain_name;
+use conclave_pages::text::{plain_name, thousands};
 use conclave_proto::v1::{ParameterFigure, ParameterTraces, TracesReply};
 use console::{Alignment, pad_str};
 
-use crate::table::thousands;
-
-/// Width of a parameter's name.
 const NAME: usize = 14;
 /// Width of all columns before the traces, spaces included.
 const NUMBERS: usize = NAME + 38;

@@ -14,7 +14,6 @@ const WINDOW: f64 = 30.0;
 pub(super) const HISTORY: usize = 24;
 const SPACING: f64 = 2.0;
 
-/// History of a followed job.
 pub(super) struct RunHistory {
     begun: Instant,
     pace: Pace,
@@ -23,9 +22,7 @@ pub(super) struct RunHistory {
     limits: Vec<f64>,
     forecast: Option<Forecast>,
     sampled: f64,
-    /// Rounds per second.
     pub(super) rates: Vec<f64>,
-    /// Acceptance rates.
     pub(super) accepted: Vec<f64>,
 }
 
@@ -45,7 +42,6 @@ impl RunHistory {
         }
     }
 
-    /// Adds a status.
     pub(super) fn observe(&mut self, status: &JobStatus) {
         self.observe_at(status, self.begun.elapsed().as_secs_f64());
     }

@@ -17,7 +17,6 @@ use crate::output::note;
 
 /// Interval between printed lines without a terminal while only the counts change.
 const LINE_EVERY: Duration = Duration::from_secs(5);
-/// Number of parties with a bar.
 const BARS: usize = 8;
 
 /// Bars on a terminal, plain lines elsewhere.
@@ -38,7 +37,6 @@ impl Screen {
         Self { terminal, last_line: None, warned: Vec::new(), history: RunHistory::new(source), traces: TracesReply::default() }
     }
 
-    /// Shows a status.
     pub(super) fn show(&mut self, status: &JobStatus) {
         self.history.observe(status);
         let text = one_line(&describe(status, SystemTime::now()));
@@ -72,7 +70,6 @@ impl Screen {
         self.traces = traces;
     }
 
-    /// Prints a permanent line.
     pub(super) fn say(&self, text: &str) {
         match &self.terminal {
             Some(terminal) => terminal.main.println(lines(text)),
@@ -80,7 +77,6 @@ impl Screen {
         }
     }
 
-    /// Removes the bars.
     pub(super) fn finish(&self) {
         if let Some(terminal) = &self.terminal {
             terminal.finish();
@@ -126,17 +122,18 @@ struct Terminal {
 /// Resolution of a budget's bar.
 const STEPS: f64 = 1000.0;
 
+/// Sets a bar's template, a constant known to parse; a plain bar would serve as well.
+fn styled(bar: ProgressBar, template: &str, characters: &str) -> ProgressBar {
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style.progress_chars(characters)),
+        Err(_) => bar,
+    }
+}
+
 impl Terminal {
     fn new() -> Self {
         let bars = MultiProgress::new();
-        let line = |template: &str| {
-            let bar = bars.add(ProgressBar::new(1));
-            // Templates are constants known to parse; a plain bar would serve as well.
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style.progress_chars("=> "));
-            }
-            bar
-        };
+        let line = |template: &str| styled(bars.add(ProgressBar::new(1)), template, "=> ");
         let waiting = line("{wide_msg:.yellow.bold}");
         let main = line("{prefix:>10} [{bar:24}] {wide_msg}");
         main.enable_steady_tick(Duration::from_millis(200));
@@ -180,25 +177,14 @@ impl Terminal {
             self.chains.pop().iter().for_each(|bar| self.bars.remove(bar));
         }
         while self.chains.len() < table.len() {
-            self.chains.push(self.line());
+            self.chains.push(styled(self.bars.add(ProgressBar::new(1)), "{wide_msg}", "=> "));
         }
         self.chains.iter().zip(table).for_each(|(bar, line)| bar.set_message(line));
     }
 
-    fn line(&self) -> ProgressBar {
-        let bar = self.bars.add(ProgressBar::new(1));
-        if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
-            bar.set_style(style);
-        }
-        bar
-    }
-
     fn party(&self) -> ProgressBar {
         let bar = self.bars.insert_before(&self.others, ProgressBar::new(STEPS as u64));
-        if let Ok(style) = ProgressStyle::with_template("{prefix:>16} [{bar:18}] {wide_msg}") {
-            bar.set_style(style.progress_chars("## "));
-        }
-        bar
+        styled(bar, "{prefix:>16} [{bar:18}] {wide_msg}", "## ")
     }
 
     fn finish(&self) {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use conclave_proto::error::{ErrorCode, Fault, from_status};
+use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1::jobs_client::JobsClient;
 use conclave_proto::v1::{JobRequest, JobStatus, TracesReply, TracesRequest};
 use tokio::task::JoinSet;
@@ -11,10 +11,10 @@ use tonic::Code;
 use tonic::transport::Channel;
 
 use super::screen::Screen;
+use crate::faults::refused;
 
 /// Time without a connection after which watching ends; the job continues.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Pause before reconnecting.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Interval between requests for the chains of a running job.
@@ -70,13 +70,12 @@ async fn watch_once(
     lost_since: &mut Option<Instant>,
 ) -> Result<Option<JobStatus>, Fault> {
     let request = JobRequest { job: job.to_owned() };
-    let fault = |status: tonic::Status| from_status(&status);
-    let mut stream = client.watch(request).await.map_err(fault)?.into_inner();
+    let mut stream = client.watch(request).await.map_err(refused)?.into_inner();
     let mut poller = TracePoller::new(client.clone(), job);
     loop {
         tokio::select! {
             status = stream.message() => {
-                let Some(status) = status.map_err(fault)? else { return Ok(None) };
+                let Some(status) = status.map_err(refused)? else { return Ok(None) };
                 *lost_since = None;
                 poller.running = status.state == "running";
                 screen.show(&status);
@@ -96,7 +95,6 @@ struct TracePoller {
     running: bool,
     supported: bool,
     due: Interval,
-    /// The pending request, if any.
     pending: JoinSet<Result<TracesReply, tonic::Status>>,
 }
 

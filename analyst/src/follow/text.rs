@@ -3,9 +3,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use conclave_common::text::{one_line, shown};
+use conclave_pages::text::thousands;
 use conclave_proto::v1::JobStatus;
-
-use crate::table::thousands;
 
 /// Returns the warnings not printed before, each once, on one line.
 pub(super) fn new_warnings(printed: &mut Vec<String>, warnings: &[String]) -> Vec<String> {

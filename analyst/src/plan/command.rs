@@ -9,11 +9,12 @@ use conclave_draws::result::AggregationRow;
 use conclave_inference::planner;
 use conclave_inference::planner::{AlgorithmPlan, ChainRange, Plan};
 use conclave_inference::sampler::Expected;
-use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::error::Fault;
 use serde_json::{Map, Value};
 
-use super::plan_input::{PlanInput, input};
+use super::plan_input::PlanInput;
 use super::text;
+use crate::faults::{input, internal};
 use crate::output::{say, say_json};
 use crate::submit::read_job;
 
@@ -44,7 +45,6 @@ pub(crate) struct PlanArgs {
     json: bool,
 }
 
-/// The forecast for a job.
 struct JobPlan {
     algorithms: Vec<AlgorithmPlan>,
     /// For a chain with a guess of the posterior.
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Fault> {
     let given = PlanInput::of(&spec, &args.job, args.rehearsal.as_deref())?;
     let plan = JobPlan::of(&spec, &given).map_err(|e| input(format!("{}: {e}", args.job.display())))?;
     if args.json {
-        let json = plan.object(&spec).map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
+        let json = plan.object(&spec).map_err(|e| internal(e.to_string()))?;
         say_json(&json);
     } else {
         say!("{}", plan.text(&spec, &given).trim_end());

@@ -4,15 +4,15 @@ use std::path::Path;
 
 use conclave_common::job::JobSpec;
 use conclave_inference::planner::Guess;
-use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::error::Fault;
 use serde::Deserialize;
 
+use crate::faults::input;
 use crate::files;
 
 /// Information available before a run.
 #[derive(Debug)]
 pub(super) struct PlanInput {
-    /// Record count of each party.
     pub(super) records: Vec<u64>,
     /// A guess of the posterior, if given.
     pub(super) guess: Option<Guess>,
@@ -50,15 +50,11 @@ impl PlanInput {
     }
 }
 
-/// Returns a fault for invalid user input.
-pub(super) fn input(message: String) -> Fault {
-    Fault::new(ErrorCode::InvalidInput, message)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use conclave_proto::error::ErrorCode;
 
     const JOB: &str = "name = \"m\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"gaussian_mean\"\noutcome = \"y\"\nsd = 1.0\n\
         [columns]\ny = { min = -3, max = 5 }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n";

@@ -2,10 +2,10 @@
 
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_draws::result::AggregationRow;
-use conclave_inference::planner::{AlgorithmPlan, ChainRange, ParameterPlan, Plan, Range};
+use conclave_inference::planner::{AlgorithmPlan, ChainRange, ParameterPlan, PartyPlan, Plan, Range};
 use conclave_inference::sampler::Expected;
-
-use crate::table::{number, table, thousands};
+use conclave_pages::table::{Cell, Column, Table};
+use conclave_pages::text::{number, thousands};
 
 /// Formats all algorithms that can fit the job, with the job's own marked and the reason for its choice.
 pub(super) fn algorithms(spec: &JobSpec, rows: &[AlgorithmPlan]) -> String {
@@ -17,18 +17,15 @@ pub(super) fn algorithms(spec: &JobSpec, rows: &[AlgorithmPlan]) -> String {
         }
     };
     let widest = rows.iter().map(|row| row.note.chars().count()).max().unwrap_or(0);
-    let cells = |row: &AlgorithmPlan| {
-        let own = row.algorithm == spec.algorithm.as_str();
-        vec![
-            format!("{} {}", if own { "*" } else { " " }, row.algorithm),
-            range(row.expected_error, 2),
-            range(row.interval_factor, 2),
-            row.rounds.map_or_else(|| "-".to_owned(), thousands),
-            format!("{:<widest$}", if row.refused { format!("refused: {}", row.note) } else { row.note.clone() }),
-        ]
-    };
-    let header = ["  algorithm", "error (sds)", "interval (×)", "rounds", ""];
-    let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
+    let note = |row: &AlgorithmPlan| if row.refused { format!("refused: {}", row.note) } else { row.note.clone() };
+    let mark = |row: &AlgorithmPlan| if row.algorithm == spec.algorithm.as_str() { "*" } else { " " };
+    let columns: [Column<'_, AlgorithmPlan>; 5] = [
+        ("  algorithm", &|row| Cell::text(format!("{} {}", mark(row), row.algorithm))),
+        ("error (sds)", &|row| Cell::number(range(row.expected_error, 2))),
+        ("interval (×)", &|row| Cell::number(range(row.interval_factor, 2))),
+        ("rounds", &|row| Cell::number(row.rounds.map_or_else(|| "-".to_owned(), thousands))),
+        ("", &|row| Cell::text(format!("{:<widest$}", note(row)))),
+    ];
     let why = spec.chosen.map_or_else(|| "the job names it".to_owned(), |why| format!("chosen because {why}"));
     format!(
         "{}* {why}.\n\nerror: of a posterior mean, in posterior sds without privacy, from bounds, priors and record counts only: \
@@ -38,7 +35,7 @@ pub(super) fn algorithms(spec: &JobSpec, rows: &[AlgorithmPlan]) -> String {
          posterior, it follows from the guess. interval: width relative to an interval without privacy, the error included. \
          rounds: messages to\n\
          every party, at most.\n",
-        table(&header, &rows)
+        Table::new("", rows, &columns).text()
     )
 }
 
@@ -115,25 +112,22 @@ pub(super) fn without_a_guess(spec: &JobSpec, range: Option<&ChainRange>) -> Str
     )
 }
 
-/// Formats the forecast of a chain.
 pub(super) fn chain(spec: &JobSpec, plan: &Plan) -> String {
     let budget = &spec.privacy.budget;
-    let header = ["party", "Gaussian DP", "zCDP", "penalty paper", "its Theorem 1"];
-    let rows: Vec<Vec<String>> = plan
-        .parties
-        .iter()
-        .map(|p| {
-            let counts = [p.iterations_gdp, p.iterations_zcdp, p.iterations_advanced, p.iterations_theorem_1];
-            std::iter::once(p.name.clone()).chain(counts.map(thousands)).collect()
-        })
-        .collect();
+    let columns: [Column<'_, PartyPlan>; 5] = [
+        ("party", &|party| Cell::name(&party.name)),
+        ("Gaussian DP", &|party| Cell::number(thousands(party.iterations_gdp))),
+        ("zCDP", &|party| Cell::number(thousands(party.iterations_zcdp))),
+        ("penalty paper", &|party| Cell::number(thousands(party.iterations_advanced))),
+        ("its Theorem 1", &|party| Cell::number(thousands(party.iterations_theorem_1))),
+    ];
     let mut text = format!(
         "Rounds of {} chains that (epsilon, delta) = ({}, {}) affords at each party, under each accounting (ledgers use the \
          first):\n{}\n",
         plan.chains,
         budget.epsilon,
         budget.promised_delta(),
-        table(&header, &rows)
+        Table::new("", &plan.parties, &columns).text()
     );
     text += &format!(
         "The run: {} rounds, {} kept draws per chain, ended by {}; {:.0}% of the budget spent, {:.0}% before the first kept draw.\n\
@@ -146,11 +140,12 @@ pub(super) fn chain(spec: &JobSpec, plan: &Plan) -> String {
         accepted(spec, plan)
     );
     let known = |x: f64, text: String| if x.is_finite() { text } else { "–".to_owned() };
-    let row = |row: &ParameterPlan| {
-        vec![row.name.clone(), known(row.ess, format!("{:.0}", row.ess)), known(row.kappa, number(row.kappa))]
-    };
-    let rows: Vec<Vec<String>> = plan.ess.iter().map(row).collect();
-    text += &table(&["parameter", "effective draws", "kappa"], &rows);
+    let columns: [Column<'_, ParameterPlan>; 3] = [
+        ("parameter", &|row| Cell::name(&row.name)),
+        ("effective draws", &|row| Cell::number(known(row.ess, format!("{:.0}", row.ess)))),
+        ("kappa", &|row| Cell::number(known(row.kappa, number(row.kappa)))),
+    ];
+    text += &Table::new("", &plan.ess, &columns).text();
     for sentence in &plan.advice {
         text += &format!("\n- {sentence}");
     }

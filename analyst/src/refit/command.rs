@@ -13,9 +13,10 @@ use conclave_draws::zarr::DrawStore;
 use conclave_inference::sampler::{Refitted, RunReport};
 use conclave_proto::error::Fault;
 
-use super::releases::{EndedJob, fetch, input};
-use crate::client::Connection;
+use super::releases::{EndedJob, fetch};
+use crate::faults::input;
 use crate::files;
+use crate::jobs::JobArgs;
 use crate::output::{say, say_json};
 use crate::result::RunResult as ShownResult;
 
@@ -49,9 +50,8 @@ Examples:
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct RefitArgs {
-    /// The finished job's id, as `conclave jobs` shows it
-    #[arg(value_name = "JOB")]
-    job: String,
+    #[command(flatten)]
+    from: JobArgs,
     /// Prior of a parameter, or of all others as `default`; may be given several times
     #[arg(long, value_name = "NAME=DENSITY")]
     prior: Vec<String>,
@@ -70,11 +70,6 @@ pub(crate) struct RefitArgs {
     /// Write the draws to this folder, a Zarr v3 store; must not exist
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    #[command(flatten)]
-    connection: Connection,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
 }
 
 pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
@@ -89,14 +84,14 @@ pub(crate) async fn run(args: RefitArgs) -> Result<ExitCode, Fault> {
     {
         return Err(input(format!("{} is not empty: choose a new folder", out.display())));
     }
-    let job = fetch(&args.connection, &args.job).await?;
+    let job = fetch(&args.from.connection, &args.from.job).await?;
     let refit = Refit { priors: &priors, drop: &args.drop, draws: args.draws, chains: args.chains, seed: args.seed };
-    let unfit = |why: &dyn std::fmt::Display| input(format!("job {} can't be refitted: {why}", args.job));
+    let unfit = |why: &dyn std::fmt::Display| input(format!("job {} can't be refitted: {why}", args.from.job));
     let spec = refit.of(&job.text).map_err(|e| unfit(&e))?;
     let began = Instant::now();
     let refitted = job.releases.refit(&spec).map_err(|e| unfit(&e))?;
     let result = keep(&args, &spec, &job, refitted, began)?;
-    if args.json {
+    if args.from.json {
         say_json(&result.to_json());
     } else {
         say!("{}", ShownResult::parse(&result.to_json())?.report(None).trim_end());
@@ -123,7 +118,7 @@ fn keep(args: &RefitArgs, spec: &JobSpec, job: &EndedJob, refitted: Refitted, be
         budget_party: None,
         iterations: 0,
         seconds: began.elapsed().as_secs_f64(),
-        refit_of: Some(args.job.clone()),
+        refit_of: Some(args.from.job.clone()),
         warnings: Vec::new(),
         report: RunReport { inference: Some(refitted.inference), ..RunReport::default() },
         parties: parties

@@ -13,6 +13,7 @@ use conclave_proto::v1::{JobLog, JobRequest, LogHeader, LogRound};
 use tonic::{Code, Status, Streaming};
 
 use crate::client::Connection;
+use crate::faults::{input, internal};
 
 /// Maximum message size. Rounds come in small messages; a header holds the result, below 2 KiB for each of up to 4096 parameters.
 const MAX_BYTES: usize = 16 << 20;
@@ -26,7 +27,6 @@ pub(super) struct EndedJob {
     /// Public metadata of its parties' data, in the job's order.
     pub(super) parties: Vec<PartyMetadata>,
     pub(super) releases: StoredReleases,
-    /// The reason for its end.
     pub(super) stopped_by: StoppedBy,
 }
 
@@ -61,7 +61,6 @@ async fn next(pieces: &mut Streaming<JobLog>) -> Result<Body, Fault> {
     }
 }
 
-/// A log being received.
 struct Log {
     job: EndedJob,
     pieces: RoundPieces,
@@ -146,13 +145,4 @@ fn damaged(why: &str) -> Fault {
 /// Returns a fault for a message that this protocol does not allow.
 fn unexpected_message() -> Fault {
     internal("the coordinator sent a log of another protocol version: use the same version on both sides".to_owned())
-}
-
-fn internal(message: String) -> Fault {
-    Fault::new(ErrorCode::Internal, message)
-}
-
-/// Returns a fault for invalid user input.
-pub(super) fn input(message: String) -> Fault {
-    Fault::new(ErrorCode::InvalidInput, message)
 }

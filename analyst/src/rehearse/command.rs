@@ -12,13 +12,14 @@ use conclave_ops::terminal;
 use conclave_party::screening::{screen_columns, screen_job};
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::pass::ModelData;
-use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::error::Fault;
 use conclave_vault::data::{BadRows, DataConfig, Format, Memory};
 use conclave_vault::data::{DataError, Shard, bind};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-use super::run::{input, rehearse};
+use super::run::rehearse;
+use crate::faults::{input, internal};
 use crate::files;
 use crate::output::{say, say_json};
 use crate::result::RunResult as ShownResult;
@@ -80,7 +81,7 @@ pub(crate) fn run(args: &RehearseArgs) -> Result<ExitCode, Fault> {
         return Err(input(format!("{} is not empty: choose a new folder", out.display())));
     }
     let rehearsed = rehearse(&spec, shards, rng, args.out.as_deref(), &*stop_on_ctrl_c()?)?;
-    let json = serde_json::to_string(&rehearsed).map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
+    let json = serde_json::to_string(&rehearsed).map_err(|e| internal(e.to_string()))?;
     if args.json {
         say_json(&json);
     } else {
@@ -135,7 +136,7 @@ fn stop_on_ctrl_c() -> Result<Arc<AtomicBool>, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|e| Fault::new(ErrorCode::Internal, format!("could not start the runtime: {e}")))?;
+        .map_err(|e| internal(format!("could not start the runtime: {e}")))?;
     std::thread::spawn(move || {
         if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
             raised.store(true, Ordering::Relaxed);

@@ -22,6 +22,7 @@ use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
 
 use super::progress::Progress;
+use crate::faults::input;
 
 /// Id of a rehearsal, unknown to any coordinator.
 const JOB: &str = "rehearsal";
@@ -211,9 +212,4 @@ fn written(path: &Path, error: &std::io::Error) -> Fault {
 fn unfit(error: SamplerError) -> Fault {
     let code = if error.is_of_budget() { ErrorCode::Budget } else { ErrorCode::InvalidInput };
     Fault::new(code, error.to_string())
-}
-
-/// Returns a fault for invalid user input.
-pub(super) fn input(message: String) -> Fault {
-    Fault::new(ErrorCode::InvalidInput, message)
 }

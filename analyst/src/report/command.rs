@@ -6,18 +6,20 @@ use std::process::ExitCode;
 use clap::Args;
 use conclave_common::job::JobSpec;
 use conclave_draws::Draws;
-use conclave_proto::error::{ErrorCode, Fault, from_status};
+use conclave_pages::text::thousands;
+use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1::{JobRequest, JobStatus};
 use serde_json::{Value, json};
 
 use super::material::Material;
 use super::page::page;
-use crate::client::Connection;
 use crate::draws::{fetch, partial_name};
+use crate::faults::{input, internal, refused};
 use crate::files;
-use crate::output::{say, say_json};
+use crate::jobs::JobArgs;
+use crate::output::show;
+use crate::result::read as read_result;
 use crate::submit::failure;
-use crate::table::thousands;
 
 /// Write a job's result as one HTML file
 ///
@@ -34,32 +36,24 @@ use crate::table::thousands;
     after_help = "Examples:\n  conclave report JOB -o report.html\n  conclave report JOB -o report.html && xdg-open report.html"
 )]
 pub(crate) struct ReportArgs {
-    /// The job's id, as `conclave jobs` shows it
-    #[arg(value_name = "JOB")]
-    job: String,
+    #[command(flatten)]
+    from: JobArgs,
     /// Output file; must not exist
     #[arg(short = 'o', long, value_name = "FILE")]
     out: PathBuf,
-    #[command(flatten)]
-    connection: Connection,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
 }
 
 pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
     if args.out.exists() {
         return Err(input(format!("{} already exists: choose another path", args.out.display())));
     }
-    let mut client = args.connection.open().await?;
-    let request = || JobRequest { job: args.job.clone() };
-    let fault = |status: tonic::Status| from_status(&status);
-    let status = client.get(request()).await.map_err(fault)?.into_inner();
-    let result = result_of(&status, &args.connection.options())?;
-    let source = client.source(request()).await.map_err(fault)?.into_inner().spec_toml;
-    let spec = JobSpec::parse(&source).map_err(|e| {
-        Fault::new(ErrorCode::Internal, format!("this version cannot read the job file ({e}): use the version that ran the job"))
-    })?;
+    let mut client = args.from.connection.open().await?;
+    let request = || JobRequest { job: args.from.job.clone() };
+    let status = client.get(request()).await.map_err(refused)?.into_inner();
+    let result = result_of(&status, &args.from.connection.options())?;
+    let source = client.source(request()).await.map_err(refused)?.into_inner().spec_toml;
+    let spec = JobSpec::parse(&source)
+        .map_err(|e| internal(format!("this version cannot read the job file ({e}): use the version that ran the job")))?;
     let partial = partial_name(&args.out);
     if partial.exists() {
         return Err(input(format!(
@@ -67,7 +61,7 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
             partial.display()
         )));
     }
-    let fetched = fetch(&mut client, &args.job, &partial).await;
+    let fetched = fetch(&mut client, &args.from.job, &partial).await;
     let draws = read(&partial, fetched)?;
     let page = page(&Material {
         status: &status,
@@ -75,24 +69,19 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
         spec: &spec,
         result: &result,
         draws: draws.as_ref(),
-        coordinator: &args.connection.coordinator,
+        coordinator: &args.from.connection.coordinator,
     });
     files::write_new(&args.out, &page)?;
     let out = args.out.display().to_string();
-    if args.json {
-        say_json(&json!({ "job": args.job, "report": out, "bytes": page.len() }));
-    } else {
-        say!("{out}: {} bytes", thousands(page.len() as u64));
-    }
+    let object = json!({ "job": args.from.job, "report": out, "bytes": page.len() });
+    show(args.from.json, &object, &format_args!("{out}: {} bytes", thousands(page.len() as u64)));
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the run's object; without one, fails with the reason and the next step.
 pub(super) fn result_of(status: &JobStatus, options: &str) -> Result<Value, Fault> {
     if !status.result_json.is_empty() {
-        return serde_json::from_str(&status.result_json).map_err(|e| {
-            Fault::new(ErrorCode::Internal, format!("the coordinator's result cannot be read ({e}): it may run another version"))
-        });
+        return read_result(&status.result_json);
     }
     let job = &status.job;
     Err(match status.state.as_str() {
@@ -123,8 +112,4 @@ fn read(folder: &Path, fetched: Result<(u64, u64), Fault>) -> Result<Option<Draw
         std::fs::remove_dir_all(folder).map_err(|e| Fault::of_file(folder, "be removed", &e))?;
     }
     draws
-}
-
-fn input(message: String) -> Fault {
-    Fault::new(ErrorCode::InvalidInput, message)
 }

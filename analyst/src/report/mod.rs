@@ -1,7 +1,6 @@
 //! `conclave report`: a job's result as one self-contained HTML file.
 
 mod command;
-mod figures;
 mod material;
 mod model;
 mod page;

@@ -1,12 +1,11 @@
 //! The model as a formula, its parameters' priors, and the public declarations of the columns.
 
-use conclave_common::parameter::Interval;
+use conclave_common::parameter::{Interval, Prior};
 use conclave_common::schema::{ColumnSpec, Design, Factor, Family, Feature, ModelSpec, Offset, Regression};
-use conclave_pages::table::{Cell, facts, table};
-use conclave_pages::text::{name, plain as whole};
+use conclave_pages::table::{Cell, Column, Table, facts};
+use conclave_pages::text::{as_written as plain, name, plain as whole};
 use maud::{Markup, html};
 
-use super::figures::plain;
 use super::material::Material;
 
 pub(super) fn section(material: &Material<'_>) -> Markup {
@@ -28,8 +27,8 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         @if spec.incomplete_rows { p { "Rows with a missing or unusable value are inert: they are counted and contribute zero." } }
         p { "Numeric columns are clamped to their public bounds and coded to [−1, 1] between them; the formula and the priors refer to the "
             "coded values. [column = level] is 1 if the column has that level and 0 otherwise." }
-        (parameters(material))
-        (columns(material))
+        (parameters(material).html())
+        (columns(material).html())
         p.note { "The bounds were declared by the analyst from public knowledge, not taken from the records. Values outside are replaced by the nearest bound." }
     }
 }
@@ -115,43 +114,34 @@ fn level_name<'a>(parameter: &'a str, column: &str) -> &'a str {
     rest.split("]:").next().unwrap_or(rest).trim_end_matches(']')
 }
 
-fn parameters(material: &Material<'_>) -> Markup {
+fn parameters(material: &Material<'_>) -> Table {
     let spec = material.spec;
-    let names = spec.model.parameter_names();
-    let rows: Vec<Vec<Cell>> = names
-        .iter()
-        .zip(spec.priors.iter().zip(&spec.support))
-        .map(|(name, (prior, Interval { min, max }))| {
-            let range = format!("{} to {}", plain(*min), plain(*max));
-            vec![Cell::Name(name.clone()), Cell::markup(html! { code { (prior) } }), Cell::Text(range)]
-        })
-        .collect();
-    table(
-        "Parameters, their priors, and the box that bounds every draw, on the scale of the priors",
-        &["parameter", "prior", "box"],
-        &rows,
-    )
+    let priors = spec.priors.iter().zip(&spec.support);
+    let rows: Vec<_> = spec.model.parameter_names().into_iter().zip(priors).collect();
+    let columns: [Column<'_, (String, (&Prior, &Interval))>; 3] = [
+        ("parameter", &|(name, _)| Cell::name(name)),
+        ("prior", &|(_, (prior, _))| Cell::markup(html! { code { (prior) } })),
+        ("box", &|(_, (_, Interval { min, max }))| Cell::text(format!("{} to {}", plain(*min), plain(*max)))),
+    ];
+    Table::new("Parameters, their priors, and the box that bounds every draw, on the scale of the priors", &rows, &columns)
 }
 
-fn columns(material: &Material<'_>) -> Markup {
-    let spec = material.spec;
-    let design = spec.model.design();
-    let rows: Vec<Vec<Cell>> = spec
-        .model
-        .columns()
-        .into_iter()
-        .map(|column| {
-            let role = match (column == spec.model.outcome(), design.and_then(|d| d.offset.as_ref())) {
-                (true, _) => "outcome",
-                (false, Some(Offset::Value(offset))) if offset == column => "offset",
-                (false, Some(Offset::Exposure(exposure))) if exposure == column => "exposure",
-                (false, _) if design.is_none() => "second outcome or event",
-                _ => "predictor",
-            };
-            vec![Cell::Name(column.to_owned()), Cell::Text(role.to_owned()), Cell::markup(bounds(spec.columns.get(column)))]
-        })
-        .collect();
-    table("Columns and their public declarations", &["column", "role", "public bounds"], &rows)
+fn columns(material: &Material<'_>) -> Table {
+    let model = &material.spec.model;
+    let design = model.design();
+    let role = |column: &str| match (column == model.outcome(), design.and_then(|d| d.offset.as_ref())) {
+        (true, _) => "outcome",
+        (false, Some(Offset::Value(offset))) if offset == column => "offset",
+        (false, Some(Offset::Exposure(exposure))) if exposure == column => "exposure",
+        (false, _) if design.is_none() => "second outcome or event",
+        _ => "predictor",
+    };
+    let columns: [Column<'_, &str>; 3] = [
+        ("column", &|column| Cell::name(column)),
+        ("role", &|column| Cell::text(role(column))),
+        ("public bounds", &|column| Cell::markup(bounds(material.spec.columns.get(*column)))),
+    ];
+    Table::new("Columns and their public declarations", &model.columns(), &columns)
 }
 
 fn bounds(column: Option<&ColumnSpec>) -> Markup {

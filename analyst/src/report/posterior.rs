@@ -3,15 +3,15 @@
 use conclave_common::job::SamplerSpec;
 use conclave_common::job::Wanted;
 use conclave_inference::sampler::Stage;
+use conclave_pages::object::{rows, sentences, text};
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot::{Interval, intervals};
-use conclave_pages::released;
-use conclave_pages::table::{Cell, table};
-use conclave_pages::text::{number, percent, plain};
+use conclave_pages::table::{Cell, Column, Table, inline};
+use conclave_pages::text::{number, percent, plain, thousandths, whole};
+use conclave_pages::{released, run};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::figures::{cell, decimals, inline, rows, text, thousandths, whole};
 use super::material::Material;
 
 /// Scale on which the posterior is plotted.
@@ -34,7 +34,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         (summaries(material, "On the scale of the priors: numeric columns coded to [−1, 1] by their public bounds, binary ones 0 or 1", posterior, true))
         (released::noise_plot(material.result, SCALE, usize::MAX))
         (summaries(material, "In the units of the data", rows(material.result, "posterior_original"), false))
-        (ratios(material.result))
+        @if let Some(ratios) = run::ratios(material.result) { (ratios.html()) }
         (released::stage_plots(material.result, &Stage::sds_of_logarithms(material.spec), SCALE, usize::MAX))
         (surrogate(material))
         p.note { "“±” is the Monte Carlo standard error of the mean. Each row is rounded to the second digit of it: further digits are noise. Programs "
@@ -45,30 +45,18 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
 
 /// Renders the figures of each parameter; with `noise`, adds the columns of the noise's share.
 fn summaries(material: &Material<'_>, caption: &str, posterior: &[Value], noise: bool) -> Markup {
-    let rows: Vec<Vec<Cell>> = posterior
-        .iter()
-        .map(|row| {
-            let digits = decimals_of(row);
-            let figures = ["mean", "mcse_mean", "sd", "q5", "median", "q95"].map(|key| cell(&row[key], |x| fixed(x, digits)));
-            let of_noise = if noise { released::noise_cells(material.result, row) } else { Vec::new() };
-            std::iter::once(Cell::Name(text(row, "name").to_owned())).chain(figures).chain(of_noise).collect()
-        })
-        .collect();
-    let of_noise = if noise { released::noise_header(material.result) } else { &[] };
-    table(caption, &[&["parameter", "mean", "±", "sd", "5%", "median", "95%"], of_noise].concat(), &rows)
-}
-
-/// Renders odds or rate ratios of one unit of each predictor; empty for a model without them.
-fn ratios(result: &Value) -> Markup {
-    let ratios = rows(result, "ratios");
-    let Some(first) = ratios.first() else { return Markup::default() };
-    let caption =
-        format!("The {} of one unit of each predictor, in the units of the data", text(first, "kind").replace('_', " "));
-    let row = |ratio: &Value| {
-        let figures = ["median", "q5", "q95"].map(|key| cell(&ratio[key], number));
-        std::iter::once(Cell::Name(text(ratio, "name").to_owned())).chain(figures).collect()
-    };
-    table(&caption, &["predictor", "median", "5%", "95%"], &ratios.iter().map(row).collect::<Vec<_>>())
+    let figure = |row: &Value, key: &str| Cell::figure(&row[key], |x| fixed(x, decimals_of(row)));
+    let columns: [Column<'_, Value>; 7] = [
+        ("parameter", &|row| Cell::name(text(row, "name"))),
+        ("mean", &|row| figure(row, "mean")),
+        ("±", &|row| figure(row, "mcse_mean")),
+        ("sd", &|row| figure(row, "sd")),
+        ("5%", &|row| figure(row, "q5")),
+        ("median", &|row| figure(row, "median")),
+        ("95%", &|row| figure(row, "q95")),
+    ];
+    let of_noise = if noise { released::noise_columns(material.result) } else { &[] };
+    Table::new(caption, posterior, &columns).beside(posterior, of_noise).html()
 }
 
 /// Renders the posterior by a quadratic fitted to all released log ratios, beside that of the chains.
@@ -80,21 +68,18 @@ fn surrogate(material: &Material<'_>) -> Markup {
     if let Some(reason) = surrogate["suppressed"].as_str() {
         return html! { p { "No quadratic fitted to the releases is shown: " (plain(reason, 1000)) "." } };
     }
-    let figures =
-        |scale: &'static str, name: &str| ["mean", "sd", "noise_sd"].map(|key| cell(&surrogate[scale][name][key], decimals));
-    let body: Vec<Vec<Cell>> = rows(material.result, "posterior")
-        .iter()
-        .map(|row| {
-            let name = text(row, "name");
-            let both = figures("parameters", name).into_iter().chain(figures("parameters_original", name));
-            std::iter::once(Cell::Name(name.to_owned())).chain(both).collect()
-        })
-        .collect();
-    let header =
-        ["parameter", "mean", "sd", "noise part of sd", "mean, data units", "sd, data units", "noise part of sd, data units"];
+    let Some(table) = run::surrogate_table(material.result, None, usize::MAX) else { return Markup::default() };
+    let original = |row: &Value, key: &str| Cell::figure(&surrogate["parameters_original"][text(row, "name")][key], number);
+    let columns: [Column<'_, Value>; 3] = [
+        ("mean, data units", &|row| original(row, "mean")),
+        ("sd, data units", &|row| original(row, "sd")),
+        ("noise sd, data units", &|row| original(row, "noise_sd")),
+    ];
+    // The chains' posterior stands above; with it this table would be wider than a page.
+    let table = table.without("chains' mean").without("chains' sd");
     html! {
         (released::surrogate_noise_plot(material.result, SCALE, usize::MAX))
-        (table("The same posterior by a quadratic fitted to all releases (“surrogate”)", &header, &body))
+        (table.beside(&run::fitted(material.result, usize::MAX), &columns).html())
         p.note { "A normal approximation of the posterior from the same releases as the draws, " (inline(&surrogate["answers"], whole))
             " of them: the two check each other and must not be averaged. Its sd includes the noise. Cubic terms, which would indicate "
             "a non-normal posterior: chi-square " (inline(&surrogate["chi2"], number)) " on "
@@ -116,14 +101,14 @@ fn fixed(x: f64, decimals: usize) -> String {
 
 /// Renders the verdict on the run, placed before everything else.
 pub(super) fn verdict(material: &Material<'_>) -> Markup {
-    let warnings: Vec<&str> = rows(material.result, "warnings").iter().filter_map(Value::as_str).collect();
+    let warnings = sentences(material.result, "warnings");
     let sentence = plain(text(material.result, "budget_error"), 1000);
     if warnings.is_empty() {
         let body = html! { p { "R-hat, effective sample sizes and Monte Carlo errors of every parameter are within their limits." } p { (sentence) } };
         return notice(Tone::Good, "No problems were found in these draws", &body, false);
     }
     let body = html! {
-        ul { @for warning in &warnings { li { (plain(warning, 2000)) } } }
+        ul { @for warning in &warnings { li { (warning) } } }
         p { (sentence) }
     };
     let heading = match warnings.len() {
@@ -138,28 +123,21 @@ pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
     let chains = material.result["chains"].as_u64().map_or(material.spec.sampler.chains, |chains| chains as u32);
     let wanted = SamplerSpec { chains, ..material.spec.sampler.clone() }.wanted();
     let origin = if material.spec.sampler.until.is_some() { " (set by the job)" } else { " (100 per chain, 400 in total)" };
-    let body: Vec<Vec<Cell>> = rows(material.result, "posterior")
-        .iter()
-        .map(|row| {
-            let share = ratio(row);
-            let words = remarks(row, chains, wanted);
-            let remark = if words.is_empty() {
-                html! { span.ok { "✓ good" } }
-            } else {
-                html! { span.bad { "! " (words.join("; ")) } }
-            };
-            vec![
-                Cell::Name(text(row, "name").to_owned()),
-                Cell::markup(remark),
-                cell(&row["rhat"], thousandths),
-                cell(&row["ess_bulk"], whole),
-                cell(&row["ess_tail"], whole),
-                Cell::Number(share.map_or_else(|| "-".to_owned(), |x| format!("{:.1}%", 100.0 * x))),
-            ]
-        })
-        .collect();
+    let verdict = |row: &Value| match remarks(row, chains, wanted) {
+        words if words.is_empty() => Cell::markup(html! { span.ok { "✓ good" } }),
+        words => Cell::markup(html! { span.bad { "! " (words.join("; ")) } }),
+    };
+    let share = |row: &Value| ratio(row).map_or_else(|| "-".to_owned(), |x| format!("{:.1}%", 100.0 * x));
+    let columns: [Column<'_, Value>; 6] = [
+        ("parameter", &|row| Cell::name(text(row, "name"))),
+        ("verdict", &verdict),
+        ("R-hat", &|row| Cell::figure(&row["rhat"], thousandths)),
+        ("ESS bulk", &|row| Cell::figure(&row["ess_bulk"], whole)),
+        ("ESS tail", &|row| Cell::figure(&row["ess_tail"], whole)),
+        ("MCSE / sd", &|row| Cell::number(share(row))),
+    ];
     html! {
-        (table("Convergence and precision", &["parameter", "verdict", "R-hat", "ESS bulk", "ESS tail", "MCSE / sd"], &body))
+        (Table::new("Convergence and precision", rows(material.result, "posterior"), &columns).html())
         p.note {
             "Limits: R-hat at most " (wanted.rhat) ", bulk and tail effective sample size at least " (whole(wanted.ess)) (origin)
             ", Monte Carlo error of the mean at most " (percent(wanted.error_share())) " of the posterior sd. Rank-normalised split R-hat, effective sample "

@@ -1,13 +1,13 @@
 //! Budget spent at each party, its guarantee, and the limits of that guarantee.
 
-use conclave_pages::aggregation;
+use conclave_pages::object::{rows, text};
 use conclave_pages::plot::{Budget, budget};
-use conclave_pages::table::{Cell, table};
-use conclave_pages::text::name;
+use conclave_pages::table::{Cell, Column, Table};
+use conclave_pages::text::{as_written, name, number, whole};
+use conclave_pages::{aggregation, run};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::figures::{cell, decimals, plain, rows, text, whole};
 use super::material::Material;
 
 pub(super) fn section(material: &Material<'_>) -> Markup {
@@ -27,13 +27,13 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         }
         p {
             "The figures of this job are running totals of its part of those budgets. They are not separate guarantees, and "
-            "epsilons of several jobs do not add up: their μ² do. The job’s limit was epsilon " (plain(limit.epsilon)) " at delta "
-            (plain(limit.promised_delta())) " at each owner."
+            "epsilons of several jobs do not add up: their μ² do. The job’s limit was epsilon " (as_written(limit.epsilon)) " at delta "
+            (as_written(limit.promised_delta())) " at each owner."
         }
         @for (index, party) in parties.iter().enumerate() { (bar(index, party)) }
-        (spending(parties))
-        (protected(parties))
-        p { (material.spec.noise_paragraph(&decimals(material.spec.privacy.noise.sd()))) }
+        (spending(parties).html())
+        (protected(parties).html())
+        p { (material.spec.noise_paragraph(&number(material.spec.privacy.noise.sd()))) }
         p {
             @match aggregation::summary(material.result) {
                 Some(words) => { (words) " Masks rest on X25519, HKDF and HMAC with SHA-256. Not protected are the job " }
@@ -59,38 +59,23 @@ fn bar(index: usize, party: &Value) -> Markup {
     budget(&Budget { id: &format!("budget-{index}"), party: text(party, "name"), spent, projected: None, limit })
 }
 
-fn spending(parties: &[Value]) -> Markup {
-    let body: Vec<Vec<Cell>> = parties
-        .iter()
-        .map(|party| {
-            vec![
-                Cell::Name(text(party, "name").to_owned()),
-                cell(&party["queries"], whole),
-                cell(&party["epsilon_spent"], decimals),
-                cell(&party["epsilon_zcdp"], decimals),
-                cell(&party["mu_squared_spent"], decimals),
-                cell(&party["delta"], plain),
-                cell(&party["epsilon_budget"], plain),
-            ]
-        })
-        .collect();
-    let header = ["party", "releases", "epsilon (GDP)", "epsilon (zCDP)", "μ²", "delta", "epsilon allowed"];
-    table("Spent by this job: one release per chain and round, search and warm-up included", &header, &body)
+fn spending(parties: &[Value]) -> Table {
+    let caption = "Spent by this job: one release per chain and round, search and warm-up included";
+    Table::new(caption, parties, &[("party", &|party| Cell::name(text(party, "name")))]).beside(parties, &run::SPENDING)
 }
 
-fn protected(parties: &[Value]) -> Markup {
-    let body: Vec<Vec<Cell>> = parties
-        .iter()
-        .map(|party| {
-            let count = match (party["records"].is_number(), party["persons"].is_number()) {
-                (true, _) => cell(&party["records"], |x| format!("{} records", whole(x))),
-                (_, true) => cell(&party["persons"], |x| format!("{} persons", whole(x))),
-                _ => Cell::Text("not public".to_owned()),
-            };
-            vec![Cell::Name(text(party, "name").to_owned()), count, Cell::markup(unit(text(party, "protects")))]
-        })
-        .collect();
-    table("Unit protected by each owner’s guarantee", &["party", "holds", "protects"], &body)
+fn protected(parties: &[Value]) -> Table {
+    let holds = |party: &Value| match (party["records"].is_number(), party["persons"].is_number()) {
+        (true, _) => Cell::figure(&party["records"], |x| format!("{} records", whole(x))),
+        (_, true) => Cell::figure(&party["persons"], |x| format!("{} persons", whole(x))),
+        _ => Cell::text("not public"),
+    };
+    let columns: [Column<'_, Value>; 3] = [
+        ("party", &|party| Cell::name(text(party, "name"))),
+        ("holds", &holds),
+        ("protects", &|party| Cell::markup(unit(text(party, "protects")))),
+    ];
+    Table::new("Unit protected by each owner’s guarantee", parties, &columns)
 }
 
 /// Describes a ledger's unit of privacy, `row, replace` or `person of at most 5 records, add-remove`.

@@ -1,13 +1,13 @@
 //! The run: counts, acceptance, reason for its end, effect of the clip.
 
 use conclave_common::job::{Algorithm, ClipRule, HmcTest, JobSpec, Radius, Warmup};
-use conclave_pages::table::facts;
-use conclave_pages::text::{duration, name, percent, plain as line, thousands};
-use conclave_pages::{barker, gradients};
+use conclave_pages::object::{rows, sentences, text};
+use conclave_pages::table::{facts, inline};
+use conclave_pages::text::{as_written as plain, duration, name, percent, plain as line, thousands, thousandths, whole};
+use conclave_pages::{document, run};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::figures::{inline, plain, rows, text, thousandths, whole};
 use super::material::Material;
 
 /// Renders the most important figures.
@@ -86,8 +86,6 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
             format!("until split R-hat was below {rhat}, at most {} sweeps; excluded from the draws", thousands(max))
         }
     };
-    let driven = gradients::diagnostics(result);
-    let driven: Vec<(&str, Markup)> = driven.iter().map(|(what, words)| (*what, html! { (words) })).collect();
     html! {
         (facts(&[
             ("ended", ending),
@@ -102,8 +100,7 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
             ("warm-up", html! { (warmup) }),
             ("clip", clip(material)),
         ]))
-        @if let Some(words) = barker::summary(result) { h3 { "Decision of steps" } p { (words) } }
-        @if !driven.is_empty() { h3 { "Gradient-driven chains" } (facts(&driven)) }
+        (document::html(&run::chains(result)))
     }
 }
 
@@ -147,9 +144,8 @@ fn clip(material: &Material<'_>) -> Markup {
             format!("{} log-likelihood units per record for each unit of a step’s length, set by the analyst", plain(slope))
         }
     };
-    let warnings = rows(material.result, "warnings").iter().filter_map(Value::as_str);
-    let said: Vec<String> =
-        warnings.filter(|warning| warning.contains("privacy.clip")).map(|warning| line(warning, 2000)).collect();
+    let mut said = sentences(material.result, "warnings");
+    said.retain(|warning| warning.contains("privacy.clip"));
     html! {
         (set)
         @if said.is_empty() {

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use clap::Args;
 use conclave_ops::disk::format_bytes;
-use conclave_ops::doctor::{Outcome, table};
+use conclave_ops::doctor::{object, table, verdict};
 use serde_json::json;
 
 use super::output::{print, print_json};
@@ -20,10 +20,10 @@ use crate::retention::{old_draws, remove};
 pub(super) struct Common {
     /// The configuration file, coordinator.toml
     #[arg(long, value_name = "FILE")]
-    config: PathBuf,
+    pub(super) config: PathBuf,
     /// Print one JSON object
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 #[derive(Args)]
@@ -74,17 +74,11 @@ pub(super) fn backup(args: &Backup) -> Result<(), RunError> {
 
 pub(super) fn doctor(common: &Common) -> Result<(), RunError> {
     let findings = examine(&common.config);
-    let count = |result| findings.iter().filter(|f| f.result == result).count();
-    let (failed, warned) = (count(Outcome::Fail), count(Outcome::Warn));
     match common.json {
-        true => print_json(&json!({ "good": failed == 0, "failed": failed, "warnings": warned, "checks": findings })),
+        true => print_json(&object(&findings)),
         false => print(&table(&findings)),
     }
-    match failed {
-        0 => Ok(()),
-        1 => Err(RunError::System("one check failed; see the table".into())),
-        n => Err(RunError::System(format!("{n} checks failed; see the table"))),
-    }
+    verdict(&findings).map_err(RunError::System)
 }
 
 pub(super) fn prune(args: &Prune) -> Result<(), RunError> {

@@ -32,7 +32,7 @@ enum Command {
     Run(Run),
     /// Report whether the coordinator of this configuration serves. Exit code 0: it serves; 1: it runs but does not serve; 4: it
     /// does not run. Meant for a container's health check; makes no network request
-    Health(Health),
+    Health(keep::Common),
     /// Check everything that the coordinator depends on (file permissions, certificates, every page of the store, every ended
     /// job's draws, disk space) and print remedies. Changes nothing; may be used before the coordinator runs and while it runs
     Doctor(keep::Common),
@@ -42,16 +42,6 @@ enum Command {
     /// Remove the draws of jobs that ended long ago; their files, logs, summaries and spending stay in the store. May be used
     /// while the coordinator runs
     Prune(keep::Prune),
-}
-
-#[derive(Parser)]
-struct Health {
-    /// The configuration file, coordinator.toml
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Parser)]
@@ -150,7 +140,7 @@ fn check(options: &Run) -> ExitCode {
     ExitCode::from(if faults > 0 { 2 } else { 0 })
 }
 
-fn health(options: &Health) -> ExitCode {
+fn health(options: &keep::Common) -> ExitCode {
     let config = match Config::load(&options.config) {
         Ok(config) => config,
         Err(error) => {

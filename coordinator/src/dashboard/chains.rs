@@ -2,13 +2,12 @@
 
 use conclave_common::job::RHAT;
 use conclave_pages::plot::{self, Densities, Traces};
-use conclave_pages::table::{Cell, table};
-use conclave_pages::text::{name, number, percent, thousands};
+use conclave_pages::table::{Cell, Table};
+use conclave_pages::text::{name, number, percent, thousands, thousandths};
 use maud::{Markup, html};
 
 use crate::live::{Live, ParameterView, View};
 
-/// Parameters per page.
 pub(super) const PARAMETERS: usize = 8;
 /// Label of the parameters' scale.
 const SCALE: &str = "scale of the priors";
@@ -42,9 +41,22 @@ fn acceptance(view: &View) -> Markup {
 }
 
 fn diagnostics<'a>(shown: impl Iterator<Item = (&'a String, &'a ParameterView)>, view: &View) -> Markup {
-    let rows: Vec<Vec<Cell>> = shown.map(|(parameter, of)| row(parameter, of)).collect();
+    let rows: Vec<_> = shown.map(|(parameter, of)| (parameter, of.summary())).collect();
+    let figure = |x: f64, show: fn(f64) -> String| Cell::number(if x.is_finite() { show(x) } else { "-".to_owned() });
+    let table = Table::new(
+        "How the chains mix",
+        &rows,
+        &[
+            ("parameter", &|(parameter, _)| Cell::name(parameter)),
+            ("mean", &|(_, of)| figure(of.mean, number)),
+            ("sd", &|(_, of)| figure(of.sd, number)),
+            ("R-hat", &|(_, of)| judged(of.rhat)),
+            ("ESS (bulk)", &|(_, of)| figure(of.ess_bulk, |x| thousands(x as u64))),
+            ("ESS (tail)", &|(_, of)| figure(of.ess_tail, |x| thousands(x as u64))),
+        ],
+    );
     html! {
-        (table("How the chains mix", &["parameter", "mean", "sd", "R-hat", "ESS (bulk)", "ESS (tail)"], &rows))
+        (table.html())
         p.note {
             "R-hat near 1 means that the chains agree; above " (RHAT) " they do not agree yet. ESS is the equivalent number of independent draws."
             @if view.every > 1 { " Both use one draw in " (view.every) " here; the result uses all draws, whose ESS is at least about this." }
@@ -52,25 +64,14 @@ fn diagnostics<'a>(shown: impl Iterator<Item = (&'a String, &'a ParameterView)>,
     }
 }
 
-fn row(parameter: &str, of: &ParameterView) -> Vec<Cell> {
-    let summary = of.summary();
-    let shown = |x: f64| if x.is_finite() { number(x) } else { "-".to_owned() };
-    let judged = match summary.rhat {
-        x if x > RHAT => {
-            html! { span.bad { (if x.is_finite() { format!("{x:.3}") } else { "∞".to_owned() }) " (above " (RHAT) ")" } }
-        }
-        x if x.is_finite() => html! { span.ok { (format!("{x:.3}")) } },
-        _ => html! { "-" },
-    };
-    let ess = |x: f64| Cell::Number(if x.is_finite() { thousands(x as u64) } else { "-".to_owned() });
-    vec![
-        Cell::Name(parameter.to_owned()),
-        Cell::Number(shown(summary.mean)),
-        Cell::Number(shown(summary.sd)),
-        Cell::marked(judged),
-        ess(summary.ess_bulk),
-        ess(summary.ess_tail),
-    ]
+/// Renders a split R-hat with its verdict.
+fn judged(rhat: f64) -> Cell {
+    let digits = if rhat.is_finite() { thousandths(rhat) } else { "∞".to_owned() };
+    match rhat {
+        x if x > RHAT => Cell::marked(html! { span.bad { (digits) " (above " (RHAT) ")" } }),
+        x if x.is_finite() => Cell::marked(html! { span.ok { (digits) } }),
+        _ => Cell::number("-"),
+    }
 }
 
 fn plots(index: usize, parameter: &str, of: &ParameterView, warmup: bool) -> Markup {

@@ -10,15 +10,14 @@ use conclave_ops::web::events;
 use conclave_ops::web::{self, Visitor};
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::site::{self, Served};
-use conclave_pages::table::{Cell, table};
-use conclave_pages::text::{percent, plain_name, thousands};
+use conclave_pages::table::{Cell, Column, Table};
+use conclave_pages::text::{name, number, percent, plain_name, thousands};
 use maud::{Markup, html};
 
 use super::shared::{CHECK_INTERVAL, Dashboard, Part, Shared, now, number_in, utc, visible_jobs};
 use crate::registry::JobFilter;
 use crate::status::{State as JobState, Status};
 
-/// Jobs per page.
 const MOST: usize = 50;
 
 pub(super) async fn page(State(dashboard): Shared, Extension(visitor): Extension<Visitor>, uri: Uri) -> Response {
@@ -45,7 +44,6 @@ pub(super) async fn events(State(dashboard): Shared, Extension(visitor): Extensi
     })
 }
 
-/// One row of the table of jobs.
 struct Row {
     id: String,
     name: String,
@@ -131,23 +129,23 @@ fn plain(names: &[String]) -> String {
 }
 
 fn jobs_part(rows: &[Row], (from, first, all): (usize, usize, usize)) -> Markup {
-    let cells = rows.iter().map(|row| {
+    let done = |row: &Row| {
         let (done, asked) = row.draws;
-        let words = format!("{} of {}", thousands(done), thousands(asked));
-        vec![
-            Cell::markup(html! { a href={ "/jobs/" (row.id) } { (conclave_pages::text::name(&row.name)) } }),
-            Cell::Text(row.state.as_str().to_owned()),
-            Cell::markup(site::progress(done, asked, &words)),
-            Cell::Number(if row.draws.0 > 0 { percent(row.acceptance) } else { "-".to_owned() }),
-            Cell::Number(row.spent.map_or_else(|| "-".to_owned(), conclave_pages::text::number)),
-            Cell::Name(row.analyst.clone()),
-            Cell::Text(utc(row.submitted)),
-        ]
-    });
-    let header = ["job", "state", "draws per chain", "accepted", "epsilon spent (max)", "analyst", "submitted (UTC)"];
+        site::progress(done, asked, &format!("{} of {}", thousands(done), thousands(asked)))
+    };
+    let accepted = |row: &Row| if row.draws.0 > 0 { percent(row.acceptance) } else { "-".to_owned() };
+    let columns: [Column<'_, Row>; 7] = [
+        ("job", &|row| Cell::markup(html! { a href={ "/jobs/" (row.id) } { (name(&row.name)) } })),
+        ("state", &|row| Cell::text(row.state.as_str())),
+        ("draws per chain", &|row| Cell::markup(done(row))),
+        ("accepted", &|row| Cell::number(accepted(row))),
+        ("epsilon spent (max)", &|row| Cell::number(row.spent.map_or_else(|| "-".to_owned(), number))),
+        ("analyst", &|row| Cell::name(&row.analyst)),
+        ("submitted (UTC)", &|row| Cell::text(utc(row.submitted))),
+    ];
     html! {
         @if rows.is_empty() { p { "No job has been submitted yet." } }
-        @else { (table("The latest jobs first", &header, &cells.collect::<Vec<_>>())) }
+        @else { (Table::new("The latest jobs first", rows, &columns).html()) }
         p {
             @if from > 0 { a href={ "/?from=" (from.saturating_sub(MOST)) } { "Later jobs" } " " }
             @if first > 0 { a href={ "/?from=" (all - first) } { "Earlier jobs" } }

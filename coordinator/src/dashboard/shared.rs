@@ -27,7 +27,6 @@ pub(super) struct Dashboard {
     pub(super) stored: StoredChains,
 }
 
-/// Extractor of the shared state.
 pub(super) type Shared = State<Arc<Dashboard>>;
 
 /// Interval at which a page is checked for changes.
@@ -60,15 +59,7 @@ pub(super) fn now(parts: Vec<Part>, is_final: bool) -> Snapshot {
 /// A not-found page that gives the reason.
 pub(super) fn missing(words: &str) -> Response {
     let body = html! { p { (words) } p { a href="/" { "All jobs" } } };
-    let text = site::render(&Served {
-        title: "Nothing here",
-        parents: &[],
-        csrf: (web::CSRF_FIELD, ""),
-        has_session: false,
-        events: None,
-        body: &body,
-    });
-    web::missing(text)
+    web::missing(site::render(&Served::message("Nothing here", &body)))
 }
 
 /// Returns the number after `name=` in an address, or 0.

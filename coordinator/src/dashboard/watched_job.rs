@@ -20,7 +20,6 @@ pub(super) type WatchedJobs = CachedByKey<(String, usize, bool), WatchedJob>;
 /// A viewed job.
 #[derive(Debug)]
 pub(super) struct WatchedJob {
-    /// The plots of its chains.
     pub(super) drawn: Cached<Markup>,
     pace: Mutex<Pace>,
     begun: Instant,
@@ -39,7 +38,6 @@ pub(super) struct RunPace {
     pub(super) draws_per_second: Option<f64>,
     /// Forecast of the end at the current pace.
     pub(super) forecast: Option<Forecast>,
-    /// The job's delta.
     delta: f64,
 }
 

@@ -51,23 +51,19 @@ impl<T: Element> Array<T> {
         Self { folder, dimensions, attributes: Map::new(), rows, written }
     }
 
-    /// Adds an attribute.
     pub(crate) fn with_attribute(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.attributes.insert(key.to_owned(), value.into());
         self
     }
 
-    /// Appends to a row.
     pub(crate) fn push(&mut self, row: usize, value: T) {
         self.rows[row].push(value);
     }
 
-    /// Returns all elements of a row.
     pub(crate) fn row(&self, row: usize) -> &[T] {
         &self.rows[row]
     }
 
-    /// Returns the length of the shortest row.
     pub(crate) fn len(&self) -> usize {
         self.rows.iter().map(Vec::len).min().unwrap_or(0)
     }

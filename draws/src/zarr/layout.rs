@@ -17,7 +17,6 @@ pub fn maker_attributes() -> Map<String, Value> {
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect()
 }
 
-/// Builds a group's `zarr.json`.
 pub(super) fn group(attributes: &Map<String, Value>) -> Value {
     json!({"zarr_format": 3, "node_type": "group", "attributes": attributes})
 }

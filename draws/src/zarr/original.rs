@@ -12,7 +12,6 @@ use super::array::{AnyArray, Array};
 use super::layout::maker_attributes;
 use super::section::CHAIN_DRAW;
 
-/// The group's name.
 pub(crate) const GROUP: &str = "posterior_original";
 
 /// The group `posterior_original`: the kept draws in the data's own units, and the public bounds that define the mapping.
@@ -48,7 +47,6 @@ impl Original {
         }
     }
 
-    /// Returns its arrays with their lengths.
     pub(super) fn arrays(&self) -> Vec<(&dyn AnyArray, usize)> {
         let length = self.draw.len();
         let theta = self.theta.iter().map(|array| (array as &dyn AnyArray, length));

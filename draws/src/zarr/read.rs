@@ -65,7 +65,6 @@ pub struct StoredArray<T> {
     name: String,
     chains: usize,
     draws: usize,
-    /// Number of draws in a chunk.
     columns: usize,
     element: PhantomData<T>,
 }

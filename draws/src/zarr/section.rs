@@ -48,7 +48,6 @@ impl Section {
         }
     }
 
-    /// Writes the empty section.
     pub(super) fn begin(&mut self) -> io::Result<()> {
         for (folder, chain) in self.groups.iter().zip(&mut self.chain) {
             write_group(folder, &maker_attributes())?;

@@ -11,7 +11,7 @@ use conclave_common::query::{Candidates, PartyMetadata, Query, QueryError, Query
 use conclave_privacy::accounting::{
     AccountingError, FilterRefusal, Honest, OpenBlocks, Priced, PrivacyFilter, PrivacyUnit, SubsampledError,
 };
-use conclave_privacy::mechanism::{NoiseSample, QueryKind};
+use conclave_privacy::mechanism::NoiseSample;
 use conclave_privacy::pass::{Block, LatticeSum, ModelData, PoissonSampling, log_weights};
 
 /// Failure to answer a round, other than an exhausted budget.

@@ -1,6 +1,7 @@
 //! The finding of one check, with its remedy.
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 /// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -43,6 +44,29 @@ pub struct Finding {
     /// True if the finding depends on the records and is therefore only for the owner.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub private: bool,
+}
+
+fn count(findings: &[Finding], result: Outcome) -> usize {
+    findings.iter().filter(|finding| finding.result == result).count()
+}
+
+/// Returns the findings as one JSON object.
+#[must_use]
+pub fn object(findings: &[Finding]) -> Value {
+    let [failed, warnings] = [Outcome::Fail, Outcome::Warn].map(|result| count(findings, result));
+    json!({ "good": failed == 0, "failed": failed, "warnings": warnings, "checks": findings })
+}
+
+/// Returns the number of failures in words.
+///
+/// # Errors
+/// A check failed.
+pub fn verdict(findings: &[Finding]) -> Result<(), String> {
+    match count(findings, Outcome::Fail) {
+        0 => Ok(()),
+        1 => Err("one check failed; see the table".to_owned()),
+        failed => Err(format!("{failed} checks failed; see the table")),
+    }
 }
 
 impl Finding {

@@ -3,5 +3,5 @@
 mod finding;
 mod table;
 
-pub use finding::{Finding, Outcome};
+pub use finding::{Finding, Outcome, object, verdict};
 pub use table::table;

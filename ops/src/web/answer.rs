@@ -73,7 +73,6 @@ fn login(message: &str) -> Response<Body> {
     response(StatusCode::UNAUTHORIZED, "text/html; charset=utf-8", LOGIN.join(message).into())
 }
 
-/// Builds a plain-text answer.
 pub(super) fn plain(status: StatusCode, words: &'static str) -> Response<Body> {
     response(status, "text/plain; charset=utf-8", words.into())
 }

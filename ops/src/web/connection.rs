@@ -31,11 +31,9 @@ use super::visitor::Peer;
 pub(super) const CONNECTIONS: usize = 64;
 /// Maximum size of a request's head: hyper's minimum.
 pub(super) const HEAD_BYTES: usize = 8 << 10;
-/// Maximum size of a form.
 pub(super) const FORM_BYTES: usize = 16 << 10;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 const FORM_TIMEOUT: Duration = Duration::from_secs(5);
-/// Timeout of rendering a page.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout of a request and its answer together.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(45);
@@ -62,7 +60,6 @@ struct Server {
     authenticated: Arc<Semaphore>,
 }
 
-/// One connection.
 struct PageConnection {
     peer: Peer,
     /// True if the answer is a stream of events.

@@ -86,7 +86,6 @@ impl Guard {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the name of the cookie.
     pub(super) fn cookie(&self) -> String {
         // A browser accepts this prefix only from this exact host over TLS, so no neighbouring host can set such a cookie.
         let prefix = if self.transport == Transport::Tls { "__Host-" } else { "" };
@@ -142,7 +141,6 @@ impl Guard {
         self.sessions().begin(now).map_err(|_| Refusal::TooOften)
     }
 
-    /// Ends a session.
     pub(super) fn logout(&self, caller: &Caller) {
         if let Caller::Session { id, .. } = caller {
             self.sessions().end(id);

@@ -46,7 +46,6 @@ impl Sessions {
         session.map(|session| session.csrf.clone())
     }
 
-    /// Ends a session.
     pub(super) fn end(&mut self, id: &str) {
         self.open.remove(id);
     }

@@ -53,7 +53,6 @@ impl Token {
         Ok(Self { key, tag, mark: hex(&mark.as_ref()[..6]) })
     }
 
-    /// Returns true if this is the token.
     pub(super) fn matches(&self, presented: &str) -> bool {
         hmac::verify(&self.key, presented.trim().as_bytes(), self.tag.as_ref()).is_ok()
     }
@@ -97,7 +96,6 @@ pub(super) fn random() -> Result<String, String> {
     Ok(hex(&bytes))
 }
 
-/// Formats bytes in hexadecimal.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

@@ -6,7 +6,7 @@ use super::axis::Axis;
 use super::figure::{Field, Figure, class_of, figure};
 use super::path::Path;
 use super::trace::{label, shown};
-use crate::table::{Cell, table};
+use crate::table::{Cell, Table};
 use crate::text::{plain_name, thousands};
 
 /// Number of grid points for densities.
@@ -69,7 +69,7 @@ pub fn density(of: &Densities<'_>) -> Markup {
         layers,
         legend: &legend,
         note,
-        numbers: numbers(of.chains, &kernels),
+        numbers: numbers(&kernels),
     })
 }
 
@@ -163,15 +163,15 @@ fn quantile(sorted: &[f64], probability: f64) -> f64 {
     sorted[below] + (place - below as f64) * (sorted[(below + 1).min(last)] - sorted[below])
 }
 
-fn numbers(chains: &[&[f64]], kernels: &[Kernel]) -> Markup {
-    let rows: Vec<Vec<Cell>> = (1..=chains.len())
-        .zip(kernels)
-        .map(|(chain, kernel)| {
-            let figures = kernel.quantiles.iter().chain([&kernel.bandwidth]).map(|x| Cell::Number(shown(*x)));
-            [Cell::Text(chain.to_string()), Cell::Number(thousands(kernel.draws))].into_iter().chain(figures).collect()
-        })
-        .collect();
-    table("Quantiles by chain", &["chain", "draws", "5%", "25%", "median", "75%", "95%", "bandwidth"], &rows)
+fn numbers(kernels: &[Kernel]) -> Markup {
+    let numbers: Vec<usize> = (1..=kernels.len()).collect();
+    let mut table = Table::new("Quantiles by chain", &numbers, &[("chain", &|chain| Cell::text(chain))]);
+    table.push("draws", kernels.iter().map(|kernel| Cell::number(thousands(kernel.draws))));
+    for (at, heading) in ["5%", "25%", "median", "75%", "95%"].into_iter().enumerate() {
+        table.push(heading, kernels.iter().map(|kernel| Cell::number(shown(kernel.quantiles[at]))));
+    }
+    table.push("bandwidth", kernels.iter().map(|kernel| Cell::number(shown(kernel.bandwidth))));
+    table.html()
 }
 
 #[cfg(test)]

@@ -106,6 +106,11 @@ pub(super) fn framed(
     }
 }
 
+/// Returns the sentence that says how many items of a plot are drawn; empty if all of them are.
+pub(super) fn left_out(drawn: usize, all: usize, items: &str) -> String {
+    if all > drawn { format!(" The first {drawn} of {all} {items} are drawn.") } else { String::new() }
+}
+
 /// Builds the legend: each series' name beside a sample of its `line` or colour (`swatch`).
 pub(super) fn legend_of(names: &[String], sample: &str) -> Markup {
     html! {

@@ -3,14 +3,12 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::figure::{Field, Figure, at, figure};
+use super::figure::{Field, Figure, at, figure, left_out};
 use super::trace::shown;
-use crate::table::{Cell, table};
+use crate::table::{Cell, Column, Table};
 use crate::text::plain;
 
-/// Maximum number of parameters in a plot.
 const MAX_PARAMETERS: usize = 60;
-/// Height of one row.
 const ROW: f64 = 20.0;
 
 /// One parameter's interval.
@@ -42,15 +40,13 @@ pub fn intervals(id: &str, scale: &str, rows: &[Interval]) -> Markup {
             }
         }
     };
-    let numbers: Vec<Vec<Cell>> = drawn
-        .iter()
-        .map(|row| std::iter::once(Cell::Name(row.name.clone())).chain(row.quantiles.map(|q| Cell::Number(shown(q)))).collect())
-        .collect();
-    let more = if rows.len() > MAX_PARAMETERS {
-        format!(" The first {MAX_PARAMETERS} of {} parameters are drawn.", rows.len())
-    } else {
-        String::new()
-    };
+    let columns: [Column<'_, Interval>; 4] = [
+        ("parameter", &|row| Cell::name(&row.name)),
+        ("5%", &|row| Cell::number(shown(row.quantiles[0]))),
+        ("median", &|row| Cell::number(shown(row.quantiles[1]))),
+        ("95%", &|row| Cell::number(shown(row.quantiles[2]))),
+    ];
+    let more = left_out(MAX_PARAMETERS, rows.len(), "parameters");
     figure(&Figure {
         id,
         class: "chart intervals",
@@ -64,7 +60,7 @@ pub fn intervals(id: &str, scale: &str, rows: &[Interval]) -> Markup {
         layers,
         legend: &[],
         note: html! {},
-        numbers: table("Medians and intervals", &["parameter", "5%", "median", "95%"], &numbers),
+        numbers: Table::new("Medians and intervals", drawn, &columns).html(),
     })
 }
 

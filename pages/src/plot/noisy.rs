@@ -3,14 +3,12 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::figure::{Field, at, framed, picture};
+use super::figure::{Field, at, framed, left_out, picture};
 use super::trace::shown;
-use crate::table::{Cell, table};
+use crate::table::{Cell, Column, Table};
 use crate::text::{percent, plain};
 
-/// Maximum number of parameters in a plot.
 const MAX_PARAMETERS: usize = 40;
-/// Height of one row.
 const ROW: f64 = 40.0;
 /// Half the length of the caps at an interval's ends.
 const CAP: f64 = 6.0;
@@ -53,11 +51,7 @@ pub fn format_noise_share(share: f64) -> String {
 pub fn noisy_intervals(id: &str, title: &str, scale: &str, rows: &[NoisyInterval]) -> Markup {
     let drawn = &rows[..rows.len().min(MAX_PARAMETERS)];
     let field = Field { left: 106.0, bottom: 4.0, right: 70.0, ..Field::new(480.0, drawn.len() as f64 * ROW + 12.0) };
-    let more = if rows.len() > MAX_PARAMETERS {
-        format!(" The first {MAX_PARAMETERS} of {} parameters are drawn.", rows.len())
-    } else {
-        String::new()
-    };
+    let more = left_out(MAX_PARAMETERS, rows.len(), "parameters");
     let description = format!(
         "For each parameter, on the {scale}, the reported 90% interval, which includes the noise (a line with caps), and inside it the \
          interval without noise, the mean ± {} times the sd without noise (a thick bar). Each row has its own scale: compare lengths \
@@ -98,15 +92,17 @@ fn drawn_row(row: &NoisyInterval, index: usize, field: &Field) -> Markup {
 
 /// Builds the table of every parameter's two intervals.
 fn numbers(rows: &[NoisyInterval]) -> Markup {
-    let unknown = || "unknown".to_owned();
-    let of = |row: &NoisyInterval| {
-        let inner = row.without_noise().map_or_else(|| [unknown(), unknown()], |ends| ends.map(shown));
-        let share = row.noise_share.map_or_else(unknown, format_noise_share);
-        let figures = row.ends.map(shown).into_iter().chain(inner).chain([share]).map(Cell::Number);
-        std::iter::once(Cell::Name(row.name.clone())).chain(figures).collect::<Vec<_>>()
-    };
-    let header = ["parameter", "5%", "95%", "lower end without noise", "upper end without noise", "noise share of the variance"];
-    table("90% intervals with and without the noise", &header, &rows.iter().map(of).collect::<Vec<_>>())
+    let inner = |row: &NoisyInterval, end: usize| row.without_noise().map(|ends| shown(ends[end]));
+    let cell = |text: Option<String>| Cell::number(text.unwrap_or_else(|| "unknown".to_owned()));
+    let columns: [Column<'_, NoisyInterval>; 6] = [
+        ("parameter", &|row| Cell::name(&row.name)),
+        ("5%", &|row| Cell::number(shown(row.ends[0]))),
+        ("95%", &|row| Cell::number(shown(row.ends[1]))),
+        ("lower end without noise", &|row| cell(inner(row, 0))),
+        ("upper end without noise", &|row| cell(inner(row, 1))),
+        ("noise share of the variance", &|row| cell(row.noise_share.map(format_noise_share))),
+    ];
+    Table::new("90% intervals with and without the noise", rows, &columns).html()
 }
 
 #[cfg(test)]

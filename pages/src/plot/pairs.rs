@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::axis::Axis;
 use super::figure::{at, class_of, legend_of, picture};
 use super::path::Path;
-use crate::table::{Cell, table};
+use crate::table::{Cell, Table};
 use crate::text::{plain, plain_name};
 
 /// Maximum number of parameters in a legible plot.
@@ -168,21 +168,14 @@ fn standardised(mut values: Vec<f64>) -> Vec<f64> {
 }
 
 fn numbers(names: &[String], shown: &[usize], correlations: &Correlations) -> Markup {
-    let header: Vec<String> =
-        std::iter::once("parameter".to_owned()).chain(shown.iter().map(|i| plain_name(&names[*i]))).collect();
-    let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    let rows: Vec<Vec<Cell>> = shown
-        .iter()
-        .map(|i| {
-            let cells = shown.iter().map(|j| match (i == j, correlations.at(*i, *j)) {
-                (true, _) => Cell::Number("1".to_owned()),
-                (_, r) if r.is_finite() => Cell::Number(signed(r)),
-                _ => Cell::Number("-".to_owned()),
-            });
-            std::iter::once(Cell::Name(names[*i].clone())).chain(cells).collect()
-        })
-        .collect();
-    table("Correlations of the draws", &header, &rows)
+    let cell = |i: usize, j: usize| match correlations.at(i, j) {
+        _ if i == j => "1".to_owned(),
+        r if r.is_finite() => signed(r),
+        _ => "-".to_owned(),
+    };
+    let mut table = Table::new("Correlations of the draws", shown, &[("parameter", &|i| Cell::name(&names[*i]))]);
+    shown.iter().for_each(|j| table.push(plain_name(&names[*j]), shown.iter().map(|i| Cell::number(cell(*i, *j)))));
+    table.html()
 }
 
 /// Formats a correlation with two decimals, a true minus sign and no negative zero.

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::figure::{Field, Figure, at, figure};
-use crate::table::{Cell, table};
+use super::figure::{Field, Figure, at, figure, left_out};
+use crate::table::{Cell, Table};
 use crate::text::plain;
 
 /// Number of kinds of parts distinguishable by colour and pattern.
@@ -56,11 +56,7 @@ pub fn stack(of: &Stack<'_>) -> Markup {
     let field = Field { left: 116.0, ..Field::new(620.0, bars.len() as f64 * ROW + 52.0) };
     let longest = bars.iter().map(|bar| bar.parts.iter().map(|part| length(part.quantiles.0)).sum::<f64>()).fold(0.0, f64::max);
     let x = Axis { least: 0.0, greatest: if longest > 0.0 { longest } else { 1.0 } };
-    let more = if of.bars.len() > MAX_BARS {
-        format!(" The first {MAX_BARS} of {} bars are drawn.", of.bars.len())
-    } else {
-        String::new()
-    };
+    let more = left_out(MAX_BARS, of.bars.len(), "bars");
     let words: Vec<String> = kinds.iter().map(|kind| of.kinds[*kind].to_owned()).collect();
     figure(&Figure {
         id: of.id,
@@ -125,17 +121,14 @@ fn legend(kinds: &[usize], names: &[&str]) -> Markup {
 }
 
 fn numbers(bars: &[Bar], kinds: &[usize], names: &[&str]) -> Markup {
-    let mut header = vec![String::new()];
-    header.extend(kinds.iter().flat_map(|kind| [format!("{}, median ms", names[*kind]), "95% within ms".to_owned()]));
-    let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    let row = |bar: &Bar| {
-        let of_kind = |kind: &usize| match bar.parts.iter().find(|part| part.kind == *kind) {
-            Some(part) => [part.quantiles.0, part.quantiles.1].map(|ms| Cell::Number(format_millis(ms))),
-            None => ["-", "-"].map(|none| Cell::Number(none.to_owned())),
-        };
-        std::iter::once(Cell::Name(bar.name.clone())).chain(kinds.iter().flat_map(of_kind)).collect::<Vec<_>>()
-    };
-    table("Where the time goes", &header, &bars.iter().map(row).collect::<Vec<_>>())
+    let mut table = Table::new("Where the time goes", bars, &[("", &|bar| Cell::name(&bar.name))]);
+    for kind in kinds {
+        let part =
+            |bar: &Bar| bar.parts.iter().find(|part| part.kind == *kind).map_or((f64::NAN, f64::NAN), |part| part.quantiles);
+        table.push(format!("{}, median ms", names[*kind]), bars.iter().map(|bar| Cell::number(format_millis(part(bar).0))));
+        table.push("95% within ms", bars.iter().map(|bar| Cell::number(format_millis(part(bar).1))));
+    }
+    table.html()
 }
 
 /// Formats a duration in milliseconds; short ones include microseconds.

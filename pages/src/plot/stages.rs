@@ -3,14 +3,12 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::figure::{Field, at, framed, picture};
+use super::figure::{Field, at, framed, left_out, picture};
 use super::trace::shown;
-use crate::table::{Cell, table};
+use crate::table::{Cell, Table};
 use crate::text::{percent, plain, plain_name};
 
-/// Maximum number of parameters in a plot.
 const MAX_PARAMETERS: usize = 12;
-/// Size of one picture.
 const SIZE: (f64, f64) = (210.0, 124.0);
 
 /// A stage and the estimates after it.
@@ -41,11 +39,7 @@ pub struct Stages<'a> {
 #[must_use]
 pub fn stages(of: &Stages<'_>) -> Markup {
     let drawn = of.names.len().min(MAX_PARAMETERS);
-    let more = if of.names.len() > MAX_PARAMETERS {
-        format!(" The first {MAX_PARAMETERS} of {} parameters are drawn.", of.names.len())
-    } else {
-        String::new()
-    };
+    let more = left_out(MAX_PARAMETERS, of.names.len(), "parameters");
     let description = format!(
         "Each stage's share of the budget, and for each parameter, on the {}, the mean after each stage (dot) with one sd to either side \
          (line). The draws are conditioned on the releases of stages with a filled dot. Each parameter has its own scale.{more}",
@@ -65,7 +59,6 @@ pub fn stages(of: &Stages<'_>) -> Markup {
     framed(of.id, ("Estimates after each stage", &description), &pictures, &legend, &numbers(of))
 }
 
-/// Returns the middle of a stage's column.
 fn column(field: &Field, index: usize, stages: usize) -> f64 {
     field.x((index as f64 + 0.5) / stages.max(1) as f64)
 }
@@ -143,22 +136,13 @@ fn spread([mean, low, high]: [f64; 3]) -> String {
 
 /// Builds the table of every parameter after every stage.
 fn numbers(of: &Stages<'_>) -> Markup {
-    let heading = |(index, stage): (usize, &StageEstimate)| {
-        format!(
-            "stage {}, {} of the budget{}",
-            index + 1,
-            percent(stage.share),
-            if stage.last { ", used by the draws" } else { "" }
-        )
-    };
-    let header: Vec<String> = of.stages.iter().enumerate().map(heading).collect();
-    let header: Vec<&str> = std::iter::once("parameter").chain(header.iter().map(String::as_str)).collect();
-    let row = |(index, name): (usize, &String)| {
-        let after = of.stages.iter().map(|stage| stage.after.get(index).copied().map_or_else(|| "-".to_owned(), spread));
-        std::iter::once(Cell::Name(name.clone())).chain(after.map(Cell::Number)).collect::<Vec<_>>()
-    };
-    let rows: Vec<Vec<Cell>> = of.names.iter().enumerate().map(row).collect();
-    table("Mean ± sd after each stage", &header, &rows)
+    let mut table = Table::new("Mean ± sd after each stage", of.names, &[("parameter", &|name| Cell::name(name))]);
+    for (number, stage) in (1..).zip(of.stages) {
+        let used = if stage.last { ", used by the draws" } else { "" };
+        let after = (0..of.names.len()).map(|index| stage.after.get(index).copied().map_or_else(|| "-".to_owned(), spread));
+        table.push(format!("stage {number}, {} of the budget{used}", percent(stage.share)), after.map(Cell::Number));
+    }
+    table.html()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::axis::Axis;
 use super::figure::{Field, Figure, class_of, figure};
 use super::path::Path;
-use crate::table::{Cell, table};
+use crate::table::{Cell, Table};
 use crate::text::{number, plain_name, thousands};
 
 /// The summary of consecutive draws.
@@ -35,10 +35,8 @@ impl Column {
 pub struct Trace {
     columns: Vec<Column>,
     capacity: usize,
-    /// Number of draws in a column.
     width: u64,
     draws: u64,
-    /// Number of finite draws.
     finite: u64,
     mean: f64,
     /// Sum of squared distances from the mean (Welford 1962).
@@ -135,7 +133,6 @@ pub struct Traces<'a> {
     pub warmup: bool,
 }
 
-/// Number of chains drawn separately.
 const APART: usize = 8;
 
 /// Plots for every chain the band of its draws and its running mean.
@@ -189,16 +186,20 @@ pub(super) fn label(parameter: &str, scale: &str, room: usize) -> String {
 }
 
 fn numbers(chains: &[Trace]) -> Markup {
-    let rows: Vec<Vec<Cell>> = chains
-        .iter()
-        .enumerate()
-        .map(|(chain, trace)| {
-            let (least, greatest) = trace.range();
-            let figures = [trace.mean, trace.sd(), least, greatest].map(|x| Cell::Number(shown(x)));
-            [Cell::Text((chain + 1).to_string()), Cell::Number(thousands(trace.draws))].into_iter().chain(figures).collect()
-        })
-        .collect();
-    table("Draws by chain", &["chain", "draws", "mean", "sd", "least", "greatest"], &rows)
+    let chains: Vec<(usize, &Trace)> = (1..).zip(chains).collect();
+    let table = Table::new(
+        "Draws by chain",
+        &chains,
+        &[
+            ("chain", &|(chain, _)| Cell::text(chain)),
+            ("draws", &|(_, trace)| Cell::number(thousands(trace.draws))),
+            ("mean", &|(_, trace)| Cell::number(shown(trace.mean))),
+            ("sd", &|(_, trace)| Cell::number(shown(trace.sd()))),
+            ("least", &|(_, trace)| Cell::number(shown(trace.range().0))),
+            ("greatest", &|(_, trace)| Cell::number(shown(trace.range().1))),
+        ],
+    );
+    table.html()
 }
 
 /// Formats a number, or a dash if it is not finite.

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use conclave_pages::table::{Cell, Table};
 use conclave_privacy::accounting::{Budget, Honest, SamplingProbability, gaussian_dp};
+use serde::Serialize;
 
 use super::common::{print, print_json};
 use crate::audit::{Audit, LEAST, NoiseParties, Report, SampledAudit, SampledKind, SampledReport, svg};
@@ -83,12 +85,7 @@ pub(super) fn audit(args: &AuditArgs) -> Result<(), StartError> {
             tracing::warn!("{}: {e}; the party's page will not show this audit", path.display());
         }
     }
-    if args.json {
-        print_json(&report)?
-    } else {
-        print(&text(&report))?
-    }
-    if report.holds { Ok(()) } else { Err(StartError::System("the audit contradicts the claim; see above".into())) }
+    conclude(args, &report, report.holds, text)
 }
 
 fn subsampled(args: &AuditArgs, probability: f64, given: Option<Budget>) -> Result<(), StartError> {
@@ -99,20 +96,21 @@ fn subsampled(args: &AuditArgs, probability: f64, given: Option<Budget>) -> Resu
     let kind = if args.gradients { SampledKind::Gradients } else { SampledKind::Ratios };
     let audit = SampledAudit { kind, unit, probability, releases: args.queries, replicates: args.replicates };
     let report = audit.run(&|_| {}).map_err(StartError::System)?;
+    conclude(args, &report, report.holds, sampled_text)
+}
+
+/// Prints a report, and fails if it contradicts the claim.
+fn conclude<T: Serialize>(args: &AuditArgs, report: &T, holds: bool, text: impl Fn(&T) -> String) -> Result<(), StartError> {
     if args.json {
-        print_json(&report)?
+        print_json(report)?;
     } else {
-        print(&sampled_text(&report))?
+        print(&text(report))?;
     }
-    if report.holds { Ok(()) } else { Err(StartError::System("the audit contradicts the claim; see above".into())) }
+    if holds { Ok(()) } else { Err(StartError::System("the audit contradicts the claim; see above".into())) }
 }
 
 fn sampled_text(r: &SampledReport) -> String {
-    let found = if r.holds {
-        "No evidence against the claim.".to_owned()
-    } else {
-        r.findings.iter().fold("FINDINGS:".to_owned(), |text, finding| format!("{text}\n- {finding}"))
-    };
+    let found = found(r.holds, &r.findings);
     format!(
         "{} replicates per world of a block of {} releases ({} at sampling rate {}) in {} messages.\nmu: claimed {:.4}, at least \
          {:.4} (95%)\n\
@@ -146,31 +144,28 @@ fn budget(given: Option<Budget>, mu: Option<f64>) -> Result<Budget, StartError> 
 }
 
 fn text(r: &Report) -> String {
+    let rows = [
+        ("mu".to_owned(), Some(r.mu_claimed), r.mu_lower),
+        (format!("epsilon at delta {:e}", r.delta), Some(r.epsilon_claimed), r.epsilon_at_mu_lower),
+        ("epsilon, from error rates only".to_owned(), None, r.epsilon_lower),
+    ];
+    let bounds = Table::new(
+        "",
+        &rows,
+        &[
+            ("", &|(name, ..)| Cell::text(name)),
+            ("claimed", &|(_, claimed, _)| Cell::number(claimed.map(|x| format!("{x:.4}")).unwrap_or_default())),
+            ("at least (95%)", &|(.., least)| Cell::number(format!("{least:.4}"))),
+        ],
+    );
     let mut text = format!(
         "Two simulated shards that differ in one extreme record; {} replicates of a whole budget on each, {} queries per \
-         replicate, through the answer path of `run` ({:.0} s).\n\
-         \n\
-         {:<28}{:>12}{:>16}\n\
-         {:<28}{:>12.4}{:>16.4}\n\
-         {:<28}{:>12.4}{:>16.4}\n\
-         {:<28}{:>12}{:>16.4}\n\
-         \n\
-         The best test classified {} of {} replicates without the record as with it, and {} of {} the other way round.\n",
+         replicate, through the answer path of `run` ({:.0} s).\n\n{}\nThe best test classified {} of {} replicates without the \
+         record as with it, and {} of {} the other way round.\n",
         r.replicates,
         r.queries,
         r.seconds,
-        "",
-        "claimed",
-        "at least (95%)",
-        "mu",
-        r.mu_claimed,
-        r.mu_lower,
-        format!("epsilon at delta {:e}", r.delta),
-        r.epsilon_claimed,
-        r.epsilon_at_mu_lower,
-        "  from error rates only",
-        "",
-        r.epsilon_lower,
+        bounds.text(),
         r.false_positives.0,
         r.false_positives.1,
         r.false_negatives.0,
@@ -189,14 +184,12 @@ fn text(r: &Report) -> String {
              the ledger's figure for that case.\n"
         )),
     }
-    if r.holds {
-        text.push_str("No evidence against the claim.");
-    } else {
-        text.push_str("FINDINGS:");
-        for finding in &r.findings {
-            text.push_str("\n- ");
-            text.push_str(finding);
-        }
+    text + &found(r.holds, &r.findings)
+}
+
+fn found(holds: bool, findings: &[String]) -> String {
+    match holds {
+        true => "No evidence against the claim.".to_owned(),
+        false => findings.iter().fold("FINDINGS:".to_owned(), |text, finding| format!("{text}\n- {finding}")),
     }
-    text
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::common::{Common, load, print, print_json};
+use super::common::{Common, load};
 use crate::error::StartError;
 use crate::ledger_views::backup as copy;
 
@@ -21,15 +21,14 @@ pub(super) struct BackupArgs {
 pub(super) fn backup(args: &BackupArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
     let done = copy(&config.ledger_settings(), &args.to)?;
-    if args.common.json {
-        return print_json(&json!({ "file": args.to, "decisions": done.decisions, "entries": done.entries, "head": done.head }));
-    }
-    print(&format!(
+    let object = json!({ "file": args.to, "decisions": done.decisions, "entries": done.entries, "head": done.head });
+    let text = format!(
         "{}: {} entries, each verified, up to {}\nStore it on another machine. Charges made after it still count: a restored \
          copy is locked until you unlock it with a reason. The copy does not include the key folder {}.",
         args.to.display(),
         done.entries,
         done.head,
         config.identity.display()
-    ))
+    );
+    args.common.print(&object, &text)
 }

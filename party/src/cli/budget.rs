@@ -1,13 +1,12 @@
 //! `conclave-party budget`.
 
-use std::fmt::Write;
-
 use clap::Args;
+use conclave_pages::document::{self, Block};
 
-use super::common::{Common, load, print, print_json};
+use super::common::{Common, load};
 use crate::error::StartError;
 use crate::ledger_views::{Report, report_kept};
-use crate::owner::figure;
+use crate::owner::budget::facts;
 use conclave_vault::ledger::{Ledger, LedgerError, LedgerSettings, reserve, reserve_units, written};
 
 const BAR: usize = 40;
@@ -29,14 +28,14 @@ pub(super) fn budget(args: &BudgetArgs) -> Result<(), StartError> {
     let common = &args.common;
     let config = load(common)?;
     if let Some((added, reason)) = args.add_reserve.zip(args.reason.as_deref()) {
-        return add_reserve(&config.ledger_settings(), added, reason, common.json);
+        return add_reserve(&config.ledger_settings(), added, reason, common);
     }
     let report = report_kept(&config.ledger_settings())?;
-    if common.json { print_json(&report) } else { print(text(&report).trim_end()) }
+    common.print(&report, &text(&report))
 }
 
 /// Records the owner's act that raises the promised delta.
-fn add_reserve(settings: &LedgerSettings, added: f64, reason: &str, json: bool) -> Result<(), StartError> {
+fn add_reserve(settings: &LedgerSettings, added: f64, reason: &str, common: &Common) -> Result<(), StartError> {
     if reason.trim().is_empty() {
         return Err(LedgerError::NoReason.into());
     }
@@ -45,89 +44,21 @@ fn add_reserve(settings: &LedgerSettings, added: f64, reason: &str, json: bool) 
     })?;
     let after = Ledger::add_reserve(settings, units, reason)?;
     let (epsilon, delta, reserved) = (after.epsilon, written(after.promised_delta()), reserve(after.reserve_units));
-    if json {
-        return print_json(&serde_json::json!({ "epsilon": epsilon, "delta_promised": delta, "delta_reserve": reserved }));
-    }
-    print(&format!(
+    let text = format!(
         "{}: the promise is now epsilon = {epsilon}, delta = {delta}, for all past and future releases; {reserved} of delta is \
          reserved for subsampled releases. Next: write delta = {delta} and delta_reserve = {reserved} under [budget], and start \
          the party",
         settings.ledger.display()
-    ))
-}
-
-fn text(r: &Report) -> String {
-    let full = ((r.share_spent * BAR as f64).ceil() as usize).min(BAR);
-    let bar = format!("{}{}", "#".repeat(full), ".".repeat(BAR - full));
-    let mut text = format!(
-        "{} [{bar}] {:.2}% of the budget spent\n\
-         epsilon   {:>12.6} spent of {} at delta = {} (by zCDP {:.6})\n\
-         mu^2      {:>12.6} spent of {:.6}, {:.6} remaining\n\
-         a new job {:>12.6} is the largest epsilon it could still get; epsilons do not add, mu^2 does\n\
-         numbers   {:>12} released or charged, in {} jobs, since {}\n\
-         noise     {:>12} draws spent, {} remaining, and {:.4}% of the allowance for discrete noise; the budget runs out first\n",
-        r.party,
-        100.0 * r.share_spent,
-        r.epsilon_spent,
-        r.epsilon_budget,
-        r.delta,
-        r.epsilon_zcdp,
-        r.mu_squared_spent,
-        r.mu_squared_budget,
-        r.mu_squared_remaining,
-        r.epsilon_new_job,
-        r.queries,
-        r.jobs,
-        r.created,
-        r.draws_spent,
-        r.draws_remaining,
-        100.0 * r.slack_share_spent
     );
-    // Writing to a String can't fail.
-    if r.mu_squared_reserved > 0.0 {
-        let _ = writeln!(text, "reserved  {:>12.6} of the mu^2 spent is reserved for running jobs", r.mu_squared_reserved);
-    }
-    if r.delta_reserve > 0.0 {
-        let _ = writeln!(
-            text,
-            "samples   {:>12} of delta spent by blocks of subsampled releases, of {} reserved for them, {} remaining\n\
-             promise   epsilon = {} at delta = {}: that of mu^2 plus the reserve",
-            figure(r.delta_reserve_spent),
-            figure(r.delta_reserve),
-            figure(r.delta_reserve_remaining),
-            r.epsilon_budget,
-            figure(r.delta_promised)
-        );
-    }
-    if let Some(collude) = &r.if_all_collude {
-        let limit = collude.epsilon_limit.map_or_else(|| "without a limit".to_owned(), |limit| format!("of at most {limit}"));
-        let _ = writeln!(
-            text,
-            "collusion {:>12.6} epsilon is spent {limit}, if all other parties of masked jobs collude with the coordinator",
-            collude.epsilon_spent
-        );
-    }
-    let _ = writeln!(text, "protects one {}{}", r.unit, if r.unit.starts_with("row") { ROWS } else { "" });
-    for job in &r.open_jobs {
-        let left = match job.iterations_left {
-            Some(n) => format!("about {n} iterations remaining at its current step"),
-            None => "not started".to_owned(),
-        };
-        let (spent, cap) = (job.mu_squared_spent, job.mu_squared_cap);
-        let _ = writeln!(text, "open      {} of {}: mu^2 {spent:.6} of its {cap:.6}, {left}", job.job, job.analyst);
-    }
-    for a in &r.analysts {
-        let cap = a.mu_squared_cap.map(|cap| format!(" of {cap:.6}")).unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "analyst   {}: mu^2 {:.6}{cap} (epsilon {:.6}), {} numbers in {} jobs",
-            a.analyst, a.mu_squared_spent, a.epsilon_spent, a.queries, a.jobs
-        );
-    }
-    text
+    common.print(&serde_json::json!({ "epsilon": epsilon, "delta_promised": delta, "delta_reserve": reserved }), &text)
 }
 
-const ROWS: &str = ": where a person has several rows, the guarantee is weaker for that person";
+fn text(report: &Report) -> String {
+    let full = ((report.share_spent * BAR as f64).ceil() as usize).min(BAR);
+    let (bar, rest, share) = ("#".repeat(full), ".".repeat(BAR - full), 100.0 * report.share_spent);
+    let facts = document::text(&[Block::Facts(facts(report))]);
+    format!("{} [{bar}{rest}] {share:.2}% of the budget spent\n{facts}", report.party)
+}
 
 #[cfg(test)]
 mod tests {

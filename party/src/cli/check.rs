@@ -1,13 +1,13 @@
 //! `conclave-party run --check`: checks everything that can be checked without changes. `doctor` checks more.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use conclave_ops::check::{Checks, check_writable};
+use conclave_ops::files::parent_folder;
 use conclave_proto::revoked::RevokedFile;
 use serde_json::json;
 
-use super::common::{Common, print, print_json};
+use super::common::Common;
 use crate::config::PartyConfig;
 use crate::daemon::{NO_VECTORS, check_key_permissions};
 use crate::error::StartError;
@@ -30,14 +30,11 @@ pub(super) fn check(common: &Common) -> Result<(), StartError> {
         Err(fault) => startup.checks.fault("config", fault.to_string()),
     }
     let faults = startup.checks.faults();
-    if common.json {
-        print_json(&json!({
-            "party": startup.party, "records": startup.records, "share_spent": startup.share_spent, "faults": faults,
-            "checks": startup.checks,
-        }))?;
-    } else {
-        print(startup.checks.to_string().trim_end())?;
-    }
+    let object = json!({
+        "party": startup.party, "records": startup.records, "share_spent": startup.share_spent, "faults": faults,
+        "checks": startup.checks,
+    });
+    common.print(&object, startup.checks.to_string().trim_end())?;
     match faults {
         0 => Ok(()),
         1 => Err(StartError::Input("1 fault; the party would not start".into())),
@@ -83,7 +80,8 @@ impl StartupChecks {
             Err(e) => return self.checks.fault("data", e.to_string()),
         };
         self.records = Some(shard.records());
-        let (rows, unused) = (shard.file_rows(), unused(&shard));
+        // Inert rows, and those beyond a person's limit.
+        let (rows, unused) = (shard.file_rows(), shard.inert() + shard.beyond_limit());
         let found = format!("{}: {rows} rows, {unused} of which contribute zero to every answer", shard.file().display());
         self.checks.good("data", found);
         // Notes, not faults: the party starts with any records, so that its start reveals nothing about them.
@@ -119,8 +117,8 @@ impl StartupChecks {
             let message = format!("{}: the ledger's key is missing; restore the one made with the ledger", secret.display());
             self.checks.fault("ledger", message);
         }
-        self.checks.add_result("ledger", check_writable(folder(&config.ledger)));
-        self.checks.add_result("head_file", check_writable(folder(&config.head_file)));
+        self.checks.add_result("ledger", check_writable(parent_folder(&config.ledger)));
+        self.checks.add_result("head_file", check_writable(parent_folder(&config.head_file)));
         if runs {
             self.checks.note("ledger", "a running party uses it: a second one would not start");
         }
@@ -141,13 +139,4 @@ impl StartupChecks {
             self.checks.note("secure", concern);
         }
     }
-}
-
-/// Counts the rows that no answer uses: inert ones, and those beyond a person's limit.
-fn unused(shard: &Shard) -> u64 {
-    shard.inert() + shard.beyond_limit()
-}
-
-fn folder(file: &Path) -> &Path {
-    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -20,6 +20,23 @@ pub(super) struct Common {
     pub(super) json: bool,
 }
 
+/// A job of this party, with the arguments of every command.
+#[derive(Debug, Args)]
+pub(super) struct JobArgs {
+    /// The job's id, or the beginning of it.
+    #[arg(value_name = "JOB")]
+    pub(super) job: String,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+impl Common {
+    /// Prints the object with `--json`, else the text.
+    pub(super) fn print(&self, object: &impl serde::Serialize, text: &str) -> Result<(), StartError> {
+        if self.json { print_json(object) } else { print(text) }
+    }
+}
+
 pub(super) fn load(common: &Common) -> Result<PartyConfig, StartError> {
     Ok(PartyConfig::load(&common.config)?)
 }

@@ -1,9 +1,10 @@
 //! `conclave-party approve`, `reject` and `revoke`.
 
 use clap::Args;
+use conclave_pages::document::{self, Block};
 use serde_json::json;
 
-use super::common::{Common, confirm, load, print, print_json};
+use super::common::{Common, JobArgs, confirm, load, print};
 use crate::config::PartyConfig;
 use crate::error::StartError;
 use crate::owner::{JobView, WorstCase, find, masked, pending_job};
@@ -11,11 +12,8 @@ use conclave_vault::consent::Standing;
 
 #[derive(Debug, Args)]
 pub(super) struct ApproveArgs {
-    /// The job's id, or the beginning of it.
-    #[arg(value_name = "JOB")]
-    job: String,
     #[command(flatten)]
-    common: Common,
+    of: JobArgs,
     /// Approve without confirmation.
     #[arg(long)]
     yes: bool,
@@ -23,32 +21,28 @@ pub(super) struct ApproveArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct RefuseArgs {
-    /// The job's id, or the beginning of it.
-    #[arg(value_name = "JOB")]
-    job: String,
     #[command(flatten)]
-    common: Common,
+    of: JobArgs,
     /// Reason, shown to the analyst.
     #[arg(long, value_name = "TEXT")]
     reason: String,
 }
 
 pub(super) fn approve(args: &ApproveArgs) -> Result<(), StartError> {
-    let config = load(&args.common)?;
-    let job = find(&config.ledger, &args.job)?;
+    let config = load(&args.of.common)?;
+    let job = find(&config.ledger, &args.of.job)?;
     let worst = pending_job::worst_case_of(&config, &job)?;
     // Warnings about the records are shown but never decide: an automatic refusal would reveal them to the analyst.
     let warnings = pending_job::warnings(&config, std::slice::from_ref(&job));
-    if !args.common.json {
-        print(&pending_job::shown(&config, &job, &worst))?;
-        for warning in &warnings {
-            print(&format!("warning: {warning}"))?;
-        }
+    if !args.of.common.json {
+        let mut blocks = pending_job::document(&config, &job, &worst);
+        blocks.extend(warnings.iter().cloned().map(Block::Warning));
+        print(&document::text(&blocks))?;
     }
     if job.request.standing() == Standing::Awaiting && !args.yes && !confirm("Approve? [y/N] ", || no_terminal(&job))? {
         return print("not approved: the job still awaits a decision");
     }
-    decide(&config, &args.common, &job, Standing::Approved, "", Some(&(worst, warnings)))
+    decide(&config, &args.of.common, &job, Standing::Approved, "", Some(&(worst, warnings)))
 }
 
 pub(super) fn reject(args: &RefuseArgs) -> Result<(), StartError> {
@@ -60,9 +54,9 @@ pub(super) fn revoke(args: &RefuseArgs) -> Result<(), StartError> {
 }
 
 fn refuse(args: &RefuseArgs, decision: Standing) -> Result<(), StartError> {
-    let config = load(&args.common)?;
-    let job = find(&config.ledger, &args.job)?;
-    decide(&config, &args.common, &job, decision, args.reason.trim(), None)
+    let config = load(&args.of.common)?;
+    let job = find(&config.ledger, &args.of.job)?;
+    decide(&config, &args.of.common, &job, decision, args.reason.trim(), None)
 }
 
 fn decide(
@@ -75,12 +69,6 @@ fn decide(
 ) -> Result<(), StartError> {
     let id = &job.request.job;
     pending_job::decide(config, id, decision, reason)?;
-    if common.json {
-        return print_json(&json!({
-            "job": id, "decision": decision.as_str(), "digest": job.request.digest_hex(),
-            "worst_case": shown.map(|(worst, _)| worst), "warnings": shown.map(|(_, warnings)| warnings), "releases": job.spec.as_ref().map(|spec| spec.releases()),
-        }));
-    }
     let running = crate::presence::running(&config.ledger).is_some();
     let effect = match (decision, running) {
         (Standing::Approved, true) => "the running party opens it within a second",
@@ -91,7 +79,11 @@ fn decide(
     };
     let masked = decision != Standing::Approved && job.is_masked();
     let warning = if masked { format!("; {}", masked::NEVER_REOPENED) } else { String::new() };
-    print(&format!("{id} {}: {effect}{warning}", decision.as_str()))
+    let object = json!({
+        "job": id, "decision": decision.as_str(), "digest": job.request.digest_hex(), "worst_case": shown.map(|(worst, _)| worst),
+        "warnings": shown.map(|(_, warnings)| warnings), "releases": job.spec.as_ref().map(|spec| spec.releases()),
+    });
+    common.print(&object, &format!("{id} {}: {effect}{warning}", decision.as_str()))
 }
 
 fn no_terminal(job: &JobView) -> String {

@@ -1,10 +1,8 @@
 //! `conclave-party doctor`.
 
-use serde_json::json;
+use conclave_ops::doctor::{object, table, verdict};
 
-use super::common::{Common, print, print_json};
-use conclave_ops::doctor::{Outcome, table};
-
+use super::common::Common;
 use crate::doctor::examine;
 use crate::error::StartError;
 
@@ -16,21 +14,9 @@ pub(super) fn doctor(common: &Common) -> Result<(), StartError> {
     let findings = runtime.block_on(examine(&common.config));
     // A name lookup may occupy a thread for long.
     runtime.shutdown_background();
-    let count = |result| findings.iter().filter(|f| f.result == result).count();
-    let (failed, warned) = (count(Outcome::Fail), count(Outcome::Warn));
-    if common.json {
-        print_json(&json!({ "good": failed == 0, "failed": failed, "warnings": warned, "checks": findings }))?;
-    } else {
-        print(table(&findings).trim_end())?;
-        if findings.iter().any(|f| f.private) {
-            print(
-                "\nThe rows data, columns and bounds reveal facts about your records: do not share them when you ask for help.",
-            )?;
-        }
-    }
-    match failed {
-        0 => Ok(()),
-        1 => Err(StartError::System("one check failed; see the table".into())),
-        n => Err(StartError::System(format!("{n} checks failed; see the table"))),
-    }
+    let private = findings.iter().any(|finding| finding.private);
+    let warning =
+        "\n\nThe rows data, columns and bounds reveal facts about your records: do not share them when you ask for help.";
+    common.print(&object(&findings), &format!("{}{}", table(&findings).trim_end(), if private { warning } else { "" }))?;
+    verdict(&findings).map_err(StartError::System)
 }

@@ -47,7 +47,6 @@ fn line(job: &JobView, config: &PartyConfig) -> String {
     )
 }
 
-/// Converts one job to JSON.
 pub(super) fn value(job: &JobView, config: &PartyConfig) -> Value {
     let request = &job.request;
     json!({

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use conclave_ops::terminal;
 
-use super::common::{Common, load, print, print_json};
+use super::common::{Common, load};
 use crate::error::StartError;
 use crate::ledger_views::export;
 use crate::ledger_views::export::Seal;
@@ -121,15 +121,10 @@ pub(super) fn export(args: &ExportArgs) -> Result<(), StartError> {
     let seal = Seal { signature: hex(&signature.bytes), scheme: signature.scheme, certificate: signature.certificate };
     export::write_line(&mut out, &seal).and_then(|()| out.flush()).map_err(stdout)?;
     let Some(path) = &args.out else { return Ok(()) };
-    if args.common.json {
-        return print_json(&serde_json::json!({ "file": path, "entries": state.seq(), "head": hex(&state.hash()) }));
-    }
-    print(&format!(
-        "{}: {} entries, signed. An auditor checks it with\n    conclave verify-ledger {} --ca ca.pem",
-        path.display(),
-        state.seq(),
-        path.display()
-    ))
+    let (file, entries) = (path.display(), state.seq());
+    let text =
+        format!("{file}: {entries} entries, signed. An auditor checks it with\n    conclave verify-ledger {file} --ca ca.pem");
+    args.common.print(&serde_json::json!({ "file": path, "entries": entries, "head": hex(&state.hash()) }), &text)
 }
 
 /// A writer that records whether its reader has hung up.
@@ -157,29 +152,25 @@ pub(super) fn unlock(args: &ActArgs) -> Result<(), StartError> {
         keys.delete_all().map_err(|e| StartError::System(format!("the mask keys of the lost entries could not be deleted: {e}")))
     };
     let act = Ledger::unlock(&settings, reason(args)?, forget)?;
-    if args.common.json {
-        return print_json(&act);
-    }
-    print(&format!(
+    let text = format!(
         "{}: resumes after entry {}; entries up to {} are declared lost, and the act is recorded with its reason.\nThe charges \
          of the lost entries are not in this ledger's totals: the data have revealed more than it shows.",
         config.ledger.display(),
         act.from.seq,
         act.lost.seq
-    ))
+    );
+    args.common.print(&act, &text)
 }
 
 /// Records the owner's act that declares the data refreshed.
 pub(super) fn refresh(args: &ActArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
     Ledger::refresh(&config.ledger_settings(), reason(args)?)?;
-    if args.common.json {
-        return print_json(&serde_json::json!({ "refreshed": config.ledger }));
-    }
-    print(&format!(
+    let text = format!(
         "{}: the data are recorded as refreshed. Earlier jobs stay refused; new jobs use the same budget.",
         config.ledger.display()
-    ))
+    );
+    args.common.print(&serde_json::json!({ "refreshed": config.ledger }), &text)
 }
 
 fn reason(args: &ActArgs) -> Result<&str, StartError> {

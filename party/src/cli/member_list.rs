@@ -13,7 +13,6 @@ use conclave_vault::secure::{Fingerprint, Pins};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MemberList(Pins);
 
-/// A party's line.
 pub(super) fn member_line(name: &str, fingerprint: &Fingerprint) -> String {
     format!("{name} {fingerprint}")
 }
@@ -60,7 +59,6 @@ impl MemberList {
         conclave_vault::ledger::events::hex(&hash.finalize())
     }
 
-    /// Returns the fingerprints in it.
     pub(super) fn pins(&self) -> &Pins {
         &self.0
     }

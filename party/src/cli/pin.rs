@@ -31,10 +31,7 @@ pub(super) struct PinArgs {
 pub(super) fn fingerprint(common: &Common) -> Result<(), StartError> {
     let config = load(common)?;
     let own = own_fingerprint(&config)?;
-    if common.json {
-        return print_json(&json!({ "party": config.name, "fingerprint": own.to_string() }));
-    }
-    print(&member_line(&config.name, &own))
+    common.print(&json!({ "party": config.name, "fingerprint": own.to_string() }), &member_line(&config.name, &own))
 }
 
 /// Checks a list of members against this party's own key and the stated digest, and prints the lines that pin the members. The

@@ -44,14 +44,11 @@ pub(super) fn renew(args: &RenewArgs) -> Result<(), StartError> {
     let identity = PeerIdentity::new(Role::Party, &config.name)?;
     let path = renew::request(&config.identity, &config.key, &identity, &[], args.new_key)?;
     let fingerprint = ca::read_request(&read(&path)?)?.key_fingerprint;
-    if args.common.json {
-        return print_json(&json!({ "request": path, "fingerprint_sha256": fingerprint, "new_key": args.new_key }));
-    }
     let key = match args.new_key {
         true => format!(" for a new key, kept as {}", renew::next_key(&config.key).display()),
         false => String::new(),
     };
-    print(&format!(
+    let text = format!(
         "{}: signing request created{key}\nfingerprint of its key: {}\n\nNext: send the request to the keeper of the \
          consortium's CA and read the fingerprint to them by telephone. Install the certificate that they return:\n    \
          conclave-party install certificate.pem --config {}\n\
@@ -59,7 +56,8 @@ pub(super) fn renew(args: &RenewArgs) -> Result<(), StartError> {
         path.display(),
         ca::grouped(&fingerprint),
         args.common.config.display()
-    ))
+    );
+    args.common.print(&json!({ "request": path, "fingerprint_sha256": fingerprint, "new_key": args.new_key }), &text)
 }
 
 pub(super) fn install(args: &InstallArgs) -> Result<(), StartError> {

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use conclave_pages::document::{self, Block, fact};
 use conclave_proto::ca;
 use serde_json::json;
 
@@ -102,62 +103,42 @@ fn print_full(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
             "warnings": warnings,
         }));
     }
-    print(&format!("{}: {}", config.name, attached(daemon.as_ref(), config)))?;
+    let mut facts = Vec::new();
     if let Ok(report) = &ledger {
-        print(&budget_line(report))?;
-        if let Some(collude) = &report.if_all_collude {
-            print(&format!("collusion {}", masked::total_if_all_collude(collude)))?;
-        }
-        report.masked_jobs.iter().filter(|job| job.open).flat_map(masked::status_lines).try_for_each(|line| print(&line))?;
+        facts.push(fact("budget", budget(report)));
+        facts.extend(report.if_all_collude.as_ref().map(|collude| fact("collusion", masked::total_if_all_collude(collude))));
+        facts.extend(report.masked_jobs.iter().filter(|job| job.open).flat_map(masked::status));
     }
     let count = |state| jobs.iter().filter(|job| job.state() == state).count();
-    print(&format!(
-        "jobs      {waiting} awaiting your decision, {} approved, {} running, {} closed, {} rejected, {} revoked",
-        count(State::Approved),
-        count(State::Running),
-        count(State::Closed),
-        count(State::Rejected),
-        count(State::Revoked)
-    ))?;
+    let [approved, running, closed, rejected, revoked] =
+        [State::Approved, State::Running, State::Closed, State::Rejected, State::Revoked].map(count);
+    let counts = format!("{approved} approved, {running} running, {closed} closed, {rejected} rejected, {revoked} revoked");
+    facts.push(fact("jobs", format!("{waiting} awaiting your decision, {counts}")));
     if let Some(ReplyCounts { held, overruns }) = daemon.iter().flatten().map(|p| p.replies).next()
         && held > 0
     {
-        print(&format!("replies   {held} held to the reply delay, {overruns} of them late"))?;
+        facts.push(fact("replies", format!("{held} held to the reply delay, {overruns} of them late")));
     }
-    print(&format!("privacy   {}", unit_of_privacy(config.budget.unit)))?;
-    if let Some(expires) = expires {
-        print(&format!("identity  certificate valid until {expires}"))?;
-    }
-    for warning in warnings {
-        print(&format!("warning: {warning}"))?;
-    }
-    Ok(())
+    facts.push(fact("privacy", unit_of_privacy(config.budget.unit)));
+    facts.extend(expires.map(|expires| fact("identity", format!("certificate valid until {expires}"))));
+    let mut blocks = vec![Block::Heading(format!("{}: {}", config.name, attached(daemon.as_ref(), config))), Block::Facts(facts)];
+    blocks.extend(warnings.into_iter().map(Block::Warning));
+    print(&document::text(&blocks))
 }
 
 fn attached(daemon: Option<&Option<Presence>>, config: &PartyConfig) -> String {
-    match daemon {
-        None => "not running".into(),
-        Some(None) => "running".into(),
-        Some(Some(p)) if p.silent().is_some() => {
-            format!(
-                "hangs: process {} runs since {}, and has not reported for {} s",
-                p.pid,
-                p.started,
-                p.silent().unwrap_or_default()
-            )
-        }
-        Some(Some(p)) if p.attached => {
-            format!("running since {} (process {}), attached to {} since {}", p.started, p.pid, config.coordinator, p.since)
-        }
-        Some(Some(p)) => {
-            format!("running since {} (process {}), not attached to {} since {}", p.started, p.pid, config.coordinator, p.since)
-        }
+    let Some(daemon) = daemon else { return "not running".to_owned() };
+    let Some(Presence { pid, started, since, attached, .. }) = daemon else { return "running".to_owned() };
+    if let Some(seconds) = daemon.as_ref().and_then(Presence::silent) {
+        return format!("hangs: process {pid} runs since {started}, and has not reported for {seconds} s");
     }
+    let attached = if *attached { "attached" } else { "not attached" };
+    format!("running since {started} (process {pid}), {attached} to {} since {since}", config.coordinator)
 }
 
-fn budget_line(r: &Report) -> String {
+fn budget(r: &Report) -> String {
     format!(
-        "budget    epsilon {} of {} at delta {}; {:.2}% spent, {} numbers in {} jobs",
+        "epsilon {} of {} at delta {}; {:.2}% spent, {} numbers in {} jobs",
         figure(r.epsilon_spent),
         figure(r.epsilon_budget),
         figure(r.delta_promised),

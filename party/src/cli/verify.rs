@@ -1,8 +1,6 @@
 //! `conclave-party verify`.
 
-use clap::Args;
-
-use super::common::{Common, load, print, print_json};
+use super::common::{JobArgs, load};
 use crate::error::StartError;
 use crate::verify::{Report, verify as checked};
 use conclave_vault::text::clip;
@@ -10,16 +8,7 @@ use conclave_vault::text::clip;
 /// Maximum length of a shown sentence; some contain the coordinator's text.
 const LONGEST: usize = 1000;
 
-#[derive(Debug, Args)]
-pub(super) struct VerifyArgs {
-    /// The job's id, or the beginning of it.
-    #[arg(value_name = "JOB")]
-    job: String,
-    #[command(flatten)]
-    common: Common,
-}
-
-pub(super) fn verify(args: &VerifyArgs) -> Result<(), StartError> {
+pub(super) fn verify(args: &JobArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -29,11 +18,7 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<(), StartError> {
     let report = runtime.block_on(checked(&config, &args.job));
     runtime.shutdown_background();
     let report = report?;
-    if args.common.json {
-        print_json(&report)?
-    } else {
-        print(&table(&report))?
-    }
+    args.common.print(&report, &table(&report))?;
     match report.failed().as_slice() {
         [] => Ok(()),
         failed => Err(StartError::NotVerified { job: report.job.clone(), failed: failed.join(", ") }),
@@ -46,8 +31,8 @@ fn table(report: &Report) -> String {
         format!("{:<10} | Result", "Check"),
     ];
     for check in &report.checks {
-        lines.push(format!("{:<10} | {}", check.name, check.result.as_str()));
-        lines.push(format!("{:<10} |   {}", "", clip(&check.detail, LONGEST)));
+        let detail = clip(&check.detail, LONGEST);
+        lines.extend([format!("{:<10} | {}", check.name, check.result.as_str()), format!("{:<10} |   {detail}", "")]);
     }
     if let Some(digest) = &report.log_digest {
         lines.push(format!(

@@ -16,7 +16,6 @@ use conclave_vault::ledger::Durability;
 const LEAST: u64 = 64 << 20;
 /// Free space below which a warning is shown.
 const LITTLE: u64 = 1 << 30;
-/// Number of timed syncs.
 const SYNCS: usize = 15;
 /// Sync time above which `durability = "strict"` is slow: every release waits for two.
 const SLOW: Duration = Duration::from_millis(5);

@@ -6,7 +6,6 @@ use super::{disk, identity, ledger, network, permissions, records};
 use crate::config::PartyConfig;
 use conclave_ops::doctor::Finding;
 
-/// Checks everything that a party depends on.
 pub(crate) async fn examine(file: &Path) -> Vec<Finding> {
     let config = match PartyConfig::load(file) {
         Ok(config) => config,

@@ -15,7 +15,6 @@ use tonic_health::pb::health_client::HealthClient;
 use crate::config::PartyConfig;
 use conclave_ops::doctor::{Finding, Outcome};
 
-/// Timeout of each step.
 const PATIENCE: Duration = Duration::from_secs(8);
 /// Clock difference above which a warning is shown: certificates and statements carry times.
 const SKEW: Duration = Duration::from_secs(60);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::config::PartyConfig;
 use conclave_ops::doctor::Finding;
 #[cfg(unix)]
-use conclave_ops::files::mode;
+use conclave_ops::files::{mode, parent_folder};
 use conclave_vault::consent::ConsentStore;
 #[cfg(unix)]
 use conclave_vault::secure::MaskKeys;
@@ -20,43 +20,40 @@ pub(super) fn check(_config: &PartyConfig) -> Vec<Finding> {
 #[cfg(unix)]
 pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
     let secret = config.ledger_settings().secret;
+    // The findings of paths whose mode has one of these bits set.
     let mut findings = Vec::new();
+    let mut check = |path: &Path, bits: u32, finding: &dyn Fn(&str) -> Finding| {
+        let mode = mode(path).filter(|mode| mode & bits != 0);
+        findings.extend(mode.map(|mode| finding(&format!("(mode {mode:03o})"))));
+    };
     for key in [&config.key, &secret] {
-        findings.extend(mode(key).filter(|mode| mode & 0o077 != 0).map(|mode| {
-            let path = key.display();
-            Finding::fail(
-                CODE,
-                format!("{path} can be read or replaced by others (mode {mode:03o})"),
-                format!("chmod 600 {path}"),
-            )
-        }));
+        let path = key.display();
+        check(key, 0o077, &|mode| {
+            Finding::fail(CODE, format!("{path} can be read or replaced by others {mode}"), format!("chmod 600 {path}"))
+        });
     }
     let masks = MaskKeys::folder_beside(&secret);
-    findings.extend(mode(&masks).filter(|mode| mode & 0o077 != 0).map(|mode| {
-        let path = masks.display();
-        Finding::fail(
-            CODE,
-            format!("others may look into {path}, the mask keys' folder (mode {mode:03o})"),
-            format!("chmod 700 {path}"),
-        )
-    }));
-    for (file, what) in [
-        (config.ledger.clone(), "the ledger"),
-        (ConsentStore::path_of(&config.ledger), "the file of decisions"),
-        (config.data.path.clone(), "the records"),
-    ] {
-        findings.extend(mode(&file).filter(|mode| mode & 0o007 != 0).map(|mode| {
-            let path = file.display();
-            let found = format!("{what}, {path}, can be read by every user of this machine (mode {mode:03o})");
+    let path = masks.display();
+    check(&masks, 0o077, &|mode| {
+        let found = format!("others may look into {path}, the mask keys' folder {mode}");
+        Finding::fail(CODE, found, format!("chmod 700 {path}"))
+    });
+    let decisions = ConsentStore::path_of(&config.ledger);
+    for (file, what) in
+        [(&config.ledger, "the ledger"), (&decisions, "the file of decisions"), (&config.data.path, "the records")]
+    {
+        let path = file.display();
+        check(file, 0o007, &|mode| {
+            let found = format!("{what}, {path}, can be read by every user of this machine {mode}");
             Finding::warn(CODE, found, format!("chmod o= {path}"))
-        }));
+        });
     }
     for folder in folders(config, &secret) {
-        findings.extend(mode(&folder).filter(|mode| mode & 0o002 != 0).map(|mode| {
-            let path = folder.display();
-            let found = format!("every user of this machine may replace files in {path} (mode {mode:03o})");
+        let path = folder.display();
+        check(&folder, 0o002, &|mode| {
+            let found = format!("every user of this machine may replace files in {path} {mode}");
             Finding::fail(CODE, found, format!("chmod o-w {path}"))
-        }));
+        });
     }
     findings.extend(owners(config, &secret));
     if findings.is_empty() {
@@ -67,10 +64,9 @@ pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
 
 #[cfg(unix)]
 fn folders(config: &PartyConfig, secret: &Path) -> Vec<PathBuf> {
-    let parents = [&config.ledger, &config.key, &config.head_file].map(|path| path.parent().map(Path::to_owned));
-    let mut all: Vec<PathBuf> =
-        parents.into_iter().flatten().chain([config.identity.clone()]).chain(secret.parent().map(Path::to_owned)).collect();
-    all.iter_mut().filter(|path| path.as_os_str().is_empty()).for_each(|path| *path = PathBuf::from("."));
+    let certificate = config.identity.join("certificate.pem");
+    let files = [&config.ledger, &config.key, &config.head_file, secret, &certificate];
+    let mut all = files.map(|file| parent_folder(file).to_owned()).to_vec();
     all.sort();
     all.dedup();
     all

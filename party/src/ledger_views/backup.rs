@@ -23,7 +23,6 @@ const PAGES: i32 = 1024;
 /// The result of a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Copied {
-    /// Number of entries in the copy.
     pub entries: u64,
     /// Hash of the last entry, in hexadecimal.
     pub head: String,

@@ -18,7 +18,6 @@ pub(crate) const RECENTLY: Duration = Duration::from_secs(7 * 86_400);
 /// The result for a ledger whose entries are all valid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Inspection {
-    /// Number of entries.
     pub entries: u64,
     /// Number of genuine heads in the head file.
     pub heads: usize,

@@ -17,9 +17,7 @@ pub(crate) struct Entered {
     seq: u64,
     /// Time of entry, Unix time in milliseconds.
     pub(crate) time_ms: i64,
-    /// The submitting analyst.
     pub(crate) analyst: String,
-    /// SHA-256 of the job's text.
     pub(crate) spec_digest: Hash,
     /// Public number of units of privacy; 0 if it is not public.
     pub(crate) records: u64,
@@ -29,14 +27,22 @@ pub(crate) struct Entered {
     pub(crate) roster: Option<RosterEntered>,
 }
 
+/// Opens the ledger of these settings for reading.
+///
+/// # Errors
+/// [`LedgerError::Missing`], a ledger of another party or budget; a failure of the database.
+pub(super) fn checked(settings: &LedgerSettings) -> Result<Connection, LedgerError> {
+    let connection = schema::connect_read_only(&settings.ledger)?;
+    let (_, made_for) = genesis(&connection, &settings.ledger)?;
+    settings.check_genesis(&settings.ledger, Some(&made_for))?;
+    Ok(connection)
+}
+
 /// One charged query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Charged {
-    /// Round of the job.
     pub(crate) iteration: u64,
-    /// Chain within the round.
     pub(crate) chain: u32,
-    /// SHA-256 of the query's content.
     pub(crate) digest: Hash,
     /// The released integers; `None` if there are none yet.
     pub(crate) released: Option<Components>,
@@ -55,9 +61,7 @@ impl JobReader {
     /// # Errors
     /// [`LedgerError::Missing`], a ledger of another party or budget; a failure of the database.
     pub(crate) fn open(settings: &LedgerSettings, job: &str) -> Result<Self, LedgerError> {
-        let connection = schema::connect_read_only(&settings.ledger)?;
-        let (_, made_for) = genesis(&connection, &settings.ledger)?;
-        settings.check_genesis(&settings.ledger, Some(&made_for))?;
+        let connection = checked(settings)?;
         let entered = connection
             .query_row("SELECT seq, time_ms, analyst, spec_digest, records FROM jobs WHERE job = ?1", [job], |row| {
                 Ok(Entered {
@@ -116,7 +120,6 @@ fn charged(row: &Row<'_>, vectors: Option<&Connection>) -> rusqlite::Result<Char
     Ok(Charged { iteration: row.get(0)?, chain: row.get(1)?, digest: row.get(2)?, released })
 }
 
-/// Returns the roster of a masked job.
 fn roster(connection: &Connection, job: u64) -> Result<Option<RosterEntered>, LedgerError> {
     let mut select = connection.prepare("SELECT body FROM events WHERE job = ?1 AND kind = ?2")?;
     let body: Option<String> = select.query_row((job, RosterEntered::KIND), |row| row.get(0)).optional()?;

@@ -1,41 +1,56 @@
-//! A job's row in the table of totals.
+//! The jobs of a ledger with their totals.
 
 use rusqlite::Connection;
 
+use super::report_masked::ended_by_unlocks;
 use conclave_vault::ledger::error::LedgerError;
 
-/// A job as stored in the tables.
-pub(super) struct Row {
-    pub(super) seq: u64,
-    pub(super) job: String,
-    pub(super) analyst: String,
-    pub(super) cap: (String, String),
-    pub(super) queries: u64,
-    pub(super) charge: u64,
-    pub(super) reserved: u64,
-    pub(super) last_charge: u64,
-    pub(super) slack: u64,
-    pub(super) draws: u64,
+pub(crate) struct JobRow {
+    pub(crate) seq: u64,
+    pub(crate) job: String,
+    pub(crate) analyst: String,
+    pub(crate) digest: [u8; 32],
+    pub(crate) spec_toml: String,
+    /// Time when it was first opened, Unix time in milliseconds.
+    pub(crate) opened_ms: i64,
+    /// Time when it was last closed or, for a masked job, ended by an unlock; `None` while it is open.
+    pub(crate) closed_ms: Option<i64>,
+    pub(crate) cap: (String, String),
+    pub(crate) queries: u64,
+    pub(crate) charge: u64,
+    pub(crate) reserved: u64,
+    pub(crate) last_charge: u64,
+    pub(crate) slack: u64,
+    pub(crate) draws: u64,
 }
 
-/// Returns every job with its totals, in order of entry.
-pub(super) fn rows(connection: &Connection) -> Result<Vec<Row>, LedgerError> {
+/// Returns every job, in order of entry.
+pub(crate) fn job_rows(connection: &Connection) -> Result<Vec<JobRow>, LedgerError> {
+    let ended = ended_by_unlocks(connection)?;
     let mut select = connection.prepare(
-        "SELECT j.seq, j.job, j.analyst, j.cap_epsilon, j.cap_delta, t.queries, t.charge, t.reserved, t.last_charge, t.slack, t.draws
-         FROM jobs j JOIN totals t ON t.job = j.seq ORDER BY j.seq",
+        "SELECT j.seq, j.job, j.analyst, j.spec_digest, j.spec_toml, j.time_ms, iif(e.kind = 'close', e.time_ms, NULL), j.cap_epsilon,
+                j.cap_delta, t.queries, t.charge, t.reserved, t.last_charge, t.slack, t.draws
+         FROM jobs j JOIN totals t ON t.job = j.seq
+         LEFT JOIN events e ON e.seq = (SELECT max(seq) FROM events WHERE job = j.seq AND kind IN ('open', 'close'))
+         ORDER BY j.seq",
     )?;
     let rows = select.query_map([], |row| {
-        Ok(Row {
-            seq: row.get(0)?,
+        let (seq, closed_ms): (u64, Option<i64>) = (row.get(0)?, row.get(6)?);
+        Ok(JobRow {
+            seq,
             job: row.get(1)?,
             analyst: row.get(2)?,
-            cap: (row.get(3)?, row.get(4)?),
-            queries: row.get(5)?,
-            charge: row.get(6)?,
-            reserved: row.get(7)?,
-            last_charge: row.get(8)?,
-            slack: row.get(9)?,
-            draws: row.get(10)?,
+            digest: row.get(3)?,
+            spec_toml: row.get(4)?,
+            opened_ms: row.get(5)?,
+            closed_ms: closed_ms.or_else(|| ended.get(&seq).copied()),
+            cap: (row.get(7)?, row.get(8)?),
+            queries: row.get(9)?,
+            charge: row.get(10)?,
+            reserved: row.get(11)?,
+            last_charge: row.get(12)?,
+            slack: row.get(13)?,
+            draws: row.get(14)?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

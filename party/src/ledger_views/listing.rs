@@ -6,12 +6,11 @@ use conclave_privacy::accounting;
 use conclave_privacy::mechanism::{Components, NoiseScale, QueryKind, STEP};
 use serde::Serialize;
 
+use super::job_history::checked;
 use super::moment::to_milliseconds;
 use conclave_vault::ledger::components;
 use conclave_vault::ledger::error::LedgerError;
 use conclave_vault::ledger::events::hex;
-use conclave_vault::ledger::schema;
-use conclave_vault::ledger::schema::genesis;
 use conclave_vault::ledger::settings::LedgerSettings;
 
 /// Selection of releases.
@@ -30,13 +29,9 @@ pub(crate) struct Listed {
     pub seq: u64,
     /// Time of the charge, UTC.
     pub time: String,
-    /// The job's id.
     pub job: String,
-    /// The submitting analyst.
     pub analyst: String,
-    /// Round of the job.
     pub iteration: u64,
-    /// Chain within the round.
     pub chain: u32,
     /// Above 0 if a crash in reserve mode may have lost an earlier answer.
     pub attempt: u32,
@@ -71,7 +66,6 @@ pub(crate) struct Listed {
 impl Listed {
     /// Formats the released integers, abbreviated to a few; `-` if there are none.
     pub(crate) fn shown(&self) -> String {
-        /// Number of integers shown.
         const FIRST: usize = 3;
         match self.released.as_ref().map(Components::as_slice) {
             None => "-".to_owned(),
@@ -94,10 +88,8 @@ pub(crate) fn list<E: From<LedgerError>>(
     mut each: impl FnMut(Listed) -> Result<(), E>,
 ) -> Result<(), E> {
     let database = |e: rusqlite::Error| E::from(LedgerError::from(e));
-    let mut connection = schema::connect_read_only(&settings.ledger)?;
+    let mut connection = checked(settings)?;
     let connection = connection.transaction().map_err(database)?;
-    let (_, made_for) = genesis(&connection, &settings.ledger)?;
-    settings.check_genesis(&settings.ledger, Some(&made_for))?;
     let vectors = components::are_stored(&connection).map_err(database)?;
     let mut select = connection
         .prepare(

@@ -13,9 +13,9 @@ use rusqlite::Connection;
 use serde::Serialize;
 
 use super::blocks;
-use super::job_totals::{Row, rows};
+use super::job_totals::{JobRow, job_rows};
 use super::moment::to_milliseconds;
-use super::report_masked::{IfAllCollude, MaskedJob, ended_by_unlocks, epsilon_of, if_all_collude, masked_jobs};
+use super::report_masked::{IfAllCollude, MaskedJob, epsilon_of, if_all_collude, masked_jobs};
 use conclave_vault::ledger::delta_reserve::{reserve, written};
 use conclave_vault::ledger::error::LedgerError;
 use conclave_vault::ledger::schema;
@@ -25,11 +25,9 @@ use conclave_vault::ledger::settings::LedgerSettings;
 /// The state of the data's budget.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Report {
-    /// Name of the party.
     pub party: String,
     /// Unit of privacy protected by the budget.
     pub unit: String,
-    /// The budget's epsilon.
     pub epsilon_budget: f64,
     /// The delta of charges in mu²; the budget's delta unless a part of it is reserved.
     pub delta: f64,
@@ -44,7 +42,6 @@ pub(crate) struct Report {
     pub delta_reserve: f64,
     /// The part of the reserve taken by blocks.
     pub delta_reserve_spent: f64,
-    /// The remaining reserve.
     pub delta_reserve_remaining: f64,
     /// The total promised delta: `delta` and the reserve.
     pub delta_promised: f64,
@@ -54,7 +51,6 @@ pub(crate) struct Report {
     pub mu_squared_spent: f64,
     /// Part of `mu_squared_spent` that is reserved ahead and not used yet.
     pub mu_squared_reserved: f64,
-    /// Remaining mu².
     pub mu_squared_remaining: f64,
     /// Spent share of mu², 0 to 1.
     pub share_spent: f64,
@@ -66,26 +62,20 @@ pub(crate) struct Report {
     pub draws_remaining: u64,
     /// Spent share of the allowance for discrete noise, 0 to 1; priced so that the budget ends first.
     pub slack_share_spent: f64,
-    /// Number of jobs entered.
     pub jobs: u64,
     /// Creation time of the ledger, UTC.
     pub created: String,
-    /// Open jobs, by id.
     pub open_jobs: Vec<JobReport>,
-    /// Every analyst, by name.
     pub analysts: Vec<AnalystReport>,
     /// Spending under full collusion of the other parties of masked jobs; `None` if no job is masked and no limit is set.
     pub if_all_collude: Option<IfAllCollude>,
-    /// Jobs with masked answers.
     pub masked_jobs: Vec<MaskedJob>,
 }
 
 /// The figures of an open job.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct JobReport {
-    /// The job's id.
     pub job: String,
-    /// The submitting analyst.
     pub analyst: String,
     /// Numbers charged.
     pub queries: u64,
@@ -102,13 +92,10 @@ pub(crate) struct JobReport {
 /// The total spending of one analyst's jobs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct AnalystReport {
-    /// The analyst.
     pub analyst: String,
-    /// Number of jobs entered.
     pub jobs: u64,
     /// Numbers charged.
     pub queries: u64,
-    /// mu² spent.
     pub mu_squared_spent: f64,
     /// Gaussian-DP epsilon of that, at the budget's delta.
     pub epsilon_spent: f64,
@@ -138,8 +125,8 @@ pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerErr
     let connection = connection.transaction()?;
     let (created, genesis) = genesis(&connection, path)?;
     let budget = &settings.agreed(path, Some(&genesis))?;
-    let rows = rows(&connection)?;
-    let total = |field: fn(&Row) -> u64| rows.iter().map(field).fold(0, u64::saturating_add);
+    let rows = job_rows(&connection)?;
+    let total = |field: fn(&JobRow) -> u64| rows.iter().map(field).fold(0, u64::saturating_add);
     let reserved = total(|row| row.reserved);
     let spent = Spent {
         units: total(|row| row.charge).saturating_add(reserved),
@@ -149,8 +136,7 @@ pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerErr
     };
     let filter = PrivacyFilter::resume(budget, spent)?;
     let remaining = filter.remaining_units();
-    let closed = closed_jobs(&connection)?;
-    let masked_jobs = masked_jobs(&connection, &rows, &closed)?;
+    let masked_jobs = masked_jobs(&connection, &rows)?;
     Ok(Report {
         party: settings.party.clone(),
         unit: budget.unit.to_string(),
@@ -174,7 +160,7 @@ pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerErr
         slack_share_spent: spent.slack_units as f64 / filter.limit().slack_units as f64,
         jobs: rows.len() as u64,
         created: to_milliseconds(created),
-        open_jobs: open_jobs(&connection, settings, &rows, (&closed, remaining))?,
+        open_jobs: open_jobs(&connection, settings, &rows, remaining)?,
         analysts: analysts(settings, &rows)?,
         if_all_collude: if_all_collude(&connection, settings, &rows, &masked_jobs)?,
         masked_jobs,
@@ -185,16 +171,18 @@ fn epsilon(units: u64, delta: f64) -> f64 {
     epsilon_of(accounting::mu_squared(units), delta)
 }
 
-fn analysts(settings: &LedgerSettings, rows: &[Row]) -> Result<Vec<AnalystReport>, LedgerError> {
+/// Returns the units of mu² that the owner allows one analyst, if limited.
+fn analyst_limit(settings: &LedgerSettings) -> Result<Option<u64>, LedgerError> {
+    Ok(settings.analyst_cap.as_ref().map(PrivacyFilter::new).transpose()?.map(|filter| filter.limit_units()))
+}
+
+fn analysts(settings: &LedgerSettings, rows: &[JobRow]) -> Result<Vec<AnalystReport>, LedgerError> {
     let mut sums: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
     for row in rows {
         let sum = sums.entry(&row.analyst).or_default();
         *sum = (sum.0 + 1, sum.1 + row.queries, sum.2.saturating_add(row.charge).saturating_add(row.reserved));
     }
-    let cap = match &settings.analyst_cap {
-        Some(cap) => Some(accounting::mu_squared(PrivacyFilter::new(cap)?.limit_units())),
-        None => None,
-    };
+    let cap = analyst_limit(settings)?.map(accounting::mu_squared);
     let report = |(analyst, (jobs, queries, units)): (&str, (u64, u64, u64))| AnalystReport {
         analyst: analyst.to_owned(),
         jobs,
@@ -206,42 +194,22 @@ fn analysts(settings: &LedgerSettings, rows: &[Row]) -> Result<Vec<AnalystReport
     Ok(sums.into_iter().map(report).collect())
 }
 
-/// Returns the entries of jobs that are not open.
-fn closed_jobs(connection: &Connection) -> Result<HashSet<u64>, LedgerError> {
-    let mut closed = HashSet::new();
-    let mut select = connection.prepare("SELECT job, kind FROM events WHERE kind IN ('open', 'close') ORDER BY seq")?;
-    let mut events = select.query([])?;
-    while let Some(event) = events.next()? {
-        let job: u64 = event.get(0)?;
-        if event.get_ref(1)?.as_str().is_ok_and(|kind| kind == "close") {
-            closed.insert(job)
-        } else {
-            closed.remove(&job)
-        };
-    }
-    closed.extend(ended_by_unlocks(connection)?.into_keys());
-    Ok(closed)
-}
-
 fn open_jobs(
     connection: &Connection,
     settings: &LedgerSettings,
-    rows: &[Row],
-    (closed, budget_remaining): (&HashSet<u64>, u64),
+    rows: &[JobRow],
+    budget_remaining: u64,
 ) -> Result<Vec<JobReport>, LedgerError> {
-    let limits = match &settings.analyst_cap {
-        Some(cap) => Some(PrivacyFilter::new(cap)?.limit_units()),
-        None => None,
-    };
+    let limit = analyst_limit(settings)?;
     let mut reports = Vec::new();
-    for row in rows.iter().filter(|row| !closed.contains(&row.seq)) {
+    for row in rows.iter().filter(|row| row.closed_ms.is_none()) {
         let number = |text: &str| text.parse().unwrap_or(f64::NAN);
         let cap = Budget::new(number(&row.cap.0), number(&row.cap.1))?.of(settings.budget.unit);
         let cap = PrivacyFilter::new(&cap)?.limit_units();
         let spent = row.charge.saturating_add(row.reserved);
         // Its block's reserve is available to the job itself.
         let mut remaining = cap.saturating_sub(spent).min(budget_remaining);
-        if let Some(limit) = limits {
+        if let Some(limit) = limit {
             let theirs = rows.iter().filter(|other| other.analyst == row.analyst);
             remaining = remaining.min(limit.saturating_sub(theirs.map(|other| other.charge + other.reserved).sum()));
         }
@@ -260,7 +228,7 @@ fn open_jobs(
 }
 
 /// Returns the units that one iteration of the job costs, averaged over the latest.
-fn price(connection: &Connection, row: &Row) -> Result<Option<f64>, LedgerError> {
+fn price(connection: &Connection, row: &JobRow) -> Result<Option<f64>, LedgerError> {
     let mut select =
         connection.prepare_cached("SELECT iteration, charge, block FROM charges WHERE seq BETWEEN ?1 AND ?2 AND job = ?3")?;
     let mut charges = select.query((row.last_charge.saturating_sub(LATEST), row.last_charge, row.seq))?;

@@ -4,14 +4,14 @@
 //! from its first charge to its last or not at all. The total under collusion is therefore the sum of the other jobs' totals and
 //! of one pass over the masked charges.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use conclave_privacy::accounting;
 use conclave_privacy::accounting::{PrivacyFilter, gaussian_dp};
 use rusqlite::Connection;
 use serde::Serialize;
 
-use super::job_totals::Row;
+use super::job_totals::JobRow;
 use super::moment::to_milliseconds;
 use conclave_vault::clock::now_ms;
 use conclave_vault::ledger::components;
@@ -35,7 +35,6 @@ pub(crate) struct IfAllCollude {
 /// A job with masked answers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct MaskedJob {
-    /// The job's id.
     pub job: String,
     /// True if the job is open; once closed it is never reopened.
     pub open: bool,
@@ -49,14 +48,12 @@ pub(crate) struct MaskedJob {
     pub colluders: Option<u32>,
     /// Number of parties whose noise then protects this one's answers.
     pub honest: Option<u32>,
-    /// Members in the job's order.
     pub members: Vec<MaskedMember>,
 }
 
 /// A member of an entered roster.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct MaskedMember {
-    /// Name.
     pub name: String,
     /// Fingerprint of its identity key, as printed by `conclave-party fingerprint` at that member.
     pub fingerprint: String,
@@ -68,7 +65,7 @@ pub(crate) struct MaskedMember {
 pub(super) fn if_all_collude(
     connection: &Connection,
     settings: &LedgerSettings,
-    rows: &[Row],
+    rows: &[JobRow],
     masked: &[MaskedJob],
 ) -> Result<Option<IfAllCollude>, LedgerError> {
     let limit = limit(connection, settings)?;
@@ -123,8 +120,8 @@ pub(crate) fn ended_by_unlocks(connection: &Connection) -> rusqlite::Result<Hash
 }
 
 /// Returns every job that has a mask key, in the order of the keys.
-pub(super) fn masked_jobs(connection: &Connection, rows: &[Row], closed: &HashSet<u64>) -> Result<Vec<MaskedJob>, LedgerError> {
-    let names: BTreeMap<u64, &str> = rows.iter().map(|row| (row.seq, row.job.as_str())).collect();
+pub(super) fn masked_jobs(connection: &Connection, rows: &[JobRow]) -> Result<Vec<MaskedJob>, LedgerError> {
+    let rows: HashMap<u64, &JobRow> = rows.iter().map(|row| (row.seq, row)).collect();
     let mut select = connection.prepare("SELECT job, kind, time_ms, body FROM events WHERE kind IN (?1, ?2) ORDER BY seq")?;
     let mut events = select.query([MaskKey::KIND, RosterEntered::KIND])?;
     let mut jobs: Vec<(u64, MaskedJob)> = Vec::new();
@@ -132,12 +129,14 @@ pub(super) fn masked_jobs(connection: &Connection, rows: &[Row], closed: &HashSe
         let (seq, kind): (u64, String) = (event.get(0)?, event.get(1)?);
         if kind == MaskKey::KIND {
             let made: i64 = event.get(2)?;
-            let open = !closed.contains(&seq);
+            // The key's entry follows that of its job.
+            let Some(row) = rows.get(&seq) else { continue };
+            let open = row.closed_ms.is_none();
             let age = u64::try_from(now_ms().saturating_sub(made)).unwrap_or(0) / 86_400_000;
             jobs.push((
                 seq,
                 MaskedJob {
-                    job: names.get(&seq).copied().unwrap_or_default().to_owned(),
+                    job: row.job.clone(),
                     open,
                     key_made: to_milliseconds(made),
                     key_age_days: open.then_some(age),

@@ -46,7 +46,6 @@ impl State {
 /// One job.
 #[derive(Debug, Clone)]
 pub(crate) struct JobView {
-    /// The request for the job.
     pub(crate) request: Request,
     /// The parsed job, if this version can read it.
     pub(crate) spec: Option<JobSpec>,
@@ -55,7 +54,6 @@ pub(crate) struct JobView {
 }
 
 impl JobView {
-    /// Returns the job's state.
     pub(crate) fn state(&self) -> State {
         match (self.request.standing(), &self.totals) {
             (Standing::Awaiting, Some(totals)) if totals.closed.is_some() => State::Closed,
@@ -78,12 +76,10 @@ impl JobView {
         self.spec.as_ref().is_some_and(|spec| spec.aggregation.is_secure())
     }
 
-    /// Returns the analyst's name for the job.
     pub(crate) fn name(&self) -> &str {
         self.spec.as_ref().map_or("(not readable)", |spec| spec.name.as_str())
     }
 
-    /// Returns the job's spending.
     pub(crate) fn spent(&self) -> Spent {
         self.totals.as_ref().map(|t| t.spent).unwrap_or_default()
     }

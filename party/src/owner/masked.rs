@@ -1,6 +1,7 @@
 //! Texts that explain masked answers to the owner of the data, used wherever they appear.
 
 use conclave_common::job::JobSpec;
+use conclave_pages::document::{Fact, fact};
 use conclave_privacy::accounting::gaussian_dp;
 
 use super::figure::figure;
@@ -26,7 +27,7 @@ pub(crate) fn promise(spec: &JobSpec) -> Option<String> {
 }
 
 /// Lists the other members of a secure job before its roster exists: each name, and the key that will be accepted for it.
-pub(crate) fn members(spec: &JobSpec, party: &str, settings: &SecureSettings) -> Vec<(String, String)> {
+pub(crate) fn members(spec: &JobSpec, party: &str, settings: &SecureSettings) -> Vec<Fact> {
     let Some(secure) = spec.aggregation.secure() else { return Vec::new() };
     let known = |name: &String| {
         let by_the_job = secure.members.get(name).map(|fingerprint| format!("; the job names {fingerprint}"));
@@ -37,7 +38,7 @@ pub(crate) fn members(spec: &JobSpec, party: &str, settings: &SecureSettings) ->
             (None, Peers::Ca) => format!("any key that the CA certifies as {name}"),
             (None, Peers::Pinned) => "not pinned: this job can't open here".to_owned(),
         };
-        (name.clone(), words + &by_the_job.unwrap_or_default())
+        fact(name, words + &by_the_job.unwrap_or_default())
     };
     spec.parties.iter().filter(|name| *name != party).map(known).collect()
 }
@@ -67,8 +68,8 @@ pub(crate) fn total_if_all_collude(collude: &IfAllCollude) -> String {
     format!("if all other parties of masked jobs collude, epsilon {} is spent; {limit}", figure(collude.epsilon_spent))
 }
 
-/// Describes an open masked job in lines: its key, and the members of its roster with their fingerprints.
-pub(crate) fn status_lines(job: &MaskedJob) -> Vec<String> {
+/// Describes an open masked job: its key, and the members of its roster with their fingerprints.
+pub(crate) fn status(job: &MaskedJob) -> Vec<Fact> {
     let age = match job.key_age_days {
         Some(0) => ", created today".to_owned(),
         Some(days) => format!(", {days} days old"),
@@ -79,9 +80,9 @@ pub(crate) fn status_lines(job: &MaskedJob) -> Vec<String> {
         None => "no roster yet".to_owned(),
     };
     let member = |m: &MaskedMember| {
-        format!("            {} {} {}", m.name, m.fingerprint, if m.pinned { "pinned" } else { "certified by the CA only" })
+        fact(&m.name, format!("{} {}", m.fingerprint, if m.pinned { "pinned" } else { "certified by the CA only" }))
     };
-    let head = format!("masked    {}: {noise}; key of {}{age}", job.job, job.key_made);
+    let head = fact("masked", format!("{}: {noise}; key of {}{age}", job.job, job.key_made));
     std::iter::once(head).chain(job.members.iter().map(member)).collect()
 }
 

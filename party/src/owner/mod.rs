@@ -2,6 +2,7 @@
 //!
 //! Everything is read without the ledger's lock, so also while the party runs. None of it is sent anywhere automatically.
 
+pub(crate) mod budget;
 mod figure;
 mod jobs;
 pub(crate) mod masked;
@@ -15,7 +16,7 @@ mod worst_case;
 
 pub(crate) use figure::figure;
 pub(crate) use jobs::{JobView, State, find, jobs};
-pub(crate) use statement::{Facts, markdown, page, statement};
+pub(crate) use statement::{Facts, statement};
 pub(crate) use text::unit_of_privacy;
 #[cfg(test)]
 pub(crate) use totals::job_totals;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use conclave_common::job::JobSpec;
-use conclave_common::text::one_line;
+use conclave_pages::document::{Block, Fact, fact};
 use conclave_privacy::accounting::PrivacyUnit;
 
 use crate::config::PartyConfig;
@@ -34,46 +34,48 @@ pub(crate) fn worst_case_of(config: &PartyConfig, job: &JobView) -> Result<Worst
         .map_err(|e| StartError::Input(format!("[privacy]: {e}")))
 }
 
-/// Formats the text shown to the owner before approval.
-pub(crate) fn shown(config: &PartyConfig, job: &JobView, worst: &WorstCase) -> String {
+/// Returns the document shown to the owner before approval.
+pub(crate) fn document(config: &PartyConfig, job: &JobView, worst: &WorstCase) -> Vec<Block> {
     let members = job.spec.as_ref().map(|spec| masked::members(spec, &config.name, &config.secure)).unwrap_or_default();
-    words(config.budget.unit, &members, job, worst)
+    blocks(config.budget.unit, members, job, worst)
 }
 
-fn words(unit: PrivacyUnit, members: &[(String, String)], job: &JobView, worst: &WorstCase) -> String {
+fn blocks(unit: PrivacyUnit, members: Vec<Fact>, job: &JobView, worst: &WorstCase) -> Vec<Block> {
     let request = &job.request;
-    let mut lines = vec![
-        format!("job {} {:?}", request.job, job.name()),
-        format!("  {:<9} {}, on {}", "analyst", one_line(&request.analyst), one_line(&request.asked)),
-    ];
-    // The parser refuses names with control characters, but an earlier version's may contain some, and the owner relies on this
-    // text.
-    lines.extend(
-        job.spec.iter().flat_map(|spec| describe(spec, unit)).map(|(name, words)| format!("  {name:<9} {}", one_line(&words))),
-    );
-    lines.push(format!("  {:<9} SHA-256 {}", "digest", request.digest_hex()));
+    let mut facts = vec![fact("analyst", format!("{}, on {}", request.analyst, request.asked))];
+    facts.extend(job.spec.iter().flat_map(|spec| describe(spec, unit)));
+    facts.push(fact("digest", format!("SHA-256 {}", request.digest_hex())));
     let end = if worst.ended_early { ", limited by the data's budget or the analyst's cap" } else { "" };
-    lines.push(format!(
-        "worst case, if it uses everything it may:\n  this job  epsilon {} at delta {}{end}; by zCDP {}\n  the data  epsilon \
-         {} now, {} afterwards, of {} at delta {}: {:.1}% of the budget",
+    let this_job = format!(
+        "epsilon {} at delta {}{end}; by zCDP {}",
         figure(worst.job_epsilon),
         figure(worst.job_delta),
-        figure(worst.job_epsilon_zcdp),
+        figure(worst.job_epsilon_zcdp)
+    );
+    let data = format!(
+        "epsilon {} now, {} afterwards, of {} at delta {}: {:.1}% of the budget",
         figure(worst.data_epsilon_now),
         figure(worst.data_epsilon_after),
         figure(worst.data_epsilon_budget),
         figure(worst.data_delta),
         100.0 * worst.share_after
-    ));
-    if let Some(collude) = &worst.if_all_collude {
-        let text = masked::if_all_collude(collude, worst.data_epsilon_after, worst.data_delta);
-        lines.push(format!("  {:<9} {text}", "collusion"));
-        lines.push("the other members of the job, whose masks hide your numbers:".to_owned());
-        lines.extend(members.iter().map(|(name, known)| format!("  {} {}", one_line(name), one_line(known))));
-        lines.push(format!("closing, rejecting or revoking it is permanent: {}", masked::NEVER_REOPENED));
+    );
+    let mut most = vec![fact("this job", this_job), fact("the data", data)];
+    let collude = worst.if_all_collude.as_ref();
+    most.extend(collude.map(|of| fact("collusion", masked::if_all_collude(of, worst.data_epsilon_after, worst.data_delta))));
+    let heading = |words: &str| Block::Heading(words.to_owned());
+    let mut blocks = vec![
+        Block::Heading(format!("job {} {:?}", request.job, job.name())),
+        Block::Facts(facts),
+        heading("worst case, if it uses everything it may"),
+        Block::Facts(most),
+    ];
+    if collude.is_some() {
+        blocks.extend([heading("the other members of the job, whose masks hide your numbers"), Block::Facts(members)]);
+        blocks.push(Block::Text(format!("closing, rejecting or revoking it is permanent: {}", masked::NEVER_REOPENED)));
     }
-    lines.push(format!("this {}", unit_of_privacy(unit)));
-    lines.join("\n")
+    blocks.push(Block::Text(format!("this {}", unit_of_privacy(unit))));
+    blocks
 }
 
 /// Records the owner's decision on a job; the running party acts on it within a second.
@@ -118,6 +120,7 @@ fn warnings_of(shard: &Arc<Shard>, job: &JobView, spec: &JobSpec) -> Result<Vec<
 mod tests {
     #![allow(clippy::unwrap_used)]
     use conclave_common::text::{is_plain, json};
+    use conclave_pages::document;
 
     use super::*;
     use crate::ledger_views::report;
@@ -154,7 +157,7 @@ mod tests {
             let (analyst, asked) = (stranger.to_owned(), "2026-03-01".to_owned());
             let request =
                 Request { job: JOB.into(), analyst, digest: [7; 32], spec_toml: MEAN_TOML.into(), asked, decided: None };
-            words(budget().unit, &[], &JobView { request, spec: Some(spec), totals: None }, &worst)
+            document::text(&blocks(budget().unit, Vec::new(), &JobView { request, spec: Some(spec), totals: None }, &worst))
         };
         let (shown, honest) = (text(spec, HOSTILE), text(honest, "alice"));
         assert!(shown.lines().all(is_plain), "{shown:?}");
@@ -173,7 +176,7 @@ mod tests {
         let members = masked::members(&spec, "h-0", &SecureSettings { peers: Peers::Ca, ..SecureSettings::default() });
         let (analyst, asked) = ("alice".to_owned(), "2026-03-01".to_owned());
         let request = Request { job: JOB.into(), analyst, digest: [7; 32], spec_toml: masked_toml(5, 1), asked, decided: None };
-        let text = words(budget().unit, &members, &JobView { request, spec: Some(spec), totals: None }, &worst);
+        let text = document::text(&blocks(budget().unit, members, &JobView { request, spec: Some(spec), totals: None }, &worst));
         let collude = worst.if_all_collude.unwrap();
         let instead = format!("would be {} instead of {} at", figure(collude.data_epsilon), figure(worst.data_epsilon_after));
         for part in [

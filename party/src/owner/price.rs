@@ -52,16 +52,15 @@ fn by_gradients(spec: &JobSpec) -> String {
     let steps = spec.sampler.draws.saturating_mul(u64::from(spec.sampler.chains));
     let share = short(limit(spec) / steps.max(1) as f64);
     let (step, beside) = match spec.sampler.hmc.test {
-        _ if spec.algorithm.is_unadjusted() => ("each step costs a mu squared of at most", ""),
-        HmcTest::None => ("each step costs a mu squared of at most", ""),
-        HmcTest::Remainder => (
-            "each step costs a mu squared of at most",
-            "; the number for its test costs about a hundredth of that, or the minimum price of a release",
-        ),
-        HmcTest::Ratio { .. } => (
+        HmcTest::Ratio { .. } if !spec.algorithm.is_unadjusted() => (
             "each trajectory costs a mu squared of at most, on average,",
             "; the number for its test is a larger or smaller part of that, depending on the trajectory's length",
         ),
+        HmcTest::Remainder if !spec.algorithm.is_unadjusted() => (
+            "each step costs a mu squared of at most",
+            "; the number for its test costs about a hundredth of that, or the minimum price of a release",
+        ),
+        _ => ("each step costs a mu squared of at most", ""),
     };
     let sweeps =
         if spec.is_polished() { format!("; a number in the subsequent sweeps costs {}", alone(spec)) } else { String::new() };

@@ -2,6 +2,7 @@
 
 use conclave_common::job::{ANY_MODEL, Algorithm, ClipRule, HmcTest, JobSpec, Warmup};
 use conclave_common::schema::ColumnSpec;
+use conclave_pages::document::{Fact, fact};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit, gaussian_dp};
 use conclave_privacy::mechanism::QueryKind;
 
@@ -59,8 +60,8 @@ fn queries(spec: &JobSpec) -> String {
     format!("{what}; queried {times}{stages}. {ANY_MODEL}")
 }
 
-/// Describes a job for a party that protects `unit`, as lines of a name and its text.
-pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<(&'static str, String)> {
+/// Describes a job for a party that protects `unit`.
+pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<Fact> {
     let columns: Vec<String> = spec.model.columns().into_iter().map(|name| column(name, spec.columns.get(name))).collect();
     let warmup = match spec.sampler.warmup {
         Warmup::Sweeps(sweeps) => format!("{sweeps} sweeps of warm-up"),
@@ -74,91 +75,75 @@ pub(crate) fn describe(spec: &JobSpec, unit: PrivacyUnit) -> Vec<(&'static str, 
         None => "the model's own public bound".into(),
     };
     let budget = spec.privacy.budget;
+    let (count, draws, sd) = (spec.sampler.chains, spec.sampler.draws, figure(spec.privacy.noise.sd()));
+    let at_most = if spec.plans_chains() { "at most " } else { "" };
+    let share = "each step takes the same share of the job's budget, which sets its noise";
     let (chains, noise, clip) = match spec.most_rounds() {
         Some(_) => (
-            format!(
-                "{} chains of at most {} draws, made from the releases without further queries",
-                spec.sampler.chains, spec.sampler.draws
-            ),
+            format!("{count} chains of at most {draws} draws, made from the releases without further queries"),
             "each release takes a share of the job's budget, which sets its noise".to_owned(),
             "the contribution of a record is limited to a public length".to_owned(),
         ),
         None if spec.is_polished() => (
             format!(
-                "{}{} chains of at most {} steps after a warm-up, and then of {} draws; each step and each draw takes one query",
-                if spec.plans_chains() { "at most " } else { "" },
-                spec.sampler.chains,
-                spec.sampler.draws,
+                "{at_most}{count} chains of at most {draws} steps after a warm-up, and then of {} draws; each step and each draw takes one \
+                 query",
                 spec.draws_asked()
             ),
-            format!(
-                "each step takes the same share of the job's budget, which sets its noise; every later number has noise of \
-                 standard deviation {}",
-                figure(spec.privacy.noise.sd())
-            ),
+            format!("{share}; every later number has noise of standard deviation {sd}"),
             "the contribution of a record is limited to public lengths, and then by the model's own public bound".to_owned(),
         ),
-        None if spec.algorithm.follows_gradients() => (
-            format!(
-                "{}{} chains of at most {} draws, each of which takes {}",
-                if spec.plans_chains() { "at most " } else { "" },
-                spec.sampler.chains,
-                spec.sampler.draws,
-                match (spec.algorithm.is_unadjusted(), spec.sampler.hmc.test) {
-                    (true, _) | (_, HmcTest::None) => "one query".to_owned(),
-                    (_, HmcTest::Remainder) => "two queries".to_owned(),
-                    (_, HmcTest::Ratio { kicks }) => format!("{} queries", kicks + 1),
-                }
-            ),
-            if spec.runs_dp_hmc() {
-                format!(
-                    "each gradient takes the same share of the job's budget, which sets its noise; every number of the tests has \
-                     noise of standard deviation {}",
-                    figure(spec.privacy.noise.sd())
-                )
-            } else {
-                "each step takes the same share of the job's budget, which sets its noise".to_owned()
-            },
-            "the contribution of a record is limited to public lengths".to_owned(),
-        ),
+        None if spec.algorithm.follows_gradients() => {
+            let queries = match (spec.algorithm.is_unadjusted(), spec.sampler.hmc.test) {
+                (true, _) | (_, HmcTest::None) => "one query".to_owned(),
+                (_, HmcTest::Remainder) => "two queries".to_owned(),
+                (_, HmcTest::Ratio { kicks }) => format!("{} queries", kicks + 1),
+            };
+            let noise = match spec.runs_dp_hmc() {
+                true => format!(
+                    "each gradient takes the same share of the job's budget, which sets its noise; every number of the tests has noise of \
+                     standard deviation {sd}"
+                ),
+                false => share.to_owned(),
+            };
+            let chains = format!("{at_most}{count} chains of at most {draws} draws, each of which takes {queries}");
+            (chains, noise, "the contribution of a record is limited to public lengths".to_owned())
+        }
         None if spec.algorithm == Algorithm::Ops => (
-            format!("at most {} independent draws, each one of {} candidates", spec.sampler.draws, spec.sampler.ops.candidates),
-            "none is added: a draw is random itself, and is charged by the range of its log probabilities between neighbouring \
-             data"
+            format!("at most {draws} independent draws, each one of {} candidates", spec.sampler.ops.candidates),
+            "none is added: a draw is random itself, and is charged by the range of its log probabilities between neighbouring data"
                 .to_owned(),
             clip,
         ),
-        None => (
-            format!("{} chains of at most {} draws after {warmup}", spec.sampler.chains, spec.sampler.draws),
-            match spec.asks(QueryKind::SecondMoment) {
-                false => format!("standard deviation {} of every number while the chains run", figure(spec.privacy.noise.sd())),
+        None => {
+            let noise = match spec.asks(QueryKind::SecondMoment) {
+                false => format!("standard deviation {sd} of every number while the chains run"),
                 true => format!(
-                    "standard deviation {} of every subsampled number while the chains run; the noise of the sums of squares is \
-                     set so that all of them together take 1/25 of the job's budget",
-                    figure(spec.privacy.noise.sd())
+                    "standard deviation {sd} of every subsampled number while the chains run; the noise of the sums of squares is set so \
+                     that all of them together take 1/25 of the job's budget"
                 ),
-            },
-            clip,
-        ),
+            };
+            (format!("{count} chains of at most {draws} draws after {warmup}"), noise, clip)
+        }
     };
-    let together = (spec.parties.len() > 1).then(|| ("together", at_several_owners(spec)));
-    let masked = masked::promise(spec).map(|words| ("masked", words));
-    let lines = vec![
-        ("model", {
-            let power = (spec.power != 1.0).then(|| format!(", likelihood raised to the power {}", figure(spec.power)));
-            let inert = spec.incomplete_rows.then_some("; unusable rows are counted and contribute zero");
-            format!("{}{}{}", spec.model.describe(), power.unwrap_or_default(), inert.unwrap_or_default())
-        }),
-        ("columns", columns.join("; ")),
-        ("queries", queries(spec)),
-        ("parties", spec.parties.join(", ")),
-        ("chains", chains),
-        ("noise", noise),
-        ("price", price(spec)),
-        ("clip", clip),
-        ("at most", format!("epsilon {} at delta {}", figure(budget.epsilon), figure(budget.delta))),
+    let power =
+        if spec.power == 1.0 { String::new() } else { format!(", likelihood raised to the power {}", figure(spec.power)) };
+    let inert = if spec.incomplete_rows { "; unusable rows are counted and contribute zero" } else { "" };
+    let mut facts = vec![
+        fact("model", format!("{}{power}{inert}", spec.model.describe())),
+        fact("columns", columns.join("; ")),
+        fact("queries", queries(spec)),
+        fact("parties", spec.parties.join(", ")),
+        fact("chains", chains),
+        fact("noise", noise),
+        fact("price", price(spec)),
+        fact("clip", clip),
+        fact("at most", format!("epsilon {} at delta {}", figure(budget.epsilon), figure(budget.delta))),
     ];
-    lines.into_iter().chain(samples(spec, unit).map(|words| ("samples", words))).chain(masked).chain(together).collect()
+    facts.extend(samples(spec, unit).map(|words| fact("samples", words)));
+    facts.extend(masked::promise(spec).map(|words| fact("masked", words)));
+    facts.extend((spec.parties.len() > 1).then(|| fact("together", at_several_owners(spec))));
+    facts
 }
 
 /// States the loss of a person with records at several owners of the job. Guarantees are separate, and their mu squared add; if

@@ -6,21 +6,17 @@ use std::time::Duration;
 
 use conclave_privacy::accounting::{Spent, mu_squared};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
-use rusqlite::{Connection, OpenFlags, Row};
+use rusqlite::{Connection, OpenFlags};
 
-use crate::ledger_views::ended_by_unlocks;
+use crate::ledger_views::{JobRow, job_rows};
 use conclave_vault::ledger::{LedgerError, are_masked, are_stored};
 
 /// The ledger totals of one job.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct JobTotals {
-    /// Job id.
     pub(crate) job: String,
-    /// The submitting analyst.
     pub(crate) analyst: String,
-    /// SHA-256 of the job's text.
     pub(crate) digest: [u8; 32],
-    /// The job's text.
     pub(crate) spec_toml: String,
     /// Time when it was first opened, UTC.
     pub(crate) opened: String,
@@ -35,7 +31,6 @@ pub(crate) struct JobTotals {
 /// Summary of a job's releases.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Releases {
-    /// Releases by kind.
     pub(crate) kinds: Vec<Released>,
     /// Times of the first and the last charge, UTC.
     pub(crate) charged: (String, String),
@@ -48,7 +43,6 @@ pub(crate) struct Releases {
 pub(crate) struct Released {
     /// The kind; for a statistic, one of its components.
     pub(crate) kind: QueryKind,
-    /// Number of charges.
     pub(crate) queries: u64,
     /// Number of integers in all its answers.
     pub(crate) integers: u64,
@@ -67,12 +61,6 @@ impl Released {
 const MORE: &str = "
 SELECT c.job, sum(n.components - 1) FROM charge_components n JOIN charges c ON c.seq = n.charge GROUP BY c.job";
 
-const JOBS: &str = "
-SELECT j.job, j.time_ms, t.queries, t.charge + t.reserved, e.kind, e.time_ms, j.analyst, j.spec_digest, j.spec_toml, j.seq
-FROM jobs j JOIN totals t ON t.job = j.seq
-LEFT JOIN events e ON e.seq = (SELECT max(seq) FROM events WHERE job = j.seq AND kind IN ('open', 'close'))
-ORDER BY j.seq";
-
 /// Returns the totals of every job that was ever opened.
 ///
 /// # Errors
@@ -87,27 +75,21 @@ pub(crate) fn job_totals(ledger: &Path) -> Result<Vec<JobTotals>, LedgerError> {
     } else {
         HashMap::new()
     };
-    let ended = ended_by_unlocks(&snapshot)?;
-    let mut select = snapshot.prepare(JOBS)?;
-    let all = select.query_map([], |row| read(row, &more, &ended))?.collect::<Result<_, _>>()?;
-    Ok(all)
-}
-
-fn read(row: &Row<'_>, more: &HashMap<u64, u64>, ended: &HashMap<u64, i64>) -> rusqlite::Result<JobTotals> {
-    let last: Option<String> = row.get(4)?;
-    let closed: Option<i64> = if last.as_deref() == Some("close") { row.get(5)? } else { None };
-    let (queries, job): (u64, u64) = (row.get(2)?, row.get(9)?);
-    let draws = queries + more.get(&job).copied().unwrap_or(0);
-    Ok(JobTotals {
-        job: row.get(0)?,
-        queries,
-        analyst: row.get(6)?,
-        digest: row.get(7)?,
-        spec_toml: row.get(8)?,
-        opened: utc(row.get(1)?),
-        closed: closed.or_else(|| ended.get(&job).copied()).map(utc),
-        spent: Spent { units: row.get(3)?, draws, ..Spent::default() },
-    })
+    let total = |row: JobRow| JobTotals {
+        spent: Spent {
+            units: row.charge.saturating_add(row.reserved),
+            draws: row.queries + more.get(&row.seq).copied().unwrap_or(0),
+            ..Spent::default()
+        },
+        job: row.job,
+        analyst: row.analyst,
+        digest: row.digest,
+        spec_toml: row.spec_toml,
+        opened: utc(row.opened_ms),
+        closed: row.closed_ms.map(utc),
+        queries: row.queries,
+    };
+    Ok(job_rows(&snapshot)?.into_iter().map(total).collect())
 }
 
 /// Summarises the releases of a job; `None` before the first. Reads every one of them.

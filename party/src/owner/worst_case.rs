@@ -17,15 +17,12 @@ pub(crate) struct WorstCase {
     pub(crate) job_epsilon: f64,
     /// The same by zCDP.
     pub(crate) job_epsilon_zcdp: f64,
-    /// The delta set by the job.
     pub(crate) job_delta: f64,
     /// Current epsilon of the data, at `data_delta`.
     pub(crate) data_epsilon_now: f64,
     /// Epsilon of the data after this job, at `data_delta`.
     pub(crate) data_epsilon_after: f64,
-    /// Epsilon of the data's budget.
     pub(crate) data_epsilon_budget: f64,
-    /// Delta of the data's budget.
     pub(crate) data_delta: f64,
     /// Share of the budget, as mu², spent after this job.
     pub(crate) share_after: f64,
@@ -38,7 +35,6 @@ pub(crate) struct WorstCase {
 /// The worst case of a masked job if all other parties collude.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct AllCollude {
-    /// Parties of the job.
     pub(crate) parties: usize,
     /// Assumed number of other parties that collude with the coordinator.
     pub(crate) colluders: u32,
@@ -47,7 +43,6 @@ pub(crate) struct AllCollude {
     /// Epsilon of the data after this job, at the budget's delta: past charges, and the rest of this job at the price without
     /// other parties' noise.
     pub(crate) data_epsilon: f64,
-    /// The owner's limit on that.
     pub(crate) limit: Option<f64>,
     /// True if that limit would end the job first.
     pub(crate) ended_early: bool,

@@ -6,6 +6,7 @@ use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use conclave_ops::web::{self, Fields, Visitor};
+use conclave_pages::document::{self, Block};
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::site::{self, Served};
 use conclave_pages::text::{plain, plain_name};
@@ -17,15 +18,12 @@ use crate::config::PartyConfig;
 use crate::owner::{JobView, State as JobState, find, masked, pending_job};
 use conclave_vault::consent::Standing;
 
-/// Maximum length of a shown line of a job.
-const LINE: usize = 4000;
-/// Maximum length of a recorded reason.
 const REASON: usize = 1000;
 
 /// A job with the information shown to the owner.
 struct ShownJob {
     job: JobView,
-    words: Result<String, String>,
+    document: Result<Vec<Block>, String>,
     warnings: Vec<String>,
 }
 
@@ -33,12 +31,12 @@ struct ShownJob {
 fn load(config: &PartyConfig, warnings: &Warnings, id: &str) -> Option<ShownJob> {
     let job = find(&config.ledger, id).ok().filter(|job| job.request.job == id)?;
     let worst = pending_job::worst_case_of(config, &job);
-    let words = worst.map(|worst| pending_job::shown(config, &job, &worst)).map_err(|e| e.to_string());
+    let document = worst.map(|worst| pending_job::document(config, &job, &worst)).map_err(|e| e.to_string());
     let warnings = match job.state() {
         JobState::Awaiting => warnings.of(config, &job),
         _ => Vec::new(),
     };
-    Some(ShownJob { job, words, warnings })
+    Some(ShownJob { job, document, warnings })
 }
 
 pub(super) async fn page(State(shared): Shared, Extension(visitor): Extension<Visitor>, Path(id): Path<String>) -> Response {
@@ -58,8 +56,7 @@ pub(super) async fn page(State(shared): Shared, Extension(visitor): Extension<Vi
 fn body(shown: &ShownJob, csrf: &str) -> Markup {
     let (job, word) = (&shown.job, (web::CSRF_FIELD, csrf));
     let at = |act: &str| format!("/jobs/{}/{act}", job.request.job);
-    // Line by line: a name must not change the direction of the text after it.
-    let lines = |text: &str| text.lines().map(|line| plain(line, LINE)).collect::<Vec<_>>().join("\n");
+    let warnings: Vec<Block> = shown.warnings.iter().cloned().map(Block::Warning).collect();
     html! {
         p { "State: " b { (job.state().as_str()) }
             @if let Some(decided) = &job.request.decided {
@@ -70,23 +67,23 @@ fn body(shown: &ShownJob, csrf: &str) -> Markup {
         @if job.is_masked() && matches!(job.state(), JobState::Closed | JobState::Rejected | JobState::Revoked) {
             p { "Its end is permanent: " (masked::NEVER_REOPENED) "." }
         }
-        @match &shown.words {
-            Ok(words) => pre { (lines(words)) },
+        @match &shown.document {
+            Ok(blocks) => { (document::html(blocks)) }
             Err(why) => { (notice(Tone::Warning, "This job can't be assessed", &html! { p { (plain(why, REASON)) } }, false)) }
         }
-        @for warning in &shown.warnings { (notice(Tone::Warning, "Warning", &html! { p { (plain(warning, REASON)) } }, false)) }
+        (document::html(&warnings))
         @if job.state() == JobState::Awaiting {
             h2 { "Your decision" }
             p { "It is recorded permanently, and the running party acts on it within a second. Spent budget is never refunded." }
             div.decide {
-                @if shown.words.is_ok() { (site::form(&at("approve"), word, &html! { button { "Approve this job" } })) }
+                @if shown.document.is_ok() { (site::form(&at("approve"), word, &html! { button { "Approve this job" } })) }
                 (site::form(&at("reject"), word, &html! {
                     p { label for="reason" { "Reason, shown to the analyst" } br; input type="text" id="reason" name="reason" required maxlength=(REASON); }
                     button.danger { "Reject it" }
                 }))
             }
         }
-        details { summary { "The job file as signed by its analyst" } pre { (lines(&job.request.spec_toml)) } }
+        details { summary { "The job file as signed by its analyst" } (document::html(&[Block::Verbatim(job.request.spec_toml.clone())])) }
     }
 }
 

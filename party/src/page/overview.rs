@@ -7,11 +7,12 @@ use axum::extract::State;
 use axum::response::Response;
 use conclave_ops::web::events::{self, Snapshot};
 use conclave_ops::web::{self, Visitor};
+use conclave_pages::document::{self, Block};
 use conclave_pages::page::{Tone, notice};
 use conclave_pages::plot::{self, Budget};
 use conclave_pages::site::{self, Served};
-use conclave_pages::table::{Cell, facts, table};
-use conclave_pages::text::{name, number, plain, thousands};
+use conclave_pages::table::{Cell, Table};
+use conclave_pages::text::{name, plain, thousands};
 use conclave_privacy::accounting::gaussian_dp;
 use maud::{Markup, html};
 use time::OffsetDateTime;
@@ -20,13 +21,11 @@ use super::read::{Facts, Ledger, audit_of};
 use super::state::{FRESH, PageState, Shared, message_page};
 use super::times;
 use crate::config::PartyConfig;
-use crate::owner::{State as JobState, figure, masked};
+use crate::ledger_views::Listed;
+use crate::owner::{State as JobState, budget::facts, figure, masked};
 
-/// Number of days shown.
 const DAYS: usize = 14;
-/// Maximum number of jobs shown.
 const JOBS: usize = 50;
-/// Maximum length of a shown sentence.
 const SENTENCE: usize = 600;
 /// Maximum size of an audit's plot in bytes.
 const PLOT: u64 = 4 << 20;
@@ -120,18 +119,9 @@ fn budget(ledger: &Ledger) -> Markup {
         h2 { "The data's budget, over all jobs, permanent" }
         (bar("gdp", "Epsilon, Gaussian DP", r.epsilon_spent))
         (bar("zcdp", "The same by zCDP", r.epsilon_zcdp))
-        (facts(&[
-            ("delta", html! { (r.delta_promised) }),
-            ("share of the budget spent", html! { (format!("{:.2}%", 100.0 * r.share_spent)) " of mu² (" (number(r.mu_squared_spent)) " of " (number(r.mu_squared_budget)) "): mu² adds up over jobs, epsilons do not" }),
-            ("a new job may request", html! { "epsilon at most " (figure(r.epsilon_new_job)) }),
-            ("numbers released", html! { (thousands(r.queries)) " in " (thousands(r.jobs)) " jobs since " (r.created) }),
-            ("protects one", html! { (r.unit) }),
-        ]))
-        @if let Some(collude) = &r.if_all_collude { p { "In addition: " (masked::total_if_all_collude(collude)) "." } }
+        (document::html(&[Block::Facts(facts(r))]))
         @for job in r.masked_jobs.iter().filter(|job| job.open) {
-            details { summary { "Masked job " (plain(&job.job, 80)) ": members and key" }
-                pre { @for line in masked::status_lines(job) { (plain(&line, SENTENCE)) "\n" } }
-            }
+            details { summary { "Masked job " (plain(&job.job, 80)) ": members and key" } (document::html(&[Block::Facts(masked::status(job))])) }
         }
         p.note { "zCDP is a looser accounting of the same releases; the budget is enforced by Gaussian DP." }
     }
@@ -144,64 +134,62 @@ fn days(days: &std::collections::BTreeMap<i64, u64>) -> Markup {
     let date =
         |day: i64| OffsetDateTime::from_unix_timestamp(day * 86_400).map(|time| time.date().to_string()).unwrap_or_default();
     let values: Vec<f64> = shown.iter().map(|(_, count)| *count as f64).collect();
-    let rows: Vec<Vec<Cell>> =
-        shown.iter().rev().map(|(day, count)| vec![Cell::Text(date(*day)), Cell::Number(thousands(*count))]).collect();
+    let latest: Vec<_> = shown.iter().rev().copied().collect();
+    let table = Table::new(
+        "Releases per day, UTC",
+        &latest,
+        &[("day", &|(day, _)| Cell::text(date(*day))), ("releases", &|(_, count)| Cell::number(thousands(*count)))],
+    );
     html! {
         h2 { "Releases per day" }
         p { (plot::spark("per-day", "Releases per day", &values)) " the last " (DAYS) " days; " (thousands(days.values().sum())) " in total" }
-        details { summary { "As a table" } (table("Releases per day, UTC", &["day", "releases"], &rows)) }
+        details { summary { "As a table" } (table.html()) }
     }
 }
 
 fn all(ledger: &Ledger, config: &PartyConfig) -> Markup {
-    let rows: Vec<Vec<Cell>> = ledger
-        .jobs
-        .iter()
-        .rev()
-        .take(JOBS)
-        .map(|job| {
-            vec![
-                Cell::markup(html! { a href={ "/jobs/" (job.request.job) } { (name(job.name())) } }),
-                Cell::Text(job.state().as_str().to_owned()),
-                Cell::Number(thousands(job.spent().draws)),
-                Cell::Number(figure(job.epsilon_spent(&config.budget))),
-                Cell::Name(job.request.analyst.clone()),
-                Cell::Text(job.request.asked.clone()),
-            ]
-        })
-        .collect();
+    let latest: Vec<_> = ledger.jobs.iter().rev().take(JOBS).collect();
+    let table = Table::new(
+        "The latest jobs first",
+        &latest,
+        &[
+            ("job", &|job| Cell::markup(html! { a href={ "/jobs/" (job.request.job) } { (name(job.name())) } })),
+            ("state", &|job| Cell::text(job.state().as_str())),
+            ("numbers", &|job| Cell::number(thousands(job.spent().draws))),
+            ("epsilon spent", &|job| Cell::number(figure(job.epsilon_spent(&config.budget)))),
+            ("analyst", &|job| Cell::name(&job.request.analyst)),
+            ("submitted", &|job| Cell::text(&job.request.asked)),
+        ],
+    );
     html! {
         h2 { "Jobs" }
-        @if rows.is_empty() { p { "No job has been submitted to this party yet." } }
-        @else { (table("The latest jobs first", &["job", "state", "numbers", "epsilon spent", "analyst", "submitted"], &rows)) }
+        @if table.is_empty() { p { "No job has been submitted to this party yet." } } @else { (table.html()) }
     }
 }
 
 fn last(ledger: &Ledger) -> Markup {
-    let rows: Vec<Vec<Cell>> = ledger
-        .last
-        .iter()
-        .map(|release| {
-            vec![
-                // "2026-11-21 01:17:22": day and time may be broken apart on a narrow page.
-                Cell::Text(release.time.chars().take(19).collect::<String>().replace('T', " ")),
-                Cell::Name(release.job.chars().take(8).collect()),
-                Cell::Number(thousands(release.iteration)),
-                Cell::Number(release.chain.to_string()),
-                Cell::Text(release.kind.clone()),
-                Cell::Number(figure(release.sigma)),
-                Cell::Number(figure(gaussian_dp::epsilon(release.mu_squared.sqrt(), ledger.report.delta))),
-                Cell::Number(thousands(release.integers as u64)),
-                Cell::Number(release.shown()),
-            ]
-        })
-        .collect();
+    let alone = |release: &Listed| gaussian_dp::epsilon(release.mu_squared.sqrt(), ledger.report.delta);
+    let table = Table::new(
+        "Releases, the latest first",
+        &ledger.last,
+        &[
+            // "2026-11-21 01:17:22": day and time may be broken apart on a narrow page.
+            ("charged (UTC)", &|release| Cell::text(release.time.chars().take(19).collect::<String>().replace('T', " "))),
+            ("job", &|release| Cell::name(release.job.chars().take(8).collect::<String>())),
+            ("round", &|release| Cell::number(thousands(release.iteration))),
+            ("chain", &|release| Cell::number(release.chain)),
+            ("kind", &|release| Cell::text(&release.kind)),
+            ("noise sd", &|release| Cell::number(figure(release.sigma))),
+            ("epsilon alone", &|release| Cell::number(figure(alone(release)))),
+            ("integers", &|release| Cell::number(thousands(release.integers as u64))),
+            ("released numbers", &|release| Cell::number(release.shown())),
+        ],
+    );
     html! {
         h2 { "The last releases" }
-        @if rows.is_empty() { p { "No releases yet." } }
+        @if table.is_empty() { p { "No releases yet." } }
         @else {
-            (table("Releases, the latest first", &["charged (UTC)", "job", "round", "chain", "kind", "noise sd", "epsilon \
-                 alone", "integers", "released numbers"], &rows))
+            (table.html())
             p.note { "Numbers are in lattice units and include their noise, as released. The noise is in the unit of each kind: log-likelihood units for a ratio, widths of its range for a statistic, units of privacy for counts, products of two numbers within 1 for moments and curvatures, and one unit's largest contribution for a gradient. All releases: " code { "conclave-party ledger" } "." }
         }
     }

@@ -10,7 +10,6 @@ use crate::owner::{JobView, jobs, releases_by_day};
 use crate::presence::{Presence, running};
 use conclave_vault::ledger::LedgerError;
 
-/// Number of single releases shown.
 const LAST: u64 = 20;
 
 /// All facts at one moment.

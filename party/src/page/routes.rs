@@ -16,7 +16,6 @@ use super::{job, overview};
 use crate::config::PartyConfig;
 use conclave_vault::answer::answer_timing::OwnTimes;
 
-/// File name of the token.
 const TOKEN: &str = "page-token";
 
 /// Returns the token's path: in the identity folder or, if the party can't write there, beside the head file.

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::response::Response;
-use conclave_ops::web;
 use conclave_pages::site::{self, Served};
 use maud::{Markup, html};
 
@@ -59,12 +58,5 @@ impl PageState {
 /// Renders a page with one message.
 pub(super) fn message_page(title: &str, what: &Markup, answer: fn(String) -> Response) -> Response {
     let body = html! { (what) p { a href="/" { "To the party's page" } } };
-    answer(site::render(&Served {
-        title,
-        parents: &[],
-        csrf: (web::CSRF_FIELD, ""),
-        has_session: false,
-        events: None,
-        body: &body,
-    }))
+    answer(site::render(&Served::message(title, &body)))
 }

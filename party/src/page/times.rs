@@ -2,7 +2,7 @@
 
 use conclave_ops::in_ms;
 use conclave_pages::plot::{Bar, Part as Piece, Stack, format_millis, stack};
-use conclave_pages::table::{Cell, table};
+use conclave_pages::table::{Cell, Table};
 use conclave_pages::text::thousands;
 use maud::{Markup, html};
 
@@ -62,12 +62,17 @@ fn drawn(rows: &[(&str, (f64, f64))]) -> Markup {
 }
 
 fn listed(rows: &[(&str, (f64, f64))], whole: (f64, f64)) -> Markup {
-    let all = rows.iter().copied().chain([("an answer, from the start of its service", whole)]);
-    let cells = all.map(|(words, seconds)| {
-        let (median, high) = in_ms(seconds);
-        vec![Cell::Text(words.to_owned()), Cell::Number(format_millis(median)), Cell::Number(format_millis(high))]
-    });
-    table("The latest answers, at most 128", &["part", "median ms", "95% within ms"], &cells.collect::<Vec<_>>())
+    let all = [rows, &[("an answer, from the start of its service", whole)]].concat();
+    let table = Table::new(
+        "The latest answers, at most 128",
+        &all,
+        &[
+            ("part", &|(words, _)| Cell::text(words)),
+            ("median ms", &|(_, seconds)| Cell::number(format_millis(in_ms(*seconds).0))),
+            ("95% within ms", &|(_, seconds)| Cell::number(format_millis(in_ms(*seconds).1))),
+        ],
+    );
+    table.html()
 }
 
 fn late(counts: ReplyCounts) -> Markup {

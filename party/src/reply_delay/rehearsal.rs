@@ -32,7 +32,6 @@ const DELTA: f64 = 1e-6;
 /// Reserve of delta for its blocks, half of delta in all: more than any job's blocks take.
 const RESERVE_UNITS: u64 = 1 << (RESERVE_LOG2 - 1);
 
-/// Returns the budget of a rehearsal.
 pub(super) fn budget(unit: PrivacyUnit) -> Result<Budget, String> {
     let budget = Budget::new(gaussian_dp::epsilon(MU, DELTA), DELTA).map_err(|e| e.to_string())?;
     Ok(budget.of(unit).reserving(RESERVE_UNITS))
@@ -42,7 +41,6 @@ pub(super) fn too_expensive() -> Unmeasured {
     Unmeasured::Job("one of its queries costs more than can be accounted for, however noisy its answer: declare narrower bounds, or set a clip".into())
 }
 
-/// A job whose answers are rehearsed.
 pub(super) struct Rehearsal<'a>(pub(super) &'a MeteredJob<'a>);
 
 impl<'a> std::ops::Deref for Rehearsal<'a> {
@@ -67,6 +65,16 @@ impl Rehearsal<'_> {
             return 0;
         }
         self.spec.build_model().exponential_family().map_or(0, |family| family.ranges().len())
+    }
+
+    /// Returns the point with every parameter at an ordinary value.
+    fn ordinary(&self) -> Vec<f64> {
+        self.spec.support.iter().map(|box_| ORDINARY.clamp(box_.min, box_.max)).collect()
+    }
+
+    fn terms(&self, kind: QueryKind, points: (&[f64], &[f64])) -> Result<QueryTerms, Unmeasured> {
+        let terms = QueryTerms::new(self.spec.build_model().as_ref(), self.spec, self.unit, kind, points);
+        terms.map_err(|why| Unmeasured::Job(why.to_string()))
     }
 
     fn chooses(&self) -> bool {
@@ -182,11 +190,9 @@ impl Rehearsal<'_> {
         let asked = (*PASSES.end()).saturating_mul(self.chains().max(2) as u64);
         let limit = most / asked / 2;
         let model = self.spec.build_model();
-        let terms = |kind, points: (&[f64], &[f64])| {
-            QueryTerms::new(model.as_ref(), self.spec, self.unit, kind, points).map_err(|why| Unmeasured::Job(why.to_string()))
-        };
         let noise = |kind, points| {
-            cheap(&terms(kind, points)?, self.unit, self.spec.privacy.noise, self.spec.honest(), limit).ok_or_else(too_expensive)
+            cheap(&self.terms(kind, points)?, self.unit, self.spec.privacy.noise, self.spec.honest(), limit)
+                .ok_or_else(too_expensive)
         };
         let component = |component| noise(QueryKind::Statistic { component }, (&[][..], &[][..]));
         let statistics = (0..self.components() as u32).map(component).collect::<Result<Vec<_>, _>>()?;
@@ -194,7 +200,7 @@ impl Rehearsal<'_> {
         let step = asks_steps.then(|| WorstCaseStep::new(model.as_ref(), self.spec, self.unit, self.units, limit)).flatten();
         // Under a clip by slope a step of length zero has no price: then every pass asks the step that takes longest.
         let sloped = matches!(self.spec.privacy.clip, Some(ClipRule::Slope(_)));
-        let theta: Vec<f64> = self.spec.support.iter().map(|box_| ORDINARY.clamp(box_.min, box_.max)).collect();
+        let theta = self.ordinary();
         let still = (asks_steps && !(sloped && step.is_some())).then(|| noise(QueryKind::Ratio, (&theta, &theta))).transpose()?;
         let subsampled = self.spec.privacy.blocks.map(|_| self.noise_of_subsampled(&theta, most, asked)).transpose()?;
         let choice = self.chooses().then(|| self.choice(most)).transpose()?;
@@ -204,7 +210,7 @@ impl Rehearsal<'_> {
             let noise = NoiseScale::from_units(vector.noise_scale).map_err(|e| e.to_string())?;
             let cost = self.unit.charge_of_kind(
                 kind,
-                terms(kind, (&vector.from, &vector.to))?.sensitivity(),
+                self.terms(kind, (&vector.from, &vector.to))?.sensitivity(),
                 self.spec.protected(noise),
             );
             if cost.ok().is_none_or(|cost| cost > 2 * limit) {
@@ -217,14 +223,12 @@ impl Rehearsal<'_> {
     /// Returns noise under which the blocks that hold the subsampled releases of a rehearsal, at least one block, cost at most half of
     /// `most` units of mu².
     fn noise_of_subsampled(&self, theta: &[f64], most: u64, asked: u64) -> Result<NoiseScale, Unmeasured> {
-        let model = self.spec.build_model();
         let frame = vec![0.1; Frame::length(theta.len())];
         let (kind, to) = match self.spec.algorithm.follows_gradients() {
             true => (QueryKind::SampledGradient { parameters: theta.len() as u32 }, frame.as_slice()),
             false => (QueryKind::SampledRatio, theta),
         };
-        let terms = QueryTerms::new(model.as_ref(), self.spec, self.unit, kind, (theta, to));
-        let terms = terms.map_err(|why| Unmeasured::Job(why.to_string()))?;
+        let terms = self.terms(kind, (theta, to))?;
         let noise = self.spec.privacy.noise;
         let block = self.spec.block_terms(kind, self.unit, (terms.sensitivity(), noise)).map_or(0, |block| block.releases);
         let limit = most / asked.saturating_add(block) / 2;
@@ -234,17 +238,16 @@ impl Rehearsal<'_> {
     /// Returns a choice with the job's number of candidates, all at the longest step that a rehearsal's budget holds, one far above the
     /// others: the trials of a choice take longest where nearly all of them fail.
     fn choice(&self, most: u64) -> Result<v1::Proposal, Unmeasured> {
-        let (count, model) = (self.spec.sampler.ops.candidates, self.spec.build_model());
+        let count = self.spec.sampler.ops.candidates;
         let limit = most / 4 / (*PASSES.end() / EVERY_CHOICE + 1);
         let kind = QueryKind::Choice { candidates: count };
-        let from: Vec<f64> = self.spec.support.iter().map(|box_| ORDINARY.clamp(box_.min, box_.max)).collect();
+        let from = self.ordinary();
         let mut far = WorstCaseStep::ends(self.spec).1;
         for _ in 0..HALVINGS {
             let places = vec![far.clone(); count as usize];
             let public: Vec<f64> = (0..count).map(|m| if m == 0 { 0.0 } else { -BEHIND }).collect();
             let to = Candidates::numbers(&places, &public);
-            let terms = QueryTerms::new(model.as_ref(), self.spec, self.unit, kind, (&from, &to));
-            let terms = terms.map_err(|why| Unmeasured::Job(why.to_string()))?;
+            let terms = self.terms(kind, (&from, &to))?;
             let noise = NoiseScale::OF_A_CHOICE;
             let cost = self.unit.charge_of_kind(kind, terms.sensitivity(), (noise, Honest::ALONE));
             if cost.is_ok_and(|cost| cost <= limit) {
@@ -265,13 +268,14 @@ impl Rehearsal<'_> {
             2 => box_.max,
             _ => box_.min,
         };
+        let query = |proposals| v1::Query { job: JOB.into(), iteration: pass, proposals, attempt: 0 };
         if let Some(choice) = queries.choice.as_ref().filter(|_| pass % EVERY_CHOICE == EVERY_CHOICE - 1) {
-            return v1::Query { job: JOB.into(), iteration: pass, proposals: vec![choice.clone()], attempt: 0 };
+            return query(vec![choice.clone()]);
         }
         let theta: Vec<f64> = self.spec.support.iter().map(theta).collect();
         let vectors = self.vectors(pass, &theta, queries.subsampled);
         if !vectors.is_empty() {
-            return v1::Query { job: JOB.into(), iteration: pass, proposals: vectors, attempt: 0 };
+            return query(vectors);
         }
         let step = queries.step.as_ref().filter(|_| pass % 2 == 1 || queries.still.is_none());
         let (from, to, noise) = match step {
@@ -297,7 +301,7 @@ impl Rehearsal<'_> {
                 }
             })
             .collect();
-        v1::Query { job: JOB.into(), iteration: pass, proposals, attempt: 0 }
+        query(proposals)
     }
 }
 
@@ -311,7 +315,6 @@ pub(super) struct RehearsedQueries {
     statistics: Vec<NoiseScale>,
     /// Noise of a subsampled release, where the job's chains ask those.
     subsampled: Option<NoiseScale>,
-    /// A job's choice.
     choice: Option<v1::Proposal>,
 }
 

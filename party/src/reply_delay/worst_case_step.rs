@@ -35,7 +35,6 @@ impl WorstCaseStep {
         Some(Self { from, to, noise: cheap(&terms, unit, spec.privacy.noise, spec.honest(), limit)? })
     }
 
-    /// Returns its two end points.
     pub(super) fn ends(spec: &JobSpec) -> (Vec<f64>, Vec<f64>) {
         let ends = spec.support.iter().map(|box_| {
             let from = ORDINARY.clamp(box_.min, box_.max);

@@ -118,7 +118,6 @@ fn is_code(value: f64) -> bool {
     ["7", "8", "9"].iter().any(|digit| digits.replace(digit, "").is_empty())
 }
 
-/// Finds times stored as numbers.
 fn times(shard: &Shard, name: &str, ends: &Ends) -> Result<Option<Concern>, DataError> {
     const DECLARE: &str = "declare it and its unit under `dates` in [data], and inform the analyst of the unit";
     if shard.undeclared_dates().iter().any(|dates| dates == name) {

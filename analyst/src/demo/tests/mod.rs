@@ -59,7 +59,7 @@ fn a_job_of_every_algorithm() {
         let spec = JobSpec::parse(&job_toml(&args, &names)).unwrap();
         spec.check_new().unwrap();
         assert_eq!(spec.runs_dp_hmc(), *algorithm == DemoAlgorithm::DpHmc);
-        assert!(*algorithm == DemoAlgorithm::Auto || spec.algorithm.as_str() == algorithm.as_str(), "{algorithm:?}");
+        assert!(*algorithm == DemoAlgorithm::Auto || spec.algorithm.as_str() == algorithm.name(), "{algorithm:?}");
     }
 }
 

@@ -98,8 +98,13 @@ impl Declaration {
     };
 
     /// Base declaration of an algorithm with one release, whose draws require no query.
-    pub(super) const OF_RELEASES: Self =
-        Self { proposes: false, protocol: |_| 3, noise: |_, _| NOISE_OF_RELEASES.to_owned(), ..Self::OF_RATIOS };
+    pub(super) const OF_RELEASES: Self = Self {
+        proposes: false,
+        protocol: |_| 3,
+        released_quantity: |_| ReleasedQuantity { words: "the quantities named above", fits_any_model: true },
+        noise: |_, _| NOISE_OF_RELEASES.to_owned(),
+        ..Self::OF_RATIOS
+    };
 }
 
 /// The queries of a chain of ratios.

@@ -1,6 +1,6 @@
 //! `algorithm = "noisy-statistics"`: its `[release]` table, and the models that it supports.
 
-use super::declaration::{Declaration, ReleasedQuantity};
+use super::declaration::Declaration;
 use super::penalty_exp_family::counts_inert;
 use super::unused::UNUSED_WITH_RELEASES;
 use crate::job::error::JobError;
@@ -50,7 +50,6 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
             None => 1,
         })
     },
-    released_quantity: |_| ReleasedQuantity { words: "the quantities named above", fits_any_model: true },
     unused: |_| {
         let own = [
             ("sampler.proposal", "no moves are proposed: draws are made from the releases"),

@@ -1,6 +1,6 @@
 //! `algorithm = "ops"`: the number of candidates, and the jobs that it supports.
 
-use super::declaration::{ANY_MODEL, Declaration, OwnSettings, SEARCH_BY_SCORES, UsualLength};
+use super::declaration::{ANY_MODEL, Declaration, OwnSettings, ReleasedQuantity, SEARCH_BY_SCORES, UsualLength};
 use super::unused::Unused;
 use crate::job::error::JobError;
 use crate::job::raw::RawJob;
@@ -42,6 +42,7 @@ pub(super) const OPS: Declaration = Declaration {
             false => choice,
         }
     },
+    released_quantity: |spec| if spec.locates_by_gradients() { SCORES } else { ReleasedQuantity::RATIO },
     noise: |_, _| {
         "Noise: none is added, since each draw is random itself: the owner draws one of the public candidates in proportion to its \
          posterior weight (the exponential mechanism), exactly, from its operating system’s generator. The charge follows from the \
@@ -53,6 +54,12 @@ pub(super) const OPS: Declaration = Declaration {
     settings: |raw| Ok(OwnSettings { ops: OpsSpec { candidates: raw.candidates }, ..OwnSettings::default() }),
     check,
     ..Declaration::OF_RATIOS
+};
+
+/// The numbers of a search by gradients.
+const SCORES: ReleasedQuantity = ReleasedQuantity {
+    words: "the slope or the curvature of the log likelihood at a setting of the model",
+    fits_any_model: true,
 };
 
 fn unused(_: &RawJob) -> Vec<Unused> {

@@ -2,20 +2,14 @@
 
 use conclave_common::job::JobSpec;
 use conclave_inference::sampler::Stage;
-use conclave_pages::aggregation;
-use conclave_pages::barker;
-use conclave_pages::gradients;
-use conclave_pages::page::{Tone, notice};
-use conclave_pages::released;
-use conclave_pages::table::{Cell, facts, table};
-use conclave_pages::text::{number, plain};
+use conclave_pages::document::{self, Block};
+use conclave_pages::object::sentences;
+use conclave_pages::{aggregation, released, run};
 use maud::{Markup, html};
 use serde_json::Value;
 
 use super::super::chains::PARAMETERS;
-use super::super::shared::SENTENCE;
 
-/// Maximum number of parameters shown.
 const MOST: usize = 10 * PARAMETERS;
 /// Label of the parameters' scale.
 const SCALE: &str = "scale of the priors";
@@ -25,64 +19,25 @@ pub(super) fn shown(id: &str, object: Option<&str>, spec: Option<&JobSpec>) -> M
     let Some(parsed) = object.and_then(|text| serde_json::from_str::<Value>(text).ok()) else {
         return Markup::default();
     };
+    let warnings: Vec<Block> = sentences(&parsed, "warnings").into_iter().map(Block::Warning).collect();
+    let logarithms = spec.map(Stage::sds_of_logarithms).unwrap_or_default();
+    let mut blocks: Vec<Block> = run::surrogate(&parsed).map(Block::Text).into_iter().collect();
+    blocks.extend(run::surrogate_table(&parsed, None, MOST).map(Block::Table));
+    let protection = aggregation::summary(&parsed);
     html! {
         h2 { "Result" }
-        @for warning in parsed["warnings"].as_array().into_iter().flatten().filter_map(|w| w.as_str()) {
-            (notice(Tone::Warning, "Warning", &html! { p { (plain(warning, SENTENCE)) } }, false))
-        }
+        (document::html(&warnings))
         @if released::is_adequate(&parsed) {
-            (posterior(&parsed))
+            // The table fits a page of this width; chains are judged by all their figures below.
+            (run::posterior(&parsed, "Posterior, on the scale that priors are declared on", None, MOST).without("ESS tail").html())
             (released::noise_plot(&parsed, SCALE, MOST))
-            (released::stage_plots(&parsed, &spec.map(Stage::sds_of_logarithms).unwrap_or_default(), SCALE, MOST))
+            (released::stage_plots(&parsed, &logarithms, SCALE, MOST))
         } @else { (released::inadequacy_notice(&parsed)) }
-        (surrogate(&parsed))
-        (gradient_facts(&parsed))
-        @if let Some(words) = barker::summary(&parsed) { h3 { "How steps were decided" } p { (words) } }
-        @if let Some(words) = aggregation::summary(&parsed) { h3 { "Who is protected from whom" } p { (words) } }
+        (document::html(&blocks))
+        (released::surrogate_noise_plot(&parsed, SCALE, MOST))
+        (document::html(&run::chains(&parsed)))
+        @if let Some(words) = protection { h3 { "Who is protected from whom" } p { (words) } }
         p.note { "Full result: " code { "conclave summary " (id) } ", or " code { "conclave report " (id) " -o report.html" } "." (released::noise_note(&parsed)) }
-    }
-}
-
-/// Table of each parameter's figures.
-fn posterior(result: &Value) -> Markup {
-    let columns = ["mean", "sd", "q5", "median", "q95", "ess_bulk", "rhat"];
-    let cell = |value: &Value| Cell::Number(value.as_f64().map_or_else(|| "-".to_owned(), number));
-    let row = |row: &Value| {
-        let name = Cell::Name(row["name"].as_str().unwrap_or_default().to_owned());
-        let figures = columns.iter().map(|column| cell(&row[*column]));
-        std::iter::once(name).chain(figures).chain(released::noise_cells(result, row)).collect::<Vec<_>>()
-    };
-    let rows: Vec<Vec<Cell>> = result["posterior"].as_array().into_iter().flatten().take(MOST).map(row).collect();
-    let header = ["parameter", "mean", "sd", "5%", "median", "95%", "ESS (bulk)", "R-hat"];
-    table("Posterior, on the scale that priors are declared on", &[&header[..], released::noise_header(result)].concat(), &rows)
-}
-
-/// Diagnostics of gradient-driven chains.
-fn gradient_facts(result: &Value) -> Markup {
-    let lines = gradients::diagnostics(result);
-    let rows: Vec<(&str, Markup)> = lines.iter().map(|(what, words)| (*what, html! { (words) })).collect();
-    html! { @if !rows.is_empty() { h3 { "How gradients drove the chains" } (facts(&rows)) } }
-}
-
-/// The posterior from a quadratic fitted to all released log ratios, or the reason why it is suppressed.
-fn surrogate(result: &Value) -> Markup {
-    let surrogate = &result["surrogate"];
-    if surrogate.is_null() {
-        return Markup::default();
-    }
-    if let Some(reason) = surrogate["suppressed"].as_str() {
-        return html! { p.note { "The quadratic fitted to the releases is not shown: " (plain(reason, SENTENCE)) "." } };
-    }
-    let cell = |value: &Value| Cell::Number(value.as_f64().map_or_else(|| "-".to_owned(), number));
-    let row = |row: &Value| {
-        let parameter = row["name"].as_str().unwrap_or_default();
-        let figures = ["mean", "sd", "noise_sd"].map(|key| cell(&surrogate["parameters"][parameter][key]));
-        std::iter::once(Cell::Name(parameter.to_owned())).chain(figures).collect::<Vec<_>>()
-    };
-    let rows: Vec<Vec<Cell>> = result["posterior"].as_array().into_iter().flatten().take(MOST).map(row).collect();
-    html! {
-        (table("Posterior from a quadratic fitted to all releases", &["parameter", "mean", "sd", "noise sd"], &rows))
-        (released::surrogate_noise_plot(result, SCALE, MOST))
     }
 }
 
@@ -90,6 +45,7 @@ fn surrogate(result: &Value) -> Markup {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use conclave_pages::text::number;
     use serde_json::json;
 
     /// The page of a linear regression with unknown scatter, whose stages report the sd of log sigma.

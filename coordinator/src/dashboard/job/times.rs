@@ -2,7 +2,7 @@
 
 use conclave_ops::{Summary, in_ms};
 use conclave_pages::plot::{Bar, Part, Stack, format_millis, stack};
-use conclave_pages::table::{Cell, table};
+use conclave_pages::table::{Cell, Column, Table};
 use conclave_pages::text::thousands;
 use maud::{Markup, html};
 
@@ -32,7 +32,7 @@ pub(super) fn parties(
     let bars = bars(parties, &replies, rounds);
     html! {
         h2 { "Parties and the time of a round" }
-        (listed(parties, &replies, attached))
+        (listed(parties, &replies, attached).html())
         @if let Some(rounds) = rounds {
             @let (median, high) = in_ms(rounds.whole);
             p { "A round takes " (format_millis(median)) " ms (median of the latest), 95% of them at most " (format_millis(high)) " ms. It ends when the slowest party has answered." }
@@ -52,27 +52,25 @@ pub(super) fn parties(
     }
 }
 
-fn listed(parties: &[PartyStatus], replies: &[Option<Summary<3>>], attached: impl Fn(&str) -> bool) -> Markup {
-    let dash = || Cell::Number("-".to_owned());
-    let times = |summary: &Option<Summary<3>>| match summary {
-        Some(Summary { whole, parts: [held, rest, undivided] }) => {
-            let divided = undivided.1 == 0.0;
-            let part = |of: &(f64, f64)| if divided { Cell::Number(format_millis(1e3 * of.0)) } else { dash() };
-            [Cell::Number(format_millis(1e3 * whole.0)), Cell::Number(format_millis(1e3 * whole.1)), part(held), part(rest)]
-        }
-        None => [dash(), dash(), dash(), dash()],
-    };
-    let row = |(party, summary): (&PartyStatus, &Option<Summary<3>>)| {
-        let here = if attached(&party.name) { "yes" } else { "no" };
-        let records = party.metadata.and_then(|metadata| metadata.records()).map_or_else(dash, |n| Cell::Number(thousands(n)));
-        let first =
-            [Cell::Name(party.name.clone()), Cell::Text(here.to_owned()), Cell::Number(thousands(party.spent.queries)), records];
-        first.into_iter().chain(times(summary)).collect::<Vec<_>>()
-    };
-    let rows: Vec<Vec<Cell>> = parties.iter().zip(replies).map(row).collect();
-    let header =
-        ["party", "attached", "releases", "records", "answer, median ms", "95%, ms", "reply delay, ms", "beyond the delay, ms"];
-    table("Parties of this job", &header, &rows)
+fn listed(parties: &[PartyStatus], replies: &[Option<Summary<3>>], attached: impl Fn(&str) -> bool) -> Table {
+    type Row<'a> = (&'a PartyStatus, &'a Option<Summary<3>>);
+    let rows: Vec<Row<'_>> = parties.iter().zip(replies).collect();
+    let millis =
+        |seconds: Option<f64>| Cell::number(seconds.map_or_else(|| "-".to_owned(), |seconds| format_millis(1e3 * seconds)));
+    // Without a reply delay the parts are not separated.
+    let part = |summary: &Option<Summary<3>>, at: usize| summary.filter(|of| of.parts[2].1 == 0.0).map(|of| of.parts[at].0);
+    let records = |party: &PartyStatus| party.metadata.and_then(|metadata| metadata.records());
+    let columns: [Column<'_, Row<'_>>; 8] = [
+        ("party", &|(party, _)| Cell::name(&party.name)),
+        ("attached", &|(party, _)| Cell::text(if attached(&party.name) { "yes" } else { "no" })),
+        ("releases", &|(party, _)| Cell::number(thousands(party.spent.queries))),
+        ("records", &|(party, _)| Cell::number(records(party).map_or_else(|| "-".to_owned(), thousands))),
+        ("answer, median ms", &|(_, summary)| millis(summary.map(|of| of.whole.0))),
+        ("95%, ms", &|(_, summary)| millis(summary.map(|of| of.whole.1))),
+        ("reply delay, ms", &|(_, summary)| millis(part(summary, 0))),
+        ("beyond the delay, ms", &|(_, summary)| millis(part(summary, 1))),
+    ];
+    Table::new("Parties of this job", &rows, &columns)
 }
 
 /// One bar for each party that has answered, and one for the coordinator.

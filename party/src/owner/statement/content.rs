@@ -2,102 +2,80 @@
 
 use conclave_common::job::{ANY_MODEL, JobSpec, ReleasedQuantity};
 use conclave_inference::figures::zcdp;
-use conclave_privacy::accounting::{Adjacency, PrivacyUnit, gaussian_dp};
+use conclave_pages::document::{Block, Fact, fact};
+use conclave_privacy::accounting::{Adjacency, gaussian_dp};
 
-use super::block::Block;
 use crate::config::PartyConfig;
 use crate::ledger_views::Report;
 use crate::owner::figure::figure;
-use crate::owner::jobs::{JobView, State};
+use crate::owner::jobs::JobView;
 use crate::owner::masked;
 use crate::owner::text::{at_several_owners, describe, unit_of_privacy};
-use crate::owner::totals::Releases;
+use crate::owner::totals::{Released, Releases};
 use crate::owner::worst_case::WorstCase;
 
 /// Inputs of a statement besides the job itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts<'a> {
-    /// State of the data's budget.
     pub(crate) report: &'a Report,
     /// The job's worst case, if it can be computed.
     pub(crate) worst: Option<&'a WorstCase>,
-    /// Summary of its releases.
     pub(crate) releases: Option<&'a Releases>,
 }
 
 /// Returns the statement on one job of this party; `now` is the time of the statement, UTC.
 pub(crate) fn statement(config: &PartyConfig, job: &JobView, facts: &Facts<'_>, now: &str) -> Vec<Block> {
-    let Facts { report, worst, releases } = *facts;
-    let mut blocks = vec![
-        Block::Title(format!("Statement on job {}", job.request.job)),
-        Block::Text(format!(
-            "The queries to data owner {}, the numbers it released, and what these can reveal about anyone in its data. Created \
-             on \
-             {now} from the ledger {}.",
-            config.name,
-            config.ledger.display()
-        )),
-    ];
-    queries(&mut blocks, config.budget.unit, job);
-    released(&mut blocks, config, job, releases);
-    let masked = masked_facts(job, facts);
-    guarantee(&mut blocks, (config, report), job, (worst, masked));
-    roster(&mut blocks, job, report);
-    others(&mut blocks, config, job.spec.as_ref());
-    blocks.push(Block::Heading("The approved job"));
-    blocks.push(Block::Verbatim(job.request.spec_toml.clone()));
+    let head = format!(
+        "The queries to data owner {}, the numbers it released, and what these can reveal about anyone in its data. Created on {now} from \
+         the ledger {}.",
+        config.name,
+        config.ledger.display()
+    );
+    let mut blocks = vec![Block::Title(format!("Statement on job {}", job.request.job)), Block::Text(head), section("Queries")];
+    blocks.extend(queries(config, job));
+    blocks.push(section("Releases"));
+    blocks.extend(released(config, job, facts.releases));
+    blocks.push(section("Guarantees"));
+    blocks.extend(guarantee(config, job, facts));
+    blocks.extend(roster(job, facts.report).into_iter().flatten());
+    blocks.extend(others(config, job.spec.as_ref()));
+    blocks.extend([section("The approved job"), Block::Verbatim(job.request.spec_toml.clone())]);
     blocks
 }
 
-fn queries(blocks: &mut Vec<Block>, unit: PrivacyUnit, job: &JobView) {
+fn section(heading: &str) -> Block {
+    Block::Section(heading.to_owned())
+}
+
+fn queries(config: &PartyConfig, job: &JobView) -> [Block; 2] {
     let request = &job.request;
-    let mut facts = vec![
-        ("name".to_owned(), job.name().to_owned()),
-        ("analyst".to_owned(), format!("{} (as stated by the coordinator), on {}", request.analyst, request.asked)),
-    ];
-    facts.extend(job.spec.iter().flat_map(|spec| describe(spec, unit)).map(|(name, words)| (name.to_owned(), words)));
+    let analyst = format!("{} (as stated by the coordinator), on {}", request.analyst, request.asked);
+    let mut facts = vec![fact("name", job.name()), fact("analyst", analyst)];
+    facts.extend(job.spec.iter().flat_map(|spec| describe(spec, config.budget.unit)));
     if let Some(decided) = &request.decided {
         let by = if decided.decider == "owner" { "the data owner" } else { "the data owner's standing policy" };
         let why = if decided.reason.is_empty() { String::new() } else { format!(": {}", decided.reason) };
-        facts.push(("decision".into(), format!("{} by {by} on {}{why}", decided.standing.as_str(), decided.time)));
+        facts.push(fact("decision", format!("{} by {by} on {}{why}", decided.standing.as_str(), decided.time)));
     }
-    facts.push(("state".into(), job.state().as_str().into()));
-    facts.push(("digest".into(), format!("SHA-256 {}", request.digest_hex())));
-    blocks.push(Block::Heading("Queries"));
-    blocks.push(Block::Facts(facts));
-    blocks.push(Block::Text(
-        "The digest covers the job's text below, from which every public constant is derived. The party answers no query of \
-         this job under another text."
-            .into(),
-    ));
+    facts.push(fact("state", job.state().as_str()));
+    facts.push(fact("digest", format!("SHA-256 {}", request.digest_hex())));
+    let digest = "The digest covers the job's text below, from which every public constant is derived. The party answers no query of \
+                  this job under another text.";
+    [Block::Facts(facts), Block::Text(digest.to_owned())]
 }
 
-fn released(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releases: Option<&Releases>) {
-    blocks.push(Block::Heading("Releases"));
+fn released(config: &PartyConfig, job: &JobView, releases: Option<&Releases>) -> Vec<Block> {
     let Some(totals) = job.totals.as_ref().filter(|t| t.spent.draws > 0) else {
-        blocks.push(Block::Text("Nothing: no number was released or charged for this job.".into()));
-        return;
+        return vec![Block::Text("Nothing: no number was released or charged for this job.".to_owned())];
     };
     let mut facts = vec![
-        ("opened".to_owned(), totals.opened.clone()),
-        ("closed".to_owned(), totals.closed.clone().unwrap_or_else(|| "not yet".into())),
-        ("numbers".to_owned(), format!("{} whole numbers released or charged", totals.spent.draws)),
+        fact("opened", &totals.opened),
+        fact("closed", totals.closed.as_deref().unwrap_or("not yet")),
+        fact("numbers", format!("{} whole numbers released or charged", totals.spent.draws)),
     ];
     if let Some(Releases { kinds, charged: (first, last), .. }) = releases {
-        facts.push(("charged".into(), format!("from {first} to {last}")));
-        for released in kinds {
-            let (least, most) = released.noise;
-            let range = if least == most { figure(least) } else { format!("{} to {}", figure(least), figure(most)) };
-            facts.push((
-                released.name(),
-                format!(
-                    "{} whole numbers in {} answers; noise of standard deviation {range} in each, {}",
-                    released.integers,
-                    released.queries,
-                    released.kind.noise_unit()
-                ),
-            ));
-        }
+        facts.push(fact("charged", format!("from {first} to {last}")));
+        facts.extend(kinds.iter().map(|released| fact(released.name(), of_kind(released))));
     }
     let unit = config.budget.unit;
     let count = match (unit.adjacency, unit.records_per_person()) {
@@ -105,139 +83,130 @@ fn released(blocks: &mut Vec<Block>, config: &PartyConfig, job: &JobView, releas
         (Adjacency::Replace, None) => ", and the number of rows",
         (Adjacency::Replace, Some(_)) => ", and the number of persons, but not the number of rows",
     };
-    facts.push(("also known".into(), format!("the time when the job was opened, and the time of each release{count}")));
-    blocks.push(Block::Facts(facts));
-    let quantity = job.spec.as_ref().map_or(ReleasedQuantity::RATIO, JobSpec::released_quantity);
-    let means = if quantity.fits_any_model { format!(" {ANY_MODEL}.") } else { String::new() };
-    let under = match job.is_masked() {
-        true => {
-            " It was released masked, and the ledger records it as released: only its sum with the other owners' numbers is \
-             opened."
-        }
-        false => "",
-    };
-    blocks.push(Block::Text(format!(
-        "Each number is a sum over all records of {}, bounded in advance for each of them, plus fresh random noise of the \
-         stated size. No record, and no sum without noise, was released. Every number, with its time and its noise, is in the \
-         ledger.{means}{under}",
-        quantity.words
-    )));
+    facts.push(fact("also known", format!("the time when the job was opened, and the time of each release{count}")));
+    let chooses = |released: &Released| released.kind.candidates().is_some();
+    let kinds = releases.map(|releases| releases.kinds.as_slice()).unwrap_or_default();
+    let mut text = String::new();
+    if kinds.is_empty() || !kinds.iter().all(chooses) {
+        let quantity = job.spec.as_ref().map_or(ReleasedQuantity::RATIO, JobSpec::released_quantity);
+        let means = if quantity.fits_any_model { format!(" {ANY_MODEL}.") } else { String::new() };
+        let which = if kinds.iter().any(chooses) { "Each number of the search" } else { "Each number" };
+        text = format!(
+            "{which} is a sum over all records of {}, bounded in advance for each of them, plus fresh random noise of the stated \
+             size.{means} ",
+            quantity.words
+        );
+    }
+    if kinds.iter().any(chooses) {
+        text += "Each choice is the index of one of the public candidates in its query, drawn at random in proportion to how well each \
+                 explains the records; its charge bounds the change of these odds by one record or person. ";
+    }
+    text += "No record, and no sum without noise, was released. Every number, with its time and its noise, is in the ledger.";
+    if job.is_masked() {
+        text += " It was released masked, and the ledger records it as released: only its sum with the other owners' numbers is opened.";
+    }
+    vec![Block::Facts(facts), Block::Text(text)]
+}
+
+fn of_kind(released: &Released) -> String {
+    let Released { kind, queries, integers, noise: (least, most) } = *released;
+    if kind.candidates().is_some() {
+        return format!("{integers} whole numbers in {queries} answers, each drawn at random; no noise is added");
+    }
+    let range = if least == most { figure(least) } else { format!("{} to {}", figure(least), figure(most)) };
+    let unit = kind.noise_unit();
+    format!("{integers} whole numbers in {queries} answers; noise of standard deviation {range} in each, {unit}")
 }
 
 /// Returns the guarantee's facts for a masked job: the loss under full collusion.
-fn masked_facts(job: &JobView, facts: &Facts<'_>) -> Vec<(String, String)> {
+fn masked_facts(job: &JobView, facts: &Facts<'_>) -> Vec<Fact> {
     let Facts { report, worst, releases } = *facts;
     let delta = job.spec.as_ref().map_or(report.delta, |spec| spec.privacy.budget.delta);
     let mut found = Vec::new();
     if let Some(mu_squared) = releases.and_then(|releases| releases.mu_squared_if_all_collude) {
-        let epsilon = gaussian_dp::epsilon(mu_squared.sqrt(), delta);
-        let words =
-            format!("epsilon {} at delta {} for this job: then only this owner's noise protects", figure(epsilon), figure(delta));
-        found.push(("if all others collude".to_owned(), words));
+        let (epsilon, delta) = (figure(gaussian_dp::epsilon(mu_squared.sqrt(), delta)), figure(delta));
+        let words = format!("epsilon {epsilon} at delta {delta} for this job: then only this owner's noise protects");
+        found.push(fact("if all others collude", words));
     }
     if let Some((worst, collude)) = worst.and_then(|worst| Some((worst, worst.if_all_collude.as_ref()?)))
         && job.is_live()
     {
         let words = masked::if_all_collude(collude, worst.data_epsilon_after, worst.data_delta);
-        found.push(("if it uses everything it may".to_owned(), words));
+        found.push(fact("if it uses everything it may", words));
     }
     if let (true, Some(collude)) = (job.is_masked(), &report.if_all_collude) {
-        found.push(("all jobs together".to_owned(), masked::total_if_all_collude(collude)));
+        found.push(fact("all jobs together", masked::total_if_all_collude(collude)));
     }
     found
 }
 
-/// Adds the roster of a masked job, as entered in the ledger.
-fn roster(blocks: &mut Vec<Block>, job: &JobView, report: &Report) {
-    let Some(entered) = report.masked_jobs.iter().find(|masked| masked.job == job.request.job) else { return };
-    blocks.push(Block::Heading("Roster of the masks"));
+/// Returns the roster of a masked job, as entered in the ledger.
+fn roster(job: &JobView, report: &Report) -> Option<[Block; 2]> {
+    let entered = report.masked_jobs.iter().find(|masked| masked.job == job.request.job)?;
     let key = if entered.open { "exists while the job is open" } else { "is deleted, and the job can never be reopened" };
     let digest = entered.roster.as_ref().map_or_else(|| "not entered yet".to_owned(), |digest| format!("SHA-256 {digest}"));
-    let mut facts =
-        vec![("roster".to_owned(), digest), ("own key".to_owned(), format!("created on {}; it {key}", entered.key_made))];
-    facts.extend(entered.members.iter().map(|member| {
+    let own = format!("created on {}; it {key}", entered.key_made);
+    let member = |member: &crate::ledger_views::MaskedMember| {
         let known = if member.pinned { "pinned" } else { "certified by the CA only" };
-        (member.name.clone(), format!("{}, {known}", member.fingerprint))
-    }));
-    blocks.push(Block::Facts(facts));
+        fact(&member.name, format!("{}, {known}", member.fingerprint))
+    };
+    let facts = [fact("roster", digest), fact("own key", own)].into_iter().chain(entered.members.iter().map(member));
+    Some([section("Roster of the masks"), Block::Facts(facts.collect())])
 }
 
-fn guarantee(
-    blocks: &mut Vec<Block>,
-    (config, report): (&PartyConfig, &Report),
-    job: &JobView,
-    (worst, masked): (Option<&WorstCase>, Vec<(String, String)>),
-) {
-    let unit = config.budget.unit;
+fn guarantee(config: &PartyConfig, job: &JobView, inputs: &Facts<'_>) -> Vec<Block> {
+    let (unit, report) = (config.budget.unit, inputs.report);
     let who = if unit.records_per_person().is_some() { "person" } else { "row" };
     let change = match unit.adjacency {
         Adjacency::Replace => format!("had one {who} been replaced by any other"),
         Adjacency::AddRemove => format!("had one {who} been added or removed"),
     };
-    blocks.push(Block::Heading("Guarantees"));
-    blocks.push(Block::Text(format!("The guarantee {}.", unit_of_privacy(unit))));
-    blocks.push(Block::Text(format!(
-        "In words: whatever the receiver of these numbers already knows or computes, what it sees would have been \
-         almost as likely {change}. Epsilon measures “almost”: no conclusion becomes more likely or less likely by \
-         a factor of more than e to the power epsilon, except with probability delta."
-    )));
+    let meaning = format!(
+        "In words: whatever the receiver of these numbers already knows or computes, what it sees would have been almost as likely \
+         {change}. Epsilon measures “almost”: no conclusion becomes more likely or less likely by a factor of more than e to the power \
+         epsilon, except with probability delta."
+    );
     let spent = job.spent().mu_squared();
     let delta = job.spec.as_ref().map_or(report.delta, |spec| spec.privacy.budget.delta);
     // The reserve for blocks is separate from the delta of mu² charges: the promise includes both.
-    let promised = job.spec.as_ref().map_or(report.delta_promised, |spec| spec.privacy.budget.promised_delta());
-    let mut facts = vec![("mu of this job".to_owned(), format!("{} (Gaussian differential privacy)", figure(spent.sqrt())))];
+    let promised = figure(job.spec.as_ref().map_or(report.delta_promised, |spec| spec.privacy.budget.promised_delta()));
+    let mut facts = vec![fact("mu of this job", format!("{} (Gaussian differential privacy)", figure(spent.sqrt())))];
     if spent > 0.0 {
-        facts.push((
-            "epsilon of this job".into(),
-            format!("{} at delta {}", figure(gaussian_dp::epsilon(spent.sqrt(), delta)), figure(promised)),
-        ));
-        facts.push((
-            "by zCDP".into(),
-            format!(
-                "epsilon {} at delta {}: looser, by a different argument",
-                figure(zcdp::epsilon(spent / 2.0, delta)),
-                figure(promised)
-            ),
-        ));
+        let (gdp, zcdp) = (figure(gaussian_dp::epsilon(spent.sqrt(), delta)), figure(zcdp::epsilon(spent / 2.0, delta)));
+        facts.push(fact("epsilon of this job", format!("{gdp} at delta {promised}")));
+        facts.push(fact("by zCDP", format!("epsilon {zcdp} at delta {promised}: looser, by a different argument")));
     }
-    if let Some(worst) = worst.filter(|_| matches!(job.state(), State::Running | State::Approved | State::Awaiting)) {
-        facts.push((
-            "at most".into(),
-            format!(
-                "epsilon {} at delta {}, if this job uses everything it may; the data would then have spent epsilon {} of {}",
-                figure(worst.job_epsilon),
-                figure(worst.job_delta),
-                figure(worst.data_epsilon_after),
-                figure(worst.data_epsilon_budget)
-            ),
-        ));
+    if let Some(worst) = inputs.worst.filter(|_| job.is_live()) {
+        let most = format!(
+            "epsilon {} at delta {}, if this job uses everything it may; the data would then have spent epsilon {} of {}",
+            figure(worst.job_epsilon),
+            figure(worst.job_delta),
+            figure(worst.data_epsilon_after),
+            figure(worst.data_epsilon_budget)
+        );
+        facts.push(fact("at most", most));
     }
-    facts.extend(masked);
-    facts.push((
-        "budget of the data".into(),
-        format!(
-            "epsilon {} at delta {}, over all jobs, permanently; {:.2}% of it (as mu squared) is spent by all jobs together",
-            figure(report.epsilon_budget),
-            figure(report.delta_promised),
-            100.0 * report.share_spent
-        ),
-    ));
-    blocks.push(Block::Facts(facts));
-    blocks.push(Block::Text(
-        "The guarantee is the budget of the data. The figures of one job are running totals for the owner; \
-         epsilons of several jobs do not add up, their mu squared do."
-            .into(),
-    ));
+    facts.extend(masked_facts(job, inputs));
+    let budget = format!(
+        "epsilon {} at delta {}, over all jobs, permanently; {:.2}% of it (as mu squared) is spent by all jobs together",
+        figure(report.epsilon_budget),
+        figure(report.delta_promised),
+        100.0 * report.share_spent
+    );
+    facts.push(fact("budget of the data", budget));
+    let jobs = "The guarantee is the budget of the data. The figures of one job are running totals for the owner; epsilons of several \
+                jobs do not add up, their mu squared do.";
+    let unit = format!("The guarantee {}.", unit_of_privacy(unit));
+    vec![Block::Text(unit), Block::Text(meaning), Block::Facts(facts), Block::Text(jobs.to_owned())]
 }
 
-fn others(blocks: &mut Vec<Block>, config: &PartyConfig, spec: Option<&JobSpec>) {
+fn others(config: &PartyConfig, spec: Option<&JobSpec>) -> [Block; 4] {
     let others: Vec<&str> =
         spec.iter().flat_map(|s| &s.parties).map(String::as_str).filter(|name| *name != config.name).collect();
     let allies = match others.is_empty() {
         true => "the analyst and the coordinator".to_owned(),
         false => format!("the analyst, the coordinator and the other data owners ({})", others.join(", ")),
     };
-    blocks.push(Block::Heading("Who could collude, and what they would learn"));
     let held = match spec.and_then(masked::promise) {
         Some(promise) => format!(
             "This owner's numbers were masked: {promise}. The coordinator and the analyst see sums over all owners, draws and \
@@ -253,8 +222,7 @@ fn others(blocks: &mut Vec<Block>, config: &PartyConfig, spec: Option<&JobSpec>)
              own machine and is not shared with anyone."
         ),
     };
-    blocks.push(Block::Text(held));
-    blocks.push(Block::Heading("What is not protected"));
+    let unit = config.budget.unit;
     let mut points = vec![
         "Facts about the population that hold whichever persons are in the data: learning them is the purpose of the analysis."
             .to_owned(),
@@ -262,19 +230,20 @@ fn others(blocks: &mut Vec<Block>, config: &PartyConfig, spec: Option<&JobSpec>)
          data."
             .to_owned(),
     ];
-    if config.budget.unit.records_per_person().is_none() {
-        points.push("A person with several rows, as well as a person with one.".into());
+    if unit.records_per_person().is_none() {
+        points.push("A person with several rows, as well as a person with one.".to_owned());
     }
-    if config.budget.unit.adjacency == Adjacency::Replace {
-        let what = if config.budget.unit.records_per_person().is_some() { "persons" } else { "rows" };
+    if unit.adjacency == Adjacency::Replace {
+        let what = if unit.records_per_person().is_some() { "persons" } else { "rows" };
         points.push(format!("The number of {what}: it is public."));
     }
-    let others = spec.filter(|spec| spec.parties.len() > 1).map(|spec| format!(" In this job {}.", at_several_owners(spec)));
+    let several = spec.filter(|spec| spec.parties.len() > 1).map(|spec| format!(" In this job {}.", at_several_owners(spec)));
     points.push(format!(
         "The same person's data at another owner or in another dataset: each owner's guarantee covers its own records, with its \
          own budget, and these guarantees add, as the squares of mu.{}",
-        others.unwrap_or_default()
+        several.unwrap_or_default()
     ));
-    points.push("This machine: anyone who can read the records here needs no query.".into());
-    blocks.push(Block::Points(points));
+    points.push("This machine: anyone who can read the records here needs no query.".to_owned());
+    let collude = section("Who could collude, and what they would learn");
+    [collude, Block::Text(held), section("What is not protected"), Block::Points(points)]
 }

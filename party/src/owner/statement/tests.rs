@@ -7,7 +7,8 @@ use conclave_common::job::JobSpec;
 use conclave_privacy::accounting::gaussian_dp;
 use conclave_privacy::mechanism::QueryKind;
 
-use super::block::Block;
+use conclave_pages::document::{Block, file as page, markdown};
+
 use super::*;
 use crate::config::PartyConfig;
 use crate::ledger_views::report;
@@ -143,7 +144,11 @@ fn nothing_that_an_analyst_writes_becomes_markup() {
             && !md.lines().any(|l| l.starts_with("# x"))
     );
     assert!(line.contains("\\<script\\>") && line.contains("\\| \\[a\\]"), "{line}");
-    assert!(html.starts_with("<!doctype html>") && !html.contains("http"), "it needs nothing from outside");
+    let outside = ["http:", "https:", "src=", "@import", "url("];
+    assert!(
+        html.starts_with("<!doctype html>") && outside.iter().all(|part| !html.contains(part)),
+        "it needs nothing from outside"
+    );
 }
 
 #[test]
@@ -170,4 +175,33 @@ fn a_statement_on_vectors_counts_them_by_kind() {
         assert!(text.contains(part), "{part} is not in {text}");
     }
     assert!(!text.contains("log-likelihood units") && !text.contains("explains a record"), "{text}");
+}
+
+/// A choice is no sum and has no added noise, and a table counts records: neither compares settings of the model.
+#[test]
+fn choices_and_tables_are_not_said_to_be_ratios() {
+    let job_of = |algorithm: &str, model: &str, columns: &str| {
+        job(&format!(
+            "name = \"i\"\nparties = [\"hospital-a\"]\nalgorithm = \"{algorithm}\"\n[model]\n{model}\n[columns]\ny = {{ binary = true }}\n\
+             {columns}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
+        ))
+    };
+    let released = |kind: QueryKind, integers: u64| Released { kind, queries: 2, integers, noise: (1.0, 1.0) };
+    let ops = job_of("ops", "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"age\"]", "age = { min = 20, max = 80 }");
+    let choices = || released(QueryKind::Choice { candidates: 512 }, 2);
+    let text = markdown(&blocks_of("", &ops, vec![choices()]));
+    for part in ["2 whole numbers in 2 answers, each drawn at random; no noise is added", "Each choice is the index of one of"] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    assert!(!text.contains("Each number is a sum") && !text.contains("explains a record"), "{text}");
+    let text = markdown(&blocks_of("", &ops, vec![released(QueryKind::Ratio, 2), choices()]));
+    assert!(text.contains("Each number of the search is a sum") && text.contains("Each choice is the index"), "{text}");
+
+    let bayes = "kind = \"naive_bayes\"\noutcome = \"y\"\npredictors = [\"ward\"]";
+    let augmentation = job_of("augmentation", bayes, "ward = { levels = [\"a\", \"b\"] }");
+    let text = markdown(&blocks_of("", &augmentation, vec![released(QueryKind::Table { cells: 4 }, 8)]));
+    for part in ["a sum over all records of the quantities named above", "Anyone who holds the release can fit any model"] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    assert!(!text.contains("explains a record"), "{text}");
 }

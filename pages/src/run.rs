@@ -1,0 +1,132 @@
+//! A run's result object as blocks and tables: the same figures for the terminal, the report and the dashboard.
+
+use serde_json::Value;
+
+use crate::document::{Block, fact};
+use crate::object::{rows, text};
+use crate::released::noise_columns;
+use crate::table::{Cell, Column, Table};
+use crate::text::{as_written, number, plain, thousands, thousandths, whole};
+use crate::{barker, gradients};
+
+/// Names with values to show beside those of a run: the true ones of simulated records.
+pub type Truth<'a> = &'a [(&'a str, f64)];
+
+/// The columns of a party's spending.
+pub const SPENDING: [Column<'static, Value>; 6] = [
+    ("releases", &|party| Cell::figure(&party["queries"], whole)),
+    ("epsilon (GDP)", &|party| Cell::figure(&party["epsilon_spent"], number)),
+    ("epsilon (zCDP)", &|party| Cell::figure(&party["epsilon_zcdp"], number)),
+    ("μ²", &|party| Cell::figure(&party["mu_squared_spent"], number)),
+    ("delta", &|party| Cell::figure(&party["delta"], as_written)),
+    ("epsilon allowed", &|party| Cell::figure(&party["epsilon_budget"], as_written)),
+];
+
+fn shown(value: &Value) -> String {
+    value.as_f64().map_or_else(|| "-".to_owned(), number)
+}
+
+/// Builds the table of the parameters, with the true values and the errors of `moments` (mean and sd) in sds.
+fn named(caption: &str, rows: &[Value], truth: Option<Truth<'_>>, moments: impl Fn(&Value) -> [Value; 2]) -> Table {
+    let mut table = Table::new(caption, rows, &[("parameter", &|row| Cell::name(text(row, "name")))]);
+    if let Some(truth) = truth {
+        let value = |row: &Value| truth.iter().find(|(name, _)| *name == text(row, "name")).map(|(_, value)| *value);
+        let off = |row: &Value| {
+            let [mean, sd] = moments(row);
+            Some(format!("{:+.1} sd", (mean.as_f64()? - value(row)?) / sd.as_f64()?))
+        };
+        let cell = |shown: Option<String>| Cell::number(shown.unwrap_or_else(|| "-".to_owned()));
+        table.push("true", rows.iter().map(|row| cell(value(row).map(number))));
+        table.push("off by", rows.iter().map(|row| cell(off(row))));
+    }
+    table
+}
+
+/// Builds the posterior's table: the figures of at most `limit` parameters.
+#[must_use]
+pub fn posterior(result: &Value, caption: &str, truth: Option<Truth<'_>>, limit: usize) -> Table {
+    const FIGURES: [Column<'static, Value>; 8] = [
+        ("mean", &|row| Cell::figure(&row["mean"], number)),
+        ("sd", &|row| Cell::figure(&row["sd"], number)),
+        ("5%", &|row| Cell::figure(&row["q5"], number)),
+        ("median", &|row| Cell::figure(&row["median"], number)),
+        ("95%", &|row| Cell::figure(&row["q95"], number)),
+        ("ESS bulk", &|row| Cell::figure(&row["ess_bulk"], |x| format!("{x:.0}"))),
+        ("ESS tail", &|row| Cell::figure(&row["ess_tail"], |x| format!("{x:.0}"))),
+        ("R-hat", &|row| Cell::figure(&row["rhat"], thousandths)),
+    ];
+    let rows = rows(result, "posterior");
+    let rows = &rows[..rows.len().min(limit)];
+    let moments = |row: &Value| [row["mean"].clone(), row["sd"].clone()];
+    named(caption, rows, truth, moments).beside(rows, &FIGURES).beside(rows, noise_columns(result))
+}
+
+/// Builds the table of odds or rate ratios of one unit of each predictor; nothing for a model without them.
+#[must_use]
+pub fn ratios(result: &Value) -> Option<Table> {
+    let rows = rows(result, "ratios");
+    let kind = text(rows.first()?, "kind").replace('_', " ");
+    let caption = format!("The {kind} of one unit of each predictor, in the units of the data");
+    let columns: [Column<'_, Value>; 4] = [
+        ("predictor", &|ratio| Cell::name(text(ratio, "name"))),
+        ("5%", &|ratio| Cell::figure(&ratio["q5"], number)),
+        ("median", &|ratio| Cell::figure(&ratio["median"], number)),
+        ("95%", &|ratio| Cell::figure(&ratio["q95"], number)),
+    ];
+    Some(Table::new(caption, rows, &columns))
+}
+
+/// Describes the quadratic fitted to the releases, or why it is not shown; `None` without one.
+#[must_use]
+pub fn surrogate(result: &Value) -> Option<String> {
+    let of = &result["surrogate"];
+    if !of.is_object() {
+        return None;
+    }
+    let quantity = match result["gradients"].is_null() && result["stochastic_gradients"].is_null() {
+        true => "log ratios",
+        false => "components of gradients",
+    };
+    if let Some(reason) = of["suppressed"].as_str() {
+        return Some(format!("No quadratic fitted to the released {quantity} is shown: {}.", plain(reason, 1000)));
+    }
+    Some(format!(
+        "Surrogate: the same posterior by a quadratic fitted to {} released {quantity}, at no further charge. Its sd includes the noise's \
+         share, noise sd. Both posteriors rest on the same releases: compare them, don't average them (cubic terms: p = {}).",
+        thousands(of["answers"].as_u64().unwrap_or(0)),
+        shown(&of["p_value"])
+    ))
+}
+
+/// Returns the rows of the posterior that the fitted quadratic has too, at most `limit`.
+#[must_use]
+pub fn fitted(result: &Value, limit: usize) -> Vec<Value> {
+    let fitted = |row: &&Value| result["surrogate"]["parameters"][text(row, "name")].is_object();
+    rows(result, "posterior").iter().take(limit).filter(fitted).cloned().collect()
+}
+
+/// Builds the table of the fitted quadratic beside the chains, with a row for each of [`fitted`]; `None` if none is shown.
+#[must_use]
+pub fn surrogate_table(result: &Value, truth: Option<Truth<'_>>, limit: usize) -> Option<Table> {
+    let rows = fitted(result, limit);
+    let of = |row: &Value, key: &str| result["surrogate"]["parameters"][text(row, "name")][key].clone();
+    let moments = |row: &Value| [of(row, "mean"), of(row, "sd")];
+    let columns: [Column<'_, Value>; 5] = [
+        ("mean", &|row| Cell::figure(&of(row, "mean"), number)),
+        ("sd", &|row| Cell::figure(&of(row, "sd"), number)),
+        ("noise sd", &|row| Cell::figure(&of(row, "noise_sd"), number)),
+        ("chains' mean", &|row| Cell::figure(&row["mean"], number)),
+        ("chains' sd", &|row| Cell::figure(&row["sd"], number)),
+    ];
+    let caption = "Posterior from a quadratic fitted to all releases (“surrogate”)";
+    (!rows.is_empty()).then(|| named(caption, &rows, truth, moments).beside(&rows, &columns))
+}
+
+/// Describes how gradients drove the chains, and how steps were decided; empty for chains of another kind.
+#[must_use]
+pub fn chains(result: &Value) -> Vec<Block> {
+    let driven: Vec<_> = gradients::diagnostics(result).into_iter().map(|(name, words)| fact(name, words)).collect();
+    let driven = (!driven.is_empty()).then(|| [Block::Heading("Gradient-driven chains".to_owned()), Block::Facts(driven)]);
+    let decided = barker::summary(result).map(|words| [Block::Heading("Decision of steps".to_owned()), Block::Text(words)]);
+    driven.into_iter().chain(decided).flatten().collect()
+}
