@@ -16,6 +16,7 @@ pub(super) struct Data {
     #[serde(default)]
     text: Vec<String>,
     delimiter: Option<String>,
+    quotes: Option<bool>,
     decimal: Option<String>,
     #[serde(default)]
     missing: Vec<String>,
@@ -74,7 +75,9 @@ impl Data {
 impl Data {
     fn format(&self) -> Result<Format, String> {
         let is_parquet = self.path.to_ascii_lowercase().ends_with(".parquet");
-        for (key, set) in [("delimiter", self.delimiter.is_some()), ("decimal", self.decimal.is_some())] {
+        let of_csv =
+            [("delimiter", self.delimiter.is_some()), ("quotes", self.quotes.is_some()), ("decimal", self.decimal.is_some())];
+        for (key, set) in of_csv {
             if set && is_parquet {
                 return Err(format!("`data.{key}` describes a CSV file: a Parquet file needs none, remove it"));
             }
@@ -106,7 +109,7 @@ impl Data {
             let scale = DateScale::parse(unit).map_err(|must| format!("`data.dates.{column}` is {unit:?}: {must}"))?;
             dates.insert(column.clone(), scale);
         }
-        Ok(Format { delimiter, decimal, missing: self.missing.clone(), dates })
+        Ok(Format { delimiter, quotes: self.quotes.unwrap_or(true), decimal, missing: self.missing.clone(), dates })
     }
 }
 

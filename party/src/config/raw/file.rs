@@ -46,6 +46,7 @@ pub const KEYS: Keys = Keys::Table(&[
             ("bad_rows", Keys::Any),
             ("text", Keys::Any),
             ("delimiter", Keys::Any),
+            ("quotes", Keys::Any),
             ("decimal", Keys::Any),
             ("missing", Keys::Any),
             ("dates", Keys::Any),
