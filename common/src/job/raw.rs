@@ -203,6 +203,10 @@ pub(super) enum RawLevel {
 }
 
 impl RawLevel {
+    pub(super) fn is_number(&self) -> bool {
+        !matches!(self, RawLevel::Text(_))
+    }
+
     pub(super) fn text(&self) -> String {
         match self {
             RawLevel::Text(text) => text.clone(),

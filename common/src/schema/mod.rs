@@ -5,11 +5,13 @@
 mod column;
 mod design;
 pub mod keys;
+mod levels;
 mod model_spec;
 mod regression;
 
 pub use column::{ColumnSpec, level_at};
 pub use design::{Auxiliary, Design, Factor, Feature, MAX_FACTORS, Offset};
+pub use levels::Levels;
 pub(crate) use model_spec::BUILT;
 pub use model_spec::{CategoricalFeature, ModelSpec};
 pub use regression::{Family, Regression};

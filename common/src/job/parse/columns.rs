@@ -6,7 +6,7 @@ use super::checks::short;
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BOUND, MAX_COLUMNS};
 use crate::job::raw::{RawColumn, RawLevel};
-use crate::schema::ColumnSpec;
+use crate::schema::{ColumnSpec, Levels};
 
 pub(super) fn columns(raw: &BTreeMap<String, RawColumn>) -> Result<BTreeMap<String, ColumnSpec>, JobError> {
     if raw.len() > MAX_COLUMNS {
@@ -41,7 +41,7 @@ fn levels(key: String, written: &[RawLevel]) -> Result<ColumnSpec, JobError> {
     if !(2..=MAX_LEVELS).contains(&texts.len()) {
         return Err(JobError::new(key, format!("needs 2 to {MAX_LEVELS} levels, not {}", texts.len())));
     }
-    for (at, text) in texts.iter().enumerate() {
+    for text in &texts {
         short(&key, text)?;
         if text.is_empty() || text.trim() != text || text.chars().any(char::is_control) {
             return Err(JobError::new(
@@ -49,10 +49,10 @@ fn levels(key: String, written: &[RawLevel]) -> Result<ColumnSpec, JobError> {
                 format!("the level {text:?} is empty, has surrounding blanks, or contains control characters"),
             ));
         }
-        let before = ColumnSpec::Levels(texts[..at].to_vec());
-        if !before.level_of(text).is_nan() {
-            return Err(JobError::new(key, format!("the level {text:?} is named twice")));
-        }
     }
-    Ok(ColumnSpec::Levels(texts))
+    let levels = Levels::new(texts.into_iter().zip(written.iter().map(RawLevel::is_number)));
+    if let Some(level) = levels.repeated() {
+        return Err(JobError::new(key, format!("the level {level:?} is named twice")));
+    }
+    Ok(ColumnSpec::Levels(levels))
 }
