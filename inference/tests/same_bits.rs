@@ -12,7 +12,7 @@
 
 use std::fmt::Write;
 
-use conclave_common::job::JobSpec;
+use conclave_common::job::{JobSpec, LongestMessage};
 use conclave_common::model::assemble;
 use conclave_common::query::{Draw, Phase, Round};
 use conclave_common::schema::ColumnSpec;
@@ -78,6 +78,7 @@ impl Case {
         let shards = (0..2).map(|party| self.shard(&spec, party)).collect();
         let mut parties = Rehearsal::new(&spec, shards, ChaCha20Rng::seed_from_u64(77)).expect("parties");
         let mut sampler = sampler::build(&spec, &parties.metadata()).expect("a sampler");
+        let longest = spec.longest_message();
         let (mut seen, mut rounds) = (Seen::default(), [0_u64; 3]);
         // An active clip ends a run early.
         while let Ok(Next::Ask(round)) = sampler.next_round() {
@@ -90,6 +91,9 @@ impl Case {
                 Phase::Sampling => 2,
             }] += 1;
             seen.round(&round);
+            // The longest message of a job is computed before it runs.
+            let bytes = LongestMessage::bytes_of(round.queries.iter().map(|query| query.from.len() + query.to.len()));
+            assert!(round.queries.len() <= longest.queries && bytes <= longest.bytes, "{}: {bytes} of {longest:?}", self.name);
             match parties.answer(&round).expect("a round that fits") {
                 Answer::Released(releases) => {
                     releases.iter().flatten().for_each(|release| seen.number(*release as u64));

@@ -12,8 +12,8 @@ use conclave_privacy::mechanism::{NoiseScale, Points, QueryKind};
 use crate::error::{ErrorCode, Fault};
 use crate::v1;
 
-/// Maximum number of proposals in one query: the maximum number of chains, or of parallel proposals in `locate`.
-pub const MAX_PROPOSALS: usize = 256;
+/// Maximum number of proposals in one query.
+pub const MAX_PROPOSALS: usize = conclave_common::job::MAX_QUERIES;
 /// Maximum number of parameters in one proposal.
 pub const MAX_PARAMETERS: usize = 4096;
 /// Maximum number of integers in an answer, which is a single frame and read whole.
@@ -295,6 +295,9 @@ mod tests {
             let bytes = query_to_wire("job", iteration, &queries).encode_to_vec();
             let wire = v1::Query::decode(bytes.as_slice()).unwrap();
             prop_assert_eq!(wire.iteration, iteration);
+            // A job's messages are bounded before it runs. A frame and a job's id take at most 96 bytes more.
+            let numbers = queries.iter().map(|query| query.from.len() + query.to.len());
+            prop_assert!(bytes.len() + 96 <= conclave_common::job::LongestMessage::bytes_of(numbers));
             let read = query_from_wire(wire).unwrap();
             let bits = |list: &[Query]| -> Vec<u64> {
                 list.iter().flat_map(|q| q.from.iter().chain(&q.to)).map(|x| x.to_bits()).collect()

@@ -14,6 +14,9 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 use crate::error::{ErrorCode, Fault};
 use crate::identity::{PeerIdentity, valid_name};
 
+/// Begins a text file of some editors.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// A file of revoked certificates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevokedFile(PathBuf);
@@ -52,7 +55,7 @@ impl RevokedList {
     /// A message that names the line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut list = Self::default();
-        for (at, line) in (1..).zip(text.lines()) {
+        for (at, line) in (1..).zip(text.trim_start_matches(BYTE_ORDER_MARK).lines()) {
             let entry = line.split('#').next().unwrap_or_default().trim();
             if entry.is_empty() {
                 continue;
@@ -138,6 +141,7 @@ mod tests {
             ("# nobody\n\n".to_owned(), [false, false]),
             ("alice # left us\n".to_owned(), [true, false]),
             ("analyst/alice\n".to_owned(), [true, false]),
+            ("\u{feff}alice\n".to_owned(), [true, false]),
             ("conclave://analyst/bob".to_owned(), [false, true]),
             ("party/alice".to_owned(), [false, false]),
             (number.to_uppercase(), [false, true]),

@@ -11,6 +11,7 @@ mod edit;
 mod error;
 mod extension;
 mod limits;
+mod message;
 mod parse;
 mod possible;
 mod privacy_spec;
@@ -31,6 +32,7 @@ pub use extension::{Continuation, Extension};
 pub use limits::{
     CALIBRATE_SHARE, DEFAULT_BOX, LEAST_POSITIVE, MAX_BOUND, MAX_BOX, MAX_BYTES, MAX_CHAINS, MAX_COLUMNS, MAX_NAME,
 };
+pub use message::{LongestMessage, MAX_MESSAGE, MAX_QUERIES};
 pub use privacy_spec::{Clamping, ClipRule, PrivacySpec, ReleaseSpec};
 pub use raw::KEYS;
 pub use refit::Refit;

@@ -80,8 +80,9 @@ impl JobSpec {
     /// # Errors
     /// Rotated moves: axes estimated from few warm-up draws sent chains far from the posterior, at the price of long moves.
     /// Earlier jobs with rotation are still replayed. Samples whose noise protects a record too little: no owner opens their
-    /// blocks.
+    /// blocks. Messages that a party cannot take.
     pub fn check_new(&self) -> Result<(), JobError> {
+        self.check_messages()?;
         // A person is at least one row.
         let relative = self.relative_sensitivity_of_ratios(PrivacyUnit::row(Adjacency::AddRemove));
         if let Some(relative) = relative.filter(|relative| *relative > MOST_RELATIVE_SENSITIVITY) {

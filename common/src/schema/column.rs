@@ -1,5 +1,6 @@
 //! Public bounds of the data's columns.
 
+use super::levels::{Levels, number};
 use crate::parameter::LEAST_MAGNITUDE;
 
 /// The public declaration of one column.
@@ -15,7 +16,7 @@ pub enum ColumnSpec {
     /// 0 or 1, unchanged.
     Binary,
     /// One of these values, the first being the reference. A record holds the value's number, from 0.
-    Levels(Vec<String>),
+    Levels(Levels),
 }
 
 impl ColumnSpec {
@@ -39,21 +40,24 @@ impl ColumnSpec {
         if scaled.abs() < LEAST_MAGNITUDE { 0.0 } else { scaled.clamp(self.range().0, self.range().1) }
     }
 
-    /// Returns the number of the level that a text denotes, as [`ColumnSpec::scale`] takes it; NaN if there is none.
-    ///
-    /// Two texts that are both numbers denote the same level if the numbers are equal: `1.0` is the level `1`.
+    /// Returns the number of the level that a text denotes, as [`ColumnSpec::scale`] takes it; NaN if there is none. [`Levels`] states
+    /// the comparison.
     pub fn level_of(&self, text: &str) -> f64 {
         let ColumnSpec::Levels(levels) = self else { return number(text) };
-        let value = number(text);
-        let found = levels.iter().position(|level| level == text || number(level) == value);
-        found.map_or(f64::NAN, |at| at as f64)
+        levels.of_text(text).map_or(f64::NAN, |at| at as f64)
     }
 
-    /// Returns the numbers that the levels denote, in order, for [`level_at`]; NaN for a level that is a text. `None` if the
-    /// column has no levels.
+    /// Returns the numbers that the levels denote in a column of numbers, in order, for [`level_at`]; NaN for a level that is no
+    /// number. `None` if the column has no levels.
     pub fn level_numbers(&self) -> Option<Vec<f64>> {
         let ColumnSpec::Levels(levels) = self else { return None };
-        Some(levels.iter().map(|level| number(level)).collect())
+        Some(levels.numbers())
+    }
+
+    /// Returns true if two levels denote the same number, so that a column of numbers does not determine the level.
+    pub fn has_equal_numbers(&self) -> bool {
+        let numbers = self.level_numbers().unwrap_or_default();
+        numbers.iter().zip(0..).any(|(number, at)| numbers[..at].contains(number))
     }
 
     /// Returns the least and the greatest scaled value.
@@ -82,15 +86,10 @@ impl ColumnSpec {
     }
 }
 
-/// Returns the number of the level that equals a numeric value, as [`ColumnSpec::level_of`]. The number of steps does not depend
+/// Returns the number of the level that equals a numeric value, for a column of numbers. The number of steps does not depend
 /// on the value.
 pub fn level_at(numbers: &[f64], value: f64) -> f64 {
     numbers.iter().enumerate().rev().fold(f64::NAN, |found, (at, number)| if *number == value { at as f64 } else { found })
-}
-
-/// Reads a text as a finite number; NaN, which equals nothing, if it is not one.
-fn number(text: &str) -> f64 {
-    text.parse().ok().filter(|value: &f64| value.is_finite()).unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]
@@ -109,9 +108,10 @@ mod tests {
 
     #[test]
     fn levels_are_found_by_text_and_by_number() {
-        let ward = ColumnSpec::Levels(["a", "1", "2.5"].map(str::to_owned).to_vec());
-        assert_eq!(["a", "1", "1.0", "2.5", "25e-1"].map(|t| ward.level_of(t)), [0.0, 1.0, 1.0, 2.0, 2.0]);
-        assert!(["A", "b", "", "NaN", "inf", "3"].iter().all(|t| ward.level_of(t).is_nan()));
+        let ward = ColumnSpec::Levels(["a", "1", "2.5"].into_iter().collect());
+        assert_eq!(["a", "1", "2.5"].map(|t| ward.level_of(t)), [0.0, 1.0, 2.0]);
+        assert!(["A", "b", "", "NaN", "inf", "3", "1.0", "01", "25e-1"].iter().all(|t| ward.level_of(t).is_nan()));
+        assert!(!ward.has_equal_numbers() && ColumnSpec::Levels(["1", "a", "01"].into_iter().collect()).has_equal_numbers());
         let numbers = ward.level_numbers().unwrap_or_default();
         assert_eq!([1.0, 2.5].map(|v| level_at(&numbers, v)), [1.0, 2.0]);
         assert!([0.0, f64::NAN, f64::INFINITY].iter().all(|v| level_at(&numbers, *v).is_nan()));

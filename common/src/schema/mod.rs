@@ -4,10 +4,12 @@
 
 mod column;
 mod design;
+mod levels;
 mod model_spec;
 mod regression;
 
 pub use column::{ColumnSpec, level_at};
 pub use design::{Auxiliary, Design, Factor, Feature, MAX_FACTORS, Offset};
+pub use levels::Levels;
 pub use model_spec::{BUILT, CategoricalFeature, ModelSpec};
 pub use regression::{Family, Regression};

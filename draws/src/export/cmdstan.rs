@@ -15,6 +15,9 @@ use conclave_proto::error::Fault;
 
 use crate::{Draws, PhaseDraws};
 
+/// The names of the two dimensions of draws, which ArviZ and cmdstanpy give to coordinates.
+const DIMENSIONS: [&str; 2] = ["chain", "draw"];
+
 const STATISTICS: &str = "lp__,accept_stat__,stepsize__,treedepth__,n_leapfrog__,divergent__,energy__,log_alpha__,accepted__";
 
 /// Writes `chain-1.csv` and so on into a folder; returns their number and total size in bytes.
@@ -55,15 +58,19 @@ fn original_columns<'a>(draws: &Draws, values: Option<&'a [Vec<Vec<f64>>]>) -> (
 
 /// Builds the header that the programs read: method, counts, thinning, metric, seed.
 fn head(draws: &Draws, columns: &[String], chain: usize) -> String {
+    // cmdstanpy takes adaptation for engaged and refuses it without a warm-up: such a file is that of a warm-up which was not saved.
+    let [warmup, saved] = match draws.warmup.draws() {
+        0 => ["1000 (Default)".to_owned(), "0 (Default)".to_owned()],
+        draws => [draws.to_string(), "1".to_owned()],
+    };
     let model: String = draws.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let mut text = format!(
         "# stan_version_major = 2\n# stan_version_minor = 36\n# stan_version_patch = 0\n# model = {model}_model\n\
-         # method = sample (Default)\n#   sample\n#     num_samples = {}\n#     num_warmup = {}\n#     save_warmup = 1\n\
+         # method = sample (Default)\n#   sample\n#     num_samples = {}\n#     num_warmup = {warmup}\n#     save_warmup = {saved}\n\
          #     thin = 1 (Default)\n#     adapt\n#       engaged = 1 (Default)\n#     algorithm = hmc (Default)\n#       hmc\n\
          #         engine = nuts (Default)\n#           nuts\n#             max_depth = 10 (Default)\n\
          #         metric = diag_e (Default)\n#         stepsize = 1 (Default)\n# id = {}\n# random\n#   seed = {}\n",
         draws.sampling.draws(),
-        draws.warmup.draws(),
         chain + 1,
         draws.seed
     );
@@ -106,9 +113,9 @@ fn rows(phase: &PhaseDraws, (count, original): (usize, Option<&[Vec<Vec<f64>>]>)
 /// Builds unique column names that every reader of CmdStan's files accepts, one per parameter.
 ///
 /// `p[1]`, `p[2]` … become `p.1`, `p.2` …, which readers combine into an array, if the indices are integers without gaps. Any
-/// other character outside letters, digits and `_` becomes `_`.
+/// other character outside letters, digits and `_` becomes `_`. No column has the name of a dimension: `chain` becomes `chain_2`.
 fn columns(names: &[String]) -> Vec<String> {
-    let mut taken = BTreeSet::new();
+    let mut taken: BTreeSet<String> = DIMENSIONS.map(str::to_owned).into();
     let mut out = Vec::new();
     for name in names {
         let plain = array_element(name, names).unwrap_or_else(|| identifier(name));
@@ -132,7 +139,8 @@ fn array_element(name: &str, names: &[String]) -> Option<String> {
     };
     let (base, number) = index(name)?;
     let elements = names.iter().filter_map(|n| index(n)).filter(|(b, _)| *b == base).map(|(_, n)| n);
-    let whole = elements.zip(1..).all(|(n, expected)| n == expected) && !names.contains(&base);
+    let single = names.contains(&base) || DIMENSIONS.contains(&base.as_str());
+    let whole = elements.zip(1..).all(|(n, expected)| n == expected) && !single;
     whole.then(|| format!("{}.{number}", identifier(&base)))
 }
 
@@ -145,6 +153,7 @@ fn identifier(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -154,5 +163,30 @@ mod tests {
         assert_eq!(names(&["p[1]", "p[2]", "q[2]", "r[1]", "r"]), ["p.1", "p.2", "q_2", "r_1", "r"]);
         assert_eq!(names(&["a b", "a_b", "a,b", "1st", "x__", "\n"]), ["a_b", "a_b_2", "a_b_3", "v1st", "x", "v_"]);
         assert_eq!(names(&["p[1]", "p[01]"]), ["p.1", "p_01"]);
+        assert_eq!(names(&["chain", "draw", "chain_2", "draw[1]"]), ["chain_2", "draw_2", "chain_2_2", "draw_1"]);
+    }
+
+    /// The head is one that cmdstanpy 1.3.2 accepts.
+    #[test]
+    fn a_run_without_warm_up_says_that_none_was_saved() {
+        let phase = |draws: usize| PhaseDraws {
+            theta: vec![vec![vec![0.5; draws]]],
+            accepted: vec![vec![true; draws]],
+            log_alpha: vec![vec![0.0; draws]],
+            iteration: vec![(0..draws as i64).collect()],
+        };
+        let text = |warmup: usize| {
+            let (name, created_by, parameters) = ("j".to_owned(), String::new(), vec!["chain".to_owned()]);
+            let draws =
+                Draws { name, seed: 1, created_by, parameters, warmup: phase(warmup), sampling: phase(3), original: None };
+            let folder = tempfile::tempdir().unwrap();
+            let out = folder.path().join("csv");
+            assert_eq!(write(&draws, &out).unwrap().0, 1);
+            std::fs::read_to_string(out.join("chain-1.csv")).unwrap()
+        };
+        let without = text(0);
+        assert!(without.contains("#     num_warmup = 1000 (Default)\n#     save_warmup = 0 (Default)\n"), "{without}");
+        assert!(without.contains("accepted__,chain_2\n") && without.contains("# column chain_2 holds \"chain\"\n"), "{without}");
+        assert!(text(2).contains("#     num_warmup = 2\n#     save_warmup = 1\n"));
     }
 }

@@ -1,6 +1,7 @@
 //! Export as a Parquet table: a row per chain and draw, a column per parameter on the scale of the priors (`age`), and one in the
 //! data's own units (`age (original)`), which is NaN in the warm-up.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -50,16 +51,24 @@ fn schema(draws: &Draws) -> Result<Type, ParquetError> {
     let column = |name: &str, physical| {
         Type::primitive_type_builder(name, physical).with_repetition(Repetition::REQUIRED).build().map(Arc::new)
     };
-    // A parameter with the name of a fixed column gets a suffix.
-    let own = |name: &String| match FIXED.iter().any(|(fixed, _)| fixed == name) {
-        true => format!("{name} (parameter)"),
-        false => name.clone(),
-    };
     let fixed = FIXED.iter().map(|(name, physical)| column(name, *physical));
-    let original = draws.parameters.iter().filter(|_| draws.original.is_some()).map(|name| format!("{name} (original)"));
-    let names = draws.parameters.iter().map(own).chain(original);
-    let fields = fixed.chain(names.map(|name| column(&name, Physical::DOUBLE)));
+    let names = names(&draws.parameters, draws.original.is_some());
+    let fields = fixed.chain(names.iter().map(|name| column(name, Physical::DOUBLE)));
     Type::group_type_builder("draws").with_fields(fields.collect::<Result<_, _>>()?).build()
+}
+
+/// Returns the columns' names: one per parameter and, where they are known, one in the data's own units. A name that another column
+/// has gets a suffix.
+fn names(parameters: &[String], has_original: bool) -> Vec<String> {
+    let mut taken: BTreeSet<String> = FIXED.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let original = parameters.iter().filter(|_| has_original).map(|name| format!("{name} (original)"));
+    let distinct = |mut name: String| {
+        while !taken.insert(name.clone()) {
+            name += " (parameter)";
+        }
+        name
+    };
+    parameters.iter().cloned().chain(original).map(distinct).collect()
 }
 
 fn group(
@@ -87,4 +96,26 @@ fn column<T: DataType>(group: &mut RowGroup<'_>, values: &[T::T]) -> Result<(), 
     let mut column = group.next_column()?.ok_or_else(|| ParquetError::General("the schema has fewer columns".to_owned()))?;
     column.typed::<T>().write_batch(values, None, None)?;
     column.close()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_columns_have_one_name() {
+        let names = |list: &[&str]| names(&list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), true);
+        assert_eq!(names(&["chain", "age"]), ["chain (parameter)", "age", "chain (original)", "age (original)"]);
+        assert_eq!(
+            names(&["draw", "draw (parameter)", "draw (original)"]),
+            [
+                "draw (parameter)",
+                "draw (parameter) (parameter)",
+                "draw (original)",
+                "draw (original) (parameter)",
+                "draw (parameter) (original)",
+                "draw (original) (original)"
+            ]
+        );
+    }
 }

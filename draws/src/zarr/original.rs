@@ -74,7 +74,7 @@ pub(crate) fn columns(spec: &JobSpec) -> Value {
     let declared = |column: &ColumnSpec| match column {
         ColumnSpec::Numeric { min, max } => json!({"min": min, "max": max}),
         ColumnSpec::Binary => json!({"binary": true}),
-        ColumnSpec::Levels(levels) => json!({"levels": levels}),
+        ColumnSpec::Levels(levels) => json!({"levels": levels.to_vec()}),
     };
     let used = spec.model.columns();
     let columns = used.iter().filter_map(|name| Some((name.to_string(), declared(spec.columns.get(*name)?))));

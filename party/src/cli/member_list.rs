@@ -24,7 +24,8 @@ impl MemberList {
     /// A sentence that names the line.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut pins = Pins::default();
-        for (at, line) in (1..).zip(text.lines()) {
+        // Some editors begin a file with a byte order mark.
+        for (at, line) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {
             let entry = line.split('#').next().unwrap_or_default();
             let wrong = |what: String| format!("line {at}: {what}");
             match entry.split_whitespace().collect::<Vec<_>>()[..] {

@@ -221,7 +221,9 @@ fn how_the_file_is_written() {
     let read = with("csv.gz", words).unwrap();
     assert_eq!((read.delimiter, read.decimal, read.missing), (b'\t', b',', vec!["NA".to_owned(), "-99".to_owned()]));
     assert_eq!(read.dates["seen"], DateScale::parse("days since 2020-01-01").unwrap());
+    assert!(with("csv", "quotes = true").unwrap().quotes && !with("csv", "quotes = false").unwrap().quotes);
     for (file, words, said) in [
+        ("parquet", "quotes = false", "a Parquet file needs none"),
         ("csv", "delimiter = \"tab\"", "`data.delimiter` is \"tab\""),
         ("csv", "decimal = \";\"", "`data.decimal` is \";\""),
         ("parquet", "decimal = \",\"", "a Parquet file needs none"),

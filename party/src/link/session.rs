@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use conclave_common::job::MAX_MESSAGE;
 use conclave_proto::convert::MAX_PROPOSALS;
 use conclave_proto::error::{ErrorCode, Fault, from_status};
 use conclave_proto::identity::valid_name;
@@ -26,9 +27,11 @@ use crate::presence::Announcement;
 use conclave_vault::answer::thread::{AnswerHandle, Gone};
 use conclave_vault::answer::{MAX_JOB_ID, ReplySender};
 use conclave_vault::text::clip;
+use prost::Message;
 
-/// Maximum size of a coordinator's frame in bytes: a job file has at most 64 KiB, a query of 256 chains far less.
-const MAX_FRAME: usize = 1 << 20;
+/// Maximum size of a coordinator's frame that is read, in bytes. It exceeds [`MAX_MESSAGE`], so that a query that is too long is refused by
+/// a reply: a stream that ended of it would bring it again, after every new connection.
+const MAX_FRAME: usize = 16 * MAX_MESSAGE;
 /// Interval of heartbeats on both sides.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Time without any frame after which the coordinator is considered gone.
@@ -213,7 +216,7 @@ impl Link {
             }
             Some(Body::Query(query)) => {
                 *stage = Stage::Settled;
-                self.answers.query(query, received, outbox).await?;
+                self.answers.query(refusable(query), received, outbox).await?;
             }
             Some(Body::OpenJob(open)) => self.answers.open(open, received, outbox).await?,
             Some(Body::Roster(piece)) => self.answers.roster(piece, outbox).await?,
@@ -296,13 +299,26 @@ async fn stop_requested(stop: &mut watch::Receiver<bool>) {
 fn out_of_bounds(body: &coordinator_frame::Body) -> bool {
     use coordinator_frame::Body;
     match body {
-        Body::Query(query) => query.job.len() > MAX_JOB_ID || query.proposals.len() > MAX_PROPOSALS,
+        Body::Query(query) => query.job.len() > MAX_JOB_ID,
         Body::OpenJob(open) => open.job.len() > MAX_JOB_ID,
         Body::Roster(piece) => piece.job.len() > MAX_JOB_ID || !roster::is_in_bounds(piece),
         Body::CloseJob(close) => close.job.len() > MAX_JOB_ID,
         Body::AskBudget(ask) => !valid_name(&ask.analyst),
         Body::Welcome(_) | Body::Heartbeat(_) => false,
     }
+}
+
+/// Returns the query, without its proposals where it is too long: it is then refused as malformed, at once and in a short reply.
+fn refusable(query: v1::Query) -> v1::Query {
+    let (proposals, bytes) = (query.proposals.len(), query.encoded_len());
+    if proposals <= MAX_PROPOSALS && bytes <= MAX_MESSAGE {
+        return query;
+    }
+    tracing::warn!(
+        job = query.job,
+        "a query of {proposals} proposals and {bytes} bytes is refused: at most {MAX_PROPOSALS} and {MAX_MESSAGE} are taken"
+    );
+    v1::Query { proposals: Vec::new(), ..query }
 }
 
 fn frame(body: Body) -> v1::PartyFrame {

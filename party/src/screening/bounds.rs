@@ -75,6 +75,11 @@ fn levels(shard: &Shard, spec: &JobSpec, name: &str, rows: u64) -> Concern {
     let mut same: Vec<&String> = words.iter().filter(unlisted).filter_map(near).collect();
     same.sort_unstable();
     same.dedup();
+    let number = |text: &str| text.parse().ok().filter(|value: &f64| value.is_finite());
+    let denotes = |word: &String| levels.iter().find(|level| number(level).is_some_and(|level| number(word) == Some(level)));
+    if let Some(level) = words.iter().filter(unlisted).find_map(denotes) {
+        found.push_str(&format!(", some of them being other spellings of the number {level:?}, which the job lists as a text"));
+    }
     if same.is_empty() {
         return Concern::new(found, ASK);
     }

@@ -16,7 +16,18 @@ pub fn screen_columns(shard: &Shard, job: Option<&JobSpec>) -> Result<Vec<Concer
     let used = job.map(|spec| spec.model.columns());
     let names = shard.names().iter().filter(|name| used.as_ref().is_none_or(|used| used.contains(&name.as_str())));
     let found = names.map(|name| columns::concerns(shard, name)).collect::<Result<Vec<_>, _>>()?;
-    Ok(found.concat())
+    let found = found.concat().into_iter();
+    Ok(found.chain(shard.long_field().map(joined_lines)).collect())
+}
+
+/// Reports a field of very many lines: two marks that each begin a field join all lines between them.
+fn joined_lines(line: u64) -> Concern {
+    let found = format!("a field that begins at line {line} or behind it, in the same row, has more than 100 lines");
+    Concern::new(
+        found,
+        "if a quotation mark is a character as any other in this file, write quotes = false under [data]: the rows between two \
+         marks are read as one",
+    )
 }
 
 /// Screens a job's declarations about a shard, and the records under its model.

@@ -231,3 +231,35 @@ async fn the_revoked_count_for_nothing() {
     assert!(timeout(PATIENCE, party).await.unwrap().unwrap().is_ok());
     server.abort();
 }
+
+/// A query that is too long is refused by a reply. A party that gave up its stream would be asked the same at every reconnection, and other
+/// jobs would wait for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_query_that_is_too_long_is_refused_and_the_stream_stays() {
+    let town = Town::new();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let config = town.config(listener.local_addr().unwrap().port());
+    init_ledger(&config).unwrap();
+    let (mut sessions, server) = town.door(listener).await;
+    let (stop, party) = start(config, &town.path("ready"));
+    let mut session = next(&mut sessions).await;
+    assert!(matches!(session.open().await, party_frame::Body::JobOpened(_)));
+    let coordinator_frame::Body::Query(good) = query(&session.job.job, 0) else { panic!("no query") };
+    let long = |proposals: usize, numbers: usize| {
+        let one = |chain| v1::Proposal { chain, from: vec![0.5; numbers], to: vec![0.5; numbers], ..good.proposals[0].clone() };
+        v1::Query { proposals: (0..proposals as u32).map(one).collect(), ..good.clone() }
+    };
+    for too_long in [long(1, 1 << 16), long(257, 1), long(256, 1 << 10)] {
+        session.send(coordinator_frame::Body::Query(too_long)).await;
+        match session.receive().await {
+            // Malformed, and with the ledger's head as any answer.
+            party_frame::Body::Answer(answer) => assert_eq!((answer.status, answer.head.len()), (Some(2), 72)),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(session.ask(0).await.status, Some(0));
+    stop.send(()).unwrap();
+    drop(session);
+    assert!(timeout(PATIENCE, party).await.unwrap().unwrap().is_ok());
+    server.abort();
+}

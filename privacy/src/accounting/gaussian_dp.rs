@@ -39,15 +39,17 @@ pub fn ln_delta(epsilon: f64, mu: f64) -> f64 {
 #[must_use]
 pub fn epsilon(mu: f64, delta: f64) -> f64 {
     let target = delta.ln();
-    if ln_delta(0.0, mu) <= target {
+    // What no float holds counts as too much: the result is then infinite.
+    let exceeds = |epsilon: f64| Some(ln_delta(epsilon, mu)).filter(|ln| !ln.is_nan()).is_none_or(|ln| ln > target);
+    if !exceeds(0.0) {
         return 0.0;
     }
     let (mut under, mut over) = (0.0, 1.0);
-    while ln_delta(over, mu) > target {
+    while exceeds(over) && over.is_finite() {
         under = over;
         over *= 2.0;
     }
-    bisect(&mut under, &mut over, |epsilon| ln_delta(epsilon, mu) > target);
+    bisect(&mut under, &mut over, exceeds);
     over * (1.0 + MARGIN)
 }
 
@@ -91,6 +93,15 @@ mod tests {
             let direct = cdf(-epsilon / mu + mu / 2.0) - f64::exp(epsilon) * cdf(-epsilon / mu - mu / 2.0);
             assert!((delta(epsilon, mu) / direct - 1.0).abs() < 1e-12, "{epsilon} {mu}");
         }
+    }
+
+    #[test]
+    fn a_cost_beyond_all_floats_is_infinite_and_not_free() {
+        for mu in [1.4e154, 1e155, 1e200, f64::MAX, f64::INFINITY, f64::NAN] {
+            assert_eq!(epsilon(mu, 1e-6), f64::INFINITY, "{mu}");
+        }
+        // The largest costs that floats hold are finite.
+        assert!((1e299..1e300).contains(&epsilon(1e150, 1e-6)), "{}", epsilon(1e150, 1e-6));
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub enum BindError {
     /// A column of texts that the job takes for numbers.
     #[error("holds texts in column {0:?}: declare its levels, {{ levels = [\"…\", \"…\"] }}")]
     Texts(String),
+    /// A column of numbers of which two of the job's levels are the same.
+    #[error("holds numbers in column {0:?}, and two of its levels are the same number: only a column of texts has both")]
+    Numbers(String),
 }
 
 /// Clamps and scales the job's columns of `shard` and assembles the model's inputs: one value per record.
@@ -43,9 +46,13 @@ impl Binding {
     /// # Errors
     /// Same as [`bind`].
     pub fn new(shard: &Shard, spec: &JobSpec) -> Result<Self, BindError> {
-        let texts = |name: &&str| matches!(shard.kind(name), Some(Kind::Texts(_))) && !is_levels(spec, name);
-        if let Some(name) = spec.model.columns().into_iter().find(texts) {
-            return Err(BindError::Texts(name.to_owned()));
+        let unfit = |name: &str| match (shard.kind(name)?, spec.columns.get(name)) {
+            (Kind::Texts(_), Some(ColumnSpec::Levels(_))) => None,
+            (Kind::Texts(_), _) => Some(BindError::Texts(name.to_owned())),
+            (Kind::Numbers, bounds) => bounds?.has_equal_numbers().then(|| BindError::Numbers(name.to_owned())),
+        };
+        if let Some(e) = spec.model.columns().into_iter().find_map(unfit) {
+            return Err(e);
         }
         let scale = |name: &str| Some((name.to_owned(), Scale::new(shard.kind(name)?, spec.columns.get(name)?)));
         let scales = spec.model.columns().into_iter().map(|name| scale(name).ok_or_else(|| BindError::Missing(name.to_owned())));
@@ -69,10 +76,6 @@ impl Binding {
         let scaled = |name: &str, _: &ColumnSpec| Some(self.scales.get(name)?.of(values(name)?).collect());
         assemble(&self.spec.model, &self.spec.columns, persons, scaled).map_err(BindError::Missing)
     }
-}
-
-fn is_levels(spec: &JobSpec, name: &str) -> bool {
-    matches!(spec.columns.get(name), Some(ColumnSpec::Levels(_)))
 }
 
 /// Counts, by column, the shard's usable records that are inert in a job since they hold a value that is no level of the column. For the

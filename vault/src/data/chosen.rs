@@ -18,10 +18,12 @@ pub(super) struct Chosen {
 }
 
 /// Returns the places of the needed columns in the file's header: every one where `needed` is `None`, except the one that names persons.
+/// The header must name the declared dates too.
 pub(super) fn select(config: &DataConfig, header: &[String], needed: Option<&[String]>) -> Result<Chosen, DataError> {
     let person = config.person.as_ref().map(std::slice::from_ref);
     let person = person.map(|person| places(&config.path, header, Some(person))).transpose()?;
     let mut columns = places(&config.path, header, needed)?;
+    places(&config.path, header, Some(&config.format.dates.keys().cloned().collect::<Vec<_>>()))?;
     columns.retain(|(name, _)| Some(name) != config.person.as_ref());
     Ok(Chosen { columns, person: person.and_then(|found| found.first().map(|(_, at)| *at)) })
 }
@@ -32,12 +34,15 @@ pub(super) fn places(file: &Path, header: &[String], needed: Option<&[String]>) 
         let reason = format!("has {} columns; at most {MAX_COLUMNS} are read: keep those that jobs are to use", header.len());
         return Err(DataError::Unreadable { file: file.to_owned(), reason });
     }
+    // Several columns without a name are passed over: spreadsheets leave emptied columns so.
+    let nameless = header.iter().filter(|name| name.is_empty()).count();
+    let named: Vec<(&String, usize)> = header.iter().zip(0..).filter(|(name, _)| nameless < 2 || !name.is_empty()).collect();
     let mut places = HashMap::with_capacity(header.len());
-    if let Some(twice) = header.iter().zip(0..).find_map(|(h, at)| places.insert(h.as_str(), at).map(|_: usize| h)) {
+    if let Some(twice) = named.iter().find_map(|(name, at)| places.insert(name.as_str(), *at).map(|_| *name)) {
         return Err(DataError::DuplicateColumn { file: file.to_owned(), column: twice.clone() });
     }
     let Some(needed) = needed else {
-        return Ok(header.iter().cloned().zip(0..).collect());
+        return Ok(named.into_iter().map(|(name, at)| (name.clone(), at)).collect());
     };
     needed
         .iter()

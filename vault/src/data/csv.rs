@@ -1,16 +1,12 @@
 //! Reads CSV: a header line, then values; a byte order mark is tolerated, blanks around values are not counted.
 
-use std::fs::File;
-use std::io::Read;
-
 use csv::{ByteRecord, Reader, ReaderBuilder, Trim};
 
 use super::chosen::{places, select};
-use super::dates::DateScale;
 use super::error::{DataError, Flaw};
-use super::format::{Missing, number};
-use super::gzip::Source;
-use super::piece::{Piece, finite};
+use super::format::Meaning;
+use super::input::{END, Input, MAX_LINE};
+use super::piece::Piece;
 use super::rows::Rows;
 use super::settings::DataConfig;
 use super::shard::Shard;
@@ -21,61 +17,52 @@ const BATCH_BYTES: u64 = 1 << 20;
 
 pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataError> {
     let path = config.path.as_path();
-    let unreadable = |e: csv::Error| DataError::Unreadable { file: path.to_owned(), reason: reason(&e) };
-    let source = File::open(path).map(|file| Source::new(path, file)).map_err(|e| unreadable(e.into()))?;
-    let mut reader = ReaderBuilder::new()
-        .flexible(true)
-        .delimiter(config.format.delimiter)
-        .trim(Trim::Headers)
-        .buffer_capacity(BATCH_BYTES as usize)
-        .from_reader(Bounded::new(source));
-    let header: Vec<String> = reader
-        .headers()
-        .map_err(unreadable)?
-        .iter()
-        // The reader strips the mark only where it gets all three bytes at once.
-        .map(|h| h.trim_start_matches('\u{feff}').trim().to_owned())
-        .collect();
-    if header.is_empty() {
-        let reason = "is empty: the first line must name the columns".to_owned();
-        return Err(DataError::Empty { file: path.to_owned(), reason });
+    let unreadable = |reason: String| DataError::Unreadable { file: path.to_owned(), reason };
+    let unreadable_csv = |e: csv::Error| unreadable(reason(&e));
+    let (mut header, mut reader) = open(config, None).map_err(unreadable_csv)?;
+    match header.last().and_then(|name| name.strip_suffix(END)) {
+        Some("") if header.len() == 1 => {
+            let reason = "is empty: the first line must name the columns".to_owned();
+            return Err(DataError::Empty { file: path.to_owned(), reason });
+        }
+        Some(_) => return Err(unreadable(format!("its header: {UNCLOSED}"))),
+        None if header.len() == 1 => (header, reader) = open(config, Some(0)).map_err(unreadable_csv)?,
+        None => {}
     }
+    // Where two bytes end a line, the reader counts it with the second one, which it takes with the next line.
+    let late =
+        u64::from(reader.position().line() == 1 + header.iter().map(|name| breaks(name.as_bytes(), b'\n')).sum::<usize>() as u64);
     let chosen = select(config, &header, needed).map_err(|e| with_delimiter(e, &header))?;
     places(path, &header, Some(&config.text))?;
-    places(path, &header, Some(&config.format.dates.keys().cloned().collect::<Vec<_>>()))?;
     // The owner declares them: were they inferred from the values, one record could decide it.
     let texts: Vec<bool> = chosen.columns.iter().map(|(name, _)| config.text.contains(name)).collect();
     let mut rows = Rows::new(config, header.clone(), &chosen, &texts);
-    let missing = config.format.missing();
-    let field = |((name, at), text): (&(String, usize), bool)| {
-        let kind = match config.format.dates.get(name) {
-            Some(scale) => FieldKind::Date(*scale),
-            None if text => FieldKind::Text,
-            None => FieldKind::Number { decimal: config.format.decimal },
-        };
-        Field { at: *at, kind, most: header.len(), missing: &missing }
+    let field = |((name, at), text): (&(String, usize), bool)| Field {
+        at: *at,
+        most: header.len(),
+        meaning: config.format.meaning(name, text),
     };
-    let mut fields: Vec<Field<'_>> = chosen.columns.iter().zip(texts).map(field).collect();
-    let (mut batch, mut next) = (Batch::default(), Batch::default());
+    let mut fields: Vec<Field> = chosen.columns.iter().zip(texts).map(field).collect();
+    let (mut batch, mut next) = (Batch { late, ..Batch::default() }, Batch { late, ..Batch::default() });
     next.fill(&mut reader).map_err(unreadable)?;
     while next.filled > 0 {
         std::mem::swap(&mut batch, &mut next);
         let read = reader.position().byte();
-        let expected = expected(rows.kept(), batch.filled, read, reader.get_ref().source.length());
+        let expected = expected(rows.kept(), batch.filled, read, reader.get_ref().length());
         // The rest of the file may differ: room for it is a convenience, room for the rows at hand is not.
         rows.reserve(expected).or_else(|_| rows.reserve(batch.filled))?;
         // The next rows are split into fields while these become numbers.
         let (filled, taken) = rayon::join(
             || next.fill(&mut reader),
             || {
+                if let Some(row) = batch.records().iter().position(has_long_field) {
+                    rows.shard.long_field.get_or_insert(batch.line(&batch.records[row]));
+                }
                 rows.batch(
                     batch.filled,
                     &mut fields,
                     |field, column| Ok(field.read(batch.records(), column)),
-                    |row| {
-                        let name = chosen.person.and_then(|at| batch.records[row].get(at)).map(<[u8]>::trim_ascii);
-                        name.filter(|name| !missing.text(name))
-                    },
+                    |row| chosen.person.and_then(|at| batch.records[row].get(at)),
                     |row| batch.place(row, header.len()),
                 )
             },
@@ -86,6 +73,22 @@ pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Sha
     Ok(rows.finish())
 }
 
+/// Opens the file, and reads the names in its header.
+fn open(config: &DataConfig, single_column: Option<u8>) -> Result<(Vec<String>, Reader<Input>), csv::Error> {
+    let mut input = Input::open(&config.path)?;
+    (input.allowed, input.single_column) = (MAX_LINE + BATCH_BYTES, single_column);
+    let mut reader = ReaderBuilder::new()
+        .flexible(true)
+        .delimiter(config.format.delimiter)
+        .quoting(config.format.quotes)
+        .trim(Trim::Headers)
+        .buffer_capacity(BATCH_BYTES as usize)
+        .from_reader(input);
+    // The reader strips the mark only where it gets all three bytes at once.
+    let header = reader.headers()?.iter().map(|name| name.trim_start_matches('\u{feff}').trim().to_owned()).collect();
+    Ok((header, reader))
+}
+
 /// Returns the number of rows to make room for: those at hand and, where it is not known yet, the rest of the file at this rate.
 fn expected(kept: usize, at_hand: usize, read: u64, length: u64) -> usize {
     let rest = (kept + at_hand) as f64 * (length.saturating_sub(read) as f64 / read.max(1) as f64);
@@ -93,62 +96,49 @@ fn expected(kept: usize, at_hand: usize, read: u64, length: u64) -> usize {
     at_hand + (1.01 * rest) as usize
 }
 
-/// Largest number of bytes of one line: a file without line breaks, or with an unclosed quotation mark, would otherwise be read into memory
-/// whole.
-const MAX_LINE: u64 = 16 << 20;
-
-/// A file of which at most the allowed amount is read or unpacked.
-struct Bounded {
-    source: Source,
-    left: u64,
-}
-
-impl Bounded {
-    /// Allows one line, and the reader's buffer beyond it.
-    fn new(source: Source) -> Self {
-        Self { source, left: MAX_LINE + BATCH_BYTES }
-    }
-
-    /// Allows a batch of rows, of which the last may be a line of the greatest length.
-    fn allow_batch(&mut self) {
-        self.left = MAX_LINE + 2 * BATCH_BYTES;
-    }
-}
-
-impl Read for Bounded {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        if self.left == 0 {
-            return Err(std::io::Error::other(format!("a line of it is longer than {} MiB", MAX_LINE >> 20)));
-        }
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
-        let read = self.source.read(&mut buffer[..most])?;
-        self.left -= read as u64;
-        Ok(read)
-    }
-}
+const UNCLOSED: &str = "a quotation mark is opened here and closed nowhere: close it, or write quotes = false under [data] for a file \
+                        in which a mark is a character as any other";
 
 /// Consecutive rows.
 #[derive(Default)]
 struct Batch {
     records: Vec<ByteRecord>,
     filled: usize,
+    /// The number by which the reader counts lines late.
+    late: u64,
 }
 
 impl Batch {
-    fn fill(&mut self, reader: &mut Reader<Bounded>) -> Result<(), csv::Error> {
-        reader.get_mut().allow_batch();
+    /// Reads the next rows; none after the last.
+    fn fill(&mut self, reader: &mut Reader<Input>) -> Result<(), String> {
+        // A batch of rows, of which the last may be a line of the greatest length.
+        reader.get_mut().allowed = MAX_LINE + 2 * BATCH_BYTES;
         let start = reader.position().byte();
         self.filled = 0;
-        while self.filled < BATCH && reader.position().byte() - start < BATCH_BYTES {
+        let at_end = |records: &[ByteRecord]| records.last().is_some_and(|last| last.as_slice().ends_with(END.as_bytes()));
+        while at_end(self.records()) || (self.filled < BATCH && reader.position().byte() - start < BATCH_BYTES) {
             if self.filled == self.records.len() {
                 self.records.push(ByteRecord::new());
             }
-            if !reader.read_byte_record(&mut self.records[self.filled])? {
+            let read = reader.read_byte_record(&mut self.records[self.filled]);
+            if !read.map_err(|e| format!("line {}: {}", self.line(&self.records[self.filled]), reason(&e)))? {
                 break;
             }
             self.filled += 1;
         }
+        match self.records().last().filter(|_| reader.is_done()) {
+            Some(last) if last.as_slice() == END.as_bytes() => self.filled -= 1,
+            Some(last) => {
+                let before = last.iter().take(last.len() - 1).map(|field| breaks(field, b'\n')).sum::<usize>();
+                return Err(format!("line {}: {UNCLOSED}", self.line(last) + before as u64));
+            }
+            None => {}
+        }
         Ok(())
+    }
+
+    fn line(&self, record: &ByteRecord) -> u64 {
+        self.late + record.position().map_or(0, csv::Position::line)
     }
 
     fn records(&self) -> &[ByteRecord] {
@@ -157,7 +147,7 @@ impl Batch {
 
     fn place(&self, row: usize, columns: usize) -> String {
         let record = &self.records[row];
-        let line = record.position().map_or(0, csv::Position::line);
+        let line = self.line(record);
         match record.len() > columns {
             true => format!("line {line} with {} fields under a header of {columns}", record.len()),
             false => format!("line {line}"),
@@ -165,63 +155,54 @@ impl Batch {
     }
 }
 
+fn breaks(field: &[u8], end: u8) -> usize {
+    field.iter().filter(|byte| **byte == end).count()
+}
+
+/// Returns true for a row with a field of more than a hundred lines, as between the marks of two fields that only begin with one.
+fn has_long_field(record: &ByteRecord) -> bool {
+    const LINES: usize = 100;
+    let long = |field: &[u8]| breaks(field, b'\n').max(breaks(field, b'\r')) >= LINES;
+    record.as_slice().len() > LINES && record.iter().any(long)
+}
+
 /// A column of the file.
-struct Field<'a> {
+struct Field {
     at: usize,
-    kind: FieldKind,
     /// Largest number of fields of a row.
     most: usize,
-    missing: &'a Missing,
+    meaning: Meaning,
 }
 
-/// The meaning of a column's texts.
-#[derive(Clone, Copy)]
-enum FieldKind {
-    Number { decimal: u8 },
-    Text,
-    Date(DateScale),
-}
-
-impl Field<'_> {
+impl Field {
     fn read(&self, records: &[ByteRecord], column: &mut Vec<f64>) -> Piece {
         let mut piece = Piece::default();
         for (row, record) in records.iter().enumerate() {
-            let field = record.get(self.at).map(<[u8]>::trim_ascii);
-            let value = match field {
+            let value = match record.len() > self.most {
                 // A row that is too long is torn: its fields cannot be assigned.
-                _ if record.len() > self.most => Err(Flaw::NotNumeric),
-                None | Some(b"") => Err(Flaw::Missing),
-                Some(bytes) if self.missing.text(bytes) => Err(Flaw::Missing),
-                Some(bytes) => match self.kind {
-                    FieldKind::Text => std::str::from_utf8(bytes).map(|text| piece.words.number(text)).map_err(|_| Flaw::NotText),
-                    FieldKind::Date(scale) => scale.of_text(bytes).ok_or(Flaw::NotDate),
-                    FieldKind::Number { decimal } => match number(bytes, decimal) {
-                        Some(value) if self.missing.number(value) => Err(Flaw::Missing),
-                        Some(value) => finite(value),
-                        None => Err(Flaw::NotNumeric),
-                    },
-                },
+                true => Err(Flaw::NotNumeric),
+                false => self.meaning.of_text(record.get(self.at).unwrap_or_default(), &mut piece.words),
             };
-            column.push(value.unwrap_or_else(|flaw| {
-                piece.flaws.push((row, flaw));
-                f64::NAN
-            }));
+            piece.push(row, value, column);
         }
         piece
     }
 }
 
-/// Adds the remedy for a header of one column that holds another file's delimiters.
+/// Adds the remedy for a first line that names another delimiter, or a header of one column that holds another file's delimiters.
 fn with_delimiter(error: DataError, header: &[String]) -> DataError {
     let DataError::UnknownColumn { file, column, hint: near, known } = error else { return error };
-    let inside =
-        |name: &String| [(';', ";"), ('\t', "\\t"), ('|', "|")].iter().find(|(c, _)| name.contains(*c)).map(|(_, key)| *key);
+    let inside = |name: &str| [(';', ";"), ('\t', "\\t"), ('|', "|")].into_iter().find(|(c, _)| name.contains(*c));
     let hint = match header {
-        [one] => inside(one)
-            .map(|key| format!("; its header is not parted by this file's `data.delimiter`: write delimiter = \"{key}\"")),
-        _ => None,
+        [first, ..] if first.to_ascii_lowercase().starts_with("sep=") => {
+            "; remove its first line, sep=, by which spreadsheets name a delimiter".into()
+        }
+        [one] => inside(one).map_or(near, |(_, key)| {
+            format!("; its header is not parted by this file's `data.delimiter`: write delimiter = \"{key}\"")
+        }),
+        _ => near,
     };
-    DataError::UnknownColumn { file, column, hint: hint.unwrap_or(near), known }
+    DataError::UnknownColumn { file, column, hint, known }
 }
 
 fn reason(e: &csv::Error) -> String {
@@ -237,9 +218,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::data::format::number as read_number;
+
+    fn finite(value: f64) -> Result<f64, Flaw> {
+        if value.is_finite() { Ok(value) } else { Err(Flaw::NotFinite) }
+    }
 
     fn number(text: &[u8]) -> Result<f64, Flaw> {
-        super::number(text, b'.').ok_or(Flaw::NotNumeric).and_then(finite)
+        read_number(text, b'.').ok_or(Flaw::NotNumeric).and_then(finite)
     }
 
     /// Reads a number by the standard library.

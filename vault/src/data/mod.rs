@@ -10,7 +10,7 @@ mod dates;
 mod error;
 mod fingerprint;
 mod format;
-mod gzip;
+mod input;
 mod load;
 mod parquet;
 mod persons;

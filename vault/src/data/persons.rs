@@ -10,7 +10,7 @@ use conclave_privacy::pass::Persons;
 /// The person of each kept row.
 pub(super) struct Gathering {
     limit: u32,
-    /// Persons by name as written, numbered in the order of their appearance.
+    /// Persons by name, without the blanks around it, numbered in the order of their appearance.
     numbers: HashMap<Box<[u8]>, u32>,
     /// Rows kept of each person.
     counts: Vec<Count>,
@@ -78,36 +78,25 @@ impl Gathering {
 
     /// Puts each person's rows side by side, in the order of the file within a person, in every column.
     pub(super) fn group(self, columns: &mut [Vec<f64>]) -> Option<Persons> {
-        let mut end = 0_usize;
-        let ends: Vec<usize> = self
-            .counts
-            .iter()
-            .map(|count| {
-                end += count.staying();
-                end
-            })
-            .collect();
-        let mut next: Vec<usize> = ends.iter().zip(&self.counts).map(|(end, count)| end - count.staying()).collect();
-        let place: Vec<Option<usize>> = self
-            .of_row
-            .iter()
-            .enumerate()
-            .map(|(row, person)| {
-                let count = &self.counts[*person as usize];
-                if count.inert == Some(row) && count.usable > 0 {
-                    return None;
-                }
-                let next = &mut next[*person as usize];
-                *next += 1;
-                Some(*next - 1)
-            })
-            .collect();
+        let (mut end, mut next) = (0, Vec::with_capacity(self.counts.len()));
+        let end_of = |count: &Count| {
+            next.push(end);
+            end += count.staying();
+            end
+        };
+        let ends: Vec<usize> = self.counts.iter().map(end_of).collect();
+        let place = |(row, person): (usize, &u32)| {
+            let (count, next) = (&self.counts[*person as usize], &mut next[*person as usize]);
+            // An inert row has no place beside usable ones.
+            let stays = count.inert != Some(row) || count.usable == 0;
+            *next += usize::from(stays);
+            stays.then(|| *next - 1)
+        };
+        let places: Vec<Option<usize>> = self.of_row.iter().enumerate().map(place).collect();
         for column in columns {
             let mut grouped = vec![0.0; end];
-            for (to, value) in place.iter().zip(column.iter()) {
-                if let Some(to) = to {
-                    grouped[*to] = *value;
-                }
+            for (to, value) in places.iter().zip(column.iter()) {
+                to.iter().for_each(|to| grouped[*to] = *value);
             }
             *column = grouped;
         }

@@ -12,6 +12,16 @@ pub(super) struct Piece {
     pub(super) words: Words,
 }
 
+impl Piece {
+    /// Appends a row's value to its column; NaN for one that cannot be used.
+    pub(super) fn push(&mut self, row: usize, value: Result<f64, Flaw>, column: &mut Vec<f64>) {
+        column.push(value.unwrap_or_else(|flaw| {
+            self.flaws.push((row, flaw));
+            f64::NAN
+        }));
+    }
+}
+
 /// Removes rows, ascending and counted from `start`, from a column.
 pub(super) fn leave_out(column: &mut Vec<f64>, start: usize, out: impl Iterator<Item = usize>) {
     let (mut from, mut to) = (start, start);
@@ -28,9 +38,4 @@ pub(super) fn leave_out(column: &mut Vec<f64>, start: usize, out: impl Iterator<
 /// Makes rows, counted from `start`, inert in a column.
 pub(super) fn make_inert(column: &mut [f64], start: usize, inert: impl Iterator<Item = usize>) {
     inert.for_each(|row| column[start + row] = f64::NAN);
-}
-
-/// Returns a number as read, or its defect.
-pub(super) fn finite(value: f64) -> Result<f64, Flaw> {
-    if value.is_finite() { Ok(value) } else { Err(Flaw::NotFinite) }
 }

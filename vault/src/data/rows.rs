@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::chosen::Chosen;
 use super::error::{DataError, Flaw};
+use super::format::Meaning;
 use super::persons::Gathering;
 use super::piece::{Piece, leave_out, make_inert};
 use super::settings::{BadRows, DataConfig};
@@ -17,8 +18,10 @@ use super::words::Words;
 /// Collects a shard. A batch is read column by column to the columns' ends; then bad rows are made inert, and those beyond a person's limit
 /// removed again, so that no value is held twice.
 pub(super) struct Rows {
-    shard: Shard,
+    pub(super) shard: Shard,
     persons: Option<Gathering>,
+    /// Meaning of persons' names.
+    names: Meaning,
     more: &'static str,
 }
 
@@ -57,14 +60,10 @@ impl Rows {
             persons: None,
             beyond_limit: 0,
             undeclared_dates: Vec::new(),
+            long_field: None,
         };
         let persons = config.unit.records_per_person().map(Gathering::new);
-        Self { shard, persons, more }
-    }
-
-    /// Notes columns that the file declares as dates or times, and that are read as the stored whole numbers.
-    pub(super) fn holds_undeclared_dates(&mut self, names: impl Iterator<Item = String>) {
-        self.shard.undeclared_dates.extend(names);
+        Self { shard, persons, names: config.format.meaning("", true), more }
     }
 
     /// Returns the number of kept rows.
@@ -86,7 +85,8 @@ impl Rows {
     /// Adds a batch of `count` rows, and returns those of them that are inert, ascending.
     ///
     /// `read` appends the values of each column, one for every row, with one reader for each column; columns are read side by side.
-    /// `person` returns the person of a row of the batch, where a column names persons, and `place` the position of a bad row.
+    /// `person` returns the name in a row of the batch as the file holds it, where a column names persons, and `place` the position of a
+    /// bad row.
     pub(super) fn batch<'p, R: Send>(
         &mut self,
         count: usize,
@@ -148,7 +148,7 @@ impl Rows {
         let mut bad = bad.into_iter().peekable();
         let mut fate = Fate::default();
         for row in 0..count {
-            let name = person(row).filter(|name| !name.is_empty());
+            let name = person(row).and_then(|name| self.names.present(name));
             let flaw = bad.next_if(|(bad, ..)| *bad == row).map(|(_, at, flaw)| (Some(at), flaw));
             if let Some((at, flaw)) = flaw.or(name.is_none().then_some((None, Flaw::Missing))) {
                 let column = at.map_or_else(|| self.shard.person.clone().unwrap_or_default(), |at| self.shard.names[at].clone());

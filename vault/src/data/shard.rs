@@ -33,6 +33,7 @@ pub struct Shard {
     /// Rows left out because their person is at its limit.
     pub(super) beyond_limit: u64,
     pub(super) undeclared_dates: Vec<String>,
+    pub(super) long_field: Option<u64>,
 }
 
 impl Shard {
@@ -101,6 +102,11 @@ impl Shard {
     /// Returns columns that the file declares as dates or times, and that are read as the stored whole numbers.
     pub fn undeclared_dates(&self) -> &[String] {
         &self.undeclared_dates
+    }
+
+    /// Returns the line of a CSV file's first row with a field of more than a hundred lines; for the owner alone.
+    pub fn long_field(&self) -> Option<u64> {
+        self.long_field
     }
 
     /// Returns the names of the columns that were read.

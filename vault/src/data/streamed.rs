@@ -17,9 +17,15 @@ impl Shard {
     /// # Errors
     /// A streamed shard that cannot be read.
     pub fn look(&self, name: &str, mut look: impl FnMut(&[f64])) -> Result<(), DataError> {
-        match (&self.stream, self.names.iter().position(|n| n == name)) {
-            (Some(stream), Some(at)) => return self.look_at_stream(stream, at, look),
-            _ => self.column(name).into_iter().for_each(|column| look(column.values())),
+        let (Some(stream), Some(at)) = (&self.stream, self.names.iter().position(|n| n == name)) else {
+            self.column(name).into_iter().for_each(|column| look(column.values()));
+            return Ok(());
+        };
+        let mut reading = StreamCursor::new(vec![at]);
+        for _ in 0..stream.count() {
+            let values = stream.next(&mut reading, &self.words);
+            let values = values.map_err(|reason| DataError::Unreadable { file: self.file.clone(), reason })?;
+            values.iter().for_each(|values| look(values));
         }
         Ok(())
     }
@@ -47,17 +53,6 @@ impl Shard {
             let block = stream.next(&mut reading, &self.words).map_err(unreadable)?;
             let values = |name: &str| block.get(place(name)?).map(Vec::as_slice);
             look(&binding.records(values, None).map_err(|e| unreadable(e.to_string()))?);
-        }
-        Ok(())
-    }
-
-    /// Passes a column's values to `look` block by block; the shard is streamed and has this column.
-    fn look_at_stream(&self, stream: &Stream, at: usize, mut look: impl FnMut(&[f64])) -> Result<(), DataError> {
-        let mut reading = StreamCursor::new(vec![at]);
-        for _ in 0..stream.count() {
-            let values = stream.next(&mut reading, &self.words);
-            let values = values.map_err(|reason| DataError::Unreadable { file: self.file.clone(), reason })?;
-            values.iter().for_each(|values| look(values));
         }
         Ok(())
     }

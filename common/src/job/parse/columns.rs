@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::checks::short;
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BOUND, MAX_COLUMNS};
-use crate::schema::ColumnSpec;
+use crate::schema::{ColumnSpec, Levels};
 use crate::settings::{Fault, Keys, Setting, Value};
 
 pub(super) fn check_names(columns: &BTreeMap<String, ColumnSpec>) -> Result<(), JobError> {
@@ -20,15 +20,19 @@ crate::settings! {
 }
 
 /// A level in the file: a text, or a number that is read as its text.
-struct Level(String);
+struct Level {
+    text: String,
+    is_number: bool,
+}
 
 impl Setting for Level {
     fn read(value: &Value) -> Result<Self, Fault> {
-        Ok(Self(match value {
-            Value::Integer(whole) => whole.to_string(),
-            Value::Float(number) => number.to_string(),
-            other => String::read(other)?,
-        }))
+        let number = |text: String| Self { text, is_number: true };
+        Ok(match value {
+            Value::Integer(whole) => number(whole.to_string()),
+            Value::Float(value) => number(value.to_string()),
+            other => Self { text: String::read(other)?, is_number: false },
+        })
     }
 }
 
@@ -37,7 +41,7 @@ impl Setting for ColumnSpec {
 
     fn read(value: &Value) -> Result<Self, Fault> {
         match Column::read(value)? {
-            Column { min: None, max: None, binary: false, levels: Some(texts) } => levels(texts),
+            Column { min: None, max: None, binary: false, levels: Some(written) } => levels(written),
             Column { min: None, max: None, binary: true, levels: None } => Ok(ColumnSpec::Binary),
             Column { min: Some(min), max: Some(max), binary: false, levels: None } => {
                 if min.abs() <= MAX_BOUND && max.abs() <= MAX_BOUND && max - min >= MAX_BOUND.recip() {
@@ -54,22 +58,21 @@ impl Setting for ColumnSpec {
 /// Maximum number of levels of a column; each but the first is a parameter.
 const MAX_LEVELS: usize = 256;
 
-fn levels(texts: Vec<Level>) -> Result<ColumnSpec, Fault> {
-    let texts: Vec<String> = texts.into_iter().map(|Level(text)| text).collect();
-    if !(2..=MAX_LEVELS).contains(&texts.len()) {
-        return Err(Fault::of(format!("needs 2 to {MAX_LEVELS} levels, not {}", texts.len())));
+fn levels(levels: Vec<Level>) -> Result<ColumnSpec, Fault> {
+    if !(2..=MAX_LEVELS).contains(&levels.len()) {
+        return Err(Fault::of(format!("needs 2 to {MAX_LEVELS} levels, not {}", levels.len())));
     }
-    for (at, text) in texts.iter().enumerate() {
+    for Level { text, .. } in &levels {
         short("levels", text).map_err(|error| Fault::of(error.message))?;
         if text.is_empty() || text.trim() != text || text.chars().any(char::is_control) {
             return Err(Fault::of(format!(
                 "the level {text:?} is empty, has surrounding blanks, or contains control characters"
             )));
         }
-        let before = ColumnSpec::Levels(texts[..at].to_vec());
-        if !before.level_of(text).is_nan() {
-            return Err(Fault::of(format!("the level {text:?} is named twice")));
-        }
     }
-    Ok(ColumnSpec::Levels(texts))
+    let levels = Levels::new(levels.into_iter().map(|Level { text, is_number }| (text, is_number)));
+    if let Some(level) = levels.repeated() {
+        return Err(Fault::of(format!("the level {level:?} is named twice")));
+    }
+    Ok(ColumnSpec::Levels(levels))
 }

@@ -77,7 +77,7 @@ fn bend(bend: f64) -> Result<f64, JobError> {
 /// Returns the levels of an outcome, or none, which [`check_columns`] then reports.
 fn levels(outcome: &str, columns: &BTreeMap<String, ColumnSpec>) -> Vec<String> {
     match columns.get(outcome) {
-        Some(ColumnSpec::Levels(levels)) => levels.clone(),
+        Some(ColumnSpec::Levels(levels)) => levels.to_vec(),
         _ => Vec::new(),
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn naive_bayes(raw: RawModel, columns: &Columns) -> Result<ModelSpec,
 /// Returns the levels of a categorical column.
 fn levels(column: &ColumnSpec) -> Option<Vec<String>> {
     match column {
-        ColumnSpec::Levels(levels) => Some(levels.clone()),
+        ColumnSpec::Levels(levels) => Some(levels.to_vec()),
         ColumnSpec::Binary => Some(["0", "1"].map(str::to_owned).to_vec()),
         ColumnSpec::Numeric { .. } => None,
     }

@@ -28,6 +28,8 @@ fn a_list_is_its_lines_whatever_their_order() {
     let other =
         MemberList::parse(&format!("# of the study\n\n {} # new key\n{}\r\n{}\n{}\n", lines[2], lines[3], lines[0], lines[1]));
     assert_eq!(list.digest(), other.unwrap().digest());
+    let marked = MemberList::parse(&format!("\u{feff}{}", lines.join("\n")));
+    assert_eq!(list.digest(), marked.unwrap().digest());
     // Anybody can compute it with `sort | sha256sum`.
     let mut sorted = lines.to_vec();
     sorted.sort();

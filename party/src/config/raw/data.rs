@@ -15,6 +15,7 @@ settings! {
         bad_rows: BadRows = BadRows::Stop => one_of(&[("stop", BadRows::Stop), ("drop", BadRows::Drop)]),
         text: Vec<String>,
         delimiter: Option<u8> => separator(b",;\t|", r#"one of ",", ";", "\t" (a tab), "|""#),
+        quotes: Option<bool>,
         decimal: Option<u8> => separator(b".,", r#""." or ",""#),
         missing: Vec<String>,
         dates: BTreeMap<String, String>,
@@ -66,7 +67,9 @@ impl Data {
     }
 
     fn format(&self, is_parquet: bool) -> Result<Format, String> {
-        for (key, set) in [("delimiter", self.delimiter.is_some()), ("decimal", self.decimal.is_some())] {
+        let of_csv =
+            [("delimiter", self.delimiter.is_some()), ("quotes", self.quotes.is_some()), ("decimal", self.decimal.is_some())];
+        for (key, set) in of_csv {
             if set && is_parquet {
                 return Err(format!("`data.{key}` describes a CSV file: a Parquet file needs none, remove it"));
             }
@@ -85,6 +88,6 @@ impl Data {
             dates.insert(column.clone(), scale);
         }
         let (delimiter, decimal) = (self.delimiter.unwrap_or(b','), self.decimal.unwrap_or(b'.'));
-        Ok(Format { delimiter, decimal, missing: self.missing.clone(), dates })
+        Ok(Format { delimiter, quotes: self.quotes.unwrap_or(true), decimal, missing: self.missing.clone(), dates })
     }
 }

@@ -5,6 +5,7 @@ use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use num_bigint::BigInt;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
@@ -13,7 +14,7 @@ use parquet::file::reader::{ChunkReader, Length, SerializedPageReader};
 
 use super::kind::{ColumnReading, Kind};
 use crate::data::error::Flaw;
-use crate::data::format::Missing;
+use crate::data::format::Meaning;
 use crate::data::piece::Piece;
 
 /// A column of a row group, of which some rows have been read.
@@ -21,28 +22,11 @@ pub(in crate::data) struct Column {
     reader: ColumnReader,
     /// The definition level of a present value.
     present: i16,
-    /// Meaning of its values.
+    /// Form of its values.
     kind: Kind,
-    missing: Arc<Missing>,
+    meaning: Arc<Meaning>,
     /// The batch's definition levels; empty where every value is present.
     levels: Vec<i16>,
-}
-
-/// The name of a row's person.
-pub(in crate::data) enum Name {
-    Text(ByteArray),
-    Whole([u8; 8]),
-}
-
-impl std::ops::Deref for Name {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Name::Text(text) => text.data(),
-            Name::Whole(bytes) => bytes,
-        }
-    }
 }
 
 impl Column {
@@ -60,7 +44,7 @@ impl Column {
         Ok(Self {
             present: descriptor.max_def_level(),
             kind: reading.kind,
-            missing: Arc::clone(&reading.missing),
+            meaning: Arc::clone(&reading.meaning),
             reader: get_column_reader(descriptor, Box::new(pages)),
             levels: Vec::new(),
         })
@@ -68,11 +52,17 @@ impl Column {
 
     /// Appends the next `count` rows' values to `column`.
     pub(in crate::data) fn read(&mut self, count: usize, column: &mut Vec<f64>) -> Result<Piece, ParquetError> {
-        let Self { reader, present, kind, missing, levels } = self;
-        let (start, kind) = (column.len(), *kind);
+        let Self { reader, present, kind, meaning, levels } = self;
+        let (start, kind, mut piece) = (column.len(), *kind, Piece::default());
+        let wide = |bytes: &[u8]| kind.of_big_endian(bytes);
         match reader {
             ColumnReader::ByteArrayColumnReader(reader) if !kind.is_decimal() => {
-                return texts(reader, levels, *present, count, column, (kind, missing));
+                for (row, text) in rows_of(reader, levels, *present, count)?.enumerate() {
+                    let text = text.as_ref().map_or(&[][..], ByteArray::data);
+                    let value = meaning.of_text(text, &mut piece.words);
+                    piece.push(row, value, column);
+                }
+                return Ok(piece);
             }
             // Straight to their final place.
             ColumnReader::DoubleColumnReader(reader) => next(reader, levels, count, column)?,
@@ -81,40 +71,35 @@ impl Column {
             ColumnReader::Int32ColumnReader(reader) => convert(reader, levels, count, column, |v| kind.of_i32(*v))?,
             ColumnReader::Int64ColumnReader(reader) => convert(reader, levels, count, column, |v| kind.of_i64(*v))?,
             ColumnReader::Int96ColumnReader(reader) => convert(reader, levels, count, column, |v| kind.of_int96(v.data()))?,
-            ColumnReader::ByteArrayColumnReader(reader) => {
-                convert(reader, levels, count, column, |v| kind.of_big_endian(v.data()))?;
-            }
-            ColumnReader::FixedLenByteArrayColumnReader(reader) => {
-                convert(reader, levels, count, column, |v| kind.of_big_endian(v.data()))?;
-            }
+            ColumnReader::ByteArrayColumnReader(reader) => convert(reader, levels, count, column, |v| wide(v.data()))?,
+            ColumnReader::FixedLenByteArrayColumnReader(reader) => convert(reader, levels, count, column, |v| wide(v.data()))?,
         }
         spread(column, start, levels, *present, count)?;
-        let mut piece = Piece::default();
         let absent = |row: usize| levels.get(row).is_some_and(|level| level != present);
-        let flaw = |(row, value): (usize, &f64)| match value.is_finite() {
-            true => (!kind.is_date() && missing.number(*value)).then_some((row, Flaw::Missing)),
-            false => Some((row, if absent(row) { Flaw::Missing } else { Flaw::NotFinite })),
+        let flaw = |(row, value): (usize, &f64)| {
+            let flaw = meaning.of_number(*value).err()?;
+            Some((row, if absent(row) { Flaw::Missing } else { flaw }))
         };
         piece.flaws.extend(column[start..].iter().enumerate().filter_map(flaw));
         Ok(piece)
     }
 
-    /// Returns the names of the next `count` rows' persons; `None` for a null.
-    pub(in crate::data) fn names(&mut self, count: usize) -> Result<Vec<Option<Name>>, ParquetError> {
-        let Self { reader, present, levels, missing, .. } = self;
-        let whole = |value: i64| Name::Whole(value.to_le_bytes());
-        let names = match reader {
+    /// Returns the names of the next `count` rows' persons, numbers as their digits; `None` for a null.
+    pub(in crate::data) fn names(&mut self, count: usize) -> Result<Vec<Option<ByteArray>>, ParquetError> {
+        let Self { reader, present, levels, kind, .. } = self;
+        let whole = |value: i64| value.to_string().as_str().into();
+        // Bytes that are no text never lose a blank: two numbers can differ in such a byte.
+        let digits = |bytes: &[u8]| BigInt::from_signed_bytes_be(bytes).to_string().as_str().into();
+        match reader {
             ColumnReader::Int32ColumnReader(r) => named(r, levels, *present, count, |v| whole(i64::from(v))),
             ColumnReader::Int64ColumnReader(r) => named(r, levels, *present, count, whole),
-            ColumnReader::ByteArrayColumnReader(r) => named(r, levels, *present, count, Name::Text),
-            ColumnReader::FixedLenByteArrayColumnReader(r) => named(r, levels, *present, count, |v| Name::Text(v.into())),
+            ColumnReader::ByteArrayColumnReader(r) if kind.is_decimal() => {
+                named(r, levels, *present, count, |v| digits(v.data()))
+            }
+            ColumnReader::ByteArrayColumnReader(r) => named(r, levels, *present, count, |v| v),
+            ColumnReader::FixedLenByteArrayColumnReader(r) => named(r, levels, *present, count, |v| digits(v.data())),
             _ => Err(ParquetError::General("its type can't name persons".into())),
-        };
-        let stands = |name: &Name| match name {
-            Name::Text(text) => !missing.text(text.data().trim_ascii()),
-            Name::Whole(bytes) => !missing.number(i64::from_le_bytes(*bytes) as f64),
-        };
-        names.map(|names| names.into_iter().map(|name| name.filter(stands)).collect())
+        }
     }
 }
 
@@ -193,45 +178,13 @@ fn rows_of<T: DataType>(
     Ok((0..count).map(move |row| if present == 0 || levels[row] == present { values.next() } else { None }))
 }
 
-fn texts<T: DataType<T = ByteArray>>(
-    reader: &mut ColumnReaderImpl<T>,
-    levels: &mut Vec<i16>,
-    present: i16,
-    count: usize,
-    column: &mut Vec<f64>,
-    (kind, missing): (Kind, &Missing),
-) -> Result<Piece, ParquetError> {
-    let mut piece = Piece::default();
-    for (row, text) in rows_of(reader, levels, present, count)?.enumerate() {
-        let text = text.as_ref().map_or(Err(Flaw::Missing), |text| trimmed(text.data()));
-        let value = text.and_then(|text| match kind {
-            _ if missing.text(text.as_bytes()) => Err(Flaw::Missing),
-            Kind::Date { scale, .. } => scale.of_text(text.as_bytes()).ok_or(Flaw::NotDate),
-            _ => Ok(piece.words.number(text)),
-        });
-        column.push(value.unwrap_or_else(|flaw| {
-            piece.flaws.push((row, flaw));
-            f64::NAN
-        }));
-    }
-    Ok(piece)
-}
-
-/// Trims the blanks around a text, as in a CSV file.
-fn trimmed(bytes: &[u8]) -> Result<&str, Flaw> {
-    match std::str::from_utf8(bytes).map_err(|_| Flaw::NotText)?.trim() {
-        "" => Err(Flaw::Missing),
-        text => Ok(text),
-    }
-}
-
 fn named<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     levels: &mut Vec<i16>,
     present: i16,
     count: usize,
-    name: impl Fn(T::T) -> Name,
-) -> Result<Vec<Option<Name>>, ParquetError> {
+    name: impl Fn(T::T) -> ByteArray,
+) -> Result<Vec<Option<ByteArray>>, ParquetError> {
     Ok(rows_of(reader, levels, present, count)?.map(|value| value.map(&name)).collect())
 }
 

@@ -7,7 +7,7 @@ use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
 use parquet::schema::types::ColumnDescriptor;
 
 use crate::data::dates::{DateScale, of_day};
-use crate::data::format::{Missing, number};
+use crate::data::format::{Meaning, number};
 
 /// The reading of a column of a file.
 #[derive(Clone)]
@@ -15,10 +15,10 @@ pub(in crate::data) struct ColumnReading {
     /// Its place among the file's columns.
     pub(in crate::data) at: usize,
     pub(in crate::data) kind: Kind,
-    pub(in crate::data) missing: Arc<Missing>,
+    pub(in crate::data) meaning: Arc<Meaning>,
 }
 
-/// The meaning of a column's values.
+/// The form of a column's values.
 #[derive(Clone, Copy)]
 pub(in crate::data) enum Kind {
     /// Themselves, be they numbers or texts.
@@ -92,7 +92,10 @@ impl Kind {
         match self {
             Self::Plain => value as f64,
             Self::Unsigned => value.cast_unsigned() as f64,
-            Self::Decimal { divisor, .. } => value as f64 / divisor,
+            Self::Decimal { places, divisor } if value.unsigned_abs() <= EXACT && (0..=EXACT_PLACES).contains(&places) => {
+                value as f64 / divisor
+            }
+            Self::Decimal { places, .. } => rounded(&value, places),
             Self::Date { scale, step } => scale.of_nanoseconds(i128::from(value) * i128::from(step)),
         }
     }
@@ -106,14 +109,15 @@ impl Kind {
 
     /// Converts a decimal of any length, rounded once.
     pub(super) fn of_big_endian(self, bytes: &[u8]) -> f64 {
-        let Self::Decimal { places, divisor } = self else { return f64::NAN };
+        let Self::Decimal { places, .. } = self else { return f64::NAN };
         let whole = BigInt::from_signed_bytes_be(bytes);
-        match i64::try_from(&whole) {
-            Ok(whole) if whole.unsigned_abs() <= EXACT && (0..=EXACT_PLACES).contains(&places) => whole as f64 / divisor,
-            // The number that the text of a decimal reads as.
-            _ => number(format!("{whole}e{}", -i64::from(places)).as_bytes(), b'.').unwrap_or(f64::NAN),
-        }
+        i64::try_from(&whole).map_or_else(|_| rounded(&whole, places), |whole| self.of_i64(whole))
     }
+}
+
+/// Returns the number that the text of a decimal reads as.
+fn rounded(whole: &impl std::fmt::Display, places: i32) -> f64 {
+    number(format!("{whole}e{}", -i64::from(places)).as_bytes(), b'.').unwrap_or(f64::NAN)
 }
 
 /// Returns the nanoseconds of one step of a column of dates or times; `None` for any other column.

@@ -5,13 +5,14 @@ use std::panic::catch_unwind;
 use std::sync::Arc;
 
 use parquet::basic::Type;
+use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::schema::types::ColumnDescriptor;
 
 use super::kind::{Kind, holds_dates};
 use super::{Column, ColumnReading};
-use crate::data::chosen::{places, select};
+use crate::data::chosen::select;
 use crate::data::error::DataError;
 use crate::data::rows::Rows;
 use crate::data::settings::{DataConfig, Memory};
@@ -42,25 +43,20 @@ fn decode(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataE
         return Err(DataError::Empty { file: path.to_owned(), reason: "has no columns".into() });
     }
     let chosen = select(config, &header, needed)?;
-    let dates = &config.format.dates;
-    places(path, &header, Some(&dates.keys().cloned().collect::<Vec<_>>()))?;
-    let missing = Arc::new(config.format.missing());
+    let is_text = |at, kind: Kind| schema.column(at).physical_type() == Type::BYTE_ARRAY && !kind.is_decimal() && !kind.is_date();
     let reading = |(name, at): &(String, usize)| {
-        let kind = Kind::of(&schema.column(*at), dates.get(name).copied());
+        let kind = Kind::of(&schema.column(*at), config.format.dates.get(name).copied());
         let kind = kind.map_err(|why| unreadable(format!("column {name:?} {why}")))?;
-        Ok(ColumnReading { at: *at, kind, missing: Arc::clone(&missing) })
+        Ok(ColumnReading { at: *at, kind, meaning: Arc::new(config.format.meaning(name, is_text(*at, kind))) })
     };
     let readings = chosen.columns.iter().map(reading).collect::<Result<Vec<_>, DataError>>()?;
     if let Some(at) = chosen.person {
         check_person(&schema.column(at)).map_err(|why| unreadable(format!("column {:?} {why}", header[at])))?;
     }
-    let is_text = |reading: &ColumnReading| {
-        schema.column(reading.at).physical_type() == Type::BYTE_ARRAY && !reading.kind.is_decimal() && !reading.kind.is_date()
-    };
-    let texts: Vec<bool> = readings.iter().map(is_text).collect();
+    let texts: Vec<bool> = readings.iter().map(|reading| is_text(reading.at, reading.kind)).collect();
     let mut rows = Rows::new(config, header.clone(), &chosen, &texts);
-    let undeclared = readings.iter().zip(&chosen.columns).filter(|(reading, _)| !reading.kind.is_date());
-    rows.holds_undeclared_dates(undeclared.filter(|(r, _)| holds_dates(&schema.column(r.at))).map(|(_, (name, _))| name.clone()));
+    let undeclared = readings.iter().zip(&chosen.columns).filter(|(r, _)| !r.kind.is_date() && holds_dates(&schema.column(r.at)));
+    rows.shard.undeclared_dates.extend(undeclared.map(|(_, (name, _))| name.clone()));
     let file = Arc::new(file);
     let mut stream = (config.memory == Memory::Stream).then(|| Stream::new(path, stamp, &file, &footer, readings.clone()));
     let counts = footer.row_groups().iter().map(|group| usize::try_from(group.num_rows()));
@@ -74,7 +70,10 @@ fn decode(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataE
             Ok((name.clone(), Column::open(&file, group, reading).map_err(|e| bad_column(name, e))?))
         };
         let mut columns = chosen.columns.iter().zip(&readings).map(open).collect::<Result<Vec<_>, _>>()?;
-        let names = |at| Column::open(&file, group, &ColumnReading { at, kind: Kind::Plain, missing: Arc::clone(&missing) });
+        let names = |at| {
+            let kind = Kind::of(&schema.column(at), None).unwrap_or(Kind::Plain);
+            Column::open(&file, group, &ColumnReading { at, kind, meaning: Arc::new(config.format.meaning("", true)) })
+        };
         let mut persons = chosen.person.map(names).transpose().map_err(broken)?;
         for start in (0..count).step_by(BATCH) {
             let count = BATCH.min(count - start);
@@ -83,7 +82,7 @@ fn decode(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataE
                 count,
                 &mut columns,
                 |(name, column), values| column.read(count, values).map_err(|e| bad_column(name, e)),
-                |row| names.as_ref().and_then(|names| names[row].as_deref()),
+                |row| names.as_ref().and_then(|names| names[row].as_ref()).map(ByteArray::data),
                 |row| format!("row {}", read + row + 1),
             )?;
             read += count;
@@ -99,12 +98,8 @@ fn decode(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataE
 }
 
 fn check_person(column: &ColumnDescriptor) -> Result<(), String> {
-    match column.physical_type() {
-        Type::INT32 | Type::INT64 | Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY
-            if column.path().parts().len() == 1 && column.max_rep_level() == 0 =>
-        {
-            Ok(())
-        }
-        other => Err(format!("is of type {other}; data.person must name a flat column of text or whole numbers")),
-    }
+    let types = [Type::INT32, Type::INT64, Type::BYTE_ARRAY, Type::FIXED_LEN_BYTE_ARRAY];
+    let is_flat = column.path().parts().len() == 1 && column.max_rep_level() == 0;
+    let other = Some(column.physical_type()).filter(|kind| !is_flat || !types.contains(kind));
+    other.map_or(Ok(()), |other| Err(format!("is of type {other}; data.person must name a flat column of text or whole numbers")))
 }

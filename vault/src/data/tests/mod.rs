@@ -2,5 +2,7 @@
 
 mod bounds;
 mod formats;
+mod lines;
+mod readers;
 mod reading;
 pub(crate) mod row_by_row;

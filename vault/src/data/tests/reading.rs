@@ -172,6 +172,33 @@ fn levels_interactions_and_offsets_are_bound() {
     assert_eq!(missing.err(), Some(BindError::Missing("ward".into())));
 }
 
+/// A code is a text: two codes that read as one number are two levels.
+#[test]
+fn codes_are_compared_as_texts() {
+    let job = |levels: &str| {
+        let text = "name = \"x\"\nparties = [\"a\"]\n[model]\nkind = \"multinomial\"\noutcome = \"w\"\n[columns]\nw = { levels = LEVELS }\n\
+                    [privacy]\nepsilon = 1.0\ndelta = 1e-6\n";
+        JobSpec::parse(&text.replace("LEVELS", levels))
+    };
+    let file = "w\n345.1\n345.10\n0345.1\n1E5\n100000\n9007199254740993\n9007199254740992\n";
+    let shard = csv_with(file, &["w"], BadRows::Stop).unwrap();
+    let bound = |levels: &str| {
+        let values = bind(&shard, &job(levels).unwrap()).unwrap().outcome;
+        values.iter().map(|value| (!value.is_nan()).then_some(*value as usize)).collect::<Vec<_>>()
+    };
+    let (none, some) = (None, Some);
+    assert_eq!(bound(r#"["345.1", "345.10", "1E5"]"#), [some(0), some(1), none, some(2), none, none, none]);
+    assert_eq!(bound(r#"["9007199254740993", "9007199254740992"]"#), [none, none, none, none, none, some(0), some(1)]);
+    assert_eq!(bound("[345.1, 100000]"), [some(0), some(0), some(0), some(1), some(1), none, none]);
+    // A column of numbers has no texts.
+    let numbers = csv_with(file, &[], BadRows::Stop).unwrap();
+    let values = bind(&numbers, &job(r#"["345.1", "100000"]"#).unwrap()).unwrap().outcome;
+    assert_eq!(values[..5], [0.0, 0.0, 0.0, 1.0, 1.0]);
+    let refused = bind(&numbers, &job(r#"["345.1", "345.10"]"#).unwrap());
+    assert_eq!(refused.err(), Some(BindError::Numbers("w".into())));
+    assert!(job(r#"["01", 1]"#).is_err() && job(r#"["1", "1"]"#).is_err() && job(r#"["01", "1"]"#).is_ok());
+}
+
 #[test]
 fn another_text_shows_in_the_fingerprint() {
     let folder = tempfile::tempdir().unwrap();
