@@ -1,8 +1,8 @@
 //! Outcome of planning: the rounds that each party can afford, effective draws, and advice.
 
 use super::theorem_1::iterations as theorem_1;
-use crate::sampler::SamplerError;
 use crate::figures::{advanced_composition, zcdp};
+use crate::sampler::SamplerError;
 use conclave_common::job::{JobSpec, ProposalKind};
 use conclave_common::query::QueryError;
 use conclave_privacy::accounting::{AccountingError, Budget, mu_squared};
