@@ -154,7 +154,8 @@ impl RunResult {
         if self.adequacy.is_some() {
             header.extend(["sd without noise", "noise"]);
         }
-        let whole = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{x:.0}"));
+        let still = |row: &Row| row.sd == Some(0.0);
+        let whole = |x: Option<f64>, undefined: &str| x.map_or_else(|| undefined.to_owned(), |x| format!("{x:.0}"));
         let rows: Vec<Vec<String>> = self
             .posterior
             .iter()
@@ -162,8 +163,9 @@ impl RunResult {
                 let mut cells = vec![row.name.clone()];
                 cells.extend(truth.iter().flat_map(|truth| beside(truth, &row.name, row.mean, row.sd)));
                 cells.extend([row.mean, row.sd, row.q5, row.median, row.q95].map(show));
-                cells.extend([row.ess_bulk, row.ess_tail].map(whole));
-                cells.push(row.rhat.map_or_else(|| "-".to_owned(), |x| format!("{x:.3}")));
+                let undefined = if still(row) { "not defined" } else { "-" };
+                cells.extend([row.ess_bulk, row.ess_tail].map(|ess| whole(ess, undefined)));
+                cells.push(row.rhat.map_or_else(|| undefined.to_owned(), |x| format!("{x:.3}")));
                 if self.adequacy.is_some() {
                     cells.push(show(row.sd_data));
                     cells.push(row.noise_share.map_or_else(|| "-".to_owned(), |share| format!("{:.0}%", 100.0 * share)));
