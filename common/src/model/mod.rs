@@ -28,6 +28,7 @@ mod moves;
 mod multinomial;
 mod naive_bayes;
 mod negative_binomial;
+mod observed;
 mod outcome_table;
 mod poisson;
 mod poisson_mean;
@@ -56,6 +57,7 @@ pub use assemble::assemble;
 pub use exponential_family::ExponentialFamily;
 
 pub use interface::Model;
+pub use observed::ObservedForm;
 pub use outcome_table::OutcomeTable;
 pub use ratio_range::RatioRange;
 pub use registry::{build, in_original_units};
