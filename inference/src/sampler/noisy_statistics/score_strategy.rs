@@ -80,7 +80,7 @@ impl ScoreStrategy {
         let StartingPoint { coding, prior, start, centred, weight, records, .. } = starting_point;
         let public = Public { target, scores, coding: &coding, centred: centred > 0.0, whole };
         Ok(Self {
-            search: Search::new(shares(&target.spec), prior.clone(), start, rule, records, weight, &public),
+            search: Search::new(shares(&target.spec), prior.clone(), start, rule, records * target.spec.power, weight, &public),
             own: scores.parameters() > scores.coefficients(),
             parties: parties.len(),
             coding,

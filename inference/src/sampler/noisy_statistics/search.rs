@@ -44,7 +44,7 @@ pub(crate) trait Landscape {
 pub(crate) struct Search {
     prior: GaussianPrior,
     intercept: Option<Intercept>,
-    /// Number of records of all parties, or a guess.
+    /// Number of records of all parties, or a guess, times the power of their likelihood.
     records: f64,
     schedule: Schedule,
     /// Expected covariance at the point of the next query.
