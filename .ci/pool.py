@@ -43,6 +43,7 @@ LONG = {
     "gaussian_noise_at_epsilon_1",
     "gradients_reach_the_planned_error",
     "hmc_chains_have_h_times_the_effective_draws",
+    "intervals_of_own_parameters_hold",
     "kappa_of_a_gaussian_mean",
     "kappa_of_a_logistic_regression_of_five",
     "kappa_of_a_logistic_regression_of_four",

@@ -188,9 +188,9 @@ pub struct PosteriorRow {
     /// The fraction of its variance due to the noise; `null` if the releases do not determine it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise_share: Option<Option<f64>>,
-    /// Its sd without the noise.
+    /// Its sd without the noise; `null` as above.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sd_data: Option<f64>,
+    pub sd_data: Option<Option<f64>>,
 }
 
 /// The job's cost at one party.
@@ -325,7 +325,7 @@ impl PosteriorRow {
 
     fn with_noise_share(self, share: Option<f64>) -> Self {
         let sd_data = share.map(|share| self.summary.sd * (1.0 - share).sqrt());
-        Self { noise_share: Some(share), sd_data, ..self }
+        Self { noise_share: Some(share), sd_data: Some(sd_data), ..self }
     }
 }
 

@@ -51,14 +51,20 @@ pub fn posterior(result: &Value, caption: &str, truth: Option<Truth<'_>>, limit:
         ("5%", &|row| Cell::figure(&row["q5"], number)),
         ("median", &|row| Cell::figure(&row["median"], number)),
         ("95%", &|row| Cell::figure(&row["q95"], number)),
-        ("ESS bulk", &|row| Cell::figure(&row["ess_bulk"], |x| format!("{x:.0}"))),
-        ("ESS tail", &|row| Cell::figure(&row["ess_tail"], |x| format!("{x:.0}"))),
-        ("R-hat", &|row| Cell::figure(&row["rhat"], thousandths)),
+        ("ESS bulk", &|row| mixing(row, "ess_bulk", |x| format!("{x:.0}"))),
+        ("ESS tail", &|row| mixing(row, "ess_tail", |x| format!("{x:.0}"))),
+        ("R-hat", &|row| mixing(row, "rhat", thousandths)),
     ];
     let rows = rows(result, "posterior");
     let rows = &rows[..rows.len().min(limit)];
     let moments = |row: &Value| [row["mean"].clone(), row["sd"].clone()];
     named(caption, rows, truth, moments).beside(rows, &FIGURES).beside(rows, noise_columns(result))
+}
+
+/// Creates the cell of a figure of mixing, which a chain that never moved does not have.
+fn mixing(row: &Value, key: &str, show: impl Fn(f64) -> String) -> Cell {
+    let still = row["sd"].as_f64() == Some(0.0) && row[key].is_null();
+    if still { Cell::number("not defined") } else { Cell::figure(&row[key], show) }
 }
 
 /// Builds the table of odds or rate ratios of one unit of each predictor; nothing for a model without them.

@@ -15,10 +15,11 @@
 //! count just above it, or the count closest to that. A step in both is treated as two steps, in either order.
 
 use super::elementary::ln_gamma_difference;
-use super::elementary::{digamma_difference, exp};
+use super::elementary::{digamma_difference, exp, trigamma_difference};
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
 use super::logistic::logistic;
+use super::observed::ObservedForm;
 use super::ratio_range::RatioRange;
 use super::regression::{Counts, concave_ratios, one_after_the_other};
 use super::slopes::Slopes;
@@ -107,6 +108,25 @@ impl NegativeBinomial {
     }
 }
 
+impl NegativeBinomial {
+    /// Returns the expected information about the logarithm of the dispersion at a linear predictor: the sum over counts `i` of
+    /// `P(Y > i) / (1 + a i)²`, less the information about `eta`.
+    fn expected_of_dispersion(&self, a: Dispersion, eta: f64) -> f64 {
+        /// Counts that are summed; the terms fall as their square.
+        const TERMS: usize = 4096;
+        let (dispersion, mean) = (a.size.recip(), libm::exp(eta).min(self.counts.range().1.max(1.0)));
+        let share = mean / (a.size + mean);
+        let mut density = libm::exp(-a.size * libm::log1p(mean * dispersion));
+        let (mut above, mut sum) = (1.0 - density, 0.0);
+        for i in 0..TERMS {
+            sum += above.max(0.0) / (1.0 + dispersion * i as f64).powi(2);
+            density *= (i as f64 + a.size) / (i as f64 + 1.0) * share;
+            above -= density;
+        }
+        (sum - a.size * share).max(f64::MIN_POSITIVE)
+    }
+}
+
 impl Likelihood for NegativeBinomial {
     type Constants = Constants;
 
@@ -167,19 +187,29 @@ impl Slopes for NegativeBinomial {
         [slope, slope + a.size * softplus(x) - of_count]
     }
 
+    /// The dispersion's entry is `kappa² (psi'(kappa) - psi'(y + kappa))`, the sum of `1 / (1 + a i)²` over `i < y`. Less the
+    /// information about `eta`, it is minus the second derivative in `kappa`, times `kappa²`, up to a term linear in `y - mu`.
     #[inline(always)]
-    fn information_at(at: &(Counts, Dispersion), y: f64, eta: f64) -> [f64; 2] {
-        let (mean, [_, own]) = (exp(eta), Self::slopes(at, y, eta));
-        [mean / (1.0 + mean / at.1.size) + 0.0 * y, own * own]
+    fn information_at((counts, a): &(Counts, Dispersion), y: f64, eta: f64) -> [f64; 2] {
+        let mean = exp(eta);
+        let own = a.size * a.size * trigamma_difference(a.size, counts.of(y) + a.size);
+        let own = if own < 0.0 { 0.0 } else { own };
+        [mean / (1.0 + mean / a.size) + 0.0 * y, own + 0.0 * eta]
     }
 
-    fn most_information(&self, at: &(Counts, Dispersion), low: f64, high: f64) -> [f64; 2] {
-        /// Places between the ends of the predictor's range at which the slope in the dispersion is evaluated.
-        const PLACES: usize = 16;
-        let [of_eta, _] = Self::information_at(at, 0.0, high);
-        let place = |k: usize| low + (high - low) * (k as f64 / PLACES as f64);
-        let own = |y| (0..=PLACES).map(move |k| Self::information_at(at, y, place(k))[1]);
-        [of_eta, self.counts.spread().into_iter().flat_map(own).fold(f64::MIN_POSITIVE, f64::max)]
+    /// Both increase: in the linear predictor and in the count.
+    fn most_information(&self, at: &(Counts, Dispersion), _low: f64, high: f64) -> [f64; 2] {
+        let [of_eta, own] = Self::information_at(at, 1.0, high);
+        [of_eta, own.max(f64::MIN_POSITIVE)]
+    }
+
+    fn observed((_, a): &(Counts, Dispersion), high: f64, intercept: bool) -> ObservedForm {
+        ObservedForm::Counts { size: a.size, most: logistic(high + a.logarithm), intercept }
+    }
+
+    fn most_expected(&self, at: &(Counts, Dispersion), _low: f64, high: f64) -> [f64; 2] {
+        let [of_eta, _] = Self::information_at(at, 1.0, high);
+        [of_eta, self.expected_of_dispersion(at.1, high)]
     }
 
     fn outcomes(&self) -> (f64, f64) {

@@ -3,6 +3,7 @@
 use super::gradient::RegressionSlopes;
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
+use super::observed::ObservedForm;
 use super::products::{Vectors, Weight, offset_alone};
 use super::reach::Images;
 use super::remainder::{self, second_order};
@@ -179,8 +180,20 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
         self.likelihood.most_information(&self.likelihood.slopes_at(own), low, high)
     }
 
+    fn observed(&self, at: &[f64]) -> ObservedForm {
+        let (coefficients, own) = self.split(at);
+        let (_, high) = self.predictors(coefficients);
+        L::observed(&self.likelihood.slopes_at(own), high, self.predictor.has_intercept())
+    }
+
+    fn most_expected(&self, at: &[f64]) -> [f64; 2] {
+        let (coefficients, own) = self.split(at);
+        let (low, high) = self.predictors(coefficients);
+        self.likelihood.most_expected(&self.likelihood.slopes_at(own), low, high)
+    }
+
     fn even_information(&self, at: &[f64]) -> Vec<f64> {
-        let most = self.most_information(at);
+        let most = self.most_expected(at);
         let coding = self.coding();
         let square = |j: usize| {
             let mut unit = vec![0.0; self.coefficients()];

@@ -2,6 +2,7 @@
 //! held to a public length.
 
 use super::linear_predictor::LinearPredictor;
+use super::observed::ObservedForm;
 use conclave_privacy::mechanism::GRADIENT_UNITS;
 use conclave_privacy::pass::BlockPass;
 use conclave_privacy::pass::frame::Frame;
@@ -178,6 +179,17 @@ pub trait ScoreModel: Send + Sync {
     /// Returns the largest information of one record at a point, about its linear predictor and about the family's own parameter.
     /// These are the recommended scales of a curvature query.
     fn most_information(&self, at: &[f64]) -> [f64; 2];
+
+    /// Returns the relation of the released information at a point to the observed one.
+    fn observed(&self, _at: &[f64]) -> ObservedForm {
+        ObservedForm::Canonical
+    }
+
+    /// Returns the largest expected information of one record of the model's own law at a point, about its linear predictor and
+    /// about the family's own parameter. It forecasts precision; [`ScoreModel::most_information`] bounds a release.
+    fn most_expected(&self, at: &[f64]) -> [f64; 2] {
+        self.most_information(at)
+    }
 
     /// Returns the expected information of one record about each parameter at a point, if numeric predictors are uniform over
     /// their bounds and levels equally frequent. It is the diagonal of the information, coded as in [`ScoreModel::coding`].

@@ -1,4 +1,6 @@
-//! Slopes and expected information of a regression's likelihood, from which gradients and curvatures are computed.
+//! Slopes and information of a regression's likelihood, from which gradients and curvatures are computed.
+
+use super::observed::ObservedForm;
 
 /// Bounds on second derivatives of the log density; none is negative.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,16 +43,28 @@ pub(super) trait Slopes: Send + Sync {
     /// Implementations are straight-line arithmetic and marked `#[inline(always)]`. The result is not-a-number if an argument is.
     fn slopes(at: &Self::At, y: f64, eta: f64) -> [f64; 2];
 
-    /// Returns one record's expected information about `eta` and about `log own`, given its predictors.
+    /// Returns one record's information about `eta` and about `log own`, given its predictors, in the family's
+    /// [`Slopes::observed`] form.
     ///
-    /// If the information about the own parameter has no closed form, its square slope is used, whose expectation it is. The same
-    /// conditions apply as for [`Slopes::slopes`]. The result is never negative, and not-a-number if an argument is; such a
-    /// record is inert.
+    /// It is the observed information, or differs from it by terms that vanish at the maximum of the likelihood. The expected
+    /// information would serve records of the family's law alone: for others, it is a different number. The same conditions apply
+    /// as for [`Slopes::slopes`]. The result is never negative, and not-a-number if an argument is; such a record is inert.
     fn information_at(at: &Self::At, y: f64, eta: f64) -> [f64; 2];
 
     /// Returns the largest [`Slopes::information_at`] of a record whose linear predictor lies from `low` to `high`. It is public.
     /// A record's contribution is clamped to it.
     fn most_information(&self, at: &Self::At, low: f64, high: f64) -> [f64; 2];
+
+    /// Returns the relation of [`Slopes::information_at`] to the observed information, for linear predictors up to `high`.
+    fn observed(_at: &Self::At, _high: f64, _intercept: bool) -> ObservedForm {
+        ObservedForm::Canonical
+    }
+
+    /// Returns the largest expected information of a record of the family's own law whose linear predictor lies from `low` to
+    /// `high`, about `eta` and about `log own`. It forecasts precision.
+    fn most_expected(&self, at: &Self::At, low: f64, high: f64) -> [f64; 2] {
+        self.most_information(at, low, high)
+    }
 
     /// Returns bounds on the second derivatives for every declared outcome, every `eta` in the range, and every value of the
     /// family's own parameter of at least `least`. They are rigorous up to rounding. `None` if the family has none.

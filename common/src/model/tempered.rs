@@ -10,6 +10,7 @@
 use super::Model;
 use super::exponential_family::ExponentialFamily;
 use super::linear_predictor::LinearPredictor;
+use super::observed::ObservedForm;
 use super::ratio_range::{RatioRange, outward};
 use super::score::{Remainder, ScoreModel};
 use conclave_privacy::pass::frame::Frame;
@@ -195,5 +196,14 @@ impl ScoreModel for TemperedScores<'_> {
 
     fn most_information(&self, at: &[f64]) -> [f64; 2] {
         self.scores.most_information(at).map(|information| self.power * information)
+    }
+
+    /// The scores and the information are multiplied by the same power.
+    fn observed(&self, at: &[f64]) -> ObservedForm {
+        self.scores.observed(at)
+    }
+
+    fn most_expected(&self, at: &[f64]) -> [f64; 2] {
+        self.scores.most_expected(at).map(|information| self.power * information)
     }
 }

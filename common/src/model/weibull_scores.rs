@@ -8,6 +8,7 @@
 //! under any censoring.
 
 use super::elementary::exp;
+use super::observed::ObservedForm;
 use super::score::ScoreModel;
 use super::times::Times;
 use conclave_privacy::pass::BlockPass;
@@ -158,6 +159,10 @@ impl ScoreModel for WeibullScores {
         // The trace increases with z from -1 on and is below 2 + k^2 before.
         let most = self.places(at).map(|z| at.trace(z, 1.0)).fold(0.0, f64::max);
         [most * (1.0 + ROUNDING), 1.0]
+    }
+
+    fn observed(&self, _at: &[f64]) -> ObservedForm {
+        ObservedForm::Times
     }
 
     /// For records without censoring: `pi^2/6 + (1 - gamma)^2` for the shape, `k^2` for the scale.

@@ -1,21 +1,26 @@
 //! Effective sample size by Geyer's initial monotone sequence over several chains.
 
-use super::chains::{equal_lengths, is_usable, pooled, slices, split};
+use super::chains::{equal_lengths, is_usable, never_moved, pooled, slices, split};
 use super::moments::{mean, mean_and_sd, quantile};
 use super::ranks::z_scale;
 
-/// Returns the effective sample size of the mean, from split chains.
+/// Returns the effective sample size of the mean, from split chains; `NaN` if no chain moved.
 #[must_use]
 pub fn ess(chains: &[&[f64]]) -> f64 {
     let chains = equal_lengths(chains);
-    if is_usable(&chains) { split_ess(&split(&chains)) } else { f64::NAN }
+    if has_ess(&chains) { split_ess(&split(&chains)) } else { f64::NAN }
+}
+
+/// True if an effective sample size is defined: the chains are usable, and moved.
+fn has_ess(chains: &[&[f64]]) -> bool {
+    is_usable(chains) && !never_moved(chains)
 }
 
 /// Returns the bulk effective sample size; see [`super::Summary::ess_bulk`].
 #[must_use]
 pub fn ess_bulk(chains: &[&[f64]]) -> f64 {
     let chains = equal_lengths(chains);
-    if is_usable(&chains) { split_ess(&slices(&z_scale(&split(&chains)))) } else { f64::NAN }
+    if has_ess(&chains) { split_ess(&slices(&z_scale(&split(&chains)))) } else { f64::NAN }
 }
 
 /// Returns the tail effective sample size; see [`super::Summary::ess_tail`].
@@ -29,7 +34,7 @@ pub fn ess_tail(chains: &[&[f64]]) -> f64 {
 
 /// Effective sample size of the indicator of draws at or below `threshold`, from chains of equal length.
 pub(super) fn ess_below(chains: &[&[f64]], threshold: f64) -> f64 {
-    if !is_usable(chains) {
+    if !has_ess(chains) {
         return f64::NAN;
     }
     let below: Vec<Vec<f64>> =
@@ -39,7 +44,7 @@ pub(super) fn ess_below(chains: &[&[f64]], threshold: f64) -> f64 {
 
 /// Effective sample size of the mean of chains that are already split and have equal lengths of at least 2.
 ///
-/// If all draws are equal, the result is the number of draws. It is at most `count * log10(count)`, which antithetic chains can
+/// If all values are equal, the result is their number: the indicator of a quantile that is the greatest draw. It is at most `count * log10(count)`, which antithetic chains can
 /// reach.
 fn split_ess(chains: &[&[f64]]) -> f64 {
     let draws = chains[0].len();

@@ -6,7 +6,8 @@
 //! parameter, in order.
 //!
 //! A result that cannot be computed is `NaN`. Without draws, or with draws that are not finite, everything is `NaN`. With fewer
-//! than four draws per chain, the diagnostics are `NaN`. R-hat is also `NaN` for a single chain and for chains that never moved.
+//! than four draws per chain, the diagnostics are `NaN`. R-hat is also `NaN` for a single chain. For chains that never moved,
+//! R-hat, effective sample sizes and Monte Carlo errors are `NaN`.
 //! Chains of unequal length are cut to the shortest.
 
 mod chains;

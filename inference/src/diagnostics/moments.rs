@@ -18,6 +18,10 @@ pub(super) fn mean(values: &[f64]) -> f64 {
 /// Mean and sample standard deviation (0 for a single value).
 pub(super) fn mean_and_sd(values: &[f64]) -> (f64, f64) {
     let mean = mean(values);
+    // The mean of equal values may differ from them by rounding, which would look like a spread.
+    if values.iter().all(|x| *x == values[0]) {
+        return (values.first().copied().unwrap_or(mean), 0.0);
+    }
     let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
     (mean, (squares / (values.len() as f64 - 1.0).max(1.0)).sqrt())
 }

@@ -1,6 +1,6 @@
 //! Posterior summary of one parameter, with the diagnostics of its chains.
 
-use super::chains::{equal_lengths, pooled};
+use super::chains::{equal_lengths, never_moved, pooled};
 use super::ess::{ess, ess_below, ess_bulk};
 use super::mcse;
 use super::moments::{mean_and_sd, quantile};
@@ -86,6 +86,7 @@ pub fn summarise(chains: &[&[f64]]) -> Summary {
         return EMPTY;
     }
     let (mean, sd) = mean_and_sd(&sorted);
+    let sd = if never_moved(&chains) { 0.0 } else { sd };
     sorted.sort_unstable_by(f64::total_cmp);
     let [q5, median, q95] = PROBABILITIES.map(|p| quantile(&sorted, p));
     let ess_at = [q5, median, q95].map(|threshold| ess_below(&chains, threshold));

@@ -27,8 +27,13 @@ pub fn verdict(rows: &[(&str, Summary)], chains: u32, wanted: Wanted, ended_by_b
         if ended_by_budget { "a larger epsilon, more records or fewer parameters" } else { "more draws, or a longer warm-up" };
     let mut warnings = Vec::new();
     warnings.extend(mixing_warnings(rows, chains, wanted.rhat, remedy));
+    warnings.extend(never_moved(rows).map(|name| {
+        format!(
+            "all draws of {name} are equal: its chains never moved, and no posterior has this spread. Do not use these draws."
+        )
+    }));
     warnings.extend(sample_size_warnings(rows, wanted.ess, remedy));
-    let worst = worst_error(rows);
+    let worst = worst_error(rows).filter(|_| never_moved(rows).is_none());
     if let Some((name, share)) = worst.filter(|(_, share)| *share > wanted.error_share()) {
         warnings.push(format!(
             "the mean of {name} is uncertain by {:.0}% of its posterior sd because of Monte Carlo error alone (limit {:.0}%); try {remedy}.",
@@ -36,7 +41,7 @@ pub fn verdict(rows: &[(&str, Summary)], chains: u32, wanted: Wanted, ended_by_b
             100.0 * wanted.error_share()
         ));
     }
-    Verdict { warnings, mcse_to_sd: worst.map_or(f64::NAN, |w| w.1), budget_error: budget_error(worst, ended_by_budget) }
+    Verdict { warnings, mcse_to_sd: worst.map_or(f64::NAN, |w| w.1), budget_error: budget_error(rows, worst, ended_by_budget) }
 }
 
 /// Warning for a single chain. It does not apply to independent draws, which need no comparison.
@@ -72,6 +77,11 @@ fn sample_size_warnings(rows: &[(&str, Summary)], wanted: f64, remedy: &str) -> 
     bulk.into_iter().chain(tail).collect()
 }
 
+/// Returns a parameter whose draws are all equal.
+fn never_moved<'a>(rows: &[(&'a str, Summary)]) -> Option<&'a str> {
+    rows.iter().find(|(_, s)| s.sd == 0.0).map(|(name, _)| *name)
+}
+
 /// Returns the parameter whose mean has the largest Monte Carlo error in posterior sds.
 fn worst_error<'a>(rows: &[(&'a str, Summary)]) -> Option<(&'a str, f64)> {
     let shares = rows.iter().map(|(name, s)| (*name, s.mcse_mean / s.sd)).filter(|(_, share)| share.is_finite());
@@ -82,8 +92,11 @@ fn worst_error<'a>(rows: &[(&'a str, Summary)]) -> Option<(&'a str, f64)> {
 ///
 /// A reported mean varies around the truth by the posterior sd and by the Monte Carlo error. The error's variance falls in
 /// proportion to the number of draws, and so to the budget's mu^2.
-fn budget_error(worst: Option<(&str, f64)>, ended_by_budget: bool) -> String {
+fn budget_error(rows: &[(&str, Summary)], worst: Option<(&str, f64)>, ended_by_budget: bool) -> String {
     let Some((name, share)) = worst else {
+        if let Some(name) = never_moved(rows) {
+            return format!("The share of the spread due to too little budget is unknown: the chains of {name} never moved.");
+        }
         return "The share of the spread due to too little budget is unknown: there are too few draws.".to_owned();
     };
     let extra = 100.0 * ((1.0 + share * share).sqrt() - 1.0);
@@ -156,5 +169,16 @@ mod tests {
         assert!(v.warnings.iter().any(|w| w.contains("one chain")), "{v:?}");
         assert!(v.mcse_to_sd.is_nan() && v.budget_error.contains("is unknown"));
         assert!(verdict(&[], 4, Wanted::usual(4), true).budget_error.contains("is unknown"));
+    }
+
+    /// One parameter that stood still makes the whole run's error unknown, and the others' figures do not hide it.
+    #[test]
+    fn a_chain_that_never_moved_has_no_error_to_state() {
+        let still = Summary { sd: 0.0, ess_bulk: f64::NAN, ess_tail: f64::NAN, mcse_mean: f64::NAN, ..row(f64::NAN, 900.0, 0.0) };
+        for chains in [1, 4] {
+            let v = verdict(&[("age", still), ("dose", row(1.0, 900.0, 0.02))], chains, Wanted::usual(chains), true);
+            assert!(v.mcse_to_sd.is_nan() && v.budget_error.contains("the chains of age never moved"), "{v:?}");
+            assert!(v.warnings.iter().any(|w| w.contains("all draws of age are equal")), "{v:?}");
+        }
     }
 }

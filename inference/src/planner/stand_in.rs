@@ -137,7 +137,12 @@ impl<'a> StandIn<'a> {
 
     /// Returns the information counted in these scales, in the form of [`Self::gradient`]; `None` for a model without scores.
     pub(super) fn information(&self, model: &dyn Model, scales: &[f64]) -> Option<Vec<(f64, f64)>> {
-        let totals = as_released(model.scores()?.as_ref(), &self.precision, scales.try_into().ok()?);
+        let totals = as_released(
+            model.scores()?.as_ref(),
+            &self.transform.constrain(&self.mean),
+            &self.precision,
+            scales.try_into().ok()?,
+        );
         Some(totals.into_iter().map(|total| (total, 0.0)).collect())
     }
 

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bad_input;
+mod own_parameters;
 mod tables;
 
 use conclave_common::job::JobSpec;
@@ -32,6 +33,8 @@ struct Records {
 struct Run {
     mean: Vec<f64>,
     sd: Vec<f64>,
+    /// All draws, in order.
+    draws: Vec<Vec<f64>>,
     inference: Inference,
     rounds: usize,
 }
@@ -69,7 +72,8 @@ fn run(spec: &JobSpec, records: &Records, scale: impl Fn(f64) -> f64, seed: u64)
         let limit = conclave_privacy::accounting::PrivacyFilter::new(&spec.privacy.budget).unwrap().limit_units();
         assert!(units <= limit && units as f64 > least * limit as f64, "{units} of {limit}");
     }
-    Run { mean, sd, inference: sampler.report().inference.unwrap(), rounds }
+    let draws = draws.into_iter().map(|draw| draw.theta).collect();
+    Run { mean, sd, draws, inference: sampler.report().inference.unwrap(), rounds }
 }
 
 /// Posterior mode and sds without privacy, by Newton's method. `slope` and `weight` are functions of an outcome and a linear

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::ScoreModel;
+use super::super::{ObservedForm, ScoreModel};
 use crate::job::JobSpec;
 use crate::parameter::Constraint;
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
@@ -127,6 +127,74 @@ fn a_curvature_is_the_weighted_sum_of_products() {
             assert!(last.iter().all(|x| *x == 0) && diagonal(order - 1) > 0.0, "{last:?}");
         }
     }
+}
+
+/// Compares the own parameter's entry with minus the second derivative of the log likelihood, whatever law the records follow:
+/// they are spread evenly over their bounds here. Where only the intercept matters, every record has the same mean, and the terms
+/// of [`ObservedForm`] are exact.
+#[test]
+fn the_own_parameters_information_is_the_observed_one() {
+    for (kind, outcome, more) in
+        [("negative_binomial", "{ min = 0, max = 8 }", ""), ("student_t", "{ min = -1, max = 1 }", "df = 4.0")]
+    {
+        let spec = job(kind, outcome, more);
+        let (model, data) = (spec.build_model(), records(&spec, &many()));
+        let at = [0.2, 0.0, 0.0, 0.0, 0.0, 0.6];
+        let scores = model.scores().unwrap();
+        let scales = scores.most_information(&at);
+        let sums = scores.curvature_sum(&Block::lent(&data), &at, scales).open_components_for_test();
+        let entry = |k: usize, scale: f64| scale * sums[k] as f64 / 4_294_967_296.0 / DIAGONAL;
+        let (first, own) = (entry(0, scales[0]), entry(sums.len() - 1, scales[1]));
+        let log = |intercept: f64, by: f64| {
+            let moved = [intercept, 0.0, 0.0, 0.0, 0.0, 0.6 * libm::exp(by)];
+            model.log_likelihood(&data, &moved)
+        };
+        let step = 1e-3;
+        let observed = -(log(0.2, step) - 2.0 * log(0.2, 0.0) + log(0.2, -step)) / (step * step);
+        let slope_of_own = (log(0.2, step) - log(0.2, -step)) / (2.0 * step);
+        let slope_of_intercept = (log(0.2 + step, 0.0) - log(0.2 - step, 0.0)) / (2.0 * step);
+        let found = match scores.observed(&at) {
+            ObservedForm::Counts { size, intercept: true, .. } => {
+                let mean = libm::exp(0.2);
+                own - first + slope_of_own - size / (size + mean) * slope_of_intercept
+            }
+            _ => own,
+        };
+        assert!((found - observed).abs() < 2e-3 * (observed.abs() + first), "{kind}: {found} and {observed}");
+    }
+}
+
+/// The mixed entry of heavy tails, and the share of the information about the linear predictor that is positive, on records of
+/// the law itself: quantiles of t with 4 degrees of freedom.
+#[test]
+fn heavy_tails_have_the_stated_form() {
+    let spec = job("student_t", "{ min = -1, max = 1 }", "df = 4.0");
+    let model = spec.build_model();
+    let (scores, sigma) = (model.scores().unwrap(), 0.02);
+    let at = [0.0, 0.0, 0.0, 0.0, 0.0, sigma];
+    // The quantile of t4: 2 sqrt((cos(acos(q)/3)/q) - 1) for q = sqrt(4 p (1 - p)).
+    let t4 = |p: f64| {
+        let q = (4.0 * p * (1.0 - p)).sqrt();
+        2.0 * (libm::cos(libm::acos(q) / 3.0) / q - 1.0).max(0.0).sqrt() * (p - 0.5).signum()
+    };
+    let mut data = records(&spec, &many());
+    let count = data.outcome.len();
+    data.outcome.iter_mut().enumerate().for_each(|(i, y)| *y = sigma * t4((i as f64 + 0.5) / count as f64));
+    let scales = scores.most_information(&at);
+    let sums = scores.curvature_sum(&Block::lent(&data), &at, scales).open_components_for_test();
+    let first = scales[0] * sums[0] as f64 / 4_294_967_296.0 / DIAGONAL;
+    let log = |intercept: f64, by: f64| model.log_likelihood(&data, &[intercept, 0.0, 0.0, 0.0, 0.0, sigma * libm::exp(by)]);
+    let h = 1e-2 * sigma;
+    let observed = -(log(h, 0.0) - 2.0 * log(0.0, 0.0) + log(-h, 0.0)) / (h * h);
+    assert!((first / observed - 1.0).abs() < 0.01, "{first} and {observed}");
+    // A shift of the predictor by h leaves the score J h, and the mixed second derivative is the stated factor times that.
+    let (h, by) = (0.1 * sigma, 1e-3);
+    let slope = |by: f64| (log(h + 1e-5, by) - log(h - 1e-5, by)) / 2e-5;
+    let mixed = -(slope(by) - slope(-by)) / (2.0 * by);
+    let ObservedForm::HeavyTails { mixed: factor, unit } = scores.observed(&at) else { panic!("heavy tails") };
+    assert!((unit / sigma - 1.0).abs() < 1e-12);
+    // The score points back, and the mixed entry has its sign.
+    assert!((mixed / (factor * slope(0.0)) - 1.0).abs() < 0.05, "{mixed} {factor} {}", slope(0.0));
 }
 
 #[test]

@@ -85,8 +85,16 @@ fn degenerate_chains() {
     assert!(short.rhat.is_nan() && short.ess_bulk.is_nan() && short.ess_tail.is_nan() && short.mcse_mean.is_nan());
 
     let constant = summarise(&[&[2.0; 10], &[2.0; 10]]);
-    assert_eq!((constant.mean, constant.sd, constant.ess_bulk, constant.mcse_mean), (2.0, 0.0, 20.0, 0.0));
-    assert!(constant.rhat.is_nan());
+    assert_eq!((constant.mean, constant.sd), (2.0, 0.0));
+    let undefined =
+        [constant.rhat, constant.ess_bulk, constant.ess_tail, constant.ess_median, constant.mcse_mean, constant.mcse_sd];
+    assert!(undefined.iter().all(|figure| figure.is_nan()), "{constant:?}");
+    // The mean of these differs from each by rounding.
+    assert_eq!(summarise(&[&[0.1 + 0.2; 50]]).sd, 0.0);
+    let rounding = summarise(&[&[1.0, 1.0 + f64::EPSILON, 1.0, 1.0, 1.0, 1.0 + f64::EPSILON]]);
+    assert!(rounding.ess_bulk.is_nan() && rounding.ess_tail.is_nan());
+    // A small spread around a large value is a spread.
+    assert!(summarise(&[&[1e9, 1e9 + 1e-3, 1e9 - 1e-3, 1e9, 1e9 + 2e-3, 1e9]]).ess_bulk > 0.0);
 
     let stuck = summarise(&[&[1.0; 10], &[2.0; 10]]);
     assert!(stuck.rhat > 1e3, "chains stuck at different values must not look converged");

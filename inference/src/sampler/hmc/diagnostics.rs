@@ -87,7 +87,8 @@ impl GradientDiagnostics {
     }
 
     pub(crate) fn words(&self, settings: &Settings) -> Vec<String> {
-        let mut words: Vec<String> = self.repeated_answers.iter().filter_map(RepeatedAnswers::warning).collect();
+        let mut words: Vec<String> =
+            self.repeated_answers.iter().filter_map(|of| of.warning(self.repeated_answers.len())).collect();
         // The figure is planned for the shape that a search found, and is meaningless for another shape.
         if self.planned_ess < WORTH_A_WORD && self.shape_released {
             words.push(format!(
@@ -105,8 +106,8 @@ impl GradientDiagnostics {
         }
         if let Some(kinetic) = self.kinetic.filter(|kinetic| kinetic.z() > ERRORS) {
             words.push(format!(
-                "the momenta have {:.2} times the mean square that the parties' stated noise implies, {:.0} standard errors off: the noise of a party is \
-                 not what it states",
+                "the momenta have {:.2} times the mean square of chains at rest, {:.0} standard errors off: the chains may not have been at rest; the \
+                 answers to repeated queries show whether a party's noise is as stated",
                 1.0 + kinetic.error,
                 kinetic.z()
             ));

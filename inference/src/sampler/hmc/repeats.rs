@@ -11,8 +11,8 @@ use serde::Serialize;
 const SAME: f64 = 1e-9;
 /// Number of midpoints that a chain can revisit: that of the last accepted step, and that of the step rejected since.
 const KEPT: usize = 2;
-/// False alarm probability of correct noise, for each party and job.
-const ALARM: f64 = 1e-7;
+/// False alarm probability of correct noise, for all parties of a job together.
+const ALARM: f64 = 1e-6;
 
 /// The midpoints of a chain's latest queries, with every party's answers.
 #[derive(Default)]
@@ -99,8 +99,8 @@ impl Repeats {
 }
 
 impl RepeatedAnswers {
-    /// Returns a warning if the party's noise is wrong.
-    pub(crate) fn warning(&self) -> Option<String> {
+    /// Returns a warning if the party's noise is wrong. `parties` is the number of those that the job judges.
+    pub(crate) fn warning(&self, parties: usize) -> Option<String> {
         let Self { party, equal, chi2, degrees_of_freedom, p_value } = self;
         if *equal > 0 {
             return Some(format!(
@@ -108,7 +108,7 @@ impl RepeatedAnswers {
                  ask its owner"
             ));
         }
-        (*p_value < ALARM).then(|| {
+        (*p_value < ALARM / parties.max(1) as f64).then(|| {
             format!(
                 "the noise of {party} does not match its charge: answers to the same queries differ by {:.2} times the expected variance \
                  (chi-square {chi2:.0} on {degrees_of_freedom} degrees of freedom)",

@@ -1,14 +1,25 @@
 //! Checks that decide whether the last stage is an adequate answer.
 
+use std::f64::consts::SQRT_2;
+
 use super::gaussian::{Fit, GaussianPrior, largest_eigenvalue, length};
 use super::information::Reach;
 use super::stage::ScoreStage;
 use crate::sampler::matrix::Matrix;
+use conclave_common::model::ObservedForm;
 
 /// Largest cubic remainder: the sd that is allowed for it (`stage`) covers values up to here.
 const CUBIC_LIMIT: f64 = 1.0;
 /// Largest ratio of the information's noise to the information in its weakest direction.
 const RHO_LIMIT: f64 = 2.0;
+/// Sds of noise above which the information about a family's own parameter must lie. Nearer to 0 its inverse has no useful law.
+const OWN_ABOVE: f64 = 3.0;
+/// Largest sd of the logarithm of a family's own parameter. Its score bends: for counts, the sd claimed at an estimate one sd too
+/// high is smaller than that at the truth by about 1.4 times this share. In simulations up to here intervals hold; beyond, they
+/// are too narrow by a third.
+const OWN_SD_LIMIT: f64 = 0.12;
+/// Largest reported ratio of that noise to the information, where the information is released as 0 or less.
+const MOST_REPORTED: f64 = 1e6;
 /// Largest ratio of a posterior variance to the prior's. With so little information, its noise makes the quadratic meaningless in
 /// some directions. Of the three figures, this one separates wrong answers from wide ones.
 const PRIOR_LIMIT: f64 = 0.1;
@@ -37,34 +48,71 @@ pub(crate) struct Adequacy {
     pub(crate) rho: Figure,
     /// Largest ratio of a posterior variance to the prior's.
     pub(crate) prior_share: Figure,
+    /// Three sds of the noise of the information about the family's own parameter, relative to that information; `None` without
+    /// such a parameter.
+    pub(crate) own: Option<Figure>,
+    /// Sd of the logarithm of the family's own parameter; `None` without such a parameter.
+    pub(crate) own_width: Option<Figure>,
+    /// True if the released information can be made the observed one.
+    pub(crate) observed: bool,
 }
 
 impl Adequacy {
     /// Computes the figures of a stage and its fit.
     pub(crate) fn of(stage: &ScoreStage, fit: &Fit, prior: &GaussianPrior, reach: Reach<'_>) -> Self {
-        let sqrt_order = (stage.at.len() as f64).sqrt();
         let shares = fit.covariance.diagonal_entries();
         let share = shares.iter().zip(&prior.precision).map(|(v, p)| v * p).fold(0.0, f64::max);
         Self {
             cubic: Figure { value: left_out(stage, fit, reach), limit: CUBIC_LIMIT },
-            rho: Figure {
-                value: 2.0 * stage.information.sd * sqrt_order * largest_eigenvalue(&fit.without_noise),
-                limit: RHO_LIMIT,
-            },
+            rho: Figure { value: information_noise(stage, fit), limit: RHO_LIMIT },
             prior_share: Figure { value: share, limit: PRIOR_LIMIT },
+            own: own_noise(stage),
+            own_width: stage
+                .information
+                .own_sd
+                .map(|_| Figure { value: shares.last().copied().unwrap_or(f64::NAN).max(0.0).sqrt(), limit: OWN_SD_LIMIT }),
+            observed: !matches!(stage.information.form, ObservedForm::Counts { intercept: false, .. }),
         }
     }
 
     /// Returns the reasons why the answer is not adequate; empty if it is.
     pub(crate) fn reasons(&self) -> Vec<String> {
-        let texts: [(Figure, &str); 3] = [
+        let texts = [
             (self.cubic, "the last query was too far from the answer: the remainder of the quadratic there is"),
             (self.rho, "the noise hides the least known direction of the parameters: the ratio of its sd to the information is"),
             (self.prior_share, "the release adds little to the prior: the ratio of a posterior variance to the prior's is"),
         ];
-        let text = |(figure, text): &(Figure, &str)| format!("{text} {:.2}, above the limit of {}", figure.value, figure.limit);
-        texts.iter().filter(|(figure, _)| !figure.holds()).map(text).collect()
+        let own = self.own.map(|figure| {
+            (figure, "the noise hides the information about the model's own parameter: the ratio of 3 of its sds to the information is")
+        });
+        let width = self.own_width.map(|figure| {
+            (figure, "the model's own parameter is known too poorly for the shape of its posterior: the sd of its logarithm is")
+        });
+        let text = |(figure, text): (Figure, &str)| format!("{text} {:.2}, above the limit of {}", figure.value, figure.limit);
+        let unknown = (!self.observed).then(|| {
+            "without an intercept the releases do not determine the information about the dispersion: add an intercept".to_owned()
+        });
+        texts.into_iter().chain(own).chain(width).filter(|(figure, _)| !figure.holds()).map(text).chain(unknown).collect()
     }
+}
+
+/// Returns three sds of the noise of the own parameter's information relative to that information.
+fn own_noise(stage: &ScoreStage) -> Option<Figure> {
+    let last = stage.at.len().checked_sub(1)?;
+    let ratio = OWN_ABOVE * SQRT_2 * stage.information.own_sd? / stage.information.matrix[(last, last)];
+    let value = if ratio < 0.0 || ratio > MOST_REPORTED { MOST_REPORTED } else { ratio };
+    Some(Figure { value, limit: 1.0 })
+}
+
+/// Returns the noise of the information relative to the information, in the direction where it is greatest: the coefficients'
+/// noise along the least known direction, or that of the family's own parameter along its own.
+pub(crate) fn information_noise(stage: &ScoreStage, fit: &Fit) -> f64 {
+    let sqrt_order = (stage.at.len() as f64).sqrt();
+    let last = stage.at.len().saturating_sub(1);
+    let of_own = stage.information.own_sd.map_or(0.0, |sd| SQRT_2 * sd * fit.without_noise[(last, last)]);
+    let of_coefficients = stage.information.sd * sqrt_order * largest_eigenvalue(&fit.without_noise);
+    // Not `f64::max`, which discards a NaN.
+    2.0 * if of_own > of_coefficients || of_own.is_nan() { of_own } else { of_coefficients }
 }
 
 /// Returns the size, in posterior sds, of the terms that the released information leaves out on the step to the answer.

@@ -87,6 +87,8 @@ impl Inference {
         let check = |name, figure: Figure| Check { name, value: figure.value, limit: figure.limit };
         self.checks =
             vec![check("cubic", adequacy.cubic), check("rho_h", adequacy.rho), check("prior_share", adequacy.prior_share)];
+        self.checks.extend(adequacy.own.map(|figure| check("own_information", figure)));
+        self.checks.extend(adequacy.own_width.map(|figure| check("own_sd", figure)));
         self.reasons = adequacy.reasons();
         self
     }
@@ -99,6 +101,22 @@ impl Inference {
             self.reasons.push(format!(
                 "the release adds little to the prior: a posterior variance is {share:.2} times the prior's, above the limit of \
                  {PRIOR_LIMIT}"
+            ));
+        }
+        self
+    }
+
+    /// Adds the check that the noise of second moments leaves the predictors' least known direction clear.
+    pub(crate) fn with_moments_check(mut self, least: f64, limit: f64) -> Self {
+        /// Largest reported ratio, where the least eigenvalue is released as 0 or less.
+        const MOST: f64 = 1e6;
+        let ratio = limit / least;
+        let value = if (0.0..=MOST).contains(&ratio) { ratio } else { MOST };
+        self.checks.push(Check { name: "moments_noise", value, limit: 1.0 });
+        if value > 1.0 {
+            self.reasons.push(format!(
+                "statistics_too_noisy: the least eigenvalue of the predictors' moments is {least:.3e}, below {limit:.3e}, six sds of its noise, so the \
+                 releases do not determine the posterior's shape"
             ));
         }
         self

@@ -75,9 +75,11 @@ mod tests {
     use super::*;
     use crate::sampler::matrix::Matrix;
     use crate::sampler::noisy_statistics::information::Information;
+    use conclave_common::model::ObservedForm;
 
     fn stage(at: [f64; 2], score: f64) -> ScoreStage {
-        let information = Information { at: at.to_vec(), matrix: Matrix::identity(2), sd: 1.0, own_sd: None };
+        let information =
+            Information { at: at.to_vec(), matrix: Matrix::identity(2), sd: 1.0, own_sd: None, form: ObservedForm::Canonical };
         ScoreStage { at: at.to_vec(), score: vec![score, 0.0], score_noise: Matrix::identity(2), information }
     }
 

@@ -20,7 +20,7 @@ const FLOOR: f64 = 0.1;
 /// Largest sd of the logarithm of sigma.
 const WIDEST: f64 = 10.0;
 /// Clip of a second release, in sds of the residuals at the sd's upper limit.
-const CLIP: f64 = 4.0;
+pub(crate) const CLIP: f64 = 4.0;
 /// Number of standard errors between that upper limit and the estimate.
 const UPPER: f64 = 2.0;
 /// Largest ratio of a second release's noise to that of moments at which it is worthwhile.
@@ -70,6 +70,8 @@ pub(crate) struct LinearLikelihood<'a> {
     with_outcome: Vec<f64>,
     /// Positive part of the predictors' moments.
     positive: Matrix,
+    /// Covariance that allows for the clip of a second stage.
+    clip: Matrix,
 }
 
 /// The residual sum of squares minus its expectation, and its variance.
@@ -87,7 +89,34 @@ impl<'a> Linear<'a> {
     /// Returns the likelihood as a function of (beta, log sigma).
     pub(crate) fn likelihood(self) -> LinearLikelihood<'a> {
         let among = self.moments.among_predictors();
-        LinearLikelihood { linear: self, positive: positive_part(&among), with_outcome: self.moments.with_outcome(), among }
+        LinearLikelihood {
+            linear: self,
+            positive: positive_part(&among),
+            with_outcome: self.moments.with_outcome(),
+            clip: Matrix::outer(&self.clipped(), 1.0),
+            among,
+        }
+    }
+
+    /// Returns the part of the second stage's residuals that the clip withheld, as far as it exceeds the noise.
+    ///
+    /// Without noise and clip, the residuals of both stages are the same numbers at the second stage's point. Their difference is
+    /// normal with a known covariance otherwise, and its quadratic form has the number of predictors as its mean.
+    fn clipped(&self) -> Vec<f64> {
+        /// Sds above that mean up to which a difference counts as noise.
+        const NOISE: f64 = 2.0;
+        let p = self.moments.predictors();
+        let Some(stage) = self.residual else { return vec![0.0; p] };
+        let known = self.moments.among_predictors().apply(&stage.at);
+        let differs = stage.score.iter().zip(&known).zip(self.moments.with_outcome()).map(|((g, k), z)| g + k - z);
+        let differs: Vec<f64> = differs.collect();
+        let w: Vec<f64> = stage.at.iter().map(|b| -b).chain([1.0]).collect();
+        let errors = self.moments.noise.covariance(&w, &w);
+        let spread = block(&errors, p).plus(&stage.score_noise, 1.0).symmetrised();
+        let square = factor(&spread).quadratic_of_inverse(&differs);
+        let noise = p as f64 + NOISE * (2.0 * p as f64).sqrt();
+        let part = if square > noise { (1.0 - noise / square).sqrt() } else { 0.0 };
+        differs.into_iter().map(|x| part * x).collect()
     }
 
     /// Fits the Gaussian fixed point, beta and log sigma in turn. `prior` is over the likelihood's coordinates.
@@ -204,6 +233,12 @@ impl LinearLikelihood<'_> {
         residuals
     }
 
+    /// Returns the move of each coefficient that the clip of a second stage would cause by itself; `None` if none is seen.
+    pub(crate) fn clip_bias(&self) -> Option<Vec<f64>> {
+        let clipped = self.linear.clipped();
+        clipped.iter().any(|x| *x != 0.0).then(|| factor(&self.among).inverse().apply(&clipped))
+    }
+
     /// Returns `w = (-beta, 1)`, or `(b - beta, 0)` for the second stage.
     fn direction(&self, beta: &[f64], stage: Option<&ResidualStage>) -> Vec<f64> {
         match stage {
@@ -228,7 +263,9 @@ impl LinearLikelihood<'_> {
             let (a, b) = (i % p, j % p);
             let errors = match (i < p, j < p) {
                 (true, true) => first[(a.max(b), a.min(b))],
-                (false, false) => second[(a.max(b), a.min(b))] + stage.score_noise[(a.max(b), a.min(b))],
+                (false, false) => {
+                    second[(a.max(b), a.min(b))] + stage.score_noise[(a.max(b), a.min(b))] + self.clip[(a.max(b), a.min(b))]
+                }
                 (true, false) => across[(a, b)],
                 (false, true) => across[(b, a)],
             };

@@ -78,7 +78,7 @@ impl Moments {
     }
 
     /// Returns the least eigenvalue of the predictors' moments, and the limit `6 sd sqrt(p)` above which the posterior is
-    /// approximately Gaussian. Below it the caller should warn; mean and sd stay calibrated.
+    /// approximately Gaussian. Below it the answer is not adequate.
     pub(crate) fn smallest(&self) -> (f64, f64) {
         let limit = CLEAR * self.noise.sd() * (self.predictors() as f64).sqrt();
         (smallest_eigenvalue(&self.among_predictors()), limit)

@@ -4,7 +4,7 @@
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::gaussian::{Fit, GaussianPrior, roots};
-use super::linear::{Linear, ResidualStage, SecondStage, Sigma};
+use super::linear::{CLIP, Linear, ResidualStage, SecondStage, Sigma};
 use super::moments::Moments;
 use super::moments_form::MomentsForm;
 use super::moments_units::MomentsUnits;
@@ -23,6 +23,9 @@ use conclave_privacy::pass::{Frame, GRADIENT_SCALE};
 
 /// Share of the budget for the first release, if the job states none.
 const FIRST: f64 = 0.25;
+
+/// Effect of a clip on a mean, in posterior sds, above which a run warns.
+const LEAST_MOVED: f64 = 0.1;
 
 /// A pending query for a score of residuals.
 #[derive(Debug, Clone)]
@@ -150,6 +153,14 @@ impl MomentsStrategy {
         self.stages.push(stage);
     }
 
+    /// Returns the largest effect of the residuals' clip on a mean, in posterior sds, as far as the releases show it; `None` if
+    /// they show none.
+    fn clip_bias(&self, fit: &Fit) -> Option<f64> {
+        let moved = self.linear()?.likelihood().clip_bias()?;
+        let sds = roots(&fit.covariance);
+        Some(moved.iter().zip(&sds).map(|(moved, sd)| moved.abs() / sd).fold(0.0, f64::max)).filter(|most| *most > LEAST_MOVED)
+    }
+
     fn note_moments(&mut self, released: Moments) {
         self.releases.push(released);
         self.moments = Moments::pooled(&self.releases);
@@ -207,13 +218,16 @@ impl Strategy for MomentsStrategy {
         let with = self.units.plain_covariance(&fit.covariance).diagonal_entries();
         let without = self.units.plain_covariance(&fit.without_noise).diagonal_entries();
         let shares = fit.covariance.diagonal_entries().into_iter().zip(&self.prior.precision).map(|(v, p)| v * p);
-        let mut inference =
-            Inference::new(self.stages.clone(), &with, &without, fit.definite).with_prior_check(shares.fold(0.0, f64::max));
         let (least, limit) = moments.smallest();
-        if least < limit {
+        // Without clear moments the release does not determine the posterior's shape, and so not its width without noise.
+        let clear = least >= limit;
+        let mut inference = Inference::new(self.stages.clone(), &with, &without, fit.definite && clear)
+            .with_prior_check(shares.fold(0.0, f64::max))
+            .with_moments_check(least, limit);
+        if let Some(moved) = self.clip_bias(&fit) {
             inference.warnings.push(format!(
-                "statistics_too_noisy: the least eigenvalue of the predictors' moments is {least:.3e}, below {limit:.3e}, so the posterior is not \
-                 close to a Gaussian: use a larger epsilon, more records, or fewer correlated predictors"
+                "the second release limited residuals to {CLIP} of their estimated sds, and so moved a mean by about {moved:.1} posterior sds against \
+                 the first release: the outcome has heavier tails than a normal law, and the intervals are widened by that"
             ));
         }
         if self.without_residual {

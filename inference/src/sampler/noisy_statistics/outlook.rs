@@ -117,7 +117,7 @@ fn worse_scores(
     records: f64,
 ) -> Result<f64, SamplerError> {
     let (spec, StartingPoint { coding, prior, start, theta, centred, .. }) = (&target.spec, starting_point);
-    let [of_predictor, of_own] = scores.most_information(&theta);
+    let [of_predictor, of_own] = scores.most_expected(&theta);
     let among = match &spec.model {
         ModelSpec::Regression(regression) => {
             coding.moments(&predictor_moments(&regression.design, &spec.columns, Case::Worse)).scaled(of_predictor)

@@ -7,7 +7,7 @@ use super::search::Landscape;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::target::Target;
-use conclave_common::model::ScoreModel;
+use conclave_common::model::{ObservedForm, ScoreModel};
 use conclave_privacy::mechanism::QueryKind;
 
 /// Noise sds over all parties if the whole budget were spent on one query.
@@ -52,10 +52,14 @@ impl Public<'_> {
 
 impl Landscape for Public<'_> {
     fn reach(&self, at: &[f64], direction: &[f64]) -> f64 {
-        let plain = self.coding.plain(direction);
-        let (low, high) = self.scores.range(&self.theta(at), &plain);
+        let (plain, theta) = (self.coding.plain(direction), self.theta(at));
+        let (low, high) = self.scores.range(&theta, &plain);
+        let unit = match self.scores.observed(&theta) {
+            ObservedForm::HeavyTails { unit, .. } => unit,
+            _ => 1.0,
+        };
         // For the family's own parameter, the move of its logarithm.
-        plain[self.scores.coefficients()..].iter().fold(high.max(-low), |most, own| most.max(own.abs()))
+        plain[self.scores.coefficients()..].iter().fold(high.max(-low) / unit, |most, own| most.max(own.abs()))
     }
 
     fn score_noise(&self, at: &[f64], weight: &Matrix) -> Matrix {
@@ -65,5 +69,10 @@ impl Landscape for Public<'_> {
 
     fn information_sd(&self, at: &[f64]) -> f64 {
         self.whole.information * self.scores.most_information(&self.theta(at))[0]
+    }
+
+    fn own_information_sd(&self, at: &[f64]) -> Option<f64> {
+        let own = self.scores.parameters() > self.scores.coefficients();
+        own.then(|| self.whole.information * self.scores.most_information(&self.theta(at))[1])
     }
 }

@@ -1,11 +1,11 @@
 //! The strategy of score stages: a gradient and an information matrix at each of a few points, the last of which gives the
 //! answer.
 
-use super::adequacy::Adequacy;
+use super::adequacy::{Adequacy, information_noise};
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::coding::Coding;
-use super::gaussian::{GaussianPrior, largest_eigenvalue, roots};
+use super::gaussian::{GaussianPrior, roots};
 use super::public::{Public, WholeBudgetNoise};
 use super::refit::{RefitError, RetainedCoefficients};
 use super::schedule::{Request, Shares};
@@ -27,6 +27,9 @@ use conclave_privacy::mechanism::QueryKind;
 /// Noise of the released information, in posterior sds, above which it determines the posterior's shape less well than public
 /// bounds do.
 const BLURRED: f64 = 0.5;
+
+/// Noise of the released information, relative to it, above which the posterior's width without noise is not determined.
+const MOST_NOISE: f64 = 1.0;
 
 /// The location of a posterior, in coded coordinates.
 pub(crate) struct Found {
@@ -77,7 +80,7 @@ impl ScoreStrategy {
         let StartingPoint { coding, prior, start, centred, weight, records, .. } = starting_point;
         let public = Public { target, scores, coding: &coding, centred: centred > 0.0, whole };
         Ok(Self {
-            search: Search::new(shares(&target.spec), prior.clone(), start, rule, weight, &public),
+            search: Search::new(shares(&target.spec), prior.clone(), start, rule, records * target.spec.power, weight, &public),
             own: scores.parameters() > scores.coefficients(),
             parties: parties.len(),
             coding,
@@ -95,11 +98,7 @@ impl ScoreStrategy {
     pub(crate) fn found(&self, target: &Target) -> Option<Found> {
         let (stage, fit) = self.search.answer().filter(|_| self.search.is_done())?;
         let (theta, mean) = self.inside(target, &fit.mean);
-        // Noise of the information, in posterior sds.
-        let blurred = |covariance: &Matrix| {
-            2.0 * stage.information.sd * (covariance.order() as f64).sqrt() * largest_eigenvalue(covariance)
-        };
-        let sharp = fit.definite && blurred(&fit.without_noise) <= BLURRED;
+        let sharp = fit.definite && information_noise(stage, fit) <= BLURRED;
         let scores = scores(target).ok()?;
         let covariance = if sharp {
             fit.without_noise.clone()
@@ -148,10 +147,11 @@ impl ScoreStrategy {
         chain: u32,
     ) -> Result<Query, SamplerError> {
         let place = self.inside(target, at);
-        let scales = information_scales(scores(target)?.as_ref(), &place.0);
+        let scores = scores(target)?;
+        let scales = information_scales(scores.as_ref(), &place.0);
         let kind = QueryKind::Curvature { parameters: place.0.len() as u32 };
         let noise = budget.take(&target.spec, target.model.as_ref(), kind, (&place.0, &scales), share)?;
-        let (query, pending) = PendingInformation::ask(place, scales, noise, chain);
+        let (query, pending) = PendingInformation::ask(scores.as_ref(), place, scales, noise, chain);
         self.pending.1 = Some(pending);
         Ok(query)
     }
@@ -246,7 +246,9 @@ impl Strategy for ScoreStrategy {
         let adequacy = Adequacy::of(stage, fit, &self.prior, &reach);
         let with = self.coding.plain_covariance(&fit.covariance).diagonal_entries();
         let without = self.coding.plain_covariance(&fit.without_noise).diagonal_entries();
-        Some(Inference::new(self.stages.clone(), &with, &without, fit.definite).with_score_checks(&adequacy))
+        // With an information that is mostly noise, the width without noise is not known.
+        let known = fit.definite && adequacy.rho.value <= MOST_NOISE;
+        Some(Inference::new(self.stages.clone(), &with, &without, known).with_score_checks(&adequacy))
     }
 
     /// Reuses the likelihood. Only the allowance for the quadratic's remainder changes: it is the new fit's.

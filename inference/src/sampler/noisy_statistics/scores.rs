@@ -5,7 +5,7 @@ use super::frame::Frame as Shape;
 use super::gaussian::GaussianPrior;
 use super::information::Information;
 use crate::sampler::matrix::Matrix;
-use conclave_common::model::ScoreModel;
+use conclave_common::model::{ObservedForm, ScoreModel};
 use conclave_common::parameter::LEAST_MAGNITUDE;
 use conclave_common::query::MOST_SCALE;
 use conclave_common::query::Query;
@@ -35,6 +35,8 @@ pub(crate) struct PendingInformation {
     /// Scales of the linear predictor and of the family's own parameter.
     scales: [f64; 2],
     noise: NoiseScale,
+    /// Relation of the released information to the observed one.
+    form: ObservedForm,
 }
 
 /// A query for a gradient at a point, before its noise is chosen.
@@ -125,22 +127,38 @@ impl PendingScore {
 }
 
 impl PendingInformation {
-    /// Returns the query for the information at a point, `(theta, at)`, with `chain` as its number in the round.
-    pub(crate) fn ask((theta, at): (Vec<f64>, Vec<f64>), scales: [f64; 2], noise: NoiseScale, chain: u32) -> (Query, Self) {
+    /// Returns the query for the information of a model at a point, `(theta, at)`, with `chain` as its number in the round.
+    pub(crate) fn ask(
+        scores: &dyn ScoreModel,
+        (theta, at): (Vec<f64>, Vec<f64>),
+        scales: [f64; 2],
+        noise: NoiseScale,
+        chain: u32,
+    ) -> (Query, Self) {
         let kind = QueryKind::Curvature { parameters: theta.len() as u32 };
-        (Query { chain, kind, from: theta, to: scales.to_vec(), noise }, Self { at, scales, noise })
+        let form = scores.observed(&theta);
+        (Query { chain, kind, from: theta, to: scales.to_vec(), noise }, Self { at, scales, noise, form })
     }
 
     /// Builds the information matrix from the totals over `parties`.
+    ///
+    /// The products of a coefficient's and the family's own parameter's vectors are 0 for every record, so what is released there
+    /// is noise and is left out.
     pub(crate) fn information(&self, curvature: &[i128], parties: usize, own: bool) -> Information {
         let (order, sd) = (self.at.len(), (parties as f64).sqrt() * self.noise.sd());
         let scale = |j: usize| self.scales[usize::from(own && j + 1 == order)];
-        Information {
-            at: self.at.clone(),
-            matrix: triangle(order, curvature, scale),
-            sd: sd * self.scales[0],
-            own_sd: own.then(|| sd * self.scales[1]),
+        let mut matrix = triangle(order, curvature, scale);
+        let (sd, mut own_sd) = (sd * self.scales[0], own.then(|| sd * self.scales[1]));
+        if let (Some(own_sd), Some(last)) = (&mut own_sd, order.checked_sub(1)) {
+            for j in 0..last {
+                (matrix[(j, last)], matrix[(last, j)]) = (0.0, 0.0);
+            }
+            if let ObservedForm::Counts { intercept: true, .. } = self.form {
+                matrix[(last, last)] -= matrix[(0, 0)];
+                *own_sd = own_sd.hypot(sd);
+            }
         }
+        Information { at: self.at.clone(), matrix, sd, own_sd, form: self.form }
     }
 }
 
@@ -159,11 +177,14 @@ pub(crate) fn triangle(order: usize, totals: &[i128], scale: impl Fn(usize) -> f
     matrix
 }
 
-/// Returns the totals, in lattice units, as which an information matrix in a model's own coordinates would be released in these
+/// Returns the totals, in lattice units, as which an information matrix in a model's own coordinates would be released at `theta` in these
 /// scales. It is the inverse of [`PendingInformation::information`].
-pub(crate) fn as_released(scores: &dyn ScoreModel, plain: &[Vec<f64>], scales: [f64; 2]) -> Vec<f64> {
+pub(crate) fn as_released(scores: &dyn ScoreModel, theta: &[f64], plain: &[Vec<f64>], scales: [f64; 2]) -> Vec<f64> {
     let (order, own) = (plain.len(), scores.parameters() > scores.coefficients());
-    let coded = Coding::new(&scores.coding(), order).moments(&Matrix::from_fn(order, |i, j| plain[i][j]));
+    let mut coded = Coding::new(&scores.coding(), order).moments(&Matrix::from_fn(order, |i, j| plain[i][j]));
+    if let ObservedForm::Counts { intercept: true, .. } = scores.observed(theta) {
+        coded[(order - 1, order - 1)] += coded[(0, 0)];
+    }
     let scale = |j: usize| scales[usize::from(own && j + 1 == order)];
     let entry = |i: usize, j: usize| {
         let value = coded[(i, j)] / (scale(i) * scale(j)).sqrt() / STEP;

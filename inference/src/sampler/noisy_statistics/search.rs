@@ -17,6 +17,8 @@ use crate::sampler::matrix::Matrix;
 const CURVATURE: (f64, f64) = (0.05, 0.3);
 /// Target value of rho for the last stage's curvature, see `adequacy`.
 const RHO_WANTED: f64 = 0.15;
+/// Largest change of the logarithm of a family's own parameter in one step of the search.
+const FARTHEST_OWN: f64 = 1.0;
 /// Number of simulated steps that estimate the remainder on the last step.
 const TRIED: usize = 64;
 
@@ -30,6 +32,11 @@ pub(crate) trait Landscape {
 
     /// Returns the noise sd of an entry of the information if the whole mu² were spent on it.
     fn information_sd(&self, at: &[f64]) -> f64;
+
+    /// Returns the same for the entry of the family's own parameter, off the diagonal; `None` without such a parameter.
+    fn own_information_sd(&self, _at: &[f64]) -> Option<f64> {
+        None
+    }
 }
 
 /// The search as a state machine.
@@ -37,6 +44,8 @@ pub(crate) trait Landscape {
 pub(crate) struct Search {
     prior: GaussianPrior,
     intercept: Option<Intercept>,
+    /// Number of records of all parties, or a guess, times the power of their likelihood.
+    records: f64,
     schedule: Schedule,
     /// Expected covariance at the point of the next query.
     weight: Matrix,
@@ -61,15 +70,17 @@ impl Search {
         prior: GaussianPrior,
         start: Vec<f64>,
         intercept: Option<Intercept>,
+        records: f64,
         weight: Matrix,
         landscape: &dyn Landscape,
     ) -> Self {
         let mut schedule = Schedule::new(shares);
-        let curvature = last_curvature(&weight, 1.0, landscape.information_sd(&start));
+        let curvature = last_curvature(&weight, 1.0, information_sds(landscape, &start));
         let (request, reserved) = schedule.first(start, curvature);
         Self {
             prior,
             intercept,
+            records,
             schedule,
             weight,
             request,
@@ -120,14 +131,16 @@ impl Search {
             Some(rule) if self.stages.len() == 1 => rule.corrected(&stage, step),
             _ => step,
         };
+        let (step, shortened) = within_own_reach(step, stage.information.own_sd.is_some());
         let at = moved(&stage.at, &step, &reach);
         let information = self.information_near(&at, landscape).unwrap_or(stage.information);
         self.weight = factor(&positive_part(&information.matrix).plus(&self.prior.matrix(), 1.0)).inverse();
         let remaining = self.schedule.remaining();
-        let curvature = last_curvature(&self.weight, remaining, landscape.information_sd(&at));
+        let curvature = last_curvature(&self.weight, remaining, information_sds(landscape, &at));
         let noise = landscape.score_noise(&at, &self.weight).scaled(1.0 / (remaining * (1.0 - curvature)));
         let state = SearchState {
-            moved: reach(&step),
+            // Where a scale is far off, the records carry little information, the posterior looks wide, and every step looks short.
+            moved: if shortened { f64::INFINITY } else { reach(&step) },
             cubic: cubic(&step, &located.covariance, &reach),
             expected: expected_cubic(&located.noise, &self.weight, &noise, &|direction| landscape.reach(&at, direction)),
             curvature,
@@ -184,8 +197,13 @@ impl Search {
     /// Makes the last stage's score with this information the answer, and returns its mean.
     fn answer_with(&mut self, information: Information, landscape: &dyn Landscape) -> Vec<f64> {
         let Some((at, score, noise)) = self.score.clone() else { return Vec::new() };
-        let stage = ScoreStage { at: at.clone(), score, score_noise: noise, information };
-        let fit = stage.fit(&self.prior, &|direction| landscape.reach(&at, direction));
+        let observed = information.observed_half_way(&score, self.records);
+        let mut stage = ScoreStage { at: at.clone(), score, score_noise: noise, information: observed };
+        let reach = |direction: &[f64]| landscape.reach(&at, direction);
+        // The noise depends on the step slightly: one repetition is enough.
+        let first = stage.fit(&self.prior, &reach);
+        stage.score_noise = information.noise_of_score(&stage.score_noise, &first.step, self.records);
+        let fit = stage.fit(&self.prior, &reach);
         let mean = fit.mean.clone();
         self.answer = Some((stage, fit));
         mean
@@ -195,6 +213,17 @@ impl Search {
         let all: Vec<Information> = self.stages.iter().map(|stage| stage.information.clone()).collect();
         Information::near(&all, at, &|direction| landscape.reach(at, direction))
     }
+}
+
+/// Returns a step that changes the logarithm of a family's own parameter by at most [`FARTHEST_OWN`]: a scale that is much too
+/// small makes most records look like outliers, which carry no information about the answer. Also returns whether it was longer.
+fn within_own_reach(mut step: Vec<f64>, own: bool) -> (Vec<f64>, bool) {
+    let mut longer = false;
+    if let Some(last) = step.last_mut().filter(|last| own && !last.is_nan()) {
+        longer = last.abs() > FARTHEST_OWN;
+        *last = last.clamp(-FARTHEST_OWN, FARTHEST_OWN);
+    }
+    (step, longer)
 }
 
 /// Returns the point after a step, shortened so that no record's linear predictor moves by more than the limit. Ignores a step
@@ -210,9 +239,19 @@ fn half_way(at: &[f64], to: &[f64], landscape: &dyn Landscape) -> Vec<f64> {
     moved(at, &half, &|direction| 2.0 * landscape.reach(at, direction))
 }
 
+/// Returns the noise sds of an entry of the information, and of the own parameter's, for the whole budget.
+fn information_sds(landscape: &dyn Landscape, at: &[f64]) -> (f64, Option<f64>) {
+    (landscape.information_sd(at), landscape.own_information_sd(at))
+}
+
 /// Returns the curvature's share of a last stage with this share of the budget: the share at which rho is [`RHO_WANTED`].
-fn last_curvature(weight: &Matrix, share: f64, information_sd: f64) -> f64 {
-    let rho = 2.0 * information_sd * (weight.order() as f64).sqrt() * largest_eigenvalue(weight) / share.sqrt();
+fn last_curvature(weight: &Matrix, share: f64, (sd, own_sd): (f64, Option<f64>)) -> f64 {
+    let of_coefficients = (weight.order() as f64).sqrt() * sd * largest_eigenvalue(weight);
+    let last = weight.order().saturating_sub(1);
+    let of_own = own_sd.map_or(0.0, |sd| std::f64::consts::SQRT_2 * sd * weight[(last, last)]);
+    // Not `f64::max`, which discards a NaN.
+    let greater = if of_own > of_coefficients { of_own } else { of_coefficients };
+    let rho = 2.0 * greater / share.sqrt();
     let wanted = rho / RHO_WANTED * (rho / RHO_WANTED);
     if wanted.is_nan() { CURVATURE.1 } else { wanted.clamp(CURVATURE.0, CURVATURE.1) }
 }

@@ -6,8 +6,10 @@
 //! H̃ is used as released: a floor under its eigenvalues would count as data exactly where the noise is largest.
 //!
 //! The information need not be at the score's own point. Half way to the answer it is more valuable: the score falls by
-//! `∫ H dtheta` along the path, and the midpoint's `H delta` equals that up to the third order of `delta` (midpoint rule). The
-//! value at either end has an error of second order.
+//! `∫ J dtheta` along the path, and the midpoint's `J delta` equals that up to the third order of `delta` (midpoint rule). The
+//! value at either end has an error of second order. J is the observed information, minus the second derivative of the log
+//! likelihood. The expected information equals it for canonical parameters only; [`Information::observed_half_way`] makes the
+//! released information the observed one.
 
 use super::gaussian::{Fit, FixedPoint, GaussianPrior, factor, positive_part};
 use super::information::{Information, Reach};
@@ -17,6 +19,11 @@ use crate::sampler::matrix::Matrix;
 const ALLOWED: f64 = 0.4;
 /// Error of the midpoint rule, per third power of the step.
 const THIRD_ORDER: f64 = 1.0 / 24.0;
+/// The same along the logarithm of a family's own parameter, whose square changes the information.
+const THIRD_ORDER_OF_OWN: f64 = 1.0 / 6.0;
+
+/// Largest exponent of a bent score, which keeps a likelihood finite.
+const FARTHEST_BENT: f64 = 30.0;
 
 /// One stage, summed over the parties. The prior does not enter it.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +43,9 @@ pub(crate) struct ScoreLikelihood<'a> {
     stage: &'a ScoreStage,
     /// Part of the spread that does not depend on theta.
     fixed: Matrix,
+    /// The fit's step along the logarithm of the family's own parameter, and the rate at which the score bends there; 0 without
+    /// such a parameter.
+    own: (f64, f64),
 }
 
 impl ScoreStage {
@@ -47,7 +57,8 @@ impl ScoreStage {
         let positive = positive_part(&self.information.matrix);
         let allowance = self.allowance(&positive, &fit.step, reach);
         let fixed = positive.plus(&self.score_noise, 1.0).plus(&Matrix::outer(&allowance, 1.0), 1.0).symmetrised();
-        ScoreLikelihood { stage: self, fixed }
+        let own = (fit.step.last().copied().unwrap_or(0.0), self.information.own_bend());
+        ScoreLikelihood { stage: self, fixed, own }
     }
 
     /// Fits the Gaussian fixed point of the posterior under a Gaussian prior.
@@ -77,12 +88,13 @@ impl ScoreStage {
 
     /// Returns the largest relative change of a record's slope on this step that the information leaves out.
     ///
-    /// With the information at the score's own point, it is half of the linear predictor's move; with the information at the
-    /// midpoint, a term of third order.
+    /// With the information at the score's own point, it is half of the linear predictor's move; with the observed information at
+    /// the midpoint, a term of third order, and what is not known of the observed information.
     pub(crate) fn beyond(&self, step: &[f64], reach: Reach<'_>) -> f64 {
         let off: Vec<f64> = self.at.iter().zip(&self.information.at).zip(step).map(|((at, of), d)| of - at - 0.5 * d).collect();
         let moved = reach(step);
-        reach(&off) + THIRD_ORDER * moved * moved
+        let third = if self.information.own_sd.is_some() { THIRD_ORDER_OF_OWN } else { THIRD_ORDER };
+        reach(&off) + self.information.left_out() * moved + third * moved * moved
     }
 
     /// Returns q.
@@ -95,7 +107,13 @@ impl ScoreStage {
 impl ScoreLikelihood<'_> {
     /// Returns the log likelihood at `theta`, up to a constant; finite for every finite `theta`.
     pub(crate) fn log(&self, theta: &[f64]) -> f64 {
-        let delta: Vec<f64> = theta.iter().zip(&self.stage.at).map(|(to, at)| to - at).collect();
+        let mut delta: Vec<f64> = theta.iter().zip(&self.stage.at).map(|(to, at)| to - at).collect();
+        if let (Some(last), (fitted, bend)) = (delta.last_mut(), self.own)
+            && bend != 0.0
+        {
+            // The observed information gives the slope from the score's point to the fit. Beyond, the score bends.
+            *last = fitted + libm::expm1((bend * (*last - fitted)).min(FARTHEST_BENT)) / bend;
+        }
         let information = &self.stage.information;
         let expected = information.matrix.apply(&delta);
         let residual: Vec<f64> = self.stage.score.iter().zip(&expected).map(|(g, e)| g - e).collect();

@@ -71,7 +71,7 @@ fn of_regression(target: &Target, regression: &Regression, theta: &[f64], case: 
             [1.0 / (sigma * sigma), 0.0]
         }
         // A tempered model's scores include its power, which the caller multiplies in.
-        (_, _, Some(scores)) => scores.most_information(theta).map(|most| most / target.spec.power),
+        (_, _, Some(scores)) => scores.most_expected(theta).map(|most| most / target.spec.power),
         (_, _, None) => [1.0; 2],
     };
     let own = theta.len() - moments.len();

@@ -1,6 +1,7 @@
 use super::*;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::noisy_statistics::information::Information;
+use conclave_common::model::ObservedForm;
 
 fn example(step: f64, information_sd: f64) -> (ScoreStage, Fit, GaussianPrior) {
     let stage = ScoreStage {
@@ -12,6 +13,7 @@ fn example(step: f64, information_sd: f64) -> (ScoreStage, Fit, GaussianPrior) {
             matrix: Matrix::identity(2).scaled(25.0),
             sd: information_sd,
             own_sd: None,
+            form: ObservedForm::Canonical,
         },
     };
     let fit = Fit {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::sampler::matrix::Matrix;
+use conclave_common::model::ObservedForm;
 
 const REACH: Reach<'static> = &|d| d.iter().map(|x| x.abs()).sum();
 
@@ -9,7 +10,13 @@ fn flat(d: usize) -> GaussianPrior {
 
 /// Returns a stage of a quadratic with its mode at `mode`, and an error of the score.
 fn stage(at: f64, mode: f64, error: f64, score_sd: f64) -> ScoreStage {
-    let information = Information { at: vec![at, 0.0], matrix: Matrix::identity(2).scaled(100.0), sd: 0.1, own_sd: None };
+    let information = Information {
+        at: vec![at, 0.0],
+        matrix: Matrix::identity(2).scaled(100.0),
+        sd: 0.1,
+        own_sd: None,
+        form: ObservedForm::Canonical,
+    };
     ScoreStage {
         at: vec![at, 0.0],
         score: vec![100.0 * (mode - at) + error, 0.0],

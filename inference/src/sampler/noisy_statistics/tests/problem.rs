@@ -17,6 +17,7 @@ use crate::sampler::noisy_statistics::intercept::{Intercept, InterceptLink};
 use crate::sampler::noisy_statistics::schedule::{Request, Shares};
 use crate::sampler::noisy_statistics::search::{Landscape, Search};
 use crate::sampler::noisy_statistics::stage::ScoreStage;
+use conclave_common::model::ObservedForm;
 
 /// Number of parties, each with its own noise.
 const PARTIES: f64 = 3.0;
@@ -221,7 +222,13 @@ impl Problem {
 
     fn release_information(&self, at: &[f64], mu: f64, rng: &mut ChaCha20Rng) -> Information {
         let sd = self.information_sd(at) / mu;
-        Information { at: at.to_vec(), matrix: with_noise(self.score(at).1, sd, rng), sd, own_sd: None }
+        Information {
+            at: at.to_vec(),
+            matrix: with_noise(self.score(at).1, sd, rng),
+            sd,
+            own_sd: None,
+            form: ObservedForm::Canonical,
+        }
     }
 
     /// Runs the whole search under a budget.
@@ -241,7 +248,7 @@ impl Problem {
         let landscape = Public { problem: self, mu };
         let intercept = Intercept { coordinate: 0, records, link };
         let at: Vec<f64> = (0..d).map(|j| if j == 0 { start } else { 0.0 }).collect();
-        let mut search = Search::new(shares, prior.clone(), at, Some(intercept), Matrix::diagonal(&public), &landscape);
+        let mut search = Search::new(shares, prior.clone(), at, Some(intercept), records, Matrix::diagonal(&public), &landscape);
         let mut rounds = 0;
         while !search.is_done() {
             rounds += 1;

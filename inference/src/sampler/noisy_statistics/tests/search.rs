@@ -1,4 +1,5 @@
 use super::*;
+use conclave_common::model::ObservedForm;
 
 /// A quadratic with its mode at `mode` and information 400, without noise unless a test adds some.
 struct Even;
@@ -22,7 +23,13 @@ fn prior() -> GaussianPrior {
 }
 
 fn information(at: &[f64]) -> Information {
-    Information { at: at.to_vec(), matrix: Matrix::identity(2).scaled(400.0), sd: 0.5, own_sd: None }
+    Information {
+        at: at.to_vec(),
+        matrix: Matrix::identity(2).scaled(400.0),
+        sd: 0.5,
+        own_sd: None,
+        form: ObservedForm::Canonical,
+    }
 }
 
 fn score(at: &[f64], mode: &[f64]) -> Vec<f64> {
@@ -32,7 +39,7 @@ fn score(at: &[f64], mode: &[f64]) -> Vec<f64> {
 /// Returns every request of a search for a mode, and the search at its end.
 fn run(shares: Shares, mode: [f64; 2]) -> (Vec<Request>, Search) {
     let weight = Matrix::identity(2).scaled(1.0 / 400.0);
-    let mut search = Search::new(shares, prior(), vec![0.0; 2], None, weight, &Even);
+    let mut search = Search::new(shares, prior(), vec![0.0; 2], None, 1000.0, weight, &Even);
     let mut requests = Vec::new();
     while !search.is_done() {
         let ask = search.request().clone();
@@ -81,8 +88,8 @@ fn one_stage_of_the_whole_budget_asks_at_its_start_and_half_way() {
 fn the_last_curvature_brings_rho_where_it_is_wanted() {
     let weight = Matrix::identity(2).scaled(0.01);
     let wanted = (2.0 * 1.8 * 2.0_f64.sqrt() * 0.01 / 0.15).powi(2) / 0.95;
-    assert!((last_curvature(&weight, 0.95, 1.8) - wanted).abs() < 1e-12 && wanted > 0.05 && wanted < 0.3);
-    assert_eq!([1e-9, 1e9, f64::NAN].map(|sd| last_curvature(&weight, 0.95, sd)), [0.05, 0.3, 0.3]);
+    assert!((last_curvature(&weight, 0.95, (1.8, None)) - wanted).abs() < 1e-12 && wanted > 0.05 && wanted < 0.3);
+    assert_eq!([1e-9, 1e9, f64::NAN].map(|sd| last_curvature(&weight, 0.95, (sd, None))), [0.05, 0.3, 0.3]);
 }
 
 #[test]

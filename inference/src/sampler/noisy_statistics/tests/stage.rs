@@ -4,6 +4,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
+use conclave_common::model::ObservedForm;
 
 fn prior(d: usize) -> GaussianPrior {
     GaussianPrior { mean: vec![0.0; d], precision: vec![0.16; d] }
@@ -19,6 +20,7 @@ fn stage(score_sd: f64, information_sd: f64) -> ScoreStage {
             matrix: Matrix::from_fn(2, |i, j| if i == j { 50.0 } else { 20.0 }),
             sd: information_sd,
             own_sd: None,
+            form: ObservedForm::Canonical,
         },
     }
 }
@@ -58,7 +60,13 @@ fn the_likelihood_is_the_normal_one_of_the_residual() {
         at: vec![1.0],
         score: vec![4.0],
         score_noise: Matrix::diagonal(&[2.25]),
-        information: Information { at: vec![1.0], matrix: Matrix::diagonal(&[10.0]), sd: 0.5, own_sd: None },
+        information: Information {
+            at: vec![1.0],
+            matrix: Matrix::diagonal(&[10.0]),
+            sd: 0.5,
+            own_sd: None,
+            form: ObservedForm::Canonical,
+        },
     };
     let reach = |d: &[f64]| 2.0 * d[0].abs();
     let fit = stage.fit(&prior(1), &reach);
@@ -85,6 +93,7 @@ fn what_is_released_may_be_anything() {
                 matrix: Matrix::from_fn(d, |i, j| sizes[3] * (draws[i * d + j] + draws[j * d + i])),
                 sd: sizes[4],
                 own_sd: None,
+                form: ObservedForm::Canonical,
             },
         };
         let fit = stage.fit(&prior(d), &|delta| delta.iter().map(|x| x.abs()).sum());
@@ -130,6 +139,7 @@ fn noise_is_counted_as_it_is() {
                 }),
                 sd: s_h,
                 own_sd: None,
+                form: ObservedForm::Canonical,
             },
         };
         let fit = stage.fit(&flat, &|_| 0.0);
@@ -150,7 +160,13 @@ fn information_from_half_way_is_worth_more() {
     let (score, weight) =
         (|at: f64| records * (0.5 - 1.0 / (1.0 + libm::exp(-at))), |at: f64| records * 0.25 / libm::cosh(0.5 * at).powi(2));
     let mode_by = |from: f64, of: f64| {
-        let information = Information { at: vec![of], matrix: Matrix::diagonal(&[weight(of)]), sd: 0.0, own_sd: None };
+        let information = Information {
+            at: vec![of],
+            matrix: Matrix::diagonal(&[weight(of)]),
+            sd: 0.0,
+            own_sd: None,
+            form: ObservedForm::Canonical,
+        };
         let stage = ScoreStage { at: vec![from], score: vec![score(from)], score_noise: Matrix::zeros(1), information };
         let flat = GaussianPrior { mean: vec![0.0], precision: vec![1e-9] };
         let (reach, fit) = (|d: &[f64]| d[0].abs(), stage.fit(&flat, &|d| d[0].abs()));

@@ -3,6 +3,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::diagnostics::{ess, split_rhat};
+use conclave_common::model::ObservedForm;
 
 const SETTINGS: WalkSettings = WalkSettings { chains: 4, seed: 7, first_stream: 0, warmup: 0 };
 
@@ -128,7 +129,13 @@ fn the_time_of_ten_coordinates() {
         at: vec![0.0; d],
         score: vec![10.0; d],
         score_noise: Matrix::identity(d).scaled(100.0),
-        information: Information { at: vec![0.0; d], matrix: equicorrelated(d, 0.3).scaled(1000.0), sd: 20.0, own_sd: None },
+        information: Information {
+            at: vec![0.0; d],
+            matrix: equicorrelated(d, 0.3).scaled(1000.0),
+            sd: 20.0,
+            own_sd: None,
+            form: ObservedForm::Canonical,
+        },
     };
     let reach = |x: &[f64]| x.iter().map(|x| x.abs()).sum::<f64>();
     let fit = stage.fit(&GaussianPrior { mean: vec![0.0; d], precision: vec![0.16; d] }, &reach);
