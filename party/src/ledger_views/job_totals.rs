@@ -1,9 +1,10 @@
 //! The jobs of a ledger with their totals.
 
-use rusqlite::Connection;
+use std::collections::HashMap;
 
-use super::report_masked::ended_by_unlocks;
 use conclave_vault::ledger::error::LedgerError;
+use conclave_vault::ledger::events::{MaskKey, Unlock};
+use rusqlite::Connection;
 
 pub(crate) struct JobRow {
     pub(crate) seq: u64,
@@ -54,4 +55,21 @@ pub(crate) fn job_rows(connection: &Connection) -> Result<Vec<JobRow>, LedgerErr
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Returns the masked jobs ended by an unlock, with its time: it deletes all mask keys, restored ones are not used, and no job
+/// gets a second key. The ledger has no entry that closes these jobs.
+fn ended_by_unlocks(connection: &Connection) -> rusqlite::Result<HashMap<u64, i64>> {
+    let mut select = connection.prepare("SELECT job, kind, time_ms FROM events WHERE kind IN (?1, ?2) ORDER BY seq")?;
+    let mut events = select.query([MaskKey::KIND, Unlock::KIND])?;
+    let (mut keyed, mut ended) = (Vec::new(), HashMap::new());
+    while let Some(event) = events.next()? {
+        if event.get_ref(1)?.as_str().is_ok_and(|kind| kind == Unlock::KIND) {
+            let time: i64 = event.get(2)?;
+            ended.extend(keyed.drain(..).map(|job| (job, time)));
+        } else {
+            keyed.push(event.get(0)?);
+        }
+    }
+    Ok(ended)
 }

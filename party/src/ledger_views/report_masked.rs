@@ -16,7 +16,7 @@ use super::moment::to_milliseconds;
 use conclave_vault::clock::now_ms;
 use conclave_vault::ledger::components;
 use conclave_vault::ledger::error::LedgerError;
-use conclave_vault::ledger::events::{AllCollude, MaskKey, RosterEntered, Unlock};
+use conclave_vault::ledger::events::{AllCollude, MaskKey, RosterEntered};
 use conclave_vault::ledger::settings::LedgerSettings;
 
 /// Spending of the data if all other parties of masked jobs collude.
@@ -100,23 +100,6 @@ fn limit(connection: &Connection, settings: &LedgerSettings) -> Result<Option<(f
     let Some(limit) = entered.or(settings.all_collude) else { return Ok(None) };
     let units = PrivacyFilter::new(&limit.of(settings.budget.unit))?.limit_units();
     Ok(Some((limit.epsilon, accounting::mu_squared(units))))
-}
-
-/// Returns the masked jobs ended by an unlock, with its time: it deletes all mask keys, restored ones are not used, and no job
-/// gets a second key. The ledger has no entry that closes these jobs.
-pub(crate) fn ended_by_unlocks(connection: &Connection) -> rusqlite::Result<HashMap<u64, i64>> {
-    let mut select = connection.prepare("SELECT job, kind, time_ms FROM events WHERE kind IN (?1, ?2) ORDER BY seq")?;
-    let mut events = select.query([MaskKey::KIND, Unlock::KIND])?;
-    let (mut keyed, mut ended) = (Vec::new(), HashMap::new());
-    while let Some(event) = events.next()? {
-        if event.get_ref(1)?.as_str().is_ok_and(|kind| kind == Unlock::KIND) {
-            let time: i64 = event.get(2)?;
-            ended.extend(keyed.drain(..).map(|job| (job, time)));
-        } else {
-            keyed.push(event.get(0)?);
-        }
-    }
-    Ok(ended)
 }
 
 /// Returns every job that has a mask key, in the order of the keys.
