@@ -9,5 +9,6 @@ pub mod model;
 pub mod parameter;
 pub mod query;
 pub mod schema;
+pub mod settings;
 pub mod spelling;
 pub mod text;

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use conclave_common::schema::keys::{self, Keys};
+use conclave_common::settings;
+use conclave_common::settings::{Keys, Setting, or, within};
 use conclave_ops::{Settings, web};
-use serde::Deserialize;
 
 use crate::bounds::Bounds;
 use crate::error::RunError;
@@ -40,46 +40,31 @@ pub struct Config {
 }
 
 /// Every key of `coordinator.toml`.
-pub const KEYS: Keys = Keys::Table(&[
-    ("listen", Keys::Any),
-    ("identity", Keys::Any),
-    ("store", Keys::Any),
-    ("draws", Keys::Any),
-    ("dashboard", Keys::Any),
-    ("dashboard_token", Keys::Any),
-    ("dashboard_hosts", Keys::Any),
-    ("dashboard_tls", Keys::Any),
-    ("revoked", Keys::Any),
-    ("running_jobs", Keys::Any),
-    ("unfinished_jobs_per_analyst", Keys::Any),
-    ("submissions_per_minute", Keys::Any),
-    ("keep_draws_days", Keys::Any),
-    ("log", Keys::Any),
-    ("log_level", Keys::Any),
-    ("metrics", Keys::Any),
-    ("otlp", Keys::Any),
-]);
+pub const KEYS: Keys = Raw::KEYS;
 
-#[derive(Deserialize)]
-struct Raw {
-    listen: String,
-    identity: PathBuf,
-    store: PathBuf,
-    draws: PathBuf,
-    log: Option<String>,
-    log_level: Option<String>,
-    metrics: Option<String>,
-    otlp: Option<String>,
-    revoked: Option<PathBuf>,
-    dashboard: Option<String>,
-    dashboard_token: Option<PathBuf>,
-    dashboard_tls: Option<bool>,
-    running_jobs: Option<i64>,
-    unfinished_jobs_per_analyst: Option<i64>,
-    submissions_per_minute: Option<i64>,
-    keep_draws_days: Option<i64>,
-    #[serde(default)]
-    dashboard_hosts: Vec<String>,
+/// Largest number of jobs and of submissions.
+const MOST: usize = 1_000_000;
+
+settings! {
+    struct Raw {
+        listen: String,
+        identity: PathBuf,
+        store: PathBuf,
+        draws: PathBuf,
+        dashboard: Option<String>,
+        dashboard_token: PathBuf = "dashboard-token".into(),
+        dashboard_hosts: Vec<String>,
+        dashboard_tls: Option<bool>,
+        revoked: Option<PathBuf>,
+        running_jobs: usize = Bounds::default().running => within(1..=MOST),
+        unfinished_jobs_per_analyst: usize = Bounds::default().unfinished => within(1..=MOST),
+        submissions_per_minute: usize = Bounds::default().submissions => within(1..=MOST),
+        keep_draws_days: Option<u32> => or("omit it to keep draws forever", within(1..=36_500)),
+        log: Option<String>,
+        log_level: Option<String>,
+        metrics: Option<String>,
+        otlp: Option<String>,
+    }
 }
 
 impl Config {
@@ -100,9 +85,7 @@ impl Config {
     /// # Errors
     /// A sentence that names the faulty key.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, String> {
-        let table: toml::Table = toml::from_str(text).map_err(|e| e.to_string())?;
-        keys::check(&table, &KEYS).map_err(|e| e.to_string())?;
-        let raw: Raw = toml::from_str(text).map_err(|e| e.to_string())?;
+        let (raw, _): (Raw, _) = settings::read(text).map_err(|fault| fault.to_string())?;
         let listen = raw
             .listen
             .parse()
@@ -113,19 +96,13 @@ impl Config {
             web::check_loopback("dashboard", address)
                 .map_err(|refused| format!("{refused}; or remove `dashboard_tls` to serve it over TLS"))?;
         }
-        let bounds = Bounds::default();
-        let bounds = Bounds {
-            running: bound("running_jobs", raw.running_jobs, bounds.running)?,
-            unfinished: bound("unfinished_jobs_per_analyst", raw.unfinished_jobs_per_analyst, bounds.unfinished)?,
-            submissions: bound("submissions_per_minute", raw.submissions_per_minute, bounds.submissions)?,
-        };
-        let keep_draws_days = raw.keep_draws_days.map(|days| match u32::try_from(days) {
-            Ok(days) if (1..=36_500).contains(&days) => Ok(days),
-            _ => Err(format!("`keep_draws_days` must be from 1 to 36500 days, not {days}; omit it to keep draws forever")),
-        });
         Ok(Self {
-            bounds,
-            keep_draws_days: keep_draws_days.transpose()?,
+            bounds: Bounds {
+                running: raw.running_jobs,
+                unfinished: raw.unfinished_jobs_per_analyst,
+                submissions: raw.submissions_per_minute,
+            },
+            keep_draws_days: raw.keep_draws_days,
             listen,
             identity: folder.join(raw.identity),
             store: folder.join(raw.store),
@@ -134,18 +111,9 @@ impl Config {
             revoked: raw.revoked.map(|file| folder.join(file)),
             dashboard,
             dashboard_tls,
-            dashboard_token: folder.join(raw.dashboard_token.unwrap_or_else(|| "dashboard-token".into())),
+            dashboard_token: folder.join(raw.dashboard_token),
             dashboard_hosts: raw.dashboard_hosts,
         })
-    }
-}
-
-/// Parses a limit: an integer from 1 to 1000000.
-fn bound(key: &str, written: Option<i64>, default: usize) -> Result<usize, String> {
-    match written.map(usize::try_from) {
-        None => Ok(default),
-        Some(Ok(bound)) if (1..=1_000_000).contains(&bound) => Ok(bound),
-        Some(_) => Err(format!("`{key}` must be from 1 to 1000000, not {}", written.unwrap_or_default())),
     }
 }
 
@@ -183,13 +151,13 @@ mod tests {
         for (from, to, expect) in [
             ("store =", "stroe =", "did you mean `store`"),
             ("127.0.0.1:0", "localhost", "`listen`"),
-            ("draws = \"/var/draws\"\n", "", "missing field `draws`"),
+            ("draws = \"/var/draws\"\n", "", "`draws` is missing"),
             ("draws =", "log = \"text\"\ndraws =", "`log`"),
             ("draws =", "running_jobs = 0\ndraws =", "`running_jobs` must be"),
             ("draws =", "keep_draws_days = 0\ndraws =", "`keep_draws_days` must be"),
             ("draws =", "submissions_per_minute = -1\ndraws =", "`submissions_per_minute` must be"),
             ("draws =", "revokd = \"r.txt\"\ndraws =", "did you mean `revoked`"),
-            ("draws =", "revoked = 7\ndraws =", "expected path string"),
+            ("draws =", "revoked = 7\ndraws =", "`revoked` must be a text"),
             ("draws =", "dashboard = \"x\"\ndraws =", "`dashboard`"),
             ("draws =", "dashboard = \"0.0.0.0:8080\"\ndashboard_tls = false\ndraws =", "ssh -L"),
             ("draws =", "dashbord = \"127.0.0.1:8080\"\ndraws =", "did you mean `dashboard`"),

@@ -5,18 +5,13 @@
 
 use super::algorithm::Algorithm;
 use super::spec::JobSpec;
+use crate::settings::is_written;
 
 /// Settings that only chains of ratios use.
-const OF_RATIOS: [(&str, &str); 5] = [
-    ("sampler", "proposal"),
-    ("sampler", "locate"),
-    ("privacy", "noise_sd"),
-    ("privacy", "clip"),
-    ("privacy", "clip_watch_share"),
-];
+const OF_RATIOS: [&str; 5] =
+    ["sampler.proposal", "sampler.locate", "privacy.noise_sd", "privacy.clip", "privacy.clip_watch_share"];
 /// Settings that only gradient-driven chains use.
-const OF_GRADIENTS: [(&str, &str); 4] =
-    [("sampler", "step"), ("sampler", "friction"), ("sampler", "test"), ("sampler", "refresh")];
+const OF_GRADIENTS: [&str; 4] = ["sampler.step", "sampler.friction", "sampler.test", "sampler.refresh"];
 
 impl JobSpec {
     /// Returns the text of a job with `auto` replaced by `hmc` if gradients should drive its chains.
@@ -30,7 +25,7 @@ impl JobSpec {
             if table.get("algorithm")?.as_str() != Some("auto") || table.contains_key("extends") {
                 return None;
             }
-            let says = |(of, key): &(&str, &str)| table.get(*of).and_then(|of| of.get(key)).is_some();
+            let says = |key: &&str| is_written(&table, key);
             let moved = OF_GRADIENTS.iter().any(says);
             let chain = Self::parse(text).is_ok_and(|spec| spec.algorithm == Algorithm::Penalty);
             if OF_RATIOS.iter().any(says) || !(moved || chain) {

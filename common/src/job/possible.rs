@@ -3,12 +3,13 @@
 //! They are written into the job before it is signed, so that every reader uses the same ones. A job without them keeps the wide
 //! default boxes of earlier versions.
 
-use toml::{Table, Value};
+use toml::Table;
 
 use super::edit;
 use super::spec::JobSpec;
 use crate::parameter::{Interval, Prior};
 use crate::schema::{ColumnSpec, Family, ModelSpec, Offset, Regression};
+use crate::settings::is_written;
 
 /// The factor from the largest best-fitting value to the end of a box, since few records leave the parameter uncertain.
 const ROOM: f64 = 2.0;
@@ -44,7 +45,7 @@ impl JobSpec {
     }
 
     fn possible_boxes(&self, file: &Table) -> Vec<(String, Interval)> {
-        let named = |name: &str| file.get("parameters").and_then(Value::as_table).is_some_and(|table| table.contains_key(name));
+        let named = |name: &str| is_written(file, &format!("parameters.{name}"));
         let Some(outcome) = self.columns.get(self.model.outcome()) else { return Vec::new() };
         let (name, possible) = match &self.model {
             ModelSpec::Regression(regression) => match regression.family {

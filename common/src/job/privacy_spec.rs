@@ -1,5 +1,8 @@
 //! `[privacy]` and `[release]`: the budget of a job and its use.
 
+use std::ops::Bound::{Excluded, Included};
+
+use crate::settings::{Fault, Value, auto_or, each, one_of, or, within};
 use conclave_privacy::accounting::Budget;
 use conclave_privacy::mechanism::NoiseScale;
 
@@ -23,21 +26,33 @@ pub struct PrivacySpec {
     pub blocks: Option<u64>,
 }
 
-/// `[release]`: the releases of `noisy-statistics`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ReleaseSpec {
-    /// The share of the budget (as mu²) of each stage; `None` derives each stage from earlier releases.
-    pub stages: Option<Vec<f64>>,
-    /// The share of each stage that goes to the curvature; `None` derives it from earlier releases.
-    pub curvature_share: Option<f64>,
-    /// The treatment of clamped records in the likelihood of a released statistic.
-    pub clamping: Clamping,
+crate::settings! {
+    /// `[release]`: the releases of `noisy-statistics`.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct ReleaseSpec {
+        /// The share of the budget (as mu²) of each stage; `None` derives each stage from earlier releases.
+        stages: Option<Vec<f64>> = None => auto_or("a list of shares of the budget", stages),
+        /// The share of each stage that goes to the curvature; `None` derives it from earlier releases.
+        curvature_share: Option<f64> => within((Excluded(0.0), Excluded(1.0))),
+        /// The public length of a record's contribution, without a choice.
+        clip: () = () => or("it is the public length of a record's contribution", one_of(&[("auto", ())])),
+        /// The treatment of clamped records in the likelihood of a released statistic.
+        clamping: Clamping = Clamping::Modelled => one_of(&[("modelled", Clamping::Modelled), ("ignored", Clamping::Ignored)]),
+    }
 }
 
-impl Default for ReleaseSpec {
-    fn default() -> Self {
-        Self { stages: None, curvature_share: None, clamping: Clamping::Modelled }
+/// Largest number of stages.
+const MOST_STAGES: usize = 16;
+/// Largest deviation from 1 of the sum of the stages' shares.
+const SLIP: f64 = 1e-9;
+
+fn stages(value: &Value) -> Result<Vec<f64>, Fault> {
+    let shares = each(within((Excluded(0.0), Included(1.0))))(value)?;
+    if !(1..=MOST_STAGES).contains(&shares.len()) {
+        return Err(Fault::of(format!("must contain 1 to {MOST_STAGES} shares, not {}", shares.len())));
     }
+    let sum: f64 = shares.iter().sum();
+    if (sum - 1.0).abs() > SLIP { Err(Fault::of(format!("must add up to 1, not {sum}"))) } else { Ok(shares) }
 }
 
 impl ReleaseSpec {
@@ -48,9 +63,10 @@ impl ReleaseSpec {
 }
 
 /// The treatment of records beyond their declared bounds, which are clamped to them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Clamping {
     /// The likelihood of a released statistic uses the law of the clamped record.
+    #[default]
     Modelled,
     /// The likelihood ignores the clamping.
     Ignored,

@@ -1,355 +1,224 @@
-//! The job file as written, before validation.
+//! The tables of a job file: every key with its type, its range, and its default unless that depends on the algorithm.
 
 use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Included};
 
-use serde::Deserialize;
-
-use crate::schema::keys::Keys;
+use super::aggregation::{KeyFingerprint, NoFingerprint};
+use super::limits::MAX_CHAINS;
+use super::privacy_spec::{ClipRule, ReleaseSpec};
+use super::sampler_spec::{HmcTest, Locate, OpsSpec, ProposalKind, Warmup};
+use super::spec::Moments;
+use crate::schema::ColumnSpec;
+use crate::settings::{Fault, Keys, Setting, Value, above, auto_or, each_named, one_of, positive, within};
+use conclave_privacy::mechanism::QueryKind;
 
 /// Every key of a job file.
-pub const KEYS: Keys = Keys::Table(&[
-    ("name", Keys::Any),
-    ("extends", Keys::Any),
-    ("algorithm", Keys::Any),
-    ("parties", Keys::Any),
-    (
-        "model",
-        Keys::Table(&[
-            ("kind", Keys::Any),
-            ("outcome", Keys::Any),
-            ("predictors", Keys::Any),
-            ("intercept", Keys::Any),
-            ("sd", Keys::Any),
-            ("weight", Keys::Any),
-            ("event", Keys::Any),
-            ("second_outcome", Keys::Any),
-            ("a", Keys::Any),
-            ("tau1", Keys::Any),
-            ("tau2", Keys::Any),
-            ("power", Keys::Any),
-            ("incomplete_rows", Keys::Any),
-            ("df", Keys::Any),
-            ("offset", Keys::Any),
-            ("exposure", Keys::Any),
-        ]),
-    ),
-    (
-        "columns",
-        Keys::Named(&Keys::Table(&[("min", Keys::Any), ("max", Keys::Any), ("binary", Keys::Any), ("levels", Keys::Any)])),
-    ),
-    ("prior", Keys::Any),
-    ("parameters", Keys::Named(&Keys::Table(&[("min", Keys::Any), ("max", Keys::Any)]))),
-    (
-        "sampler",
-        Keys::Table(&[
-            ("chains", Keys::Any),
-            ("draws", Keys::Any),
-            ("warmup", Keys::Table(&[("until_rhat", Keys::Any), ("max", Keys::Any)])),
-            (
-                "proposal",
-                Keys::Table(&[("kind", Keys::Any), ("radius", Keys::Any), ("rotate", Keys::Any), ("jitter", Keys::Any)]),
-            ),
-            ("seed", Keys::Any),
-            ("locate", Keys::Any),
-            ("locate_share", Keys::Any),
-            ("start", Keys::Any),
-            ("starts", Keys::Any),
-            ("records_guess", Keys::Any),
-            ("force", Keys::Any),
-            ("until", Keys::Table(&[("ess", Keys::Any), ("rhat", Keys::Any)])),
-            ("step", Keys::Any),
-            ("friction", Keys::Any),
-            ("test", Keys::Any),
-            ("refresh", Keys::Any),
-            ("correction", Keys::Any),
-            ("polish", Keys::Any),
-            ("candidates", Keys::Any),
-            ("batch", Keys::Any),
-        ]),
-    ),
-    (
-        "privacy",
-        Keys::Table(&[
-            ("epsilon", Keys::Any),
-            ("delta", Keys::Any),
-            ("noise_sd", Keys::Any),
-            ("clip", Keys::Table(&[("slope", Keys::Any)])),
-            ("clip_watch_share", Keys::Any),
-            ("noise_multiplier", Keys::Any),
-            ("blocks", Keys::Any),
-            ("delta_reserve", Keys::Any),
-        ]),
-    ),
-    ("aggregation", Keys::Table(&[("mode", Keys::Any), ("colluders", Keys::Any), ("members", Keys::Any)])),
-    (
-        "release",
-        Keys::Table(&[("stages", Keys::Any), ("curvature_share", Keys::Any), ("clip", Keys::Any), ("clamping", Keys::Any)]),
-    ),
-    (
-        "plan",
-        Keys::Table(&[
-            ("records", Keys::Any),
-            ("posterior", Keys::Named(&Keys::Table(&[("mean", Keys::Any), ("sd", Keys::Any)]))),
-            ("correlations", Keys::Any),
-        ]),
-    ),
-]);
+pub const KEYS: Keys = RawJob::KEYS;
 
-#[derive(Deserialize)]
-pub(super) struct RawJob {
-    pub name: String,
-    pub extends: Option<String>,
-    #[serde(default = "penalty")]
-    pub algorithm: String,
-    pub parties: Vec<String>,
-    pub model: RawModel,
-    pub columns: BTreeMap<String, RawColumn>,
-    #[serde(default)]
-    pub prior: BTreeMap<String, String>,
-    #[serde(default)]
-    pub parameters: BTreeMap<String, RawInterval>,
-    #[serde(default)]
-    pub sampler: RawSampler,
-    pub privacy: RawPrivacy,
-    pub aggregation: Option<RawAggregation>,
-    pub release: Option<RawRelease>,
-    pub plan: Option<RawPlan>,
-}
+const MOST_SWEEPS: u64 = 100_000_000;
+const MOST_RECORDS: u64 = 1_000_000_000_000;
+/// Least power on the likelihood. Below it a posterior equals the prior for any data.
+const LEAST_POWER: f64 = 1e-6;
+/// Least weight of a mixture's component.
+const LEAST_WEIGHT: f64 = 1e-6;
+/// The largest noise multiplier. Beyond it a release carries no information.
+const MOST_NOISE_MULTIPLIER: f64 = 1e5;
+/// Largest precision of the banana, and the reciprocal of the least.
+pub(super) const MOST_CONSTANT: f64 = 1e12;
 
-#[derive(Deserialize)]
-pub(super) struct RawAggregation {
-    pub mode: String,
-    pub colluders: Option<i64>,
-    #[serde(default)]
-    pub members: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct RawRelease {
-    pub stages: Option<RawStages>,
-    pub curvature_share: Option<f64>,
-    pub clip: Option<AutoOr>,
-    pub clamping: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(super) enum RawStages {
-    Word(String),
-    Shares(Vec<f64>),
-}
-
-fn penalty() -> String {
-    "penalty".to_owned()
-}
-
-#[derive(Deserialize)]
-pub(super) struct RawModel {
-    pub kind: String,
-    pub outcome: Option<String>,
-    pub predictors: Option<Vec<String>>,
-    pub intercept: Option<bool>,
-    pub sd: Option<f64>,
-    pub weight: Option<f64>,
-    pub event: Option<String>,
-    pub second_outcome: Option<String>,
-    pub a: Option<f64>,
-    pub tau1: Option<f64>,
-    pub tau2: Option<f64>,
-    pub power: Option<f64>,
-    pub incomplete_rows: Option<bool>,
-    pub df: Option<f64>,
-    pub offset: Option<String>,
-    pub exposure: Option<String>,
-}
-
-impl RawModel {
-    /// Returns the keys in the file, besides `kind`, `power` and `incomplete_rows`, which every kind accepts.
-    pub(super) fn written(&self) -> Vec<&'static str> {
-        let all = [
-            ("outcome", self.outcome.is_some()),
-            ("predictors", self.predictors.is_some()),
-            ("intercept", self.intercept.is_some()),
-            ("sd", self.sd.is_some()),
-            ("weight", self.weight.is_some()),
-            ("event", self.event.is_some()),
-            ("second_outcome", self.second_outcome.is_some()),
-            ("a", self.a.is_some()),
-            ("tau1", self.tau1.is_some()),
-            ("tau2", self.tau2.is_some()),
-            ("df", self.df.is_some()),
-            ("offset", self.offset.is_some()),
-            ("exposure", self.exposure.is_some()),
-        ];
-        all.into_iter().filter_map(|(key, written)| written.then_some(key)).collect()
+crate::settings! {
+    pub(super) struct RawJob {
+        name: String,
+        extends: Option<String>,
+        algorithm: String = "penalty".to_owned(),
+        parties: Vec<String>,
+        model: RawModel,
+        columns: BTreeMap<String, ColumnSpec>,
+        prior: BTreeMap<String, String>,
+        parameters: BTreeMap<String, RawInterval>,
+        sampler: RawSampler,
+        privacy: RawPrivacy,
+        aggregation: Option<RawAggregation>,
+        release: ReleaseSpec,
+        plan: Option<RawPlan>,
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct RawColumn {
-    pub min: Option<f64>,
-    pub max: Option<f64>,
-    pub binary: Option<bool>,
-    pub levels: Option<Vec<RawLevel>>,
-}
-
-/// A level in the file: a text, or a number that is read as its text.
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(super) enum RawLevel {
-    Text(String),
-    Whole(i64),
-    Number(f64),
-}
-
-impl RawLevel {
-    pub(super) fn text(&self) -> String {
-        match self {
-            RawLevel::Text(text) => text.clone(),
-            RawLevel::Whole(value) => value.to_string(),
-            RawLevel::Number(value) => value.to_string(),
-        }
+crate::settings! {
+    /// Each kind takes some of the keys.
+    pub(super) struct RawModel {
+        kind: String,
+        outcome: String,
+        predictors: Option<Vec<String>>,
+        intercept: bool = true,
+        sd: Option<f64> => positive,
+        weight: f64 = 0.5 => within(LEAST_WEIGHT..=1.0 - LEAST_WEIGHT),
+        event: Option<String>,
+        second_outcome: Option<String>,
+        a: Option<f64> => within(-MOST_CONSTANT..=MOST_CONSTANT),
+        tau1: Option<f64> => within(MOST_CONSTANT.recip()..=MOST_CONSTANT),
+        tau2: Option<f64> => within(MOST_CONSTANT.recip()..=MOST_CONSTANT),
+        power: f64 = 1.0 => within(LEAST_POWER..=1.0),
+        incomplete_rows: bool = false,
+        df: Option<f64> => within(0.5..=1e6),
+        offset: Option<String>,
+        exposure: Option<String>,
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct RawInterval {
-    pub min: Option<f64>,
-    pub max: Option<f64>,
+crate::settings! {
+    /// A parameter's box.
+    pub(super) struct RawInterval { min: Option<f64>, max: Option<f64> }
 }
 
-#[derive(Deserialize)]
-#[serde(default)]
-pub(super) struct RawSampler {
-    pub chains: Option<i64>,
-    pub draws: Option<i64>,
-    pub warmup: Option<RawWarmup>,
-    pub proposal: Option<RawProposal>,
-    pub seed: u64,
-    pub locate: Option<String>,
-    pub locate_share: Option<f64>,
-    pub start: Option<BTreeMap<String, f64>>,
-    pub starts: Option<Vec<BTreeMap<String, f64>>>,
-    pub records_guess: Option<i64>,
-    pub force: Option<bool>,
-    pub until: Option<RawUntil>,
-    pub step: Option<f64>,
-    pub friction: Option<f64>,
-    pub test: Option<String>,
-    pub refresh: Option<i64>,
-    pub correction: Option<f64>,
-    pub polish: Option<i64>,
-    pub candidates: Option<i64>,
-    pub batch: Option<f64>,
-}
-
-impl Default for RawSampler {
-    fn default() -> Self {
-        Self {
-            chains: None,
-            draws: None,
-            warmup: None,
-            proposal: None,
-            seed: 1,
-            locate: None,
-            locate_share: None,
-            start: None,
-            starts: None,
-            records_guess: None,
-            force: None,
-            until: None,
-            step: None,
-            friction: None,
-            test: None,
-            refresh: None,
-            correction: None,
-            polish: None,
-            candidates: None,
-            batch: None,
-        }
+crate::settings! {
+    pub(super) struct RawSampler {
+        chains: Option<u32> => within(1..=MAX_CHAINS),
+        draws: Option<u64> => within(1..=MOST_SWEEPS),
+        warmup: Option<Warmup>,
+        proposal: RawProposal,
+        seed: u64 = 1,
+        locate: Option<Locate> => one_of(&[("ratios", Locate::Ratios), ("gradients", Locate::Gradients)]),
+        locate_share: Option<f64> => within(0.0..1.0),
+        start: Option<BTreeMap<String, f64>>,
+        starts: Option<Vec<BTreeMap<String, f64>>>,
+        records_guess: Option<u64> => within(1..=MOST_RECORDS),
+        force: bool = false,
+        until: Option<RawUntil>,
+        step: Option<f64>,
+        friction: Option<f64>,
+        test: Option<HmcTest> => one_of(&HmcTest::ALL.map(|test| (test.as_str(), test))),
+        /// Kicks of a trajectory without friction.
+        refresh: Option<u32> => within(1..=1000),
+        correction: f64 = 2.0,
+        polish: u64 = 0 => within(0..=1_000_000),
+        candidates: u32 = OpsSpec::default().candidates => within(2..=QueryKind::most_candidates(0)),
+        batch: f64 = 1.0,
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct RawUntil {
-    pub ess: Option<f64>,
-    pub rhat: Option<f64>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(super) enum RawWarmup {
-    Sweeps(i64),
-    Until { until_rhat: f64, max: i64 },
-}
-
-#[derive(Deserialize)]
-#[serde(default)]
-pub(super) struct RawProposal {
-    pub kind: String,
-    pub radius: RawRadius,
-    pub rotate: bool,
-    pub jitter: f64,
-}
-
-impl Default for RawProposal {
-    fn default() -> Self {
-        Self { kind: "guided".to_owned(), radius: RawRadius::Word("auto".to_owned()), rotate: false, jitter: 0.1 }
+crate::settings! {
+    pub(super) struct RawProposal {
+        kind: ProposalKind = ProposalKind::Guided => one_of(&ProposalKind::ALL.map(|kind| (kind.as_str(), kind))),
+        radius: RawRadius = RawRadius::Auto,
+        rotate: bool = false,
+        /// A share of the radius.
+        jitter: f64 = 0.1 => within(0.0..=0.5),
     }
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
 pub(super) enum RawRadius {
-    Word(String),
+    Auto,
     One(f64),
     Each(BTreeMap<String, f64>),
 }
 
-#[derive(Deserialize)]
-pub(super) struct RawPrivacy {
-    pub epsilon: f64,
-    pub delta: f64,
-    pub noise_sd: Option<AutoOr>,
-    pub clip: Option<RawClip>,
-    pub clip_watch_share: Option<f64>,
-    pub noise_multiplier: Option<f64>,
-    pub blocks: Option<i64>,
-    pub delta_reserve: Option<f64>,
+impl Setting for RawRadius {
+    fn read(value: &Value) -> Result<Self, Fault> {
+        if value.is_table() {
+            return each_named(positive)(value).map(Self::Each);
+        }
+        Ok(auto_or("a number or a table of numbers", positive)(value)?.map_or(Self::Auto, Self::One))
+    }
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(super) enum RawClip {
-    Word(String),
-    Value(f64),
-    Slope { slope: f64 },
+crate::settings! {
+    struct UntilRhat { until_rhat: f64 => above(1.0), max: u64 => within(1..=MOST_SWEEPS) }
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(super) enum AutoOr {
-    Word(String),
-    Value(f64),
+impl Setting for Warmup {
+    const KEYS: Keys = UntilRhat::KEYS;
+
+    fn read(value: &Value) -> Result<Self, Fault> {
+        if !value.is_table() {
+            return within(0..=MOST_SWEEPS)(value).map(Self::Sweeps);
+        }
+        let UntilRhat { until_rhat: rhat, max } = UntilRhat::read(value)?;
+        Ok(Self::UntilRhat { rhat, max })
+    }
 }
 
-#[derive(Deserialize)]
-pub(super) struct RawPlan {
-    pub records: Option<RawRecords>,
-    #[serde(default)]
-    pub posterior: BTreeMap<String, RawMoments>,
-    pub correlations: Option<Vec<(String, String, f64)>>,
+crate::settings! {
+    pub(super) struct RawUntil { ess: Option<f64> => positive, rhat: Option<f64> => above(1.0) }
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
+crate::settings! {
+    pub(super) struct RawPrivacy {
+        epsilon: f64 => positive,
+        delta: f64 => within((Excluded(0.0), Excluded(1.0))),
+        noise_sd: Option<f64> = None => auto_or("a number", f64::read),
+        clip: RawClip,
+        clip_watch_share: Option<f64> => within((Excluded(0.0), Included(0.5))),
+        noise_multiplier: f64 = 0.0 => within((Excluded(0.0), Included(MOST_NOISE_MULTIPLIER))),
+        blocks: Option<u64> => within(1..=10_000),
+        delta_reserve: Option<f64>,
+    }
+}
+
+pub(super) struct RawClip(pub Option<ClipRule>);
+
+crate::settings! {
+    struct Slope { slope: f64 => positive }
+}
+
+impl Setting for RawClip {
+    const KEYS: Keys = Slope::KEYS;
+
+    fn read(value: &Value) -> Result<Self, Fault> {
+        if value.is_table() {
+            return Slope::read(value).map(|Slope { slope }| Self(Some(ClipRule::Slope(slope))));
+        }
+        Ok(Self(auto_or("a number or { slope = a number }", positive)(value)?.map(ClipRule::PerRecord)))
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Self(None))
+    }
+}
+
+crate::settings! {
+    pub(super) struct RawAggregation {
+        /// True for `secure`.
+        mode: bool => one_of(&[("local", false), ("secure", true)]),
+        colluders: Option<i64>,
+        members: BTreeMap<String, KeyFingerprint>,
+    }
+}
+
+impl Setting for KeyFingerprint {
+    fn read(value: &Value) -> Result<Self, Fault> {
+        String::read(value)?.parse().map_err(|e: NoFingerprint| Fault::of(e.to_string()))
+    }
+}
+
+crate::settings! {
+    pub(super) struct RawPlan {
+        records: Option<RawRecords>,
+        posterior: BTreeMap<String, Moments>,
+        correlations: Option<Vec<Correlation>>,
+    }
+}
+
 pub(super) enum RawRecords {
-    All(i64),
-    Each(BTreeMap<String, i64>),
+    All(u64),
+    Each(BTreeMap<String, u64>),
 }
 
-#[derive(Deserialize)]
-pub(super) struct RawMoments {
-    pub mean: f64,
-    pub sd: f64,
+impl Setting for RawRecords {
+    fn read(value: &Value) -> Result<Self, Fault> {
+        let count = within(1..=MOST_RECORDS);
+        if value.is_table() { each_named(count)(value).map(Self::Each) } else { count(value).map(Self::All) }
+    }
+}
+
+/// Two parameters and their correlation.
+pub(super) struct Correlation(pub String, pub String, pub f64);
+
+impl Setting for Correlation {
+    fn read(value: &Value) -> Result<Self, Fault> {
+        match value.as_array().map(Vec::as_slice) {
+            Some([one, other, correlation]) => Ok(Self(String::read(one)?, String::read(other)?, f64::read(correlation)?)),
+            _ => Err(Fault::of("must be a list of two parameters and their correlation")),
+        }
+    }
 }

@@ -127,6 +127,11 @@ pub enum HmcTest {
 }
 
 impl HmcTest {
+    /// Default number of kicks of a trajectory without friction.
+    pub(super) const KICKS: u32 = 10;
+    /// All tests.
+    pub(super) const ALL: [Self; 3] = [Self::Remainder, Self::Ratio { kicks: Self::KICKS }, Self::None];
+
     /// Returns whether no friction absorbs the noise, and the whole ratio of a trajectory is tested.
     #[must_use]
     pub fn kicks_freely(self) -> bool {
@@ -200,6 +205,9 @@ pub enum ProposalKind {
 }
 
 impl ProposalKind {
+    /// All proposals.
+    pub(super) const ALL: [Self; 4] = [Self::Guided, Self::Componentwise, Self::RandomWalk, Self::TruncatedWalk];
+
     /// Returns the name used in job files.
     pub fn as_str(self) -> &'static str {
         match self {

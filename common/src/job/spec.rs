@@ -10,6 +10,7 @@ use super::sampler_spec::{HmcTest, Locate, SamplerSpec};
 use crate::model::{self, Model, OutcomeTable};
 use crate::parameter::{Interval, Prior, Transform};
 use crate::schema::{ColumnSpec, ModelSpec};
+use crate::settings::{positive, within};
 use conclave_privacy::accounting::{Adjacency, Honest, MOST_RELATIVE_SENSITIVITY, PrivacyUnit, SamplingProbability};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
@@ -62,13 +63,15 @@ pub struct PlanSpec {
     pub correlations: Option<Vec<(usize, usize, f64)>>,
 }
 
-/// A guess of one parameter's posterior.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Moments {
-    /// Mean.
-    pub mean: f64,
-    /// Standard deviation, above 0.
-    pub sd: f64,
+crate::settings! {
+    /// A guess of one parameter's posterior.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct Moments {
+        /// Mean.
+        mean: f64 => within(f64::MIN..=f64::MAX),
+        /// Standard deviation.
+        sd: f64 => positive,
+    }
 }
 
 impl JobSpec {

@@ -4,12 +4,10 @@
 
 mod column;
 mod design;
-pub mod keys;
 mod model_spec;
 mod regression;
 
 pub use column::{ColumnSpec, level_at};
 pub use design::{Auxiliary, Design, Factor, Feature, MAX_FACTORS, Offset};
-pub(crate) use model_spec::BUILT;
-pub use model_spec::{CategoricalFeature, ModelSpec};
+pub use model_spec::{BUILT, CategoricalFeature, ModelSpec};
 pub use regression::{Family, Regression};

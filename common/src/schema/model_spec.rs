@@ -84,7 +84,7 @@ pub struct CategoricalFeature {
 }
 
 /// The names of all implemented models.
-pub(crate) const BUILT: &[&str] = &[
+pub const BUILT: &[&str] = &[
     "logistic",
     "linear",
     "poisson",

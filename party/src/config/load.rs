@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use conclave_common::schema::keys;
+use conclave_common::settings;
 
 use super::party::PartyConfig;
 use super::raw;
@@ -35,9 +35,7 @@ impl PartyConfig {
     /// # Errors
     /// Returns a sentence that names the key and the remedy.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, String> {
-        let table: toml::Table = text.parse().map_err(|e: toml::de::Error| e.to_string().trim_end().to_owned())?;
-        keys::check(&table, &raw::KEYS).map_err(|e| e.to_string())?;
-        let raw: raw::Config = table.try_into().map_err(|e: toml::de::Error| e.to_string().trim_end().to_owned())?;
+        let (raw, _): (raw::Config, _) = settings::read(text).map_err(|fault| fault.to_string())?;
         raw.check(folder)
     }
 }

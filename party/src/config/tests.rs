@@ -60,7 +60,7 @@ fn threads_and_precision() {
     assert_eq!(parse(&format!("threads = 3\n{GOOD}")).unwrap().threads.get(), 3);
     for bad in ["0", "-1", "100000"] {
         let refused = parse(&format!("threads = {bad}\n{GOOD}")).unwrap_err();
-        assert!(refused.starts_with(&format!("`threads` is {bad}")), "{refused}");
+        assert!(refused.starts_with(&format!("`threads` must be between 1 and 1024, not {bad}")), "{refused}");
     }
     let with = |word: &str| parse(&GOOD.replace("[data]", &format!("[data]\nprecision = {word:?}"))).map(|c| c.precision);
     assert_eq!((with("f32"), with("f64")), (Ok(Precision::Single), Ok(Precision::Double)));
@@ -355,12 +355,15 @@ fn bad_settings_of_secure_jobs_name_their_key_and_the_remedy() {
         ("max_epsilon_if_all_collude = 7.9", "below budget.epsilon of 8".to_owned()),
         ("max_epsilon_if_all_collude = nan", "finite".to_owned()),
         ("max_epsilon_if_all_collude = inf", "finite".to_owned()),
-        ("colluders_at_least = 0", "`secure.colluders_at_least` is 0: it must be from 1 to 1022".to_owned()),
+        ("colluders_at_least = 0", "`secure.colluders_at_least` must be between 1 and 1022, not 0".to_owned()),
         ("colluders_at_least = 1023", "1022".to_owned()),
-        ("keep_key_days = 0", "`secure.keep_key_days` is 0".to_owned()),
+        ("keep_key_days = 0", "`secure.keep_key_days` must be between 1 and 36500, not 0".to_owned()),
         ("keep_key_days = 36501", "36500".to_owned()),
-        ("pinned = { \"B x\" = \"y\" }", "`secure.pinned` contains \"B x\"".to_owned()),
-        ("pinned = { b = \"0b0b\" }", "`secure.pinned.b`: \"0b0b\" must be `sha256:` and 64 hexadecimal digits".to_owned()),
+        (&format!("pinned = {{ \"B x\" = \"{print}\" }}"), "`secure.pinned` contains \"B x\"".to_owned()),
+        (
+            "pinned = { b = \"0b0b\" }",
+            "`secure.pinned.b` names \"0b0b\", which must be `sha256:` and 64 hexadecimal digits".to_owned(),
+        ),
         ("pinned = { b = [] }", "`secure.pinned.b` is an empty list".to_owned()),
         ("pinned = { b = 7 }", "a fingerprint or a list".to_owned()),
         (&format!("pinned = {{ b = \"{print}\", c = \"{print}\" }}"), "one key is one party's".to_owned()),

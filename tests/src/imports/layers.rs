@@ -81,7 +81,7 @@ pub const WORKSPACE: Layers<'static> = Layers {
         Folders { package: "conclave-privacy", floors: &[&["pass"], &["accounting"], &["secagg"], &["mechanism"]] },
         Folders {
             package: "conclave-common",
-            floors: &[&["query"], &["job"], &["model"], &["schema"], &["parameter"], &["spelling", "text"]],
+            floors: &[&["query"], &["job"], &["model"], &["schema"], &["parameter"], &["settings", "spelling", "text"]],
         },
         Folders { package: "conclave-inference", floors: &[&["planner"], &["rehearsal"], &["sampler"], &["diagnostics"]] },
         Folders {

@@ -2,7 +2,7 @@
 
 use super::declaration::Declaration;
 use super::penalty_exp_family::counts_inert;
-use super::unused::unused_with_releases;
+use super::unused::UNUSED_WITH_RELEASES;
 use crate::job::error::JobError;
 use crate::job::limits::MAX_CHAINS;
 use crate::job::spec::JobSpec;
@@ -14,16 +14,15 @@ pub(super) const AUGMENTATION: Declaration = Declaration {
     asks: |kind| matches!(kind, QueryKind::Statistic { .. } | QueryKind::Table { .. }),
     releases: |spec| if spec.build_model().tables().is_some() { vec!["table"] } else { vec!["statistic"] },
     most_rounds: |_| Some(1),
-    unused: |raw| {
-        let none = "records are imputed, and the parameters drawn given them: no moves are proposed";
+    unused: |_| {
         let own = [
-            ("sampler.proposal", raw.sampler.proposal.is_some(), none),
-            ("sampler.locate_share", raw.sampler.locate_share.is_some(), "there is one release and no search for the mode"),
-            ("sampler.starts", raw.sampler.starts.is_some(), "set `sampler.start` or nothing: the starting values are dispersed"),
-            ("sampler.records_guess", raw.sampler.records_guess.is_some(), "record counts that are not public are imputed"),
-            ("privacy.clip_watch_share", raw.privacy.clip_watch_share.is_some(), "nothing is clipped"),
+            ("sampler.proposal", "records are imputed, and the parameters drawn given them: no moves are proposed"),
+            ("sampler.locate_share", "there is one release and no search for the mode"),
+            ("sampler.starts", "set `sampler.start` or nothing: the starting values are dispersed"),
+            ("sampler.records_guess", "record counts that are not public are imputed"),
+            ("privacy.clip_watch_share", "nothing is clipped"),
         ];
-        own.into_iter().chain(unused_with_releases(raw)).collect()
+        own.into_iter().chain(UNUSED_WITH_RELEASES).collect()
     },
     check,
     ..Declaration::OF_RELEASES

@@ -45,7 +45,7 @@ pub(super) const BARKER: Declaration = Declaration {
 };
 
 fn settings(raw: &RawSampler) -> Result<BarkerSpec, JobError> {
-    let Some(correction) = raw.correction else { return Ok(BarkerSpec::default()) };
+    let correction = raw.correction;
     if CORRECTIONS.contains(&correction) {
         return Ok(BarkerSpec { correction });
     }

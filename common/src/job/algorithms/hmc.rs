@@ -4,18 +4,14 @@ use super::declaration::{ANY_MODEL, Declaration, OwnSettings, ReleasedQuantity, 
 use super::unused::unused_with_gradients;
 use crate::job::error::JobError;
 use crate::job::privacy_spec::PrivacySpec;
-use crate::job::raw::{AutoOr, RawPrivacy, RawSampler, RawWarmup};
-use crate::job::sampler_spec::{HmcSpec, HmcTest};
+use crate::job::raw::{RawPrivacy, RawSampler};
+use crate::job::sampler_spec::{HmcSpec, HmcTest, Warmup};
 use crate::job::spec::JobSpec;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
 /// Largest step, in posterior sds: from there on the momenta have no stationary distribution.
 const MOST_STEP: f64 = 2.0;
 pub(super) const MOST_FRICTION: f64 = 100.0;
-const MOST_WARMUP: i64 = 100_000_000;
-/// Default and largest number of kicks of a trajectory without friction.
-const REFRESH: i64 = 10;
-const MOST_REFRESH: i64 = 1000;
 /// Default sd of the noise of a trajectory's test, over all parties. About half of the trajectory's cost is then that of its gradients
 /// (`sampler/hmc/dp_hmc/law.rs`).
 const RATIO_SD: f64 = 1.25;
@@ -108,14 +104,8 @@ pub(super) fn below(key: &str, value: Option<f64>, most: f64) -> Result<Option<f
 pub(super) fn warmup(raw: &RawSampler) -> Result<Option<u64>, JobError> {
     match raw.warmup {
         None => Ok(None),
-        Some(RawWarmup::Sweeps(steps)) => match u64::try_from(steps).ok().filter(|_| steps <= MOST_WARMUP) {
-            None => {
-                let message = format!("must be between 0 and {MOST_WARMUP} steps, not {steps}");
-                Err(JobError::new("sampler.warmup", message))
-            }
-            steps => Ok(steps),
-        },
-        Some(RawWarmup::Until { .. }) => {
+        Some(Warmup::Sweeps(steps)) => Ok(Some(steps)),
+        Some(Warmup::UntilRhat { .. }) => {
             let message =
                 "must be a number of steps or left out: all steps, warm-up included, are planned before the chains start";
             Err(JobError::new("sampler.warmup", message))
@@ -127,30 +117,19 @@ pub(super) fn warmup(raw: &RawSampler) -> Result<Option<u64>, JobError> {
 fn test(raw: &RawSampler) -> Result<HmcTest, JobError> {
     let fault = |key: &str, message: &str| Err(JobError::new(format!("sampler.{key}"), message));
     let free = raw.friction == Some(0.0);
-    match (free, raw.test.as_deref()) {
-        (true, None | Some("ratio")) => {
-            let kicks = raw.refresh.unwrap_or(REFRESH);
-            match u32::try_from(kicks) {
-                Ok(kicks) if (1..=MOST_REFRESH).contains(&i64::from(kicks)) => Ok(HmcTest::Ratio { kicks }),
-                _ => fault("refresh", &format!("must be between 1 and {MOST_REFRESH} kicks, not {kicks}")),
-            }
+    match (free, raw.test) {
+        (true, None | Some(HmcTest::Ratio { .. })) => Ok(HmcTest::Ratio { kicks: raw.refresh.unwrap_or(HmcTest::KICKS) }),
+        (true, Some(_)) => {
+            fault("test", "must be \"ratio\" or left out if friction is 0, as nothing dissipates the noise's energy")
         }
-        (true, Some(other)) => fault(
-            "test",
-            &format!("must be \"ratio\" or left out if friction is 0, as nothing dissipates the noise's energy, not {other:?}"),
-        ),
         (false, _) if raw.refresh.is_some() => fault(
             "refresh",
             "applies to chains without friction, whose momenta are redrawn after that number of kicks: set friction = 0, or leave it out",
         ),
-        (false, None | Some("remainder")) => Ok(HmcTest::Remainder),
-        (false, Some("none")) => Ok(HmcTest::None),
-        (false, Some("ratio")) => {
+        (false, Some(HmcTest::Ratio { .. })) => {
             fault("test", "\"ratio\" is the test of chains without friction: set friction = 0, or test = \"remainder\"")
         }
-        (false, Some(other)) => {
-            fault("test", &format!("must be \"remainder\" or \"none\", or with friction = 0 \"ratio\", not {other:?}"))
-        }
+        (false, test) => Ok(test.unwrap_or_default()),
     }
 }
 
@@ -164,7 +143,7 @@ pub(in crate::job) fn noise(
     parties: usize,
     hmc: HmcSpec,
 ) -> Result<PrivacySpec, JobError> {
-    if matches!(hmc.test, HmcTest::Ratio { .. }) && !matches!(raw.noise_sd, Some(AutoOr::Value(_))) {
+    if matches!(hmc.test, HmcTest::Ratio { .. }) && raw.noise_sd.is_none() {
         let sd = RATIO_SD / (parties as f64).sqrt();
         privacy.noise = NoiseScale::from_sd(sd).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
     }

@@ -2,20 +2,15 @@
 
 use super::declaration::{Declaration, ReleasedQuantity};
 use super::penalty_exp_family::counts_inert;
-use super::unused::unused_with_releases;
+use super::unused::UNUSED_WITH_RELEASES;
 use crate::job::error::JobError;
-use crate::job::privacy_spec::{Clamping, ReleaseSpec};
-use crate::job::raw::{AutoOr, RawRelease, RawStages};
+use crate::job::privacy_spec::ReleaseSpec;
 use crate::job::spec::JobSpec;
 use crate::schema::ModelSpec;
 use conclave_privacy::mechanism::QueryKind;
 
-/// Largest number of stages.
-const MOST_STAGES: usize = 16;
 /// Largest number of parameters: gradient and curvature are released in one answer of at most 7168 integers.
 pub(in crate::job) const MOST_PARAMETERS: usize = 118;
-/// Largest deviation from 1 of the sum of the stages' shares.
-const SLIP: f64 = 1e-9;
 
 pub(super) const NOISY_STATISTICS: Declaration = Declaration {
     name: "noisy-statistics",
@@ -56,62 +51,17 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
         })
     },
     released_quantity: |_| ReleasedQuantity { words: "the quantities named above", fits_any_model: true },
-    unused: |raw| {
-        let none = "no moves are proposed: draws are made from the releases";
+    unused: |_| {
         let own = [
-            ("sampler.proposal", raw.sampler.proposal.is_some(), none),
-            ("sampler.locate_share", raw.sampler.locate_share.is_some(), "`release.stages` sets the shares of stages"),
-            ("sampler.starts", raw.sampler.starts.is_some(), "set `sampler.start`, the point of the first stage"),
+            ("sampler.proposal", "no moves are proposed: draws are made from the releases"),
+            ("sampler.locate_share", "`release.stages` sets the shares of stages"),
+            ("sampler.starts", "set `sampler.start`, the point of the first stage"),
         ];
-        own.into_iter().chain(unused_with_releases(raw)).collect()
+        own.into_iter().chain(UNUSED_WITH_RELEASES).collect()
     },
     check,
     ..Declaration::OF_RELEASES
 };
-
-/// Reads and checks the table.
-pub(in crate::job) fn release(raw: Option<RawRelease>) -> Result<ReleaseSpec, JobError> {
-    let Some(raw) = raw else { return Ok(ReleaseSpec::default()) };
-    match raw.clip {
-        None => {}
-        Some(AutoOr::Word(word)) if word == "auto" => {}
-        Some(_) => {
-            let message = "must be \"auto\": the public length of a record's contribution";
-            return Err(JobError::new("release.clip", message));
-        }
-    }
-    let curvature_share = raw.curvature_share;
-    if let Some(share) = curvature_share.filter(|share| !(*share > 0.0 && *share < 1.0)) {
-        return Err(JobError::new("release.curvature_share", format!("must lie strictly between 0 and 1, not {share}")));
-    }
-    let clamping = match raw.clamping.as_deref() {
-        None | Some("modelled") => Clamping::Modelled,
-        Some("ignored") => Clamping::Ignored,
-        Some(other) => {
-            return Err(JobError::new("release.clamping", format!("must be \"modelled\" or \"ignored\", not \"{other}\"")));
-        }
-    };
-    Ok(ReleaseSpec { stages: stages(raw.stages)?, curvature_share, clamping })
-}
-
-fn stages(raw: Option<RawStages>) -> Result<Option<Vec<f64>>, JobError> {
-    let wrong = |message: String| Err(JobError::new("release.stages", message));
-    match raw {
-        None => Ok(None),
-        Some(RawStages::Word(word)) if word == "auto" => Ok(None),
-        Some(RawStages::Word(word)) => wrong(format!("must be \"auto\" or a list of shares of the budget, not \"{word}\"")),
-        Some(RawStages::Shares(shares)) => {
-            if shares.is_empty() || shares.len() > MOST_STAGES {
-                return wrong(format!("must contain 1 to {MOST_STAGES} shares, not {}", shares.len()));
-            }
-            if let Some(share) = shares.iter().find(|share| !(**share > 0.0 && **share <= 1.0)) {
-                return wrong(format!("contains {share}: a share must be above 0 and at most 1"));
-            }
-            let sum: f64 = shares.iter().sum();
-            if (sum - 1.0).abs() > SLIP { wrong(format!("shares add up to {sum}, not 1")) } else { Ok(Some(shares)) }
-        }
-    }
-}
 
 /// Checks that the job's model has a statistic or score to release.
 fn check(spec: &JobSpec) -> Result<(), JobError> {

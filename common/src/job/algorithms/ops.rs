@@ -3,7 +3,7 @@
 use super::declaration::{ANY_MODEL, Declaration, OwnSettings, SEARCH_BY_SCORES, UsualLength};
 use super::unused::Unused;
 use crate::job::error::JobError;
-use crate::job::raw::{RawJob, RawSampler};
+use crate::job::raw::RawJob;
 use crate::job::sampler_spec::OpsSpec;
 use crate::job::spec::JobSpec;
 use conclave_privacy::mechanism::QueryKind;
@@ -50,29 +50,20 @@ pub(super) const OPS: Declaration = Declaration {
             .to_owned()
     },
     unused,
-    settings: |raw| Ok(OwnSettings { ops: settings(raw)?, ..OwnSettings::default() }),
+    settings: |raw| Ok(OwnSettings { ops: OpsSpec { candidates: raw.candidates }, ..OwnSettings::default() }),
     check,
     ..Declaration::OF_RATIOS
 };
 
-fn settings(raw: &RawSampler) -> Result<OpsSpec, JobError> {
-    let Some(candidates) = raw.candidates else { return Ok(OpsSpec::default()) };
-    let most = QueryKind::most_candidates(0);
-    match u32::try_from(candidates).ok().filter(|count| (2..=most).contains(count)) {
-        Some(candidates) => Ok(OpsSpec { candidates }),
-        None => Err(JobError::new("sampler.candidates", format!("must be between 2 and {most}, not {candidates}"))),
-    }
-}
-
-fn unused(raw: &RawJob) -> Vec<Unused> {
+fn unused(_: &RawJob) -> Vec<Unused> {
     let independent = "its draws are independent, each among its own candidates: there is no chain";
     vec![
-        ("sampler.proposal", raw.sampler.proposal.is_some(), independent),
-        ("sampler.warmup", raw.sampler.warmup.is_some(), independent),
-        ("sampler.until", raw.sampler.until.is_some(), "`sampler.draws` sets the number of draws"),
-        ("sampler.starts", raw.sampler.starts.is_some(), "set `sampler.start`, the initial value of the search for the mode"),
-        ("extends", raw.extends.is_some(), "draws are independent: submit another job"),
-        ("privacy.clip_watch_share", raw.privacy.clip_watch_share.is_some(), "clipped records are not counted"),
+        ("sampler.proposal", independent),
+        ("sampler.warmup", independent),
+        ("sampler.until", "`sampler.draws` sets the number of draws"),
+        ("sampler.starts", "set `sampler.start`, the initial value of the search for the mode"),
+        ("extends", "draws are independent: submit another job"),
+        ("privacy.clip_watch_share", "clipped records are not counted"),
     ]
 }
 

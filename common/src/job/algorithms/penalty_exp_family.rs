@@ -19,7 +19,7 @@ pub(super) const PENALTY_EXP_FAMILY: Declaration = Declaration {
     query_description: |_| "sums of the model's statistic, one number at a time, round after round".to_owned(),
     released_quantity: |_| ReleasedQuantity { words: "one component of the model's statistic", fits_any_model: false },
     noise: |_, sd| noise_of_answers(sd, "widths of a component’s range", PENALTY),
-    unused: |raw| vec![("sampler.force", raw.sampler.force.is_some(), "none of its jobs is refused for lack of a usable answer")],
+    unused: |_| vec![("sampler.force", "none of its jobs is refused for lack of a usable answer")],
     resolve,
     ..Declaration::OF_RATIOS
 };

@@ -13,7 +13,6 @@ use conclave_privacy::mechanism::QueryKind;
 /// Largest step of `sgld` and `sgfs`, which overshoot the posterior beyond it; chains with momenta diverge earlier.
 const MOST_STEP: f64 = 2.0;
 const MOST_HEAVY_STEP: f64 = 1.0;
-const MOST_SWEEPS: u64 = 1_000_000;
 
 /// Base declaration of the four.
 const STOCHASTIC: Declaration = Declaration {
@@ -113,15 +112,11 @@ fn settings(raw: &RawSampler, most_step: f64) -> Result<StochasticSpec, JobError
 
 /// Returns the number of penalty sweeps at the end of each chain.
 fn polish(raw: &RawSampler) -> Result<u64, JobError> {
-    let Some(written) = raw.polish else { return Ok(0) };
-    let fault = |message: String| Err(JobError::new("sampler.polish", message));
-    let Some(sweeps) = u64::try_from(written).ok().filter(|sweeps| *sweeps <= MOST_SWEEPS) else {
-        return fault(format!("must be a number of sweeps from 0 to {MOST_SWEEPS}, not {written}"));
-    };
-    if sweeps > 0 && raw.until.is_some() {
-        return fault("the sweeps set the number of draws: leave out either sampler.until or polish".to_owned());
+    if raw.polish > 0 && raw.until.is_some() {
+        let message = "the sweeps set the number of draws: leave out either sampler.until or polish";
+        return Err(JobError::new("sampler.polish", message));
     }
-    Ok(sweeps)
+    Ok(raw.polish)
 }
 
 /// Checks that the model has gradients.

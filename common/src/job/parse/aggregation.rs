@@ -5,21 +5,15 @@ use crate::job::error::JobError;
 use crate::job::raw::RawAggregation;
 
 /// # Errors
-/// An unknown mode, fewer parties than a sum can protect, a number of colluders that leaves fewer than two honest parties, and a
-/// member that is not a party of the job or has an invalid fingerprint.
+/// Fewer parties than a sum can protect, a number of colluders that leaves fewer than two honest parties, and a member that is not a
+/// party of the job.
 pub(super) fn aggregation(raw: Option<RawAggregation>, parties: &[String]) -> Result<Aggregation, JobError> {
     let Some(raw) = raw else { return Ok(Aggregation::Local) };
     let wrong = |key: &str, message: String| Err(JobError::new(format!("aggregation.{key}"), message));
-    match raw.mode.as_str() {
-        "local" if raw.colluders.is_none() && raw.members.is_empty() => return Ok(Aggregation::Local),
-        "local" => {
-            return wrong(
-                "mode",
-                "colluders and members apply to mode = \"secure\" only: leave them out, or choose that mode".to_owned(),
-            );
-        }
-        "secure" => {}
-        other => return wrong("mode", format!("must be \"local\" or \"secure\", not \"{other}\"")),
+    if !raw.mode {
+        let message = "colluders and members apply to mode = \"secure\" only: leave them out, or choose that mode";
+        let bare = raw.colluders.is_none() && raw.members.is_empty();
+        return if bare { Ok(Aggregation::Local) } else { wrong("mode", message.to_owned()) };
     }
     let count = parties.len();
     if !(Secure::FEWEST..=Secure::MOST).contains(&count) {
@@ -37,18 +31,11 @@ pub(super) fn aggregation(raw: Option<RawAggregation>, parties: &[String]) -> Re
         let message = format!("must be between 1 and {most} for {count} parties, not {colluders}");
         return wrong("colluders", message);
     }
-    let mut members = std::collections::BTreeMap::new();
-    for (name, fingerprint) in raw.members {
-        if !parties.contains(&name) {
-            return wrong(&format!("members.{name}"), "is not a party of the job".to_owned());
-        }
-        match fingerprint.parse() {
-            Ok(fingerprint) => members.insert(name, fingerprint),
-            Err(e) => return wrong(&format!("members.{name}"), format!("{e}")),
-        };
+    if let Some(name) = raw.members.keys().find(|name| !parties.contains(name)) {
+        return wrong(&format!("members.{name}"), "is not a party of the job".to_owned());
     }
     // At most 1022, so it fits.
-    Ok(Aggregation::Secure(Secure { colluders: u32::try_from(colluders).unwrap_or(u32::MAX), members }))
+    Ok(Aggregation::Secure(Secure { colluders: u32::try_from(colluders).unwrap_or(u32::MAX), members: raw.members }))
 }
 
 #[cfg(test)]

@@ -6,34 +6,36 @@
 
 use crate::job::algorithm::Algorithm;
 use crate::job::raw::RawJob;
+use crate::settings::{Table, is_written};
 
 /// The reason for `noisy-statistics` for a regression with a small table of outcome and predictors.
 pub(super) const BY_TABLE: &str =
     "one released table of outcome and categories determines this model's likelihood, given the categories";
 
+/// Settings of how chains propose, start or end.
+const OF_CHAINS: [&str; 5] = ["sampler.proposal", "sampler.locate", "sampler.locate_share", "sampler.starts", "sampler.until"];
+/// Settings of a ratio.
+const OF_RATIOS: [&str; 3] = ["privacy.noise_sd", "privacy.clip", "privacy.clip_watch_share"];
+
 /// Returns the algorithm and the reason for it.
-pub(super) fn choose(raw: &RawJob) -> (Algorithm, Option<&'static str>) {
-    let sampler = &raw.sampler;
-    let of_chains = sampler.proposal.is_some()
-        || sampler.locate.is_some()
-        || sampler.locate_share.is_some()
-        || sampler.starts.is_some()
-        || sampler.until.is_some();
-    let of_ratios = raw.privacy.noise_sd.is_some() || raw.privacy.clip.is_some() || raw.privacy.clip_watch_share.is_some();
-    let tempered = raw.model.power.is_some_and(|power| power != 1.0);
+pub(super) fn choose(raw: &RawJob, file: &Table) -> (Algorithm, Option<&'static str>) {
+    let has = |keys: &[&str]| keys.iter().any(|key| is_written(file, key));
+    let (tempered, incomplete) = (raw.model.power != 1.0, raw.model.incomplete_rows);
     let once = Algorithm::NoisyStatistics;
     let (algorithm, why) = match raw.model.kind.as_str() {
-        _ if of_chains => (Algorithm::Penalty, "the job sets how chains propose, start or end, which only chains of ratios use"),
-        _ if of_ratios => (Algorithm::Penalty, "the job sets the noise or the clip of a ratio"),
+        _ if has(&OF_CHAINS) => {
+            (Algorithm::Penalty, "the job sets how chains propose, start or end, which only chains of ratios use")
+        }
+        _ if has(&OF_RATIOS) => (Algorithm::Penalty, "the job sets the noise or the clip of a ratio"),
         _ if raw.extends.is_some() => (Algorithm::Penalty, "the job continues another one's chains"),
         "logistic" | "poisson" | "negative_binomial" | "student_t" | "weibull" => {
             (once, "a few released scores determine this model's posterior, at a fraction of the budget that ratios need")
         }
         "linear" if !tempered => (once, "second moments and a score determine a linear regression's posterior"),
-        "bernoulli" | "poisson_mean" | "gaussian_mean" if raw.model.incomplete_rows == Some(true) => {
+        "bernoulli" | "poisson_mean" | "gaussian_mean" if incomplete => {
             (Algorithm::Penalty, "the sum of this model's statistic does not reveal how many rows are usable")
         }
-        "multinomial" if raw.model.incomplete_rows == Some(true) && !tempered => {
+        "multinomial" if incomplete && !tempered => {
             (Algorithm::Augmentation, "one release of its table also counts the unusable rows")
         }
         "bernoulli" | "poisson_mean" | "gaussian_mean" | "multinomial" if !tempered => {

@@ -7,14 +7,12 @@ use crate::job::spec::JobSpec;
 use conclave_privacy::accounting::{RESERVE_LOG2, SamplingProbability, grantable_reserve_units};
 
 /// Default number of blocks of a job's planned releases.
-const DEFAULT_BLOCKS: i64 = 20;
-const MOST_BLOCKS: i64 = 10_000;
+const DEFAULT_BLOCKS: u64 = 20;
 /// Default share of a job's delta that pays for blocks.
 const RESERVE_SHARE: f64 = 0.1;
 
-/// Reads the probability that a unit is in the sample of a release; 1 by default.
-pub(super) fn batch(algorithm: Algorithm, written: Option<f64>) -> Result<SamplingProbability, JobError> {
-    let Some(value) = written else { return Ok(SamplingProbability::ONE) };
+/// Reads the probability that a unit is in the sample of a release.
+pub(super) fn batch(algorithm: Algorithm, value: f64) -> Result<SamplingProbability, JobError> {
     let fault = |message: String| Err(JobError::new("sampler.batch", message));
     let Ok(batch) = SamplingProbability::at_least(value) else {
         return fault(format!("must be a probability from 2^-20 (about 1e-6) to 1, not {value}"));
@@ -53,10 +51,6 @@ pub(super) fn blocks(raw: &RawPrivacy, batch: SamplingProbability) -> Result<Opt
         return Ok(None);
     }
     let blocks = raw.blocks.unwrap_or(DEFAULT_BLOCKS);
-    let blocks = u64::try_from(blocks)
-        .ok()
-        .filter(|_| (1..=MOST_BLOCKS).contains(&blocks))
-        .ok_or_else(|| JobError::new("privacy.blocks", format!("must be between 1 and {MOST_BLOCKS}, not {blocks}")))?;
     let reserve = raw.delta_reserve.unwrap_or(RESERVE_SHARE * raw.delta);
     if !(reserve > 0.0 && reserve < raw.delta) {
         let message = format!("must be a part of delta, above 0 and below {}, not {reserve}", raw.delta);

@@ -16,8 +16,6 @@ const MOST_COUNT: f64 = 1e9;
 
 /// Least declared time, as a share of the greatest. The rounding of scaled values would lose the logarithms of shorter times.
 const LEAST_TIME: f64 = 1e-9;
-/// Largest magnitude of the banana's known constants, and the reciprocal of its least precision.
-const MOST_CONSTANT: f64 = 1e12;
 
 /// Checks a name that the analyst chose, of a job, a column or a level. Owners read it before they consent, so it must contain
 /// nothing that acts on a display.
@@ -56,33 +54,8 @@ pub(super) fn required<T>(key: &str, value: Option<T>) -> Result<T, JobError> {
     value.ok_or_else(|| JobError::new(key, "missing; the model needs it"))
 }
 
-pub(super) fn within(key: &str, value: f64, least: f64, greatest: f64) -> Result<f64, JobError> {
-    if (least..=greatest).contains(&value) {
-        return Ok(value);
-    }
-    Err(JobError::new(key, format!("must lie between {least:e} and {greatest:e}, not {value}")))
-}
-
-pub(super) fn precision(key: &str, written: Option<f64>) -> Result<f64, JobError> {
-    within(key, required(key, written)?, MOST_CONSTANT.recip(), MOST_CONSTANT)
-}
-
-/// Reads the banana's bend: 0, or large enough that arithmetic on it is never subnormal, which would take a time that depends on
-/// the record.
-pub(super) fn bend(key: &str, written: Option<f64>) -> Result<f64, JobError> {
-    let bend = within(key, required(key, written)?, -MOST_CONSTANT, MOST_CONSTANT)?;
-    let least = MOST_CONSTANT.recip();
-    if bend != 0.0 && bend.abs() < least {
-        return Err(JobError::new(key, format!("must be 0, or {least} in magnitude at least, not {bend}")));
-    }
-    Ok(bend)
-}
-
 /// Checks a standard deviation. Beyond these limits the arithmetic on scaled values loses digits.
-pub(super) fn check_sd(key: &str, sd: f64, outcome: &str, column: &ColumnSpec) -> Result<(), JobError> {
-    if !(sd.is_finite() && sd > 0.0) {
-        return Err(JobError::new(key, format!("the known standard deviation must be positive, not {sd}")));
-    }
+pub(super) fn check_sd(sd: f64, outcome: &str, column: &ColumnSpec) -> Result<(), JobError> {
     let scaled = sd / column.half_width();
     if (SCALED_SD.0..=SCALED_SD.1).contains(&scaled) {
         return Ok(());
@@ -91,7 +64,7 @@ pub(super) fn check_sd(key: &str, sd: f64, outcome: &str, column: &ColumnSpec) -
         "{sd} is {scaled:e} of the half width of the bounds of `{outcome}`; it must lie between {:e} and {:e}",
         SCALED_SD.0, SCALED_SD.1
     );
-    Err(JobError::new(key, message))
+    Err(JobError::new("model.sd", message))
 }
 
 /// Returns a column's public bounds. `role` is its role in the model.

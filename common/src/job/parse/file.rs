@@ -9,9 +9,9 @@ use crate::job::algorithm::Algorithm;
 use crate::job::algorithms;
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
-use crate::job::raw::{AutoOr, KEYS, RawJob};
+use crate::job::raw::RawJob;
 use crate::job::spec::JobSpec;
-use crate::schema::keys;
+use crate::settings::{self, Table, Value};
 use crate::text::valid_name;
 use conclave_privacy::mechanism::QueryKind;
 
@@ -26,9 +26,7 @@ impl JobSpec {
         if text.len() > MAX_BYTES {
             return Err(JobError::new("job", format!("the file has {} bytes; at most {MAX_BYTES} are read", text.len())));
         }
-        let table: toml::Table = text.parse().map_err(|e: toml::de::Error| JobError::new("job", e.to_string()))?;
-        keys::check(&table, &KEYS).map_err(|e| JobError::new(e.path.clone(), e.to_string()))?;
-        let mut raw: RawJob = toml::from_str(text).map_err(|e| JobError::new("job", e.to_string()))?;
+        let (raw, file): (RawJob, _) = settings::read(text)?;
 
         if raw.name.trim().is_empty() {
             return Err(JobError::new("name", "give the job a name"));
@@ -38,17 +36,17 @@ impl JobSpec {
             job_id(id)?;
         }
         let (algorithm, chosen) = match raw.algorithm.as_str() {
-            "auto" => auto::choose(&raw),
+            "auto" => auto::choose(&raw, &file),
             name => (algorithm(name)?, None),
         };
-        release::refuse_unused(algorithm, &raw)?;
-        let release = algorithms::release(raw.release.take())?;
+        release::refuse_unused(algorithm, &raw, &file)?;
         let parties = parties(raw.parties)?;
-        let aggregation = aggregation::aggregation(raw.aggregation.take(), &parties)?;
-        let columns = columns::columns(&raw.columns)?;
-        let power = model::power(&raw.model)?;
-        let incomplete_rows = raw.model.incomplete_rows.unwrap_or(false);
-        let model = model::model(raw.model, &columns)?;
+        let aggregation = aggregation::aggregation(raw.aggregation, &parties)?;
+        let columns = raw.columns;
+        columns::check_names(&columns)?;
+        let (power, incomplete_rows) = (raw.model.power, raw.model.incomplete_rows);
+        let written = file.get("model").and_then(Value::as_table).into_iter().flat_map(Table::keys);
+        let model = model::model(raw.model, written, &columns)?;
         let names = model.parameter_names();
         let constraints = model.constraints();
         let units = model.units(&columns);
@@ -62,7 +60,7 @@ impl JobSpec {
         let privacy = privacy::privacy(&raw.privacy, (sampler.proposal, sampler.batch), parties.len())?;
         let privacy = algorithms::noise_of_tests(privacy, &raw.privacy, parties.len(), sampler.hmc)?;
         let plan = raw.plan.map(|plan| plan::plan(plan, &parties, &names)).transpose()?;
-        let auto_noise = !matches!(raw.privacy.noise_sd, Some(AutoOr::Value(_)));
+        let auto_noise = raw.privacy.noise_sd.is_none();
         let spec = JobSpec {
             name: raw.name,
             extends: raw.extends,
@@ -78,7 +76,7 @@ impl JobSpec {
             sampler,
             privacy,
             aggregation,
-            release,
+            release: raw.release,
             plan,
         };
         // Besides the chains, a round contains a clip count and, over samples, a check of their variance.

@@ -10,9 +10,9 @@ use crate::schema::{CategoricalFeature, ColumnSpec, ModelSpec};
 
 type Columns = BTreeMap<String, ColumnSpec>;
 
-pub(super) fn naive_bayes(raw: &RawModel, columns: &Columns) -> Result<ModelSpec, JobError> {
-    let outcome = required("model.outcome", raw.outcome.clone())?;
-    let predictors = required("model.predictors", raw.predictors.clone())?;
+pub(super) fn naive_bayes(raw: RawModel, columns: &Columns) -> Result<ModelSpec, JobError> {
+    let outcome = raw.outcome;
+    let predictors = required("model.predictors", raw.predictors)?;
     if predictors.is_empty() {
         return Err(JobError::new("model.predictors", "naive Bayes needs at least one feature"));
     }

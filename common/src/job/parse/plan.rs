@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::checks::known_parameters;
 use crate::job::error::JobError;
-use crate::job::raw::{RawMoments, RawPlan, RawRecords};
+use crate::job::raw::{Correlation, RawPlan, RawRecords};
 use crate::job::spec::{Moments, PlanSpec};
 use crate::spelling::nearest;
 
@@ -20,10 +20,10 @@ pub(super) fn plan(raw: RawPlan, parties: &[String], names: &[String]) -> Result
 }
 
 /// Reads pairs of parameters, each at most once, with a correlation between -1 and 1.
-fn correlations(raw: &[(String, String, f64)], names: &[String]) -> Result<Vec<(usize, usize, f64)>, JobError> {
+fn correlations(raw: &[Correlation], names: &[String]) -> Result<Vec<(usize, usize, f64)>, JobError> {
     let fault = |message: String| Err(JobError::new("plan.correlations", message));
     let mut pairs: Vec<(usize, usize, f64)> = Vec::with_capacity(raw.len());
-    for (one, other, correlation) in raw {
+    for Correlation(one, other, correlation) in raw {
         known_parameters("plan.correlations", [one, other].into_iter(), names, &[])?;
         let place = |name: &String| names.iter().position(|n| n == name).unwrap_or_default();
         let (i, j) = (place(one).min(place(other)), place(one).max(place(other)));
@@ -39,14 +39,8 @@ fn correlations(raw: &[(String, String, f64)], names: &[String]) -> Result<Vec<(
 }
 
 fn counts(raw: RawRecords, parties: &[String]) -> Result<Vec<u64>, JobError> {
-    let count = |key: String, n: i64| {
-        u64::try_from(n)
-            .ok()
-            .filter(|n| (1..=1_000_000_000_000).contains(n))
-            .ok_or_else(|| JobError::new(key, format!("must be a number of records, at least 1, not {n}")))
-    };
     match raw {
-        RawRecords::All(n) => Ok(vec![count("plan.records".to_owned(), n)?; parties.len()]),
+        RawRecords::All(count) => Ok(vec![count; parties.len()]),
         RawRecords::Each(each) => {
             if let Some(other) = each.keys().find(|name| !parties.contains(name)) {
                 let hint = nearest(other, parties.iter().map(String::as_str))
@@ -54,30 +48,14 @@ fn counts(raw: RawRecords, parties: &[String]) -> Result<Vec<u64>, JobError> {
                     .unwrap_or_default();
                 return Err(JobError::new(format!("plan.records.{other}"), format!("the job has no party `{other}`{hint}")));
             }
-            let one = |party: &String| {
-                let missing = || JobError::new("plan.records", format!("no number of records for party `{party}`"));
-                count(format!("plan.records.{party}"), *each.get(party).ok_or_else(missing)?)
-            };
-            parties.iter().map(one).collect()
+            let missing = |party: &String| JobError::new("plan.records", format!("no number of records for party `{party}`"));
+            parties.iter().map(|party| each.get(party).copied().ok_or_else(|| missing(party))).collect()
         }
     }
 }
 
-fn moments(raw: &BTreeMap<String, RawMoments>, names: &[String]) -> Result<Vec<Moments>, JobError> {
-    let one = |name: &String| {
-        let Some(RawMoments { mean, sd }) = raw.get(name) else {
-            return Err(JobError::new(
-                "plan.posterior",
-                format!("no guess for parameter `{name}`: write {name} = {{ mean = …, sd = … }}"),
-            ));
-        };
-        if !(mean.is_finite() && sd.is_finite() && *sd > 0.0) {
-            return Err(JobError::new(
-                format!("plan.posterior.{name}"),
-                format!("needs a finite mean and an sd above 0, not {mean} and {sd}"),
-            ));
-        }
-        Ok(Moments { mean: *mean, sd: *sd })
-    };
+fn moments(raw: &BTreeMap<String, Moments>, names: &[String]) -> Result<Vec<Moments>, JobError> {
+    let missing = |name: &String| format!("no guess for parameter `{name}`: write {name} = {{ mean = …, sd = … }}");
+    let one = |name: &String| raw.get(name).copied().ok_or_else(|| JobError::new("plan.posterior", missing(name)));
     names.iter().map(one).collect()
 }

@@ -10,15 +10,12 @@ use crate::schema::{ColumnSpec, Design, Factor, Family, Feature, MAX_FACTORS, Mo
 
 type Columns = BTreeMap<String, ColumnSpec>;
 
-/// Degrees of freedom of a student_t regression.
-const DF: (f64, f64) = (0.5, 1e6);
-
 pub(super) fn regression(raw: RawModel, columns: &Columns) -> Result<Regression, JobError> {
-    let outcome = required("model.outcome", raw.outcome.clone())?;
+    let outcome = raw.outcome.clone();
     let bounded = bounds("outcome", &outcome, columns)?.clone();
     let family = family(&raw, &outcome, &bounded)?;
     let terms = required("model.predictors", raw.predictors.clone())?;
-    let intercept = raw.intercept.unwrap_or(true);
+    let intercept = raw.intercept;
     let mut features = Vec::new();
     let mut seen = BTreeSet::new();
     for (number, term) in terms.iter().enumerate() {
@@ -47,20 +44,13 @@ fn family(raw: &RawModel, outcome: &str, bounded: &ColumnSpec) -> Result<Family,
     Ok(match raw.kind.as_str() {
         "linear" => {
             if let (Some(sd), ColumnSpec::Numeric { .. }) = (raw.sd, bounded) {
-                check_sd("model.sd", sd, outcome, bounded)?;
+                check_sd(sd, outcome, bounded)?;
             }
             Family::Linear { sd: raw.sd }
         }
         "poisson" => Family::Poisson,
         "negative_binomial" => Family::NegativeBinomial,
-        "student_t" => {
-            let df = required("model.df", raw.df)?;
-            if !(DF.0..=DF.1).contains(&df) {
-                let message = format!("the degrees of freedom must be between {} and {:e}, not {df}", DF.0, DF.1);
-                return Err(JobError::new("model.df", message));
-            }
-            Family::StudentT { df }
-        }
+        "student_t" => Family::StudentT { df: required("model.df", raw.df)? },
         _ => Family::Logistic,
     })
 }

@@ -3,38 +3,32 @@
 use crate::job::algorithm::Algorithm;
 use crate::job::error::JobError;
 use crate::job::raw::RawJob;
+use crate::settings::{Table, is_written};
 
 /// Refuses keys that the algorithm does not use, by name. The author of an ignored key would assume that it applies.
-pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob) -> Result<(), JobError> {
+pub(super) fn refuse_unused(algorithm: Algorithm, raw: &RawJob, file: &Table) -> Result<(), JobError> {
     let name = algorithm.as_str();
-    if algorithm != Algorithm::NoisyStatistics && raw.release.is_some() {
+    if algorithm != Algorithm::NoisyStatistics && is_written(file, "release") {
         let message = format!("applies to algorithm = \"noisy-statistics\" only, but this job's is \"{name}\"");
         return Err(JobError::new("release", message));
     }
     let moves = "its chains are not driven by gradients";
     let still = if algorithm.follows_gradients() { "its chains have no momentum" } else { moves };
-    let sampler = &raw.sampler;
     let of_others = [
-        ("step", sampler.step.is_some(), moves),
-        ("friction", sampler.friction.is_some(), still),
-        ("test", sampler.test.is_some(), "only hmc has tests of steps"),
-        ("refresh", sampler.refresh.is_some(), "only hmc without friction uses it"),
-        ("correction", sampler.correction.is_some(), "only barker uses it"),
-        ("polish", sampler.polish.is_some(), "only chains without a test use it"),
-        ("candidates", sampler.candidates.is_some(), "only ops uses it"),
+        ("sampler.step", moves),
+        ("sampler.friction", still),
+        ("sampler.test", "only hmc has tests of steps"),
+        ("sampler.refresh", "only hmc without friction uses it"),
+        ("sampler.correction", "only barker uses it"),
+        ("sampler.polish", "only chains without a test use it"),
+        ("sampler.candidates", "only ops uses it"),
     ];
-    let of_others = of_others.into_iter().filter(|(key, ..)| !algorithm.takes(key));
-    let of_others = of_others.map(|(key, written, why)| (format!("sampler.{key}"), written, why));
-    let ratios = algorithm.proposes() && !algorithm.follows_gradients() && sampler.locate.is_none();
-    let unmultiplied = (
-        "privacy.noise_multiplier",
-        raw.privacy.noise_multiplier.is_some() && ratios,
-        "the noise of ratios is `privacy.noise_sd`",
-    );
-    let own = (algorithm.declaration().unused)(raw).into_iter().chain([unmultiplied]);
-    let own = own.map(|(key, written, why)| (key.to_owned(), written, why));
-    match own.chain(of_others).find(|(_, written, _)| *written) {
-        Some((key, _, why)) => Err(JobError::new(key, format!("algorithm = \"{name}\" does not use it ({why}): leave it out"))),
+    let of_others = of_others.into_iter().filter(|(key, _)| !algorithm.takes(key.trim_start_matches("sampler.")));
+    let ratios = algorithm.proposes() && !algorithm.follows_gradients() && raw.sampler.locate.is_none();
+    let unmultiplied = ratios.then_some(("privacy.noise_multiplier", "the noise of ratios is `privacy.noise_sd`"));
+    let mut unused = (algorithm.declaration().unused)(raw).into_iter().chain(unmultiplied).chain(of_others);
+    match unused.find(|(key, _)| is_written(file, key)) {
+        Some((key, why)) => Err(JobError::new(key, format!("algorithm = \"{name}\" does not use it ({why}): leave it out"))),
         None => Ok(()),
     }
 }

@@ -8,8 +8,7 @@ use super::parameters::Parameters;
 use crate::job::algorithm::Algorithm;
 use crate::job::algorithms::{MOST_PARAMETERS, OwnSettings, UsualLength};
 use crate::job::error::JobError;
-use crate::job::limits::MAX_CHAINS;
-use crate::job::raw::{RawRadius, RawSampler, RawUntil, RawWarmup};
+use crate::job::raw::{RawProposal, RawRadius, RawSampler, RawUntil};
 use crate::job::sampler_spec::{Locate, OpsSpec, ProposalKind, Radius, SamplerSpec, Until, Warmup};
 use crate::job::spec::JobSpec;
 use crate::job::{RHAT, ess_wanted};
@@ -19,32 +18,14 @@ const DEFAULT_LOCATE_SHARE: f64 = 0.2;
 /// Gradients provide more information at a lower price.
 const DEFAULT_LOCATE_SHARE_BY_GRADIENTS: f64 = 0.05;
 /// Default warm-up, in sweeps.
-const DEFAULT_WARMUP: RawWarmup = RawWarmup::Sweeps(100);
+const DEFAULT_WARMUP: Warmup = Warmup::Sweeps(100);
 
 pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parameters<'_>) -> Result<SamplerSpec, JobError> {
-    let count = |key: &str, value: i64, max: i64| {
-        u64::try_from(value)
-            .ok()
-            .filter(|v| (1..=max.unsigned_abs()).contains(v))
-            .ok_or_else(|| JobError::new(format!("sampler.{key}"), format!("must be between 1 and {max}, not {value}")))
-    };
     let OwnSettings { hmc, barker, stochastic, ops } = (algorithm.declaration().settings)(&raw)?;
     let of_choices = algorithm == Algorithm::Ops;
     let usual = algorithm.declaration().usual_length;
-    let named = raw.chains.unwrap_or(usual.chains.into());
-    let chains = u32::try_from(count("chains", named, i64::from(MAX_CHAINS))?).unwrap_or(MAX_CHAINS);
-    let draws = count("draws", raw.draws.unwrap_or(usual.draws.into()), 100_000_000)?;
-    let raw_proposal = raw.proposal.unwrap_or_default();
-    let proposal = match raw_proposal.kind.as_str() {
-        "guided" => ProposalKind::Guided,
-        "componentwise" => ProposalKind::Componentwise,
-        "random_walk" => ProposalKind::RandomWalk,
-        "truncated_walk" => ProposalKind::TruncatedWalk,
-        other => {
-            let known = "guided, componentwise, random_walk, truncated_walk";
-            return Err(JobError::new("sampler.proposal.kind", format!("unknown proposal `{other}`; known are {known}")));
-        }
-    };
+    let (chains, draws) = (raw.chains.unwrap_or(usual.chains), raw.draws.unwrap_or(usual.draws.into()));
+    let RawProposal { kind: proposal, radius, rotate, jitter } = raw.proposal;
     let start = raw.start.map(|s| start("sampler.start", &s, parameters)).transpose()?;
     let starts = raw.starts.map(|s| starts(&s, chains, parameters)).transpose()?;
     if start.is_some() && starts.is_some() {
@@ -53,15 +34,17 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
     let given = start.is_some() || starts.is_some();
     // Gradient-driven chains have the share of their search in their own settings.
     let written = raw.locate_share.filter(|_| !algorithm.follows_gradients());
-    let locate = locate(raw.locate.as_deref(), algorithm)?;
+    if raw.locate.is_some() && !algorithm.takes("locate") {
+        let name = algorithm.as_str();
+        let message = format!("applies to algorithm = \"penalty\" and \"ops\": \"{name}\" has its own search for the mode");
+        return Err(JobError::new("sampler.locate", message));
+    }
+    let locate = raw.locate.unwrap_or_default();
     let searching = match locate {
         Locate::Ratios => DEFAULT_LOCATE_SHARE,
         Locate::Gradients => DEFAULT_LOCATE_SHARE_BY_GRADIENTS,
     };
     let locate_share = written.unwrap_or(if given && !of_choices { 0.0 } else { searching });
-    if !(0.0..1.0).contains(&locate_share) {
-        return Err(JobError::new("sampler.locate_share", format!("must be at least 0 and below 1, not {locate_share}")));
-    }
     // Without a search, a choice is among candidates spread over the prior.
     if locate_share == 0.0 && !given && !of_choices {
         return Err(JobError::new(
@@ -73,30 +56,26 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
         let message = "the job sets starting values, so there is no search for the mode: leave locate out, or set locate_share";
         return Err(JobError::new("sampler.locate", message));
     }
-    let warmup = warmup(raw.warmup.as_ref().unwrap_or(&DEFAULT_WARMUP))?;
+    let warmup = raw.warmup.unwrap_or(DEFAULT_WARMUP);
     if chains == 1 && matches!(warmup, Warmup::UntilRhat { .. }) {
         return Err(JobError::new("sampler.warmup", "`until_rhat` compares chains: run at least two"));
     }
-    let until = raw.until.map(|raw| until(&raw, chains)).transpose()?;
-    let radius = radius(raw_proposal.radius, parameters)?;
+    // Missing targets are those of the verdict on the draws.
+    let until =
+        raw.until.map(|RawUntil { ess, rhat }| Until { ess: ess.unwrap_or(ess_wanted(chains)), rhat: rhat.unwrap_or(RHAT) });
+    if chains == 1 && until.is_some() {
+        return Err(JobError::new("sampler.until", "`until` compares chains: run at least two"));
+    }
+    let radius = fixed_radius(radius, parameters)?;
     if starts.is_some() && !algorithm.follows_gradients() && (locate_share > 0.0 || radius == Radius::Auto) {
         return Err(JobError::new(
             "sampler.starts",
             "chains with starting values of their own run without a search: leave locate_share out, and set proposal.radius to numbers",
         ));
     }
-    let rotate = raw_proposal.rotate;
-    let jitter = raw_proposal.jitter;
-    if !(0.0..=0.5).contains(&jitter) {
-        return Err(JobError::new(
-            "sampler.proposal.jitter",
-            format!("must be from 0 to 0.5, a share of the radius, not {jitter}"),
-        ));
-    }
     if rotate {
         rotation(proposal, &radius, warmup)?;
     }
-    let records_guess = raw.records_guess.map(records_guess).transpose()?;
     Ok(SamplerSpec {
         chains,
         chains_named: raw.chains.is_some(),
@@ -111,8 +90,8 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
         locate_share,
         start,
         starts,
-        records_guess,
-        force: raw.force.unwrap_or(false),
+        records_guess: raw.records_guess,
+        force: raw.force,
         until,
         hmc,
         barker,
@@ -120,20 +99,6 @@ pub(super) fn sampler(raw: RawSampler, algorithm: Algorithm, parameters: &Parame
         ops,
         batch: batch::batch(algorithm, raw.batch)?,
     })
-}
-
-fn locate(word: Option<&str>, algorithm: Algorithm) -> Result<Locate, JobError> {
-    let fault = |message: String| Err(JobError::new("sampler.locate", message));
-    match word {
-        None => Ok(Locate::default()),
-        Some(_) if !algorithm.takes("locate") => fault(format!(
-            "applies to algorithm = \"penalty\" and \"ops\": \"{}\" has its own search for the mode",
-            algorithm.as_str()
-        )),
-        Some("ratios") => Ok(Locate::Ratios),
-        Some("gradients") => Ok(Locate::Gradients),
-        Some(other) => fault(format!("must be \"gradients\" or \"ratios\", not {other:?}")),
-    }
 }
 
 /// Checks that the model has gradients if the mode is to be found by them.
@@ -171,47 +136,6 @@ pub(super) fn usual_length(spec: &mut SamplerSpec, algorithm: Algorithm) {
     let UsualLength { chains, draws } = algorithm.declaration().usual_length;
     (spec.chains, spec.draws, spec.chains_named) = (chains, draws.into(), false);
     spec.ops = OpsSpec::default();
-}
-
-fn records_guess(value: i64) -> Result<u64, JobError> {
-    let guess = u64::try_from(value).ok().filter(|v| (1..=1_000_000_000_000).contains(v));
-    guess.ok_or_else(|| JobError::new("sampler.records_guess", format!("must be a number of records, at least 1, not {value}")))
-}
-
-fn warmup(raw: &RawWarmup) -> Result<Warmup, JobError> {
-    let sweeps = |value: i64, least: u64| {
-        u64::try_from(value)
-            .ok()
-            .filter(|v| (least..=100_000_000).contains(v))
-            .ok_or_else(|| JobError::new("sampler.warmup", format!("must be between {least} and 100000000 sweeps, not {value}")))
-    };
-    match *raw {
-        RawWarmup::Sweeps(n) => Ok(Warmup::Sweeps(sweeps(n, 0)?)),
-        RawWarmup::Until { until_rhat, max } if until_rhat > 1.0 && until_rhat.is_finite() => {
-            Ok(Warmup::UntilRhat { rhat: until_rhat, max: sweeps(max, 1)? })
-        }
-        RawWarmup::Until { until_rhat, .. } => {
-            Err(JobError::new("sampler.warmup.until_rhat", format!("must be above 1, not {until_rhat}")))
-        }
-    }
-}
-
-/// Reads the target precision. Missing values are those of the verdict on the draws.
-fn until(raw: &RawUntil, chains: u32) -> Result<Until, JobError> {
-    let until = Until { ess: raw.ess.unwrap_or(ess_wanted(chains)), rhat: raw.rhat.unwrap_or(RHAT) };
-    if !(until.ess > 0.0 && until.ess.is_finite()) {
-        return Err(JobError::new(
-            "sampler.until.ess",
-            format!("must be a positive number of effective draws, not {}", until.ess),
-        ));
-    }
-    if !(until.rhat > 1.0 && until.rhat.is_finite()) {
-        return Err(JobError::new("sampler.until.rhat", format!("must be above 1, not {}", until.rhat)));
-    }
-    if chains == 1 {
-        return Err(JobError::new("sampler.until", "`until` compares chains: run at least two"));
-    }
-    Ok(until)
 }
 
 /// Checks the settings that rotated moves require.
@@ -272,22 +196,16 @@ fn start(table: &str, raw: &BTreeMap<String, f64>, parameters: &Parameters<'_>) 
     Ok(values)
 }
 
-fn radius(raw: RawRadius, parameters: &Parameters<'_>) -> Result<Radius, JobError> {
+fn fixed_radius(raw: RawRadius, parameters: &Parameters<'_>) -> Result<Radius, JobError> {
     const KEY: &str = "sampler.proposal.radius";
     let names = parameters.names;
-    let positive = |v: f64| {
-        if v.is_finite() && v > 0.0 { Ok(v) } else { Err(JobError::new(KEY, format!("must be positive, not {v}"))) }
-    };
     match raw {
-        RawRadius::Word(w) if w == "auto" => Ok(Radius::Auto),
-        RawRadius::Word(w) => Err(JobError::new(KEY, format!("must be \"auto\", a number or a table of numbers, not \"{w}\""))),
-        RawRadius::One(v) => within_box(vec![positive(v)?; names.len()], parameters),
+        RawRadius::Auto => Ok(Radius::Auto),
+        RawRadius::One(radius) => within_box(vec![radius; names.len()], parameters),
         RawRadius::Each(each) => {
             known_parameters(KEY, each.keys(), names, &[])?;
-            let one = |n: &String| {
-                let missing = || JobError::new(KEY, format!("no radius for parameter `{n}`"));
-                positive(*each.get(n).ok_or_else(missing)?)
-            };
+            let missing = |name: &String| JobError::new(KEY, format!("no radius for parameter `{name}`"));
+            let one = |name: &String| each.get(name).copied().ok_or_else(|| missing(name));
             within_box(names.iter().map(one).collect::<Result<_, _>>()?, parameters)
         }
     }

@@ -67,7 +67,7 @@ fn aggregation_that_protects_no_party_is_refused() {
         let error = refused(3, &format!("{secure}\ncolluders = {colluders}"));
         assert!(error.contains("aggregation.colluders") && error.contains("between 1 and 1"), "{error}");
     }
-    assert!(refused(3, "[aggregation]\nmode = \"masked\"").contains("\"local\" or \"secure\""));
+    assert!(refused(3, "[aggregation]\nmode = \"masked\"").contains("known: local, secure"));
     assert!(refused(3, "[aggregation]\nmode = \"local\"\ncolluders = 1").contains("aggregation.mode"));
     assert!(refused(3, "[aggregation]\nmode = \"secure\"\ncoluders = 1").contains("colluders"));
 }

@@ -33,8 +33,8 @@ fn sweeps_query_ratios_too_and_give_the_draws() {
 #[test]
 fn sweep_settings_without_effect_are_refused_by_name() {
     for (algorithm, sampler, privacy, key, word) in [
-        ("sgld", "polish = -1", "", "sampler.polish", "0 to 1000000"),
-        ("sgld", "polish = 1000001", "", "sampler.polish", "0 to 1000000"),
+        ("sgld", "polish = -1", "", "sampler.polish", "between 0 and 1000000"),
+        ("sgld", "polish = 1000001", "", "sampler.polish", "between 0 and 1000000"),
         (
             "sgld",
             "polish = 5\nuntil = { ess = 400, rhat = 1.01 }",

@@ -3,96 +3,74 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use conclave_common::settings;
+use conclave_common::settings::{Fault, Value, one_of, within};
 use conclave_privacy::accounting::{Adjacency, MAX_RECORDS_PER_PERSON, PrivacyUnit};
-use serde::Deserialize;
 
-use super::unknown::unknown;
 use conclave_vault::data::{BadRows, DataConfig, DateScale, Format, Memory, NOT_STREAMED, Precision};
 
-#[derive(Deserialize)]
-pub(super) struct Data {
-    path: String,
-    bad_rows: Option<String>,
-    #[serde(default)]
-    text: Vec<String>,
-    delimiter: Option<String>,
-    decimal: Option<String>,
-    #[serde(default)]
-    missing: Vec<String>,
-    #[serde(default)]
-    dates: BTreeMap<String, String>,
-    adjacency: Option<String>,
-    person: Option<String>,
-    max_records_per_person: Option<i64>,
-    memory: Option<String>,
-    precision: Option<String>,
+settings! {
+    pub(super) struct Data {
+        path: String,
+        bad_rows: BadRows = BadRows::Stop => one_of(&[("stop", BadRows::Stop), ("drop", BadRows::Drop)]),
+        text: Vec<String>,
+        delimiter: Option<u8> => separator(b",;\t|", r#"one of ",", ";", "\t" (a tab), "|""#),
+        decimal: Option<u8> => separator(b".,", r#""." or ",""#),
+        missing: Vec<String>,
+        dates: BTreeMap<String, String>,
+        adjacency: Adjacency = Adjacency::Replace =>
+            one_of(&[("replace", Adjacency::Replace), ("add-remove", Adjacency::AddRemove)]),
+        person: Option<String>,
+        max_records_per_person: Option<u32> => within(1..=MAX_RECORDS_PER_PERSON),
+        memory: Memory = Memory::Copies =>
+            one_of(&[("copies", Memory::Copies), ("lean", Memory::Lean), ("stream", Memory::Stream)]),
+        precision: Precision = Precision::Double => one_of(&[("f64", Precision::Double), ("f32", Precision::Single)]),
+    }
+}
+
+/// Reads one of these characters.
+fn separator(known: &'static [u8], named: &'static str) -> impl Fn(&Value) -> Result<u8, Fault> {
+    move |value| match value.as_str().map(str::as_bytes) {
+        Some([sign]) if known.contains(sign) => Ok(*sign),
+        _ => Err(Fault::of(format!("is {value}: it must be {named}"))),
+    }
 }
 
 impl Data {
-    pub(super) fn precision(&self) -> Result<Precision, String> {
-        match self.precision.as_deref() {
-            None | Some("f64") => Ok(Precision::Double),
-            Some("f32") => Ok(Precision::Single),
-            Some(other) => Err(unknown("data.precision", other, &["f64", "f32"])),
-        }
-    }
-
     pub(super) fn check(self, folder: &Path) -> Result<DataConfig, String> {
-        let adjacency = match self.adjacency.as_deref() {
-            None | Some("replace") => Adjacency::Replace,
-            Some("add-remove") => Adjacency::AddRemove,
-            Some(other) => return Err(unknown("data.adjacency", other, &["replace", "add-remove"])),
-        };
         let unit = match (&self.person, self.max_records_per_person) {
-            (None, None) => PrivacyUnit::row(adjacency),
-            (Some(_), Some(limit)) => {
-                let unit = u32::try_from(limit).ok().and_then(|limit| PrivacyUnit::person(adjacency, limit));
-                unit.ok_or_else(|| {
-                    format!("`data.max_records_per_person` is {limit}: it must be from 1 to {MAX_RECORDS_PER_PERSON}")
-                })?
-            }
+            (None, None) => Some(PrivacyUnit::row(self.adjacency)),
+            (Some(_), Some(limit)) => PrivacyUnit::person(self.adjacency, limit),
             (Some(_), None) => {
                 return Err("`data.person` needs `data.max_records_per_person`: the maximum number of rows used per person; \
                             every charge grows with its square"
                     .into());
             }
-            (None, Some(_)) => {
-                return Err("`data.max_records_per_person` needs `data.person`: the column that identifies persons".into());
-            }
+            (None, Some(_)) => None,
         };
-        let bad_rows = match self.bad_rows.as_deref() {
-            None | Some("stop") => BadRows::Stop,
-            Some("drop") => BadRows::Drop,
-            Some(other) => return Err(unknown("data.bad_rows", other, &["stop", "drop"])),
-        };
-        let format = self.format()?;
-        let memory = memory(self.memory.as_deref(), &self.path, self.person.is_some())?;
-        Ok(DataConfig { path: folder.join(self.path), format, bad_rows, text: self.text, person: self.person, unit, memory })
-    }
-}
-
-impl Data {
-    fn format(&self) -> Result<Format, String> {
+        let unit = unit.ok_or("`data.max_records_per_person` needs `data.person`: the column that identifies persons")?;
         let is_parquet = self.path.to_ascii_lowercase().ends_with(".parquet");
+        if self.memory == Memory::Stream && (self.person.is_some() || !is_parquet) {
+            return Err(NOT_STREAMED.into());
+        }
+        let format = self.format(is_parquet)?;
+        Ok(DataConfig {
+            path: folder.join(self.path),
+            format,
+            bad_rows: self.bad_rows,
+            text: self.text,
+            person: self.person,
+            unit,
+            memory: self.memory,
+        })
+    }
+
+    fn format(&self, is_parquet: bool) -> Result<Format, String> {
         for (key, set) in [("delimiter", self.delimiter.is_some()), ("decimal", self.decimal.is_some())] {
             if set && is_parquet {
                 return Err(format!("`data.{key}` describes a CSV file: a Parquet file needs none, remove it"));
             }
         }
-        let delimiter = match self.delimiter.as_deref().unwrap_or(",") {
-            "," => b',',
-            ";" => b';',
-            "\t" => b'\t',
-            "|" => b'|',
-            other => {
-                return Err(format!("`data.delimiter` is {other:?}: it must be one of \",\", \";\", \"\\t\" (a tab), \"|\""));
-            }
-        };
-        let decimal = match self.decimal.as_deref().unwrap_or(".") {
-            "." => b'.',
-            "," => b',',
-            other => return Err(format!("`data.decimal` is {other:?}: it must be \".\" or \",\"")),
-        };
         if self.missing.iter().any(|text| text.trim().is_empty()) {
             return Err("`data.missing` contains an empty text: an empty value is missing in any case".into());
         }
@@ -106,16 +84,7 @@ impl Data {
             let scale = DateScale::parse(unit).map_err(|must| format!("`data.dates.{column}` is {unit:?}: {must}"))?;
             dates.insert(column.clone(), scale);
         }
+        let (delimiter, decimal) = (self.delimiter.unwrap_or(b','), self.decimal.unwrap_or(b'.'));
         Ok(Format { delimiter, decimal, missing: self.missing.clone(), dates })
-    }
-}
-
-fn memory(word: Option<&str>, path: &str, persons: bool) -> Result<Memory, String> {
-    match word {
-        None | Some("copies") => Ok(Memory::Copies),
-        Some("lean") => Ok(Memory::Lean),
-        Some("stream") if persons || !path.to_ascii_lowercase().ends_with(".parquet") => Err(NOT_STREAMED.into()),
-        Some("stream") => Ok(Memory::Stream),
-        Some(other) => Err(unknown("data.memory", other, &["copies", "lean", "stream"])),
     }
 }

@@ -2,9 +2,9 @@
 
 mod data;
 mod file;
+mod name;
 mod policy;
 mod secure;
-mod unknown;
 
 pub(super) use file::Config;
 pub use file::KEYS;
