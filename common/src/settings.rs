@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound::{Excluded, Included};
+use std::ops::RangeBounds;
 use std::path::PathBuf;
 
 use toml::de::{DeTable, DeValue};
@@ -311,22 +312,18 @@ pub fn within<T: Number>(range: impl RangeBounds<T>) -> impl Fn(&Value) -> Resul
     move |value| match T::read(value) {
         Ok(number) if range.contains(&number) => Ok(number),
         Err(fault) if fault.mistyped => Err(fault),
-        _ => Err(Fault::of(outside(&range, value))),
+        _ => {
+            let range = match (range.start_bound(), range.end_bound()) {
+                (Included(least), Included(most)) => format!("be between {} and {}", least.shown(), most.shown()),
+                (Included(least), Excluded(limit)) => format!("be at least {} and below {}", least.shown(), limit.shown()),
+                (Excluded(limit), Included(most)) => format!("be above {} and at most {}", limit.shown(), most.shown()),
+                (Excluded(low), Excluded(high)) => format!("lie strictly between {} and {}", low.shown(), high.shown()),
+                (Included(least), _) => format!("be at least {}", least.shown()),
+                _ => "be a number".to_owned(),
+            };
+            Err(Fault::of(format!("must {range}, not {value}")))
+        }
     }
-}
-
-/// Returns the message for a value outside a range.
-pub fn outside<T: Number>(range: &impl RangeBounds<T>, value: impl fmt::Display) -> String {
-    use Bound::{Excluded, Included};
-    let range = match (range.start_bound(), range.end_bound()) {
-        (Included(least), Included(most)) => format!("be between {} and {}", least.shown(), most.shown()),
-        (Included(least), Excluded(limit)) => format!("be at least {} and below {}", least.shown(), limit.shown()),
-        (Excluded(limit), Included(most)) => format!("be above {} and at most {}", limit.shown(), most.shown()),
-        (Excluded(low), Excluded(high)) => format!("lie strictly between {} and {}", low.shown(), high.shown()),
-        (Included(least), _) => format!("be at least {}", least.shown()),
-        _ => "be a number".to_owned(),
-    };
-    format!("must {range}, not {value}")
 }
 
 /// Reads a finite number above 0.
@@ -438,7 +435,6 @@ mod tests {
 
     #[test]
     fn ranges_are_stated_as_they_are_checked() {
-        use Bound::Excluded;
         let open = within((Excluded(0.0), Excluded(1.0)));
         for (value, known) in [(Value::Float(0.5), true), (Value::Integer(1), false), (Value::Float(f64::NAN), false)] {
             assert_eq!(open(&value).is_ok(), known, "{value}");

@@ -3,8 +3,7 @@
 use super::declaration::{ANY_MODEL, Declaration, OwnSettings, ReleasedQuantity, SEARCH_BY_SCORES};
 use super::unused::unused_with_gradients;
 use crate::job::error::JobError;
-use crate::job::privacy_spec::PrivacySpec;
-use crate::job::raw::{RawPrivacy, RawSampler};
+use crate::job::raw::RawSampler;
 use crate::job::sampler_spec::{HmcSpec, HmcTest, Warmup};
 use crate::job::spec::JobSpec;
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
@@ -76,6 +75,7 @@ pub(super) const HMC: Declaration = Declaration {
     unused: unused_with_gradients,
     settings: |raw| Ok(OwnSettings { hmc: settings(raw)?, ..OwnSettings::default() }),
     check,
+    resolve,
     ..Declaration::OF_RATIOS
 };
 
@@ -137,17 +137,12 @@ fn test(raw: &RawSampler) -> Result<HmcTest, JobError> {
 ///
 /// # Errors
 /// The scale is out of range.
-pub(in crate::job) fn noise(
-    mut privacy: PrivacySpec,
-    raw: &RawPrivacy,
-    parties: usize,
-    hmc: HmcSpec,
-) -> Result<PrivacySpec, JobError> {
-    if matches!(hmc.test, HmcTest::Ratio { .. }) && raw.noise_sd.is_none() {
-        let sd = RATIO_SD / (parties as f64).sqrt();
-        privacy.noise = NoiseScale::from_sd(sd).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
+fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
+    if auto_noise && spec.runs_dp_hmc() {
+        let sd = RATIO_SD / (spec.parties.len() as f64).sqrt();
+        spec.privacy.noise = NoiseScale::from_sd(sd).map_err(|e| JobError::new("privacy.noise_sd", e.to_string()))?;
     }
-    Ok(privacy)
+    Ok(spec)
 }
 
 /// Checks that the model has gradients, and a public bound on the remainder of a step's log ratio.

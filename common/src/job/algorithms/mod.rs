@@ -18,7 +18,6 @@ use declaration::Declaration;
 
 pub use declaration::{ANY_MODEL, ReleasedQuantity};
 pub(in crate::job) use declaration::{OwnSettings, UsualLength};
-pub(in crate::job) use hmc::noise as noise_of_tests;
 pub(in crate::job) use noisy_statistics::MOST_PARAMETERS;
 
 /// The registry.

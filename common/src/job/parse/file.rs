@@ -6,7 +6,6 @@ use super::checks::short;
 use super::parameters::{self, Parameters};
 use super::{aggregation, auto, batch, columns, model, plan, privacy, release, sampler};
 use crate::job::algorithm::Algorithm;
-use crate::job::algorithms;
 use crate::job::error::JobError;
 use crate::job::limits::{MAX_BYTES, MAX_CHAINS, MAX_NAME};
 use crate::job::raw::RawJob;
@@ -58,7 +57,6 @@ impl JobSpec {
             &Parameters { names: &names, constraints: &constraints, priors: &priors, support: &support },
         )?;
         let privacy = privacy::privacy(&raw.privacy, (sampler.proposal, sampler.batch), parties.len())?;
-        let privacy = algorithms::noise_of_tests(privacy, &raw.privacy, parties.len(), sampler.hmc)?;
         let plan = raw.plan.map(|plan| plan::plan(plan, &parties, &names)).transpose()?;
         let auto_noise = raw.privacy.noise_sd.is_none();
         let spec = JobSpec {

@@ -70,7 +70,7 @@ fn simplex(raw: &BTreeMap<String, String>, names: &[String], concentration: f64)
 }
 
 /// Yields the first parameter and the size of each simplex.
-fn simplexes(constraints: &[Constraint]) -> impl Iterator<Item = (usize, usize)> {
+pub(super) fn simplexes(constraints: &[Constraint]) -> impl Iterator<Item = (usize, usize)> {
     let mut at = 0;
     std::iter::from_fn(move || {
         while let Some(constraint) = constraints.get(at) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::batch;
 use super::checks::known_parameters;
-use super::parameters::Parameters;
+use super::parameters::{Parameters, simplexes};
 use crate::job::algorithm::Algorithm;
 use crate::job::algorithms::{MOST_PARAMETERS, OwnSettings, UsualLength};
 use crate::job::error::JobError;
@@ -12,7 +12,7 @@ use crate::job::raw::{RawProposal, RawRadius, RawSampler, RawUntil};
 use crate::job::sampler_spec::{Locate, OpsSpec, ProposalKind, Radius, SamplerSpec, Until, Warmup};
 use crate::job::spec::JobSpec;
 use crate::job::{RHAT, ess_wanted};
-use crate::parameter::{Constraint, Interval, Transform};
+use crate::parameter::{Interval, Transform};
 
 const DEFAULT_LOCATE_SHARE: f64 = 0.2;
 /// Gradients provide more information at a lower price.
@@ -178,20 +178,12 @@ fn start(table: &str, raw: &BTreeMap<String, f64>, parameters: &Parameters<'_>) 
         }
         values.push(value);
     }
-    let mut at = 0;
-    while let Some(constraint) = constraints.get(at) {
-        let Constraint::Simplex { size } = *constraint else {
-            at += 1;
-            continue;
-        };
-        let sum: f64 = values.iter().skip(at).take(size).sum();
+    for (first, size) in simplexes(constraints) {
+        let sum: f64 = values[first..first + size].iter().sum();
         if (sum - 1.0).abs() > SIMPLEX_SLIP {
-            return Err(JobError::new(
-                format!("{table}.{}", names[at]),
-                format!("these {size} probabilities add up to {sum}, not 1"),
-            ));
+            let message = format!("these {size} probabilities add up to {sum}, not 1");
+            return Err(JobError::new(format!("{table}.{}", names[first]), message));
         }
-        at += size;
     }
     Ok(values)
 }
