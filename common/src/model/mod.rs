@@ -35,8 +35,6 @@ mod poisson_mean;
 mod products;
 mod ratio_range;
 mod reach;
-#[cfg(any(test, feature = "test-util"))]
-mod references;
 mod registry;
 mod regression;
 mod regression_scores;
@@ -48,6 +46,8 @@ mod student_t;
 mod summand;
 mod table;
 mod tempered;
+#[cfg(any(test, feature = "test-util"))]
+mod testing;
 #[cfg(test)]
 mod tests;
 mod times;
