@@ -2,7 +2,7 @@
 
 use std::f64::consts::SQRT_2;
 
-use super::gaussian::{Fit, GaussianPrior, largest_eigenvalue, length};
+use super::gaussian::{Fit, GaussianPrior, largest_eigenvalue, length, smallest_eigenvalue};
 use super::information::Reach;
 use super::stage::ScoreStage;
 use crate::sampler::matrix::Matrix;
@@ -18,6 +18,10 @@ const OWN_ABOVE: f64 = 3.0;
 /// high is smaller than that at the truth by about 1.4 times this share. In simulations up to here intervals hold; beyond, they
 /// are too narrow by a third.
 const OWN_SD_LIMIT: f64 = 0.12;
+/// Least eigenvalue of the coefficients' information, scaled to a unit diagonal, for a law with heavy tails. The negative
+/// information of outliers is left out of the release. It is 1 to 2 % of the trace, and outliers among records of high leverage
+/// put all of it in the least known direction.
+const LEAST_SCALED: f64 = 0.1;
 /// Largest reported ratio of that noise to the information, where the information is released as 0 or less.
 const MOST_REPORTED: f64 = 1e6;
 /// Largest ratio of a posterior variance to the prior's. With so little information, its noise makes the quadratic meaningless in
@@ -53,6 +57,8 @@ pub(crate) struct Adequacy {
     pub(crate) own: Option<Figure>,
     /// Sd of the logarithm of the family's own parameter; `None` without such a parameter.
     pub(crate) own_width: Option<Figure>,
+    /// [`LEAST_SCALED`] relative to the least scaled eigenvalue; `None` for a law without heavy tails.
+    pub(crate) leverage: Option<Figure>,
     /// True if the released information can be made the observed one.
     pub(crate) observed: bool,
 }
@@ -67,6 +73,7 @@ impl Adequacy {
             rho: Figure { value: information_noise(stage, fit), limit: RHO_LIMIT },
             prior_share: Figure { value: share, limit: PRIOR_LIMIT },
             own: own_noise(stage),
+            leverage: leverage(stage),
             own_width: stage
                 .information
                 .own_sd
@@ -88,12 +95,36 @@ impl Adequacy {
         let width = self.own_width.map(|figure| {
             (figure, "the model's own parameter is known too poorly for the shape of its posterior: the sd of its logarithm is")
         });
+        let leverage = self.leverage.map(|figure| {
+            (figure, "outliers of high leverage may outweigh what is known about correlated predictors: the ratio of their share to it is")
+        });
         let text = |(figure, text): (Figure, &str)| format!("{text} {:.2}, above the limit of {}", figure.value, figure.limit);
         let unknown = (!self.observed).then(|| {
             "without an intercept the releases do not determine the information about the dispersion: add an intercept".to_owned()
         });
-        texts.into_iter().chain(own).chain(width).filter(|(figure, _)| !figure.holds()).map(text).chain(unknown).collect()
+        texts
+            .into_iter()
+            .chain(own)
+            .chain(width)
+            .chain(leverage)
+            .filter(|(figure, _)| !figure.holds())
+            .map(text)
+            .chain(unknown)
+            .collect()
     }
+}
+
+/// Returns the possible share of left-out negative information in the least known direction of the coefficients.
+fn leverage(stage: &ScoreStage) -> Option<Figure> {
+    let information = &stage.information;
+    if !matches!(information.form, ObservedForm::HeavyTails { .. }) {
+        return None;
+    }
+    let matrix = &information.matrix;
+    let scale = |i: usize| matrix[(i, i)].max(f64::MIN_POSITIVE).sqrt();
+    let scaled = Matrix::from_fn(matrix.order().saturating_sub(1), |i, j| matrix[(i, j)] / (scale(i) * scale(j)));
+    let ratio = LEAST_SCALED / smallest_eigenvalue(&scaled);
+    Some(Figure { value: if (0.0..=MOST_REPORTED).contains(&ratio) { ratio } else { MOST_REPORTED }, limit: 1.0 })
 }
 
 /// Returns three sds of the noise of the own parameter's information relative to that information.

@@ -88,6 +88,7 @@ impl Inference {
         self.checks =
             vec![check("cubic", adequacy.cubic), check("rho_h", adequacy.rho), check("prior_share", adequacy.prior_share)];
         self.checks.extend(adequacy.own.map(|figure| check("own_information", figure)));
+        self.checks.extend(adequacy.leverage.map(|figure| check("leverage", figure)));
         self.checks.extend(adequacy.own_width.map(|figure| check("own_sd", figure)));
         self.reasons = adequacy.reasons();
         self
