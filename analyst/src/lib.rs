@@ -21,6 +21,7 @@ mod refit;
 mod rehearse;
 mod report;
 mod result;
+mod signed_job;
 mod submit;
 mod table;
 mod verify_ledger;

@@ -16,6 +16,7 @@ use crate::client::Connection;
 use crate::draws::{fetch, partial_name};
 use crate::files;
 use crate::output::{say, say_json};
+use crate::signed_job;
 use crate::submit::failure;
 use crate::table::thousands;
 
@@ -52,11 +53,10 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
         return Err(input(format!("{} already exists: choose another path", args.out.display())));
     }
     let mut client = args.connection.open().await?;
-    let request = || JobRequest { job: args.job.clone() };
-    let fault = |status: tonic::Status| from_status(&status);
-    let status = client.get(request()).await.map_err(fault)?.into_inner();
+    let request = JobRequest { job: args.job.clone() };
+    let status = client.get(request).await.map_err(|status| from_status(&status))?.into_inner();
     let result = result_of(&status, &args.connection.options())?;
-    let source = client.source(request()).await.map_err(fault)?.into_inner().spec_toml;
+    let source = signed_job::text(&client, &args.job).await?;
     let spec = JobSpec::parse(&source).map_err(|e| {
         Fault::new(ErrorCode::Internal, format!("this version cannot read the job file ({e}): use the version that ran the job"))
     })?;
