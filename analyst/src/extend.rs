@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::client::Connection;
 use crate::faults::{input, refused};
 use crate::result::read;
+use crate::signed_job;
 use crate::submit::{OutputOptions, submit_and_report};
 
 const AFTER_HELP: &str = "\
@@ -64,10 +65,10 @@ struct Ended {
 pub(crate) async fn run(args: ExtendArgs) -> Result<ExitCode, Fault> {
     let mut client = args.connection.open().await?;
     let request = JobRequest { job: args.job.clone() };
-    let status = client.get(request.clone()).await.map_err(refused)?.into_inner();
+    let status = client.get(request).await.map_err(refused)?.into_inner();
     let options = args.connection.options();
     let end = continuation(&status, &options)?;
-    let source = client.source(request).await.map_err(refused)?.into_inner().spec_toml;
+    let source = signed_job::text(&client, &args.job).await?;
     let extension = Extension { job: &args.job, end: &end, draws: args.draws, epsilon: args.epsilon };
     let text = extension.of(&source).map_err(|e| input(format!("job {} can't be extended: {e}", args.job)))?;
     let output = OutputOptions { extends: Some(&args.job), wait: args.wait, json: args.json };

@@ -22,6 +22,7 @@ mod refit;
 mod rehearse;
 mod report;
 mod result;
+mod signed_job;
 mod submit;
 mod verify_ledger;
 

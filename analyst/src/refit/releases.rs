@@ -5,18 +5,15 @@ use conclave_common::query::PartyMetadata;
 use conclave_common::text::shown;
 use conclave_draws::result::StoppedBy;
 use conclave_inference::sampler::{RefitError, StoredReleases, refittable};
-use conclave_proto::error::{ErrorCode, Fault, from_status};
+use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::log::{RoundPieces, opened_parties};
-use conclave_proto::submission;
 use conclave_proto::v1::job_log::Body;
-use conclave_proto::v1::{JobLog, JobRequest, LogHeader, LogRound};
-use tonic::{Code, Status, Streaming};
+use conclave_proto::v1::{LogHeader, LogRound};
 
 use crate::client::Connection;
 use crate::faults::{input, internal};
+use crate::signed_job::{check, next, open_log, unexpected_message};
 
-/// Maximum message size. Rounds come in small messages; a header holds the result, below 2 KiB for each of up to 4096 parameters.
-const MAX_BYTES: usize = 16 << 20;
 /// Maximum length of a coordinator's text that is shown.
 const MAX_TEXT: usize = 300;
 
@@ -36,8 +33,7 @@ pub(super) struct EndedJob {
 /// [`ErrorCode::InvalidInput`] for a job that can't be refitted, with the reason; [`ErrorCode::Internal`] for a log that
 /// contradicts its job.
 pub(super) async fn fetch(connection: &Connection, job: &str) -> Result<EndedJob, Fault> {
-    let mut client = connection.open().await?.max_decoding_message_size(MAX_BYTES);
-    let mut pieces = client.log(JobRequest { job: job.to_owned() }).await.map_err(|s| fault(&s))?.into_inner();
+    let mut pieces = open_log(connection.open().await?, job).await?;
     let mut log = match next(&mut pieces).await? {
         Body::Header(header) => Log::begin(header, job, &connection.options())?,
         Body::End(end) => return Err(damaged(&end.damage)),
@@ -53,14 +49,7 @@ pub(super) async fn fetch(connection: &Connection, job: &str) -> Result<EndedJob
     }
 }
 
-async fn next(pieces: &mut Streaming<JobLog>) -> Result<Body, Fault> {
-    match pieces.message().await.map_err(|s| fault(&s))? {
-        Some(JobLog { body: Some(body) }) => Ok(body),
-        Some(_) => Err(unexpected_message()),
-        None => Err(Fault::new(ErrorCode::Unreachable, "the coordinator ended the log early: try again")),
-    }
-}
-
+/// A log being received.
 struct Log {
     job: EndedJob,
     pieces: RoundPieces,
@@ -70,11 +59,7 @@ struct Log {
 
 impl Log {
     fn begin(header: LogHeader, job: &str, options: &str) -> Result<Self, Fault> {
-        // The id is derived from the job file: no other text has it.
-        let signed = submission::check(header.submission.as_ref(), &header.analyst, &header.spec_toml);
-        if !signed.is_ok_and(|id| id == job) {
-            return Err(internal(format!("the job file sent by the coordinator is not that of job {job}")));
-        }
+        check(&header, job)?;
         let unreadable = |e| internal(format!("this version can't read the file of job {job}: {e}"));
         let spec = JobSpec::parse(&header.spec_toml).map_err(unreadable)?;
         let unfit = |e: RefitError| input(format!("job {job} can't be refitted: {e}"));
@@ -129,20 +114,7 @@ fn ended(state: &str, job: &str, options: &str) -> Result<(), Fault> {
     }
 }
 
-fn fault(status: &Status) -> Fault {
-    if status.code() == Code::Unimplemented {
-        let message = "the coordinator's version shows no log to analysts: its operator must upgrade it";
-        return Fault::new(ErrorCode::Unreachable, message);
-    }
-    from_status(status)
-}
-
 fn damaged(why: &str) -> Fault {
     let why: String = why.chars().map(shown).take(MAX_TEXT).collect();
     internal(format!("the coordinator can't read all of the job's log: {why}"))
-}
-
-/// Returns a fault for a message that this protocol does not allow.
-fn unexpected_message() -> Fault {
-    internal("the coordinator sent a log of another protocol version: use the same version on both sides".to_owned())
 }

@@ -19,6 +19,7 @@ use crate::files;
 use crate::jobs::JobArgs;
 use crate::output::show;
 use crate::result::read as read_result;
+use crate::signed_job;
 use crate::submit::failure;
 
 /// Write a job's result as one HTML file
@@ -48,10 +49,10 @@ pub(crate) async fn run(args: ReportArgs) -> Result<ExitCode, Fault> {
         return Err(input(format!("{} already exists: choose another path", args.out.display())));
     }
     let mut client = args.from.connection.open().await?;
-    let request = || JobRequest { job: args.from.job.clone() };
-    let status = client.get(request()).await.map_err(refused)?.into_inner();
+    let request = JobRequest { job: args.from.job.clone() };
+    let status = client.get(request).await.map_err(refused)?.into_inner();
     let result = result_of(&status, &args.from.connection.options())?;
-    let source = client.source(request()).await.map_err(refused)?.into_inner().spec_toml;
+    let source = signed_job::text(&client, &args.from.job).await?;
     let spec = JobSpec::parse(&source)
         .map_err(|e| internal(format!("this version cannot read the job file ({e}): use the version that ran the job")))?;
     let partial = partial_name(&args.out);

@@ -31,9 +31,9 @@ fn a_message_that_no_party_takes_is_refused_before_the_job_runs() {
         (job("hmc", 24, "chains = 200\nfriction = 0\ntest = \"ratio\"", ""), "sampler.chains"),
         (job("sgld", 24, "chains = 256", ""), "sampler.chains"),
         (job("penalty", 257, "chains = 256", ""), "sampler.chains"),
-        (job("barker", 257, "chains = 256", ""), "sampler.chains"),
-        // A count of clipped records comes beside the chains' own queries.
-        (job("penalty", 2, "chains = 256", "clip = 0.5"), "sampler.chains"),
+        // A count of clipped records and a check of the variance come beside the chains' own queries.
+        (job("penalty", 257, "chains = 255", "clip = 0.5"), "sampler.chains"),
+        (job("barker", 257, "chains = 255", ""), "sampler.chains"),
     ] {
         let found = refusal(&spec);
         assert_eq!(found.0, key, "{}", spec.algorithm.as_str());

@@ -44,7 +44,8 @@ macro_rules! column {
             text: $text,
             write: |group, values| {
                 let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
-                let values: Vec<<$kind as DataType>::T> = values.iter().flatten().map(|value| $value(*value)).collect();
+                let convert: fn(i64) -> <$kind as DataType>::T = $value;
+                let values: Vec<_> = values.iter().flatten().map(|value| convert(*value)).collect();
                 let mut column = group.next_column().unwrap().unwrap();
                 column.typed::<$kind>().write_batch(&values, Some(&levels), None).unwrap();
                 column.close().unwrap();
