@@ -5,7 +5,7 @@ use conclave_common::query::PartyMetadata;
 use conclave_common::text::shown;
 use conclave_draws::result::StoppedBy;
 use conclave_inference::sampler::{RefitError, StoredReleases, refittable};
-use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::error::Fault;
 use conclave_proto::log::{RoundPieces, opened_parties};
 use conclave_proto::v1::job_log::Body;
 use conclave_proto::v1::{LogHeader, LogRound};
