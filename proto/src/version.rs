@@ -7,6 +7,7 @@ use std::fmt;
 
 use conclave_common::job::JobSpec;
 use conclave_common::text;
+use conclave_privacy::mechanism::QueryKind;
 
 use crate::error::{ErrorCode, Fault};
 use crate::{OLDEST_PROTOCOL, PROTOCOL, v1};
@@ -108,6 +109,8 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
 
 /// Returns the oldest protocol at which both ends of a link compute a job's public constants identically.
 ///
+/// - Protocol 6 releases the observed information of negative binomial, Student t and Weibull models, where an earlier one
+///   released another form. An end of protocol 5 would take one for the other.
 /// - Protocol 5 adds the other samplers of the papers, subsampled releases and choice queries.
 /// - Protocol 4 adds masked answers. A gradient that accompanies a remainder query uses weights of rounded predictors.
 /// - Protocol 3 adds vector queries: gradients, curvatures, moments.
@@ -117,7 +120,9 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
 #[must_use]
 pub fn least_protocol(spec: &JobSpec) -> u32 {
     let of_opening = if spec.aggregation.is_secure() { 4 } else { OLDEST_PROTOCOL };
+    let asks_information = spec.asks(QueryKind::Curvature { parameters: 2 });
     let of_model = match spec.model.kind() {
+        "negative_binomial" | "student_t" | "weibull" if asks_information => 6,
         "logistic" | "poisson" | "negative_binomial" => 2,
         _ if spec.privacy.clip.is_some() => 2,
         _ => OLDEST_PROTOCOL,
@@ -210,7 +215,7 @@ mod tests {
     fn the_previous_version_is_still_spoken() {
         assert_eq!(ProtocolRange::SUPPORTED.common(ProtocolRange::only(1)), Some(1));
         let hello = ProtocolRange::SUPPORTED.hello("x 1");
-        assert_eq!((hello.oldest, hello.protocol), (1, 5));
+        assert_eq!((hello.oldest, hello.protocol), (1, 6));
     }
 
     /// Only models whose public constants differ in the previous version are refused to it.
@@ -241,6 +246,31 @@ mod tests {
             let Err(fault) = check_protocol(&spec, least - 1, "a") else { panic!("{model}") };
             assert_eq!((fault.code, fault.party.as_deref()), (ErrorCode::InvalidInput, Some("a")));
             assert!(fault.message.contains("a speak protocol") && fault.message.ends_with("upgrade both"), "{fault}");
+        }
+    }
+
+    /// An end of protocol 5 would take the observed information for another form.
+    #[test]
+    fn jobs_that_ask_for_another_form_of_information_are_refused_to_an_earlier_version() {
+        let job = |kind: &str, outcome: &str, algorithm: &str| {
+            JobSpec::parse(&format!(
+                "name = \"t\"\nparties = [\"a\"]\nalgorithm = \"{algorithm}\"\n[model]\nkind = {kind}\noutcome = \"y\"\n\
+                 predictors = [\"x\"]\n[columns]\ny = {{ {outcome} }}\nx = {{ min = 0, max = 1 }}\n[privacy]\nepsilon = 1.0\n\
+                 delta = 1e-6\n"
+            ))
+            .unwrap()
+        };
+        let (counts, real) = ("min = 0, max = 9", "min = -4, max = 4");
+        for (kind, outcome, algorithm, least) in [
+            ("\"negative_binomial\"", counts, "noisy-statistics", 6),
+            ("\"negative_binomial\"", counts, "penalty", 2),
+            ("\"student_t\"\ndf = 4.0", real, "noisy-statistics", 6),
+            ("\"student_t\"\ndf = 4.0", real, "hmc", 6),
+            ("\"student_t\"\ndf = 4.0", real, "penalty", 1),
+            ("\"poisson\"", counts, "noisy-statistics", 3),
+            ("\"linear\"", real, "noisy-statistics", 3),
+        ] {
+            assert_eq!(least_protocol(&job(kind, outcome, algorithm)), least, "{kind} {algorithm}");
         }
     }
 
