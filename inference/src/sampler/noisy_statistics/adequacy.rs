@@ -131,7 +131,7 @@ fn leverage(stage: &ScoreStage) -> Option<Figure> {
 fn own_noise(stage: &ScoreStage) -> Option<Figure> {
     let last = stage.at.len().checked_sub(1)?;
     let ratio = OWN_ABOVE * SQRT_2 * stage.information.own_sd? / stage.information.matrix[(last, last)];
-    let value = if ratio < 0.0 || ratio > MOST_REPORTED { MOST_REPORTED } else { ratio };
+    let value = if (0.0..=MOST_REPORTED).contains(&ratio) { ratio } else { MOST_REPORTED };
     Some(Figure { value, limit: 1.0 })
 }
 
