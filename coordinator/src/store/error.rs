@@ -1,6 +1,7 @@
 //! Errors of the store.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use conclave_ops::place::PlaceFault;
 
@@ -60,4 +61,12 @@ impl From<PlaceFault> for StoreError {
             PlaceFault::Io(path, error) => Self::Failed { path, message: error.to_string() },
         }
     }
+}
+
+/// Notes a failure unless there was an earlier one, and returns the first.
+pub(super) fn failed_first(failure: &OnceLock<StoreError>, error: StoreError) -> StoreError {
+    if failure.set(error.clone()).is_ok() {
+        tracing::error!(%error, "the store failed: running jobs stop; free the disk and restart the coordinator");
+    }
+    failure.get().cloned().unwrap_or(error)
 }

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::command::{Command, CommandSink, JobEnd, NewJob};
 use super::commits::Commits;
 use super::connection::{Locks, connect};
-use super::error::StoreError;
+use super::error::{StoreError, failed_first};
 use super::log::{LogReader, LoggedRound};
 use super::read::{self, Loaded};
 use super::write;
@@ -206,12 +206,4 @@ impl Store {
             tracing::debug!("a write to the store came after it was closed");
         }
     }
-}
-
-/// Notes a failure unless there was an earlier one, and returns the first.
-pub(super) fn failed_first(failure: &OnceLock<StoreError>, error: StoreError) -> StoreError {
-    if failure.set(error.clone()).is_ok() {
-        tracing::error!(%error, "the store failed: running jobs stop; free the disk and restart the coordinator");
-    }
-    failure.get().cloned().unwrap_or(error)
 }

@@ -13,8 +13,7 @@ use rusqlite::{Connection, params};
 
 use super::command::{Command, JobEnd, NewJob};
 use super::commits::Commits;
-use super::error::StoreError;
-use super::handle::failed_first;
+use super::error::{StoreError, failed_first};
 
 /// Time for which rounds gather before they are committed together. The thread sleeps meanwhile, so that its log does not preempt
 /// a fast chain on a small machine at every round.
