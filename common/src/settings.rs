@@ -390,10 +390,10 @@ mod tests {
     use super::*;
 
     settings! {
-        struct File { name: String, sampler: Moves, columns: BTreeMap<String, Column>, prior: BTreeMap<String, String> }
+        struct File { name: String, sampler: Chains, columns: BTreeMap<String, Column>, prior: BTreeMap<String, String> }
     }
     settings! {
-        struct Moves { chains: u32 = 4 => within(1..=256), draws: Option<u64>, kind: Option<u8> => one_of(&[("guided", 1)]) }
+        struct Chains { chains: u32 = 4 => within(1..=256), draws: Option<u64>, kind: Option<u8> => one_of(&[("guided", 1)]) }
     }
     settings! {
         struct Column { min: f64, max: Option<f64> }
