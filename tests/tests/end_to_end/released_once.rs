@@ -157,5 +157,5 @@ fn keys_that_do_not_apply_are_named() {
     assert!(refused(&(once("") + "noise_sd = 1.0\n")).contains("privacy.noise_sd"));
     let chain = job("algorithm = \"penalty\"\n", 1.0, "").replace("[\"a\", \"b\"]", "[\"a\"]");
     assert!(refused(&(chain + "[release]\nstages = [1.0]\n")).contains("release"));
-    assert!(refused(&(once("") + "[release]\nstages = [0.5, 0.1]\n")).contains("add up to 0.6"));
+    assert!(refused(&(once("") + "[release]\nstages = [0.5, 0.1]\n")).contains("must add up to 1, not 0.6"));
 }
