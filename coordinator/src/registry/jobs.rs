@@ -267,13 +267,7 @@ impl JobRegistry {
 
     /// Returns the reason of the first job that waits for the operator.
     pub(crate) fn waits_for_operator(&self) -> Option<String> {
-        let mut reason = None;
-        self.for_each(&JobFilter::All, |status| {
-            if reason.is_none() && status.waits_for_operator() {
-                reason = Some(format!("job {}: {}", status.id, status.waiting_reason));
-            }
-        });
-        reason
+        self.lock().queue.waits_for_operator()
     }
 
     /// A job, if the filter selects it.

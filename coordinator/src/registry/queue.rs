@@ -60,6 +60,14 @@ impl Queue {
         self.waiting.is_empty()
     }
 
+    /// Returns the reason of the first job that waits for the operator.
+    pub(super) fn waits_for_operator(&self) -> Option<String> {
+        self.waiting.iter().find_map(|waiting| {
+            let status = waiting.status.borrow();
+            status.waits_for_operator().then(|| format!("job {}: {}", status.id, status.waiting_reason))
+        })
+    }
+
     /// Inserts a job by its order of submission.
     pub(super) fn push(&mut self, waiting: QueuedJob) {
         let at = self.waiting.partition_point(|other| other.number < waiting.number);

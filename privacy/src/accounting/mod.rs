@@ -5,9 +5,9 @@
 //! A budget `(epsilon, delta)` is therefore one number, the largest `mu` that it allows (Balle & Wang 2018), and the ledger is a
 //! sum of integers.
 //!
-//! [`gaussian_dp`] computes figures without slack, for planning and reports. A ledger enforces [`PrivacyFilter`], which deducts about 1e-6 of the budget because the discrete Gaussian is not exactly Gaussian. A
-//! release has a minimum price, [`LEAST_CHARGE_UNITS`], so that no client can use up a ledger's noise draws without using up its
-//! budget.
+//! [`gaussian_dp`] computes figures without slack, for planning and reports. A ledger enforces [`PrivacyFilter`],
+//! which deducts about 1e-6 of the budget because the discrete Gaussian is not exactly Gaussian. A release has a minimum price,
+//! [`LEAST_CHARGE_UNITS`], so that no client can use up a ledger's noise draws without using up its budget.
 //!
 //! [`bounded_range`] prices a choice by the exponential mechanism from the range of its privacy loss.
 //!

@@ -29,7 +29,7 @@ impl BlockPass<'_> {
     /// bounds.
     ///
     /// # Panics
-    /// Where another hold than [`Hold::Ball`] was charged.
+    /// Panics if another hold than [`Hold::Ball`] was charged.
     pub fn ball(self, slopes: &impl Sloped, at: &[f64], frame: Frame<'_>, coefficients: usize, intercept: bool) {
         let (block, [Hold::Ball { .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
         let vectors = BoundedVectors::new(block.arch(), LatticeFrame::new(frame, coefficients), intercept);

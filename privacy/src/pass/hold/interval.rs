@@ -24,8 +24,8 @@ impl BlockPass<'_> {
     /// clamped part.
     ///
     /// # Panics
-    /// Where another hold than [`Hold::Step`] was charged, and when a shard of this size does not fit the sum at some step's clamp;
-    /// see [`sum_fits`].
+    /// Panics if another hold than [`Hold::Step`] was charged, or if a shard of this size does not fit the sum at some step's
+    /// clamp; see [`sum_fits`].
     pub fn ratios(self, kernel: &impl Kernel) {
         let (block, steps) = (self.block, self.steps().collect::<Vec<_>>());
         assert_eq!(steps.len(), self.holds.len(), "{OTHER}");
@@ -46,7 +46,7 @@ impl BlockPass<'_> {
     /// Sums a number of each record, each unit held to the charged clamp.
     ///
     /// # Panics
-    /// Where another hold than [`Hold::Value`] was charged, and where that number of units does not fit the sum; see [`sum_fits`].
+    /// Panics if another hold than [`Hold::Value`] was charged, or if that number of units does not fit the sum; see [`sum_fits`].
     pub fn values(self, kernel: &impl Values) {
         let (block, [Hold::Value(clamp)]) = (self.block, self.holds) else { panic!("{OTHER}") };
         assert!(sum_fits(block.units(), *clamp), "callers check that this number of units fits the sum");
@@ -60,7 +60,7 @@ impl BlockPass<'_> {
     /// clamped to the lattice's limits. Not-a-number counts as the limit closest to 0. Free of branches on a value.
     ///
     /// # Panics
-    /// Where another hold than [`Hold::Statistic`] was charged. When the limits are out of order or beyond 2^50, or a sum of that
+    /// Panics if another hold than [`Hold::Statistic`] was charged, if the limits are out of order or beyond 2^50, or if a sum of that
     /// many values within them could overflow: public, and checked by callers.
     pub fn statistic(self, value: impl Fn(&Tile<'_>, usize) -> f64) {
         let (block, [Hold::Statistic(grid)]) = (self.block, self.holds) else { panic!("{OTHER}") };

@@ -26,7 +26,7 @@ impl BlockPass<'_> {
     /// A record is usable where it is in a cell of every table. Free of branches on a record, and as long for any.
     ///
     /// # Panics
-    /// Where another hold was charged than [`Hold::OneHot`] of this number of tables.
+    /// Panics if another hold than [`Hold::OneHot`] of this number of tables was charged.
     pub fn one_hot(self, kernel: &impl Cells, sizes: &[usize]) {
         let (block, [Hold::OneHot { tables, .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
         assert_eq!(*tables, sizes.len(), "{OTHER}");

@@ -46,7 +46,7 @@ impl BlockPass<'_> {
     /// zero: the check is of integers, which `f64` holds exactly here.
     ///
     /// # Panics
-    /// Where another hold than [`Hold::Trace`] was charged, and where a component of a vector has two columns.
+    /// Panics if another hold than [`Hold::Trace`] was charged, or if a component of a vector has two columns.
     pub fn trace(self, kernel: &impl Columns, order: usize, places: &[Place]) {
         let (block, [Hold::Trace { squares, .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
         let distinct = places.iter().enumerate().all(|(i, place)| !places[..i].contains(place));
