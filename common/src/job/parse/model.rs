@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::checks::{check_columns, check_sd, required};
-use super::{naive_bayes, regression};
+use super::{formula_terms, naive_bayes, regression};
 use crate::job::error::JobError;
 use crate::job::raw::{MOST_CONSTANT, RawModel};
 use crate::schema::{BUILT, ColumnSpec, ModelSpec};
@@ -83,6 +83,9 @@ fn levels(outcome: &str, columns: &BTreeMap<String, ColumnSpec>) -> Vec<String> 
 }
 
 fn unknown(kind: &str) -> JobError {
+    if let Some(remedy) = formula_terms::model_elsewhere(kind) {
+        return JobError::new("model.kind", format!("unknown model `{kind}`: {remedy}"));
+    }
     let known = BUILT.join(", ");
     let hint = nearest(kind, BUILT.iter().copied()).map(|n| format!(" (did you mean `{n}`?)")).unwrap_or_default();
     JobError::new("model.kind", format!("unknown model `{kind}`{hint}; known are {known}"))

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::checks::{bounds, check_sd, outcome_fault, required};
+use super::formula_terms;
 use crate::job::error::JobError;
 use crate::job::limits::MAX_COLUMNS;
 use crate::job::raw::RawModel;
@@ -76,6 +77,11 @@ fn check(regression: Regression, outcome: &ColumnSpec) -> Result<Regression, Job
 
 /// Returns the columns of a term: the term itself if it is a declared column, else the parts joined by `:`.
 fn factors<'a>(term: &'a str, columns: &Columns) -> Result<Vec<&'a str>, JobError> {
+    if !columns.contains_key(term)
+        && let Some(remedy) = formula_terms::syntax(term)
+    {
+        return Err(JobError::new("model.predictors", remedy));
+    }
     if columns.contains_key(term) || !term.contains(':') {
         bounds("predictor", term, columns)?;
         return Ok(vec![term]);
@@ -88,7 +94,7 @@ fn factors<'a>(term: &'a str, columns: &Columns) -> Result<Vec<&'a str>, JobErro
     for (at, factor) in factors.iter().enumerate() {
         bounds("predictor", factor, columns)?;
         if factors[..at].contains(factor) {
-            return Err(JobError::new("model.predictors", format!("the interaction `{term}` names column `{factor}` twice")));
+            return Err(JobError::new("model.predictors", formula_terms::square(term, factor)));
         }
     }
     Ok(factors)

