@@ -1,11 +1,11 @@
 //! The exponential mechanism over public candidates (McSherry & Talwar 2007).
 //!
-//! It serves "one posterior sample" (Wang, Fienberg & Smola, *Privacy for Free*, 2015, section 3): the candidates are draws of a
-//! public law, and the log weights turn the chosen one into a draw of the posterior.
+//! It implements "one posterior sample" (Wang, Fienberg & Smola, *Privacy for Free*, 2015, section 3). The candidates are draws
+//! of a public law. Their log weights make the chosen candidate a draw from the posterior.
 //!
-//! A candidate is drawn with probability proportional to the exponential of its log weight, exactly. Weights are integers, so the
-//! acceptance probability of rejection sampling has a dyadic rational exponent. Its coin is thrown by comparing integers, without
-//! floats.
+//! A candidate is drawn with probability proportional to the exponential of its log weight, exactly. Weights are integers, so
+//! each acceptance probability of the rejection sampling is the exponential of a dyadic rational. Its coin is thrown by
+//! comparing integers, without floats.
 
 use rand::Rng;
 
@@ -13,8 +13,8 @@ use super::coins;
 
 /// Binary digits of a log weight after the point: weights are in lattice units, [`super::STEP`].
 const DIGITS: u32 = 32;
-/// The minimum number of trials of a choice, per candidate. With `M` candidates the probability that none of the trials is
-/// accepted is below `(1 - 1/M)^(75 M) < e^-75 < 2^-108`, as the candidate of greatest weight is always accepted.
+/// The minimum number of trials of a choice, per candidate. A proposal of the candidate of greatest weight is always accepted.
+/// So with `M` candidates the probability that no trial accepts is below `(1 - 1/M)^(75 M) < e^-75 < 2^-108`.
 pub const TRIALS_PER_CANDIDATE: u64 = 75;
 
 /// The un-noised log weights of candidates, in lattice units.
