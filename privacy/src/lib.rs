@@ -9,6 +9,10 @@
 #[cfg(all(feature = "test-util", not(debug_assertions)))]
 compile_error!("the feature `test-util` of conclave-privacy is for tests of the dev profile: no release may be built with it");
 
+// A kernel's panic is caught at the unit that caused it; without unwinding it would end the process and show that unit.
+#[cfg(panic = "abort")]
+compile_error!("conclave-privacy needs panic = \"unwind\": a panic is caught and replaced by a public value");
+
 pub mod accounting;
 pub mod mechanism;
 pub mod pass;

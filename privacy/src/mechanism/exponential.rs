@@ -7,7 +7,7 @@
 //! each acceptance probability of the rejection sampling is the exponential of a dyadic rational. Its coin is thrown by
 //! comparing integers, without floats.
 
-use rand::Rng;
+use rand::{CryptoRng, Rng};
 
 use super::coins;
 
@@ -34,15 +34,15 @@ pub const TRIALS_PER_CANDIDATE: u64 = 75;
 /// }
 /// ```
 /// ```compile_fail
-/// # use {conclave_privacy::mechanism::LogWeights, rand::Rng};
+/// # use {conclave_privacy::mechanism::LogWeights, rand::CryptoRng};
 /// // One set of weights, one choice.
-/// fn twice(weights: LogWeights, rng: &mut impl Rng) -> (u32, u32) {
+/// fn twice(weights: LogWeights, rng: &mut impl CryptoRng) -> (u32, u32) {
 ///     (weights.choose(rng), weights.choose(rng))
 /// }
 /// ```
 /// ```
-/// # use {conclave_privacy::mechanism::LogWeights, rand::Rng};
-/// fn once(weights: LogWeights, rng: &mut impl Rng) -> u32 {
+/// # use {conclave_privacy::mechanism::LogWeights, rand::CryptoRng};
+/// fn once(weights: LogWeights, rng: &mut impl CryptoRng) -> u32 {
 ///     weights.choose(rng)
 /// }
 /// ```
@@ -89,7 +89,7 @@ impl LogWeights {
     ///
     /// Proof: `docs/explanation/design.md`, section 3.
     #[must_use]
-    pub fn choose<R: Rng>(self, rng: &mut R) -> u32 {
+    pub fn choose<R: CryptoRng>(self, rng: &mut R) -> u32 {
         choose(&self.weights, TRIALS_PER_CANDIDATE, rng)
     }
 

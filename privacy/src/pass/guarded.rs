@@ -83,7 +83,7 @@ fn halved(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Option
     let units = block.units() as usize;
     if units < 2 {
         let without_records = attempt(&block.without_records(), holds, kernels)?;
-        return Some(if units == 0 { without_records } else { holds.iter().map(Hold::fallback).collect() });
+        return Some(if units == 0 { without_records } else { holds.iter().map(|hold| hold.fallback(block)).collect() });
     }
     let lower = halved(&block.part(0..units / 2), holds, kernels)?;
     let upper = halved(&block.part(units / 2..units), holds, kernels)?;

@@ -30,9 +30,9 @@
 //! the error of the triangle itself.
 //!
 //! In single precision, a sum over the predictors with weights `y` errs by less than `(p + 4) 2^-24 |y| sqrt p`. This includes
-//! the rounding of predictors to `X`, but not that of weights below 2^-25 to 0, which adds at most `2^-25 p`. For `|R X|^2`
-//! both are below `(8 p + 32) 2^-24 |R|^2 p`. For the products with the shift and with the own parameter's part, twice the
-//! first bound is added and the second is not.
+//! the rounding of predictors to `X`, but not that of weights below 2^-25 to 0. That adds at most `|z| sqrt p`, where `z` are
+//! those weights, and so at most `2^-25 p`. For `|R X|^2` both are below `(8 p + 32) 2^-24 |R|^2 p`. For the products with the
+//! shift and with the own parameter's part, twice the sum of both bounds is added.
 //!
 //! The rest, in double precision, errs by less than `2^-42 (|A| sqrt p + |h| + |b| + 1)^2 (w^2 + o^2 + 1)` for at most [`MOST`]
 //! parameters. Four times that bound is added.
@@ -40,6 +40,7 @@
 //! Proof: `docs/explanation/design.md`, section 2.
 
 use super::frame::Frame;
+use super::row_sums::dropped;
 use super::triangle::root;
 use crate::mechanism::{FRACTION, GRADIENT_UNITS};
 
@@ -202,7 +203,8 @@ impl LatticeFrame {
         all.extend((coefficients > 0).then(|| crossed(&b)));
         all.extend((coefficients > 0 && !h.is_empty()).then(|| crossed(&h)));
         let of_crossed: f64 = all.iter().skip(coefficients).map(|row| squares(row).sqrt()).sum();
-        let crossing = 2.0 * (terms + 4.0) * power(-24) * of_crossed * terms.sqrt();
+        let of_dropped: f64 = all.iter().skip(coefficients).map(|row| dropped(row)).sum();
+        let crossing = (2.0 * (terms + 4.0) * power(-24) * of_crossed + 2.0 * of_dropped) * terms.sqrt();
         let longest = (squares(&units) * terms).sqrt() + squares(&h).sqrt() + squares(&b).sqrt() + 1.0;
         let slack = power(-40) * longest * longest + crossing;
         let most = 1.0 - ((d as f64).sqrt() + 2.0) / GRADIENT_UNITS as f64;

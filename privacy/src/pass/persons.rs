@@ -108,7 +108,7 @@ impl PersonSum {
     }
 
     /// Returns the sum over all persons whose records are complete.
-    pub fn total(&self) -> i64 {
+    pub(in crate::pass) fn total(&self) -> i64 {
         self.total
     }
 }

@@ -130,7 +130,7 @@ impl HiddenSample {
     }
 
     /// Returns the numbers of the sampled units within `units`, ascending.
-    pub fn within(&self, units: Range<u64>) -> impl Iterator<Item = u64> + '_ {
+    pub(in crate::pass) fn within(&self, units: Range<u64>) -> impl Iterator<Item = u64> + '_ {
         let units = units.start.min(self.units)..units.end.min(self.units);
         let words = units.start / WORD..units.end.div_ceil(WORD);
         let of_word = move |at: u64| {

@@ -3,7 +3,6 @@
 use pulp::{Simd, WithSimd};
 
 use super::block_pass::{BlockPass, Hold, OTHER};
-use super::moves::{Moves, records_per_unit};
 use super::sum::LatticeSum;
 use crate::pass::bounded_vectors::{BoundedVectors, Room};
 use crate::pass::frame::Frame;
@@ -30,7 +29,7 @@ impl BlockPass<'_> {
     /// # Panics
     /// Panics if another hold than [`Hold::Ball`] was charged.
     pub fn ball(self, slopes: &impl Sloped, at: &[f64], frame: Frame<'_>, coefficients: usize, intercept: bool) {
-        let (block, [Hold::Ball { .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        let (block, [hold @ Hold::Ball { .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
         let vectors = BoundedVectors::new(block.arch(), LatticeFrame::new(frame, coefficients), intercept);
         let own = frame.parameters() > coefficients;
         let mut kept = block.weight_cache().map(|_| BlockWeights::of(block.records() as usize, own));
@@ -38,7 +37,7 @@ impl BlockPass<'_> {
         if let Some((weight_cache, weights)) = block.weight_cache().zip(kept) {
             weight_cache.put(frame.query_at(at), weights);
         }
-        self.sums.push(LatticeSum::fine(vectors.total(&sums), Moves::ball(records_per_unit(block)).grouped(block)));
+        self.sums.push(LatticeSum::fine(vectors.total(&sums), hold.moves(block)));
     }
 }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use pulp::Arch;
 
-use super::moves::Moves;
+use super::moves::{Moves, records_per_unit};
 use super::sum::LatticeSum;
-use crate::mechanism::Sensitivity;
+use crate::mechanism::{QueryKind, Sensitivity};
 use crate::pass::shard::Block;
 use crate::pass::statistic_grid::StatisticGrid;
-use crate::pass::step::Step;
+use crate::pass::step::{Step, Summed};
 use crate::pass::weight_cache::BlockWeights;
 
 /// The admissible set of a unit's contribution to one sum, as it was charged.
@@ -55,11 +55,34 @@ impl Hold<'_> {
         }
     }
 
-    /// Returns the contribution of a unit on which a kernel failed: zero, or for a statistic whose range excludes zero, the end
-    /// closest to zero. It is within the hold's distance of every admissible contribution.
-    pub(in crate::pass) fn fallback(&self) -> LatticeSum {
-        let limits = if let Self::Statistic(grid) = self { grid.limits } else { (0, 0) };
-        let moves = Moves::interval(limits.0, limits.1);
+    /// Returns the distances of a sum over this block under this hold.
+    pub(super) fn moves(&self, block: &Block<'_>) -> Moves {
+        let records = records_per_unit(block);
+        let symmetric = |clamp: Sensitivity| Moves::interval(-(clamp.units() as i64), clamp.units() as i64);
+        let moves = match self {
+            Self::Step(step) => match step.of {
+                Summed::Ratios => symmetric(step.clamp),
+                Summed::Clipped => Moves::interval(0, QueryKind::COUNT_UNIT as i64),
+                Summed::Squares => Moves::interval(0, QueryKind::SQUARE_UNITS as i64),
+            },
+            Self::Value(clamp) => symmetric(*clamp),
+            Self::Statistic(grid) => {
+                // A unit has at least one record, and at most this number.
+                let (least, greatest) = grid.limits;
+                let all = |limit: i64| limit.saturating_mul(i64::from(records));
+                Moves::interval(least.min(all(least)), greatest.max(all(greatest)))
+            }
+            Self::Ball { .. } => Moves::ball(records),
+            Self::Trace { squares, .. } => Moves::trace(*squares, records),
+            Self::OneHot { tables, .. } => Moves::one_hot(*tables, records),
+        };
+        moves.grouped(block)
+    }
+
+    /// Returns the contribution of a unit of this block on which a kernel failed: zero, or for a statistic whose range excludes
+    /// zero, the end closest to zero. It is within the hold's distance of every admissible contribution.
+    pub(in crate::pass) fn fallback(&self, block: &Block<'_>) -> LatticeSum {
+        let moves = self.moves(block);
         LatticeSum::whole(&vec![moves.closest_to_zero(); self.length().max(1)], moves)
     }
 }

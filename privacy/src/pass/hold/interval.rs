@@ -5,7 +5,7 @@
 use pulp::{Simd, WithSimd};
 
 use super::block_pass::{BlockPass, Hold, OTHER};
-use super::moves::{Moves, records_per_unit};
+use super::moves::records_per_unit;
 use super::sum::LatticeSum;
 use crate::mechanism::{Clamp, Quantiser, QueryKind, sum_fits};
 use crate::pass::blocks::{Kernel, KernelVisitor, Lane, Ratios, Scratch, TILE, tile_records};
@@ -30,17 +30,11 @@ impl BlockPass<'_> {
         let (block, steps) = (self.block, self.steps().collect::<Vec<_>>());
         assert_eq!(steps.len(), self.holds.len(), "{OTHER}");
         let totals = block.arch().dispatch(&Sums::new(kernel, block, &steps));
-        let held = |(total, step): (i64, &Step<'_>)| {
-            let (clamp, count, squares) =
-                (step.clamp.units() as i64, QueryKind::COUNT_UNIT as i64, QueryKind::SQUARE_UNITS as i64);
-            let (total, moves) = match step.of {
-                Summed::Ratios => (total, Moves::interval(-clamp, clamp)),
-                Summed::Clipped => (total.saturating_mul(count), Moves::interval(0, count)),
-                Summed::Squares => (total, Moves::interval(0, squares)),
-            };
-            LatticeSum::whole(&[total], moves.grouped(block))
+        let held = |((total, step), hold): ((i64, &Step<'_>), &Hold<'_>)| {
+            let factor = if step.of == Summed::Clipped { QueryKind::COUNT_UNIT as i64 } else { 1 };
+            LatticeSum::whole(&[total.saturating_mul(factor)], hold.moves(block))
         };
-        self.sums.extend(totals.into_iter().zip(&steps).map(held));
+        self.sums.extend(totals.into_iter().zip(&steps).zip(self.holds).map(held));
     }
 
     /// Sums one number per record, with each unit's contribution held to the charged clamp.
@@ -49,12 +43,11 @@ impl BlockPass<'_> {
     /// Panics if another hold than [`Hold::Value`] was charged, or if a sum over this block's units could overflow; see
     /// [`sum_fits`].
     pub fn values(self, kernel: &impl Values) {
-        let (block, [Hold::Value(clamp)]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        let (block, [hold @ Hold::Value(clamp)]) = (self.block, self.holds) else { panic!("{OTHER}") };
         assert!(sum_fits(block.units(), *clamp), "callers check that this number of units fits the sum");
         let quantiser = Quantiser::new(1.0, 0.0, clamp.units() / u64::from(records_per_unit(block)));
         let total = block.arch().dispatch(&ValueSum { block, kernel, quantiser, clamp: Clamp::symmetric(clamp.units()) });
-        let most = clamp.units() as i64;
-        self.sums.push(LatticeSum::whole(&[total], Moves::interval(-most, most).grouped(block)));
+        self.sums.push(LatticeSum::whole(&[total], hold.moves(block)));
     }
 
     /// Sums one component of a sufficient statistic: each record's `value` divided by the lattice step, rounded half to even
@@ -65,7 +58,7 @@ impl BlockPass<'_> {
     /// Panics if another hold than [`Hold::Statistic`] was charged. Panics if the limits are out of order or beyond 2^50, or if
     /// the sum could overflow. Both are public, and callers check them.
     pub fn statistic(self, value: impl Fn(&Tile<'_>, usize) -> f64) {
-        let (block, [Hold::Statistic(grid)]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        let (block, [hold @ Hold::Statistic(grid)]) = (self.block, self.holds) else { panic!("{OTHER}") };
         let StatisticGrid { step, limits } = *grid;
         let clamp = Clamp::new(limits.0, limits.1);
         let furthest = limits.0.unsigned_abs().max(limits.1.unsigned_abs());
@@ -75,10 +68,7 @@ impl BlockPass<'_> {
         while let Some(rows) = tiles.next_tile() {
             total = (0..rows.len()).fold(total, |total, i| total.wrapping_add(clamp.units(value(&rows, i) / step)));
         }
-        // A unit has at least one record, and at most this number.
-        let records = i64::from(records_per_unit(block));
-        let (least, greatest) = (limits.0.min(limits.0.saturating_mul(records)), limits.1.max(limits.1.saturating_mul(records)));
-        self.sums.push(LatticeSum::whole(&[total], Moves::interval(least, greatest).grouped(block)));
+        self.sums.push(LatticeSum::whole(&[total], hold.moves(block)));
     }
 }
 

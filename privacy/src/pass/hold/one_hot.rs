@@ -2,7 +2,6 @@
 //! [`super::Moves::one_hot`].
 
 use super::block_pass::{BlockPass, Hold, OTHER};
-use super::moves::{Moves, records_per_unit};
 use super::sum::LatticeSum;
 use crate::mechanism::QueryKind;
 use crate::pass::tile::Tile;
@@ -28,7 +27,7 @@ impl BlockPass<'_> {
     /// # Panics
     /// Panics if another hold than [`Hold::OneHot`] of this number of tables was charged.
     pub fn one_hot(self, kernel: &impl Cells, sizes: &[usize]) {
-        let (block, [Hold::OneHot { tables, .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        let (block, [hold @ Hold::OneHot { tables, .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
         assert_eq!(*tables, sizes.len(), "{OTHER}");
         let mut counts = vec![0_i64; sizes.iter().sum::<usize>() + 1];
         let (mut codes, mut usable) = (vec![[NOWHERE; SMALL_TILE]; sizes.len()], [true; SMALL_TILE]);
@@ -55,7 +54,7 @@ impl BlockPass<'_> {
         }
         // The party refuses a query that `QueryTerms::sum_fits` rejects, so there are fewer than 2^42 records.
         let units: Vec<i64> = counts.iter().map(|count| count.saturating_mul(QueryKind::COUNT_UNIT as i64)).collect();
-        self.sums.push(LatticeSum::whole(&units, Moves::one_hot(sizes.len(), records_per_unit(block)).grouped(block)));
+        self.sums.push(LatticeSum::whole(&units, hold.moves(block)));
     }
 }
 

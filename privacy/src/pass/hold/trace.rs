@@ -4,7 +4,7 @@
 use pulp::{Simd, WithSimd};
 
 use super::block_pass::{BlockPass, Hold, OTHER};
-use super::moves::{Moves, UNIT, records_per_unit};
+use super::moves::UNIT;
 use super::sum::LatticeSum;
 use crate::mechanism::Clamp;
 use crate::pass::shard::Block;
@@ -48,7 +48,7 @@ impl BlockPass<'_> {
     /// # Panics
     /// Panics if another hold than [`Hold::Trace`] was charged, or if two columns have the same place.
     pub fn trace(self, kernel: &impl Columns, order: usize, places: &[Place]) {
-        let (block, [Hold::Trace { squares, .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        let (block, [hold @ Hold::Trace { squares, .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
         let distinct = places.iter().enumerate().all(|(i, place)| !places[..i].contains(place));
         assert!(distinct, "two columns have the same place, so a matrix might not be positive semidefinite");
         let entries = (0..order).flat_map(|a| (a..order).map(move |b| (a, b)));
@@ -60,7 +60,7 @@ impl BlockPass<'_> {
         let entries: Vec<Entry> = entries.map(pairs).collect();
         let sum = TraceSum { block, kernel, columns: places.len(), entries, most_squares: (*squares * UNIT * UNIT) as f64 };
         let triangle = block.arch().dispatch(&sum);
-        self.sums.push(LatticeSum::whole(&triangle, Moves::trace(*squares, records_per_unit(block)).grouped(block)));
+        self.sums.push(LatticeSum::whole(&triangle, hold.moves(block)));
     }
 }
 

@@ -149,10 +149,18 @@ fn holds_move_as_far_as_their_theorems_say() {
     let unit = 1_u64 << 32;
     assert_eq!(between(hold::Moves::trace(2, 1)), [2 * unit + 3, (2 * unit * 46_341).div_ceil(65_536)]);
     assert_eq!(between(hold::Moves::one_hot(2, 2)), [4 * QueryKind::COUNT_UNIT, 2 * 1_482_911]);
-    let fallback = |limits| Hold::Statistic(StatisticGrid { step: 1.0, limits }).fallback();
+}
+
+/// A unit on which a kernel fails contributes zero or the end closest to it, at the distances of its hold.
+#[test]
+fn a_fallback_is_within_its_hold() {
+    let data = unit(2);
+    let fallback = |limits| Hold::Statistic(StatisticGrid { step: 1.0, limits }).fallback(&Block::lent(&data));
     assert_eq!(fallback((3, 7)).open_for_test(), 3);
     assert_eq!(fallback((-7, -3)).open_for_test(), -3);
-    assert_eq!(Hold::Ball { length: 2 }.fallback().open_components_for_test(), [0, 0]);
+    let ball = Hold::Ball { length: 2 }.fallback(&Block::lent(&data));
+    assert_eq!((ball.between(Adjacency::AddRemove), ball.records_per_unit()), (2 * GRADIENT_UNITS, 2));
+    assert_eq!(ball.open_components_for_test(), [0, 0]);
 }
 
 /// Records that a kernel leaves out, or whose vectors are too long, contribute what their hold specifies.
