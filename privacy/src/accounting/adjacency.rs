@@ -3,10 +3,12 @@
 /// The relation between data sets that an adversary must not be able to distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Adjacency {
-    /// One unit is replaced by another. The number of units is public, and the sum moves by at most `2 K_t`.
+    /// One unit is replaced by another. The number of units is public. A sum of contributions of at most `K_t` moves by at most
+    /// `2 K_t`.
     #[default]
     Replace,
-    /// One unit is added or removed. The number of units is not public, and the sum moves by at most `K_t`.
+    /// One unit is added or removed. The number of units is not public. A sum of contributions of at most `K_t` moves by at
+    /// most `K_t`.
     AddRemove,
 }
 
@@ -20,7 +22,7 @@ impl Adjacency {
         }
     }
 
-    /// Returns the factor by which a sum moves between neighbours, in multiples of `K_t`.
+    /// Returns the distance that a sum of contributions of at most `K_t` moves between neighbours, in multiples of `K_t`.
     #[must_use]
     pub fn factor(self) -> u64 {
         match self {

@@ -24,7 +24,7 @@ impl BlockTerms {
     /// ([`PoissonSampling`](crate::pass::PoissonSampling)), so the sampler uses no delta.
     ///
     /// # Errors
-    /// As [`SubsampledRelease::block_charge`].
+    /// [`SubsampledError`] for terms that no block may have, and for a charge beyond 64 bits.
     pub fn charge(&self) -> Result<BlockCharge, SubsampledError> {
         self.release.block_charge(self.releases, self.reserve_units)
     }
@@ -33,7 +33,7 @@ impl BlockTerms {
     /// all its releases, so that each release later costs nothing more. Takes as long as [`BlockTerms::charge`].
     ///
     /// # Errors
-    /// As [`SubsampledRelease::block_charge`].
+    /// [`SubsampledError`] for terms that no block may have, and for a charge or slack beyond 64 bits.
     pub fn cost(&self) -> Result<Spent, SubsampledError> {
         let BlockCharge { units, reserve_units, .. } = self.charge()?;
         // At most 2^40 draws, which the charge has checked, of less than 2^43 units each.

@@ -19,7 +19,7 @@ impl BlockCosts {
     /// Returns the cost of a block of these terms; see [`BlockTerms::cost`].
     ///
     /// # Errors
-    /// As [`BlockTerms::cost`].
+    /// [`SubsampledError`] if no block of these terms has a price.
     pub fn of(&mut self, terms: &BlockTerms) -> Result<Spent, SubsampledError> {
         if let Some(cost) = self.kept.get(terms) {
             return cost.clone();
@@ -32,11 +32,11 @@ impl BlockCosts {
         cost
     }
 
-    /// Returns the charge attributed to one release of such a block, in units of 2^-48 of mu^2: the block's charge divided by its
+    /// Returns one release's share of such a block's charge, in units of 2^-48 of mu^2: the charge divided by the number of
     /// releases, rounded up.
     ///
     /// # Errors
-    /// As [`BlockTerms::cost`].
+    /// [`SubsampledError`] if no block of these terms has a price.
     pub fn charge_per_release(&mut self, terms: &BlockTerms) -> Result<u64, SubsampledError> {
         Ok(self.of(terms)?.units.div_ceil(terms.releases))
     }

@@ -33,8 +33,9 @@ pub fn charge_units(k_t: Sensitivity, s: NoiseScale) -> Result<u64, AccountingEr
     charge_of(Adjacency::Replace.factor(), 1, k_t, (s, Honest::ALONE))
 }
 
-/// Returns an upper limit of a release's charge, in ledger units, for a given noise multiplier (noise scale divided by
-/// sensitivity): `1 / noise_multiplier^2`, rounded down, and at least one unit. For 0 it is the greatest integer.
+/// Returns the limit on a release's charge, in ledger units, that a minimum noise multiplier sets. A noise multiplier is the
+/// noise scale divided by the sensitivity. The limit is `1 / noise_multiplier^2`, rounded down and at least one unit. For a
+/// multiplier of 0 it is the greatest integer.
 #[must_use]
 pub fn units_under_noise(noise_multiplier: f64) -> u64 {
     let units = (1_u64 << UNIT_LOG2) as f64 / (noise_multiplier * noise_multiplier);

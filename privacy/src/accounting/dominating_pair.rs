@@ -88,7 +88,7 @@ impl DominatingPair {
         }
     }
 
-    /// Returns the privacy loss at `x`, `ln P(x) / Q(x)`, to choose grids with. It increases in `x`.
+    /// Returns the privacy loss at `x`, `ln P(x) / Q(x)`. It increases in `x`. Outside tests it only serves to choose grids.
     pub(super) fn loss(self, x: f64) -> f64 {
         self.part(self.first(), x) - self.part(self.second(), x)
     }
@@ -140,9 +140,9 @@ impl DominatingPair {
     /// Returns a point at which the privacy loss is at most `loss`, and below it by rounding only.
     ///
     /// The loss at the computed inverse is `l + e` with `|e|` below half of `2^-48 (|l| + L'(x) (|x| + k))`. The logarithms and
-    /// hyperbolic functions err by a few units of 2^-53 relative to `l`, the last sum and quotient by a few relative to `|x| +
-    /// k`. This function inverts `loss` less that bound. The loss at the returned point is then at most `loss`, and at least
-    /// `loss` less twice the bound.
+    /// hyperbolic functions err by a few units of 2^-53 relative to `l`. The last sum and quotient err by a few such units
+    /// relative to `|x| + k`. This function inverts `loss` less that bound. The loss at the returned point is then at most
+    /// `loss`, and at least `loss` less twice the bound.
     pub(super) fn edge(self, loss: f64) -> Edge {
         let near = self.inverse(loss);
         let moved = if near.is_finite() { self.slope(near) * (near.abs() + self.distance) } else { 0.0 };
@@ -173,7 +173,7 @@ impl DominatingPair {
         (low, high)
     }
 
-    /// Returns the standard deviation of one release's privacy loss, to about a hundredth, to choose grids with.
+    /// Returns the standard deviation of one release's privacy loss, to about a hundredth. It only serves to choose grids.
     pub(super) fn loss_sd(self) -> f64 {
         let (weight, centre) = self.first();
         let (mut total, mut first, mut second) = (0.0, 0.0, 0.0);

@@ -9,8 +9,8 @@ use super::slack;
 use super::spent::{FilterRefusal, Spent};
 use crate::mechanism::{NoiseScale, QueryKind, Sensitivity};
 
-/// A release with everything that determines its price. A pair of sensitivity and noise converts to a ratio that is opened by
-/// itself.
+/// A release with everything that determines its price. A pair of sensitivity and noise converts to a ratio protected by its
+/// own party's noise only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Priced {
     kind: QueryKind,
@@ -86,7 +86,8 @@ impl Priced {
     /// its own noise, and so its own share of the slack for discrete noise.
     ///
     /// # Errors
-    /// [`AccountingError::ChargeOverflow`] when one of them exceeds 64 bits.
+    /// [`AccountingError::ChargeOverflow`] when a quantity exceeds 64 bits. [`AccountingError::Choice`] for a choice at another
+    /// noise scale than [`NoiseScale::OF_A_CHOICE`], or with several honest parties.
     pub fn cost(&self, unit: PrivacyUnit) -> Result<Spent, AccountingError> {
         let Self { kind, sensitivity, noise, components, honest } = *self;
         let overflow = AccountingError::ChargeOverflow { sensitivity: sensitivity.units(), noise: noise.units() };
@@ -130,12 +131,12 @@ impl PrivacyFilter {
     /// Creates a filter that continues from earlier charges. These may exceed a budget that has been lowered since.
     ///
     /// # Errors
-    /// As [`PrivacyFilter::new`].
+    /// [`AccountingError`] for a budget that is not valid, or too small or too large to keep a ledger for.
     pub fn resume(budget: &Budget, spent: Spent) -> Result<Self, AccountingError> {
         Ok(Self { limit: limits::limits(budget)?, spent, unit: budget.unit })
     }
 
-    /// Returns this filter with another sum spent, as [`PrivacyFilter::resume`] without computing the limits again.
+    /// Returns this filter with its spent sum replaced. The limits are not computed again.
     #[must_use]
     pub fn with_spent(self, spent: Spent) -> Self {
         Self { spent, ..self }
@@ -189,7 +190,7 @@ impl PrivacyFilter {
         self.price(releases).is_ok()
     }
 
-    /// Charges a cost that has been computed, such as a block's.
+    /// Charges a cost that was computed before, such as a block's.
     ///
     /// # Errors
     /// [`FilterRefusal`]; then nothing is charged.

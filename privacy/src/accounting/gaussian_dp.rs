@@ -39,7 +39,7 @@ pub fn ln_delta(epsilon: f64, mu: f64) -> f64 {
 #[must_use]
 pub fn epsilon(mu: f64, delta: f64) -> f64 {
     let target = delta.ln();
-    // What no float holds counts as too much: the result is then infinite.
+    // An overflow counts as exceeding the target, so the result is then infinite.
     let exceeds = |epsilon: f64| Some(ln_delta(epsilon, mu)).filter(|ln| !ln.is_nan()).is_none_or(|ln| ln > target);
     if !exceeds(0.0) {
         return 0.0;

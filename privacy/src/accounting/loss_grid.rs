@@ -14,7 +14,7 @@ use super::dominating_pair::ROUNDING;
 /// The target spacing of a grid, as a part of its standard deviation. A grid coarsens to it after sufficiently many compositions.
 pub(super) const RESOLUTION: f64 = 1.0 / 64.0;
 
-/// The lowest losses are merged into one as long as their total mass is at most this.
+/// The largest total mass of the lowest losses that are merged into one.
 pub(super) const LOWEST: f64 = 1.0 / (1_u64 << 40) as f64;
 
 /// An upper bound of a privacy curve; see the module.
@@ -205,7 +205,8 @@ impl LossGrid {
         self.merged(factor)
     }
 
-    /// Returns the same on a grid of `factor` times the step, a power of two.
+    /// Returns an upper bound of the curve on a coarser grid, whose step is `factor` times this one's. `factor` is a power of
+    /// two.
     ///
     /// Each mass between two points of the new grid is split between them so that the masses of both `P` and `Q` are preserved.
     /// This replaces its part of the curve by chords above it. A mass at distance `r` above the lower point sends the share `(1 -

@@ -19,7 +19,7 @@ impl OpenBlocks {
     /// Returns the cost: zero in an open block, otherwise the cost of the new block. The first computation takes up to a second.
     ///
     /// # Errors
-    /// As [`BlockTerms::cost`].
+    /// [`SubsampledError`] if a new block of these terms has no price.
     pub fn take(&mut self, kind: QueryKind, terms: BlockTerms) -> Result<Spent, SubsampledError> {
         if let Some((.., left)) = self.places.iter_mut().find(|(of, open, left)| *left > 0 && (*of, *open) == (kind, terms)) {
             *left -= 1;

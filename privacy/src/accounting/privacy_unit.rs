@@ -50,8 +50,8 @@ impl PrivacyUnit {
         Sensitivity::from_units(per_record.units().saturating_mul(u64::from(self.records_per_person.max(1))))
     }
 
-    /// Returns the charge of a ratio that is opened by itself, in units of 2^-48 of mu^2, rounded up. `k_t` bounds one unit's
-    /// contribution; see [`PrivacyUnit::sensitivity`].
+    /// Returns the charge of a ratio protected by its own party's noise only, in units of 2^-48 of mu^2, rounded up. `k_t`
+    /// bounds one unit's contribution; see [`PrivacyUnit::sensitivity`].
     ///
     /// # Errors
     /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
@@ -62,12 +62,14 @@ impl PrivacyUnit {
     /// Returns the charge of a release of any kind, in the units of [`PrivacyUnit::charge_units`]. Each party adds noise of scale
     /// `s`, and the noise of `honest` parties protects the opened value.
     ///
-    /// For a ratio, `sensitivity` bounds one unit's contribution, which counts twice under replacement. For a choice, it bounds
-    /// one unit's contribution to each candidate's log weight; [`PrivacyUnit::range_of_choice`] prices it. For a clip count and a
-    /// statistic, it already bounds the distance between the sums of neighbours.
+    /// For a ratio, a remainder and a gradient, `sensitivity` bounds one unit's contribution, which counts twice under
+    /// replacement. For a choice, it bounds one unit's contribution to each candidate's log weight;
+    /// [`PrivacyUnit::range_of_choice`] prices it. For every other kind, it already bounds the distance between the sums of
+    /// neighbours.
     ///
     /// # Errors
-    /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
+    /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits. [`AccountingError::Choice`] for a choice at another noise
+    /// scale than [`NoiseScale::OF_A_CHOICE`], or with several honest parties.
     pub fn charge_of_kind(
         self,
         kind: QueryKind,
@@ -77,11 +79,12 @@ impl PrivacyUnit {
         self.charge_of_release(kind, u32::try_from(kind.length()).unwrap_or(u32::MAX), sensitivity, noise)
     }
 
-    /// Returns the charge of a release of `components` integers, as [`PrivacyUnit::charge_of_kind`]. `sensitivity` bounds the
+    /// Returns the charge of a release of `components` integers; see [`PrivacyUnit::charge_of_kind`]. `sensitivity` bounds the
     /// whole vector in L2.
     ///
     /// # Errors
-    /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
+    /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits. [`AccountingError::Choice`] for a choice at another noise
+    /// scale than [`NoiseScale::OF_A_CHOICE`], or with several honest parties.
     pub fn charge_of_release(
         self,
         kind: QueryKind,
@@ -117,7 +120,8 @@ impl PrivacyUnit {
         bounded_range::units(self.range_of_choice(sensitivity)).map(|units| units.max(LEAST_CHARGE_UNITS)).ok_or(overflow)
     }
 
-    /// Returns the distance that the sum moves between neighbours, in multiples of one record's largest contribution.
+    /// Returns the distance that a sum of clamped records moves between neighbours, in multiples of one record's largest
+    /// contribution.
     #[must_use]
     pub fn factor(self) -> u64 {
         self.adjacency.factor() * u64::from(self.records_per_person.max(1))

@@ -1,4 +1,4 @@
-//! A sampling probability, a multiple of 2^-20: it, its complement and a sampler's coins are exact.
+//! A sampling probability. It is a multiple of 2^-20, so that it, its complement and a sampler's coins are exact.
 
 use super::subsampled_error::SubsampledError;
 

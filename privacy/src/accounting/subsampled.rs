@@ -5,7 +5,8 @@
 //! reserve of delta. Its releases may then be queried one by one, each chosen from all earlier answers of this and other blocks.
 //!
 //! Let a ledger grant queries while charges sum to at most `M` and reserves to at most `D`, both fixed before the first query.
-//! All its releases together are then `(epsilon, D + delta(epsilon; sqrt(M)))` differentially private for every `epsilon`.
+//! With Gaussian noise, all its releases together are `(epsilon, D + delta(epsilon; sqrt(M)))` differentially private for every
+//! `epsilon`. The slack in `limits` covers the difference to discrete noise.
 //!
 //! Proof: `docs/explanation/design.md`, section 4.
 
@@ -41,7 +42,7 @@ pub const MOST_RELATIVE_SENSITIVITY: f64 = 1.5;
 /// The most noise draws that any ledger grants, at the largest budget.
 const MOST_DRAWS: u64 = DRAWS << 16;
 
-/// The part of a delta of interest that each step of a composition may move to an infinite loss.
+/// The part of a given delta that each convolution of a composition may move to an infinite loss.
 const TAIL: f64 = 1.0 / (1_u64 << 20) as f64;
 
 /// The terms of one release of a block. All of them are public.
@@ -130,7 +131,7 @@ impl SubsampledRelease {
     /// The relative error is about 1e-12. Unlike [`SubsampledRelease::losses`], the result is not rounded up.
     ///
     /// # Errors
-    /// As [`SubsampledRelease::losses`].
+    /// [`SubsampledError`] for a release that no block may have, and for a probability of 1.
     #[cfg(test)]
     pub fn delta_of_one(&self, epsilon: f64) -> Result<f64, SubsampledError> {
         self.check_sampled(1)?;
@@ -154,10 +155,10 @@ impl SubsampledRelease {
 
     /// Returns the charge of a block of `releases` such releases whose part of the reserve of delta is `reserve_units` of 2^-60.
     ///
-    /// The charge is the least `mu^2` for which a Gaussian release of `mu`, after that reserve, covers the block at every epsilon
-    /// and in both orders. It is at most the charge of the same number of releases without sampling, since that covers the block
-    /// too. At a probability of 1 it equals that charge and uses no reserve. It is at least the minimum price of the noise draws,
-    /// so that a ledger's draws and slack last as long as its budget.
+    /// The charge is the least `mu^2` of a Gaussian release that covers the block after that reserve, at every epsilon and in
+    /// both orders. The same number of releases without sampling also covers the block, so the charge is at most theirs. At a
+    /// probability of 1 it equals theirs and uses no reserve. It is at least the minimum price of the noise draws, so that a
+    /// ledger's draws and slack last as long as its budget.
     ///
     /// Proof: `docs/explanation/design.md`, section 4.
     ///
@@ -223,7 +224,8 @@ impl SubsampledRelease {
     }
 }
 
-/// Returns a least number of ledger units that covers the curves. `whole` always covers them, whatever the computation yields.
+/// Returns the least number of ledger units that the search finds to cover the curves. It is at most `whole`, which always
+/// covers them.
 fn least_units(cover: &GaussianCover, whole: Result<u64, AccountingError>) -> Result<u64, AccountingError> {
     let covered = |units: u64| cover.covered_by(mu_squared(units).sqrt());
     let most = whole.clone().unwrap_or(i64::MAX as u64);
@@ -235,7 +237,7 @@ fn least_units(cover: &GaussianCover, whole: Result<u64, AccountingError>) -> Re
         under = over;
         over = over.saturating_mul(2).min(most);
     }
-    // The result covers the curves even if a larger number should not.
+    // Every returned number was tested, so it covers the curves even if some larger number fails the test by rounding.
     while over - under > 1 {
         let middle = under + (over - under) / 2;
         if covered(middle) { over = middle } else { under = middle }

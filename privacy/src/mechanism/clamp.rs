@@ -1,9 +1,11 @@
 //! The clamp, which holds one unit's contribution to a public interval, whatever its records contain.
 //!
-//! Privacy rests on this module. A release's noise is scaled to the width of a [`Clamp`], and to nothing that a model reports
-//! about its records. Whatever a kernel computes, not-a-number and infinities included, the sum receives an integer within the
-//! interval. A wrong bound, a wrong centre or a broken kernel costs accuracy and never privacy. [`Clamp::bits`] is the only such
-//! function: log ratios, the sums of a person's records and the components of a statistic all pass through it.
+//! Privacy of ratios, remainders, clip counts and statistics rests on this module. The sensitivity of their sums follows from
+//! the ends of a [`Clamp`], and from nothing that a model reports about its records. Whatever a kernel computes, not-a-number
+//! and infinities included, the sum receives an integer within the interval. A wrong bound, a wrong centre or a broken kernel
+//! costs accuracy and never privacy. [`Clamp::bits`] is the only function that rounds and clamps. Log ratios, the sums of a
+//! person's records and the components of a statistic all pass through it. Vectors have bounds of their own; see
+//! [`crate::pass::hold`].
 
 /// The largest magnitude of a clamp's ends, 2^50 lattice units.
 ///
@@ -44,7 +46,7 @@ impl Clamp {
     /// Creates the interval from `-units` to `units`.
     ///
     /// # Panics
-    /// As [`Clamp::new`].
+    /// When `units` is beyond 2^50. It is public, and callers check it.
     #[must_use]
     pub fn symmetric(units: u64) -> Self {
         assert!(units <= MAX_UNITS, "a clamp's limits are in order and within 2^50");

@@ -9,7 +9,7 @@ pub(super) fn bernoulli_exp<R: Rng + ?Sized>(whole: u128, (rest, one): (u128, u1
     (0..whole).all(|_| bernoulli_exp_unit(1, 1, rng)) && bernoulli_exp_unit(rest, one, rng)
 }
 
-/// Returns true with probability `exp(-x / one)`, for `x <= one` and `one` as above.
+/// Returns true with probability `exp(-x / one)`. `x` is at most `one`; `one` is at least 1 and below 2^120.
 pub(super) fn bernoulli_exp_unit<R: Rng + ?Sized>(x: u128, one: u128, rng: &mut R) -> bool {
     // Throw coins of probability x / (one k) for k = 1, 2, 3, ... until the first failure. The number of throws is odd with
     // probability exp(-x / one). It stays below 2^8 in practice: the probability of reaching k is below 1/k!.

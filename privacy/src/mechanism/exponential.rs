@@ -1,20 +1,20 @@
 //! The exponential mechanism over public candidates (McSherry & Talwar 2007).
 //!
-//! It serves "one posterior sample" (Wang, Fienberg & Smola, *Privacy for Free*, 2015, section 3): the candidates are draws of a
-//! public law, and the log weights turn the chosen one into a draw of the posterior.
+//! It implements "one posterior sample" (Wang, Fienberg & Smola, *Privacy for Free*, 2015, section 3). The candidates are draws
+//! of a public law. Their log weights make the chosen candidate a draw from the posterior.
 //!
-//! A candidate is drawn with probability proportional to the exponential of its log weight, exactly. Weights are integers, so the
-//! acceptance probability of rejection sampling has a dyadic rational exponent. Its coin is thrown by comparing integers, without
-//! floats.
+//! A candidate is drawn with probability proportional to the exponential of its log weight, exactly. Weights are integers, so
+//! each acceptance probability of the rejection sampling is the exponential of a dyadic rational. Its coin is thrown by
+//! comparing integers, without floats.
 
-use rand::Rng;
+use rand::{CryptoRng, Rng};
 
 use super::coins;
 
 /// Binary digits of a log weight after the point: weights are in lattice units, [`super::STEP`].
 const DIGITS: u32 = 32;
-/// The minimum number of trials of a choice, per candidate. With `M` candidates the probability that none of the trials is
-/// accepted is below `(1 - 1/M)^(75 M) < e^-75 < 2^-108`, as the candidate of greatest weight is always accepted.
+/// The minimum number of trials of a choice, per candidate. A proposal of the candidate of greatest weight is always accepted.
+/// So with `M` candidates the probability that no trial accepts is below `(1 - 1/M)^(75 M) < e^-75 < 2^-108`.
 pub const TRIALS_PER_CANDIDATE: u64 = 75;
 
 /// The un-noised log weights of candidates, in lattice units.
@@ -34,15 +34,15 @@ pub const TRIALS_PER_CANDIDATE: u64 = 75;
 /// }
 /// ```
 /// ```compile_fail
-/// # use {conclave_privacy::mechanism::LogWeights, rand::Rng};
+/// # use {conclave_privacy::mechanism::LogWeights, rand::CryptoRng};
 /// // One set of weights, one choice.
-/// fn twice(weights: LogWeights, rng: &mut impl Rng) -> (u32, u32) {
+/// fn twice(weights: LogWeights, rng: &mut impl CryptoRng) -> (u32, u32) {
 ///     (weights.choose(rng), weights.choose(rng))
 /// }
 /// ```
 /// ```
-/// # use {conclave_privacy::mechanism::LogWeights, rand::Rng};
-/// fn once(weights: LogWeights, rng: &mut impl Rng) -> u32 {
+/// # use {conclave_privacy::mechanism::LogWeights, rand::CryptoRng};
+/// fn once(weights: LogWeights, rng: &mut impl CryptoRng) -> u32 {
 ///     weights.choose(rng)
 /// }
 /// ```
@@ -89,7 +89,7 @@ impl LogWeights {
     ///
     /// Proof: `docs/explanation/design.md`, section 3.
     #[must_use]
-    pub fn choose<R: Rng>(self, rng: &mut R) -> u32 {
+    pub fn choose<R: CryptoRng>(self, rng: &mut R) -> u32 {
         choose(&self.weights, TRIALS_PER_CANDIDATE, rng)
     }
 

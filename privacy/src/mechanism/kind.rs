@@ -2,13 +2,15 @@
 
 use super::NoiseScale;
 
-/// The sum that a query requests. Each answer is an integer sum over a party's units of privacy, plus noise of the query's scale.
+/// The sum that a query requests. Each answer except a choice is an integer sum over a party's units of privacy, plus noise of
+/// the query's scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum QueryKind {
     /// The log likelihood ratio of a step (Algorithms 1 and 2).
     #[default]
     Ratio,
-    /// The number of units of privacy whose ratio the clip changes, each counted as [`QueryKind::COUNT_UNIT`].
+    /// The number of units of privacy with at least one record whose ratio the clip changes, each counted as
+    /// [`QueryKind::COUNT_UNIT`].
     ClipCount,
     /// One component of the sufficient statistic (Algorithm 3).
     Statistic {
@@ -38,7 +40,7 @@ pub enum QueryKind {
     },
     /// The log likelihood ratio of a step over a hidden random sample of the units (Poisson subsampling, at the job's `batch`).
     SampledRatio,
-    /// The gradient of the log likelihood at a point over a hidden random sample of the units, in a frame that is part of the
+    /// The gradient of the log likelihood at a point, summed over a hidden random sample of the units. Its frame is part of the
     /// query.
     SampledGradient {
         /// Parameters, 1 to [`QueryKind::MAX_ORDER`].
@@ -62,15 +64,15 @@ pub enum QueryKind {
 /// The points among a query's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Points {
-    /// None: the sum does not depend on theta.
+    /// No point: the sum does not depend on theta.
     None,
-    /// One, theta; the numbers in place of theta' scale the answer.
+    /// One point, theta. The numbers in the place of theta' scale the answer.
     One,
     /// The two ends of a step.
     Two,
     /// The two ends of a step and its midpoint, in the order theta, midpoint, theta'.
     Three,
-    /// One, theta_0; the numbers in place of theta' are the candidates of a choice.
+    /// One point, theta_0. The numbers in the place of theta' are the candidates of a choice.
     Candidates,
 }
 
@@ -80,16 +82,16 @@ impl QueryKind {
     pub const COUNT_UNIT: u64 = 1 << 20;
     /// The largest squared contribution of one unit, in lattice units.
     pub const SQUARE_UNITS: u64 = 1 << 30;
-    /// The most components of a statistic, and the most cells of tables.
+    /// The largest number of components of a statistic, and of cells of tables.
     pub const MAX_COMPONENTS: u32 = 1 << 16;
-    /// The most parameters of a gradient or a curvature, and the most rows of moments.
+    /// The largest number of parameters of a gradient or a curvature, and of rows of moments.
     pub const MAX_ORDER: u32 = 128;
-    /// The most candidates of a choice.
+    /// The largest number of candidates of a choice.
     pub const MAX_CANDIDATES: u32 = 1 << 16;
-    /// The largest total count of numbers of a choice's candidates: 2 MiB in a message.
+    /// The largest number of floats in all candidates of a choice, which fill 2 MiB of a message.
     pub const MOST_CANDIDATE_NUMBERS: usize = 1 << 18;
 
-    /// Declares every kind. A new kind has its facts here and its row in [`QueryKind::from_code`].
+    /// Returns the facts of the kind. A new kind needs an arm here and an entry in [`QueryKind::from_code`].
     fn facts(self) -> Facts {
         match self {
             Self::Ratio => RATIO,
@@ -156,8 +158,10 @@ impl QueryKind {
 
     /// Returns the number that stands for the kind in ledgers and digests.
     ///
-    /// It is 0 for a ratio, 1 for a clip count and 2 + j for component j. From 2^30 on, the last two bits hold the kind of a
-    /// vector and the bits before them its order. A remainder is 2^29 plus its number of parameters.
+    /// It is 0 for a ratio, 1 for a clip count and 2 + j for component j. A second moment is 2^26. A choice is 2^27 plus its
+    /// number of candidates, and a remainder 2^29 plus its number of parameters. A ratio over a sample is 2^28, and a gradient
+    /// over a sample 2^28 plus its number of parameters. From 2^30 on, the last two bits hold the kind of a vector, and the
+    /// bits before them its order.
     #[must_use]
     pub fn code(self) -> u32 {
         self.facts().code
@@ -192,7 +196,7 @@ impl QueryKind {
         self.facts().length
     }
 
-    /// Returns the largest number of candidates in `dimension` parameters that one message can hold.
+    /// Returns the largest number of candidates, of `dimension` parameters each, that one message can hold.
     #[must_use]
     pub fn most_candidates(dimension: usize) -> u32 {
         let held = Self::MOST_CANDIDATE_NUMBERS / (dimension + 1);
@@ -208,7 +212,8 @@ impl QueryKind {
     /// Returns the distance that the sum moves between neighbours, in multiples of the query's sensitivity.
     ///
     /// Where the sensitivity bounds one unit's contribution, as for a ratio, a remainder and a gradient, the result is `factor`
-    /// ([`crate::accounting::Adjacency::factor`]). Where it already bounds the movement of the whole sum, the result is 1.
+    /// ([`crate::accounting::Adjacency::factor`]). Where it already bounds the movement of the whole sum, the result is 1. A
+    /// choice is not priced by it; see [`crate::accounting::PrivacyUnit::range_of_choice`].
     ///
     /// Proof: `docs/explanation/design.md`, section 2.
     #[must_use]
@@ -231,21 +236,23 @@ impl QueryKind {
 
     /// Returns whether an owner's minimum noise, which is in log-likelihood units, applies to this kind.
     ///
-    /// It does not apply to vectors, each of which uses a set part of the budget. Nor does it apply to remainders and second
-    /// moments, which move far less than the ratios beside them. The budget limits all of these.
+    /// It applies to ratios, clip counts and statistics. It does not apply to vectors, each of which uses a set part of the
+    /// budget. Nor does it apply to remainders and second moments, which move far less than the ratios beside them. A choice
+    /// has no noise. The budget limits all of these.
     #[must_use]
     pub fn has_minimum_noise(self) -> bool {
         matches!(self, Self::Ratio | Self::SampledRatio | Self::ClipCount | Self::Statistic { .. })
     }
 
-    /// Returns whether the query is over a hidden random sample of the units, and so part of a block that was charged when it was
-    /// opened.
+    /// Returns whether the query is over a hidden random sample of the units. It then belongs to a block, which is charged when
+    /// it is opened.
     #[must_use]
     pub fn is_sampled(self) -> bool {
         matches!(self, Self::SampledRatio | Self::SampledGradient { .. })
     }
 
-    /// Returns whether the kind was in the tables of the first ledgers. Any other is in the view of releases that came after them.
+    /// Returns whether the first ledgers' view of releases names this kind. A ledger replaces its view with the first charge of
+    /// any other kind.
     #[must_use]
     pub fn is_of_first_ledgers(self) -> bool {
         matches!(self, Self::Ratio | Self::ClipCount | Self::Statistic { .. }) || self.code() >= VECTORS
@@ -292,7 +299,7 @@ struct Facts {
     noise_unit: (u64, &'static str),
 }
 
-/// The first code of vectors, whose last two bits hold the kind, and the codes of the kinds after them.
+/// The first code of vectors, whose last two bits hold the kind. The next four constants are the first codes of other kinds.
 const VECTORS: u32 = 1 << 30;
 const REMAINDERS: u32 = 1 << 29;
 const SAMPLED: u32 = 1 << 28;
@@ -302,7 +309,7 @@ const COUNTED: (u64, &str) = (QueryKind::COUNT_UNIT, "in records or persons coun
 const PRODUCTS: (u64, &str) = (1 << 32, "in products of two numbers between -1 and 1");
 const LARGEST_SQUARES: (u64, &str) = (QueryKind::SQUARE_UNITS, "in squares of the largest contribution of one record or person");
 
-/// A ratio, from which the other kinds of one integer differ.
+/// The facts of a ratio. Other kinds of one integer replace some of them.
 const RATIO: Facts = Facts {
     name: "ratio",
     release: "ratio",
@@ -315,7 +322,8 @@ const RATIO: Facts = Facts {
     noise_unit: (1 << 32, "in log-likelihood units"),
 };
 
-/// Returns the facts of a gradient of `size` parameters, from which the other vectors differ. `kind` is in the last two bits.
+/// Returns the facts of a gradient of `size` parameters. Other vectors replace some of them. `kind` is in the last two bits of
+/// the code.
 fn vector(kind: u32, size: u32) -> Facts {
     Facts {
         name: "gradient of # parameters",
@@ -336,8 +344,8 @@ fn matrix(kind: u32, order: u32) -> Facts {
     Facts { length, bounds_a_contribution: false, noise_unit: PRODUCTS, ..vector(kind, order) }
 }
 
-/// The largest contribution of one record to a gradient, in lattice units and L2: 2^28. The squares of all components of a
-/// gradient sum to at most 2^63.
+/// The largest contribution of one record to a gradient, in lattice units and L2: 2^28. The squares of its components sum to at
+/// most 2^56.
 pub const GRADIENT_UNITS: u64 = 1 << 28;
 
 /// Writes the kind as an owner reads it: `ratio`, `clip count` or `statistic 3`.

@@ -28,7 +28,7 @@ impl NoiseSample {
         Self { units: Components::One(DiscreteGaussian::new(s).sample(rng)) }
     }
 
-    /// Combines samples of one component each into one of `components`, at least 1.
+    /// Combines samples of one component each into one sample with `components` components, at least 1.
     pub fn gathered(components: usize, mut next: impl FnMut() -> Self) -> Self {
         if components <= 1 {
             return next();
@@ -43,7 +43,7 @@ impl NoiseSample {
         Self { units: Components::Several(units.into_boxed_slice()) }
     }
 
-    /// Creates a given sample, for tests.
+    /// Creates a sample of a chosen value, for tests.
     #[cfg(any(test, feature = "test-util"))]
     pub fn for_test(units: i64) -> Self {
         Self { units: Components::One(units) }

@@ -8,8 +8,8 @@ use super::step::STEP;
 /// The scale `s` of the discrete Gaussian noise, in lattice units: a multiple of 2^16 from 2^20 to 2^50.
 ///
 /// The noise standard deviation is `sigma = s * STEP` log-likelihood units. Multiples of 2^16 make `sigma^2 / STEP` an integer,
-/// which detailed balance on the lattice requires. The lower end keeps the discrete Gaussian within 1e-12 of a rounded continuous
-/// one.
+/// which detailed balance on the lattice requires. At the lower end, the log probabilities of a discrete and a rounded
+/// continuous Gaussian differ by less than 6e-12 within 12 scales.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct NoiseScale(u64);

@@ -24,7 +24,7 @@ impl Quantiser {
     /// other record's, and the receiver adds the centre back.
     ///
     /// # Panics
-    /// As [`Clamp::symmetric`].
+    /// When `k_t` is beyond 2^50. It is public, and callers check it.
     #[must_use]
     pub fn new(power: f64, centre: f64, k_t: u64) -> Self {
         let centre = centre * STEPS_PER_UNIT;

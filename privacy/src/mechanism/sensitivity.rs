@@ -36,9 +36,10 @@ impl Clip {
 
 /// The sensitivity `K_t` by which a release is charged, in lattice units: 1 to 2^50.
 ///
-/// For a ratio, a remainder and a gradient it is the largest contribution of one unit of privacy: replacing a unit moves the sum
-/// by at most twice this, adding or removing one by at most this. For the other kinds it is the largest distance between the sums
-/// of neighbours. Vectors are measured in L2.
+/// For a ratio, a remainder and a gradient, also over a sample, it is the largest contribution of one unit of privacy.
+/// Replacing a unit then moves the sum by at most `2 K_t`, and adding or removing one by at most `K_t`. For a choice it is the
+/// largest contribution of one unit to a log weight. For the other kinds it is the largest distance between the sums of
+/// neighbours. Vectors are measured in L2.
 ///
 /// Proof: `docs/explanation/design.md`, section 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

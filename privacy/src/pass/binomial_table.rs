@@ -1,9 +1,10 @@
 //! A binomial table: exact inversion of a binomial law by 128-bit thresholds, with further digits only when these do not decide.
 //!
-//! With a success probability of `j / 2^20`, the distribution function of `m` trials is a multiple of `2^-(20 m)`. Draw a uniform
-//! number of `20 m` binary digits and count the values of the distribution function that it reaches. This count has exactly the
-//! binomial law. The first 128 digits decide it unless they equal those of a threshold, which has probability `m / 2^128`; then
-//! the other digits are drawn too. Nothing is rounded, so the accounting needs no error term.
+//! With a success probability of `j / 2^20`, the distribution function of `m` trials is a multiple of `2^-(20 m)`. Draw a
+//! uniform number of `20 m` binary digits and count the values of the distribution function that it reaches. This count has
+//! exactly the binomial law. The first 128 digits decide the count unless they equal those of a threshold, which has a
+//! probability of at most `m / 2^128`. In that case the other digits are drawn too. Nothing is rounded, so the accounting needs
+//! no error term.
 //!
 //! Proof: `docs/explanation/design.md`, section 2.
 
@@ -50,7 +51,7 @@ impl BinomialTable {
         if self.thresholds.get(below) == Some(&first) { self.count_by_all_digits(first, rng) } else { below as u32 }
     }
 
-    /// Returns the number of thresholds that a number with these first digits reaches.
+    /// Draws the remaining digits of a number with these first ones, and returns how many thresholds the number reaches.
     #[cold]
     fn count_by_all_digits<R: CryptoRng + ?Sized>(&self, first: u128, rng: &mut R) -> u32 {
         let Some(behind) = digits(self.trials).checked_sub(DIGITS) else {
@@ -65,7 +66,7 @@ impl BinomialTable {
     }
 }
 
-/// Returns the number of binary digits of the law.
+/// Returns the number of binary digits in which the law's distribution function is exact.
 fn digits(trials: u32) -> u32 {
     SamplingProbability::LOG2 * trials
 }

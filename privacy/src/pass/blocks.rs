@@ -1,4 +1,5 @@
-//! The traversal of a block: in tiles that fit the first-level cache, with all steps of a message on each tile.
+//! The traversal of a block, in tiles that fit the first-level cache. All steps of a message are evaluated on one tile before
+//! the next.
 //!
 //! A kernel's arithmetic is scalar code over columns. Inlining lets the compiler turn it into vector code for the instruction set
 //! in use. Fused multiply-adds are explicit, so the bits are the same on every vector width and every machine. A processor
@@ -84,7 +85,7 @@ impl Default for Ratios {
 }
 
 impl Ratios {
-    /// Makes every record inert: what a kernel leaves out holds nothing of the tile before.
+    /// Makes every record inert, so that a record that a kernel skips keeps no ratio of the previous tile.
     pub(super) fn clear(&mut self) {
         self.0.0.fill(f64::NAN);
     }

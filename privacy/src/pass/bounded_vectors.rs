@@ -75,18 +75,18 @@ impl BoundedVectors {
     }
 
     /// Creates empty sums.
-    pub fn sums(&self) -> Sums {
+    pub(in crate::pass) fn sums(&self) -> Sums {
         Sums::of(self.frame.whole.coefficients())
     }
 
     /// Adds the vectors of a tile whose weights are computed, and stores the weights in `kept` if given.
-    pub fn add(&self, rows: &Tile<'_>, room: &Room, sums: &mut Sums, kept: Option<&mut BlockWeights>) {
+    pub(in crate::pass) fn add(&self, rows: &Tile<'_>, room: &Room, sums: &mut Sums, kept: Option<&mut BlockWeights>) {
         let own = self.frame.whole.parameters() > self.frame.whole.coefficients();
         self.arch.dispatch(Add { rows, weights: &room.slopes, intercept: self.intercept, own, sums, kept });
     }
 
     /// Returns the sum of all added vectors, component by component.
-    pub fn total(&self, sums: &Sums) -> Vec<i128> {
+    pub(in crate::pass) fn total(&self, sums: &Sums) -> Vec<i128> {
         self.frame.whole.total(sums.records, &sums.of_predictors, sums.of_own)
     }
 }

@@ -3,8 +3,8 @@
 /// A public affine map of one record's gradient: `rows . gradient + shift`, in units of the largest contribution of a record
 /// ([`crate::mechanism::GRADIENT_UNITS`] lattice units).
 ///
-/// A record contributes the image, shortened to length 1 if it is longer. An inert record contributes the shift, the image of a
-/// zero gradient.
+/// A record contributes the image. An image longer than 1 is moved towards the shift until its length is at most 1. An inert
+/// record contributes the shift, the image of a zero gradient.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frame<'a> {
     rows: &'a [f64],

@@ -1,11 +1,12 @@
-//! Sums over a shard in which a charged query gets a number, whatever a record holds.
+//! Sums over a shard. Every charged query gets its sum, even if a kernel fails on some record.
 //!
-//! Kernels are written not to panic on any numbers. Should one panic nevertheless, an error or an empty sum would reveal the one
-//! record that caused it, and would move the sum by more than the charged sensitivity. So the block is halved until the unit of
-//! privacy that causes it stands alone, and that unit contributes the admissible vector closest to zero: within its sensitivity,
-//! like any held value.
+//! Kernels are written not to panic on any numbers. If one panics nevertheless, an error or an empty sum would reveal the
+//! record that caused it. It would also move the sum by more than the charged sensitivity. So the block is halved until the
+//! unit of privacy that causes the panic stands alone. That unit contributes its hold's fallback, which is within the distance
+//! of the hold.
 //!
-//! Theorem, sensitivity: replacing one unit moves a sum by at most the distance of its hold, also where a kernel fails on it.
+//! Theorem, sensitivity: replacing one unit moves a sum by at most the distance of its hold, even if a kernel fails on that
+//! unit.
 //! Proof: `docs/explanation/design.md`, section 2.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +21,8 @@ impl Threads {
     /// hold's fallback.
     ///
     /// # Errors
-    /// [`NoSum`].
+    /// [`NoSum::Unread`] if a block cannot be read, or unless every unit is in exactly one block. [`NoSum::Kernel`] if a kernel
+    /// fails even without records.
     pub fn sums(&self, blocks: &dyn Blocks, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Result<Vec<LatticeSum>, NoSum> {
         self.sum(blocks, holds.len(), |block| guarded(block, holds, kernels))
     }
@@ -28,7 +30,8 @@ impl Threads {
     /// Sums each hold over the units of its own sample; see [`Threads::sums`].
     ///
     /// # Errors
-    /// [`NoSum`].
+    /// [`NoSum::Sample`] if a sample was drawn from another number of units. [`NoSum::Unread`] if a block cannot be read, or
+    /// unless every unit is in exactly one block. [`NoSum::Kernel`] if a kernel fails even without records.
     pub fn sampled_sums(
         &self,
         blocks: &dyn Blocks,
@@ -49,7 +52,8 @@ impl Threads {
     /// Computes and keeps the sums of these kinds of query over all units of a shard; see [`Threads::sums`].
     ///
     /// # Errors
-    /// [`NoSum`].
+    /// [`NoSum::Unread`] if a block cannot be read, or unless every unit is in exactly one block. [`NoSum::Kernel`] if a kernel
+    /// fails even without records.
     pub fn cache(&self, blocks: &dyn Blocks, asked: &[(QueryKind, Hold<'_>)], kernels: Kernels<'_>) -> Result<SumCache, NoSum> {
         let holds: Vec<Hold<'_>> = asked.iter().map(|(_, hold)| *hold).collect();
         let sums = self.sums(blocks, &holds, kernels)?;
@@ -57,20 +61,21 @@ impl Threads {
     }
 }
 
-/// Returns the sums of a block; `None` where they fail without records. Such a kernel fails for every shard and every sample:
-/// whether it does must not depend on a record that it fails on.
+/// Returns the sums of a block; `None` if the kernels fail even without records. This is tested before they read a record, so
+/// that such a failure does not depend on one.
 fn guarded(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Option<Vec<LatticeSum>> {
     attempt(&block.without_records(), holds, kernels)?;
     halved(block, holds, kernels)
 }
 
-/// Returns the sums of a block; `None` where they panic or are not as long as charged.
+/// Returns the sums of a block; `None` if a kernel panics, or if the sums differ in number or length from the charged ones.
 fn attempt(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Option<Vec<LatticeSum>> {
     let fit = |sums: &Vec<LatticeSum>| sums.iter().map(LatticeSum::length).eq(holds.iter().map(Hold::length));
     catch_unwind(AssertUnwindSafe(|| block_sums(block, holds, kernels))).ok().filter(fit)
 }
 
-/// Returns `None` where the kernel fails without a record. Nothing is added to such a sum.
+/// Returns the sums of a block, with the fallback of every unit on which a kernel fails; `None` if it fails even without
+/// records.
 fn halved(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Option<Vec<LatticeSum>> {
     if let Some(sums) = attempt(block, holds, kernels) {
         return Some(sums);
@@ -78,7 +83,7 @@ fn halved(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Option
     let units = block.units() as usize;
     if units < 2 {
         let without_records = attempt(&block.without_records(), holds, kernels)?;
-        return Some(if units == 0 { without_records } else { holds.iter().map(Hold::fallback).collect() });
+        return Some(if units == 0 { without_records } else { holds.iter().map(|hold| hold.fallback(block)).collect() });
     }
     let lower = halved(&block.part(0..units / 2), holds, kernels)?;
     let upper = halved(&block.part(units / 2..units), holds, kernels)?;

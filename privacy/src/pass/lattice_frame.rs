@@ -3,39 +3,44 @@
 //! # Integer vectors
 //!
 //! A record's vector is not rounded component by component. Its predictors are rounded to `X`, multiples of 2^-27, its slope to
-//! an integer `w`, and the frame's rows to integers `A`. The vector is `w A X` in units of 2^-49 of a lattice unit, plus a public
-//! shift and a similar part for the slope in the family's own parameter. The sum over records is therefore `A` times the sum of
-//! `w X`. It needs one product per predictor instead of one per entry of the frame, and it is exact: it is rounded to the lattice
-//! once, when noise is added.
+//! an integer `w`, and the frame's rows to integers `A`. The vector is `w A X` in units of 2^-49 of a lattice unit, plus a
+//! public shift. A slope in the family's own parameter adds a similar part. The sum over records is therefore `A` times the sum
+//! of `w X`. It needs one product per predictor instead of one per entry of the frame. It is exact, and is rounded to the
+//! lattice once, when noise is added.
 //!
 //! # Length
 //!
-//! The final rounding changes each of `d` components by less than 1, so it increases the distance of two sums by at most
-//! `sqrt d`. Each vector is held to [`GRADIENT_UNITS`] less that, so that neighbours' releases are no further apart than the
-//! charged sensitivity. The vector is `w g + o h + b`, with `g = A X`, `h` the own parameter's part and `b` the shift. Its
-//! squared length exceeds the shift's by `w^2 |g|^2 + 2 w (g.b + o g.h) + o^2 |h|^2 + 2 o h.b`. With the triangle `R'R = A'A`,
-//! `|g|^2 = |R X|^2` takes half the work of `A X`.
+//! The final rounding changes each of `d` components by at most 1/2, so it increases the distance of two sums by at most
+//! `sqrt d`. Each vector is held to [`GRADIENT_UNITS`] less `sqrt d + 2`, so that neighbours' releases are no further apart
+//! than the charged sensitivity. The vector is `w g + o h + b`, with `g = A X`, `h` the own parameter's part and `b` the shift.
+//! Its squared length exceeds the shift's by `w^2 |g|^2 + 2 w (g.b + o g.h) + o^2 |h|^2 + 2 o h.b`. With the triangle
+//! `R'R = A'A`, `|g|^2 = |R X|^2` takes half the work of `A X`.
 //!
-//! If a vector is too long, both `w` and `o` are multiplied by `f`, the permitted excess over the actual one. Along this path the
-//! squared length is convex, and so below its chord. Then both weights are truncated towards 0. A single weight stays on the
-//! path. Two weights leave it, and if their parts oppose each other, the vector may grow by the truncated amount, less than a
-//! weight of 1 of each. This growth is at most `u (|g| + |h|)`, where `u` is the size of a weight of 1, and the limit for such
-//! frames is reduced accordingly. A record of `p` predictors contributes only the shift if their squares sum to more than `p` or
-//! are not numbers.
+//! If a vector is too long, both `w` and `o` are multiplied by `f`, the permitted excess divided by the measured one. Along
+//! this path the squared length is convex, and so below its chord. Then both weights are truncated towards 0. A single weight
+//! stays on the path. Two weights leave the path, and the vector may grow if their parts oppose each other. Truncation changes
+//! each weight by less than 1, so this growth is at most `u (|g| + |h|)`, where `u` is the size of a weight of 1. The limit for
+//! such frames is reduced accordingly. A record of `p` predictors contributes only the shift if their squares are not numbers,
+//! or sum to more than `p (1 + 1e-5)`.
 //!
 //! # Rounding
 //!
-//! The form above is computed in floats from unrounded predictors. Use units in which the greatest entry of `A` is about 1, and
-//! let `|y|` be the root of the sum of squares of all entries of `y`. `R'R` is computed from `A'A` plus a diagonal term that
-//! bounds the error of the triangle itself. In single precision, a sum over the predictors with weights `y` errs by less than
-//! `(p + 4) 2^-24 |y| sqrt p`. This includes the rounding of predictors to `X` and of weights below 2^-25 to 0. Rows of sums with
-//! weights `R` err by this bound with `|R|`, doubled where they are short compared with the smallest entries. So `|R X|^2` errs
-//! by less than `(8 p + 32) 2^-24 |R|^2 p`. The rest, in double precision, errs by less than
-//! `2^-42 (|A| sqrt p + |h| + |b| + 1)^2 (w^2 + o^2 + 1)` for at most [`MOST`] parameters. Four times that bound is added.
+//! The form above is computed in floats from unrounded predictors. Use units in which the greatest entry of `A` is about 1. Let
+//! `|y|` be the root of the sum of squares of all entries of `y`. `R'R` is computed from `A'A` plus a diagonal term that bounds
+//! the error of the triangle itself.
+//!
+//! In single precision, a sum over the predictors with weights `y` errs by less than `(p + 4) 2^-24 |y| sqrt p`. This includes
+//! the rounding of predictors to `X`, but not that of weights below 2^-25 to 0. That adds at most `|z| sqrt p`, where `z` are
+//! those weights, and so at most `2^-25 p`. For `|R X|^2` both are below `(8 p + 32) 2^-24 |R|^2 p`. For the products with the
+//! shift and with the own parameter's part, twice the sum of both bounds is added.
+//!
+//! The rest, in double precision, errs by less than `2^-42 (|A| sqrt p + |h| + |b| + 1)^2 (w^2 + o^2 + 1)` for at most [`MOST`]
+//! parameters. Four times that bound is added.
 //!
 //! Proof: `docs/explanation/design.md`, section 2.
 
 use super::frame::Frame;
+use super::row_sums::dropped;
 use super::triangle::root;
 use crate::mechanism::{FRACTION, GRADIENT_UNITS};
 
@@ -59,7 +64,7 @@ fn power(n: i32) -> f64 {
     f64::from_bits(((1023 + n) as u64) << 52)
 }
 
-/// A matrix of integers with a common binary exponent. The greatest magnitude is at least 2^29 and below 2^30.
+/// A matrix of integers with a common binary exponent. Unless it is zero, its greatest magnitude is about 2^29 to 2^30.
 struct Whole {
     entries: Vec<i64>,
     exponent: i32,
@@ -123,8 +128,8 @@ impl WholeFrame {
         self.rows.entries.len() / self.parameters()
     }
 
-    /// Returns the sum of `records` vectors, with [`FRACTION`] binary digits after the point. It needs the sums of weights times
-    /// predictors and the sum of the own parameter's weights.
+    /// Returns the sum of `records` vectors, with [`FRACTION`] binary digits after the point. The arguments are the sums of
+    /// weights times predictors and the sum of the own parameter's weights.
     pub(super) fn total(&self, records: usize, of_predictors: &[i128], of_own: i128) -> Vec<i128> {
         let coefficients = self.coefficients();
         let component = |k: usize| {
@@ -136,8 +141,8 @@ impl WholeFrame {
         (0..self.parameters()).map(component).collect()
     }
 
-    /// Returns the inner products of `components` with the parts of a vector: for each predictor at weight 1, for the own
-    /// parameter at weight 1, and for the shift.
+    /// Returns the inner products of `components` with each part of a vector: predictors and own parameter at weight 1, and
+    /// shift.
     pub fn along(&self, components: &[f64]) -> Along {
         let (d, coefficients, unit) = (self.parameters(), self.coefficients(), power(DIGITS - FRACTION as i32));
         let sum = |of: &dyn Fn(usize) -> f64| (0..d).map(|k| components[k] * of(k)).sum::<f64>();
@@ -172,7 +177,7 @@ pub struct LatticeFrame {
     pub(super) unit: f64,
     /// `|h|^2` with its slack, and `2 h.b`.
     pub(super) of_own: [f64; 2],
-    /// The slack of `|g|^2`, and that of the whole.
+    /// The slack of `|g|^2`, and the slack of the constant term.
     pub(super) slack: [f64; 2],
     /// The greatest permitted excess of the squared length over the shift's.
     pub(super) room: f64,
@@ -198,7 +203,8 @@ impl LatticeFrame {
         all.extend((coefficients > 0).then(|| crossed(&b)));
         all.extend((coefficients > 0 && !h.is_empty()).then(|| crossed(&h)));
         let of_crossed: f64 = all.iter().skip(coefficients).map(|row| squares(row).sqrt()).sum();
-        let crossing = 2.0 * (terms + 4.0) * power(-24) * of_crossed * terms.sqrt();
+        let of_dropped: f64 = all.iter().skip(coefficients).map(|row| dropped(row)).sum();
+        let crossing = (2.0 * (terms + 4.0) * power(-24) * of_crossed + 2.0 * of_dropped) * terms.sqrt();
         let longest = (squares(&units) * terms).sqrt() + squares(&h).sqrt() + squares(&b).sqrt() + 1.0;
         let slack = power(-40) * longest * longest + crossing;
         let most = 1.0 - ((d as f64).sqrt() + 2.0) / GRADIENT_UNITS as f64;
@@ -232,8 +238,8 @@ impl LatticeFrame {
         held * squares.sqrt()
     }
 
-    /// Returns the weights of sums over a record's predictors: the rows of `R`, and then the doubled products with the shift and
-    /// with the own parameter's part.
+    /// Returns the weights of sums over a record's predictors: first the rows of `R`, then twice the products with shift and
+    /// own part.
     pub(super) fn rows(&self) -> (&[Vec<f64>], &[Vec<f64>]) {
         self.rows.split_at(self.whole.coefficients())
     }

@@ -10,20 +10,21 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use super::hold::LatticeSum;
 use super::{Block, BlockError, Blocks};
 
-/// The number of records times sums below which a pass stays on the calling thread, since waking another takes as long.
+/// The product of records and sums below which a pass stays on the calling thread. Waking another thread would take as long as
+/// the pass.
 const SMALL: u64 = 1 << 17;
 
-/// Error: there is no sum. None of the reasons depends on a record's values.
+/// The reason why a pass has no sum. It never depends on a record's values.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum NoSum {
     /// A block can't be read.
     #[error(transparent)]
     Unread(#[from] BlockError),
-    /// The kernel panics without a record, or its sums are of other holds or lengths than were charged.
-    #[error("the model's kernel fails on no records at all")]
+    /// The kernel panics even without records, or gives sums of other holds or lengths than were charged.
+    #[error("the model's kernel fails even without records, or gives other sums than were charged")]
     Kernel,
-    /// A sample is of another number of units than the records are.
-    #[error("a sample was drawn of another shard")]
+    /// A sample was drawn from another number of units than the shard has.
+    #[error("a sample was drawn from another number of units than the shard has")]
     Sample,
 }
 
@@ -61,8 +62,8 @@ impl Threads {
     /// The number of threads used depends only on the numbers of records and sums.
     ///
     /// # Errors
-    /// The error of a block that cannot be read, [`NoSum::Kernel`] where `sums` has none of a block, and [`NoSum::Unread`] unless every
-    /// unit is in exactly one block.
+    /// [`NoSum::Unread`] for a block that cannot be read, or unless every unit is in exactly one block. [`NoSum::Kernel`] if
+    /// `sums` returns `None` for a block.
     pub(super) fn sum(
         &self,
         blocks: &dyn Blocks,
@@ -113,14 +114,14 @@ impl Threads {
     }
 }
 
-/// Returns whether these blocks hold each of `units` units once. They are public, as the units of each block are.
+/// Returns whether these blocks hold each of `units` units exactly once. The places of blocks are public, and so is the result.
 fn is_partition(mut blocks: Vec<Range<u64>>, units: u64) -> bool {
     blocks.sort_unstable_by_key(|block| (block.start, block.end));
     let end = blocks.iter().try_fold(0, |end, block| (block.start == end).then_some(block.end));
     end == Some(units)
 }
 
-/// Merges the sums of two parts of a shard. An empty list is the sum of no part.
+/// Merges the sums of two parts of a shard. An empty list stands for no blocks.
 fn merged(a: Vec<LatticeSum>, b: Vec<LatticeSum>) -> Vec<LatticeSum> {
     match (a.is_empty(), b.is_empty()) {
         (true, _) => b,

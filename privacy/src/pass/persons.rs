@@ -72,18 +72,18 @@ impl std::fmt::Debug for Persons {
     }
 }
 
-/// A sum of one step's lattice values, person by person, over consecutive blocks of records.
+/// A sum of lattice values over consecutive ranges of records, with each person's contribution bounded.
 #[derive(Clone)]
 pub struct PersonSum {
     total: i64,
-    /// The partial sum of the person whose records continue in the next block.
+    /// The partial sum of the person whose records continue in the next range.
     open: i64,
     /// The number of that person.
     person: usize,
 }
 
 impl PersonSum {
-    /// Creates a sum that begins with the records of this person, by number.
+    /// Creates a sum whose first record is the first of this person, given by its number.
     pub fn beginning(person: usize) -> Self {
         Self { total: 0, open: 0, person }
     }
@@ -108,7 +108,7 @@ impl PersonSum {
     }
 
     /// Returns the sum over all persons whose records are complete.
-    pub fn total(&self) -> i64 {
+    pub(in crate::pass) fn total(&self) -> i64 {
         self.total
     }
 }

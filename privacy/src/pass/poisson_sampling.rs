@@ -41,8 +41,9 @@ impl PoissonSampling {
         Self { units, probability, group, rest: table(units % u64::from(GROUP)) }
     }
 
-    /// Returns a law whose mean size exceeds the size of these samples except with probability 2^-100: `q n + 12 sqrt(q n) + 64`
-    /// units by Bernstein's inequality. It serves to measure the slowest answer.
+    /// Returns a sampling law of larger probability, whose mean size is `q n + 12 sqrt(q n) + 64` units, or `n` if that is
+    /// less. By Bernstein's inequality, a sample of the given law exceeds that size with a probability below 2^-100. The
+    /// returned law serves to measure the slowest answer.
     #[must_use]
     pub fn at_largest_size(&self) -> Self {
         let mean = self.probability.get() * self.units as f64;
@@ -72,7 +73,7 @@ impl PoissonSampling {
     }
 }
 
-/// Marks the sampled places of a group. No place may be marked before.
+/// Marks the sampled places of a group. No place may be marked on entry.
 fn choose<R: CryptoRng + ?Sized>(table: &BinomialTable, group: &mut [u64], rng: &mut R) {
     let (size, count) = (table.trials(), table.count(rng));
     // If more than half are sampled, draws the complement instead, so that about two draws at most find a new place.
@@ -129,7 +130,7 @@ impl HiddenSample {
     }
 
     /// Returns the numbers of the sampled units within `units`, ascending.
-    pub fn within(&self, units: Range<u64>) -> impl Iterator<Item = u64> + '_ {
+    pub(in crate::pass) fn within(&self, units: Range<u64>) -> impl Iterator<Item = u64> + '_ {
         let units = units.start.min(self.units)..units.end.min(self.units);
         let words = units.start / WORD..units.end.div_ceil(WORD);
         let of_word = move |at: u64| {

@@ -14,6 +14,15 @@ pub(super) const TINY: f32 = 1e-12;
 /// The smallest magnitude of a weight; smaller ones become 0, so that no product is subnormal.
 const LEAST_WEIGHT: f32 = 1.0 / 33_554_432.0;
 
+/// Returns the length of those weights of a row that become 0.
+pub(super) fn dropped(row: &[f64]) -> f64 {
+    row.iter().filter(|weight| is_dropped(**weight)).map(|weight| weight * weight).sum::<f64>().sqrt()
+}
+
+fn is_dropped(weight: f64) -> bool {
+    weight.abs() < f64::from(LEAST_WEIGHT)
+}
+
 /// Several rows of weights: the intercept's contribution to each, and the columns in which a row has a nonzero weight.
 pub struct Rows {
     constants: Vec<f32>,
@@ -29,7 +38,7 @@ struct Column {
 impl Rows {
     /// Creates at most [`ROWS_TOGETHER`] rows of equal length. The first `first` entries of each belong to the intercept.
     pub(super) fn new(rows: &[Vec<f64>], first: usize) -> Self {
-        let single = |weight: f64| if weight.abs() < f64::from(LEAST_WEIGHT) { 0.0 } else { weight as f32 };
+        let single = |weight: f64| if is_dropped(weight) { 0.0 } else { weight as f32 };
         let constants = rows.iter().map(|row| TINY + row[..first].iter().sum::<f64>() as f32).collect();
         let column = |number: usize| {
             let mut weights = [0.0; ROWS_TOGETHER];

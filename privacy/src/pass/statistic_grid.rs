@@ -41,7 +41,7 @@ impl StatisticGrid {
     /// Creates the lattices of all components from their ranges.
     ///
     /// # Errors
-    /// As [`StatisticGrid::new`].
+    /// [`MechanismError::Range`] if a range has no lattice.
     pub fn of_ranges(ranges: Vec<(f64, f64)>) -> Result<Vec<Self>, MechanismError> {
         ranges.into_iter().map(Self::new).collect()
     }

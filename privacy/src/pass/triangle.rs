@@ -5,7 +5,8 @@ pub(super) fn root(a: &[f64], columns: usize) -> Vec<Vec<f64>> {
     let rows = a.len().checked_div(columns).unwrap_or(0);
     let product = |i: usize, j: usize| (0..rows).map(|k| a[k * columns + i] * a[k * columns + j]).sum::<f64>();
     let trace: f64 = a.iter().map(|x| x * x).sum();
-    // Bounds the rounding of the products and of the triangle, at most (4 d + 8) eps trace.
+    // Bounds the rounding of the products and of the triangle, at most `(4 d + 8) eps trace`. Here `d` is the number of rows,
+    // and there are at most as many columns.
     let more = 8.0 * (columns + rows + 2) as f64 * f64::EPSILON * trace;
     let mut root = vec![vec![0.0; columns]; columns];
     for i in 0..columns {
@@ -18,7 +19,7 @@ pub(super) fn root(a: &[f64], columns: usize) -> Vec<Vec<f64>> {
     if trace > 0.0 && root.iter().flatten().all(|x| x.is_finite()) {
         return root;
     }
-    // No product is longer than this.
+    // `|A x|` is at most this times `|x|`.
     let longest = (trace * (1.0 + 1e-9)).sqrt();
     (0..columns).map(|i| (0..columns).map(|j| if i == j { longest } else { 0.0 }).collect()).collect()
 }

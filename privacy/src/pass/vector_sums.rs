@@ -38,7 +38,7 @@ pub(super) fn predictor_columns<'a, const N: usize>(rows: &Tile<'a>, first: usiz
     columns
 }
 
-/// The sum of a tile's vectors.
+/// A dispatch that adds a tile's vectors to the sums.
 pub struct Add<'a> {
     pub(super) rows: &'a Tile<'a>,
     /// The weights of the vectors.

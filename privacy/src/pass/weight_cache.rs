@@ -1,7 +1,7 @@
 //! A cache of the weights of recent gradients' vectors, used by the remainders of the same steps.
 //!
-//! Weights are integers, and a remainder has the same bits whether it uses the cache or recomputes them. The contents of the
-//! cache depend only on the public queries.
+//! Weights are integers, and a remainder has the same bits whether it uses the cache or recomputes them. The public queries
+//! decide which gradients are cached. A block on which a gradient's kernel panics is not cached.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

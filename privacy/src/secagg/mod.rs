@@ -1,11 +1,11 @@
 //! Secure aggregation: participants mask their noised sums, and the masks cancel only in the sum over all participants.
 //!
-//! Every two participants share a key, agreed on by X25519 and bound to the job's [`Roster`]. From it both derive a mask for each
-//! integer of each message; one adds the mask to its value and the other subtracts it (Bonawitz et al. 2017, *Practical secure
-//! aggregation for privacy-preserving machine learning*, section 4). The masks of a message are a pseudo-random function of the
-//! digest of its contents. As in Ma et al. 2023, *Flamingo*, the set-up runs once and each round derives new masks. Participants
-//! that received different queries have no mask in common, and their values stay uniform. A participant that drops out is not
-//! recovered: the round is void without it, so no share of a key ever leaves its owner.
+//! Every two participants share a key, agreed on by X25519 and bound to the job's [`Roster`]. From it both derive a mask for
+//! each integer of each message. One adds the mask to its value, and the other subtracts it (Bonawitz et al. 2017, *Practical
+//! secure aggregation for privacy-preserving machine learning*, section 4). The masks of a message are a pseudo-random function
+//! of the digest of its contents. As in Ma et al. 2023, *Flamingo*, the set-up runs once and each round derives new masks.
+//! Participants that received different queries have no mask in common, and their values stay uniform. A participant that drops
+//! out is not recovered: the round is void without it, so no share of a key ever leaves its owner.
 //!
 //! Proof: `docs/explanation/design.md`, section 7.
 //!

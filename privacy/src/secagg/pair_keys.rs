@@ -49,7 +49,7 @@ impl PairKeys {
     /// would allow.
     ///
     /// # Errors
-    /// As [`PairKeys::agree`].
+    /// [`AgreementError`] if the roster does not have the key of `secret` at `place`, or if a member's key is of small order.
     #[cfg(any(test, feature = "test-util"))]
     pub fn agree_unbound(roster: &Roster, place: usize, secret: &MaskSecret) -> Result<Self, AgreementError> {
         Self::bound(roster, place, secret, |_, _| domain().bytes())
@@ -72,9 +72,10 @@ impl PairKeys {
     /// Returns the masks of `lanes` integers under a digest: the sum of the participant's masks over all its pairs. The masks of
     /// all participants sum to zero modulo 2^64.
     ///
-    /// A lane is one released integer of the message, counted from 0 through all queries in order and all components of each. An
-    /// answer has one lane more than integers, the check: its value is the mask alone. The checks of all answers therefore sum to
-    /// zero exactly if the masks cancel. The running time depends only on the numbers of members and lanes.
+    /// A lane is one released integer of the message, counted from 0 through all queries in order and all components of each. A
+    /// reply has one more lane, the check, whose value is the mask alone. The checks of all replies therefore sum to zero if
+    /// the masks cancel. Two values under one mask reveal their difference, so the caller must use a digest for one reply only.
+    /// The running time depends only on the numbers of members and lanes.
     ///
     /// Proof: `docs/explanation/design.md`, section 7.
     #[must_use]
@@ -105,7 +106,7 @@ impl PairKeys {
     }
 }
 
-/// Prints no part of the keys.
+/// Prints the number of keys, and no part of any.
 impl std::fmt::Debug for PairKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "PairKeys with {}", self.0.len())

@@ -62,9 +62,9 @@ impl Roster {
     /// `colluders` of them collude with the coordinator.
     ///
     /// # Errors
-    /// [`RosterError`] for fewer than 3 or more than 1024 members, for no colluder, for fewer than 2 members besides the
-    /// colluders, and for a name, identity or mask key that two members share. A member with another's mask key could cancel
-    /// masks in the answers of that member's partners.
+    /// [`RosterError`] for fewer than 3 or more than 1024 members, for no colluder, and for fewer than 2 members besides the
+    /// colluders. [`RosterError::Twice`] for a name, identity or mask key that two members share. A member with another's mask
+    /// key could cancel masks in the answers of that member's partners.
     pub fn new(job: &str, spec_digest: [u8; 32], colluders: u32, members: Vec<Member>) -> Result<Self, RosterError> {
         let count = members.len();
         if !(Self::MIN_MEMBERS..=Self::MAX_MEMBERS).contains(&count) {

@@ -57,7 +57,8 @@ fn persons_are_sampled_and_not_records() {
     assert_eq!(seen(&data, &sample), expected);
     for at in 0..data.count() {
         let block = data.block(at).unwrap();
-        let (units, gathered) = (sample.within(block.places()), block.sampled(&sample));
+        let units = sample.open_for_test().into_iter().filter(|unit| block.places().contains(unit));
+        let gathered = block.sampled(&sample);
         let (persons, first) = gathered.persons().unwrap();
         assert_eq!((first, persons.limit(), persons.records() as u64), (0, 11, gathered.records()));
         let mut last = 0;

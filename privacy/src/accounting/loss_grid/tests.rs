@@ -20,7 +20,8 @@ fn ratio(q: f64, centre: f64, x: f64) -> f64 {
     (1.0 - q + q * (centre * x - centre * centre / 2.0).exp()).ln()
 }
 
-/// Masses of `P` and `Q` in narrow cells, and the most that the loss is in each. By Simpson's rule, from densities written independently.
+/// Returns the masses of `P` and `Q` in narrow cells, and the greatest loss in each, by Simpson's rule from densities written
+/// independently.
 fn cells(order: Order, q: f64, k: f64) -> Vec<(f64, f64, f64)> {
     const PER_UNIT: i32 = 24;
     let log_ratios = move |x: f64| match order {
@@ -48,8 +49,8 @@ fn cells(order: Order, q: f64, k: f64) -> Vec<(f64, f64, f64)> {
         .collect()
 }
 
-/// Bounds the curve of two releases on both sides. Events of whole cells are a subset of all events and give a lower bound;
-/// replacing each cell's loss by its maximum gives an upper bound.
+/// Bounds the curve of two releases on both sides. Events of whole cells are a subset of all events and give a lower bound.
+/// Replacing each cell's loss by its maximum gives an upper bound.
 fn two_releases(cells: &[(f64, f64, f64)], epsilon: f64) -> (f64, f64) {
     let (mut below, mut above) = (0.0, 0.0);
     for (p, q, loss) in cells {

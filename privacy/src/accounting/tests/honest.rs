@@ -1,4 +1,5 @@
-//! Prices of sums that alone are opened, against rational arithmetic and against the sum's own law.
+//! Prices of sums over several parties, of which only the sum is opened, against rational arithmetic and against the sum's own
+//! law.
 
 use num_bigint::BigUint;
 use proptest::prelude::*;
@@ -43,7 +44,7 @@ proptest! {
         }
     }
 
-    /// A value opened by itself costs the same as ever, and a sum costs at most that and at least its share.
+    /// A value under its own party's noise costs the same as before. A sum costs at most that, and at least its share.
     #[test]
     fn a_sum_of_many_costs_its_share(k in 1_u64..1 << 40, j in 16_u64..1 << 30, h in 1_u32..=Honest::MOST) {
         let (k_t, s) = (Sensitivity::from_units(k).unwrap(), NoiseScale::from_units(j << 16).unwrap());
@@ -113,8 +114,8 @@ fn a_sum_of_discrete_gaussians_is_as_close_to_the_rounded_one_as_a_draw() {
     }
 }
 
-/// The sum's own trade-off against the charge: for neighbours one sensitivity apart, the hockey-stick divergence is at most that
-/// of the Gaussian with `mu² = Delta² / (h s²)`, up to the allowance.
+/// Compares the sum's own trade-off with the charge. For neighbours one sensitivity apart, the hockey-stick divergence is at
+/// most that of the Gaussian with `mu² = Delta² / (h s²)`, up to the allowance.
 #[test]
 fn a_sum_reveals_what_is_charged() {
     for (s, h, moved) in [(4.0, 2_u32, 3_i64), (4.0, 5, 7), (8.0, 3, 10)] {
@@ -156,9 +157,9 @@ fn information(mut sigma: Vec<Vec<f64>>) -> f64 {
     ones.iter().sum()
 }
 
-/// A party that gives `k` answers to one query, as after a restored backup, opens `k` sums with the others' noise in common.
-/// Together they reveal `h k / (1 + (h - 1) k)` times what one does, about that party and about all, which is always less than
-/// if it colluded against the others. If all parties answer `k` times, the factor is `k`.
+/// Checks a party that gives `k` answers to one query, as after a restored backup. The `k` opened sums then share the others'
+/// noise. Together they reveal `h k / (1 + (h - 1) k)` times what one sum does, about that party and every other. This is
+/// always less than if the party colluded against the others. If all parties answer `k` times, the factor is `k`.
 #[test]
 fn two_answers_to_one_query_reveal_less_than_a_party_that_colludes_against_the_others() {
     for h in [2_u32, 3, 9] {

@@ -182,7 +182,7 @@ fn the_noise_of_several_parties_is_one_of_a_larger_scale() {
     let half = release(0.01, 0.25, Adjacency::Replace);
     let units = |release: &SubsampledRelease| release.block_charge(100, 1 << 34).unwrap().covering_units;
     within(units(&four) as f64, units(&half) as f64, 1e-9, 1e-9, "four parties");
-    // Were the others' noise known, a block would cost more than four times as much: charges of blocks cannot be divided.
+    // If the others' noise were known, a block would cost more than four times as much. So charges of blocks cannot be divided.
     assert!(units(&alone) > 4 * units(&four) + units(&four) / 50);
 }
 

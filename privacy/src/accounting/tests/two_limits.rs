@@ -1,11 +1,12 @@
-//! Reason for a ledger's two limits, one on its charges of mu^2 and one on its blocks' share of delta, instead of one on both
-//! together.
+//! Reason for a ledger's two limits. One limits its charges of mu^2, the other its blocks' share of delta. A single limit on
+//! both would not be valid.
 //!
-//! The invalid rule is called the single rule here: grant while `delta(epsilon; sqrt(sum of mu^2)) + sum of the shares of delta`
-//! is at most delta. It is exact for every list fixed in advance. But an adversary sees the first answer before the second query.
-//! Where that answer makes the neighbour likelier than the data, Gaussian noise reveals little more at epsilon, but a release
-//! with a heavy tail does; otherwise it is the reverse. Each of two lists alone keeps the rule, but an adversary who chooses by
-//! the first answer learns more than from either.
+//! The invalid rule is called the single rule here: grant while
+//! `delta(epsilon; sqrt(sum of mu^2)) + sum of the shares of delta` is at most delta. It is exact for every list fixed in
+//! advance. But an adversary sees the first answer before the second query. Suppose that this answer makes the neighbour
+//! likelier than the data. Then Gaussian noise reveals little more at epsilon, but a release with a heavy tail does. If the
+//! answer makes the data likelier, Gaussian noise reveals more. Each of two lists alone keeps the rule. An adversary who
+//! chooses between them by the first answer learns more than from either.
 
 use super::subsampled::{RESERVE_UNIT, release};
 use super::*;
@@ -21,7 +22,8 @@ fn gaussian(mu: f64) -> impl Fn(f64) -> f64 {
     }
 }
 
-/// Returns the curve of a charge `(mu^2, delta')`: with that probability everything is revealed, else a Gaussian release.
+/// Returns the curve of a charge `(mu^2, delta')`. With probability `delta'` everything is revealed, and otherwise a Gaussian
+/// release.
 fn revealing(mu: f64, reserve: f64) -> impl Fn(f64) -> f64 {
     let rest = gaussian(mu);
     move |epsilon: f64| reserve + (1.0 - reserve) * rest(epsilon)
@@ -68,7 +70,7 @@ struct Lists<'a> {
     after: [(Spent, Curve<'a>); 2],
 }
 
-/// Lists leave this much of a rule's mu^2 unused: far more than a ledger deducts for discrete noise, and next to nothing.
+/// The part of a rule's mu^2 that lists use. The rest is negligible, yet far more than a ledger deducts for discrete noise.
 const ROOM: f64 = 1.0 - 2e-4;
 
 impl Lists<'_> {
@@ -85,8 +87,8 @@ impl Lists<'_> {
         delta_after(self.epsilon, self.first.1, &all) / self.delta
     }
 
-    /// Checks that a ledger grants at most one of the lists, whatever share of the same delta is its reserve, and that the
-    /// granted one keeps the promise.
+    /// Checks that a ledger grants at most one of the lists, for every share of the same delta in reserve. The granted list
+    /// must keep the promise.
     fn assert_that_two_limits_hold(&self) {
         let mut seen = [false; 2];
         let asked = self.after[1].0.reserve_units;
@@ -109,15 +111,17 @@ impl Lists<'_> {
     }
 }
 
-/// Real releases: a Gaussian one, and then either another or a subsampled one of 3.6 percent with noise of two thirds of a unit's
-/// contribution. In exact closed forms the single rule promises delta = 9e-4 at epsilon = 1, but admits 1.22 times that.
+/// Tests real releases. A Gaussian release is followed by another, or by a subsampled one at rate 0.036 whose noise scale is
+/// two thirds of a unit's contribution. In exact closed forms the single rule promises delta = 9e-4 at epsilon = 1, but admits
+/// 1.22 times that.
 #[test]
 fn one_limit_on_the_sum_admits_real_releases_that_break_the_promise() {
     let (epsilon, delta) = (1.0, 9e-4);
     let sampled = release(0.036, 1.5, Adjacency::Replace);
     let block = BlockTerms { release: sampled, releases: 1, reserve_units: (0.7 * delta * RESERVE_UNIT) as u64 };
     let block_cost = block.cost().unwrap();
-    // The first takes all that the rule leaves beside the block, and the other second one all that it leaves beside the first.
+    // The first release takes all mu^2 that the rule admits together with the block. The second takes all that it admits after
+    // the first.
     let beside =
         gaussian_dp::mu(epsilon, delta - block_cost.reserve_units as f64 / RESERVE_UNIT).powi(2) - block_cost.mu_squared();
     let first = plain((beside * ROOM).sqrt());
@@ -129,8 +133,9 @@ fn one_limit_on_the_sum_admits_real_releases_that_break_the_promise() {
     lists.assert_that_two_limits_hold();
 }
 
-/// The worst case of charges, a release that reveals everything with the block's share of delta: up to 1.59 and 1.84 times the
-/// promise, and nearly twice at a delta of 1e-6. The figures are from an independent computation in Python.
+/// Tests the worst case of charges, a release that reveals everything with the block's share of delta. The single rule then
+/// admits up to 1.59 and 1.84 times the promise, and nearly twice at a delta of 1e-6. The figures are from an independent
+/// computation in Python.
 #[test]
 fn one_limit_on_the_sum_admits_up_to_twice_the_promise() {
     for (epsilon, delta, share, expected) in

@@ -49,8 +49,8 @@ fn numbers_below_are_even() {
     for third in 0..3 {
         assert!(near(1.0 / 3.0, || uniform_below(3, &mut rng) == third));
     }
-    // Of 2^64 numbers a third are too many here. Scaled without rejection, every second one would be a multiple of 3; a remainder
-    // of 2^128 would be below a third of the last n equally often.
+    // Here 2^64 exceeds `n` by a third of `n`. Scaling without rejection would make every second number a multiple of 3. At the
+    // last `n` below, a remainder of 2^128 would be below `n / 3` half of the time.
     let n = 3 << 62;
     assert!(near(1.0 / 3.0, || uniform_below(n, &mut rng) % 3 == 0));
     for n in [3 << 62, 3 << 64, 3 << 126] {

@@ -89,8 +89,8 @@ fn relative_imbalance(noise: &[(f64, f64)], step: f64, variance: f64) -> f64 {
     (0..=240).map(|i| of(-3.0 + f64::from(i) * 0.025)).fold(0.0, f64::max)
 }
 
-/// SECURE-AGGREGATION section 3 and its table: for the sum of several parties' noise, balance is exact where each party's own
-/// variance times the step is an integer; if only the sum of the variances satisfies this, it is broken.
+/// Checks section 3 and the table of SECURE-AGGREGATION. For a sum of several parties' noise, balance is exact if each party's
+/// own variance times the step is an integer. It is broken if only the sum of the variances satisfies this.
 #[test]
 fn detailed_balance_of_a_sum_needs_every_partys_noise_on_the_grid() {
     let worst = |step: f64, variances: &[f64]| {
@@ -180,8 +180,8 @@ fn samples_follow_the_discrete_gaussian() {
     }
 }
 
-/// The same test of an independent exact sampler; and of either at a scale 1% too large, which is 7 and 14 standard errors of a
-/// variance.
+/// Applies the same test to an independent exact sampler, and to both samplers at a scale 1% too large. That error is 7 and 14
+/// standard errors of a variance.
 #[test]
 fn a_planted_variance_error_is_detected() {
     for scale in [1, 2, 5] {
@@ -249,10 +249,10 @@ fn planted_faults_of_the_law_are_detected() {
     }
 }
 
-/// Scales at which no lattice point is drawn twice. Tests a thousand cells of equal probability under the rounded normal law,
-/// which equals the discrete one to 1e-12 at 2^20 and above; the lowest bits, which a float's noise would lack; and moments. Each
-/// statistic of a correct sampler is within 5 standard deviations except once in 200,000 times (the upper tails of a chi-square
-/// are heavier than a normal law's).
+/// Tests scales at which no lattice point is drawn twice. A thousand cells have equal probability under the rounded normal law,
+/// which equals the discrete one to 1e-12 at 2^20 and above. The lowest bits are tested, which a float's noise would lack, and
+/// moments. Each statistic of a correct sampler is within 5 standard deviations except once in 200,000 times. The upper tails
+/// of a chi-square are heavier than a normal law's.
 #[test]
 fn production_noise_has_the_right_law_down_to_its_lowest_bits() {
     use statrs::distribution::{ContinuousCDF, Normal};

@@ -83,7 +83,7 @@ fn trials_end_in_a_choice() {
     }
     // A third fewer trials would not suffice.
     assert!(-(TRIALS_PER_CANDIDATE as f64) * 2.0 / 3.0 > -107.0 * std::f64::consts::LN_2);
-    // However unlikely the others are.
+    // The greatest weight is chosen even where every other candidate is never accepted in practice.
     let mut weights = vec![i64::MIN / 2; 300];
     weights[177] = 0;
     assert_eq!(LogWeights::new(weights, 0, 1).choose(&mut ChaCha20Rng::seed_from_u64(1)), 177);
@@ -137,7 +137,7 @@ fn quantile(p: f64, rest: f64) -> f64 {
     over
 }
 
-/// The whole law of 50 records and 256 candidates, enumerated for all neighbours: no log ratio has a wider range than 4 K g, and
+/// Enumerates the whole law of 50 records and 256 candidates for all neighbours. No log ratio has a wider range than 4 K g, and
 /// no kink costs more than the charged mu. With two candidates, records at either end and balancing weights, both are attained.
 #[test]
 fn the_law_of_neighbours_stays_within_its_price() {

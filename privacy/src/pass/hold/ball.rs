@@ -3,7 +3,6 @@
 use pulp::{Simd, WithSimd};
 
 use super::block_pass::{BlockPass, Hold, OTHER};
-use super::moves::{Moves, records_per_unit};
 use super::sum::LatticeSum;
 use crate::pass::bounded_vectors::{BoundedVectors, Room};
 use crate::pass::frame::Frame;
@@ -14,9 +13,9 @@ use crate::pass::tile::Tile;
 use crate::pass::vector_sums::Sums;
 use crate::pass::weight_cache::BlockWeights;
 
-/// A kernel that gives each record's slopes: in the linear predictor, and in one parameter more, 0 where there is none.
+/// A kernel that computes each record's slopes in the linear predictor and in the family's own parameter, 0 if it has none.
 pub trait Sloped {
-    /// Fills the slopes of the records of a tile; not-a-number where a record has none. Mark it `#[inline(always)]`.
+    /// Fills in the slopes of a tile's records. Not-a-number marks an inert record. Mark implementations `#[inline(always)]`.
     fn slopes(&self, rows: &Tile<'_>, slopes: &mut [TileLane<f64>; 2]);
 }
 
@@ -24,14 +23,13 @@ impl BlockPass<'_> {
     /// Sums each record's gradient at the point `at`, in a frame whose first `coefficients` parameters have predictors. If
     /// `intercept`, the first of them is an intercept. Weights are stored in the block's weight cache, if it has one.
     ///
-    /// Each record's vector is shorter than [`crate::mechanism::GRADIENT_UNITS`] by the final rounding error. So the sum, rounded
-    /// to integers once, moves with a record by no more than vectors of that length do. [`crate::pass::lattice_frame`] derives the
-    /// bounds.
+    /// Each record's vector is shorter than [`crate::mechanism::GRADIENT_UNITS`] by the final rounding error. So replacing a
+    /// record moves the rounded sum by at most twice that length. [`crate::pass::lattice_frame`] derives the bounds.
     ///
     /// # Panics
     /// Panics if another hold than [`Hold::Ball`] was charged.
     pub fn ball(self, slopes: &impl Sloped, at: &[f64], frame: Frame<'_>, coefficients: usize, intercept: bool) {
-        let (block, [Hold::Ball { .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        let (block, [hold @ Hold::Ball { .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
         let vectors = BoundedVectors::new(block.arch(), LatticeFrame::new(frame, coefficients), intercept);
         let own = frame.parameters() > coefficients;
         let mut kept = block.weight_cache().map(|_| BlockWeights::of(block.records() as usize, own));
@@ -39,25 +37,25 @@ impl BlockPass<'_> {
         if let Some((weight_cache, weights)) = block.weight_cache().zip(kept) {
             weight_cache.put(frame.query_at(at), weights);
         }
-        self.sums.push(LatticeSum::fine(vectors.total(&sums), Moves::ball(records_per_unit(block)).grouped(block)));
+        self.sums.push(LatticeSum::fine(vectors.total(&sums), hold.moves(block)));
     }
 }
 
-/// Fills `room` with the weights of each record's vector: its slopes, shortened where the vector would be too long.
+/// Fills `room` with the weights of each record's vector: its rounded slopes, made smaller where the vector would be too long.
 #[inline(always)]
 pub fn slope_weights(slopes: &impl Sloped, vectors: &BoundedVectors, rows: &Tile<'_>, room: &mut Room) {
-    // A record that the kernel leaves out contributes the shift alone, and nothing of the tile before.
+    // A record that the kernel skips contributes only the shift, and no slope of the previous tile.
     room.slopes.iter_mut().for_each(|slopes| slopes.0[..rows.len()].fill(f64::NAN));
     slopes.slopes(rows, &mut room.slopes);
     vectors.hold(rows, room);
 }
 
-/// A sum over a block.
+/// A dispatch that sums the vectors of a block.
 struct Gradient<'a, S> {
     block: &'a Block<'a>,
     slopes: &'a S,
     vectors: &'a BoundedVectors,
-    /// Room for the weights, where they are kept.
+    /// Space for the weights, if they are cached.
     kept: Option<&'a mut BlockWeights>,
 }
 

@@ -1,23 +1,23 @@
-//! One pass over a block: the query's holds, to which a model gives its kernel.
+//! A pass over one block. It has the query's holds, and a model gives it a kernel.
 
 use std::sync::Arc;
 
 use pulp::Arch;
 
-use super::moves::Moves;
+use super::moves::{Moves, records_per_unit};
 use super::sum::LatticeSum;
-use crate::mechanism::Sensitivity;
+use crate::mechanism::{QueryKind, Sensitivity};
 use crate::pass::shard::Block;
 use crate::pass::statistic_grid::StatisticGrid;
-use crate::pass::step::Step;
+use crate::pass::step::{Step, Summed};
 use crate::pass::weight_cache::BlockWeights;
 
 /// The admissible set of a unit's contribution to one sum, as it was charged.
 #[derive(Debug, Clone, Copy)]
 pub enum Hold<'a> {
-    /// A step's log ratios, or what its [`super::super::Summed`] makes of them, under the step's clamp.
+    /// A step's log ratios, or the function of them that [`super::super::Summed`] names, under the step's clamp.
     Step(Step<'a>),
-    /// A number of each record, each unit held to this clamp.
+    /// One number per record. Each unit's contribution is held to this clamp.
     Value(Sensitivity),
     /// A component of a sufficient statistic, on its lattice.
     Statistic(StatisticGrid),
@@ -37,7 +37,7 @@ pub enum Hold<'a> {
     OneHot {
         /// The number of tables.
         tables: usize,
-        /// Cells of all tables, including that of unusable records.
+        /// The number of cells of all tables, plus one for unusable records.
         length: usize,
     },
 }
@@ -55,22 +55,46 @@ impl Hold<'_> {
         }
     }
 
-    /// Returns the fallback contribution of a unit whose kernel failed: the admissible vector closest to zero. That is zero, except
-    /// for a statistic whose range excludes zero: there it is the end closest to zero, as for not-a-number.
-    pub(in crate::pass) fn fallback(&self) -> LatticeSum {
-        let limits = if let Self::Statistic(grid) = self { grid.limits } else { (0, 0) };
-        let moves = Moves::interval(limits.0, limits.1);
+    /// Returns the distances of a sum over this block under this hold.
+    pub(super) fn moves(&self, block: &Block<'_>) -> Moves {
+        let records = records_per_unit(block);
+        let symmetric = |clamp: Sensitivity| Moves::interval(-(clamp.units() as i64), clamp.units() as i64);
+        let moves = match self {
+            Self::Step(step) => match step.of {
+                Summed::Ratios => symmetric(step.clamp),
+                Summed::Clipped => Moves::interval(0, QueryKind::COUNT_UNIT as i64),
+                Summed::Squares => Moves::interval(0, QueryKind::SQUARE_UNITS as i64),
+            },
+            Self::Value(clamp) => symmetric(*clamp),
+            Self::Statistic(grid) => {
+                // A unit has at least one record, and at most this number.
+                let (least, greatest) = grid.limits;
+                let all = |limit: i64| limit.saturating_mul(i64::from(records));
+                Moves::interval(least.min(all(least)), greatest.max(all(greatest)))
+            }
+            Self::Ball { .. } => Moves::ball(records),
+            Self::Trace { squares, .. } => Moves::trace(*squares, records),
+            Self::OneHot { tables, .. } => Moves::one_hot(*tables, records),
+        };
+        moves.grouped(block)
+    }
+
+    /// Returns the contribution of a unit of this block on which a kernel failed: zero, or for a statistic whose range excludes
+    /// zero, the end closest to zero. It is within the hold's distance of every admissible contribution.
+    pub(in crate::pass) fn fallback(&self, block: &Block<'_>) -> LatticeSum {
+        let moves = self.moves(block);
         LatticeSum::whole(&vec![moves.closest_to_zero(); self.length().max(1)], moves)
     }
 }
 
-/// A model's side of a pass: gives its kernel for the hold of this number to the pass.
+/// The model's part of a pass: a function that gives the pass a kernel for the hold of this number.
 pub type Kernels<'k> = &'k (dyn Fn(usize, BlockPass<'_>) + Sync);
 
 /// A pass over one block, for one hold, or for several steps at once.
 ///
-/// A model gets it by value, and gives it one kernel. The pass reads the records, holds what the kernel returns to the charged
-/// set and keeps the sum: the model sees neither the sum nor the block, and cannot change the hold, run a pass twice or merge sums.
+/// A model receives it by value and gives it one kernel. The pass reads the records, holds the kernel's numbers to the charged
+/// set and keeps the sum. The model sees neither the sum nor the block. It cannot change the hold, run a pass twice or merge
+/// sums.
 ///
 /// ```compile_fail
 /// # use conclave_privacy::pass::hold::{BlockPass, Cells};
@@ -105,7 +129,7 @@ pub struct BlockPass<'p> {
     pub(super) sums: &'p mut Vec<LatticeSum>,
 }
 
-/// The panic of a model whose kernel is of another hold than was charged.
+/// The panic message for a kernel of another hold than was charged.
 pub(super) const OTHER: &str = "the model's kernel is of another hold than was charged";
 
 impl<'p> BlockPass<'p> {
@@ -134,7 +158,8 @@ impl<'p> BlockPass<'p> {
         Self { power: power * self.power, ..self }
     }
 
-    /// Returns the weights that a gradient's pass over this block cached, if it did. `gradient` is [`crate::pass::Frame::query_at`].
+    /// Returns the weights that a gradient's pass over this block has cached, if any. [`crate::pass::Frame::query_at`] gives
+    /// `gradient`.
     #[must_use]
     pub fn cached_weights(&self, gradient: [&[f64]; 3]) -> Option<Arc<BlockWeights>> {
         self.block.weight_cache()?.get(gradient)
@@ -147,7 +172,7 @@ impl<'p> BlockPass<'p> {
         self.block
     }
 
-    /// Takes these sums in place of a kernel's, for tests that plant a broken hold.
+    /// Uses these sums instead of a kernel's, for tests that plant a broken hold.
     #[cfg(any(test, feature = "test-util"))]
     pub fn plant_for_test(self, sums: Vec<LatticeSum>) {
         self.sums.extend(sums);
@@ -157,7 +182,7 @@ impl<'p> BlockPass<'p> {
 /// Returns one sum per hold over a block, in order. All steps are computed in one pass.
 ///
 /// # Panics
-/// Panics where the model gives no kernel for a hold, or the kernel of another one.
+/// Panics if the model gives no kernel for a hold, or a kernel for another hold.
 pub fn block_sums(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Vec<LatticeSum> {
     let run = |at: usize, holds: &[Hold<'_>]| {
         let mut sums = Vec::with_capacity(holds.len());

@@ -1,11 +1,11 @@
-//! The interval hold: one integer of a unit, rounded half to even and clamped to a public interval.
+//! The interval hold: one integer per unit, rounded half to even and clamped to a public interval.
 //!
-//! Three kernels use it: a step's log ratios, a number of each record and one component of a sufficient statistic.
+//! Three kernels use it: a step's log ratios, one number per record, and one component of a sufficient statistic.
 
 use pulp::{Simd, WithSimd};
 
 use super::block_pass::{BlockPass, Hold, OTHER};
-use super::moves::{Moves, records_per_unit};
+use super::moves::records_per_unit;
 use super::sum::LatticeSum;
 use crate::mechanism::{Clamp, Quantiser, QueryKind, sum_fits};
 use crate::pass::blocks::{Kernel, KernelVisitor, Lane, Ratios, Scratch, TILE, tile_records};
@@ -19,51 +19,46 @@ use crate::pass::tile::Tile;
 impl BlockPass<'_> {
     /// Sums the log ratios of all steps.
     ///
-    /// A unit's part of a step is its log ratio less the step's centre, held to the step's clamp; a person's records are each held
-    /// to a share of the clamp, and their sum to the clamp itself. A clip count holds 0 or 1, a second moment the square of the
-    /// clamped part.
+    /// A record's part of a step is its log ratio less the step's centre. A row's part is held to the step's clamp. Each part
+    /// of a person's record is held to a share of the clamp, and the person's sum to the clamp itself. A clip count sums 0 or 1
+    /// per unit, and a second moment the square of each unit's held sum.
     ///
     /// # Panics
-    /// Panics if another hold than [`Hold::Step`] was charged, or if a shard of this size does not fit the sum at some step's
-    /// clamp; see [`sum_fits`].
+    /// Panics if another hold than [`Hold::Step`] was charged. Panics if a sum over this block's units could overflow at some
+    /// step's clamp; see [`sum_fits`].
     pub fn ratios(self, kernel: &impl Kernel) {
         let (block, steps) = (self.block, self.steps().collect::<Vec<_>>());
         assert_eq!(steps.len(), self.holds.len(), "{OTHER}");
         let totals = block.arch().dispatch(&Sums::new(kernel, block, &steps));
-        let held = |(total, step): (i64, &Step<'_>)| {
-            let (clamp, count, squares) =
-                (step.clamp.units() as i64, QueryKind::COUNT_UNIT as i64, QueryKind::SQUARE_UNITS as i64);
-            let (total, moves) = match step.of {
-                Summed::Ratios => (total, Moves::interval(-clamp, clamp)),
-                Summed::Clipped => (total.saturating_mul(count), Moves::interval(0, count)),
-                Summed::Squares => (total, Moves::interval(0, squares)),
-            };
-            LatticeSum::whole(&[total], moves.grouped(block))
+        let held = |((total, step), hold): ((i64, &Step<'_>), &Hold<'_>)| {
+            let factor = if step.of == Summed::Clipped { QueryKind::COUNT_UNIT as i64 } else { 1 };
+            LatticeSum::whole(&[total.saturating_mul(factor)], hold.moves(block))
         };
-        self.sums.extend(totals.into_iter().zip(&steps).map(held));
+        self.sums.extend(totals.into_iter().zip(&steps).zip(self.holds).map(held));
     }
 
-    /// Sums a number of each record, each unit held to the charged clamp.
+    /// Sums one number per record, with each unit's contribution held to the charged clamp.
     ///
     /// # Panics
-    /// Panics if another hold than [`Hold::Value`] was charged, or if that number of units does not fit the sum; see [`sum_fits`].
+    /// Panics if another hold than [`Hold::Value`] was charged, or if a sum over this block's units could overflow; see
+    /// [`sum_fits`].
     pub fn values(self, kernel: &impl Values) {
-        let (block, [Hold::Value(clamp)]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        let (block, [hold @ Hold::Value(clamp)]) = (self.block, self.holds) else { panic!("{OTHER}") };
         assert!(sum_fits(block.units(), *clamp), "callers check that this number of units fits the sum");
         let quantiser = Quantiser::new(1.0, 0.0, clamp.units() / u64::from(records_per_unit(block)));
         let total = block.arch().dispatch(&ValueSum { block, kernel, quantiser, clamp: Clamp::symmetric(clamp.units()) });
-        let most = clamp.units() as i64;
-        self.sums.push(LatticeSum::whole(&[total], Moves::interval(-most, most).grouped(block)));
+        self.sums.push(LatticeSum::whole(&[total], hold.moves(block)));
     }
 
-    /// Sums one component of a sufficient statistic: each record's `value` divided by the lattice step, rounded half to even and
-    /// clamped to the lattice's limits. Not-a-number counts as the limit closest to 0. Free of branches on a value.
+    /// Sums one component of a sufficient statistic: each record's `value` divided by the lattice step, rounded half to even
+    /// and clamped to the lattice's limits. Not-a-number counts as 0, or as the limit closest to 0 if the limits exclude 0. No
+    /// branch depends on a value.
     ///
     /// # Panics
-    /// Panics if another hold than [`Hold::Statistic`] was charged, if the limits are out of order or beyond 2^50, or if a sum of that
-    /// many values within them could overflow: public, and checked by callers.
+    /// Panics if another hold than [`Hold::Statistic`] was charged. Panics if the limits are out of order or beyond 2^50, or if
+    /// the sum could overflow. Both are public, and callers check them.
     pub fn statistic(self, value: impl Fn(&Tile<'_>, usize) -> f64) {
-        let (block, [Hold::Statistic(grid)]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        let (block, [hold @ Hold::Statistic(grid)]) = (self.block, self.holds) else { panic!("{OTHER}") };
         let StatisticGrid { step, limits } = *grid;
         let clamp = Clamp::new(limits.0, limits.1);
         let furthest = limits.0.unsigned_abs().max(limits.1.unsigned_abs());
@@ -73,10 +68,7 @@ impl BlockPass<'_> {
         while let Some(rows) = tiles.next_tile() {
             total = (0..rows.len()).fold(total, |total, i| total.wrapping_add(clamp.units(value(&rows, i) / step)));
         }
-        // A unit has one record at least, and at most this number.
-        let records = i64::from(records_per_unit(block));
-        let (least, greatest) = (limits.0.min(limits.0.saturating_mul(records)), limits.1.max(limits.1.saturating_mul(records)));
-        self.sums.push(LatticeSum::whole(&[total], Moves::interval(least, greatest).grouped(block)));
+        self.sums.push(LatticeSum::whole(&[total], hold.moves(block)));
     }
 }
 
@@ -130,7 +122,8 @@ impl<'a, K: Kernel> Sums<'a, K> {
                 block.units()
             );
             let quantiser = Quantiser::new(step.power, step.centre, units / share);
-            // A person counts once, however many of the records are clamped; where none is, their sum is within its own clamp.
+            // A person counts once, even if several records are clamped. If none is clamped, the person's sum is not clamped
+            // either.
             let unit = Clamp::symmetric(if step.of == Summed::Clipped { 1 } else { units });
             let squared = match step.of {
                 // No sum of 2^32 units overflows, and a block has fewer.
@@ -152,7 +145,7 @@ impl<'a, K: Kernel> Sums<'a, K> {
         while let Some(rows) = tiles.next_tile() {
             let rows = &rows;
             for (prepared, total) in self.steps.iter().zip(&mut totals) {
-                // No partial sum overflows: sum_fits.
+                // No partial sum overflows: `sum_fits` was asserted.
                 if prepared.step.of != Summed::Ratios {
                     let mut ratios = Ratios::default();
                     self.kernel.log_ratios(rows, &prepared.constants, &mut scratch, &mut ratios);
@@ -218,7 +211,7 @@ impl KernelVisitor for Total {
     fn over<const N: usize, C>(&mut self, columns: [&[f64]; N], constants: &C, ratio: impl Fn(&C, [f64; N]) -> f64) {
         let (records, quantiser) = (columns[0].len(), self.quantiser);
         let columns = columns.map(|column| &column[..records]);
-        // More records than the tile has end the sum: the unit that causes it contributes the fallback.
+        // A kernel that gives more ratios than the tile has records panics. The unit that causes it contributes the fallback.
         self.records = self.records.checked_sub(records).unwrap_or_else(|| panic!("a kernel gives every record one ratio"));
         let mut total = 0_u64;
         for i in 0..records {
@@ -229,7 +222,7 @@ impl KernelVisitor for Total {
     }
 }
 
-/// A number of each record, as a kernel computes it.
+/// A kernel that computes one number per record.
 pub trait Values {
     /// Scratch space for a tile.
     type Room;
@@ -237,7 +230,8 @@ pub trait Values {
     /// Returns scratch space.
     fn room(&self) -> Self::Room;
 
-    /// Fills `values` with the number of each of `rows`, in log-likelihood units. Mark it `#[inline(always)]`.
+    /// Fills `values` with one number per record of the tile, in log-likelihood units. Mark implementations
+    /// `#[inline(always)]`.
     fn fill(&self, rows: &Tile<'_>, room: &mut Self::Room, values: &mut [f64]);
 }
 
@@ -260,12 +254,12 @@ impl<V: Values> WithSimd for &ValueSum<'_, V> {
         let mut tiles = self.block.tiles(SMALL_TILE);
         while let Some(rows) = tiles.next_tile() {
             let (floats, integers) = (&mut floats.0[..rows.len()], &mut integers.0[..rows.len()]);
-            // A record that the kernel leaves out is inert, and holds nothing of the tile before.
+            // A record that the kernel skips is inert, and keeps no number of the previous tile.
             floats.fill(f64::NAN);
             self.kernel.fill(&rows, &mut room, floats);
             integers.iter_mut().zip(&*floats).for_each(|(integer, value)| *integer = self.quantiser.units(*value));
             match &mut by_person {
-                // No partial sum overflows: sum_fits.
+                // No partial sum overflows: `sum_fits` was asserted.
                 None => total = integers.iter().fold(total, |total, value| total.wrapping_add(*value)),
                 Some((persons, sum)) => sum.add(persons, rows.range(), integers, |sum| self.clamp.sum(sum)),
             }

@@ -1,11 +1,12 @@
-//! The holds turn what a kernel computes of records into integers under a public bound: interval, ball, trace, one-hot.
+//! Holds, which turn a kernel's numbers into integers under a public bound: interval, ball, trace, one-hot.
 //!
 //! A kernel returns a float, or a vector of floats, for each record, computed from that record and public constants alone. Its
 //! numbers are not trusted. Whatever it returns, not-a-number and infinities included, a hold adds integers of the unit's
 //! admissible set. So a wrong model costs accuracy and never privacy.
-//! The caller names the admissible sets ([`Hold`]). A [`BlockPass`] reads the records once and asks the model for a kernel. No other
-//! code makes a [`LatticeSum`], and none outside this crate merges two. A sum carries how far one unit of privacy can move it
-//! ([`Moves`]), and a release compares that with what was charged.
+//!
+//! The caller names the admissible sets ([`Hold`]). A [`BlockPass`] reads the records once and asks the model for a kernel.
+//! Only this module creates a [`LatticeSum`], and no code outside this crate merges two. A sum carries the largest distance by
+//! which one unit of privacy moves it ([`Moves`]). A release compares this distance with the charge.
 //!
 //! ```compile_fail
 //! # use conclave_privacy::pass::hold::LatticeSum;

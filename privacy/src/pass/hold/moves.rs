@@ -7,18 +7,19 @@ use crate::pass::shard::Block;
 /// Lattice units of 1 in a record's vector, 2^16: a product is in units of 2^-32.
 pub(super) const UNIT: u64 = 1 << 16;
 
-/// The distance in lattice units and L2 between the sums of neighbours, where one unit is replaced and where one is added or
-/// removed; beyond 64 bits, the greatest number.
+/// The largest L2 distance between the sums of neighbours, in lattice units, if one unit is replaced and if one is added or
+/// removed. A distance beyond 64 bits counts as the greatest integer.
 ///
-/// Each function states the theorem for one admissible set. Proofs: `docs/explanation/design.md`, section 2. A unit with several
-/// records contributes their sum, so by the triangle inequality each distance is multiplied by the records of a unit.
+/// Each function states the theorem for one admissible set. Proofs: `docs/explanation/design.md`, section 2. A unit with
+/// several records contributes the sum of their vectors. By the triangle inequality, the distances of vectors are multiplied by
+/// the number of records. An interval already bounds the whole unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moves {
     replaced: u64,
     added: u64,
     /// The integer closest to zero that a component may have.
     closest: i64,
-    /// The most records of a unit that were held together.
+    /// The largest number of records per unit for which the distances hold.
     records: u32,
 }
 
@@ -28,8 +29,8 @@ impl Moves {
         Self { replaced: all(replaced), added: all(added), closest: 0, records: u32::MAX }
     }
 
-    /// A unit contributes an integer from `least` to `greatest`: replacing it moves the sum by at most their distance, adding it
-    /// by at most the greater magnitude.
+    /// Returns the distances of an interval. A unit contributes an integer from `least` to `greatest`. Replacing it moves the
+    /// sum by at most their difference, and adding it by at most the greater magnitude.
     #[must_use]
     pub fn interval(least: i64, greatest: i64) -> Self {
         let added = least.unsigned_abs().max(greatest.unsigned_abs());
@@ -37,21 +38,21 @@ impl Moves {
         Self { closest, ..Self::of(greatest.abs_diff(least).into(), added.into(), 1) }
     }
 
-    /// A record contributes a vector of length at most [`GRADIENT_UNITS`], with the rounding of the sum included: replacing it
-    /// moves the sum by at most twice that.
+    /// Returns the distances of a ball. A record contributes a vector of length at most [`GRADIENT_UNITS`], with the rounding
+    /// of the sum included. Replacing it moves the sum by at most twice that length, and adding it by at most that length.
     #[must_use]
     pub fn ball(records: u32) -> Self {
         Self::of(2 * u128::from(GRADIENT_UNITS), GRADIENT_UNITS.into(), records)
     }
 
-    /// A record contributes the upper triangle of a positive semidefinite integer matrix `A` of trace at most `M^2`, where `M^2`
-    /// is `squares` in units of 2^32, with diagonal entries multiplied by [`super::DIAGONAL`], a little less than `1/sqrt 2`, and
-    /// rounded down.
+    /// Returns the distances of a trace. A record contributes the upper triangle of a positive semidefinite integer matrix `A`
+    /// of trace at most `M^2`, which is `squares` times 2^32. Diagonal entries are multiplied by [`super::DIAGONAL`], a little
+    /// less than `1/sqrt 2`, and rounded down.
     ///
     /// For two such matrices `sum_{a<b} (A_ab - B_ab)^2 + 1/2 sum_a (A_aa - B_aa)^2 = 1/2 |A - B|^2 <= M^4`, since the trace of
-    /// `A B` is not negative. Rounding moves a diagonal entry by less than 1, and only where the integer entries differ, by `d_a`
-    /// say; since `sum |d_a| <= 2 M^2`, replacing a record moves the triangle by at most `M^2 + 3`. Adding one moves it by at
-    /// most `M^2 / sqrt 2`.
+    /// `A B` is not negative. Let two diagonal entries differ by the integer `d_a`. Rounding moves their difference by less
+    /// than 1, and not at all if `d_a = 0`. Since `sum |d_a| <= 2 M^2`, replacing a record moves the triangle by at most
+    /// `M^2 + 3`. Adding one moves it by at most `M^2 / sqrt 2`.
     #[must_use]
     pub fn trace(squares: u64, records: u32) -> Self {
         let trace = u128::from(squares) * u128::from(UNIT * UNIT);
@@ -59,9 +60,10 @@ impl Moves {
         Self::of(trace + 3, (trace * 46_341).div_ceil(65_536), records)
     }
 
-    /// A record contributes [`QueryKind::COUNT_UNIT`] in one cell of each of `tables` tables, or in the one cell of unusable
-    /// records: replacing a usable record by another moves the counts by at most `sqrt(2 tables)` units, by or of an unusable one
-    /// by `sqrt(tables + 1)`, adding one by `sqrt(tables)`.
+    /// Returns the distances of one-hot counts. A record contributes [`QueryKind::COUNT_UNIT`] in one cell of each of `tables`
+    /// tables, or in the one cell of unusable records. Replacing a usable record by another moves the counts by at most
+    /// `sqrt(2 tables)` units. Replacing a usable record by an unusable one, or the reverse, moves them by `sqrt(tables + 1)`.
+    /// Adding one moves them by at most `sqrt(tables)`.
     #[must_use]
     pub fn one_hot(tables: usize, records: u32) -> Self {
         let root = |changes: u128| {
@@ -88,30 +90,32 @@ impl Moves {
         Sensitivity::from_units(self.between(unit.adjacency))
     }
 
-    /// The same distances, with the records of a unit of this block: a block without records groups any number.
+    /// Returns these distances, valid up to the number of records per unit of this block. A block without records sets no
+    /// limit.
     pub(super) fn grouped(self, block: &Block<'_>) -> Self {
         if block.records() == 0 { self } else { Self { records: records_per_unit(block), ..self } }
     }
 
-    /// Returns the most records of a unit that were held together; a sum of none groups any number.
+    /// Returns the largest number of records per unit for which the distances hold. A sum without records has no limit.
     #[must_use]
     pub fn records(self) -> u32 {
         self.records
     }
 
-    /// The integer closest to zero that a component of an admissible contribution may have.
+    /// Returns the integer closest to zero that a component of an admissible contribution may have.
     pub(super) fn closest_to_zero(self) -> i64 {
         self.closest
     }
 
-    /// The greater distances of two: those of a sum over two disjoint parts of a shard, since neighbours differ in one unit.
+    /// Returns the greater distances of two. They hold for the sum of two disjoint parts of a shard, since neighbours differ in
+    /// one unit.
     pub(super) fn or(self, other: Self) -> Self {
         let records = self.records.min(other.records);
         Self { replaced: self.replaced.max(other.replaced), added: self.added.max(other.added), records, ..self }
     }
 }
 
-/// Returns the most records of a unit in this block.
+/// Returns the largest permitted number of records per unit in this block.
 pub(super) fn records_per_unit(block: &Block<'_>) -> u32 {
     block.persons().map_or(1, |(persons, _)| persons.limit())
 }

@@ -2,7 +2,6 @@
 //! [`super::Moves::one_hot`].
 
 use super::block_pass::{BlockPass, Hold, OTHER};
-use super::moves::{Moves, records_per_unit};
 use super::sum::LatticeSum;
 use crate::mechanism::QueryKind;
 use crate::pass::tile::Tile;
@@ -12,23 +11,23 @@ const SMALL_TILE: usize = 256;
 /// The code of a record that is in no cell.
 const NOWHERE: f64 = -1.0;
 
-/// A kernel that gives each record's cell in each table.
+/// A kernel that computes each record's cell in each table.
 pub trait Cells {
-    /// Fills `codes[k]` with the number of each record's cell within table `k`; anything else than a cell's number for a record
-    /// that is unusable. Free of branches on a record.
+    /// Fills `codes[k]` with the number of each record's cell in table `k`. Any other number marks an unusable record. No
+    /// branch may depend on a record.
     fn fill<const N: usize>(&self, rows: &Tile<'_>, codes: &mut [[f64; N]]);
 }
 
 impl BlockPass<'_> {
-    /// Counts the records of a block: of each table's cells, of `sizes` cells each, and then of the unusable records, in units of
-    /// [`QueryKind::COUNT_UNIT`].
+    /// Counts the records of a block in units of [`QueryKind::COUNT_UNIT`]: first in the `sizes[k]` cells of each table `k`,
+    /// and then the unusable records.
     ///
-    /// A record is usable where it is in a cell of every table. Free of branches on a record, and as long for any.
+    /// A record is usable if it is in a cell of every table. No branch and no running time depends on a record.
     ///
     /// # Panics
     /// Panics if another hold than [`Hold::OneHot`] of this number of tables was charged.
     pub fn one_hot(self, kernel: &impl Cells, sizes: &[usize]) {
-        let (block, [Hold::OneHot { tables, .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        let (block, [hold @ Hold::OneHot { tables, .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
         assert_eq!(*tables, sizes.len(), "{OTHER}");
         let mut counts = vec![0_i64; sizes.iter().sum::<usize>() + 1];
         let (mut codes, mut usable) = (vec![[NOWHERE; SMALL_TILE]; sizes.len()], [true; SMALL_TILE]);
@@ -53,14 +52,14 @@ impl BlockPass<'_> {
             }
             counts[first] += usable.iter().map(|usable| i64::from(!usable)).sum::<i64>();
         }
-        // Fewer than 2^42 records: `QueryTerms::sum_fits`.
+        // The party refuses a query that `QueryTerms::sum_fits` rejects, so there are fewer than 2^42 records.
         let units: Vec<i64> = counts.iter().map(|count| count.saturating_mul(QueryKind::COUNT_UNIT as i64)).collect();
-        self.sums.push(LatticeSum::whole(&units, Moves::one_hot(sizes.len(), records_per_unit(block)).grouped(block)));
+        self.sums.push(LatticeSum::whole(&units, hold.moves(block)));
     }
 }
 
-/// Adds to each cell's count the records whose code is its number. It looks at every cell for every record: where a record is
-/// counted leaves no trace in time or memory.
+/// Adds to each cell's count the records whose code is the cell's number. It compares every record with every cell, so that
+/// neither the running time nor the memory access depends on a record.
 fn count(codes: &[f64], counts: &mut [i64]) {
     for (cell, count) in counts.iter_mut().enumerate() {
         let cell = cell as f64;

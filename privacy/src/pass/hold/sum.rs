@@ -4,7 +4,7 @@ use super::moves::Moves;
 use crate::accounting::Adjacency;
 use crate::mechanism::{Components, FRACTION, LogWeights, NoiseSample, QueryKind};
 
-/// The un-noised sum of a shard, in lattice units: an integer vector with one component for each that the query asks.
+/// The un-noised sum of a shard, in lattice units: an integer vector with one component per integer of the answer.
 ///
 /// It cannot be printed, compared, copied or serialised. Its only ways out are noise and, for several sums together, a choice
 /// ([`LogWeights`]). Only the holds of [`super`] make one.
@@ -35,7 +35,7 @@ impl Units {
         }
     }
 
-    /// Rounds to the nearest lattice unit, upwards between two of them.
+    /// Rounds to the nearest lattice unit; halves are rounded up.
     fn rounded(self) -> Components {
         let nearest = |fine: i128| fine.saturating_add(1 << (FRACTION - 1)) >> FRACTION;
         let held = |units: i128| units.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
@@ -57,49 +57,50 @@ impl Units {
 }
 
 impl LatticeSum {
-    /// A sum of these integers, which one unit moves by at most `moves`.
+    /// Creates a sum of these integers, which one unit moves by at most `moves`.
     ///
     /// # Panics
-    /// Where there are none.
+    /// If there are no integers.
     pub(super) fn whole(units: &[i64], moves: Moves) -> Self {
         assert!(!units.is_empty(), "a sum has components");
         Self { units: Units::Whole(Components::new(units).unwrap_or(Components::One(0))), moves }
     }
 
-    /// A sum in units of 2^-49 of a lattice unit. It is rounded to the lattice when noise is added and no sooner, so that it does
-    /// not depend on the blocks of the shard.
+    /// Creates a sum in units of 2^-49 of a lattice unit. It is rounded to the lattice only when noise is added, so that the
+    /// result does not depend on the shard's blocks.
     ///
     /// # Panics
-    /// Where it has no component.
+    /// If there are no integers.
     pub(super) fn fine(fine: Vec<i128>, moves: Moves) -> Self {
         assert!(!fine.is_empty(), "a sum has components");
         Self { units: Units::Fine(fine), moves }
     }
 
-    /// Number of its components; public.
+    /// Returns the number of components, which is public.
     #[must_use]
     pub fn length(&self) -> usize {
         self.units.length()
     }
 
-    /// Returns how far the sums of neighbours are apart at most, lattice units in L2; public. A release compares it with its
-    /// charge.
+    /// Returns the largest L2 distance between the sums of neighbours under the holds of this sum, in lattice units. A release
+    /// compares it with its charge. A unit on which a kernel failed does not count, except in a statistic.
     #[must_use]
     pub fn between(&self, adjacency: Adjacency) -> u64 {
         self.moves.between(adjacency)
     }
 
-    /// Returns the most records of a unit that its holds took together; public. A release compares it with the unit that is protected.
+    /// Returns the largest number of records per unit for which [`LatticeSum::between`] holds. A release compares it with the
+    /// protected unit.
     #[must_use]
     pub fn records_per_unit(&self) -> u32 {
         self.moves.records()
     }
 
-    /// The sum of two disjoint parts of a shard, component by component (saturating, and exact wherever
-    /// [`crate::mechanism::sum_fits`] holds for the whole).
+    /// Adds two disjoint parts of a shard, component by component. The sum saturates, and is exact if
+    /// [`crate::mechanism::sum_fits`] holds for the whole shard.
     ///
     /// # Panics
-    /// When the parts are not sums of one query: their lengths, which are public, differ.
+    /// If the parts differ in length, which is public.
     #[must_use]
     pub(in crate::pass) fn merge(self, other: Self) -> Self {
         assert_eq!(self.length(), other.length(), "a sum of vectors of different lengths");
@@ -110,18 +111,19 @@ impl LatticeSum {
         Self { units, moves: self.moves.or(other.moves) }
     }
 
-    /// The release: the sum plus noise, saturating at the ends of `i64` (post-processing of the exact sum).
+    /// Returns the release: the sum plus noise, saturating at the ends of `i64`. Saturation is post-processing of the exact
+    /// sum.
     ///
-    /// The sample is used up. Its scale must be the one that was charged: the caller samples for a charge, never for a sum.
+    /// The sample is consumed. Its scale must be the charged one: the caller samples for a charge, never for a sum.
     ///
     /// # Panics
-    /// When there is not one integer of noise for each component: nothing is released without its own.
+    /// If the sample does not have one integer for each component. No component is released without its own noise.
     #[must_use]
     pub fn add_noise(self, noise: NoiseSample) -> Components {
         self.units.rounded().saturating_add(noise.units())
     }
 
-    /// The one component of a sum; `None` where there are several.
+    /// Returns the only component; `None` if there are several.
     fn into_single(self) -> Option<i64> {
         match self.units.rounded() {
             Components::One(units) => Some(units),
@@ -129,7 +131,7 @@ impl LatticeSum {
         }
     }
 
-    /// The sum without noise, for tests on simulated records alone: no shipped crate enables `test-util`.
+    /// Returns the sum without noise, for tests on simulated records only. No shipped crate enables `test-util`.
     #[cfg(any(test, feature = "test-util"))]
     #[must_use]
     pub fn open_for_test(self) -> i64 {
@@ -139,28 +141,28 @@ impl LatticeSum {
         }
     }
 
-    /// The sum without noise, component by component, for tests on simulated records alone.
+    /// Returns the sum without noise, component by component, for tests on simulated records only.
     #[cfg(any(test, feature = "test-util"))]
     #[must_use]
     pub fn open_components_for_test(self) -> Vec<i64> {
         self.units.rounded().as_slice().to_vec()
     }
 
-    /// The sum of two, for tests that cut a shard by hand.
+    /// Adds two sums, for tests that cut a shard by hand.
     #[cfg(any(test, feature = "test-util"))]
     #[must_use]
     pub fn merge_for_test(self, other: Self) -> Self {
         self.merge(other)
     }
 
-    /// Any numbers as a sum, for tests that plant a broken kernel.
+    /// Creates a sum of any numbers, for tests that plant a broken kernel.
     #[cfg(any(test, feature = "test-util"))]
     #[must_use]
     pub fn of_components_for_test(components: Components) -> Self {
         Self { units: Units::Whole(components), moves: Moves::interval(0, 0) }
     }
 
-    /// Any number as a sum, for tests that plant a broken kernel.
+    /// Creates a sum of any number, for tests that plant a broken kernel.
     #[cfg(any(test, feature = "test-util"))]
     #[must_use]
     pub fn from_units_for_test(units: i64) -> Self {
@@ -168,10 +170,10 @@ impl LatticeSum {
     }
 }
 
-/// Returns the log weights of candidates for a choice: a sum over the records of each, plus its public number, in lattice units.
+/// Returns the log weights of a choice's candidates, in lattice units. Each is the candidate's sum over the records plus its
+/// public number.
 ///
-/// `None` where there is not one sum of a single component and one public number for each of 1 to [`QueryKind::MAX_CANDIDATES`]
-/// candidates.
+/// Returns `None` unless there are 1 to [`QueryKind::MAX_CANDIDATES`] sums of one component each, and as many public numbers.
 #[must_use]
 pub fn log_weights(sums: Vec<LatticeSum>, public: &[i64]) -> Option<LogWeights> {
     let counts = 1..=QueryKind::MAX_CANDIDATES as usize;
@@ -185,20 +187,20 @@ pub fn log_weights(sums: Vec<LatticeSum>, public: &[i64]) -> Option<LogWeights> 
     Some(LogWeights::new(weights, most, records))
 }
 
-/// Un-noised sums that are asked for repeatedly, as Algorithm 3 does: computed once, and released under fresh noise and a charge
-/// each time. As closed as [`LatticeSum`] is.
+/// Un-noised sums that are requested repeatedly, as by Algorithm 3. They are computed once, and each release has its own noise
+/// and charge. Like a [`LatticeSum`], they cannot be printed, compared, copied or serialised.
 #[derive(Default)]
 pub struct SumCache(Vec<(QueryKind, Components, Moves)>);
 
 impl SumCache {
-    /// Keeps the sum of each kind of query.
+    /// Stores one sum for each kind of query.
     pub(in crate::pass) fn new(sums: impl IntoIterator<Item = (QueryKind, LatticeSum)>) -> Self {
         let mut sums: Vec<_> = sums.into_iter().map(|(kind, sum)| (kind, sum.units.rounded(), sum.moves)).collect();
         sums.sort_unstable_by_key(|(kind, ..)| *kind);
         Self(sums)
     }
 
-    /// The sum that answers queries of this kind, to be noised; `None` where it is not kept.
+    /// Returns the un-noised sum for queries of this kind; `None` if it is not stored.
     #[must_use]
     pub fn sum(&self, kind: QueryKind) -> Option<LatticeSum> {
         let place = self.0.binary_search_by_key(&kind, |(kind, ..)| *kind).ok()?;

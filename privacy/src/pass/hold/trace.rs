@@ -4,19 +4,19 @@
 use pulp::{Simd, WithSimd};
 
 use super::block_pass::{BlockPass, Hold, OTHER};
-use super::moves::{Moves, UNIT, records_per_unit};
+use super::moves::UNIT;
 use super::sum::LatticeSum;
 use crate::mechanism::Clamp;
 use crate::pass::shard::Block;
 use crate::pass::tile::Tile;
 
-/// The factor of diagonal entries: `181 / 256`, of which the square is below 1/2.
+/// The factor of diagonal entries: `181 / 256`, whose square is below 1/2.
 pub const DIAGONAL: f64 = 181.0 / 256.0;
 /// Records per tile.
 const SMALL_TILE: usize = 256;
 
-/// The place of a column's numbers: the component of a record's vector. A record has several vectors, and its matrix is the sum
-/// of their outer products: so it is positive semidefinite whatever the numbers are.
+/// The vector and the component to which a column's numbers belong. A record has several vectors, and its matrix is the sum of
+/// their outer products. So it is positive semidefinite whatever the numbers are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The vector.
@@ -25,7 +25,7 @@ pub struct Place {
     pub component: usize,
 }
 
-/// A kernel that gives each record the numbers of its vectors, a column for each place.
+/// A kernel that computes the numbers of each record's vectors, with one column per place.
 pub trait Columns {
     /// Scratch space for a tile.
     type Room;
@@ -33,24 +33,24 @@ pub trait Columns {
     /// Returns scratch space.
     fn room(&self) -> Self::Room;
 
-    /// Fills each column with a number per record, of magnitude at most 1 as declared; not-a-number for a record that is left
-    /// out. Mark it `#[inline(always)]`.
+    /// Fills each column with one number per record, of magnitude at most 1. Not-a-number marks a record that is left out. Mark
+    /// implementations `#[inline(always)]`.
     fn fill<const N: usize>(&self, rows: &Tile<'_>, room: &mut Self::Room, columns: &mut [[f64; N]]);
 }
 
 impl BlockPass<'_> {
-    /// Sums the upper triangle, row after row, of each record's matrix of this order: in units of 2^-32, diagonal entries
+    /// Sums the upper triangle of each record's matrix of this order, row after row, in units of 2^-32. Diagonal entries are
     /// multiplied by [`DIAGONAL`] and rounded down.
     ///
     /// Each number is rounded to 2^-16 and held to magnitude 1. A record whose squares sum to more than was charged contributes
-    /// zero: the check is of integers, which `f64` holds exactly here.
+    /// zero. The check compares integers, which `f64` holds exactly here.
     ///
     /// # Panics
-    /// Panics if another hold than [`Hold::Trace`] was charged, or if a component of a vector has two columns.
+    /// Panics if another hold than [`Hold::Trace`] was charged, or if two columns have the same place.
     pub fn trace(self, kernel: &impl Columns, order: usize, places: &[Place]) {
-        let (block, [Hold::Trace { squares, .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        let (block, [hold @ Hold::Trace { squares, .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
         let distinct = places.iter().enumerate().all(|(i, place)| !places[..i].contains(place));
-        assert!(distinct, "a component of a vector has one column: otherwise no matrix is positive semidefinite");
+        assert!(distinct, "two columns have the same place, so a matrix might not be positive semidefinite");
         let entries = (0..order).flat_map(|a| (a..order).map(move |b| (a, b)));
         let of = |component: usize| places.iter().enumerate().filter(move |(_, place)| place.component == component);
         let pairs = |(a, b): (usize, usize)| -> Entry {
@@ -60,7 +60,7 @@ impl BlockPass<'_> {
         let entries: Vec<Entry> = entries.map(pairs).collect();
         let sum = TraceSum { block, kernel, columns: places.len(), entries, most_squares: (*squares * UNIT * UNIT) as f64 };
         let triangle = block.arch().dispatch(&sum);
-        self.sums.push(LatticeSum::whole(&triangle, Moves::trace(*squares, records_per_unit(block)).grouped(block)));
+        self.sums.push(LatticeSum::whole(&triangle, hold.moves(block)));
     }
 }
 
@@ -87,7 +87,7 @@ impl<C: Columns> TraceSum<'_, C> {
         let mut room = self.kernel.room();
         let mut tiles = self.block.tiles(SMALL_TILE);
         while let Some(rows) = tiles.next_tile() {
-            // A record that the kernel leaves out contributes zero, and nothing of the tile before.
+            // A record that the kernel skips contributes zero, and no number of the previous tile.
             values.iter_mut().for_each(|column| column.fill(f64::NAN));
             self.kernel.fill(&rows, &mut room, &mut values);
             self.hold(&mut values, &mut squares[..rows.len()]);
@@ -96,7 +96,7 @@ impl<C: Columns> TraceSum<'_, C> {
         totals
     }
 
-    /// Rounds the numbers, and sets those of a record to 0 whose squares sum to more than is charged.
+    /// Rounds the numbers. Sets all numbers of a record to 0 if their squares sum to more than was charged.
     #[inline(always)]
     fn hold(&self, values: &mut [[f64; SMALL_TILE]], squares: &mut [f64]) {
         let clamp = Clamp::symmetric(UNIT);
@@ -115,7 +115,7 @@ impl<C: Columns> TraceSum<'_, C> {
         }
     }
 
-    /// Adds the products of a tile: of at most 2^33 each, so a tile's sums are exact.
+    /// Adds the products of a tile. An entry is at most the charged trace, so the sums are exact for `squares` below 2^13.
     #[inline(always)]
     fn add(&self, values: &[[f64; SMALL_TILE]], records: usize, totals: &mut [i64]) {
         for (entry, total) in self.entries.iter().zip(totals) {
@@ -135,7 +135,7 @@ impl<C: Columns> TraceSum<'_, C> {
     }
 }
 
-/// The sum of whole numbers in eight parts, which a vector unit adds side by side; exact, so in any order.
+/// Returns the sum of whole numbers, in eight parts that a vector unit adds side by side. It is exact, so the order is free.
 #[inline(always)]
 fn summed(left: &[f64], right: &[f64], product: impl Fn(f64, f64) -> f64) -> f64 {
     let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<8>(), right.as_chunks::<8>());

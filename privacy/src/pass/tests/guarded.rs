@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used)]
-//! Kernels that fail on records, and models that give other kernels than were asked.
+//! Kernels that fail on records, and models that give a kernel of another hold than was charged.
 
 use std::num::NonZeroUsize;
 
@@ -51,13 +51,13 @@ fn open(blocks: &dyn Blocks, kernels: Kernels<'_>) -> Opened {
     alone
 }
 
-/// A kernel that panics on some records loses those alone; one that always panics gives nothing.
+/// A kernel that panics on some records leaves out only their units. A kernel that always panics gives no sum.
 #[test]
 fn only_the_units_that_a_kernel_panics_on_are_left_out() {
     let sum = |bad| move |_: usize, pass: BlockPass<'_>| pass.values(&Outcomes(bad));
     assert_eq!(open(&data(None), &sum([-1.0; 2])), Ok(vec![21]));
     assert_eq!(open(&data(None), &sum([6.0, 2.0])), Ok(vec![13]));
-    // With the record 4 goes its person, who has the records 3 to 6.
+    // The person of record 4, with records 3 to 6, is left out.
     let persons = Persons::new(vec![2, 3, 7], 4);
     assert_eq!(open(&data(persons), &sum([4.0; 2])), Ok(vec![3]));
     assert_eq!(open(&data(None), &|_, _| panic!("planted")), Err(NoSum::Kernel));
@@ -102,7 +102,7 @@ impl crate::pass::hold::Columns for Nothing {
     fn fill<const N: usize>(&self, _: &Tile<'_>, (): &mut (), _: &mut [[f64; N]]) {}
 }
 
-/// A sum of another length than was charged is added to nothing, and no noise to it.
+/// A sum of another length than was charged is neither merged nor noised.
 #[test]
 fn a_kernel_that_gives_other_lengths_gives_no_sum() {
     let several = |length: usize| LatticeSum::of_components_for_test(Components::new(&vec![1; length]).unwrap());
@@ -110,7 +110,7 @@ fn a_kernel_that_gives_other_lengths_gives_no_sum() {
         let sum = |_: usize, pass: BlockPass<'_>| pass.plant_for_test(planted.iter().map(|n| several(*n)).collect());
         assert_eq!(open(&data(None), &sum), Err(NoSum::Kernel), "{planted:?}");
     }
-    // A record at which it does that contributes nothing, as where it panics.
+    // A record that causes such a sum contributes nothing, as if the kernel panicked.
     let sum = |_: usize, pass: BlockPass<'_>| {
         let outcome = pass.block_for_test().outcome();
         let (total, length) = (outcome.iter().sum::<f64>() as i64, 1 + usize::from(outcome.contains(&4.0)));
@@ -139,7 +139,7 @@ impl Blocks for Cut {
     }
 }
 
-/// A shard whose blocks hold a unit twice, or not at all, has no sum: the distance of neighbours would be another one.
+/// A shard whose blocks hold a unit twice, or not at all, has no sum. Otherwise neighbours could differ in two places.
 #[test]
 fn every_unit_is_in_one_block() {
     let sum = |cuts: &[std::ops::Range<u32>]| open(&Cut(cuts.to_vec()), &|_, pass| pass.values(&Outcomes([-1.0; 2])));

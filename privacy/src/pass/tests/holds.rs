@@ -10,7 +10,7 @@ use crate::pass::small_tile::TileLane;
 use crate::pass::tile::Tile;
 use crate::pass::{Block, Frame, ModelData, Persons, StatisticGrid, Step, Summed};
 
-/// Returns these numbers for every record, whatever it holds.
+/// Returns these numbers for every record, whatever the record contains.
 struct Hostile(Vec<f64>);
 
 impl Hostile {
@@ -84,7 +84,7 @@ fn length(a: &[i64], b: &[i64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (*a as f64 - *b as f64).powi(2)).sum::<f64>().sqrt()
 }
 
-/// Both units' contributions are no farther apart, and from zero, than their hold says.
+/// Checks that two units' contributions are no farther from each other, and from zero, than their hold allows.
 fn within(sums: [LatticeSum; 2]) -> Result<(), TestCaseError> {
     let [replaced, added] = [Adjacency::Replace, Adjacency::AddRemove].map(|adjacency| sums[0].between(adjacency) as f64);
     let [a, b] = sums.map(LatticeSum::open_components_for_test);
@@ -139,7 +139,7 @@ proptest! {
     }
 }
 
-/// The distances that holds are charged by, at one place each.
+/// Compares the distances by which holds are charged with their theorems, for one example each.
 #[test]
 fn holds_move_as_far_as_their_theorems_say() {
     let between = |moves: hold::Moves| [Adjacency::Replace, Adjacency::AddRemove].map(|adjacency| moves.between(adjacency));
@@ -149,13 +149,21 @@ fn holds_move_as_far_as_their_theorems_say() {
     let unit = 1_u64 << 32;
     assert_eq!(between(hold::Moves::trace(2, 1)), [2 * unit + 3, (2 * unit * 46_341).div_ceil(65_536)]);
     assert_eq!(between(hold::Moves::one_hot(2, 2)), [4 * QueryKind::COUNT_UNIT, 2 * 1_482_911]);
-    let fallback = |limits| Hold::Statistic(StatisticGrid { step: 1.0, limits }).fallback();
-    assert_eq!(fallback((3, 7)).open_for_test(), 3);
-    assert_eq!(fallback((-7, -3)).open_for_test(), -3);
-    assert_eq!(Hold::Ball { length: 2 }.fallback().open_components_for_test(), [0, 0]);
 }
 
-/// Records that a kernel leaves out, or that are too long, contribute as their hold says.
+/// A unit on which a kernel fails contributes zero or the end closest to it, at the distances of its hold.
+#[test]
+fn a_fallback_is_within_its_hold() {
+    let data = unit(2);
+    let fallback = |limits| Hold::Statistic(StatisticGrid { step: 1.0, limits }).fallback(&Block::lent(&data));
+    assert_eq!(fallback((3, 7)).open_for_test(), 3);
+    assert_eq!(fallback((-7, -3)).open_for_test(), -3);
+    let ball = Hold::Ball { length: 2 }.fallback(&Block::lent(&data));
+    assert_eq!((ball.between(Adjacency::AddRemove), ball.records_per_unit()), (2 * GRADIENT_UNITS, 2));
+    assert_eq!(ball.open_components_for_test(), [0, 0]);
+}
+
+/// Records that a kernel leaves out, or whose vectors are too long, contribute what their hold specifies.
 #[test]
 fn records_beyond_a_hold_contribute_what_it_says() {
     let data = unit(1);

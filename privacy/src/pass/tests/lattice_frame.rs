@@ -3,6 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::pass::ModelData;
+use crate::pass::bounded_vectors::BoundedVectors;
+use crate::pass::shard::Block;
+use crate::pass::small_tile::SMALL_TILE;
 
 const D: usize = 5;
 
@@ -82,6 +86,39 @@ fn invalid_frames_are_zero() {
                 squares(&lattice.whole.shift.iter().map(|b| *b as f64 * power(-28 - FRACTION as i32)).collect::<Vec<_>>()).sqrt();
             let expected = if shift == 3.0 { GRADIENT_SCALE / GRADIENT_UNITS as f64 } else { 0.0 };
             assert!((length - expected).abs() < 1e-9 && lattice.room > 0.0, "{shift}: {length}");
+        }
+    }
+}
+
+/// The length of a vector whose product with the shift has only weights that become 0. Without their bound in the slack, the
+/// vector is longer than permitted by 2.3 lattice units for one of these weights.
+#[test]
+fn weights_that_become_zero_count_in_the_length() {
+    let (d, coefficients) = (128, 127);
+    let most = GRADIENT_UNITS as f64 - (d as f64).sqrt() - 2.0;
+    let predictors = (0..coefficients).map(|j| vec![if j == 0 { 0.0 } else { 1.0 }]).collect();
+    let data = ModelData { outcome: vec![0.0], predictors, ..ModelData::default() };
+    let block = Block::lent(&data);
+    for k in (232..252).step_by(2) {
+        let mut numbers = vec![0.0; d * (d + 1)];
+        numbers[1..coefficients].fill(power(-25) * 0.875);
+        numbers[coefficients] = 0.5 + f64::from(k) * power(-30);
+        numbers[d] = 0.5;
+        numbers[d * d] = -1.0;
+        let lattice = LatticeFrame::new(Frame::new(&numbers, d).unwrap(), coefficients);
+        let scales = lattice.weights;
+        let vectors = BoundedVectors::new(block.arch(), lattice, false);
+        for weight in [3000.0, 3250.0, 3500.0, 3750.0, 4000.0] {
+            let (mut room, mut sums) = (vectors.room(), vectors.sums());
+            let mut tiles = block.tiles(SMALL_TILE);
+            let rows = tiles.next_tile().unwrap();
+            room.slopes[0].0[0] = weight / scales[0];
+            room.slopes[1].0[0] = 4_194_304.0 / scales[1];
+            vectors.hold(&rows, &mut room);
+            vectors.add(&rows, &room, &mut sums, None);
+            let vector: Vec<f64> = vectors.total(&sums).iter().map(|fine| *fine as f64 * power(-(FRACTION as i32))).collect();
+            let length = squares(&vector).sqrt();
+            assert!(length <= most && length > most - 500.0, "{k}, {weight}: {}", length - most);
         }
     }
 }

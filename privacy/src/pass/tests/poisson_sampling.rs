@@ -85,8 +85,8 @@ fn places_are_alike_and_independent() {
             seen.iter().map(|n| (f64::from(*n) - mean).powi(2) / (mean * (1.0 - p))).sum::<f64>()
         };
         assert!(is_ordinary(spread(&alone, p), units as f64), "{q}: {}", spread(&alone, p));
-        // Neighbouring pairs share a unit: the mean of each square stays 1, and the spread of the sum grows by a factor of less
-        // than 2.
+        // Neighbouring pairs share a unit. The mean of each square stays 1, and the sum's standard deviation grows by a factor
+        // below 2.
         let pairs = spread(&beside, p * p) - units as f64;
         assert!(pairs.abs() < 6.0 * 2.0 * (2.0 * units as f64).sqrt(), "{q}: {pairs}");
     }

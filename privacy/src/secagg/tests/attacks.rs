@@ -90,8 +90,8 @@ fn different_rosters_open_nothing() {
     }
 }
 
-/// A member announces another's mask key as its own, with the victim between them in the roster. If masks were derived without
-/// places and keys, its mask and the other's would be equal, and the victim would add one and subtract the other.
+/// A member announces another's mask key as its own, with the victim between them in the roster. If masks did not depend on
+/// places and keys, the two members would have equal masks. The victim would add one and subtract the other.
 #[test]
 fn a_reflected_key_unmasks_no_party() {
     let mut members = members(3);

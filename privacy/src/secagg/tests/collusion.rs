@@ -1,4 +1,4 @@
-//! The remainder of a sum for colluders that pool all they know.
+//! The part of a sum that stays unknown to colluders who share all their knowledge.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -13,8 +13,8 @@ const S: u64 = 1 << 20;
 /// 10^-6.
 const TOLERANCE: f64 = 0.13;
 
-/// Returns each round's remainder after the coordinator and the first `colluders` members remove everything they know, and the
-/// values of the first other member without the masks that they share with it.
+/// Removes from each round's sum everything that the coordinator and the first `colluders` members know, and returns the
+/// remainder. Also returns the first other member's values without the masks that it shares with the colluders.
 fn unmask(colluders: usize) -> (Vec<f64>, Vec<i64>) {
     let roster = roster(MEMBERS, 2);
     let keys = keys(&roster);

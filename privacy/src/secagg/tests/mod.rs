@@ -43,8 +43,8 @@ fn query(noise: u64) -> [u8; 32] {
     SharedQuery { chain: 0, from: &[0.0], to: &[1.0], kind: 0, noise }.digest()
 }
 
-/// Returns Pearson's statistic for the uniformity of the top four bits of all values, with 15 degrees of freedom: uniform values
-/// exceed 70 with a probability below 10^-8.
+/// Returns Pearson's statistic for the uniformity of the top four bits of all values. It has 15 degrees of freedom, and uniform
+/// values exceed 70 with a probability below 10^-8.
 fn chi_square_of_top_bits(values: &[i64]) -> f64 {
     let mut counts = [0_u64; 16];
     values.iter().for_each(|value| counts[(value.cast_unsigned() >> 60) as usize] += 1);
