@@ -33,7 +33,8 @@ pub enum AnswerStatus {
     Invalid,
     /// The same query id was already answered for different content.
     Conflict,
-    /// A write to the ledger failed, and the party has stopped answering.
+    /// The answer failed; its charge, if any, stays. If the ledger or the records failed, the party has stopped answering. After any
+    /// other failure only this message has no answer.
     Halted,
     /// The party has not opened this job.
     UnknownJob,

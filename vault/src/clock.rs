@@ -1,8 +1,8 @@
-//! The party's wall clock, as its ledger stores the time and as people read it. No decision stands on it.
+//! The party's wall clock, for the times that the ledger stores and that people read. No decision depends on it.
 //!
-//! What the ledger stores is hashed, and the hash leaves with a reply. So nothing that is written for a message may hold a time that depends on
-//! how long its answer, or another's, took to compute: anyone who knows all but the time finds it by trying values. On the answering thread the clock
-//! therefore stands, from the first look at a message to the last, at the moment at which the message arrived.
+//! The ledger hashes the times that it stores, and each reply carries the newest hash. Anyone who knows an entry except for its time can find
+//! the time by trying values. So no stored time may depend on how long an answer took to compute. On the answering thread the clock is
+//! therefore stopped while a message is handled: it shows the moment at which the message arrived.
 
 use std::cell::Cell;
 
@@ -11,30 +11,30 @@ use time::OffsetDateTime;
 use time::macros::format_description;
 
 thread_local! {
-    /// The moment at which this thread's clock stands.
+    /// The moment at which this thread's clock is stopped; `None` while it runs.
     static MOMENT: Cell<Option<i64>> = const { Cell::new(None) };
 }
 
-/// Lets this thread's clock stand at a moment, in milliseconds of Unix time; or lets it go.
+/// Stops this thread's clock at a moment, in milliseconds of Unix time; `None` lets it run again.
 pub(crate) fn stand_at(moment: Option<i64>) {
     MOMENT.set(moment);
 }
 
-/// Unix time in milliseconds.
+/// Returns the Unix time in milliseconds, or the moment at which this thread's clock is stopped.
 pub fn now_ms() -> i64 {
     MOMENT.get().unwrap_or_else(|| Clock::Party.now_ms())
 }
 
-/// The time now, UTC, to the second.
+/// Returns the time of [`now_ms`] in UTC, to the second.
 pub fn now() -> String {
     let moment = OffsetDateTime::from_unix_timestamp_nanos(i128::from(now_ms()) * 1_000_000);
-    // A clock beyond the calendar is put wrong by a test.
+    // Only a test sets the clock beyond the range of the calendar.
     to_seconds(moment.unwrap_or(OffsetDateTime::UNIX_EPOCH))
 }
 
-/// A UTC time, to the second.
+/// Formats a UTC time, to the second.
 pub fn to_seconds(time: OffsetDateTime) -> String {
     let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second]Z");
-    // The format holds no part that a UTC time lacks, so an error can't occur.
+    // A UTC time has every part of this format, so formatting cannot fail.
     time.format(&format).unwrap_or_default()
 }

@@ -1,12 +1,13 @@
 //! Runs beside the records: data loading, the ledger, consent and policy decisions, secure jobs, noise and answers.
 //!
-//! About a record, only the noised integers that answer a query leave this crate. The [`ledger`] charges each query durably,
-//! [`noise`] draws its exact noise, the records are summed, and the noised sum is recorded durably before it is sent; [`answer`]
-//! holds the order. Together with `conclave-privacy` this crate is the whole trusted base. It imports no sampler, no web server
-//! and no TLS.
+//! A reply reveals nothing about a record except noised integers. The [`ledger`] charges each query durably and [`noise`] draws its exact
+//! noise. Then the records are summed, and the noised sum is recorded durably before it is sent. [`answer`] enforces this order.
+//!
+//! [`data`] also serves the owner's own commands, which read records to advise the owner. Section 8 of
+//! `docs/explanation/design.md` lists everything that is trusted. The crate imports no sampler, no web server and no TLS.
 #![forbid(unsafe_code)]
 
-// Noise from a seed can be foretold: a build for use must not even contain it.
+// Seeded noise is predictable: a production build must not contain it.
 #[cfg(all(feature = "test-util", not(debug_assertions)))]
 compile_error!("the feature `test-util` of conclave-vault is for tests of the dev profile: no release may be built with it");
 

@@ -1,8 +1,9 @@
-//! Text of other people's is cut to a length before it is logged or kept.
+//! Shortens texts of other parties before they are logged or stored.
 
 use conclave_common::text::shown;
 
-/// The first `most` characters on one line, without any that act on what shows them.
+/// Returns at most the first `most` characters, on one line, with every character that acts on a display replaced ([`shown`]). A text that is
+/// cut ends with `...`.
 pub fn clip(text: &str, most: usize) -> String {
     let mut characters = text.chars();
     let mut clipped: String = characters.by_ref().take(most).map(shown).collect();

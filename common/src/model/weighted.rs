@@ -57,7 +57,9 @@ fn add<const N: usize>(rows: &Tile<'_>, terms: &[(f64, ColumnRef); N], start: Op
 /// With `eta` before and `eta'` after it, the midpoint is `(eta + eta') / 2`, identical in both directions bit for bit. The
 /// reverse step negates the movement `eta' - eta` bit for bit.
 pub(super) struct CoefficientStep {
+    /// The linear predictor at the midpoint.
     pub middle: WeightedSum,
+    /// The movement around the midpoint.
     pub along: Direction,
 }
 
@@ -67,6 +69,7 @@ pub(super) enum Direction {
     Column(f64, ColumnRef),
     /// The same for all records.
     Constant(f64),
+    /// A weighted sum of columns: a step in several coordinates.
     Several(WeightedSum),
 }
 
@@ -89,6 +92,7 @@ impl<'r> TileStep<'r> {
 static ONES: Lane = Lane([1.0; TILE]);
 
 impl CoefficientStep {
+    /// Computes the midpoints and movements of a tile's records, in `scratch`.
     #[inline(always)]
     pub(super) fn of<'r>(&self, rows: &Tile<'r>, scratch: &'r mut Scratch) -> TileStep<'r> {
         let records = rows.len();

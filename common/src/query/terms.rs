@@ -10,11 +10,13 @@ const NOISE_SCALES: u128 = 64;
 const SUMS_BELOW: u128 = 1 << 62;
 
 /// The public constants of one query at one party. Both sides compute them with this code.
+///
+/// For a ratio over all units, `sensitivity`, `clamp`, `greatest` and `summed` are the same number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QueryTerms {
     pub(super) kind: QueryKind,
     pub(super) sensitivity: Sensitivity,
-    /// The clamp on one unit's contribution to a ratio; for other kinds, the sensitivity.
+    /// The clamp on one unit's log ratio, for a kind that sums the ratios or a function of them; for other kinds, the sensitivity.
     pub(super) clamp: Sensitivity,
     pub(super) centre: f64,
     /// The lattice of a statistic.

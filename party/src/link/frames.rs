@@ -8,17 +8,18 @@ use conclave_proto::v1::PartyFrame;
 use tokio::sync::{mpsc, oneshot};
 use tokio_stream::Stream;
 
-/// Frames in the order of the outbox.
+/// The stream of outgoing frames, in the order of the outbox.
 pub(super) struct Frames {
     outbox: mpsc::Receiver<PartyFrame>,
     session: oneshot::Receiver<()>,
     ended: bool,
 }
 
-/// Held by the session; when it is dropped, the frames end after those already in the outbox.
+/// A guard that the session keeps. When it is dropped, the stream ends after the frames already in the outbox.
 pub(super) struct Open(#[allow(dead_code)] oneshot::Sender<()>);
 
 impl Frames {
+    /// Creates the stream of an outbox, and the guard that keeps it open.
     pub(super) fn of(outbox: mpsc::Receiver<PartyFrame>) -> (Open, Self) {
         let (open, session) = oneshot::channel();
         (Open(open), Self { outbox, session, ended: false })

@@ -29,8 +29,10 @@ use conclave_vault::answer::{MAX_JOB_ID, ReplySender};
 use conclave_vault::text::clip;
 use prost::Message;
 
-/// Maximum size of a coordinator's frame that is read, in bytes. It exceeds [`MAX_MESSAGE`], so that a query that is too long is refused by
-/// a reply: a stream that ended of it would bring it again, after every new connection.
+/// Maximum size of a frame from the coordinator, in bytes; a larger one ends the session.
+///
+/// It exceeds [`MAX_MESSAGE`], so that a query that is too long is refused by a reply. If it ended the session instead, the coordinator
+/// would send it again after every new connection.
 const MAX_FRAME: usize = 16 * MAX_MESSAGE;
 /// Interval of heartbeats on both sides.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -210,13 +212,13 @@ impl Link {
                 }
             }
             Some(_) if *stage == Stage::Connecting => return Ok(Err(lost("it sent a frame before its welcome".into()))),
-            // Checked before anything is queued, or answered at the length of the query.
+            // Checked before the frame is queued, since a reply is as long as its query asks.
             Some(body) if out_of_bounds(&body) => {
                 return Ok(Err(lost("it sent a message that no coordinator of this protocol sends".into())));
             }
             Some(Body::Query(query)) => {
                 *stage = Stage::Settled;
-                self.answers.query(refusable(query), received, outbox).await?;
+                self.answers.query(strip_if_too_long(query), received, outbox).await?;
             }
             Some(Body::OpenJob(open)) => self.answers.open(open, received, outbox).await?,
             Some(Body::Roster(piece)) => self.answers.roster(piece, outbox).await?,
@@ -308,8 +310,10 @@ fn out_of_bounds(body: &coordinator_frame::Body) -> bool {
     }
 }
 
-/// Returns the query, without its proposals where it is too long: it is then refused as malformed, at once and in a short reply.
-fn refusable(query: v1::Query) -> v1::Query {
+/// Returns the query unchanged, or without its proposals if it is too long.
+///
+/// A query without proposals is refused as malformed ([`conclave_proto::convert::query_from_wire`]), in a short reply.
+fn strip_if_too_long(query: v1::Query) -> v1::Query {
     let (proposals, bytes) = (query.proposals.len(), query.encoded_len());
     if proposals <= MAX_PROPOSALS && bytes <= MAX_MESSAGE {
         return query;

@@ -19,8 +19,8 @@ pub(super) struct ActiveJob {
     pub(super) digest: [u8; 32],
     pub(super) model: Box<dyn Model>,
     pub(super) records: Records,
-    /// The un-noised sums that depend on no point, as Algorithm 3's do. They are computed once, when the job opens, and released
-    /// under fresh noise each time, so that the time of an answer does not grow with the shard.
+    /// The un-noised sums that depend on no point, as those of Algorithm 3. They are computed once, when the job opens, so that the time of an
+    /// answer does not grow with the shard. Each release of one has its own charge and its own noise.
     pub(super) fixed_sums: SumCache,
     /// Weights of the job's last gradients, kept for the remainders of the same steps.
     pub(super) weight_cache: WeightCache,
@@ -30,11 +30,13 @@ pub(super) struct ActiveJob {
     pub(super) delay: Option<JobDelay>,
     /// The form in which its answers leave, masked or not.
     pub(super) masking: Masking,
-    /// Number of parties whose noise protects an answer, by the owner's limits on noise; see [`crate::secure::SecureSettings::trusted`].
+    /// Number of parties whose noise protects an answer, as the owner counts them; see [`crate::secure::SecureSettings::trusted`].
     pub(super) trusted: Honest,
-    /// When it was opened or last released something new, and how long it had been idle before it was opened.
+    /// Start of the idle time, and the idle time before it: the last new release and zero, or the opening and the time that the job had been
+    /// idle when it was opened.
     pub(super) used: (Instant, Duration),
-    /// The most rounds of a job that releases once, in each of which it may ask each kind once; see [`JobSpec::most_rounds`].
+    /// Limit on the rounds of a job that releases once, in each of which it may ask each kind once; `None` for any other job. See
+    /// [`JobSpec::most_rounds`].
     pub(super) most_rounds: Option<u64>,
 }
 
@@ -79,9 +81,9 @@ impl ActiveJob {
 pub(super) fn job_sums(job: &ActiveJob, threads: &Threads, asked: &[SumQuery<'_>]) -> Result<Sums, NoSum> {
     let (sampled, whole): (Vec<_>, Vec<_>) = asked.iter().copied().partition(|query| query.sample.is_some());
     let (model, records) = (job.model.as_ref(), job.records.blocks());
-    // Weights of a gradient are kept for passes over all records, not for samples.
-    let keeping = CachedBlocks::new(records, &job.weight_cache);
-    let mut all = sums(&Pass { model, blocks: &keeping, threads }, &job.fixed_sums, &whole)?;
+    // The weights of a gradient are cached for passes over all records, not for samples.
+    let cached = CachedBlocks::new(records, &job.weight_cache);
+    let mut all = sums(&Pass { model, blocks: &cached, threads }, &job.fixed_sums, &whole)?;
     all.extend(sampled_sums(&Pass { model, blocks: records, threads }, &sampled)?);
     Ok(all)
 }

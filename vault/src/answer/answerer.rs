@@ -23,7 +23,7 @@ use crate::noise::Noise;
 use crate::ports::{DelayMeter, Observer, Unobserved};
 use crate::text::clip;
 
-/// Longest text of another party that is logged or kept, in characters.
+/// Maximum length of another party's text that is logged or stored, in characters.
 pub(super) const LONGEST_WORD: usize = 300;
 
 /// The parts of an answering party: the records, the ledger, the noise, and the open jobs.
@@ -40,13 +40,14 @@ pub struct Answerer {
     pub(super) precision: Precision,
     pub(super) pacer: Pacer,
     pub(super) timing: AnswerTiming,
-    /// Start of reading the shard for the job that is being opened, and the time that it may take.
+    /// Start of reading the shard for the job that is being opened, and the delay of the reply from then on. Set by `load_job` before it reads
+    /// a record, and taken by `open_held`, which waits.
     pub(super) reading: Option<(Instant, Duration)>,
     pub(super) consent: ConsentState,
     pub(super) observer: Box<dyn Observer>,
     /// Measures reply delays; without one only a fixed delay or none can be kept.
     pub(super) meter: Option<Arc<dyn DelayMeter>>,
-    /// The protocol that is spoken with the coordinator.
+    /// Version of the protocol agreed with the coordinator.
     pub(super) spoken: u32,
     /// Jobs that the coordinator has asked for on the newest stream.
     pub(super) requested: RequestedJobs,

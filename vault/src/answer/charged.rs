@@ -1,4 +1,4 @@
-//! Stage 3, charged: the ledger holds the charge of every query durably, or the release that already answered it.
+//! Stage 3, charged: for every query the ledger durably holds either its charge, or the release that already answered it.
 
 use std::collections::HashMap;
 
@@ -39,12 +39,13 @@ impl<'j> Priced<'j> {
             ChargeOutcome::Granted(grants) => grants,
             ChargeOutcome::Refused(refusal) => return Err(refused(&message, refusal)),
         };
+        // Matched by digest and not by position, so that a grant can serve only the query that it was made for.
         let mut grants: HashMap<Digest, Grant> = grants.into_iter().map(|grant| (grant.digest(), grant)).collect();
-        let own = |priced: PricedQuery| {
+        let with_grant = |priced: PricedQuery| {
             let grant = grants.remove(&priced.key().digest).ok_or(AnswerStatus::Halted)?;
             Ok(ChargedQuery { priced, grant })
         };
-        let queries = queries.into_iter().map(own).collect::<Result<_, _>>()?;
+        let queries = queries.into_iter().map(with_grant).collect::<Result<_, _>>()?;
         Ok(Charged { message, queries })
     }
 }
@@ -55,6 +56,7 @@ impl<'j> Charged<'j> {
     }
 }
 
+/// Logs a refusal, and returns its status.
 fn refused(message: &Message<'_>, refusal: Refusal) -> AnswerStatus {
     tracing::warn!(job = %message.id, iteration = message.iteration, "{refusal}");
     match refusal {
@@ -66,12 +68,13 @@ fn refused(message: &Message<'_>, refusal: Refusal) -> AnswerStatus {
         Refusal::Behind => AnswerStatus::Behind,
         Refusal::Conflict { .. } => AnswerStatus::Conflict,
         Refusal::UnknownJob => AnswerStatus::UnknownJob,
-        // Messages are answered one at a time, so a receipt was lost: stop rather than guess.
+        // Messages are answered one at a time, so an earlier answer failed after its charge. The query stays unanswered until a restart, which
+        // answers it under the old charge where nothing can have left.
         Refusal::InFlight { .. } => AnswerStatus::Halted,
     }
 }
 
-/// The status of any failure of the ledger.
+/// Returns the status for a failure of the ledger, which has logged it.
 pub(super) fn halted(_: LedgerError) -> AnswerStatus {
     AnswerStatus::Halted
 }

@@ -1,7 +1,7 @@
 //! The log weights of a choice: one candidate's number, drawn by the exponential mechanism.
 //!
-//! The log weights of all candidates are un-noised sums over the records. They stay in [`LogWeights`], out of which only a charged choice
-//! leads. Memory is bounded by summing over a part of the candidates at a time.
+//! The log weights of all candidates are un-noised sums over the records. They stay in [`LogWeights`], which yields only the number of one
+//! candidate, chosen at random. Memory is bounded by summing a part of the candidates at a time.
 
 use conclave_common::model::Summand;
 use conclave_common::query::{Candidates, Query};

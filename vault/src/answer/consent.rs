@@ -77,7 +77,7 @@ impl Answerer {
         Ok(standing)
     }
 
-    /// Opens a job, or notes who waits for the owner's decision on it, and replies.
+    /// Opens a job and replies. A request that has to wait for the owner's decision or for room is kept with the channel of its session.
     pub(super) fn open_or_wait(&mut self, request: v1::OpenJob, received: Instant, outbox: ReplySender) {
         let job = request.job.clone();
         self.consent.forget(&job);

@@ -1,9 +1,10 @@
 //! Holds each reply to a public delay after its service began, independently of the records.
 //!
-//! Messages are served one after the other. The service of a message begins when it has arrived and the reply before it has left, and its
-//! own reply leaves one delay later. Both moments are public, so a message sent close behind another cannot probe how long that one took. A
-//! delay from the arrival alone could be probed in this way, and so could a grid on the clock. A message that takes longer than the delay
-//! leaves at the next multiple; the number of those is for the owner.
+//! Messages are served one after the other. The service of a message begins once it has arrived and the previous reply has left. Its own
+//! reply leaves one delay later. Both moments are public, so a message sent close behind another cannot probe how long the other took.
+//! A delay counted from the arrival alone could be probed in this way, and so could fixed times on the clock.
+//!
+//! If an answer takes longer than the delay, its reply leaves at the next multiple. The number of such replies is for the owner alone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +27,7 @@ pub struct ReplyCounts {
 /// Times the replies.
 #[derive(Debug, Default)]
 pub(crate) struct Pacer {
-    /// Departure of the previous reply.
+    /// Departure of the previous reply, or the end of other work on this thread; no service begins earlier.
     free: Option<Instant>,
     counter: Counter,
 }
@@ -53,7 +54,7 @@ impl Pacer {
         self.free.map_or(received, |free| free.max(received))
     }
 
-    /// Waits until a whole number of `delay`s after `began`: one, unless that is past.
+    /// Waits until the first multiple of `delay` after `began` that is not past. Without a delay, returns at once.
     pub(crate) fn hold(&mut self, began: Instant, delay: Option<Duration>) {
         let Some(delay) = delay.filter(|d| !d.is_zero()) else { return self.passed() };
         let due = due(began, delay, Instant::now());
@@ -62,8 +63,8 @@ impl Pacer {
         self.free = Some(due.0);
     }
 
-    /// Marks that work without a record has been done, and that service may begin now. Were service counted from its arrival, a message
-    /// that waited for this work would leave at the next multiple or not, depending on its own answer's time.
+    /// Notes that work that read no record ends now, and that service may begin. Otherwise a message that waited for this work would have less
+    /// than its delay left. Whether its reply left at the next multiple would then depend on the time of its own answer.
     pub(crate) fn passed(&mut self) {
         self.free = Some(Instant::now());
     }

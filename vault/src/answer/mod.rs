@@ -8,14 +8,21 @@
 //! | (socket) | [`thread`] | A message arrives; its reply leaves after a public delay ([`delay`]). |
 //! | `answer_query` | [`query`] | The job is open; the stages below run in this order. |
 //! | [`received::Received`] | [`received`] | The message is well formed; the masks of its answer are made. |
-//! | [`priced::Priced`] | [`priced`] | Each query lies in the job's box, has a bound and a price, and meets the owner's policy. |
+//! | [`priced::Priced`] | [`priced`] | Each query lies in the job's box, has a sensitivity and a noise scale, and meets the owner's policy. |
 //! | [`charged::Charged`] | [`charged`] | The ledger holds every charge durably, or the earlier release. |
 //! | [`noised::Noised`] | [`noised`] | The charged noise and the samples of units are drawn. |
 //! | [`summed::Summed`] | [`summed`] | The records were read ([`sums`], [`choice`]); each sum has its noise and its masks. |
 //! | [`recorded::Recorded`] | [`recorded`] | Every release is durable and can be sent. |
 //!
-//! Each stage carries the open job ([`active_job`]). Within a message the chain is the key of a query; the ledger's receipts and records
-//! bear the digest of the whole query (job, iteration, chain, kind with its component, points, sensitivity, scale).
+//! In these modules a *message* is a wire [`Query`](conclave_proto::v1::Query), and a *query* is one of its proposals.
+//!
+//! The types prove that no integer is recorded without a durable charge. Two other facts rest on review and tests:
+//!
+//! * Records are read only in stage 5, although each stage carries the open job ([`active_job`]) and its records.
+//! * A subsampled query is summed over a hidden sample. The sample is drawn beside the receipt, not from it.
+//!
+//! Within a message the chain is the key of a query. The ledger's receipts and records carry the digest of the whole query (job, iteration,
+//! chain, kind with its component, points, sensitivity, scale).
 //!
 //! One thread runs all of it, one message at a time: the ledger, the records and the noise have one owner, and two messages cannot race.
 //! Neither a refusal nor the length of an answer depends on a record.

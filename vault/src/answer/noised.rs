@@ -1,4 +1,7 @@
-//! Stage 4, noised: the noise of every charged query is drawn, and the units of a subsampled release, before a record is read.
+//! Stage 4, noised: the noise of every charged query is drawn, and the hidden sample of every subsampled one, before a record is read.
+//!
+//! The receipt yields the noise ([`sample_noise`]), so the type of the noise proves the charge. No type ties a hidden sample to its receipt:
+//! [`NoisedQuery::new`] alone draws one exactly for the kinds that are charged as subsampled.
 
 use conclave_privacy::mechanism::Sensitivity;
 use conclave_privacy::pass::{HiddenSample, PoissonSampling};
@@ -8,7 +11,7 @@ use super::answer_timing::Part;
 use super::charged::{Charged, ChargedQuery};
 use super::priced::PricedQuery;
 use super::received::{Message, Resources};
-use crate::ledger::{ChargedChoice, ChargedNoise, Grant, Recorded, prepare_choice, sample_noise};
+use crate::ledger::{ChargedChoice, ChargedNoise, Grant, Recorded as RecordedRelease, prepare_choice, sample_noise};
 use crate::noise::Noise;
 
 /// A query and the means to answer it.
@@ -20,24 +23,24 @@ pub(super) struct NoisedQuery {
 /// The means to answer a query.
 pub(super) enum Means {
     /// The release that already answered it.
-    Answered(Recorded),
+    Answered(RecordedRelease),
     /// Noise for a sum over all units or over a sample of them.
     Sum {
-        /// Bound of one unit's contribution, as charged.
+        /// The charged sensitivity. For a ratio it is the clamp on one unit's contribution.
         clamp: Sensitivity,
-        /// Units of a subsampled release.
+        /// The sampled units of a subsampled release; `None` for a sum over all units.
         sample: Option<HiddenSample>,
         noise: ChargedNoise,
     },
     /// A generator for a choice among candidates.
     Choice {
-        /// Bound of one unit's contribution, as charged.
+        /// The charged sensitivity: the bound of one unit's contribution to each log weight.
         clamp: Sensitivity,
         choice: Box<ChargedChoice>,
     },
 }
 
-/// A message whose noise is drawn: from here on, and not before, the records may be read.
+/// A message whose noise is drawn. Only from here on may records be read.
 pub(super) struct Noised<'j> {
     message: Message<'j>,
     queries: Vec<NoisedQuery>,
@@ -47,7 +50,8 @@ impl<'j> Charged<'j> {
     /// Draws the noise of every charged query, at the scale that was charged.
     ///
     /// # Errors
-    /// [`AnswerStatus::Halted`] where the charged sensitivity is not the query's.
+    /// [`AnswerStatus::Halted`] if the charged sensitivity is not the query's, or if its kind does not match its job or receipt. Only a
+    /// defect of this program causes either.
     pub(super) fn draw_noise(self, resources: &mut Resources<'_>) -> Result<Noised<'j>, AnswerStatus> {
         let (message, queries) = self.into_parts();
         let sampling = message.job.sampling.as_ref();
@@ -65,6 +69,7 @@ impl<'j> Noised<'j> {
 }
 
 impl NoisedQuery {
+    /// Draws the noise that a query's receipt paid for, and its sample if the kind is subsampled.
     fn new(charged: ChargedQuery, sampling: Option<&PoissonSampling>, noise: &mut Noise) -> Result<Self, AnswerStatus> {
         let ChargedQuery { priced, grant } = charged;
         let receipt = match grant {
@@ -73,7 +78,7 @@ impl NoisedQuery {
         };
         let clamp = receipt.sensitivity();
         if clamp != priced.terms().sensitivity() {
-            // A unit contributes at most what was charged, or there is no answer.
+            // The sum would be bounded by another number than was charged.
             return Err(AnswerStatus::Halted);
         }
         let kind = priced.query().kind;
@@ -81,7 +86,7 @@ impl NoisedQuery {
             Means::Choice { clamp, choice: Box::new(prepare_choice(receipt, noise).ok_or(AnswerStatus::Halted)?) }
         } else {
             let sample = match kind.is_sampled() {
-                // Independent of the chain's last sample and of every other chain's.
+                // A new sample for this release alone, independent of all others.
                 true => Some(noise.sample_of_units(sampling.ok_or(AnswerStatus::Halted)?)),
                 false => None,
             };

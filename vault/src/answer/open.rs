@@ -167,7 +167,8 @@ impl Answerer {
         Ok(())
     }
 
-    /// Reads the records as the job's passes read them. Copies are made here; nothing else reads a record before a charge.
+    /// Prepares the records for the job's passes; copies are made here. After the party has started, only this and the job's fixed sums
+    /// ([`ActiveJob::new`]) read a record before a charge. No function of a record leaves before its charge.
     fn records_of(&self, spec: &JobSpec) -> Result<Records, Fault> {
         let unfit = |e: BindError| invalid(format!("the party {e}"));
         let (shard, binding) = (Arc::clone(&self.shard), || Binding::new(&self.shard, spec).map_err(unfit));

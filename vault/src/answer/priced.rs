@@ -1,6 +1,7 @@
-//! Stage 2, priced: a message that passed the request checks and the owner's policy, with the price of each query.
+//! Stage 2, priced: a message that passed the request checks and the owner's policy, with the public numbers that price each query.
 //!
-//! No check reads a record, so no refusal depends on one.
+//! A query's price follows from its kind, its sensitivity and its noise scale. The ledger computes the charge from them in stage 3. No check
+//! reads a record, so no refusal depends on one.
 
 use conclave_common::job::JobSpec;
 use conclave_common::model::Summand;
@@ -15,14 +16,14 @@ use crate::config::Policy;
 use crate::data::MAX_UNPUBLISHED_UNITS;
 use crate::ledger::{QueryContent, QueryKey};
 
-/// A query with its price and the constants of its sum.
+/// A query with the constants of its sum, and the key under which the ledger charges it.
 pub(super) struct PricedQuery {
     query: Query,
     terms: QueryTerms,
     key: QueryKey,
 }
 
-/// A message that passed every check, and what each of its queries costs.
+/// A message whose queries passed every check before the charge.
 pub(super) struct Priced<'j> {
     message: Message<'j>,
     queries: Vec<PricedQuery>,
@@ -71,9 +72,9 @@ impl PricedQuery {
             tracing::warn!(job = %id, iteration, chain, "{e}");
             AnswerStatus::Invalid
         })?;
-        // Under add-remove adjacency the number of units is secret, and no refusal may depend on it.
+        // The number of units is public under replacement. Under add-remove adjacency it is secret, and no refusal may depend on it.
         let units = if unit.adjacency == Adjacency::AddRemove { MAX_UNPUBLISHED_UNITS } else { job.records.blocks().units() };
-        // A sum over all parties is opened in the same number of bits as one party's, and each party may contribute its share.
+        // The sum over all parties of a masked job is opened in 64 bits like one party's sum, so it has to fit, too.
         if !terms.sum_fits(units.saturating_mul(job.masking.members())) {
             tracing::warn!(job = %id, iteration, chain, "the step is too wide for a sum over the shard");
             return Err(AnswerStatus::Invalid);
@@ -81,6 +82,7 @@ impl PricedQuery {
         let (k_t, s, iteration) = (terms.sensitivity(), *noise, *iteration);
         let masked = masks.as_ref().map(RoundMasks::masked);
         let content = QueryContent { job: id, spec_digest: &job.digest, iteration, chain, from, to, kind: *kind, k_t, s, masked };
+        // The block that pays for a subsampled query; `None` for any other, which pays for itself.
         let block = spec.block_terms(*kind, unit, (k_t, s));
         let key = QueryKey { block, ..content.key(*attempt) };
         Ok(Self { query, terms, key })
@@ -94,18 +96,18 @@ impl PricedQuery {
         &self.terms
     }
 
-    /// Returns the per-unit integers of the query, each unit's held to `clamp`.
+    /// Returns the integers that one unit contributes to the query's sum, bounded as `charged`, the sensitivity that was charged, allows.
     ///
     /// # Errors
-    /// [`AnswerStatus::Halted`] where the query has no summand under this clamp.
-    pub(super) fn summand(&self, clamp: Sensitivity) -> Result<Summand<'_>, AnswerStatus> {
-        self.terms.summand(&self.query.from, &self.query.to, clamp).map_err(|why| {
+    /// [`AnswerStatus::Halted`] if the charged sensitivity is not that of the sum.
+    pub(super) fn summand(&self, charged: Sensitivity) -> Result<Summand<'_>, AnswerStatus> {
+        self.terms.summand(&self.query.from, &self.query.to, charged).map_err(|why| {
             tracing::error!("{why}");
             AnswerStatus::Halted
         })
     }
 
-    /// The identity of the query in the ledger, and its price.
+    /// Returns the identity of the query in the ledger, and the numbers that price it.
     pub(super) fn key(&self) -> &QueryKey {
         &self.key
     }
@@ -120,22 +122,22 @@ impl Message<'_> {
 /// Checks that a query's points lie in the job's parameter box.
 fn is_inside(spec: &JobSpec, query: &Query) -> bool {
     let Query { kind, from, to, .. } = query;
-    // The midpoint of a gradient-driven step may lie slightly outside, where its end points do not.
+    // The midpoint of a gradient-driven step may lie slightly outside the box, even if both end points lie inside.
     let may_lie_outside = spec.algorithm.follows_gradients();
-    let middle = |theta: &[f64]| spec.in_support(theta) || (may_lie_outside && spec.in_wider_support(theta));
+    let near = |theta: &[f64]| spec.in_support(theta) || (may_lie_outside && spec.in_wider_support(theta));
     match kind.points() {
         Points::None => true,
-        Points::One | Points::Candidates => middle(from),
+        Points::One | Points::Candidates => near(from),
         Points::Three => match from.chunks_exact(spec.dimension()).collect::<Vec<_>>()[..] {
-            [theta, between, to] => spec.in_support(theta) && middle(between) && spec.in_support(to),
+            [theta, between, to] => spec.in_support(theta) && near(between) && spec.in_support(to),
             _ => false,
         },
         Points::Two => spec.in_support(from) && spec.in_support(to),
     }
 }
 
-/// Holds a job that releases once to the limits that its owner approved: a number of rounds, and each kind of query once in a round.
-/// The reply delay was measured on such rounds, too.
+/// Checks a job that releases once against the limits that its owner approved: a number of rounds, and each kind of query once in a round.
+/// The reply delay was measured on such rounds. Any other job passes.
 fn check_rounds(message: &Message<'_>, queries: &[PricedQuery]) -> Result<(), AnswerStatus> {
     let Some(most) = message.job.most_rounds else { return Ok(()) };
     if message.iteration >= most {
@@ -150,7 +152,7 @@ fn check_rounds(message: &Message<'_>, queries: &[PricedQuery]) -> Result<(), An
     Ok(())
 }
 
-/// Applies the owner's policy to a message: the number of rounds, the least noise, the kinds of release.
+/// Checks a message against the owner's policy: the number of rounds, the least noise, the kinds of release.
 fn check_policy(message: &Message<'_>, queries: &[PricedQuery], policy: &Policy, unit: PrivacyUnit) -> Result<(), AnswerStatus> {
     let honest = message.job.trusted;
     if policy.max_iterations_per_job.is_some_and(|most| message.iteration >= most) {
@@ -176,7 +178,7 @@ fn check_policy(message: &Message<'_>, queries: &[PricedQuery], policy: &Policy,
     Ok(())
 }
 
-/// Returns the sd of the noise in an opened sum to which `honest` parties each add noise of standard deviation `sd`.
+/// Returns the standard deviation of the noise in an opened sum to which `honest` parties each add noise of standard deviation `sd`.
 pub(super) fn protecting_sd(sd: f64, honest: Honest) -> f64 {
     sd * f64::from(honest.get()).sqrt()
 }

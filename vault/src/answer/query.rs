@@ -37,15 +37,18 @@ impl Answerer {
         self.reply_to(request, Self::answer_query)
     }
 
-    /// Replies to a message that `answer` answers, in the length that the message's queries determine.
+    /// Builds the reply to a message from the outcome of `answer`, which is [`Answerer::answer_query`] unless a test plants a fault. The reply
+    /// has the length that the message's queries determine.
     pub(super) fn reply_to(&mut self, request: v1::Query, answer: impl FnOnce(&mut Self, v1::Query) -> Outcome) -> v1::Answer {
         let (job, iteration, length) = (request.job.clone(), request.iteration, reply_length(&request));
         let outcome = answer(self, request).and_then(|answered| self.of_length(answered, length));
         if let Err(status) = &outcome {
             tracing::warn!(job = %clip(&job, MAX_JOB_ID), iteration, "refused ({status:?})");
         }
+        // After the answer is recorded, so that the head covers it.
         let head = self.ledger.head().to_bytes();
-        // The reply's length reveals only that the job is masked, which its analyst wrote; so it stays the same once the job is closed.
+        // Looked up in the ledger, which also knows closed jobs: a closed job's reply is as long as an open one's. The length reveals only
+        // that the job is masked, which its analyst wrote.
         let secure = self.ledger.is_masked(&job);
         let echo = outcome.as_ref().ok().and_then(|answered| answered.echo);
         let outcome = outcome.map(|answered| answered.integers);
@@ -53,7 +56,7 @@ impl Answerer {
         if secure { Echo::attach(echo, answer) } else { answer }
     }
 
-    /// Halts the party where an answer's length is not the reply's: only a defect makes one.
+    /// Returns the answer, or halts the ledger if the answer is not as long as the reply; only a defect of this program makes one.
     fn of_length(&mut self, answered: Answered, length: usize) -> Outcome {
         let made = answered.integers.len();
         if made != length {
@@ -63,8 +66,12 @@ impl Answerer {
         Ok(answered)
     }
 
-    /// Takes a message through all stages: request, policy, charge, noise, records, ledger. Each integer that it returns is recorded.
+    /// Takes a message through all stages: request, policy, charge, noise, records, ledger. Every integer that it returns is recorded.
+    ///
+    /// # Errors
+    /// The status of the refusal, or of a failure. A charge that was made before a failure stays.
     pub(super) fn answer_query(&mut self, request: v1::Query) -> Outcome {
+        // A masked job with a revoked member is closed before it answers.
         if self.jobs.get(&request.job).is_some_and(|job| job.masking.is_secure()) {
             self.close_revoked(Instant::now())?;
             if !self.jobs.contains_key(&request.job) {
@@ -86,7 +93,7 @@ impl Answerer {
         let priced = received.price(&resources)?;
         let charged = priced.charge(&mut resources)?;
         let noised = charged.draw_noise(&mut resources)?;
-        // The charges are on disk and their noise is drawn: now, and not before, the records may be read.
+        // The charges are durable and their noise is drawn. Only from here on may records be read.
         let summed = noised.sum(&mut resources)?;
         let recorded = summed.record(&mut resources)?;
         Ok(recorded.into_answered())

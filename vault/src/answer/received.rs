@@ -27,6 +27,7 @@ pub(super) struct Resources<'a> {
 
 /// The open job of a message and the message's identity, which every stage hands on to the next.
 pub(super) struct Message<'j> {
+    /// The open job. It gives access to the records, which no stage before [`super::summed`] reads.
     pub(super) job: &'j mut ActiveJob,
     pub(super) id: String,
     pub(super) iteration: u64,
@@ -42,7 +43,8 @@ pub(super) struct Received<'j> {
 }
 
 impl<'j> Received<'j> {
-    /// Reads a message of this job off the wire and makes its masks, which depend on the queries alone.
+    /// Reads a message of this job and makes its masks, which depend on the queries alone. The caller has looked up the job by the message's
+    /// job id.
     ///
     /// # Errors
     /// [`AnswerStatus::Invalid`] for a message that is not well formed; as [`super::masking::Masking::of_round`].

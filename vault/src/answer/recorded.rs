@@ -14,7 +14,7 @@ use super::received::Resources;
 use super::summed::{Releases, Summed};
 use crate::ledger::{Digest, Recorded as RecordedRelease};
 
-/// A message all of whose releases are in the ledger.
+/// A message whose releases are all in the ledger.
 pub(super) struct Recorded {
     releases: Vec<RecordedRelease>,
     echo: Option<Echo>,
@@ -27,7 +27,7 @@ impl Summed<'_> {
     /// its key is refused. Proof: docs/explanation/design.md, section 6.
     ///
     /// # Errors
-    /// [`AnswerStatus::Halted`] once the ledger has failed: nothing unrecorded takes a release's place.
+    /// [`AnswerStatus::Halted`] once the ledger has failed. A release that was not recorded is dropped.
     pub(super) fn record(self, resources: &mut Resources<'_>) -> Result<Recorded, AnswerStatus> {
         let (message, Releases { asked, fresh, earlier }) = self.into_parts();
         let mut recorded: HashMap<Digest, RecordedRelease> =
@@ -37,7 +37,7 @@ impl Summed<'_> {
             let now = resources.ledger.record(fresh);
             resources.timing.was(Part::Ledger);
             recorded.extend(now.map_err(halted)?.into_iter().map(|release| (release.digest(), release)));
-            // Refusals and repeated answers do not keep a key of masks alive.
+            // Only a new release counts as a use of the job's mask key; a refusal or a repeated answer does not.
             message.job.used = (Instant::now(), Duration::ZERO);
         }
         let in_order = asked.iter().map(|digest| recorded.remove(digest).ok_or(AnswerStatus::Halted));
@@ -46,7 +46,7 @@ impl Summed<'_> {
 }
 
 impl Recorded {
-    /// Returns the integers to send.
+    /// Returns the integers to send. From here on no type shows that they are recorded.
     pub(super) fn into_answered(self) -> Answered {
         let integers = self.releases.iter().flat_map(RecordedRelease::integers).copied().collect();
         Answered { integers, echo: self.echo }

@@ -1,4 +1,4 @@
-//! Stage 5, summed: the records are read, each sum has its charged noise and, where the job is masked, its masks.
+//! Stage 5, summed: the records were read. Each sum has its charged noise and, if the job is masked, its masks.
 
 use conclave_common::query::Query;
 use conclave_privacy::pass::LatticeSum;
@@ -10,7 +10,7 @@ use super::masking::RoundMasks;
 use super::noised::{Means, Noised, NoisedQuery};
 use super::received::{Message, Resources};
 use super::sums::{SumQuery, Sums, unsummed};
-use crate::ledger::{ChargedNoise, Digest, Recorded, Release};
+use crate::ledger::{ChargedNoise, Digest, Recorded as RecordedRelease, Release};
 
 /// A message whose releases are made and not yet recorded.
 pub(super) struct Summed<'j> {
@@ -25,16 +25,17 @@ pub(super) struct Releases {
     /// Releases that are to be recorded.
     pub(super) fresh: Vec<Release>,
     /// Releases that were recorded before.
-    pub(super) earlier: Vec<Recorded>,
+    pub(super) earlier: Vec<RecordedRelease>,
 }
 
 impl<'j> Noised<'j> {
     /// Sums over the records and adds the charged noise to each sum.
     ///
     /// # Errors
-    /// [`AnswerStatus::Halted`] where there is no sum. The charge stays.
+    /// [`AnswerStatus::Halted`] if there is no sum, or the charge does not cover it. The charge stays.
     pub(super) fn sum(self, resources: &mut Resources<'_>) -> Result<Summed<'j>, AnswerStatus> {
         let (message, queries) = self.into_parts();
+        // All sums first, then one release after the other.
         let mut sums = sums_of(message.job, &queries, resources)?;
         let mut releases = Releases { asked: Vec::with_capacity(queries.len()), fresh: Vec::new(), earlier: Vec::new() };
         for NoisedQuery { priced, means } in queries {
@@ -63,13 +64,16 @@ impl<'j> Summed<'j> {
     }
 }
 
-/// Returns the status of a query whose charge does not pay for what the model's kernel made of it.
+/// Logs that a charge does not cover its sum, and returns the status of the query.
 fn uncovered() -> AnswerStatus {
     tracing::error!("one unit of privacy can move a sum further than was charged: the model's kernel is faulty");
     AnswerStatus::Halted
 }
 
-/// Adds the charged noise to a chain's sum, and the chain's masks where the message has any.
+/// Adds the charged noise to a chain's sum, and the chain's masks if the message has any.
+///
+/// # Errors
+/// [`AnswerStatus::Halted`] if the charge does not cover the sum; nothing is released then.
 fn release(noise: ChargedNoise, sum: LatticeSum, masks: Option<&RoundMasks>, chain: u32) -> Result<Release, AnswerStatus> {
     if !noise.covers(&sum) {
         return Err(uncovered());
@@ -84,7 +88,7 @@ fn sums_of(job: &ActiveJob, queries: &[NoisedQuery], resources: &mut Resources<'
     for NoisedQuery { priced, means } in queries {
         if let Means::Sum { clamp, sample, .. } = means {
             let Query { chain, kind, .. } = *priced.query();
-            // The charged sensitivity clamps each unit's contribution.
+            // The charged sensitivity bounds each unit's contribution.
             asked.push(SumQuery { key: chain, kind, summand: priced.summand(*clamp)?, sample: sample.as_ref() });
         }
     }

@@ -1,7 +1,7 @@
-//! Sums over the shard: each charged query gets a number from the model's kernel, under the hold that was charged.
+//! Sums over the shard: the pass runs the model's kernel for each charged query, under the hold that was charged.
 //!
-//! Records that cannot be read are another matter than kernels that fail: no sum is made without them, and no query is answered any
-//! more, as after a failure of the ledger.
+//! A kernel that fails on a unit does not stop a sum: the unit contributes its hold's fallback. Records that cannot be read do: there is no
+//! sum, and the ledger is halted as after a failure of its own.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use conclave_proto::convert::AnswerStatus;
 
 use crate::ledger::Ledger;
 
-/// A model, the records that it reads, and the threads of a pass over them.
+/// The inputs of a pass: a model, the records that its kernels are run on, and the threads.
 #[derive(Clone, Copy)]
 pub(super) struct Pass<'a> {
     pub(super) model: &'a dyn Model,
@@ -23,10 +23,10 @@ pub(super) struct Pass<'a> {
     pub(super) threads: &'a Threads,
 }
 
-/// A sum to be made.
+/// A sum to compute.
 #[derive(Clone, Copy)]
 pub(super) struct SumQuery<'a> {
-    /// The key of the sum among those that are asked together, such as a message's chain.
+    /// The key of the sum among those of one call: a message's chain, or the number of a component or candidate.
     pub(super) key: u32,
     pub(super) kind: QueryKind,
     pub(super) summand: Summand<'a>,
@@ -37,8 +37,8 @@ pub(super) struct SumQuery<'a> {
 /// Sums by their queries' keys.
 pub(super) type Sums = BTreeMap<u32, LatticeSum>;
 
-/// Returns the status of a charged query that has no sum. Where records cannot be read, nothing is answered from here on, as after a
-/// failure of the ledger: otherwise a later answer to the same query could differ from one now.
+/// Logs the reason why a charged query has no sum, and returns its status. If records cannot be read, halts the ledger: a later answer to the
+/// same query could otherwise differ from one now.
 pub(super) fn unsummed(ledger: &mut Ledger, why: &NoSum) -> AnswerStatus {
     match why {
         NoSum::Unread(unread) => ledger.halt(&unread.to_string()),
@@ -47,7 +47,8 @@ pub(super) fn unsummed(ledger: &mut Ledger, why: &NoSum) -> AnswerStatus {
     AnswerStatus::Halted
 }
 
-/// Sums each query over all units of privacy. A fixed sum is taken from the cache; the others are made in one pass over the records.
+/// Sums each query over all units of privacy. Fixed sums are taken from the cache; the others are computed in one pass over the records. Every
+/// `sample` must be `None`.
 pub(super) fn sums(pass: &Pass<'_>, fixed: &SumCache, asked: &[SumQuery<'_>]) -> Result<Sums, NoSum> {
     let cached = |query: &SumQuery<'_>| Some((query.key, fixed.sum(query.kind)?));
     let mut all: Sums = asked.iter().filter_map(cached).collect();
@@ -64,8 +65,8 @@ pub(super) fn sampled_sums(pass: &Pass<'_>, asked: &[SumQuery<'_>]) -> Result<Su
     by_key(asked, pass.threads.sampled_sums(pass.blocks, &samples, &kernels(pass.model, asked))?)
 }
 
-/// Computes the sums that depend on no point, as Algorithm 3's do; none for another algorithm or where they would not be released. A unit
-/// of privacy on which a kernel panics contributes 0, or the end of the range nearest 0 where 0 lies outside.
+/// Computes the sums that depend on no point, as those of Algorithm 3, when a job opens. The cache is empty for an algorithm without such sums,
+/// and lacks a component that would be refused. A unit on which a kernel panics contributes 0, or the end of the range closest to 0.
 ///
 /// # Errors
 /// [`NoSum`].
@@ -85,17 +86,17 @@ pub(super) fn fixed_sums(pass: &Pass<'_>, spec: &JobSpec, unit: PrivacyUnit) -> 
     pass.threads.cache(pass.blocks, &kinds, &kernels(pass.model, &asked))
 }
 
-/// Returns the set that holds each query's contributions.
+/// Returns the hold of each query: the admissible set of one unit's contribution.
 fn holds<'a>(asked: &[SumQuery<'a>]) -> Vec<Hold<'a>> {
     asked.iter().map(|query| query.summand.hold()).collect()
 }
 
-/// Gives a pass the model's kernel of the query of this number.
+/// Returns the function by which the model gives its kernel of the query with a given number to a pass.
 fn kernels<'a>(model: &'a dyn Model, asked: &'a [SumQuery<'_>]) -> impl Fn(usize, BlockPass<'_>) + Sync + 'a {
     move |at, pass| asked[at].summand.give(model, pass)
 }
 
-/// Puts the sums of one pass, which are in the order of their queries, under the queries' keys.
+/// Assigns the sums of one pass, which are in the order of their queries, to the queries' keys.
 ///
 /// # Errors
 /// [`NoSum::Kernel`] unless there is exactly one sum for each query.

@@ -42,8 +42,9 @@ pub(super) enum Command {
     Flush(oneshot::Sender<()>),
 }
 
-/// A command with the wall-clock time of its arrival.
+/// A command with the wall-clock time of its arrival, for the ledger's entries. The reply delay counts from an [`Instant`] in the command.
 struct Arrived {
+    /// Unix time, milliseconds.
     ms: i64,
     command: Command,
 }
@@ -149,8 +150,8 @@ impl AnswerHandle {
 }
 
 impl Answerer {
-    /// Handles a command under the wall-clock time of its arrival, which is the time of every entry written for it. No time that leaves may
-    /// depend on when a computation ended, this one or an earlier one.
+    /// Handles a command with the wall clock stopped at its arrival, which is the time of every entry written for it. So no time that the
+    /// party publishes depends on how long a computation took; see [`crate::clock`].
     pub(super) fn take(&mut self, arrived_ms: i64, command: Command) {
         stand_at(Some(arrived_ms));
         self.handle(command);
@@ -165,12 +166,14 @@ impl Answerer {
                 let answer = self.answer_held(request, received);
                 let status = answer.status;
                 reply(&outbox, Body::Answer(answer));
+                // The reply is on its way: nothing below delays it.
                 self.observer.replied(status);
                 if status == Some(AnswerStatus::Released.to_wire()) {
                     self.timing.left();
                 }
                 return self.catch_up();
             }
+            // The pacer notes the departure of this reply in `open_held`.
             Command::Open(request, received, outbox) => return self.open_or_wait(request, received, outbox),
             Command::Roster(piece, outbox) => self.take_roster(piece, &outbox),
             Command::AskBudget(request, outbox) => reply(&outbox, Body::BudgetTold(self.budget_told(&request))),
@@ -198,7 +201,7 @@ impl Answerer {
 }
 
 impl Answerer {
-    /// Lets the ledger do the work that it defers until a reply has left. None of it depends on a record.
+    /// Does the ledger's work that was deferred until the reply has left. None of it depends on a record.
     pub fn catch_up(&mut self) {
         // A failure has been logged, and the ledger answers no more.
         if self.ledger.catch_up().unwrap_or(true) {
@@ -206,10 +209,11 @@ impl Answerer {
         }
     }
 
-    /// Answers, and returns the answer at the moment at which it has to leave. Only sending follows.
+    /// Answers a message, waits for the reply delay, and returns the reply at the moment at which it has to leave.
     pub(super) fn answer_held(&mut self, request: v1::Query, received: Instant) -> v1::Answer {
         let began = self.pacer.begin(received);
         self.timing.begin();
+        // Before the answer, which may close the job.
         let delay = self.delay_of(&request);
         let answer = self.answer(request);
         self.timing.was(Part::Computing);
@@ -217,15 +221,16 @@ impl Answerer {
         answer
     }
 
+    /// Opens a job and waits for its opening delay if records were read. Returns the outcome at the moment at which the reply has to leave.
     pub(super) fn open_held(&mut self, request: &v1::OpenJob, received: Instant) -> Result<Opening, Fault> {
         let opened = self.open(request);
-        // A job that was not opened, or was open already, has read no record.
+        // Set before the first record is read. A job that was refused before, or was open already, has read none and is not delayed.
         let (began, delay) = self.reading.take().map_or((received, None), |(began, delay)| (began, Some(delay)));
         self.pacer.hold(began, delay);
         opened
     }
 
-    /// Returns the delay of a message's reply, which is public: it depends on the job and on the message's length.
+    /// Returns the delay of a message's reply. It is public, since it depends only on the job and on the message's length.
     fn delay_of(&self, request: &v1::Query) -> Option<Duration> {
         if let Some(job) = self.jobs.get(&request.job) {
             return job.delay.map(|delay| delay.answer.for_length(reply_length(request)));

@@ -31,7 +31,7 @@ pub(super) enum ChargeRow {
 }
 
 impl ChargeReceipt {
-    /// Makes the receipt of a query that `row` has charged in the ledger opening `session`, where `unit` is protected.
+    /// Creates the receipt of the query whose charge is `row`. `session` numbers the opening of the ledger, and `unit` is what it protects.
     pub(super) fn mint(row: ChargeRow, session: u64, key: &QueryKey, unit: PrivacyUnit) -> Self {
         Self { row, session, digest: key.digest, priced: key.priced, unit }
     }
@@ -46,8 +46,10 @@ impl ChargeReceipt {
         self.priced.sensitivity()
     }
 
-    /// Returns true if the charge covers this sum: one unit of privacy, with all its records, moves it by at most the charged
-    /// sensitivity.
+    /// Returns true if the charge covers this sum: one unit of privacy, with all its records, moves it by at most the distance that was priced.
+    ///
+    /// That distance is [`QueryKind::moves`](conclave_privacy::mechanism::QueryKind::moves) times the charged sensitivity. For a ratio under
+    /// replacement it is twice the bound of one unit's contribution. Whether a subsampled sum is over a sample is not checked.
     pub fn covers(&self, sum: &LatticeSum) -> bool {
         let (adjacency, records) = (self.unit.adjacency, self.unit.records_per_person().unwrap_or(1));
         // A subsampled release is priced for a unit's own contribution, not for the distance of two.
