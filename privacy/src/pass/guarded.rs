@@ -27,7 +27,7 @@ impl Threads {
         self.sum(blocks, holds.len(), |block| guarded(block, holds, kernels))
     }
 
-    /// Sums each hold over the units of its own sample; see [`Threads::sums`].
+    /// Sums each hold over the units of its own sample, which it consumes; see [`Threads::sums`].
     ///
     /// # Errors
     /// [`NoSum::Sample`] if a sample was drawn from another number of units. [`NoSum::Unread`] if a block cannot be read, or
@@ -35,18 +35,19 @@ impl Threads {
     pub fn sampled_sums(
         &self,
         blocks: &dyn Blocks,
-        asked: &[(Hold<'_>, &HiddenSample)],
+        asked: Vec<(Hold<'_>, HiddenSample)>,
         kernels: Kernels<'_>,
     ) -> Result<Vec<LatticeSum>, NoSum> {
         if asked.iter().any(|(_, sample)| sample.units() != blocks.units()) {
             return Err(NoSum::Sample);
         }
-        self.sum(blocks, asked.len(), |block| {
-            let one = |(at, (hold, sample)): (usize, &(Hold<'_>, &HiddenSample))| {
+        let sums = self.sum(blocks, asked.len(), |block| {
+            let one = |(at, (hold, sample)): (usize, &(Hold<'_>, HiddenSample))| {
                 guarded(&block.sampled(sample), std::slice::from_ref(hold), &|_, pass| kernels(at, pass))?.pop()
             };
             asked.iter().enumerate().map(one).collect()
-        })
+        })?;
+        Ok(sums.into_iter().zip(asked).map(|(sum, (_, sample))| sum.over_sample(sample.probability())).collect())
     }
 
     /// Computes and keeps the sums of these kinds of query over all units of a shard; see [`Threads::sums`].

@@ -69,7 +69,7 @@ impl PoissonSampling {
         for (table, group) in whole.chain(&self.rest).zip(&mut groups) {
             choose(table, group, rng);
         }
-        HiddenSample { words, units: self.units }
+        HiddenSample { words, units: self.units, probability: self.probability }
     }
 }
 
@@ -120,6 +120,7 @@ pub struct HiddenSample {
     /// One bit for each unit.
     words: Zeroizing<Vec<u64>>,
     units: u64,
+    probability: SamplingProbability,
 }
 
 impl HiddenSample {
@@ -127,6 +128,12 @@ impl HiddenSample {
     #[must_use]
     pub fn units(&self) -> u64 {
         self.units
+    }
+
+    /// Returns the probability of each unit to be sampled, which is public.
+    #[must_use]
+    pub fn probability(&self) -> SamplingProbability {
+        self.probability
     }
 
     /// Returns the numbers of the sampled units within `units`, ascending.

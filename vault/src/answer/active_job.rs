@@ -6,7 +6,7 @@ use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_privacy::accounting::{Honest, PrivacyUnit};
 use conclave_privacy::mechanism::QueryKind;
-use conclave_privacy::pass::{CachedBlocks, NoSum, PoissonSampling, SumCache, Threads, WeightCache};
+use conclave_privacy::pass::{CachedBlocks, HiddenSample, NoSum, PoissonSampling, SumCache, Threads, WeightCache};
 
 use super::masking::Masking;
 use super::records::Records;
@@ -74,16 +74,20 @@ impl ActiveJob {
     }
 }
 
-/// Sums each query over an open job's records: over all units in one pass, over samples in another.
+/// Sums each query over an open job's records: over all units in one pass, over the samples of others in another.
 ///
 /// # Errors
 /// [`NoSum`].
-pub(super) fn job_sums(job: &ActiveJob, threads: &Threads, asked: &[SumQuery<'_>]) -> Result<Sums, NoSum> {
-    let (sampled, whole): (Vec<_>, Vec<_>) = asked.iter().copied().partition(|query| query.sample.is_some());
+pub(super) fn job_sums(
+    job: &ActiveJob,
+    threads: &Threads,
+    whole: &[SumQuery<'_>],
+    sampled: Vec<(SumQuery<'_>, HiddenSample)>,
+) -> Result<Sums, NoSum> {
     let (model, records) = (job.model.as_ref(), job.records.blocks());
     // The weights of a gradient are cached for passes over all records, not for samples.
     let cached = CachedBlocks::new(records, &job.weight_cache);
-    let mut all = sums(&Pass { model, blocks: &cached, threads }, &job.fixed_sums, &whole)?;
-    all.extend(sampled_sums(&Pass { model, blocks: records, threads }, &sampled)?);
+    let mut all = sums(&Pass { model, blocks: &cached, threads }, &job.fixed_sums, whole)?;
+    all.extend(sampled_sums(&Pass { model, blocks: records, threads }, sampled)?);
     Ok(all)
 }

@@ -41,10 +41,10 @@ fn weights(job: &ActiveJob, threads: &Threads, steps: &[Step<'_>]) -> Result<Vec
     let mut weights = Vec::with_capacity(steps.len());
     for part in steps.chunks(PER_PASS) {
         let numbered = (0..).zip(part.iter().map(|step| Summand::Step(*step)));
-        let asked = numbered.map(|(key, summand)| SumQuery { key, kind: QueryKind::Ratio, summand, sample: None });
+        let asked = numbered.map(|(key, summand)| SumQuery { key, kind: QueryKind::Ratio, summand });
         let asked: Vec<SumQuery<'_>> = asked.collect();
         // A map is in the order of its keys.
-        weights.extend(job_sums(job, threads, &asked)?.into_values());
+        weights.extend(job_sums(job, threads, &asked, Vec::new())?.into_values());
     }
     Ok(weights)
 }

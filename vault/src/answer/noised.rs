@@ -1,7 +1,7 @@
 //! Stage 4, noised: the noise of every charged query is drawn, and the hidden sample of every subsampled one, before a record is read.
 //!
-//! The receipt yields the noise ([`sample_noise`]), so the type of the noise proves the charge. No type ties a hidden sample to its receipt:
-//! [`NoisedQuery::new`] alone draws one exactly for the kinds that are charged as subsampled.
+//! The receipt yields the noise ([`sample_noise`]), so the type of the noise proves the charge. A hidden sample serves one sum, and a charge for
+//! a subsampled release covers only such a sum ([`crate::ledger::ChargeReceipt::covers`]).
 
 use conclave_privacy::mechanism::Sensitivity;
 use conclave_privacy::pass::{HiddenSample, PoissonSampling};

@@ -34,9 +34,9 @@ impl<'j> Noised<'j> {
     /// # Errors
     /// [`AnswerStatus::Halted`] if there is no sum, or the charge does not cover it. The charge stays.
     pub(super) fn sum(self, resources: &mut Resources<'_>) -> Result<Summed<'j>, AnswerStatus> {
-        let (message, queries) = self.into_parts();
+        let (message, mut queries) = self.into_parts();
         // All sums first, then one release after the other.
-        let mut sums = sums_of(message.job, &queries, resources)?;
+        let mut sums = sums_of(message.job, &mut queries, resources)?;
         let mut releases = Releases { asked: Vec::with_capacity(queries.len()), fresh: Vec::new(), earlier: Vec::new() };
         for NoisedQuery { priced, means } in queries {
             let chain = priced.query().chain;
@@ -66,7 +66,7 @@ impl<'j> Summed<'j> {
 
 /// Logs that a charge does not cover its sum, and returns the status of the query.
 fn uncovered() -> AnswerStatus {
-    tracing::error!("one unit of privacy can move a sum further than was charged: the model's kernel is faulty");
+    tracing::error!("one unit of privacy can move a sum further than was charged, or the sum is not over the charged sample");
     AnswerStatus::Halted
 }
 
@@ -82,15 +82,19 @@ fn release(noise: ChargedNoise, sum: LatticeSum, masks: Option<&RoundMasks>, cha
     Ok(noise.release_masked(sum, masks.of_chain(chain).ok_or(AnswerStatus::Halted)?))
 }
 
-/// Sums the charged queries of a message over the records, each under its chain.
-fn sums_of(job: &ActiveJob, queries: &[NoisedQuery], resources: &mut Resources<'_>) -> Result<Sums, AnswerStatus> {
-    let mut asked = Vec::with_capacity(queries.len());
+/// Sums the charged queries of a message over the records, each under its chain. A sample is consumed by its sum.
+fn sums_of(job: &ActiveJob, queries: &mut [NoisedQuery], resources: &mut Resources<'_>) -> Result<Sums, AnswerStatus> {
+    let (mut whole, mut sampled) = (Vec::with_capacity(queries.len()), Vec::new());
     for NoisedQuery { priced, means } in queries {
         if let Means::Sum { clamp, sample, .. } = means {
             let Query { chain, kind, .. } = *priced.query();
             // The charged sensitivity bounds each unit's contribution.
-            asked.push(SumQuery { key: chain, kind, summand: priced.summand(*clamp)?, sample: sample.as_ref() });
+            let query = SumQuery { key: chain, kind, summand: priced.summand(*clamp)? };
+            match sample.take() {
+                Some(sample) => sampled.push((query, sample)),
+                None => whole.push(query),
+            }
         }
     }
-    job_sums(job, resources.threads, &asked).map_err(|why| unsummed(resources.ledger, &why))
+    job_sums(job, resources.threads, &whole, sampled).map_err(|why| unsummed(resources.ledger, &why))
 }

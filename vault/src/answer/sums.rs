@@ -30,8 +30,6 @@ pub(super) struct SumQuery<'a> {
     pub(super) key: u32,
     pub(super) kind: QueryKind,
     pub(super) summand: Summand<'a>,
-    /// Units of a subsampled release; `None` for a sum over all units.
-    pub(super) sample: Option<&'a HiddenSample>,
 }
 
 /// Sums by their queries' keys.
@@ -47,8 +45,7 @@ pub(super) fn unsummed(ledger: &mut Ledger, why: &NoSum) -> AnswerStatus {
     AnswerStatus::Halted
 }
 
-/// Sums each query over all units of privacy. Fixed sums are taken from the cache; the others are computed in one pass over the records. Every
-/// `sample` must be `None`.
+/// Sums each query over all units of privacy. Fixed sums are taken from the cache; the others are computed in one pass over the records.
 pub(super) fn sums(pass: &Pass<'_>, fixed: &SumCache, asked: &[SumQuery<'_>]) -> Result<Sums, NoSum> {
     let cached = |query: &SumQuery<'_>| Some((query.key, fixed.sum(query.kind)?));
     let mut all: Sums = asked.iter().filter_map(cached).collect();
@@ -57,12 +54,12 @@ pub(super) fn sums(pass: &Pass<'_>, fixed: &SumCache, asked: &[SumQuery<'_>]) ->
     Ok(all)
 }
 
-/// Sums each query over the units of its own sample, in one pass over the records. A unit on which the kernel panics contributes the same
+/// Sums each query over the units of its own sample, which it consumes, in one pass over the records. A unit on which the kernel panics contributes the same
 /// as to a sum over all units.
-pub(super) fn sampled_sums(pass: &Pass<'_>, asked: &[SumQuery<'_>]) -> Result<Sums, NoSum> {
-    let samples = asked.iter().map(|query| Some((query.summand.hold(), query.sample?)));
-    let samples = samples.collect::<Option<Vec<_>>>().ok_or(NoSum::Sample)?;
-    by_key(asked, pass.threads.sampled_sums(pass.blocks, &samples, &kernels(pass.model, asked))?)
+pub(super) fn sampled_sums(pass: &Pass<'_>, asked: Vec<(SumQuery<'_>, HiddenSample)>) -> Result<Sums, NoSum> {
+    let queries: Vec<SumQuery<'_>> = asked.iter().map(|(query, _)| *query).collect();
+    let samples = asked.into_iter().map(|(query, sample)| (query.summand.hold(), sample)).collect();
+    by_key(&queries, pass.threads.sampled_sums(pass.blocks, samples, &kernels(pass.model, &queries))?)
 }
 
 /// Computes the sums that depend on no point, as those of Algorithm 3, when a job opens. The cache is empty for an algorithm without such sums,
@@ -76,7 +73,7 @@ pub(super) fn fixed_sums(pass: &Pass<'_>, spec: &JobSpec, unit: PrivacyUnit) -> 
         let terms = QueryTerms::new(pass.model, spec, unit, kind, (&[], &[])).ok();
         let terms = terms.filter(|terms| terms.sum_fits(pass.blocks.units()))?;
         let summand = terms.summand(&[], &[], terms.sensitivity()).ok()?;
-        Some(SumQuery { key: component, kind, summand, sample: None })
+        Some(SumQuery { key: component, kind, summand })
     };
     let components = pass.model.exponential_family().map_or(0, |family| family.ranges().len());
     let components = u32::try_from(components).unwrap_or(u32::MAX).min(QueryKind::MAX_COMPONENTS);

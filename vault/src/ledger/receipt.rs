@@ -1,6 +1,6 @@
 //! Proves that a query has been charged, and that its answer is on disk.
 
-use conclave_privacy::accounting::{Adjacency, Honest, Priced, PrivacyUnit};
+use conclave_privacy::accounting::{Adjacency, Honest, Priced, PrivacyUnit, SamplingProbability};
 use conclave_privacy::mechanism::{Components, LogWeights, NoiseScale, Sensitivity};
 use conclave_privacy::pass::LatticeSum;
 
@@ -17,6 +17,7 @@ pub struct ChargeReceipt {
     session: u64,
     digest: Digest,
     priced: Priced,
+    sampled: Option<SamplingProbability>,
     /// The ledger's unit of privacy.
     unit: PrivacyUnit,
 }
@@ -33,7 +34,8 @@ pub(super) enum ChargeRow {
 impl ChargeReceipt {
     /// Creates the receipt of the query whose charge is `row`. `session` numbers the opening of the ledger, and `unit` is what it protects.
     pub(super) fn mint(row: ChargeRow, session: u64, key: &QueryKey, unit: PrivacyUnit) -> Self {
-        Self { row, session, digest: key.digest, priced: key.priced, unit }
+        let sampled = key.block.map(|block| block.release.probability);
+        Self { row, session, digest: key.digest, priced: key.priced, sampled, unit }
     }
 
     /// Returns the digest of the query that was charged.
@@ -49,12 +51,14 @@ impl ChargeReceipt {
     /// Returns true if the charge covers this sum: one unit of privacy, with all its records, moves it by at most the distance that was priced.
     ///
     /// That distance is [`QueryKind::moves`](conclave_privacy::mechanism::QueryKind::moves) times the charged sensitivity. For a ratio under
-    /// replacement it is twice the bound of one unit's contribution. Whether a subsampled sum is over a sample is not checked.
+    /// replacement it is twice the bound of one unit's contribution. A subsampled price covers only the sum over a hidden sample of the
+    /// charged probability.
     pub fn covers(&self, sum: &LatticeSum) -> bool {
         let (adjacency, records) = (self.unit.adjacency, self.unit.records_per_person().unwrap_or(1));
         // A subsampled release is priced for a unit's own contribution, not for the distance of two.
         let norm = if self.priced.kind().is_sampled() { sum.between(Adjacency::AddRemove) } else { 0 };
-        norm <= self.sensitivity().units()
+        self.sampled == sum.sampled()
+            && norm <= self.sensitivity().units()
             && sum.records_per_unit() >= records
             && sum.between(adjacency) <= self.priced.kind().moves(adjacency.factor()).saturating_mul(self.sensitivity().units())
     }
@@ -79,6 +83,11 @@ impl ChargeReceipt {
     /// Returns true where the charge counts on the noise of others: then an answer may leave only under masks.
     pub fn is_masked(&self) -> bool {
         self.priced.honest() != Honest::ALONE
+    }
+
+    /// Returns the charged probability of a unit to be in the sample of a subsampled release; `None` for a release over all units.
+    pub fn sampled(&self) -> Option<SamplingProbability> {
+        self.sampled
     }
 
     /// Returns the number of charged candidates of a choice; `None` for a noised sum.

@@ -173,8 +173,9 @@ impl Release {
     }
 }
 
-/// Samples the noise and releases at once.
+/// Samples the noise and releases at once, as if the sum were over a sample where the charge is for one.
 #[cfg(any(test, feature = "test-util"))]
 pub fn release(receipt: ChargeReceipt, sum: LatticeSum, noise: &mut Noise) -> Release {
-    sample_noise(receipt, noise).release(sum)
+    let sampled = receipt.sampled();
+    sample_noise(receipt, noise).release(sum.sampled_for_test(sampled))
 }

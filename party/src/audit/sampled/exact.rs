@@ -77,8 +77,8 @@ impl Design {
         let summand = terms.summand(points.0, points.1, charged).map_err(|e| e.to_string())?;
         let mut generator = ChaCha20Rng::seed_from_u64(0);
         let everybody = PoissonSampling::new(data.units(), SamplingProbability::ONE).sample(&mut generator);
-        let asked = [(summand.hold(), &everybody)];
-        let sums = Threads::one().sampled_sums(&data, &asked, &|_, pass| summand.give(model, pass)).map_err(|e| e.to_string())?;
+        let asked = vec![(summand.hold(), everybody)];
+        let sums = Threads::one().sampled_sums(&data, asked, &|_, pass| summand.give(model, pass)).map_err(|e| e.to_string())?;
         let mut generator = ChaCha20Rng::seed_from_u64(0);
         let noise = NoiseSample::gathered(query.kind.length(), || NoiseSample::of_scale(query.noise, &mut generator));
         let sum = sums.into_iter().next().ok_or("a query without a sum")?;

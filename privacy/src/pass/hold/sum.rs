@@ -1,7 +1,7 @@
 //! The un-noised sum of a shard, which leaves this crate through noise or a choice alone.
 
 use super::moves::Moves;
-use crate::accounting::Adjacency;
+use crate::accounting::{Adjacency, SamplingProbability};
 use crate::mechanism::{Components, FRACTION, LogWeights, NoiseSample, QueryKind};
 
 /// The un-noised sum of a shard, in lattice units: an integer vector with one component per integer of the answer.
@@ -18,6 +18,8 @@ use crate::mechanism::{Components, FRACTION, LogWeights, NoiseSample, QueryKind}
 pub struct LatticeSum {
     units: Units,
     moves: Moves,
+    /// The probability of a unit to be in the hidden sample that was summed; `None` for a sum over all units.
+    sampled: Option<SamplingProbability>,
 }
 
 /// Lattice units, or the finer ones in which a gradient is summed.
@@ -63,7 +65,7 @@ impl LatticeSum {
     /// If there are no integers.
     pub(super) fn whole(units: &[i64], moves: Moves) -> Self {
         assert!(!units.is_empty(), "a sum has components");
-        Self { units: Units::Whole(Components::new(units).unwrap_or(Components::One(0))), moves }
+        Self { units: Units::Whole(Components::new(units).unwrap_or(Components::One(0))), moves, sampled: None }
     }
 
     /// Creates a sum in units of 2^-49 of a lattice unit. It is rounded to the lattice only when noise is added, so that the
@@ -73,7 +75,7 @@ impl LatticeSum {
     /// If there are no integers.
     pub(super) fn fine(fine: Vec<i128>, moves: Moves) -> Self {
         assert!(!fine.is_empty(), "a sum has components");
-        Self { units: Units::Fine(fine), moves }
+        Self { units: Units::Fine(fine), moves, sampled: None }
     }
 
     /// Returns the number of components, which is public.
@@ -96,6 +98,25 @@ impl LatticeSum {
         self.moves.records()
     }
 
+    /// Returns the probability of a unit to be in the hidden sample that was summed, and that no other sum used; `None` for a sum
+    /// over all units. A release compares it with its charge.
+    #[must_use]
+    pub fn sampled(&self) -> Option<SamplingProbability> {
+        self.sampled
+    }
+
+    /// Marks a sum over a hidden sample of this probability. The caller consumes the sample.
+    pub(in crate::pass) fn over_sample(self, probability: SamplingProbability) -> Self {
+        Self { sampled: Some(probability), ..self }
+    }
+
+    /// Marks a sum as one over a sample, for tests that plant a broken kernel.
+    #[cfg(any(test, feature = "test-util"))]
+    #[must_use]
+    pub fn sampled_for_test(self, sampled: Option<SamplingProbability>) -> Self {
+        Self { sampled, ..self }
+    }
+
     /// Adds two disjoint parts of a shard, component by component. The sum saturates, and is exact if
     /// [`crate::mechanism::sum_fits`] holds for the whole shard.
     ///
@@ -108,7 +129,7 @@ impl LatticeSum {
             (Units::Whole(a), Units::Whole(b)) => Units::Whole(a.saturating_add(b.as_slice())),
             (a, b) => Units::Fine(a.fine().into_iter().zip(b.fine()).map(|(a, b)| a.saturating_add(b)).collect()),
         };
-        Self { units, moves: self.moves.or(other.moves) }
+        Self { units, moves: self.moves.or(other.moves), sampled: None }
     }
 
     /// Returns the release: the sum plus noise, saturating at the ends of `i64`. Saturation is post-processing of the exact
@@ -159,7 +180,7 @@ impl LatticeSum {
     #[cfg(any(test, feature = "test-util"))]
     #[must_use]
     pub fn of_components_for_test(components: Components) -> Self {
-        Self { units: Units::Whole(components), moves: Moves::interval(0, 0) }
+        Self { units: Units::Whole(components), moves: Moves::interval(0, 0), sampled: None }
     }
 
     /// Creates a sum of any number, for tests that plant a broken kernel.
@@ -205,7 +226,7 @@ impl SumCache {
     pub fn sum(&self, kind: QueryKind) -> Option<LatticeSum> {
         let place = self.0.binary_search_by_key(&kind, |(kind, ..)| *kind).ok()?;
         let (_, sum, moves) = self.0.get(place)?;
-        Some(LatticeSum { units: Units::Whole(sum.clone()), moves: *moves })
+        Some(LatticeSum { units: Units::Whole(sum.clone()), moves: *moves, sampled: None })
     }
 }
 

@@ -43,8 +43,7 @@ pub(super) const NEEDED: [&str; 3] = ["a", "ward", "n"];
 /// Returns one sum per step.
 fn step_sums(job: &ActiveJob, threads: &Threads, steps: &[Step<'_>]) -> Result<Vec<LatticeSum>, NoSum> {
     let summands = (0..).zip(steps.iter().map(|step| Summand::Step(*step)));
-    let asked: Vec<SumQuery<'_>> =
-        summands.map(|(key, summand)| SumQuery { key, kind: QueryKind::Ratio, summand, sample: None }).collect();
+    let asked: Vec<SumQuery<'_>> = summands.map(|(key, summand)| SumQuery { key, kind: QueryKind::Ratio, summand }).collect();
     let pass = Pass { model: job.model.as_ref(), blocks: job.records.blocks(), threads };
     Ok(sums::sums(&pass, &job.fixed_sums, &asked)?.into_values().collect())
 }

@@ -121,6 +121,21 @@ fn a_block_beyond_the_reserve_is_refused_and_charges_nothing() {
     world.answer(&mut ledger, 2, &[key(1, 2, 5)]);
 }
 
+/// A subsampled charge pays only for a sum over a sample of its own probability, and another charge only for one over all units.
+#[test]
+fn a_charge_covers_only_the_sample_that_it_priced() {
+    let (_world, mut ledger) = World::new(Durability::Strict);
+    let terms = terms(2, 1 << 30);
+    let grants = granted(ledger.charge(JOB, 0, &[sampled(0, 0, &terms), key(1, 0, 5)]).unwrap());
+    let charged = Some(terms.release.probability);
+    let mut covered = Vec::new();
+    for grant in grants {
+        let Grant::Charged(receipt) = grant else { panic!("answered") };
+        covered.push([None, charged, Some(SamplingProbability::ONE)].map(|of| receipt.covers(&no_sum().sampled_for_test(of))));
+    }
+    assert_eq!(covered, [[false, true, false], [true, false, false]]);
+}
+
 fn sql(world: &World, statement: &str) {
     rusqlite::Connection::open(world.path()).unwrap().execute_batch(statement).unwrap();
 }
