@@ -12,6 +12,7 @@ A cell of the table has the number of seeds with an answer, and for those:
 - error: root mean square, over coefficients and seeds, of the posterior mean minus the one without privacy, in sds of the latter;
 - z: the same in sds of the noise that the run claims, sqrt(sd^2 - sd_data^2), where 1 is exact;
 - wider: the ratio of the interval's width to that without privacy;
+- plan: the range of the error by `conclave plan`, from bounds and record counts, with "!" if the error is outside;
 - law: the predicted error in this posterior from the noise of one release: of scores at the mode with 85% of the budget and an
   exact information matrix, or of second moments with the whole budget.
 """
@@ -192,6 +193,19 @@ def rehearse(program, folder, study, epsilon, seed):
     }
 
 
+def planned(program, folder, study, epsilon):
+    """Returns the error that `conclave plan` forecasts for the job's own algorithm: in the best case and in the worse one."""
+    job = folder / f"plan-{epsilon}.toml"
+    counts = [len(part) for part in np.array_split(np.arange(len(study.frame)), PARTIES)]
+    job.write_text(study.job(epsilon) + "[plan]\nrecords = {" + ", ".join(f"{p} = {n}" for p, n in zip("abc", counts)) + "}\n")
+    ran = subprocess.run([str(program), "plan", str(job), "--json"], capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        return None
+    plan = json.loads(ran.stdout)
+    rows = [row["expected_error"] for row in plan["algorithms"] if row["algorithm"] == plan["algorithm"]]
+    return [rows[0]["best"], rows[0]["worse"]] if rows and rows[0] else None
+
+
 def cell(program, folder, study, reference, epsilon, seeds, pool):
     (mean, covariance), coordinates = reference
     sd = np.sqrt(np.diag(covariance))
@@ -199,6 +213,7 @@ def cell(program, folder, study, reference, epsilon, seeds, pool):
     expected = law(study, coordinates, epsilon)
     out = {"set": study.name, "kind": study.kind, "records": len(study.frame), "parameters": len(mean), "epsilon": epsilon, "seeds": seeds}
     out["law"] = float(np.sqrt((expected**2).mean()))
+    out["plan"] = planned(program, folder, study, epsilon)
     out["refused"] = sum("refused" in run for run in runs)
     out["refusal"] = next((run["refused"] for run in runs if "refused" in run), None)
     answered = [run for run in runs if "refused" not in run]
@@ -222,12 +237,21 @@ def cell(program, folder, study, reference, epsilon, seeds, pool):
 
 
 def table(cells):
-    yield "| set | model | records | parameters | epsilon | answers | error | z | wider | law |"
-    yield "|---|---|---|---|---|---|---|---|---|---|"
+    yield "| set | model | records | parameters | epsilon | answers | error | z | wider | law | plan |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for c in cells:
         answers = f"{c.get('answers', 0)} of {c['seeds']}" if not c["refused"] else "refused beforehand" if c["refused"] == c["seeds"] else f"{c.get('answers', 0)} of {c['seeds']}, {c['refused']} refused"
         figures = [f"{c[key]:.2f}" if key in c else "–" for key in ("error", "z", "wider")]
-        yield f"| {c['set']} | {c['kind']} | {c['records']:,} | {c['parameters']} | {c['epsilon']} | {answers} | {' | '.join(figures)} | {c['law']:.2f} |"
+        yield f"| {c['set']} | {c['kind']} | {c['records']:,} | {c['parameters']} | {c['epsilon']} | {answers} | {' | '.join(figures)} | {c['law']:.2f} | {forecast(c)} |"
+
+
+def forecast(c):
+    """Returns the planned range of a cell, marked if its error is outside."""
+    if not c["plan"]:
+        return "–"
+    best, worse = (math.inf if figure is None else figure for figure in c["plan"])
+    outside = "error" in c and not best <= c["error"] <= worse
+    return f"{best:.2f} to {worse:.2f}{' !' if outside else ''}"
 
 
 def main():

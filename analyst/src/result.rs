@@ -77,12 +77,12 @@ impl RunResult {
                 Block::Text("Not an adequate answer: no interval is shown, since none would be reliable.".to_owned()),
                 Block::Points(sentences(&object["adequacy"], "reasons")),
                 Block::Text(format!(
-                    "{prior}Request a larger epsilon, more records, narrower bounds or fewer predictors; algorithm = \"penalty\" does not \
-                     need the checks, but needs even more budget. The figures are in the result's JSON object, under \"posterior\"."
+                    "{prior}{} The figures are in the result's JSON object, under \"posterior\".",
+                    released::remedies(object)
                 )),
             ];
         }
-        let given = if object["adequacy"].is_null() { "" } else { ", given the parties' releases" };
+        let given = if released::is_from_releases(object) { ", given the parties' releases" } else { "" };
         let caption = format!("Posterior{given}, on the scale of the priors (numeric columns coded to [-1, 1] by their bounds)");
         let posterior = run::posterior(object, &caption, truth, usize::MAX);
         std::iter::once(posterior).chain(run::ratios(object)).map(Block::Table).collect()
@@ -118,7 +118,7 @@ impl RunResult {
         // Chains without a test accept every step, except in a final polish; a choice is no proposal.
         let untested = &object["stochastic_gradients"];
         let tested = untested.is_null() || !untested["polish"].is_null();
-        let proposes = object["adequacy"].is_null() && tested && object["ops"].is_null();
+        let proposes = !released::is_from_releases(object) && tested && object["ops"].is_null();
         let rate = object["acceptance_rate"].as_f64().filter(|_| proposes);
         let accepted = rate.map(|rate| format!(", {:.0}% of proposals accepted", 100.0 * rate)).unwrap_or_default();
         let rounds = thousands(object["iterations"].as_u64().unwrap_or(0));

@@ -1,31 +1,6 @@
 //! Results of runs that infer from few releases.
 
-use std::collections::BTreeMap;
-
-use conclave_inference::sampler::{Check, Inference};
-use serde::Serialize;
-
-/// The checks of a release for adequacy.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Adequacy {
-    /// True if every check passes; otherwise no interval is valid.
-    pub adequate: bool,
-    /// The value and the limit of each check, by its name.
-    #[serde(flatten)]
-    pub figures: BTreeMap<&'static str, Check>,
-    /// The reasons for inadequacy, in words.
-    pub reasons: Vec<String>,
-}
-
-impl Adequacy {
-    pub(crate) fn of(inference: &Inference) -> Self {
-        Self {
-            adequate: inference.is_adequate(),
-            figures: inference.checks.iter().map(|check| (check.name, *check)).collect(),
-            reasons: inference.reasons.clone(),
-        }
-    }
-}
+use conclave_inference::sampler::Inference;
 
 /// Describes the share of noise in the reported spread, for the parameter with the largest share.
 pub(crate) fn budget_error(inference: &Inference) -> String {

@@ -7,12 +7,12 @@ use conclave_common::model;
 use conclave_common::query::PartyMetadata;
 use conclave_inference::diagnostics;
 use conclave_inference::diagnostics::{Summary, Verdict};
+pub use conclave_inference::sampler::Adequacy;
 use conclave_inference::sampler::{RunReport, Stage};
 use serde::Serialize;
 
 pub use crate::ratios::Ratio;
 use crate::ratios::ratios;
-pub use crate::released::Adequacy;
 use crate::released::budget_error;
 use crate::spent::Spent;
 use crate::zarr::DrawStore;
@@ -143,9 +143,8 @@ pub struct RunResult {
     /// include the noise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conditional_on: Option<&'static str>,
-    /// The checks of the releases for adequacy.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub adequacy: Option<Adequacy>,
+    /// The verdict on the answer, the same for every algorithm.
+    pub adequacy: Adequacy,
     /// The releases by stage, with the estimates after each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<Stage>,
@@ -263,11 +262,10 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
     verdict.warnings.splice(0..0, outcome.warnings.iter().cloned());
     if let Some(inference) = &outcome.report.inference {
         verdict.warnings.splice(0..0, inference.warnings.iter().cloned());
-        verdict
-            .warnings
-            .splice(0..0, inference.reasons.iter().map(|reason| format!("this is not an adequate answer: {reason}.")));
         verdict.budget_error = budget_error(inference);
     }
+    let adequacy = Adequacy::of(&outcome.report, &rows);
+    verdict.warnings.splice(0..0, adequacy.reasons.iter().map(|reason| format!("this is not an adequate answer: {reason}.")));
     let budget = &spec.privacy.budget;
     let parties = outcome.parties.iter().map(|party| PartyRow {
         name: party.name.clone(),
@@ -298,7 +296,7 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         budget_party: outcome.budget_party.clone(),
         verdict,
         conditional_on: outcome.report.inference.as_ref().map(|_| "noisy_release"),
-        adequacy: outcome.report.inference.as_ref().map(Adequacy::of),
+        adequacy,
         releases: outcome.report.inference.iter().flat_map(|inference| inference.stages.iter().cloned()).collect(),
         continuation: Continuation { radii: outcome.report.radii.clone(), states: last_states(&samples) },
         posterior,

@@ -321,13 +321,15 @@ fn every_model_has_its_algorithms_beside_each_other() {
         for row in rows {
             let (error, factor) = (row.expected_error.unwrap(), row.interval_factor.unwrap());
             assert!(0.0 < error.best && error.best < 2.0 && error.worse >= error.best, "{model}: {row:?}");
+            // The limits are those of the cases, without the range's margins.
+            let (best, worse) = (error.best / planner::MARGINS.best, error.worse / planner::MARGINS.worse);
             // The warm-up of a chain may take a whole budget.
             assert!(error.worse.is_finite() || row.algorithm == "penalty", "{model}: {row:?}");
             assert!((factor.best - (1.0 + error.best * error.best).sqrt()).abs() < 1e-12, "{model}: {row:?}");
             // For chains driven by gradients: fewer than 20 effective draws in the best case.
             let futile = match row.algorithm {
-                "noisy-statistics" => error.worse > 6.0,
-                "hmc" => error.best > 20.0_f64.sqrt().recip(),
+                "noisy-statistics" => worse > 6.0,
+                "hmc" => best > 20.0_f64.sqrt().recip(),
                 _ => false,
             };
             assert_eq!(row.refused, futile, "{model}: {row:?}");
@@ -335,4 +337,61 @@ fn every_model_has_its_algorithms_beside_each_other() {
         }
         assert!(spec.by(Algorithm::Penalty).is_ok());
     }
+}
+
+/// Every figure that a refusal names is admitted by the planner as it is printed: at that epsilon, or with that number of records.
+/// The jobs cover each engine that refuses and each model of a release, over budgets and counts of four decades.
+#[test]
+fn a_refusals_remedy_is_admitted_as_it_is_printed() {
+    let regression = |kind: &str| format!("kind = \"{kind}\"\npredictors = [\"u\", \"w\"]");
+    let models = [
+        (regression("logistic"), "y = { binary = true }"),
+        (regression("poisson"), "y = { min = 0, max = 8 }"),
+        (regression("negative_binomial"), "y = { min = 0, max = 8 }"),
+        (regression("linear"), "y = { min = 0, max = 8 }"),
+        (format!("{}\ndf = 4", regression("student_t")), "y = { min = 0, max = 8 }"),
+        ("kind = \"bernoulli\"".to_owned(), "y = { binary = true }"),
+        ("kind = \"gaussian_mean\"\nsd = 1".to_owned(), "y = { min = 0, max = 8 }"),
+    ];
+    let mut refused = [0; 3];
+    for (model, outcome) in models {
+        for algorithm in ["noisy-statistics", "hmc", "penalty", "sgld"] {
+            for (at, records) in [(0_usize, 30), (1, 71), (2, 333), (3, 2_500)] {
+                // Budgets that are no round figures.
+                let epsilon = [0.0317, 0.113, 0.4093, 1.4999][(at + model.len()) % 4];
+                let parse = |epsilon: f64| {
+                    JobSpec::parse(&format!(
+                        "name = \"r\"\nalgorithm = \"{algorithm}\"\nparties = [\"a\", \"b\", \"c\"]\n[model]\n{model}\noutcome = \"y\"\n[columns]\n\
+                         {outcome}\nu = {{ min = 0, max = 9 }}\nw = {{ levels = [\"p\", \"q\", \"r\"] }}\n[privacy]\nepsilon = {epsilon}\n\
+                         delta = 1e-6\n"
+                    ))
+                };
+                let Ok(spec) = parse(epsilon) else { continue };
+                let prospect = |spec: &JobSpec, each: u64| planner::prospect(spec, &PartyMetadata::of_rows(&[each; 3]));
+                let Some(futility) = prospect(&spec, records) else { continue };
+                refused[match futility {
+                    Futility::NoAnswer { .. } => 0,
+                    Futility::FewDraws { .. } => 1,
+                    _ => 2,
+                }] += 1;
+                let words = futility.to_string();
+                let stated = |before: &str| {
+                    let (_, rest) = words.split_once(before)?;
+                    rest.split(' ').next()?.trim_end_matches(['.', ',']).parse::<f64>().ok()
+                };
+                if let Some(epsilon) = stated("Epsilon ") {
+                    assert_eq!(prospect(&parse(epsilon).unwrap(), records), None, "{algorithm} {model} {records}: {words}");
+                }
+                if let Some(all) = stated("suffice, or ") {
+                    assert_eq!(prospect(&spec, (all / 3.0).ceil() as u64), None, "{algorithm} {model} {records}: {words}");
+                }
+                assert!(words.contains("Epsilon ") || words.contains("No epsilon"), "{words}");
+                if words.contains("noisy-statistics") {
+                    assert_eq!(prospect(&spec.by(Algorithm::NoisyStatistics).unwrap(), records), None, "{words}");
+                }
+            }
+        }
+    }
+    println!("refused: {refused:?}");
+    assert!(refused.iter().all(|count| *count >= 3), "{refused:?}");
 }

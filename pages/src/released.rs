@@ -1,5 +1,6 @@
-//! Results of runs that infer from few releases, and of a surrogate fitted to released ratios: the share of noise in each
-//! interval, the estimates after each stage, or the reasons why there is no answer. All are built from the run's result object.
+//! Adequacy of any run's answer, and results of runs that infer from few releases or from a surrogate fitted to released ratios: the
+//! share of noise in each interval, the estimates after each stage, or the reasons why there is no answer. All are built from the
+//! run's result object.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -10,13 +11,31 @@ use crate::plot::{NoisyInterval, StageEstimate, Stages, format_noise_share, nois
 use crate::table::{Cell, Column, Table};
 use crate::text::number;
 
-/// Returns true if the result has an answer. A run that does not infer from a release always has one.
+/// Returns true if the result has an answer. Results of earlier versions state it for runs that infer from a release only.
 #[must_use]
 pub fn is_adequate(result: &Value) -> bool {
     result["adequacy"]["adequate"] != false
 }
 
-/// Returns a notice with the reasons why the releases do not suffice for an answer; nothing if they do.
+/// Returns true for a run that infers from few releases, whose intervals contain their noise.
+#[must_use]
+pub fn is_from_releases(result: &Value) -> bool {
+    result["conditional_on"] == "noisy_release"
+}
+
+/// Returns the remedies for an answer that is not adequate, as a sentence.
+#[must_use]
+pub fn remedies(result: &Value) -> &'static str {
+    match is_from_releases(result) {
+        true => "Request a larger epsilon, more records, narrower bounds or fewer predictors.",
+        false => {
+            "Request more draws if a budget remains (`conclave extend`), or a larger epsilon; `conclave plan` shows the effective draws that a \
+             budget allows."
+        }
+    }
+}
+
+/// Returns a notice with the reasons why the answer is not adequate; nothing if it is.
 #[must_use]
 pub fn inadequacy_notice(result: &Value) -> Markup {
     if is_adequate(result) {
@@ -26,23 +45,20 @@ pub fn inadequacy_notice(result: &Value) -> Markup {
     let body = html! {
         p { "No interval is shown because none would be reliable." }
         ul { @for reason in sentences(adequacy, "reasons") { li { (reason) } } }
-        p {
-            "Use a larger epsilon, more records, narrower bounds or fewer predictors. " code { "algorithm = \"penalty\"" }
-            " needs no such checks, but an even larger budget. The figures are in the result’s JSON object, under “posterior”."
-        }
+        p { (remedies(result)) " The figures are in the result’s JSON object, under “posterior”." }
     };
-    let is_check = |check: &Value| check["value"].is_number() && check["limit"].is_number();
+    let is_check = |check: &Value| check["limit"].is_number();
     let checks: Vec<_> = adequacy.as_object().into_iter().flatten().filter(|(_, check)| is_check(check)).collect();
     let columns: [Column<'_, (&String, &Value)>; 4] = [
         ("check", &|(name, _)| Cell::name(name)),
-        ("value", &|(_, check)| Cell::figure(&check["value"], number)),
+        ("value", &|(_, check)| known(&check["value"], number)),
         ("at most", &|(_, check)| Cell::figure(&check["limit"], number)),
         ("result", &|(_, check)| match figure(&check["value"]) <= figure(&check["limit"]) {
             true => Cell::markup(html! { span.ok { "✓ passed" } }),
             false => Cell::markup(html! { span.bad { "! failed" } }),
         }),
     ];
-    let checks = Table::new("Checks of the release", &checks, &columns);
+    let checks = Table::new("Checks of the answer", &checks, &columns);
     html! { (notice(Tone::Warning, "Not an adequate answer", &body, false)) @if !checks.is_empty() { (checks.html()) } }
 }
 
@@ -52,7 +68,7 @@ pub fn noise_columns(result: &Value) -> &'static [Column<'static, Value>] {
         ("sd without noise", &|row| known(&row["sd_data"], number)),
         ("noise share", &|row| known(&row["noise_share"], format_noise_share)),
     ];
-    if result["adequacy"].is_null() { &[] } else { &NOISE }
+    if is_from_releases(result) { &NOISE } else { &[] }
 }
 
 /// Returns a cell with a figure, or the word for its absence.
@@ -63,13 +79,13 @@ fn known(value: &Value, show: fn(f64) -> String) -> Cell {
 /// Returns a sentence that explains the columns of [`noise_columns`]; empty without those columns.
 #[must_use]
 pub fn noise_note(result: &Value) -> &'static str {
-    if result["adequacy"].is_null() { "" } else { " “Noise share” is the fraction of the variance that is due to the noise." }
+    if is_from_releases(result) { " “Noise share” is the fraction of the variance that is due to the noise." } else { "" }
 }
 
 /// Plots the intervals of an adequate answer with and without the noise, for at most `limit` parameters; nothing for another run.
 #[must_use]
 pub fn noise_plot(result: &Value, scale: &str, limit: usize) -> Markup {
-    if result["adequacy"].is_null() || !is_adequate(result) {
+    if !is_from_releases(result) || !is_adequate(result) {
         return Markup::default();
     }
     let interval = |row: &Value| NoisyInterval {
@@ -147,7 +163,8 @@ mod tests {
         json!({
             "posterior": [row("dose", Some(0.76)), row("<i>sigma", None)],
             "releases": [stage(0.25, 0.9, false), stage(0.75, 0.2, true)],
-            "adequacy": {"adequate": adequate, "rho_h": {"value": 1.5, "limit": 1.0}, "reasons": ["the <b>information is noise"]},
+            "conditional_on": "noisy_release",
+            "adequacy": {"adequate": adequate, "mcse_to_sd": {"value": null, "limit": 0.4}, "rho_h": {"value": 1.5, "limit": 1.0}, "reasons": ["the <b>information is noise"]},
         })
     }
 
@@ -170,10 +187,29 @@ mod tests {
     fn an_inadequate_answer_shows_its_reasons_and_no_interval() {
         let of = result(false);
         let text = inadequacy_notice(&of).into_string();
-        for part in ["Not an adequate answer", "the &lt;b&gt;information is noise", "rho_h", "1.5000", "failed"] {
+        for part in [
+            "Not an adequate answer",
+            "the &lt;b&gt;information is noise",
+            "rho_h",
+            "1.5000",
+            "failed",
+            "mcse_to_sd",
+            "unknown",
+            "fewer predictors",
+        ] {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(noise_plot(&of, "s", 80).into_string().is_empty() && stage_plots(&of, &[], "s", 80).into_string().is_empty());
+    }
+
+    /// Chains have the same notice, with remedies of their own, and no figures of a release's noise.
+    #[test]
+    fn inadequate_chains_show_their_reasons() {
+        let mut of = result(false);
+        of["conditional_on"] = Value::Null;
+        let text = inadequacy_notice(&of).into_string();
+        assert!(text.contains("Not an adequate answer") && text.contains("more draws") && !text.contains("predictors"), "{text}");
+        assert!(noise_columns(&of).is_empty() && noise_note(&of).is_empty() && noise_plot(&of, "s", 80).into_string().is_empty());
     }
 
     #[test]
@@ -190,7 +226,7 @@ mod tests {
         assert!(surrogate_noise_plot(&of, "s", 80).into_string().contains("noise 36%"));
         of["surrogate"] = json!({"parameters": {}, "suppressed": "few"});
         assert!(surrogate_noise_plot(&of, "s", 80).into_string().is_empty());
-        let odd = json!({"adequacy": 7, "releases": [3], "posterior": [{}, 1]});
+        let odd = json!({"conditional_on": "noisy_release", "adequacy": 7, "releases": [3], "posterior": [{}, 1]});
         assert!(
             !stage_plots(&odd, &[true], "s", 80).into_string().contains("NaN")
                 && !noise_plot(&odd, "s", 80).into_string().contains("NaN")

@@ -37,7 +37,8 @@ pub(crate) struct PlanArgs {
     /// The job file
     #[arg(value_name = "JOB.toml")]
     job: PathBuf,
-    /// Output of `conclave rehearse JOB.toml --json`; record counts in [plan] replace its own
+    /// Output of `conclave rehearse JOB.toml --json`; record counts in [plan] replace its own. Draws of a rehearsal without an
+    /// adequate answer are no guess of the posterior: the plan states its reasons, and uses its record counts only
     #[arg(long, value_name = "FILE")]
     rehearsal: Option<PathBuf>,
     /// Print one JSON object
@@ -61,7 +62,10 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Fault> {
     let given = PlanInput::of(&spec, &args.job, args.rehearsal.as_deref())?;
     let plan = JobPlan::of(&spec, &given).map_err(|e| input(format!("{}: {e}", args.job.display())))?;
     if args.json {
-        let json = plan.object(&spec).map_err(|e| internal(e.to_string()))?;
+        let mut json = plan.object(&spec).map_err(|e| internal(e.to_string()))?;
+        if let Some(withheld) = &given.withheld {
+            json["withheld"] = serde_json::to_value(withheld).map_err(|e| internal(e.to_string()))?;
+        }
         say_json(&json);
     } else {
         say!("{}", plan.text(&spec, &given).trim_end());
@@ -118,6 +122,7 @@ impl JobPlan {
             None => text::released_once(spec, &given.records, self.expected.as_ref()),
         };
         let masked = text::masked(spec).map(|words| words + "\n").unwrap_or_default();
-        format!("{}\n{masked}{own}", text::algorithms(spec, &self.algorithms))
+        let withheld = given.withheld.as_ref().map(text::withheld).unwrap_or_default();
+        format!("{withheld}{}\n{masked}{own}", text::algorithms(spec, &self.algorithms))
     }
 }

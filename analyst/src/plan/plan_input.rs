@@ -4,8 +4,11 @@ use std::path::Path;
 
 use conclave_common::job::JobSpec;
 use conclave_inference::planner::Guess;
+use conclave_pages::object::{rows, sentences, text};
+use conclave_pages::released;
 use conclave_proto::error::Fault;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::faults::input;
 use crate::files;
@@ -16,12 +19,39 @@ pub(super) struct PlanInput {
     pub(super) records: Vec<u64>,
     /// A guess of the posterior, if given.
     pub(super) guess: Option<Guess>,
+    /// The verdict of a rehearsal without an adequate answer.
+    pub(super) withheld: Option<Withheld>,
+}
+
+/// A rehearsal of this job's budget that had no adequate answer.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct Withheld {
+    /// The algorithm that was rehearsed.
+    pub(super) algorithm: String,
+    /// The largest epsilon that a party allowed.
+    pub(super) epsilon: f64,
+    /// The reasons, as sentences.
+    pub(super) reasons: Vec<String>,
 }
 
 /// The part of a rehearsal's object used by a plan.
 #[derive(Deserialize)]
 struct Rehearsed {
     plan: Guess,
+    #[serde(flatten)]
+    result: Value,
+}
+
+impl Rehearsed {
+    /// Returns the verdict if the rehearsal had no adequate answer. Rehearsals of earlier versions state none for chains.
+    fn withheld(&self) -> Option<Withheld> {
+        let epsilons = rows(&self.result, "parties").iter().filter_map(|party| party["epsilon_budget"].as_f64());
+        (!released::is_adequate(&self.result)).then(|| Withheld {
+            algorithm: text(&self.result, "algorithm").to_owned(),
+            epsilon: epsilons.fold(0.0, f64::max),
+            reasons: sentences(&self.result["adequacy"], "reasons"),
+        })
+    }
 }
 
 impl PlanInput {
@@ -30,13 +60,19 @@ impl PlanInput {
         let given = spec.plan.clone().unwrap_or_default();
         if let Some(path) = rehearsal {
             let text = files::read(path)?;
-            let Rehearsed { plan } = serde_json::from_str(&text)
+            let rehearsed: Rehearsed = serde_json::from_str(&text)
                 .map_err(|e| input(format!("{} is not the output of `conclave rehearse --json`: {e}", path.display())))?;
+            let withheld = rehearsed.withheld();
             let guess = match given.records {
-                Some(records) if plan.records.len() == records.len() => plan.with_records(records),
-                _ => plan,
+                Some(records) if rehearsed.plan.records.len() == records.len() => rehearsed.plan.with_records(records),
+                _ => rehearsed.plan,
             };
-            return Ok(Self { records: guess.records.clone(), guess: Some(guess) });
+            return Ok(Self {
+                records: guess.records.clone(),
+                // Draws of no adequate answer are no guess of the posterior.
+                guess: Some(guess).filter(|_| withheld.is_none()),
+                withheld,
+            });
         }
         let records = given.records.clone().ok_or_else(|| {
             input(format!(
@@ -46,7 +82,7 @@ impl PlanInput {
             ))
         })?;
         let guess = Guess::of_plan(&given, records.clone());
-        Ok(Self { records, guess })
+        Ok(Self { records, guess, withheld: None })
     }
 }
 
@@ -73,6 +109,17 @@ mod tests {
         assert_eq!((plain.records, plain.covariance), (vec![100, 300], vec![vec![0.04]]));
         let more = guess("[plan]\nrecords = 800\n", Some(&path));
         assert_eq!((more.records, more.covariance), (vec![800, 800], vec![vec![0.01]]));
+        // A rehearsal without an adequate answer gives record counts and its reasons, and no guess.
+        std::fs::write(
+            &path,
+            r#"{"algorithm":"hmc","adequacy":{"adequate":false,"reasons":["too <few> draws"]},"parties":[{"epsilon_budget":3.0}],
+            "plan":{"records":[100,300],"mean":[0.1],"covariance":[[0.04]]}}"#,
+        )
+        .unwrap();
+        let PlanInput { records, guess: none, withheld } = of("", Some(&path)).unwrap();
+        assert_eq!((records, none), (vec![100, 300], None));
+        let reasons = vec!["too <few> draws".to_owned()];
+        assert_eq!(withheld, Some(Withheld { algorithm: "hmc".to_owned(), epsilon: 3.0, reasons }));
         let own = guess("[plan]\nrecords = 800\nposterior.mean = { mean = 0.5, sd = 0.1 }\n", None);
         assert_eq!((own.mean, own.covariance), (vec![0.5], vec![vec![0.1 * 0.1]]));
         // Record counts are required; a guess of the posterior is not.

@@ -2,10 +2,15 @@
 
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_draws::result::AggregationRow;
-use conclave_inference::planner::{AlgorithmPlan, ChainRange, ParameterPlan, PartyPlan, Plan, Range};
+use conclave_inference::planner::{AlgorithmPlan, ChainRange, MARGINS, ParameterPlan, PartyPlan, Plan, Range};
 use conclave_inference::sampler::Expected;
 use conclave_pages::table::{Cell, Column, Table};
-use conclave_pages::text::{number, thousands};
+use conclave_pages::text::{number, plain, thousands};
+
+use super::plan_input::Withheld;
+
+/// Largest length of a reason.
+const REASON: usize = 1000;
 
 /// Formats all algorithms that can fit the job, with the job's own marked and the reason for its choice.
 pub(super) fn algorithms(spec: &JobSpec, rows: &[AlgorithmPlan]) -> String {
@@ -30,12 +35,24 @@ pub(super) fn algorithms(spec: &JobSpec, rows: &[AlgorithmPlan]) -> String {
     format!(
         "{}* {why}.\n\nerror: of a posterior mean, in posterior sds without privacy, from bounds, priors and record counts only: \
          from the best case\n\
-         (predictors uniform over their bounds, uncorrelated) to a worse one (predictors that fill a fifth of them). For a chain \
-         with a guess of the\n\
-         posterior, it follows from the guess. interval: width relative to an interval without privacy, the error included. \
+         (predictors uniform over their bounds, uncorrelated) to a worse one (predictors that fill a fifth of them), times {} and \
+         {}: margins that hold\n\
+         nine of ten errors on real data. For a chain with a guess of the posterior, it follows from the guess. interval: width relative to an interval without privacy, the error included. \
          rounds: messages to\n\
          every party, at most.\n",
-        Table::new("", rows, &columns).text()
+        Table::new("", rows, &columns).text(),
+        MARGINS.best,
+        MARGINS.worse
+    )
+}
+
+/// Formats the verdict of a rehearsal that had no adequate answer.
+pub(super) fn withheld(Withheld { algorithm, epsilon, reasons }: &Withheld) -> String {
+    let reasons: String = reasons.iter().map(|reason| format!("- {}\n", plain(reason, REASON))).collect();
+    format!(
+        "The rehearsal by {} at epsilon {epsilon} had no adequate answer, and a run on such records will have none, whatever the table \
+         below forecasts:\n{reasons}\n",
+        plain(algorithm, REASON)
     )
 }
 

@@ -100,6 +100,16 @@ impl<'a> Run<'a> {
 
     /// Runs round after round, and keeps the draws.
     fn rounds(&mut self, stop: &AtomicBool) -> Result<Stopped, Fault> {
+        let stopped = self.rounds_until_end(stop)?;
+        if matches!(stopped.0, StoppedBy::Cancelled | StoppedBy::Budget | StoppedBy::Futility) {
+            // As in a real run: draws are made from what is released, if the algorithm makes any.
+            self.sampler.conclude().map_err(unfit)?;
+            self.keep_draws();
+        }
+        Ok(stopped)
+    }
+
+    fn rounds_until_end(&mut self, stop: &AtomicBool) -> Result<Stopped, Fault> {
         let mut progress = Progress::new(self.spec.draws_asked());
         let stopped = loop {
             if !self.free_draws(stop)? {

@@ -30,7 +30,10 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         @if !released::is_adequate(material.result) {
             (notice(Tone::Warning, "These draws are not a usable posterior", &html! { p { "They are shown to help find the cause: see above why they are not reliable." } }, false))
         }
-        p { "On the scale of the priors, after the warm-up. Each chain has its own colour and dash pattern." }
+        p {
+            "On the scale of the priors" @if !released::is_from_releases(material.result) { ", after the warm-up" }
+            ". Each chain has its own colour and dash pattern."
+        }
         @if draws.parameters.len() > MOST { p { "The first " (MOST) " of " (draws.parameters.len()) " parameters are shown." } }
         @for index in 0..drawn {
             h3 { (name(&draws.parameters[index])) }

@@ -103,7 +103,7 @@ fn fixed(x: f64, decimals: usize) -> String {
 pub(super) fn verdict(material: &Material<'_>) -> Markup {
     let warnings = sentences(material.result, "warnings");
     let sentence = plain(text(material.result, "budget_error"), 1000);
-    if warnings.is_empty() {
+    if warnings.is_empty() && released::is_adequate(material.result) {
         let body = html! { p { "R-hat, effective sample sizes and Monte Carlo errors of every parameter are within their limits." } p { (sentence) } };
         return notice(Tone::Good, "No problems were found in these draws", &body, false);
     }
@@ -124,6 +124,9 @@ pub(super) fn diagnostics(material: &Material<'_>) -> Markup {
     let wanted = SamplerSpec { chains, ..material.spec.sampler.clone() }.wanted();
     let origin = if material.spec.sampler.until.is_some() { " (set by the job)" } else { " (100 per chain, 400 in total)" };
     let verdict = |row: &Value| match remarks(row, chains, wanted) {
+        words if words.is_empty() && !released::is_adequate(material.result) => {
+            Cell::markup(html! { span.bad { "! not an adequate answer" } })
+        }
         words if words.is_empty() => Cell::markup(html! { span.ok { "✓ good" } }),
         words => Cell::markup(html! { span.bad { "! " (words.join("; ")) } }),
     };

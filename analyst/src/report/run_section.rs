@@ -4,7 +4,7 @@ use conclave_common::job::{Algorithm, ClipRule, HmcTest, JobSpec, Radius, Warmup
 use conclave_pages::object::{rows, sentences, text};
 use conclave_pages::table::{facts, inline};
 use conclave_pages::text::{as_written as plain, duration, name, percent, plain as line, thousands, thousandths, whole};
-use conclave_pages::{document, run};
+use conclave_pages::{document, released, run};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ pub(super) fn tiles(material: &Material<'_>) -> Markup {
             (tile("ended by", &html! { (ended_by(text(result, "stopped_by"))) }))
             (tile("largest R-hat", &inline(&worst, thousandths)))
             (tile("smallest ESS", &inline(&least, whole)))
-            (tile("accepted", &inline(&result["acceptance_rate"], percent)))
+            @if !released::is_from_releases(result) { (tile("accepted", &inline(&result["acceptance_rate"], percent))) }
             (tile("epsilon spent, at most", &html! { (inline(&greatest, |x| format!("{x:.3}"))) " of " (plain(material.spec.privacy.budget.epsilon)) }))
         }
     }
@@ -69,7 +69,37 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         }
         @if !material.status.error.is_empty() { " " (line(&material.status.error, 1000)) }
     };
-    let warmup = match spec.sampler.warmup {
+    let mut lines = vec![
+        ("ended", ending),
+        ("rounds", html! { (inline(&result["iterations"], whole)) ", each one message to every party for all chains" }),
+        (
+            "draws",
+            html! {
+                (inline(&result["draws_per_chain"], whole)) " kept in each of " (inline(&result["chains"], whole)) " chains, of "
+                (thousands(spec.draws_asked())) " requested"
+            },
+        ),
+        (
+            "accepted",
+            html! { (inline(&result["acceptance_rate"], |x| format!("{:.1}%", 100.0 * x))) " of the proposals of the kept draws" },
+        ),
+        ("time", html! { (inline(&result["seconds"], duration)) " of sampling" }),
+        ("algorithm", html! { (algorithm(spec)) }),
+        ("warm-up", html! { (warmup(material)) }),
+        ("clip", clip(material)),
+    ];
+    // Draws from a release are made without proposals to the parties.
+    lines.retain(|(what, _)| !released::is_from_releases(result) || !["accepted", "warm-up"].contains(what));
+    html! {
+        (facts(&lines))
+        (document::html(&run::chains(result)))
+    }
+}
+
+/// Describes the draws or steps before the kept ones.
+fn warmup(material: &Material<'_>) -> String {
+    let (result, spec) = (material.result, material.spec);
+    match spec.sampler.warmup {
         _ if spec.is_polished() => format!(
             "{} steps without a test, excluded from the draws",
             result["stochastic_gradients"]["polish"]["steps"].as_u64().map_or_else(|| "some".to_owned(), thousands)
@@ -85,22 +115,6 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         Warmup::UntilRhat { rhat, max } => {
             format!("until split R-hat was below {rhat}, at most {} sweeps; excluded from the draws", thousands(max))
         }
-    };
-    html! {
-        (facts(&[
-            ("ended", ending),
-            ("rounds", html! { (inline(&result["iterations"], whole)) ", each one message to every party for all chains" }),
-            ("draws", html! {
-                (inline(&result["draws_per_chain"], whole)) " kept in each of " (inline(&result["chains"], whole)) " chains, of "
-                (thousands(spec.draws_asked())) " requested"
-            }),
-            ("accepted", html! { (inline(&result["acceptance_rate"], |x| format!("{:.1}%", 100.0 * x))) " of the proposals of the kept draws" }),
-            ("time", html! { (inline(&result["seconds"], duration)) " of sampling" }),
-            ("algorithm", html! { (algorithm(spec)) }),
-            ("warm-up", html! { (warmup) }),
-            ("clip", clip(material)),
-        ]))
-        (document::html(&run::chains(result)))
     }
 }
 
@@ -122,6 +136,9 @@ fn algorithm(spec: &JobSpec) -> String {
     }
     if spec.algorithm.is_unadjusted() {
         return format!("{}, driven by released gradients, without a test", spec.algorithm.as_str());
+    }
+    if !spec.algorithm.proposes() {
+        return spec.algorithm.as_str().to_owned();
     }
     let moves = match spec.sampler.radius {
         Radius::Auto => "step lengths found in the search and the warm-up",

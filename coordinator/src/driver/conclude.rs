@@ -99,7 +99,7 @@ impl Driver {
     async fn conclude(mut self, ending: StopReason) -> Option<Requeued> {
         // Every other end comes again when the job resumes from its log.
         let again = ending != StopReason::Cancelled;
-        let early = ends_early(&ending);
+        let early = ends_early(&ending) || ending == StopReason::Futility;
         if let Some(chain) = self.chain.as_mut().filter(|_| early)
             && let Err(reason) = chain.conclude()
         {

@@ -1,17 +1,25 @@
 //! Advice on how to change a job for more effective draws.
+//!
+//! An estimate gives the first figure of a remedy. The planner then runs at the figure as it is printed, and the figure grows until
+//! the plan there has what the advice promises.
 
 use super::cost_model::CostModel;
 use super::outcome::{Plan, kappa};
+use super::plan::{PlanForecast, forecast};
 use super::samples;
+use super::stand_in::Guess;
+use crate::figures::rounded_up;
 use conclave_common::job::{Algorithm, JobSpec, ProposalKind};
-use conclave_privacy::accounting::{gaussian_dp, mu_squared};
+use conclave_privacy::accounting::{Budget, gaussian_dp, mu_squared};
 
 /// Effective draws that the diagnostics require (Vehtari et al. 2021: 100 for each of four chains).
 const WANTED: f64 = 400.0;
 /// Advice mentions a total noise that differs from the optimum by more than this factor.
 const NOISE_FACTOR: f64 = 1.25;
-/// Margin by which a suggested remedy exceeds the requirement.
+/// Margin by which an estimate of a remedy exceeds the requirement.
 const ROOM: f64 = 1.05;
+/// Factors by which an estimate grows until a plan confirms it. Each takes a plan of its own.
+const TRIED: [f64; 5] = [1.0, 1.05, 1.15, 1.35, 1.7];
 /// Least share of a budget that is assumed to remain after a search.
 const LEAST_KEPT: f64 = 0.05;
 /// Advice mentions a share of the budget before the first kept draw above this.
@@ -61,11 +69,55 @@ impl Needed {
     }
 }
 
-pub(super) fn advice(spec: &JobSpec, plan: &Plan, known: &Known) -> Vec<String> {
+/// The job and the guess that a plan is made for.
+pub(super) struct Asked<'a> {
+    pub(super) spec: &'a JobSpec,
+    pub(super) guess: &'a Guess,
+}
+
+impl Asked<'_> {
+    /// Returns the least figure with one decimal, from an estimate on, at which the plan of `at` has what is wanted; `None` if none
+    /// is found.
+    fn confirmed(&self, estimate: f64, at: impl Fn(f64) -> (JobSpec, Guess), has: impl Fn(&PlanForecast) -> bool) -> Option<f64> {
+        TRIED.into_iter().map(|times| rounded_up(times * estimate)).find(|figure| {
+            let (spec, guess) = at(*figure);
+            forecast(&spec, &guess).is_ok_and(|forecast| has(&forecast))
+        })
+    }
+
+    /// Returns the least epsilon at which the plan has what is wanted.
+    fn epsilon(&self, estimate: f64, has: impl Fn(&PlanForecast) -> bool) -> Option<f64> {
+        let at = |epsilon: f64| {
+            let mut spec = self.spec.clone();
+            spec.privacy.budget = Budget { epsilon, ..spec.privacy.budget };
+            (spec, self.guess.clone())
+        };
+        self.confirmed(estimate, at, has)
+    }
+
+    /// Returns the least multiple of the number of records at which the plan has what is wanted.
+    fn records(&self, estimate: f64, has: impl Fn(&PlanForecast) -> bool) -> Option<f64> {
+        let at = |times: f64| {
+            let more = self.guess.records.iter().map(|records| (*records as f64 * times).ceil() as u64).collect();
+            (self.spec.clone(), self.guess.clone().with_records(more))
+        };
+        self.confirmed(estimate, at, has)
+    }
+}
+
+/// Returns true if a plan has [`WANTED`] effective draws of every parameter, once its number of draws is what its budget affords.
+fn has_wanted(forecast: &PlanForecast) -> bool {
+    let PlanForecast { plan, known } = forecast;
+    let times = (known.affordable as f64 / plan.draws.max(1) as f64).max(1.0);
+    plan.draws > 0 && plan.ess.iter().filter(|row| row.ess.is_finite()).all(|row| row.ess * times >= WANTED)
+}
+
+pub(super) fn advice(asked: &Asked<'_>, forecast: &PlanForecast) -> Vec<String> {
+    let (spec, PlanForecast { plan, known }) = (asked.spec, forecast);
     let Known { sigma, affordable, .. } = *known;
     let mut out = Vec::new();
-    out.extend(length(spec, plan, affordable, known.needed));
-    out.extend(effective(spec, plan));
+    out.extend(length(asked, plan, affordable, known.needed));
+    out.extend(effective(asked, plan));
     let best = spec.sampler.proposal.total_noise_sd();
     // Algorithm 3's noise is relative to the range of a statistic, which says nothing about the noise of a ratio.
     let of_ratios = spec.algorithm == Algorithm::Penalty;
@@ -96,21 +148,28 @@ pub(super) fn advice(spec: &JobSpec, plan: &Plan, known: &Known) -> Vec<String> 
     out
 }
 
-fn length(spec: &JobSpec, plan: &Plan, affordable: u64, needed: Needed) -> Option<String> {
+fn length(asked: &Asked<'_>, plan: &Plan, affordable: u64, needed: Needed) -> Option<String> {
+    let spec = asked.spec;
     if plan.stopped_by == "budget" {
         return Some(if plan.draws == 0 {
-            let enough = if needed.wanted.is_finite() {
-                format!(
-                    ", epsilon = {:.1} (or {:.1} times the records) would give about {WANTED:.0} effective draws of every parameter",
-                    needed.wanted, needed.records
-                )
-            } else {
-                String::new()
-            };
-            format!(
-                "the budget ends before the first kept draw: epsilon = {:.1} would keep the first ones{enough}; a shorter warm-up helps too.",
-                needed.first
-            )
+            let first = asked.epsilon(needed.first, |forecast| forecast.plan.draws > 0);
+            let first = first.map(|epsilon| format!("epsilon = {epsilon:.1} would keep the first ones"));
+            let known = needed.wanted.is_finite();
+            let wanted = [
+                known
+                    .then(|| asked.epsilon(needed.wanted, has_wanted))
+                    .flatten()
+                    .map(|epsilon| format!("epsilon = {epsilon:.1}")),
+                known
+                    .then(|| asked.records(needed.records, has_wanted))
+                    .flatten()
+                    .map(|times| format!("{times:.1} times the records")),
+            ];
+            let wanted: Vec<String> = wanted.into_iter().flatten().collect();
+            let enough = (!wanted.is_empty())
+                .then(|| format!("{} would give about {WANTED:.0} effective draws of every parameter", wanted.join(" or ")));
+            let remedies: Vec<String> = first.into_iter().chain(enough).collect();
+            format!("the budget ends before the first kept draw: {}; a shorter warm-up helps too.", remedies.join(", "))
         } else {
             format!("the budget ends the run after {} of {} draws per chain.", plan.draws, spec.sampler.draws)
         });
@@ -126,20 +185,27 @@ fn length(spec: &JobSpec, plan: &Plan, affordable: u64, needed: Needed) -> Optio
     })
 }
 
-fn effective(spec: &JobSpec, plan: &Plan) -> Option<String> {
+fn effective(asked: &Asked<'_>, plan: &Plan) -> Option<String> {
     let least = plan.ess.iter().filter(|row| row.ess.is_finite()).min_by(|a, b| a.ess.total_cmp(&b.ess))?;
     if least.ess >= WANTED || plan.draws == 0 {
         return None;
     }
     // The number of kept draws, and so of effective draws, is proportional to the mu^2 that remains after the warm-up.
-    let budget = &spec.privacy.budget;
+    let budget = &asked.spec.privacy.budget;
     let mu = gaussian_dp::mu(budget.epsilon, budget.delta);
     let sampling = (plan.budget_share - plan.warmup_share).max(1e-9);
     let needed = mu * (plan.warmup_share + sampling * WANTED / least.ess.max(1e-9)).sqrt();
-    let epsilon = gaussian_dp::epsilon(needed, budget.delta);
+    let estimate = gaussian_dp::epsilon(needed, budget.delta);
+    let remedy = asked.epsilon(estimate, has_wanted).map(|epsilon| {
+        format!(
+            "{WANTED:.0} need epsilon = {epsilon:.1}, with as many draws as that affords, fewer parameters or larger shards: "
+        )
+    });
     Some(format!(
-        "{} gets {:.0} effective draws; {WANTED:.0} need epsilon = {epsilon:.1} (with proportionally more draws), narrower bounds for its column, fewer \
-         parameters, or larger shards: effective draws grow with the square of mu and with the number of records, and fall with the number of parties.",
-        least.name, least.ess
+        "{} gets {:.0} effective draws; {}effective draws grow with the square of mu and with the number of records, and fall with the number \
+         of parties.",
+        least.name,
+        least.ess,
+        remedy.unwrap_or_default()
     ))
 }

@@ -19,18 +19,30 @@ const CHAIN: &str = "as without privacy, except for this Monte Carlo error";
 
 const APPROXIMATE: &str = "no acceptance test: as without privacy, except for a bias and this Monte Carlo error";
 
+/// Margins of a range for what the assumptions about records leave out, as factors on the error in the best case and in the worse
+/// one: correlated predictors, rare outcomes, steep slopes, bounds much wider than the records. They are measured on real data, so
+/// that a range holds nine of ten errors (docs/explanation/real-data.md).
+pub const MARGINS: Range = Range { best: 0.5, worse: 10.0 };
+
 /// A figure in the best case and in a worse one; both are equal if it is known.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Range {
     /// Best case: predictors are spread evenly over their bounds without correlation, and records have the declared variation.
+    /// Errors have a margin of [`MARGINS`].
     pub best: f64,
     /// Worse case: predictors fill a fifth of their bounds, and a fifth of the records have a 1, or a level other than the first.
+    /// Errors have a margin of [`MARGINS`].
     pub worse: f64,
 }
 
 impl Range {
     fn of(best: f64, worse: f64) -> Self {
         Self { best, worse: worse.max(best) }
+    }
+
+    /// Returns the range of the errors in two cases, with its margins for real data.
+    fn of_cases(best: f64, worse: f64) -> Self {
+        Self { best: MARGINS.best * best, worse: MARGINS.worse * worse.max(best) }
     }
 
     /// Returns the ratio of an interval's width with this error to its width without privacy.
@@ -115,7 +127,7 @@ fn expected(spec: &JobSpec, records: &[u64], rounds: Option<u64>, [note, refusal
     match sampler::outlook(spec, &parties) {
         Ok(Some(outlook)) => {
             let refused = prospect(spec, &parties).is_some();
-            let range = Range::of(outlook.best, outlook.worse);
+            let range = Range::of_cases(outlook.best, outlook.worse);
             let note = if refused { refusal } else { note };
             AlgorithmPlan { refused, ..AlgorithmPlan::new(spec.algorithm, Some(range), rounds, note) }
         }
@@ -167,7 +179,7 @@ fn of_chain(spec: &JobSpec, records: &[u64], plan: Option<&Plan>) -> AlgorithmPl
     let refused = prospect(spec, &PartyMetadata::of_rows(records)).is_some();
     let records = records.iter().map(|n| *n as f64).sum();
     let of = |case| penalty_error(spec, records, case);
-    match of(Case::Best).and_then(|best| Ok(Range::of(best, of(Case::Worse)?))) {
+    match of(Case::Best).and_then(|best| Ok(Range::of_cases(best, of(Case::Worse)?))) {
         Ok(range) if range.best.is_infinite() => {
             let row = AlgorithmPlan::new(algorithm, Some(range), None, "the budget ends before the first kept draw");
             AlgorithmPlan { refused, ..row }
@@ -201,7 +213,11 @@ pub fn range(spec: &JobSpec, records: &[u64]) -> Result<ChainRange, PlanError> {
     Ok(ChainRange {
         rounds: between(|plan| plan.iterations as f64),
         draws: between(|plan| plan.draws as f64),
-        effective: between(least),
+        // The margin of an error, for the number of draws that causes it.
+        effective: Range {
+            best: least(&best).max(least(&worse)),
+            worse: least(&best).min(least(&worse)) / MARGINS.worse.powi(2),
+        },
     })
 }
 

@@ -23,6 +23,19 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     if spec.algorithm == Algorithm::Augmentation {
         return Err(PlanError::ReleasedOnce);
     }
+    let forecast = forecast(spec, guess)?;
+    let advice = advice::advice(&advice::Asked { spec, guess }, &forecast);
+    Ok(Plan { advice, ..forecast.plan })
+}
+
+/// A plan without its advice, and what the advice rests on.
+pub(super) struct PlanForecast {
+    pub(super) plan: Plan,
+    pub(super) known: advice::Known,
+}
+
+/// Plans a chain of ratios. Errors: those of [`plan`].
+pub(super) fn forecast(spec: &JobSpec, guess: &Guess) -> Result<PlanForecast, PlanError> {
     let budget = spec.privacy.budget;
     let filter = PrivacyFilter::new(&budget)?;
     let costs = CostModel::run(spec, guess, filter.limit_units())?;
@@ -48,7 +61,7 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
     let ess =
         names.iter().zip(effective).zip(kappas).map(|((name, ess), kappa)| ParameterPlan { name: name.clone(), ess, kappa });
     let limit = filter.limit_units() as f64;
-    let mut plan = Plan {
+    let plan = Plan {
         parties,
         chains: spec.sampler.chains,
         acceptance_rate: costs.mean(|walk| walk.acceptance),
@@ -72,8 +85,7 @@ pub fn plan(spec: &JobSpec, guess: &Guess) -> Result<Plan, PlanError> {
         needed: advice::Needed::of(spec, &costs, filter.limit_units()),
         uncorrelated: !statistics && unsaid(spec, guess),
     };
-    plan.advice = advice::advice(spec, &plan, &known);
-    Ok(plan)
+    Ok(PlanForecast { plan, known })
 }
 
 /// True if the guess contains several parameters that could be correlated, but no correlations. Parameters that sum to 1 are

@@ -29,6 +29,13 @@ fn kappa(power: f64, noise: f64, q: f64) -> f64 {
     1.0 - power * (1.0 - q) / q / noise
 }
 
+/// Returns the least number of two digits that is not below a positive one.
+fn with_two_digits(x: f64) -> f64 {
+    let unit = libm::pow(10.0, x.log10().floor() - 1.0);
+    let up = format!("{:.1e}", (x / unit - 1e-9).ceil() * unit);
+    up.parse().unwrap_or(x)
+}
+
 /// Returns advice on the reading that a job's samples save, or that samples would save.
 pub(super) fn advice(spec: &JobSpec) -> Option<String> {
     if spec.aggregation.is_secure() {
@@ -47,7 +54,8 @@ pub(super) fn advice(spec: &JobSpec) -> Option<String> {
             )
         });
     }
-    let q = least(power, noise);
+    // Rounded up as it is printed, so that the figures are those of the batch that is set.
+    let q = with_two_digits(least(power, noise));
     let clip = if spec.algorithm == Algorithm::Barker { ", a clip per record" } else { "" };
     (power < TEMPERED && q < 0.5).then(|| {
         format!(

@@ -6,8 +6,8 @@ use super::gradient_search::locate_share;
 use super::penalty::Penalty;
 use super::stochastic_gradients::Polish;
 use super::{
-    Allotment, Forecast, Found, GradientSearch, Means, Messages, Next, Polished, RatioWalk, RunReport, Sampler, SamplerError,
-    Target, Totals,
+    Allotment, Forecast, Found, GradientSearch, Inference, LEAST_PLANNED, Means, Messages, Next, Polished, RatioWalk, RunReport,
+    Sampler, SamplerError, Target, Totals,
 };
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Draw, PartyMetadata, Phase, Query, Round};
@@ -32,6 +32,11 @@ impl Steps {
     pub(super) fn phase(&self) -> Phase {
         if self.made < self.warmup { Phase::Warmup } else { Phase::Sampling }
     }
+
+    /// Returns true if fewer draws are planned than the job asks for.
+    pub(super) fn is_short_of(&self, draws: u64) -> bool {
+        self.planned - self.warmup < draws
+    }
 }
 
 /// Chains at the result of a search, and the sweeps that are to follow them.
@@ -43,6 +48,9 @@ pub(super) trait Walk: Send + Sized {
     const TESTED: bool;
 
     fn start(means: &mut Means, found: Found) -> Result<Started<Self>, SamplerError>;
+
+    /// Returns the effective draws that the remaining budget allows, if it and not the job limits them.
+    fn allowed_by_budget(&self, steps: &Steps, draws: u64) -> Option<f64>;
 
     /// Returns the queries of the next message in the present step; none if no chain has one, or if the budget is too small for
     /// another step.
@@ -73,6 +81,12 @@ pub(super) struct Driven<W> {
     means: Means,
     /// The search, until it has ended.
     search: Option<Box<GradientSearch>>,
+    /// The search after its end, for a run that it shows to be futile.
+    ended_search: Option<Box<GradientSearch>>,
+    /// Set if the search shows that the budget allows too few draws.
+    few: Option<Forecast>,
+    /// The report on draws from the search's releases, if the run ended with it.
+    learnt: Option<Inference>,
     walk: Option<(W, Steps)>,
     /// The sweeps that yield the draws, if the job asks for any.
     polish: Option<Polish>,
@@ -91,6 +105,9 @@ impl<W: Walk> Driven<W> {
         let part = budget.split_off(locate_share(spec));
         Ok(Self {
             search: Some(GradientSearch::new(&target, parties, part)?.into()),
+            ended_search: None,
+            few: None,
+            learnt: None,
             walk: None,
             polish: None,
             messages: Messages::new(spec),
@@ -137,6 +154,23 @@ impl<W: Walk> Driven<W> {
         Ok(polish.walk_mut())
     }
 
+    /// Starts the chains at a search's result, unless the remaining budget is too small for a usable number of draws.
+    fn start(&mut self, search: Box<GradientSearch>, found: Found) -> Result<(), SamplerError> {
+        let (walk, steps, polish) = W::start(&mut self.means, found)?;
+        let spec = &self.means.target.spec;
+        let allowed = walk.allowed_by_budget(&steps, spec.sampler.draws);
+        let few = allowed.filter(|ess| *ess < LEAST_PLANNED && polish.is_none() && !spec.sampler.force);
+        self.few = few.map(|ess| Forecast::Few { ess, epsilon: Forecast::epsilon_for(ess, LEAST_PLANNED, &spec.privacy.budget) });
+        self.ended_search = self.few.map(|_| search);
+        (self.walk, self.polish) = (Some((walk, steps)), polish);
+        Ok(())
+    }
+
+    /// Returns true if no step has been made since the search.
+    fn has_only_searched(&self) -> bool {
+        self.walk.as_ref().is_some_and(|(_, steps)| steps.made == 0)
+    }
+
     fn polished(&self) -> Option<Polished> {
         let made = self.walk.as_ref().map_or(0, |(_, steps)| steps.made);
         self.polish.as_ref().map(|polish| polish.diagnostics(made))
@@ -181,10 +215,7 @@ impl<W: Walk> Sampler for Driven<W> {
         let round = self.messages.answer(totals)?;
         if let Some(mut search) = self.search.take() {
             match search.absorb(&self.means.target, &round, totals)? {
-                Some(found) => {
-                    let (walk, steps, polish) = W::start(&mut self.means, found)?;
-                    (self.walk, self.polish) = (Some((walk, steps)), polish);
-                }
+                Some(found) => self.start(search, found)?,
                 None => self.search = Some(search),
             }
             return Ok(());
@@ -215,7 +246,22 @@ impl<W: Walk> Sampler for Driven<W> {
         self.polish.as_ref().and_then(Polish::walk).map_or(W::TESTED.then_some(rate), Sampler::acceptance_rate)
     }
 
+    /// Draws from what the search released, if the run ends with it.
+    fn conclude(&mut self) -> Result<(), SamplerError> {
+        let Some(search) = self.ended_search.as_ref().filter(|_| self.learnt.is_none() && self.has_only_searched()) else {
+            return Ok(());
+        };
+        let (draws, inference) = search.learnt(&self.means.target, self.messages.last())?;
+        self.draws.extend(draws);
+        self.learnt = Some(inference);
+        Ok(())
+    }
+
     fn futility(&self) -> Option<&Forecast> {
+        // A run of an earlier version made steps, and makes more after a restart.
+        if let Some(few) = self.few.as_ref().filter(|_| self.has_only_searched()) {
+            return Some(few);
+        }
         let watched = self.walk.as_ref().filter(|_| !self.means.target.spec.sampler.force);
         watched.and_then(|(walk, _)| walk.stuck())
     }
@@ -225,11 +271,12 @@ impl<W: Walk> Sampler for Driven<W> {
     }
 
     fn report(&self) -> RunReport {
-        self.walk.as_ref().map(|(walk, _)| walk.report(&self.means.target, self.polished())).unwrap_or_default()
+        let report = self.walk.as_ref().map(|(walk, _)| walk.report(&self.means.target, self.polished())).unwrap_or_default();
+        RunReport { inference: self.learnt.clone(), ..report }
     }
 
     fn ended_by_budget(&self) -> bool {
-        let short = |steps: &Steps| steps.spent || steps.planned - steps.warmup < self.means.target.spec.sampler.draws;
+        let short = |steps: &Steps| steps.spent || steps.is_short_of(self.means.target.spec.sampler.draws);
         // The budget of the sweeps was reserved: a party without remaining budget for them refuses itself.
         let ended = self.polish.is_none() && self.finished() && !self.enough.reached;
         ended && self.walk.as_ref().is_some_and(|(_, steps)| short(steps))

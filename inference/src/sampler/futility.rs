@@ -5,12 +5,13 @@
 //! overestimated, so that the forecast is too optimistic rather than too pessimistic. The forecast is a function of the job, of
 //! the parties' public metadata, and of their releases.
 
-use super::{SamplerError, Target};
+use super::{LEAST_PLANNED, Obstacle, SamplerError, Target};
 use crate::diagnostics::{ess_bulk, split_rhat};
+use crate::figures::rounded_up;
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::query::{Draw, QueryTerms, Round};
-use conclave_privacy::accounting::{BlockCosts, PrivacyFilter, PrivacyUnit};
+use conclave_privacy::accounting::{BlockCosts, Budget, PrivacyFilter, PrivacyUnit, gaussian_dp};
 
 /// Number of kept draws of a chain at the first look.
 const FIRST_LOOK: u64 = 100;
@@ -36,6 +37,15 @@ pub enum Forecast {
     Apart(AtTheEnd),
     /// The share of accepted steps, if chains accept hardly any.
     Stuck(f64),
+    /// The effective draws that the budget allows after a search.
+    Few {
+        /// Their number.
+        ess: f64,
+        /// Approximate epsilon that would allow enough.
+        epsilon: f64,
+    },
+    /// The reason why the remaining releases cannot make an answer adequate.
+    Unreachable(Obstacle),
 }
 
 /// The forecast of a parameter's draws at the end of the budget.
@@ -49,11 +59,32 @@ pub struct AtTheEnd {
 }
 
 impl Forecast {
+    /// Returns the epsilon at which the budget would allow `wanted` effective draws in place of `ess`, whose number is proportional
+    /// to mu².
+    pub(super) fn epsilon_for(ess: f64, wanted: f64, budget: &Budget) -> f64 {
+        gaussian_dp::epsilon(budget.mu() * (wanted / ess.max(f64::MIN_POSITIVE)).sqrt(), budget.delta)
+    }
+
     /// Returns the reason for the stop, as a sentence.
     #[must_use]
     pub fn word(&self, spec: &JobSpec) -> String {
         let AtTheEnd { parameter, draws, rhat, ess } = match self {
             Self::Apart(at) => at,
+            Self::Unreachable(obstacle) => {
+                return format!(
+                    "the run was stopped for futility after its first stages, and the rest of the budget was not spent: {}. Ask for a larger \
+                     epsilon or more records; to continue anyway, set force = true under [sampler].",
+                    obstacle.words()
+                );
+            }
+            Self::Few { ess, epsilon } => {
+                return format!(
+                    "the run was stopped for futility after its search, and the rest of the budget was not spent: it would allow about {ess:.0} \
+                     effective draws, and fewer than {LEAST_PLANNED:.0} determine neither means nor sds. The draws are from what the search released. \
+                     About epsilon {} would be needed; to continue anyway, set force = true under [sampler].",
+                    rounded_up(*epsilon)
+                );
+            }
             Self::Stuck(taken) => {
                 return format!(
                     "the run was stopped for futility, and the rest of the budget was not spent: of the chains' steps {:.0}% were taken, so that the \

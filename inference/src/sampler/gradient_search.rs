@@ -3,11 +3,12 @@
 //!
 //! The information includes the correlations, along which a search coordinate by coordinate creeps.
 
+use super::noisy_statistics::draw;
 use super::noisy_statistics::score_strategy::ScoreStrategy;
 use super::noisy_statistics::strategy::Strategy;
-use super::{Allotment, Found, Matrix, SamplerError, Target, Totals, factor};
+use super::{Allotment, Found, Inference, Matrix, SamplerError, Target, Totals, factor};
 use conclave_common::job::JobSpec;
-use conclave_common::query::{PartyMetadata, Query, Round};
+use conclave_common::query::{Draw, PartyMetadata, Query, Round};
 use conclave_privacy::mechanism::{GRADIENT_UNITS, Sensitivity};
 
 /// Returns the share of the budget for the search; by default 0.05: more buys a better start and fewer steps.
@@ -83,6 +84,17 @@ impl GradientSearch {
             return Ok(None);
         }
         self.strategy.found(target).ok_or(SamplerError::NoRound).map(Some)
+    }
+}
+
+impl GradientSearch {
+    /// Draws from the posterior given the search's releases alone, after the message with this number. Errors: the search has no
+    /// release; the posterior density is nowhere positive.
+    pub(super) fn learnt(&self, target: &Target, message: u64) -> Result<(Vec<Draw>, Inference), SamplerError> {
+        let answer = self.strategy.answer(target).ok_or(SamplerError::NoRound)?;
+        let inference = self.strategy.inference(target).ok_or(SamplerError::NoRound)?;
+        let (draws, _) = draw(target, &answer, message)?;
+        Ok((draws, inference))
     }
 }
 

@@ -6,6 +6,7 @@
 //! in the papers, behind the [`Sampler`] interface; [`build`] selects it.
 
 pub mod acceptance;
+mod adequacy;
 mod augmentation;
 mod barker;
 mod chain;
@@ -45,10 +46,11 @@ mod totals;
 mod warmup;
 
 use acceptance::expected_acceptance;
+pub use adequacy::Adequacy;
+pub(crate) use adequacy::LEAST_PLANNED;
 pub use barker::{BarkerDiagnostics, CheckedVariance};
 use chain::Chain;
-use engine::Engine;
-pub(crate) use engine::ErrorSource;
+pub(crate) use engine::{Engine, ErrorSource};
 pub use error::SamplerError;
 pub use futility::Forecast;
 pub(crate) use futility::round_price;
@@ -65,7 +67,7 @@ use noisy_statistics::gaussian::factor;
 use noisy_statistics::score_strategy::Found;
 use noisy_statistics::scores::frame_numbers;
 pub(crate) use noisy_statistics::{Beforehand, Case, Outlook, as_released, beforehand};
-pub use noisy_statistics::{Check, Expected, Inference, RefitError, Refitted, Stage};
+pub use noisy_statistics::{Check, Expected, Inference, Obstacle, RefitError, Refitted, Stage};
 pub(crate) use ops::foreseen as foreseen_choice;
 use proposal::ProposalScale;
 pub use quadratic_fit::{FittedParameter, FittedPosterior};

@@ -13,9 +13,13 @@ fn run(adequate: bool) -> Run {
         let known = index + 1 < parameters;
         row["noise_share"] = if known { json!(0.36) } else { json!(null) };
         row["sd_data"] = if known { json!(0.8 * sd) } else { json!(null) };
+        // Draws without a fault.
+        (row["ess_bulk"], row["ess_tail"], row["rhat"], row["mcse_mean"]) =
+            (json!(500), json!(500), json!(1.0), json!(0.04 * sd));
     }
     let stage = |share: f64, sd: f64, last: bool| json!({"theta": vec![0.0; parameters], "share": share, "mean": vec![0.3; parameters], "sd": vec![sd; parameters], "last": last});
     run.result["releases"] = json!([stage(0.1, 0.6, false), stage(0.9, 0.06, true)]);
+    run.result["conditional_on"] = json!("noisy_release");
     run.result["adequacy"] =
         json!({"adequate": adequate, "rho_h": {"value": 1.7, "limit": 1.0}, "reasons": ["the information is <b>noise"]});
     run.result["surrogate"] = json!(null);
@@ -57,6 +61,9 @@ fn what_is_no_adequate_answer_is_not_shown_as_one() {
     }
     assert!(!posterior.contains("<svg") && !posterior.contains("95%"), "{posterior}");
     assert!(page.contains("These draws are not a usable posterior"));
+    // Draws of a wrong posterior may mix well, which is no praise for the answer.
+    assert!(!page.contains("✓ good") && !page.contains("No problems were found"), "{page}");
+    assert!(run(true).page().contains("✓ good"));
 }
 
 #[test]
@@ -67,4 +74,18 @@ fn the_surrogate_of_a_chain_is_drawn_with_and_without_its_noise() {
     // noise_sd² over sd².
     assert_eq!(figure.matches("noise 17%").count(), 3, "{figure}");
     assert!(!page.contains("id=\"noise\"") && !page.contains("Estimates after each stage"));
+}
+
+/// A release has no warm-up, and its draws no acceptance.
+#[test]
+fn a_release_is_not_described_as_a_chain_of_proposals() {
+    let (mut release, chain) = (run(true), Run::new(2, 4, 200, ""));
+    for (page, shown) in [(chain.page(), true), (release.page(), false)] {
+        for part in ["of the proposals of the kept draws", "<dt>accepted</dt>", "<dt>warm-up</dt>", "priors, after the warm-up"] {
+            assert_eq!(page.contains(part), shown, "{part} in {page}");
+        }
+    }
+    // A search that ends a run of chains makes a release of it.
+    release.result["stopped_by"] = json!("futility");
+    assert!(!release.page().contains("<dt>warm-up</dt>"));
 }

@@ -53,7 +53,7 @@ pub(super) async fn parts(dashboard: &Dashboard, shown: &JobView, from: usize, o
     let commits = dashboard.job_registry.commit_times().filter(|_| operator);
     let parts = vec![
         ("state", state(&status)),
-        ("progress", progress(&status, &pace)),
+        ("progress", progress(&status, &pace, spec.as_ref().is_none_or(|spec| spec.algorithm.proposes()))),
         ("budgets", budgets(&status, &pace, spec.as_ref())),
         ("parties", times::parties(&status.parties, shown.live.as_deref(), commits, attached)),
         ("result", result::shown(&status.id, status.result.as_deref(), spec.as_ref())),
@@ -102,7 +102,8 @@ fn state(status: &Status) -> Markup {
     }
 }
 
-fn progress(status: &Status, pace: &RunPace) -> Markup {
+/// Renders counters and times; `proposes` is false for a job whose draws are no proposals to the parties.
+fn progress(status: &Status, pace: &RunPace, proposes: bool) -> Markup {
     let words = format!("{} of {} draws per chain", thousands(status.draws), thousands(status.draws_asked));
     let rate = pace.draws_per_second.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"));
     let left = pace.forecast.as_ref().map_or_else(|| "-".to_owned(), |forecast| duration(forecast.seconds_left));
@@ -112,7 +113,7 @@ fn progress(status: &Status, pace: &RunPace) -> Markup {
         dl.tiles {
             div { dt { "Rounds" } dd { (thousands(status.iteration)) } }
             div { dt { "Sampling time" } dd { (duration(status.seconds)) } }
-            div { dt { "Proposals accepted" } dd { (percent(status.acceptance_rate)) } }
+            @if proposes { div { dt { "Proposals accepted" } dd { (percent(status.acceptance_rate)) } } }
             div { dt { "Draws per chain and second" } dd { (rate) } }
             div { dt { "Time left (estimate)" } dd { (left) } }
         }

@@ -61,6 +61,7 @@ mod tests {
         let mut object = json!({"posterior": [row("intercept", 0.2), row("sigma", 0.5)], "warnings": ["<b>"]});
         if !adequacy.is_null() {
             object["adequacy"] = adequacy;
+            object["conditional_on"] = json!("noisy_release");
             object["releases"] = json!([stage(0.25, false), stage(0.75, true)]);
         }
         shown("4f-1", Some(&object.to_string()), Some(&spec)).into_string()

@@ -4,6 +4,7 @@ use super::dp_hmc::{self, Trajectory};
 use super::observations::Observations;
 use super::walker::Walker;
 use super::{Field, Moves, Settings, TestQuery};
+use crate::sampler::adequacy::planned_for_shape;
 use crate::sampler::driven::{Started, Steps, Walk};
 use crate::sampler::{Coordinates, Forecast, Found, Means, Polished, RunReport, SamplerError, Target, Totals, centred_records};
 use conclave_common::job::HmcTest;
@@ -75,6 +76,12 @@ impl Walk for Chains {
         let observations = Observations::new(&coordinates, &settings, (chains, parties.len(), opened), sharp);
         let steps = Steps::new(settings.warmup, settings.steps);
         Ok((Self { coordinates, settings, walkers, centred: centred_records(parties), kicks: 0, observations }, steps, None))
+    }
+
+    fn allowed_by_budget(&self, _: &Steps, draws: u64) -> Option<f64> {
+        // Without friction the number of steps is open, and the budget ends them.
+        let Settings { affordable, warmup, planned_ess, .. } = self.settings;
+        (affordable - warmup < draws).then(|| planned_for_shape(planned_ess, self.observations.is_sharp()))
     }
 
     fn ask(&mut self, means: &mut Means, steps: &mut Steps) -> Result<Vec<Query>, SamplerError> {

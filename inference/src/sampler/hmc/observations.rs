@@ -83,6 +83,10 @@ impl Observations {
         self.stuck = self.stuck.or(taken.map(Forecast::Stuck));
     }
 
+    pub(super) fn is_sharp(&self) -> bool {
+        self.sharp
+    }
+
     pub(crate) fn stuck(&self) -> Option<&Forecast> {
         self.stuck.as_ref()
     }

@@ -82,6 +82,11 @@ impl Adequacy {
         }
     }
 
+    /// Returns the checks of the least possible rho and prior share of a stage.
+    pub(super) fn least(rho: f64, share: f64) -> [Figure; 2] {
+        [Figure { value: rho, limit: RHO_LIMIT }, Figure { value: share, limit: PRIOR_LIMIT }]
+    }
+
     /// Returns the reasons why the answer is not adequate; empty if it is.
     pub(crate) fn reasons(&self) -> Vec<String> {
         let texts = [

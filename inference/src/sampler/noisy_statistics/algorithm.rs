@@ -13,6 +13,7 @@ use super::strategy::Strategy;
 use super::table_strategy::TableStrategy;
 use super::walk::{Walk, WalkSettings};
 use crate::sampler::error::SamplerError;
+use crate::sampler::futility::Forecast;
 use crate::sampler::interface::{Next, Sampler};
 use crate::sampler::messages::Messages;
 use crate::sampler::report::RunReport;
@@ -36,6 +37,8 @@ pub(crate) struct NoisyStatistics {
     warning: Option<String>,
     inference: Option<Inference>,
     acceptance: Option<f64>,
+    /// Set if the remaining releases cannot make the answer adequate.
+    futile: Option<Forecast>,
 }
 
 impl NoisyStatistics {
@@ -66,6 +69,7 @@ impl NoisyStatistics {
             draws: VecDeque::new(),
             inference: None,
             acceptance: None,
+            futile: None,
             target,
         })
     }
@@ -115,7 +119,7 @@ impl NoisyStatistics {
 
 /// Draws the job's number of draws from a posterior, and returns them with the walk's acceptance rate. `iteration` is the round
 /// that they belong to.
-fn draw(target: &Target, answer: &Answer<'_>, iteration: u64) -> Result<(Vec<Draw>, f64), SamplerError> {
+pub(crate) fn draw(target: &Target, answer: &Answer<'_>, iteration: u64) -> Result<(Vec<Draw>, f64), SamplerError> {
     let Target { spec, space, .. } = target;
     let density = |u: &[f64]| {
         let theta = space.theta(u);
@@ -156,7 +160,13 @@ impl Sampler for NoisyStatistics {
             self.released = true;
             self.draw()?;
         }
+        let open = !self.released && !self.target.spec.sampler.force;
+        self.futile = if open { self.way.obstacle(&self.target, &self.budget).map(Forecast::Unreachable) } else { None };
         Ok(())
+    }
+
+    fn futility(&self) -> Option<&Forecast> {
+        self.futile.as_ref()
     }
 
     fn take_draws(&mut self) -> Vec<Draw> {
@@ -179,6 +189,9 @@ impl Sampler for NoisyStatistics {
         self.draw()?;
         if let Some(inference) = &mut self.inference {
             inference.end_early();
+            if let Some(Forecast::Unreachable(obstacle)) = self.futile {
+                inference.reasons.push(obstacle.words());
+            }
         }
         Ok(())
     }

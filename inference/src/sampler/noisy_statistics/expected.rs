@@ -7,6 +7,7 @@
 
 use super::allotment::Allotment;
 use super::scores::GradientQuery;
+use crate::figures::rounded_up;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use conclave_common::job::JobSpec;
@@ -58,7 +59,7 @@ impl Expected {
         Self {
             expected_error: error,
             interval_factor: (1.0 + error * error).sqrt(),
-            epsilon_for_half: gaussian_dp::epsilon(budget.mu() * error / HALF, budget.delta),
+            epsilon_for_half: rounded_up(gaussian_dp::epsilon(budget.mu() * error / HALF, budget.delta)),
             records_for_half: (records * (error / HALF) * (error / HALF)).ceil(),
             refused: outlook.excess() > 1.0 && !spec.sampler.force,
         }
@@ -91,9 +92,9 @@ pub(crate) fn wide_posterior_warning(spec: &JobSpec, error: f64) -> Option<Strin
     let budget = &spec.privacy.budget;
     (error > WARNING_ERROR).then(|| {
         format!(
-            "at this budget the noise alone was expected to move each mean by at least {error:.1} posterior sds: epsilon {:.1} would halve the \
-             interval's excess",
-            gaussian_dp::epsilon(budget.mu() * 2.0 * error, budget.delta)
+            "at this budget the noise alone was expected to move each mean by at least {error:.1} posterior sds: epsilon {:.1} would \
+             reduce that to about {HALF}",
+            rounded_up(gaussian_dp::epsilon(budget.mu() * error / HALF, budget.delta))
         )
     })
 }

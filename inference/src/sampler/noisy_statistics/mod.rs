@@ -35,6 +35,7 @@
 //! | `refit` | the part of a job's releases that a posterior of another job can use |
 //! | `strategy` | the interface of the strategies below |
 //! | `score_strategy`, `moments_strategy`, `family_strategy` | the strategies: score stages, second moments, a family's statistic |
+//! | `obstacle` | reasons why a run ends after its first stages |
 //! | `answer` | the report of a run beside its draws |
 //! | `algorithm` | the sampler |
 
@@ -63,6 +64,7 @@ mod moments_form;
 pub(crate) mod moments_noise;
 mod moments_strategy;
 mod moments_units;
+mod obstacle;
 mod outlook;
 mod public;
 mod refit;
@@ -79,14 +81,15 @@ mod without_privacy;
 
 use crate::sampler::engine::{Engine, ErrorSource};
 
-pub(super) use algorithm::NoisyStatistics;
+pub(super) use algorithm::{NoisyStatistics, draw};
 pub(super) use allotment::Allotment;
 pub use answer::{Check, Inference, Stage};
-pub(crate) use design::Case;
 pub(super) use design::predictor_moments;
+pub(crate) use design::{Case, FIFTH};
 pub use expected::Expected;
 pub(crate) use expected::Outlook;
 pub(super) use expected_family::expected_law;
+pub use obstacle::Obstacle;
 pub(crate) use outlook::{of_scores, outlook};
 pub use refit::{RefitError, Refitted};
 pub(crate) use scores::as_released;

@@ -8,6 +8,7 @@ use super::linear::{CLIP, Linear, ResidualStage, SecondStage, Sigma};
 use super::moments::Moments;
 use super::moments_form::MomentsForm;
 use super::moments_units::MomentsUnits;
+use super::obstacle::Obstacle;
 use super::refit::{RefitError, RetainedCoefficients};
 use super::strategy::Strategy;
 use crate::sampler::error::SamplerError;
@@ -201,6 +202,21 @@ impl Strategy for MomentsStrategy {
         let last = self.queries.len() > 1 || self.first >= 1.0;
         self.note_stage(target, share, last);
         last
+    }
+
+    /// Judges the second release by the noise of the first. A score of residuals leaves the moments as they are; moments lower their
+    /// noise, but not what three sds of it admit.
+    fn obstacle(&self, _target: &Target, budget: &Allotment) -> Option<Obstacle> {
+        let (fit, moments) = (self.fit()?, self.moments.as_ref()?);
+        let (least, limit) = moments.smallest();
+        match self.linear()?.second_stage(&fit, self.most_squares, self.first) {
+            SecondStage::Score { .. } => (least < limit).then_some(Obstacle::Moments { least, limit }),
+            SecondStage::Moments => {
+                let limit_at_end = limit * (self.first / (self.first + budget.left())).sqrt();
+                let least = least + 0.5 * limit;
+                (least < limit_at_end).then_some(Obstacle::Moments { least, limit: limit_at_end })
+            }
+        }
     }
 
     fn answer<'a>(&'a self, _target: &'a Target) -> Option<Answer<'a>> {

@@ -5,7 +5,8 @@ use super::adequacy::{Adequacy, information_noise};
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::coding::Coding;
-use super::gaussian::{GaussianPrior, roots};
+use super::gaussian::{GaussianPrior, largest_eigenvalue, roots};
+use super::obstacle::Obstacle;
 use super::public::{Public, WholeBudgetNoise};
 use super::refit::{RefitError, RetainedCoefficients};
 use super::schedule::{Request, Shares};
@@ -30,6 +31,9 @@ const BLURRED: f64 = 0.5;
 
 /// Noise of the released information, relative to it, above which the posterior's width without noise is not determined.
 const MOST_NOISE: f64 = 1.0;
+
+/// Sds of a location's error by which the last stage is judged nearer to the start: one location in fifteen is nearer still.
+const MARGIN: f64 = 1.5;
 
 /// The location of a posterior, in coded coordinates.
 pub(crate) struct Found {
@@ -224,6 +228,27 @@ impl Strategy for ScoreStrategy {
             self.record(target, &at, budget.left());
         }
         self.search.is_done()
+    }
+
+    /// Judges the last stage before its first query, for predictors uniform over their bounds, at the located answer moved towards
+    /// the start, where the public information is.
+    fn obstacle(&self, target: &Target, _budget: &Allotment) -> Option<Obstacle> {
+        let Request::Score { share, .. } = self.search.request() else { return None };
+        let (located, start) = (self.search.located()?, self.search.start()?);
+        let scores = scores(target).ok()?;
+        let margins = roots(&located.covariance).into_iter().map(|sd| MARGIN * sd);
+        let towards = located.mean.iter().zip(start).zip(margins);
+        let nearest: Vec<f64> = towards.map(|((mean, start), most)| mean + (start - mean).clamp(-most, most)).collect();
+        let (theta, at) = self.inside(target, &nearest);
+        let even = expected_covariance(scores.as_ref(), &theta, self.records, &self.prior);
+        let public = self.public(target, scores.as_ref());
+        let order = at.len() as f64;
+        let sd = public.information_sd(&at) / self.search.reserved().sqrt();
+        let rho = 2.0 * sd * order.sqrt() * largest_eigenvalue(&even);
+        let noise = public.score_noise(&at, &even).scaled(share.recip());
+        let covariance = even.times(&noise).times(&even).plus(&even, 1.0);
+        let shares = covariance.diagonal_entries().into_iter().zip(&self.prior.precision).map(|(variance, p)| variance * p);
+        Obstacle::of_score(rho, shares.fold(0.0, f64::max))
     }
 
     fn answer<'a>(&'a self, target: &'a Target) -> Option<Answer<'a>> {

@@ -114,6 +114,16 @@ impl Search {
         self.answer.as_ref()
     }
 
+    /// Returns the point of the first stage; `None` before its release.
+    pub(crate) fn start(&self) -> Option<&[f64]> {
+        self.stages.first().map(|stage| stage.at.as_slice())
+    }
+
+    /// Returns the share of the budget that the last stage reserves for its information; 0 before it is due.
+    pub(crate) fn reserved(&self) -> f64 {
+        self.reserved
+    }
+
     /// Returns the location of the answer, estimated from the stages before the last.
     pub(crate) fn located(&self) -> Option<&Located> {
         self.located.as_ref()

@@ -2,6 +2,7 @@
 
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference};
+use super::obstacle::Obstacle;
 use super::refit::{RefitError, RetainedCoefficients};
 use crate::sampler::error::SamplerError;
 use crate::sampler::target::Target;
@@ -18,6 +19,11 @@ pub(crate) trait Strategy: Send {
 
     /// Processes the totals of a round; returns true once everything is released.
     fn absorb(&mut self, target: &Target, round: &Round, totals: &Totals, budget: &Allotment) -> bool;
+
+    /// Returns the reason why the remaining releases cannot make the answer adequate; `None` if they may.
+    fn obstacle(&self, _target: &Target, _budget: &Allotment) -> Option<Obstacle> {
+        None
+    }
 
     /// Returns the posterior given the releases, up to the prior; `None` before the first release.
     fn answer<'a>(&'a self, target: &'a Target) -> Option<Answer<'a>>;

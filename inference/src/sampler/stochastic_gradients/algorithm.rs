@@ -4,6 +4,7 @@ use super::diagnostics::StochasticGradients;
 use super::polish::Polish;
 use super::walker::Field;
 use super::{Observations, Settings, SettingsInput, Sweeps, Walker};
+use crate::sampler::adequacy::planned_for_shape;
 use crate::sampler::driven::{Started, Steps, Walk};
 use crate::sampler::{Coordinates, Found, Located, Means, Polished, RunReport, SamplerError, Target, Totals};
 use conclave_common::model::ScoreModel;
@@ -46,6 +47,10 @@ impl Walk for Chains {
         let observations = Observations::new(&coordinates, &settings, chains, sharp);
         let steps = Steps::new(settings.warmup, settings.steps);
         Ok((Self { coordinates, settings, walkers, observations }, steps, polish))
+    }
+
+    fn allowed_by_budget(&self, steps: &Steps, draws: u64) -> Option<f64> {
+        steps.is_short_of(draws).then(|| planned_for_shape(self.settings.planned_ess, self.observations.sharp))
     }
 
     fn ask(&mut self, means: &mut Means, _: &mut Steps) -> Result<Vec<Query>, SamplerError> {
