@@ -1,10 +1,10 @@
 //! Stage 4, noised: the noise of every charged query is drawn, and the units of a subsampled release, before a record is read.
 
+use conclave_ops::answer_times::Part;
 use conclave_privacy::mechanism::Sensitivity;
 use conclave_privacy::pass::{HiddenSample, PoissonSampling};
 use conclave_proto::convert::AnswerStatus;
 
-use super::answer_timing::Part;
 use super::charged::{Charged, ChargedQuery};
 use super::priced::PricedQuery;
 use super::received::{Message, Resources};
