@@ -13,7 +13,7 @@ use conclave_proto::tls::{IdentityDir, days_until, is_expiring};
 
 use crate::config::Config;
 use crate::driver::Job;
-use crate::operations::{HealthProblem, health_of};
+use crate::operations::{Standing, health_of};
 use crate::retention::bytes_and_end;
 use crate::server::Credentials;
 use crate::store::{StoreError, ended_jobs, inspect};
@@ -90,9 +90,15 @@ fn revoked(config: &Config) -> Option<Finding> {
 fn daemon(config: &Config) -> Finding {
     const CODE: &str = "daemon";
     match health_of(&config.store) {
-        Ok(state) => Finding::ok(CODE, format!("serves on {}, process {}", state.address, state.pid)),
-        Err(HealthProblem::NotServing(why)) => Finding::fail(CODE, why, "see its log, fix the cause and restart it"),
-        Err(HealthProblem::NotRunning(_)) => match check_port(config.listen) {
+        (Standing::Serving, says) => Finding::ok(CODE, says),
+        (Standing::NotServing, why) => Finding::fail(CODE, why, "see its log, and fix the cause"),
+        (Standing::Hung, why) => Finding::fail(CODE, why, "see its log, fix the cause and restart it"),
+        (Standing::Halted, why) => Finding::fail(
+            CODE,
+            why,
+            "do not stop it: first copy what it has written (docs/how-to/operator/back-up-and-restore.md, Recover a deleted store)",
+        ),
+        (Standing::NotRunning, _) => match check_port(config.listen) {
             Ok(free) => Finding::skipped(CODE, format!("the coordinator is not running; {free}")),
             Err(taken) => Finding::fail(CODE, taken, "two programs can't listen on one address"),
         },

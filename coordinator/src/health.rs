@@ -1,18 +1,26 @@
 //! Health of the coordinator, reported to peers by gRPC and to its operator by HTTP and a file.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use conclave_ops::disk;
+use conclave_ops::files::parent_folder;
 use conclave_proto::{OLDEST_PROTOCOL, PROTOCOL, protocol_service};
 use tokio::sync::watch;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
 use crate::registry::JobRegistry;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// Interval between checks.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Returns the reason why a coordinator on a read-only file system does not serve.
+pub(crate) fn read_only(folder: &Path) -> String {
+    format!("the file system of {} is mounted read-only: repair its disk, and mount it for writing", folder.display())
+}
 
 /// Inputs of the health check: whether the store and the draws can be written, and whether the coordinator is stopping.
 #[derive(Debug, Clone)]
@@ -32,7 +40,17 @@ impl Health {
             return Err("the coordinator is stopping".to_owned());
         }
         self.store.check().map_err(|failure| failure.to_string())?;
+        let folders = [parent_folder(self.store.path()), self.job_registry.draws_folder()];
+        if let Some(folder) = folders.into_iter().find(|folder| disk::is_read_only(folder)) {
+            return Err(read_only(folder));
+        }
         self.job_registry.waits_for_operator().map_or(Ok(()), Err)
+    }
+
+    /// Returns true if the coordinator is halted and must not be stopped: its store's file is gone from its place, and only this process
+    /// still holds what it has written.
+    pub(crate) fn must_not_stop(&self) -> bool {
+        matches!(self.store.check(), Err(StoreError::Moved { .. }))
     }
 
     /// Keeps gRPC's health service up to date for each of `services` and for the server as a whole, whose name is empty. Ends

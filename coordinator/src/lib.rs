@@ -33,6 +33,7 @@ mod party_registry;
 mod registry;
 mod reload;
 mod retention;
+mod retired;
 mod send_queue;
 mod server;
 #[cfg(feature = "test-util")]

@@ -43,7 +43,8 @@ impl Source for CoordinatorPage {
             "party",
             waiting,
         )?;
-        let seen = self.context.party_registry.seen();
+        let mut seen = self.context.party_registry.seen();
+        seen.retain(|(party, attached)| *attached || !self.context.party_registry.is_retired(party));
         let attached = seen.iter().filter(|(_, here)| *here).count();
         page.gauge("conclave_coordinator_parties_attached", "Parties whose stream is open", attached as f64)?;
         let here = seen.into_iter().take(MAX_PARTIES).map(|(party, here)| (party, f64::from(u8::from(here))));

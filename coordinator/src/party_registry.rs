@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use conclave_proto::revoked::RevokedList;
 use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::{AskBudget, BudgetTold, CloseJob};
 use tokio::sync::{mpsc, oneshot};
@@ -26,6 +27,8 @@ pub(crate) struct PartyRegistry {
 struct Inner {
     attached: HashMap<String, Attachment>,
     seen: BTreeSet<String>,
+    /// Members that the operator has retired.
+    retired: RevokedList,
     jobs: HashMap<Arc<str>, Subscription>,
     generations: u64,
     /// The newest checkpoint that each party has published.
@@ -219,6 +222,23 @@ impl PartyRegistry {
             inner.seen.iter().map(|party| (party.clone(), inner.attached.contains_key(party))).collect();
         seen.sort_by(|(a, a_is), (b, b_is)| b_is.cmp(a_is).then_with(|| a.cmp(b)));
         seen
+    }
+
+    /// Replaces the list of retired members.
+    pub(crate) fn set_retired(&self, list: RevokedList) {
+        self.lock().retired = list;
+    }
+
+    /// Returns the first retired member among an analyst and the parties of a job.
+    pub(crate) fn retired_member(&self, analyst: &str, parties: &[String]) -> Option<String> {
+        let inner = self.lock();
+        let members = parties.iter().map(|party| format!("party/{party}")).chain([format!("analyst/{analyst}")]);
+        members.into_iter().find(|member| inner.retired.has_member(member))
+    }
+
+    /// Returns true for a retired party.
+    pub(crate) fn is_retired(&self, party: &str) -> bool {
+        self.lock().retired.has_member(&format!("party/{party}"))
     }
 
     /// Returns those of `parties` that never attached to this coordinator, and all parties that did.

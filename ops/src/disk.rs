@@ -15,6 +15,18 @@ pub fn free_bytes(_: &Path) -> Option<u64> {
     None
 }
 
+/// Returns true if the file system of `path` is mounted read-only, as some are after a failure of their disk.
+#[cfg(unix)]
+pub fn is_read_only(path: &Path) -> bool {
+    rustix::fs::statvfs(path).is_ok_and(|found| found.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
+}
+
+/// Returns false: this system does not report it.
+#[cfg(not(unix))]
+pub fn is_read_only(_: &Path) -> bool {
+    false
+}
+
 /// Returns the size of a file in bytes; 0 if it does not exist.
 pub fn file_bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map(|found| found.len()).unwrap_or_default()
@@ -52,6 +64,7 @@ mod tests {
         assert_eq!(database_bytes(&file), 15);
         assert!(cfg!(not(unix)) || free_bytes(folder.path()).is_some_and(|free| free > 0));
         assert_eq!(free_bytes(Path::new("/nowhere/at/all")), None);
+        assert!(!is_read_only(folder.path()) && !is_read_only(Path::new("/nowhere/at/all")));
         assert_eq!([12, 2048, 3 << 29].map(format_bytes), ["12 bytes", "2.0 KiB", "1.5 GiB"]);
     }
 }

@@ -1,7 +1,7 @@
 //! Operation of both daemons: logs, signals, metrics, checks; and the printing of every program. This crate handles neither
 //! jobs nor records.
 //!
-//! - [`files`]: permissions of files. [`place`]: the place and the lock of a database. [`clock`]: the wall clock. [`recent_durations`]: recent durations and their parts.
+//! - [`files`]: permissions of files. [`private_files`]: files that are closed to others. [`place`]: the place and the lock of a database. [`clock`]: the wall clock. [`recent_durations`]: recent durations and their parts. [`answer_times`]: those of answers.
 //!
 //! The feature `daemon` adds what opens sockets, prints or logs:
 //! - `settings`: the keys `log`, `log_level`, `metrics` and `otlp` of both configuration files.
@@ -12,6 +12,7 @@
 //! - `web`: web pages behind a token or a certificate. `source`: source hosts of connections.
 #![forbid(unsafe_code)]
 
+pub mod answer_times;
 #[cfg(feature = "daemon")]
 pub mod check;
 pub mod clock;
@@ -38,6 +39,7 @@ mod otlp;
 #[cfg(feature = "daemon")]
 pub mod page;
 pub mod place;
+pub mod private_files;
 pub mod recent_durations;
 #[cfg(feature = "daemon")]
 pub mod settings;

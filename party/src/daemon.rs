@@ -21,6 +21,7 @@ use crate::operations::Prepared;
 use crate::presence::{Announcement, BEAT};
 use crate::reload::{self, Reload};
 use crate::reply_delay::SandboxMeter;
+use conclave_ops::private_files;
 use conclave_vault::answer::thread::AnswerHandle;
 use conclave_vault::answer::{Answerer, Secrecy, thread};
 use conclave_vault::config::{Approve, ReplyDelay};
@@ -29,7 +30,6 @@ use conclave_vault::data::Shard;
 use conclave_vault::ledger::{Ledger, Secret};
 use conclave_vault::members::Members;
 use conclave_vault::noise::Noise;
-use conclave_vault::private_files;
 use conclave_vault::secure::MaskKeys;
 
 /// Creates the ledger of a party's data; an explicit act, done once.

@@ -43,6 +43,8 @@ struct Notes {
     disk_free: AtomicU64,
     /// Reason why the ledger answers nothing.
     problem: Mutex<Option<String>>,
+    /// Obstacle to the ledger's next write.
+    obstacle: Mutex<Option<String>>,
 }
 
 impl Meters {
@@ -84,13 +86,19 @@ impl Meters {
         *self.0.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
     }
 
+    /// Records an obstacle to the ledger's next write, or its end.
+    pub(crate) fn set_obstacle(&self, obstacle: Option<String>) {
+        *self.0.obstacle.lock().unwrap_or_else(PoisonError::into_inner) = obstacle;
+    }
+
     /// Returns true if the ledger answers.
     pub(crate) fn is_well(&self) -> bool {
         self.problem().is_none()
     }
 
     fn problem(&self) -> Option<String> {
-        self.0.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let noted = |notes: &Mutex<Option<String>>| notes.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        noted(&self.0.problem).or_else(|| noted(&self.0.obstacle))
     }
 }
 

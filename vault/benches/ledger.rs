@@ -58,7 +58,15 @@ impl Bench {
             LedgerSettings { durability, ..LedgerSettings::beside(&folder.path().join("ledger.sqlite"), PARTY, &budget) };
         keeping.init()?;
         let mut ledger = Ledger::open_kept(&keeping)?;
-        let entry = JobEntry { job: JOB, analyst: "alice", spec_digest: &[1; 32], spec_toml: SPEC, cap: budget, records: 1000 };
+        let entry = JobEntry {
+            job: JOB,
+            analyst: "alice",
+            spec_digest: &[1; 32],
+            spec_toml: SPEC,
+            cap: budget,
+            records: 1000,
+            room: None,
+        };
         ledger.open_job(&entry)?;
         let model = JobSpec::parse(SPEC)?.build_model();
         Ok(Self { folder, keeping, ledger, noise: Noise::from_os()?, model, iteration: 0 })

@@ -21,7 +21,6 @@ pub mod members;
 pub mod noise;
 pub mod policy;
 pub mod ports;
-pub mod private_files;
 pub mod secure;
 pub mod text;
 

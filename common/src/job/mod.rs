@@ -6,6 +6,7 @@
 mod aggregation;
 mod algorithm;
 mod algorithms;
+pub mod budget_words;
 mod chosen;
 mod edit;
 mod error;

@@ -1,5 +1,7 @@
 //! The command line of `conclave-coordinator`.
 
+mod forget;
+mod health;
 mod keep;
 mod output;
 
@@ -15,7 +17,6 @@ use self::output::{print, print_json};
 use crate::config::Config;
 use crate::daemon::Coordinator;
 use crate::error::RunError;
-use crate::operations::{HealthProblem, health_of};
 use crate::reload;
 
 /// Runs jobs across data owners who keep their data: queries the parties, runs the chains, stores the draws.
@@ -32,7 +33,7 @@ enum Command {
     Run(Run),
     /// Report whether the coordinator of this configuration serves. Exit code 0: it serves; 1: it runs but does not serve; 4: it
     /// does not run. Meant for a container's health check; makes no network request
-    Health(keep::Common),
+    Health(health::Health),
     /// Check everything that the coordinator depends on (file permissions, certificates, every page of the store, every ended
     /// job's draws, disk space) and print remedies. Changes nothing; may be used before the coordinator runs and while it runs
     Doctor(keep::Common),
@@ -42,6 +43,9 @@ enum Command {
     /// Remove the draws of jobs that ended long ago; their files, logs, summaries and spending stay in the store. May be used
     /// while the coordinator runs
     Prune(keep::Prune),
+    /// Retire a party or an analyst: its unfinished jobs end with the draws made so far, new ones are refused, and no alert names it.
+    /// May be used while the coordinator runs
+    Forget(forget::Forget),
 }
 
 #[derive(Parser)]
@@ -79,10 +83,11 @@ pub fn cli_main<I: IntoIterator<Item = OsString>>(args: I) -> ExitCode {
     let done = match cli.command {
         Command::Run(options) if options.check => return check(&options),
         Command::Run(options) => execute(&options),
-        Command::Health(options) => return health(&options),
+        Command::Health(options) => return health::health(&options),
         Command::Doctor(common) => keep::doctor(&common),
         Command::Backup(args) => keep::backup(&args),
         Command::Prune(args) => keep::prune(&args),
+        Command::Forget(args) => forget::forget(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -138,27 +143,6 @@ fn check(options: &Run) -> ExitCode {
         print(&checks);
     }
     ExitCode::from(if faults > 0 { 2 } else { 0 })
-}
-
-fn health(options: &keep::Common) -> ExitCode {
-    let config = match Config::load(&options.config) {
-        Ok(config) => config,
-        Err(error) => {
-            terminal::print_error(&format_args!("conclave-coordinator: {error}"));
-            return error.exit_code();
-        }
-    };
-    let (code, says) = match health_of(&config.store) {
-        Ok(state) => (0, format!("serving on {}", state.address)),
-        Err(HealthProblem::NotServing(why)) => (1, why),
-        Err(HealthProblem::NotRunning(why)) => (4, why),
-    };
-    if options.json {
-        print_json(&serde_json::json!({ "serving": code == 0, "says": says }));
-    } else {
-        print(&says);
-    }
-    ExitCode::from(code)
 }
 
 /// Writes the address and renames the file in one step, so that a waiting process never reads a partial file.

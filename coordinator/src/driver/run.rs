@@ -119,7 +119,8 @@ impl Driver {
     async fn steps(&mut self) -> Result<Infallible, StopReason> {
         if self.stop.borrow().is_some() {
             // Stopped before its turn: no party needs to know of it.
-            return Err(stop_requested(&mut self.stop).await);
+            let ending = stop_requested(&mut self.stop).await;
+            return Err(self.retirement().unwrap_or(ending));
         }
         self.resume_roster()?;
         if let Some(metadata) = self.members.metadata().filter(|_| self.can_start()) {
@@ -136,7 +137,7 @@ impl Driver {
                     Some(event) => heard = self.handle(event).await?,
                     None => return Err(StopReason::Shutdown),
                 },
-                ending = stop_requested(&mut self.stop) => return Err(ending),
+                ending = stop_requested(&mut self.stop) => return Err(self.retirement().unwrap_or(ending)),
                 () = &mut patience => {
                     let now = Timestamp::now();
                     patience.as_mut().reset(now.at + self.limits.shown);
@@ -144,6 +145,14 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Returns the end of a job that the operator's retirement of a member stops.
+    fn retirement(&self) -> Option<StopReason> {
+        let asked = *self.stop.borrow() == Some(StopRequest::Retire);
+        let member = self.party_registry.retired_member(&self.job.analyst, &self.job.spec.parties).filter(|_| asked)?;
+        let message = format!("the coordinator's operator has retired {member}: submit a job without it, or ask the operator");
+        Some(StopReason::Failed(Fault::new(ErrorCode::Policy, message)))
     }
 
     async fn handle(&mut self, event: PartyEvent) -> Result<Wake, StopReason> {
@@ -362,7 +371,8 @@ fn check_length(query: &v1::Query) -> Result<(), StopReason> {
 
 async fn stop_requested(stop: &mut watch::Receiver<Option<StopRequest>>) -> StopReason {
     match stop.wait_for(Option::is_some).await.as_deref() {
-        Ok(Some(StopRequest::Cancel)) => StopReason::Cancelled,
+        // A member that was taken back meanwhile: the job ends all the same.
+        Ok(Some(StopRequest::Cancel | StopRequest::Retire)) => StopReason::Cancelled,
         _ => StopReason::Shutdown,
     }
 }

@@ -7,6 +7,8 @@ use conclave_proto::error::Fault;
 pub(crate) enum StopRequest {
     /// The analyst cancels the job; its draws are kept.
     Cancel,
+    /// The operator has retired its analyst, or a party that it needs; its draws are kept.
+    Retire,
     /// The coordinator stops; the job resumes at the next start.
     Shutdown,
 }

@@ -1,13 +1,14 @@
 //! The registry of all jobs of this coordinator: it accepts jobs, starts their drivers and publishes their status.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use conclave_common::job::JobSpec;
 use conclave_common::query::PartyMetadata;
 use conclave_ops::Summary;
 use conclave_proto::error::{ErrorCode, Fault};
+use conclave_proto::revoked::RevokedList;
 use conclave_proto::version::least_protocol;
 use conclave_proto::{PROTOCOL, submission};
 use tokio::sync::{Notify, watch};
@@ -88,6 +89,10 @@ impl JobRegistry {
         let spec = JobSpec::parse(&spec_toml).map_err(|e| Fault::new(ErrorCode::InvalidInput, e.to_string()))?;
         spec.check_new().map_err(|e| Fault::new(ErrorCode::InvalidInput, e.to_string()))?;
         self.require_known(&spec.parties)?;
+        if let Some(member) = self.context.party_registry.retired_member(analyst, &spec.parties) {
+            let message = format!("the coordinator's operator has retired {member}: leave it out, or ask the operator");
+            return Err(Fault::new(ErrorCode::Policy, message));
+        }
         let SignedSubmission { job: id, submission } = signed;
         if let Some(known) = self.lock().entries.get(&id) {
             // The same submission again: its reply was lost on the way.
@@ -265,6 +270,11 @@ impl JobRegistry {
         }
     }
 
+    /// Returns the folder of all draws.
+    pub(crate) fn draws_folder(&self) -> &Path {
+        &self.draws
+    }
+
     /// Returns the reason of the first job that waits for the operator.
     pub(crate) fn waits_for_operator(&self) -> Option<String> {
         self.lock().queue.waits_for_operator()
@@ -318,6 +328,32 @@ impl JobRegistry {
         // The driver's end of the channel closes after the last status.
         let ended = status.wait_for(|status| status.state.has_ended()).await.map(|status| status.clone());
         Ok(ended.unwrap_or_else(|_| status.borrow().clone()))
+    }
+
+    /// Takes over the operator's list of retired members, and ends the unfinished jobs that need one of them.
+    pub(crate) fn retire(&self, list: RevokedList) {
+        self.context.party_registry.set_retired(list);
+        let mut inner = self.lock();
+        let needs = |entry: &Entry| {
+            let status = entry.status.borrow();
+            let parties: Vec<String> = status.parties.iter().map(|party| party.name.clone()).collect();
+            !status.state.has_ended() && self.context.party_registry.retired_member(&status.analyst, &parties).is_some()
+        };
+        let ended: Vec<String> = inner.entries.iter().filter(|(_, entry)| needs(entry)).map(|(id, _)| id.clone()).collect();
+        for id in ended {
+            if let Some(entry) = inner.entries.get(&id) {
+                entry.stop.send_if_modified(|stop| stop.is_none() && stop.replace(StopRequest::Retire).is_none());
+            }
+            tracing::warn!(job = id, "the job ends: its analyst or one of its parties has been retired");
+            // A job that waits for its turn ends without it.
+            if !inner.closed
+                && let Some(turn) = inner.queue.withdraw(&id)
+            {
+                self.start_driver(&mut inner, turn);
+            }
+        }
+        drop(inner);
+        self.changed.notify_one();
     }
 
     /// A job's Zarr store, a folder or a file.

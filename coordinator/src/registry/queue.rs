@@ -28,6 +28,31 @@ pub(super) struct QueuedJob {
     /// Number of times that parties had no room for it, and the earliest time of the next try.
     refused: u32,
     not_before: Option<Instant>,
+    /// Message of the party that had no room for it; empty for a job that has had no turn yet.
+    reason: String,
+}
+
+/// Started jobs.
+#[derive(Debug, Default)]
+struct Started {
+    /// Number of those that run, by analyst.
+    running: BTreeMap<String, usize>,
+    /// Number of those that wait, by analyst and by the party waited for.
+    paused: BTreeMap<String, BTreeMap<String, usize>>,
+}
+
+impl Started {
+    fn total(&self) -> usize {
+        self.running.values().sum()
+    }
+
+    /// Returns a party that the job needs and that too many started jobs of its analyst wait for already, with their number. Such a
+    /// job would wait too, and hold places at the other parties. Jobs that need no such party are not held.
+    fn held_by<'a>(&self, job: &'a Job, most: usize) -> Option<(&'a str, usize)> {
+        let paused = self.paused.get(&job.analyst)?;
+        let count = |party: &'a String| paused.get(party).map(|count| (party.as_str(), *count));
+        job.spec.parties.iter().filter_map(count).find(|(_, count)| *count >= most.div_ceil(2))
+    }
 }
 
 /// The queue.
@@ -51,7 +76,7 @@ impl QueuedJob {
         (status, stop): (watch::Sender<Status>, watch::Receiver<Option<StopRequest>>),
         number: usize,
     ) -> Self {
-        Self { job, metadata, status, stop, number, refused: 0, not_before: None }
+        Self { job, metadata, status, stop, number, refused: 0, not_before: None, reason: String::new() }
     }
 }
 
@@ -80,11 +105,11 @@ impl Queue {
         let pause = FIRST_PAUSE.saturating_mul(1 << refused.min(16)).min(LONGEST_PAUSE);
         let Requeued { job, metadata, status, stop, reason } = back;
         status.send_modify(|status| {
-            (status.state, status.place, status.waiting_reason) = (State::Queued, 0, reason);
+            (status.state, status.place, status.waiting_reason) = (State::Queued, 0, reason.clone());
             (status.waiting_for, status.waiting_since_ms, status.awaiting_consent) = (Vec::new(), 0, Vec::new());
         });
         let not_before = Some(now + pause);
-        self.push(QueuedJob { job, metadata, status, stop, number, refused: refused + 1, not_before });
+        self.push(QueuedJob { job, metadata, status, stop, number, refused: refused + 1, not_before, reason });
     }
 
     /// Removes a job that begins or ends without a turn.
@@ -95,16 +120,17 @@ impl Queue {
 
     /// Removes the next job to start, if fewer than `most` run.
     pub(super) fn take_next(&mut self, most: usize, entries: &BTreeMap<String, Entry>, now: Instant) -> Option<QueuedJob> {
-        let [running, paused] = self.counts_by_analyst(entries);
-        if running.values().sum::<usize>() >= most {
+        let started = self.started(entries);
+        if started.total() >= most {
             return None;
         }
         // A paused job takes no turn, so that one absent party does not block everyone, but it holds places at the other parties.
-        let still = |analyst: &str| paused.get(analyst).is_some_and(|paused| *paused >= most.div_ceil(2));
-        let ready = |waiting: &QueuedJob| waiting.not_before.is_none_or(|then| then <= now) && !still(&waiting.job.analyst);
+        let ready = |waiting: &QueuedJob| {
+            waiting.not_before.is_none_or(|then| then <= now) && started.held_by(&waiting.job, most).is_none()
+        };
         let ready: Vec<usize> = (0..self.waiting.len()).filter(|at| ready(&self.waiting[*at])).collect();
         let analysts: Vec<&str> = ready.iter().map(|at| self.waiting[*at].job.analyst.as_str()).collect();
-        let first = *fair_order(&analysts, &running, &self.served).first()?;
+        let first = *fair_order(&analysts, &started.running, &self.served).first()?;
         let next = self.take(ready[first]);
         self.turn += 1;
         self.served.insert(next.job.analyst.clone(), self.turn);
@@ -124,26 +150,44 @@ impl Queue {
         self.refused.remove(id);
     }
 
-    /// Started jobs by analyst: those that run, and those that wait for a party or its owner.
-    fn counts_by_analyst(&self, entries: &BTreeMap<String, Entry>) -> [BTreeMap<String, usize>; 2] {
-        let mut counts = [BTreeMap::new(), BTreeMap::new()];
+    /// Counts started jobs: those that run, and those that wait for a party or its owner.
+    fn started(&self, entries: &BTreeMap<String, Entry>) -> Started {
+        let mut started = Started::default();
         for entry in self.running.iter().filter_map(|id| entries.get(id)) {
             let status = entry.status.borrow();
-            let paused = usize::from(!status.waiting_for.is_empty());
-            *counts[paused].entry(status.analyst.clone()).or_default() += 1;
+            if status.waiting_for.is_empty() {
+                *started.running.entry(status.analyst.clone()).or_default() += 1;
+                continue;
+            }
+            let paused = started.paused.entry(status.analyst.clone()).or_default();
+            status.waiting_for.iter().for_each(|party| *paused.entry(party.clone()).or_default() += 1);
         }
-        counts
+        started
     }
 
-    /// Publishes every job's place.
-    pub(super) fn publish_places(&self, entries: &BTreeMap<String, Entry>) {
+    /// Publishes every job's place, and why it waits, where fewer than `most` may run.
+    pub(super) fn publish_places(&self, most: usize, entries: &BTreeMap<String, Entry>) {
         if self.waiting.is_empty() {
             return;
         }
         let analysts: Vec<&str> = self.waiting.iter().map(|waiting| waiting.job.analyst.as_str()).collect();
-        let [running, _] = self.counts_by_analyst(entries);
-        for (place, at) in (1..).zip(fair_order(&analysts, &running, &self.served)) {
-            self.waiting[at].status.send_if_modified(|status| std::mem::replace(&mut status.place, place) != place);
+        let started = self.started(entries);
+        for (place, at) in (1..).zip(fair_order(&analysts, &started.running, &self.served)) {
+            let waiting = &self.waiting[at];
+            let reason = match (waiting.reason.as_str(), started.held_by(&waiting.job, most)) {
+                ("", Some((party, count))) => {
+                    format!("{party}: {count} of {}'s jobs wait for it already, and this one needs it too", waiting.job.analyst)
+                }
+                ("", None) if started.total() >= most => {
+                    format!("{} of at most {most} jobs run: it starts when one of them ends", started.total())
+                }
+                (reason, _) => reason.to_owned(),
+            };
+            waiting.status.send_if_modified(|status| {
+                let same = status.place == place && status.waiting_reason == reason;
+                (status.place, status.waiting_reason) = (place, reason);
+                !same
+            });
         }
     }
 }

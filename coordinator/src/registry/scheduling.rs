@@ -57,7 +57,7 @@ impl JobRegistry {
             let Some(next) = queue.take_next(self.bounds.running, entries, now) else { break };
             self.start_driver(&mut inner, next);
         }
-        inner.queue.publish_places(&inner.entries);
+        inner.queue.publish_places(self.bounds.running, &inner.entries);
     }
 
     pub(super) fn start_driver(&self, inner: &mut Inner, turn: QueuedJob) {

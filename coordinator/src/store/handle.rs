@@ -150,6 +150,11 @@ impl Store {
         self.shared.place.check().map_err(|fault| failed_first(failure, fault.into()))
     }
 
+    /// Returns the path of the store.
+    pub(crate) fn path(&self) -> &Path {
+        &self.shared.path
+    }
+
     /// Durations of commits.
     pub(crate) fn commit_seconds(&self) -> &Histogram {
         &self.shared.commits.seconds

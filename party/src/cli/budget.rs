@@ -84,6 +84,8 @@ mod tests {
             mu_squared_spent: 0.5,
             mu_squared_reserved: 0.0,
             mu_squared_remaining: 1.5,
+            mu_squared_promised: 0.5,
+            epsilon_room: 5.5,
             share_spent: 0.25,
             queries: 17,
             draws_spent: 17,
@@ -113,6 +115,7 @@ mod tests {
         };
         let shown = text(&report);
         assert!(shown.contains("[##########..............................] 25.00%"), "{shown}");
+        assert!(shown.contains("may still spend mu^2 0.500000: epsilon 5.500000 is the room for one more job"), "{shown}");
         assert!(shown.contains("7.250000 is the largest epsilon") && shown.contains("about 50 iterations remaining"), "{shown}");
         // The line is shown only if there is a figure.
         assert!(!shown.contains("if all other parties"), "{shown}");

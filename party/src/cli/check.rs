@@ -8,7 +8,7 @@ use conclave_proto::revoked::RevokedFile;
 use serde_json::json;
 
 use super::common::Common;
-use crate::config::PartyConfig;
+use crate::config::{PartyConfig, secure_concerns};
 use crate::daemon::{NO_VECTORS, check_key_permissions};
 use crate::error::StartError;
 use crate::ledger_views::report_kept;
@@ -135,7 +135,7 @@ impl StartupChecks {
         if config.policy.reply_delay == ReplyDelay::Off {
             self.checks.note("policy", "reply_delay_ms is 0: the time of an answer is visible from outside");
         }
-        for concern in config.secure.concerns() {
+        for concern in secure_concerns(&config.secure) {
             self.checks.note("secure", concern);
         }
     }

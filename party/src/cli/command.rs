@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use conclave_ops::terminal;
 
-use super::common::{Common, JobArgs};
+use super::common::Common;
 use super::decide::{ApproveArgs, RefuseArgs};
 use super::run::RunArgs;
 use super::statement::StatementArgs;
@@ -67,7 +67,7 @@ enum Command {
     /// Withdraw the consent to a job, also while it runs.
     Revoke(RefuseArgs),
     /// Check the coordinator: replay a job's published log and compare it with this party's ledger, the draws and the result.
-    Verify(JobArgs),
+    Verify(verify::VerifyArgs),
     /// Print a statement on a job: its queries and releases, its guarantees and their limits.
     Statement(StatementArgs),
 }

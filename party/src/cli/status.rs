@@ -13,7 +13,7 @@ use crate::config::PartyConfig;
 use crate::error::StartError;
 use crate::ledger_views::{Report, report_kept};
 use crate::owner::{State, figure, jobs as all, masked, pending_job, unit_of_privacy};
-use crate::presence::{Presence, running};
+use crate::presence::{Presence, Standing, clock_warning, running};
 use conclave_vault::answer::ReplyCounts;
 use conclave_vault::config::Approve;
 
@@ -33,40 +33,51 @@ pub(super) struct StatusArgs {
     /// it.
     #[arg(long)]
     attached: bool,
+    /// Print the --brief line, and succeed for every party that a restart would not help: 0 unless it hangs (1) or does not run
+    /// (4). For a liveness check: one that fails restarts the process, and a halted party must not be stopped
+    #[arg(long, conflicts_with = "attached")]
+    alive: bool,
 }
 
 pub(super) fn status(args: &StatusArgs) -> Result<(), StartError> {
     let config = load(&args.common)?;
-    if args.brief || args.attached {
+    let standing = Standing::of(&config.ledger);
+    if args.brief || args.attached || args.alive {
         // Reads only the daemon's status file: a check every few seconds must not read ledger or data.
         let daemon = running(&config.ledger);
         if args.common.json {
-            print_json(&json!({ "party": config.name, "running": daemon.is_some(), "daemon": daemon }))?;
+            let (state, alive) = (standing.as_str(), standing.is_alive());
+            print_json(
+                &json!({ "party": config.name, "running": daemon.is_some(), "state": state, "alive": alive, "daemon": daemon }),
+            )?;
         } else {
             print(&format!("{}: {}", config.name, attached(daemon.as_ref(), &config)))?;
         }
     } else {
         print_full(&config, args.common.json)?;
     }
-    health(&config, args.attached)
+    if args.alive && standing.is_alive() {
+        return Ok(());
+    }
+    health(&config, standing, args.attached)
 }
 
 /// Maps the daemon's state to the exit code. A party without its coordinator is healthy unless attachment is required: it redials
 /// by itself.
-fn health(config: &PartyConfig, must_be_attached: bool) -> Result<(), StartError> {
-    match running(&config.ledger) {
-        None => Err(StartError::NotRunning(format!("{} does not run", config.name))),
-        Some(Some(presence)) if presence.silent().is_some() => {
-            let seconds = presence.silent().unwrap_or_default();
-            Err(StartError::System(format!("{} hangs: process {} has not reported for {seconds} s", config.name, presence.pid)))
+fn health(config: &PartyConfig, standing: Standing, must_be_attached: bool) -> Result<(), StartError> {
+    let name = &config.name;
+    match standing {
+        Standing::NotRunning => Err(StartError::NotRunning(format!("{name} does not run"))),
+        Standing::Hung(seconds) => {
+            let process = running(&config.ledger).flatten().map(|daemon| format!("process {} ", daemon.pid)).unwrap_or_default();
+            Err(StartError::System(format!("{name} hangs: {process}has not reported for {seconds} s")))
         }
-        Some(Some(Presence { ledger: Some(problem), .. })) => {
-            Err(StartError::System(format!("the ledger answers nothing: {problem}")))
+        Standing::Halted(problem) => Err(StartError::System(format!("{name} has halted; do not stop it: {problem}"))),
+        Standing::Obstructed(problem) => Err(StartError::System(format!("the ledger answers nothing: {problem}"))),
+        Standing::Answers if must_be_attached && !running(&config.ledger).flatten().is_some_and(|p| p.attached) => {
+            Err(StartError::NotRunning(format!("{name} is not attached to {}", config.coordinator)))
         }
-        Some(daemon) if must_be_attached && !daemon.as_ref().is_some_and(|p| p.attached) => {
-            Err(StartError::NotRunning(format!("{} is not attached to {}", config.name, config.coordinator)))
-        }
-        Some(_) => Ok(()),
+        Standing::Answers => Ok(()),
     }
 }
 
@@ -85,12 +96,14 @@ fn print_full(config: &PartyConfig, as_json: bool) -> Result<(), StartError> {
     if let Some(problem) = daemon.as_ref().and_then(Option::as_ref).and_then(|p| p.ledger.as_ref()) {
         warnings.push(format!("the ledger answers nothing: {problem}"));
     }
+    warnings.extend(daemon.iter().flatten().filter_map(|daemon| clock_warning(daemon.clock_ahead_s?)));
     warnings.extend(pending_job::warnings(config, &jobs));
     let waiting = jobs.iter().filter(|job| job.state() == State::Awaiting).count();
     if as_json {
         return print_json(&json!({
             "party": config.name,
             "running": daemon.is_some(),
+            "state": Standing::of(&config.ledger).as_str(),
             "daemon": daemon.flatten(),
             "approve": if config.policy.approve == Approve::Manual { "manual" } else { "automatic" },
             "protects": config.budget.unit.to_string(),

@@ -5,11 +5,13 @@
 //!
 //! Jobs are denied by default: `approve` is "manual" unless set, and every job then awaits the owner's decision.
 
+mod concerns;
 mod ledger;
 mod load;
 mod party;
 mod raw;
 
+pub(crate) use concerns::secure_concerns;
 pub use load::ConfigError;
 pub use party::PartyConfig;
 pub use raw::KEYS;

@@ -276,7 +276,7 @@ fn releases_are_admitted_by_name() {
 fn secure_jobs_are_off_until_allowed() {
     let with = |lines: &str| parse(&format!("{GOOD}\n[secure]\n{lines}")).map(|c| c.secure);
     assert_eq!(parse(GOOD).unwrap().secure, SecureSettings::default());
-    assert!(!with("").unwrap().allow && with("").unwrap().concerns().is_empty());
+    assert!(!with("").unwrap().allow && secure_concerns(&with("").unwrap()).is_empty());
     let print_of = |byte: &str| format!("sha256:{}", byte.repeat(32));
     let (b, c, d) = (print_of("0b"), print_of("0c"), print_of("0d"));
     let text = format!(
@@ -288,11 +288,11 @@ fn secure_jobs_are_off_until_allowed() {
     assert_eq!((secure.max_epsilon_if_all_collude, secure.keep_key_days), (Some(12.0), 7));
     assert_eq!(secure.pins.of("hospital-c").unwrap(), [c.as_str(), &d].map(|text| text.parse::<Fingerprint>().unwrap()));
     assert_eq!(secure.pins.of("hospital-d"), None);
-    assert!(secure.concerns().is_empty());
+    assert!(secure_concerns(&secure).is_empty());
     // Settings worth a warning.
-    assert_eq!(with("allow = true").unwrap().concerns().len(), 2);
+    assert_eq!(secure_concerns(&with("allow = true").unwrap()).len(), 2);
     let by_ca = with("allow = true\npeers = \"ca\"\nmax_epsilon_if_all_collude = 8").unwrap();
-    assert!(by_ca.concerns().len() == 1 && by_ca.concerns()[0].contains("make up the other parties"));
+    assert!(secure_concerns(&by_ca).len() == 1 && secure_concerns(&by_ca)[0].contains("make up the other parties"));
 }
 
 /// A head copied together with the ledger is no evidence that the ledger is the newest.

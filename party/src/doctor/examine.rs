@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{disk, identity, ledger, network, permissions, records};
-use crate::config::PartyConfig;
+use crate::config::{PartyConfig, secure_concerns};
 use conclave_ops::doctor::Finding;
 
 pub(crate) async fn examine(file: &Path) -> Vec<Finding> {
@@ -25,7 +25,7 @@ pub(crate) async fn examine(file: &Path) -> Vec<Finding> {
     let misplaced = config.check_head_location().err();
     findings
         .extend(misplaced.map(|message| Finding::fail("secure", message, "move the head file: the party does not start before")));
-    findings.extend(config.secure.concerns().into_iter().map(|concern| {
+    findings.extend(secure_concerns(&config.secure).into_iter().map(|concern| {
         Finding::warn(
             "secure",
             concern,

@@ -53,6 +53,11 @@ fn daemon(config: &PartyConfig) -> Finding {
     match running(&config.ledger) {
         None => Finding::skipped(CODE, "the party does not run"),
         Some(Some(seen)) => match (&seen.ledger, seen.attached) {
+            (Some(problem), _) if seen.must_not_stop => Finding::fail(
+                CODE,
+                format!("the running party answers nothing: {problem}"),
+                "do not stop it: first copy what it has written (docs/how-to/operator/back-up-and-restore.md, Recover a deleted ledger)",
+            ),
             (Some(problem), _) => Finding::fail(
                 CODE,
                 format!("the running party answers nothing: {problem}"),

@@ -9,13 +9,13 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::backup::Backup;
 
+use conclave_ops::private_files::{close_to_others, with_suffix};
 use conclave_vault::consent::ConsentStore;
 use conclave_vault::ledger::error::LedgerError;
 use conclave_vault::ledger::events::hex;
 use conclave_vault::ledger::schema::{connect_read_only, sync_folder};
 use conclave_vault::ledger::settings::LedgerSettings;
 use conclave_vault::ledger::verify;
-use conclave_vault::private_files::{close_to_others, with_suffix};
 
 /// Pages copied per step; the party can write between steps.
 const PAGES: i32 = 1024;

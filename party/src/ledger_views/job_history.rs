@@ -3,6 +3,7 @@
 use conclave_privacy::mechanism::Components;
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use super::given_up::{GivenUp, given_up};
 use conclave_vault::ledger::components;
 use conclave_vault::ledger::entry::Hash;
 use conclave_vault::ledger::error::LedgerError;
@@ -90,6 +91,14 @@ impl JobReader {
         self.entered.as_ref()
     }
 
+    /// Returns the stretches of rounds whose entries the owner has given up, of a job that was first `asked` of this party at a time.
+    ///
+    /// # Errors
+    /// A failure of the database.
+    pub(crate) fn given_up(&self, asked: &str) -> Result<Vec<GivenUp>, LedgerError> {
+        given_up(&self.connection, self.entered.as_ref().map(|entered| entered.seq), asked)
+    }
+
     /// Returns the current charges from a round on, by round and chain.
     ///
     /// # Errors
@@ -149,8 +158,9 @@ fn lost(connection: &Connection, job: u64) -> Result<Vec<(u64, u64)>, LedgerErro
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use conclave_vault::ledger::Ledger;
-    use conclave_vault::testing::{JOB, budget, entry};
+    use conclave_vault::ledger::events::{ChainPosition, Unlock};
+    use conclave_vault::ledger::{ChargeOutcome, Ledger};
+    use conclave_vault::testing::{JOB, budget, entry, key};
 
     #[test]
     fn a_job_that_was_never_opened_has_no_charges() {
@@ -165,6 +175,39 @@ mod tests {
         let reader = JobReader::open(&settings, JOB).unwrap();
         assert_eq!(reader.entered().map(|e| (e.analyst.as_str(), e.lost.len())), Some(("alice", 0)));
         assert_eq!(reader.charges(0).unwrap(), Vec::new());
+    }
+
+    /// Rounds 0 to 4 were answered, the ledger was set back to round 2, unlocked, and answered from round 5 on.
+    #[test]
+    fn an_unlock_names_the_rounds_whose_entries_are_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = LedgerSettings::beside(&folder.path().join("ledger.sqlite"), "hospital-a", &budget());
+        settings.init().unwrap();
+        let mut ledger = Ledger::open_kept(&settings).unwrap();
+        ledger.open_job(&entry(JOB, budget())).unwrap();
+        let mut answer = |round: u64| {
+            let ChargeOutcome::Granted(grants) = ledger.charge(JOB, round, &[key(0, round as u8, 1 << 20)]).unwrap() else {
+                panic!("within the budget")
+            };
+            assert_eq!(grants.len(), 1);
+        };
+        (0..3).for_each(&mut answer);
+        drop(ledger);
+        let connection = Connection::open(&settings.ledger).unwrap();
+        let from: u64 = connection.query_row("SELECT max(seq) FROM charges", [], |row| row.get(0)).unwrap();
+        let place = |seq| ChainPosition { seq, hash: "00".repeat(32) };
+        let unlock = Unlock { reason: "the disk died".into(), lost: place(from + 4), from: place(from) };
+        // 2020-01-01, in milliseconds.
+        let row = (from + 5, 1_577_836_800_000_i64, Unlock::KIND, unlock.body());
+        connection.execute("INSERT INTO events VALUES (?1, ?2, ?3, 0, ?4, x'')", row).unwrap();
+        let reader = |job: &str| JobReader::open(&settings, job).unwrap();
+        let all = reader(JOB).given_up("2019-12-31T00:00:00Z").unwrap();
+        let expected =
+            GivenUp { rounds: (3, u64::MAX), most: 4, time: "2020-01-01T00:00:00Z".into(), reason: "the disk died".into() };
+        assert_eq!(all, [expected]);
+        // A job that the ledger does not know: only if it was asked before the unlock.
+        assert_eq!(reader("another").given_up("2019-12-31T00:00:00Z").unwrap()[0].rounds, (0, u64::MAX));
+        assert_eq!(reader("another").given_up("2020-01-02T00:00:00Z").unwrap(), []);
     }
 
     #[test]

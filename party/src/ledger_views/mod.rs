@@ -3,6 +3,7 @@
 mod backup;
 mod blocks;
 pub mod export;
+mod given_up;
 pub mod inspect;
 mod job_history;
 mod job_totals;
@@ -12,6 +13,7 @@ pub mod report;
 mod report_masked;
 
 pub(crate) use backup::backup;
+pub(crate) use given_up::GivenUp;
 pub(crate) use inspect::{RECENTLY, inspect};
 pub(crate) use job_history::{Charged, Entered, JobReader};
 pub(crate) use job_totals::{JobRow, job_rows};

@@ -52,6 +52,11 @@ pub(crate) struct Report {
     /// Part of `mu_squared_spent` that is reserved ahead and not used yet.
     pub mu_squared_reserved: f64,
     pub mu_squared_remaining: f64,
+    /// Part of `mu_squared_remaining` that the caps of open jobs promise to them; a new job gets the rest unless the policy
+    /// over-commits.
+    pub mu_squared_promised: f64,
+    /// The largest epsilon of one more job beside the open ones, at the budget's delta.
+    pub epsilon_room: f64,
     /// Spent share of mu², 0 to 1.
     pub share_spent: f64,
     /// Numbers charged, over all jobs.
@@ -137,6 +142,8 @@ pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerErr
     let filter = PrivacyFilter::resume(budget, spent)?;
     let remaining = filter.remaining_units();
     let masked_jobs = masked_jobs(&connection, &rows)?;
+    let open_jobs = open_jobs(&connection, settings, &rows, remaining)?;
+    let promised = promised(settings, &rows)?.min(remaining);
     Ok(Report {
         party: settings.party.clone(),
         unit: budget.unit.to_string(),
@@ -153,6 +160,8 @@ pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerErr
         mu_squared_spent: spent.mu_squared(),
         mu_squared_reserved: accounting::mu_squared(reserved),
         mu_squared_remaining: accounting::mu_squared(remaining),
+        mu_squared_promised: accounting::mu_squared(promised),
+        epsilon_room: epsilon(remaining - promised, budget.delta),
         share_spent: spent.units as f64 / filter.limit_units() as f64,
         queries: total(|row| row.queries),
         draws_spent: spent.draws,
@@ -160,7 +169,7 @@ pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerErr
         slack_share_spent: spent.slack_units as f64 / filter.limit().slack_units as f64,
         jobs: rows.len() as u64,
         created: to_milliseconds(created),
-        open_jobs: open_jobs(&connection, settings, &rows, remaining)?,
+        open_jobs,
         analysts: analysts(settings, &rows)?,
         if_all_collude: if_all_collude(&connection, settings, &rows, &masked_jobs)?,
         masked_jobs,
@@ -203,9 +212,7 @@ fn open_jobs(
     let limit = analyst_limit(settings)?;
     let mut reports = Vec::new();
     for row in rows.iter().filter(|row| row.closed_ms.is_none()) {
-        let number = |text: &str| text.parse().unwrap_or(f64::NAN);
-        let cap = Budget::new(number(&row.cap.0), number(&row.cap.1))?.of(settings.budget.unit);
-        let cap = PrivacyFilter::new(&cap)?.limit_units();
+        let cap = cap_units(settings, row)?;
         let spent = row.charge.saturating_add(row.reserved);
         // Its block's reserve is available to the job itself.
         let mut remaining = cap.saturating_sub(spent).min(budget_remaining);
@@ -225,6 +232,21 @@ fn open_jobs(
         });
     }
     Ok(reports)
+}
+
+/// Returns the units of mu² that a job's cap admits.
+fn cap_units(settings: &LedgerSettings, row: &JobRow) -> Result<u64, LedgerError> {
+    let number = |text: &str| text.parse().unwrap_or(f64::NAN);
+    let cap = Budget::new(number(&row.cap.0), number(&row.cap.1))?.of(settings.budget.unit);
+    Ok(PrivacyFilter::new(&cap)?.limit_units())
+}
+
+/// Returns the units of mu² that open jobs may still spend by their caps.
+fn promised(settings: &LedgerSettings, rows: &[JobRow]) -> Result<u64, LedgerError> {
+    rows.iter().filter(|row| row.closed_ms.is_none()).try_fold(0_u64, |sum, row| {
+        let spent = row.charge.saturating_add(row.reserved);
+        Ok(sum.saturating_add(cap_units(settings, row)?.saturating_sub(spent)))
+    })
 }
 
 /// Returns the units that one iteration of the job costs, averaged over the latest.

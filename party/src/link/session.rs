@@ -2,7 +2,7 @@
 //! session begins.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use conclave_common::job::MAX_MESSAGE;
 use conclave_proto::convert::MAX_PROPOSALS;
@@ -18,6 +18,7 @@ use rand::RngExt;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, sleep_until, timeout};
 use tonic::Streaming;
+use tonic::metadata::MetadataMap;
 
 use super::dial::Dial;
 use super::frames::{Frames, Open};
@@ -103,7 +104,7 @@ impl Link {
             attach = self.attach(&outbox, frames) => attach,
             () = stop_requested(stop) => return Ended::Stopped,
         };
-        let Attached { mut inbound, revoked, identity } = match attach {
+        let Attached { mut inbound, revoked, identity, date } = match attach {
             Ok(attached) => attached,
             Err(fault) => return Ended::Fault(fault),
         };
@@ -145,7 +146,7 @@ impl Link {
             let step = match next {
                 Ok(frame) => {
                     heard = Instant::now();
-                    self.take(frame, heard.into_std(), &outbox, &mut stage).await
+                    self.take(frame, date, heard.into_std(), &outbox, &mut stage).await
                 }
                 Err(fault) => Ok(Err(fault)),
             };
@@ -173,7 +174,11 @@ impl Link {
         let mut client = LinkClient::new(channel).max_decoding_message_size(MAX_FRAME);
         let attach = async { client.attach(frames).await };
         match timeout(HEARTBEAT, attach).await {
-            Ok(Ok(response)) => Ok(Attached { inbound: response.into_inner(), revoked, identity }),
+            Ok(Ok(response)) => {
+                let date = date_of(response.metadata());
+                self.presence.set_clock(date);
+                Ok(Attached { inbound: response.into_inner(), revoked, identity, date })
+            }
             Ok(Err(status)) => Err(from_status(&status)),
             Err(_) => Err(lost(format!("no welcome received within {} s", HEARTBEAT.as_secs()))),
         }
@@ -190,6 +195,7 @@ impl Link {
     async fn take(
         &mut self,
         frame: v1::CoordinatorFrame,
+        date: Option<SystemTime>,
         received: std::time::Instant,
         outbox: &ReplySender,
         stage: &mut Stage,
@@ -203,7 +209,7 @@ impl Link {
                     return Ok(Err(fault));
                 }
                 // Before any job: the welcome may lock the ledger.
-                self.answers.welcome(welcome.protocol, welcome.head).await?;
+                self.answers.welcome(welcome.protocol, welcome.head, date).await?;
                 if *stage == Stage::Connecting {
                     *stage = Stage::Attached;
                     tracing::info!("attached to {}", self.dial.coordinator);
@@ -269,6 +275,13 @@ struct Attached {
     inbound: Streaming<v1::CoordinatorFrame>,
     revoked: Option<RevokedList>,
     identity: IdentityDir,
+    /// The coordinator's clock when it accepted the stream.
+    date: Option<SystemTime>,
+}
+
+/// Reads the coordinator's clock from the header of its reply.
+fn date_of(reply: &MetadataMap) -> Option<SystemTime> {
+    reply.get("date")?.to_str().ok().and_then(|date| httpdate::parse_http_date(date).ok())
 }
 
 /// Reasons for the end of a session.

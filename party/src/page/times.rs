@@ -6,8 +6,9 @@ use conclave_pages::table::{Cell, Table};
 use conclave_pages::text::thousands;
 use maud::{Markup, html};
 
+use conclave_ops::answer_times::Part;
 use conclave_vault::answer::ReplyCounts;
-use conclave_vault::answer::answer_timing::{OwnTimes, Part};
+use conclave_vault::answer::answer_timing::OwnTimes;
 use conclave_vault::ledger::Durability;
 
 /// Describes a component of an answer's time.

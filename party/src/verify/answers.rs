@@ -10,7 +10,7 @@ use conclave_privacy::accounting::{Honest, PrivacyUnit};
 use conclave_privacy::mechanism::Components;
 
 use crate::error::StartError;
-use crate::ledger_views::{Charged, JobReader};
+use crate::ledger_views::{Charged, GivenUp, JobReader};
 use conclave_vault::consent::Request;
 use conclave_vault::ledger::events::unhex;
 use conclave_vault::ledger::{Masked, QueryContent};
@@ -33,6 +33,8 @@ pub(super) struct Answers {
     roster: Option<([u8; 32], Honest)>,
     /// Number of answers in the log whose rows were lost in a crash.
     pub(super) lost: u64,
+    /// Stretches of rounds whose entries the owner has given up by `unlock`, each with the number of answers in the log that it had.
+    pub(super) given_up: Vec<(GivenUp, u64)>,
     /// The first wrong or missing answer.
     pub(super) wrong: Option<String>,
     /// The first query that differs from the one that follows from the log.
@@ -53,6 +55,7 @@ pub(super) enum End {
 impl Answers {
     pub(super) fn new(ledger: JobReader, spec: JobSpec, request: &Request, unit: PrivacyUnit) -> Result<Self, StartError> {
         let charges = ledger.charges(0)?;
+        let given_up = ledger.given_up(&request.asked)?.into_iter().map(|stretch| (stretch, 0)).collect();
         let roster = ledger.entered().and_then(|entered| entered.roster.as_ref());
         let roster = roster.and_then(|roster| Some((unhex(&roster.digest)?, Honest::new(roster.honest)?)));
         Ok(Self {
@@ -67,6 +70,7 @@ impl Answers {
             spec,
             unit,
             lost: 0,
+            given_up,
             wrong: None,
             other_query: None,
         })
@@ -159,8 +163,12 @@ impl Answers {
 
     fn missing(&mut self, iteration: u64, chain: u32) {
         let lost = self.ledger.entered().is_some_and(|e| e.lost.iter().any(|(first, end)| (*first..*end).contains(&iteration)));
+        let within =
+            |stretch: &GivenUp, count: u64| (stretch.rounds.0..stretch.rounds.1).contains(&iteration) && count < stretch.most;
         if lost {
             self.lost += 1;
+        } else if let Some((_, count)) = self.given_up.iter_mut().find(|(stretch, count)| within(stretch, *count)) {
+            *count += 1;
         } else {
             self.wrong.get_or_insert(format!(
                 "the log has an answer by this party to round {iteration}, chain {chain}, that is not in its ledger"

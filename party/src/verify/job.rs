@@ -1,6 +1,6 @@
 //! Checks the job's signature, and whether it is the job to which this party consented.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use conclave_common::query::PartyMetadata;
 use conclave_proto::convert::opened_from_wire;
@@ -8,14 +8,18 @@ use conclave_proto::submission;
 use conclave_proto::v1::LogHeader;
 use sha2::{Digest, Sha256};
 
+use super::authorities::Authorities;
 use super::check::{Check, MAX_TEXT};
 use crate::config::PartyConfig;
 use crate::ledger_views::Entered;
 use conclave_vault::consent::Request;
 use conclave_vault::text::clip;
 
+/// Maximum length of a reason that names files of this party's.
+const MAX_CAUSE: usize = 600;
+
 /// Checks the analyst's signature over the job, and the id derived from it.
-pub(super) fn signature(config: &PartyConfig, header: &LogHeader, id: &str, entered: Option<&Entered>) -> Check {
+pub(super) fn signature(authorities: &Authorities, header: &LogHeader, id: &str, entered: Option<&Entered>) -> Check {
     const NAME: &str = "signature";
     let signed = match submission::check(header.submission.as_ref(), &header.analyst, &header.spec_toml) {
         Err(fault) => return Check::fails(NAME, clip(&fault.message, MAX_TEXT)),
@@ -26,14 +30,18 @@ pub(super) fn signature(config: &PartyConfig, header: &LogHeader, id: &str, ente
     };
     // Checked as of the time when this party admitted the job: a certificate that has since expired was valid then.
     let moment = entered.and_then(|e| u64::try_from(e.time_ms).ok()).map(|ms| UNIX_EPOCH + Duration::from_millis(ms));
-    let path = config.identity.join("ca.pem");
-    let checked = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display())).and_then(|ca| match signed {
-        Some(signed) => {
-            submission::check_signer(signed, &ca, moment.unwrap_or_else(SystemTime::now)).map_err(|fault| fault.message)
-        }
+    let checked = match signed {
+        Some(signed) => authorities.check(signed, moment),
         None => Err("the job is not signed".to_owned()),
-    });
-    Check::of(NAME, checked.err().map(|why| clip(&why, MAX_TEXT)), format!("analyst {} signed this job", header.analyst))
+    };
+    let signed = format!("analyst {} signed this job", header.analyst);
+    match checked {
+        Ok(None) => Check::holds(NAME, signed),
+        Ok(Some(retired)) => {
+            Check::holds(NAME, format!("{signed}, with a certificate of the retired CA in {}", retired.display()))
+        }
+        Err(why) => Check::fails(NAME, clip(&why, MAX_CAUSE)),
+    }
 }
 
 /// Compares the job in the log with the one that this party received, consented to and entered.

@@ -5,6 +5,7 @@
 //! party's own.
 
 mod answers;
+mod authorities;
 mod check;
 mod drawn;
 mod fetch;

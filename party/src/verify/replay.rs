@@ -1,5 +1,7 @@
 //! Fetches a job's log and passes it, piece by piece, to the checks.
 
+use std::path::PathBuf;
+
 use conclave_common::job::JobSpec;
 use conclave_proto::error::ErrorCode;
 use conclave_proto::v1::job_log::Body;
@@ -7,6 +9,7 @@ use conclave_proto::v1::{JobLog, LogEnd, LogHeader};
 use serde::Serialize;
 
 use super::answers::Answers;
+use super::authorities::Authorities;
 use super::check::{Check, MAX_TEXT, Outcome};
 use super::log_digest::LogDigest;
 use super::published::Published;
@@ -41,15 +44,18 @@ impl Report {
     }
 }
 
-/// Fetches a job's log, given the job's id or a prefix of it, and checks it.
+/// Fetches a job's log, given the job's id or a prefix of it, and checks it. `retired` are files of CAs that may have signed the
+/// analyst's certificate before they were replaced.
 ///
 /// # Errors
 /// Fails for a job unknown to this party, a coordinator that can't be reached, and faults in this party's own files.
-pub(crate) async fn verify(config: &PartyConfig, id: &str) -> Result<Report, StartError> {
+pub(crate) async fn verify(config: &PartyConfig, id: &str, retired: &[PathBuf]) -> Result<Report, StartError> {
+    let authorities = Authorities::of(&config.identity, retired).map_err(StartError::Input)?;
     let own = find(&config.ledger, id)?;
     let ledger = JobReader::open(&config.ledger_settings(), &own.request.job)?;
     let entered = ledger.entered().is_some();
-    let mut checker = Checker { config, own, ledger: Some(ledger), checks: Vec::new(), log: None, stage: Stage::Start };
+    let (ledger, checks) = (Some(ledger), Vec::new());
+    let mut checker = Checker { config, authorities, own, ledger, checks, log: None, stage: Stage::Start };
     let job = checker.own.request.job.clone();
     match fetch::fetch(config, &job, |piece| checker.take(piece)).await {
         Ok(end) => checker.finish(end),
@@ -73,6 +79,7 @@ enum Stage {
 /// A log being received.
 struct Checker<'c> {
     config: &'c PartyConfig,
+    authorities: Authorities,
     own: JobView,
     ledger: Option<JobReader>,
     checks: Vec<Check>,
@@ -110,7 +117,7 @@ impl Checker<'_> {
     fn begin(&mut self, header: &LogHeader) -> Result<Box<Rounds>, StartError> {
         let id = &self.own.request.job;
         let ledger = self.ledger.take().ok_or_else(fetch::unexpected_message)?;
-        self.checks.push(job::signature(self.config, header, id, ledger.entered()));
+        self.checks.push(job::signature(&self.authorities, header, id, ledger.entered()));
         self.checks.push(job::consent(self.config, header, &self.own.request, ledger.entered()));
         let unreadable = || StartError::Input(format!("this version can't read job {id}, so it can't replay it"));
         let spec: JobSpec = self.own.spec.clone().ok_or_else(unreadable)?;

@@ -8,11 +8,12 @@ use conclave_proto::log::{RoundPieces, WholeRound, opened_parties};
 use conclave_proto::v1::{LogHeader, LogRound};
 
 use super::answers::{Answers, End};
-use super::check::Check;
+use super::check::{Check, MAX_TEXT};
 use super::drawn::Drawn;
 use super::replayed::{Claim, Replayed};
 use super::sums::Sums;
 use crate::error::StartError;
+use conclave_vault::text::clip;
 
 /// The replay in progress.
 pub(super) struct Rounds {
@@ -175,6 +176,12 @@ impl Rounds {
         let mut detail = format!("this party's {matched} answers in the log equal those in its ledger");
         if lost > 0 {
             detail += &format!("; {lost} more were lost from the ledger in a crash");
+        }
+        for (stretch, count) in self.answers.given_up.iter().filter(|(_, count)| *count > 0) {
+            let (time, reason) = (&stretch.time, clip(&stretch.reason, MAX_TEXT));
+            detail += &format!(
+                "; {count} more can't be compared: their entries were given up by the owner's unlock of {time} ({reason:?})"
+            );
         }
         detail.extend(note.map(|note| format!("; {note}")));
         Check::of(NAME, self.answers.wrong.take(), detail)

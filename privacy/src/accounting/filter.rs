@@ -171,7 +171,22 @@ impl PrivacyFilter {
     /// Returns the remaining budget in units of 2^-48.
     #[must_use]
     pub fn remaining_units(&self) -> u64 {
-        self.limit.units.saturating_sub(self.spent.units)
+        self.remaining().units
+    }
+
+    /// Returns the remaining budget in each quantity.
+    #[must_use]
+    pub fn remaining(&self) -> Spent {
+        self.limit.minus(self.spent)
+    }
+
+    /// Returns this filter with its remaining mu^2 and reserve lowered to those of `room`, where they exceed it.
+    #[must_use]
+    pub fn within_room(mut self, room: Spent) -> Self {
+        let lowered = |limit: u64, spent: u64, room: u64| limit.min(spent.saturating_add(room));
+        self.limit.units = lowered(self.limit.units, self.spent.units, room.units);
+        self.limit.reserve_units = lowered(self.limit.reserve_units, self.spent.reserve_units, room.reserve_units);
+        self
     }
 
     /// Charges all of `releases` or none, and returns each one's charge in units of 2^-48.

@@ -97,7 +97,7 @@ pub const WORKSPACE: Layers<'static> = Layers {
                 &["data"],
                 &["ledger"],
                 &["consent", "members", "noise"],
-                &["clock", "config", "private_files", "text"],
+                &["clock", "config", "text"],
             ],
         },
     ],

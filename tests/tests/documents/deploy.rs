@@ -68,7 +68,7 @@ fn a_hung_party_is_found_within_thirty_seconds() {
     let party = read("deploy/kubernetes/party.yaml");
     let probe = party.split("livenessProbe:").nth(1).and_then(|rest| rest.split("Probe:").next()).expect("a probe");
     assert!(
-        probe.contains("status, --brief") && probe.contains("periodSeconds: 5") && probe.contains("failureThreshold: 2"),
+        probe.contains("status, --alive") && probe.contains("periodSeconds: 5") && probe.contains("failureThreshold: 2"),
         "{probe}"
     );
     assert!(party.contains("startupProbe:"), "records may take long to read");
@@ -80,6 +80,29 @@ fn a_hung_party_is_found_within_thirty_seconds() {
             read(&format!("deploy/systemd/conclave-{unit}.service")).contains("ExecReload=/bin/kill -HUP $MAINPID"),
             "{unit}"
         );
+    }
+}
+
+/// A restart of a halted daemon would delete what only its process still holds: liveness passes for it, and readiness turns.
+#[test]
+fn no_liveness_probe_restarts_a_halted_daemon() {
+    for (manifest, ready) in [("party", "status, --attached"), ("coordinator", "health, --config")] {
+        let text = read(&format!("deploy/kubernetes/{manifest}.yaml"));
+        let probe = |name: &str| {
+            let rest = text.split(&format!("{name}:\n")).nth(1).expect("a probe");
+            let exec = rest.lines().map(str::trim).find(|line| line.starts_with("exec:")).expect("a command");
+            match exec.strip_prefix("exec: *") {
+                None => exec.to_owned(),
+                Some(anchor) => {
+                    text.lines().find(|line| line.contains(&format!("exec: &{anchor} "))).expect("an anchor").to_owned()
+                }
+            }
+        };
+        for name in ["livenessProbe", "startupProbe"] {
+            assert!(probe(name).contains("--alive"), "{manifest}: {}", probe(name));
+        }
+        let readiness = probe("readinessProbe");
+        assert!(readiness.contains(ready) && !readiness.contains("--alive"), "{manifest}: {readiness}");
     }
 }
 

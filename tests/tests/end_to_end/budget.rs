@@ -1,5 +1,7 @@
 //! Budgets that end in the middle of a run.
 
+use std::time::Duration;
+
 use conclave_privacy::accounting::{Budget, PrivacyFilter};
 use conclave_tests::books::{LedgerCopy, Replay};
 use conclave_tests::cluster::{Cluster, json};
@@ -217,4 +219,50 @@ fn a_job_ends_when_it_reaches_its_target() {
     let id = result["job"].as_str().expect("an id");
     crate::verify::all_hold(&cluster, id);
     assert!(cluster.must(&["summary", id]).contains("enough draws made"));
+}
+
+/// Six jobs of epsilon 3 at a budget of 5: two fit beside each other, and the others wait with the room that there is. A job that ends
+/// early makes room for the next; without the owner's `over_commit`, no job is cut short by another.
+#[test]
+fn jobs_are_not_admitted_beyond_the_budget_of_the_open_ones() {
+    let cluster = crate::cluster(&["a"], 150, 5.0);
+    let sampler = "chains = 2\ndraws = 100000\nwarmup = 2\nproposal = { kind = \"guided\", radius = 0.0002 }\n\
+                   start = { intercept = 0.0, treated = 0.5, age = 0.5 }";
+    let job = |seed: usize| study::job(&["a"], &format!("{sampler}\nseed = {seed}"), "epsilon = 3\ndelta = 1e-6");
+    let jobs: Vec<String> = (0..6).map(|seed| cluster.submit_only(&job(seed))).collect();
+    let patience = Duration::from_secs(60);
+    let is_running = |status: &serde_json::Value| status["state"] == "running";
+    let is_waiting = |status: &serde_json::Value| {
+        let reason = status["waiting_reason"].as_str().unwrap_or_default();
+        status["state"] == "queued" && reason.contains("a: the jobs that are open there may still spend the budget")
+    };
+    jobs[..2].iter().for_each(|id| drop(cluster.wait_status(id, patience, "a running job", is_running)));
+    let waiting = cluster.wait_status(&jobs[2], patience, "a job that waits for room", is_waiting);
+    // mu² of epsilon 5 less twice that of 3.
+    let reason = waiting["waiting_reason"].as_str().expect("a reason");
+    assert!(reason.contains("there is room for one more job of epsilon 2.0"), "{reason}");
+    let left = json(&cluster.must(&["budget", "a", "--json"]))["parties"][0]["epsilon_left"].as_f64().expect("a number");
+    assert!((2.0..2.1).contains(&left), "{left}");
+    let shown = cluster.must(&["__party", "budget", "--config", "a/party.toml"]);
+    assert!(shown.contains("is the room for one more job beside them"), "{shown}");
+    // What is reported can be asked for, and opens beside the others.
+    let smaller = study::job(&["a"], &format!("{sampler}\nseed = 9"), &format!("epsilon = {left:.3}\ndelta = 1e-6"));
+    let smaller = cluster.submit_only(&smaller);
+    cluster.wait_status(&smaller, patience, "a job within the room", is_running);
+    // An early end gives its rest back, and the next job opens.
+    cluster.must(&["cancel", &smaller]);
+    cluster.must(&["cancel", &jobs[0]]);
+    let opened = || jobs[2..].iter().filter(|id| is_running(&cluster.status(id))).count();
+    let end = std::time::Instant::now() + patience;
+    while opened() == 0 {
+        assert!(std::time::Instant::now() < end, "no job has opened");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(opened(), 1);
+    // With the owner's explicit word, all are admitted.
+    let path = cluster.path("a/party.toml");
+    let text = std::fs::read_to_string(&path).expect("a configuration");
+    std::fs::write(&path, text.replacen("[policy]", "[policy]\nover_commit = true", 1)).expect("a configuration");
+    cluster.signal_party(0, "HUP");
+    jobs[1..].iter().for_each(|id| drop(cluster.wait_status(id, patience, "a running job", is_running)));
 }

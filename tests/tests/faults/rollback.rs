@@ -98,6 +98,11 @@ fn an_older_ledger_pauses_the_job_until_its_owner_unlocks_it() {
     let body: String =
         cluster.ledger(0).query_row("SELECT body FROM events WHERE kind = 'unlock'", [], |row| row.get(0)).expect("one unlock");
     assert_eq!(json(&body)["reason"], "the disk died");
+    // The answers that left before are no evidence against the coordinator.
+    let (code, report) = cluster_run(&cluster, &["verify", &job, "--json"]);
+    let checks = json(&report)["checks"].as_array().expect("checks").clone();
+    let answers = checks.iter().find(|check| check["name"] == "answers").expect("the check");
+    assert!(code == Some(0) && answers["detail"].as_str().is_some_and(|d| d.contains("the owner's unlock of")), "{report}");
     cluster.must(&["__party", "export", "--config", "a/party.toml", "--out", "a.jsonl"]);
     cluster.must(&["verify-ledger", "a.jsonl", "--ca", "ca/ca.pem"]);
     assert!(fs::read_to_string(cluster.path("a.jsonl")).expect("an export").contains("the disk died"));

@@ -63,3 +63,67 @@ fn a_dialling_member_is_warned_before_its_certificate_expires() {
     assert!(shown.contains("19 days left: renew it"), "{shown}");
     cluster.kill_coordinator();
 }
+
+/// The consortium's CA is replaced by the documented procedure. Earlier jobs can still be verified: by name, and from the folder of
+/// retired CAs. A retired CA signs for no new job and no connection.
+#[test]
+fn jobs_signed_before_a_rotation_of_the_ca_can_be_verified() {
+    let mut cluster = Cluster::new(EXE);
+    let a = cluster.enrol_study("a", &study::records(150, 1), 400.0);
+    cluster.start_party(a);
+    let sampler = "chains = 2\ndraws = 20\nwarmup = 2\nseed = 4";
+    let text = study::job(&["a"], sampler, "epsilon = 20\ndelta = 1e-6");
+    let id = |result: serde_json::Value| result["job"].as_str().expect("an id").to_owned();
+    let earlier = id(cluster.submit(&text));
+    let verify = |cluster: &Cluster, job: &str, more: &[&str]| {
+        let output = cluster.run(&[&["__party", "verify", job, "--config", "a/party.toml"], more].concat());
+        let printed = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(printed).expect("UTF-8"))
+    };
+    assert_eq!(verify(&cluster, &earlier, &[]).0, Some(0));
+
+    cluster.must(&["ca", "init", "--out", "second"]);
+    let read = |cluster: &Cluster, name: &str| fs::read_to_string(cluster.path(name)).expect("a file");
+    let (old, new) = (read(&cluster, "ca/ca.pem"), read(&cluster, "second/ca.pem"));
+    fs::copy(cluster.path("alice/certificate.pem"), cluster.path("old-alice.pem")).expect("a copy");
+    let members = ["coordinator/identity", "a/identity", "alice"];
+    let trust = |cluster: &Cluster, cas: &str| {
+        members.iter().for_each(|member| fs::write(cluster.path(member).join("ca.pem"), cas).expect("a file"));
+    };
+    trust(&cluster, &format!("{old}{new}"));
+    cluster.must(&["__party", "renew", "--config", "a/party.toml"]);
+    for member in ["coordinator/identity", "alice"] {
+        cluster.must(&["ca", "request", "--renew", "--out", member]);
+    }
+    for (member, more) in members.iter().zip([&["--coordinator"][..], &[], &[]]) {
+        let request = format!("{member}/request.pem");
+        cluster.must(&[&["ca", "sign", &request, "--ca", "second", "--renew"], more].concat());
+    }
+    trust(&cluster, &new);
+    cluster.kill_party(a);
+    cluster.kill_coordinator();
+    cluster.start_coordinator();
+    cluster.start_party(a);
+
+    let (code, printed) = verify(&cluster, &earlier, &[]);
+    assert!(code == Some(3) && printed.contains("--ca") && printed.contains("retired-ca/"), "{code:?}: {printed}");
+    let (code, printed) = verify(&cluster, &earlier, &["--ca", "ca/ca.pem"]);
+    assert!(code == Some(0) && printed.contains("retired CA in ca/ca.pem"), "{code:?}: {printed}");
+    assert_eq!(verify(&cluster, &earlier, &["--ca", "nowhere.pem"]).0, Some(2));
+    // A CA that has signed nobody does not help.
+    cluster.must(&["ca", "init", "--out", "third"]);
+    assert_eq!(verify(&cluster, &earlier, &["--ca", "third/ca.pem"]).0, Some(3));
+    let retired = cluster.path("a/identity/retired-ca");
+    fs::create_dir(&retired).expect("a folder");
+    fs::copy(cluster.path("third/ca.pem"), retired.join("2025.pem")).expect("a copy");
+    fs::copy(cluster.path("ca/ca.pem"), retired.join("2026.pem")).expect("a copy");
+    let (code, printed) = verify(&cluster, &earlier, &[]);
+    assert!(code == Some(0) && printed.contains("retired-ca/2026.pem"), "{code:?}: {printed}");
+
+    let later = id(cluster.submit(&text.replacen("seed = 4", "seed = 5", 1)));
+    let (code, printed) = verify(&cluster, &later, &[]);
+    assert!(code == Some(0) && !printed.contains("retired"), "{code:?}: {printed}");
+    // The retired CA admits no connection: the analyst's earlier certificate is refused.
+    fs::copy(cluster.path("old-alice.pem"), cluster.path("alice/certificate.pem")).expect("a copy");
+    assert_ne!(cluster.run(&["jobs"]).status.code(), Some(0));
+}

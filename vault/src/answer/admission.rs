@@ -4,7 +4,7 @@
 //! No fact depends on a record, so no refusal does. [`super::open`] gathers the facts and carries the decision out.
 
 use conclave_common::job::JobSpec;
-use conclave_privacy::accounting::{Adjacency, Budget, Honest};
+use conclave_privacy::accounting::{Adjacency, Budget, Honest, Spent};
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::identity::valid_name;
 use conclave_proto::v1;
@@ -12,12 +12,12 @@ use conclave_proto::version::check_protocol;
 use sha2::{Digest, Sha256};
 
 use super::faults::{MAX_JOB_ID, ledger_fault};
-use super::remaining_budget::{Later, admit_remaining};
+use super::remaining_budget::RoomTerms;
 use super::secrecy::NOT_ADMITTED;
 use crate::config::{Approve, Policy};
 use crate::consent::Standing;
 use crate::data::{MAX_UNPUBLISHED_UNITS, Memory, Precision};
-use crate::ledger::{LedgerError, ReserveLeft};
+use crate::ledger::{LedgerError, ReserveLeft, Room};
 use crate::members::NotAdmitted;
 use crate::policy::{self, Applicant, ShardFacts};
 use crate::secure::SecureSettings;
@@ -27,6 +27,9 @@ use crate::text::clip;
 pub(super) const MAX_OPEN_JOBS: usize = 64;
 /// Mebibytes that the open jobs' copies may take together unless the owner sets another limit.
 const MEMORY_MIB: u64 = 4096;
+
+/// A fact that is looked up at most once, and only if the decisions before it did not end the matter.
+pub(super) type Later<'a, T> = Box<dyn FnOnce() -> T + 'a>;
 
 /// The facts that an admission rests on.
 pub(super) struct Facts<'a> {
@@ -61,12 +64,14 @@ pub(super) struct OpenJobs {
 pub(super) struct LedgerFacts<'a> {
     /// The job is entered.
     pub(super) has_job: bool,
+    /// The job is entered, and has not been closed since: its cap is reserved.
+    pub(super) is_open: bool,
     /// The job is entered and its answers leave masked.
     pub(super) is_masked: bool,
     /// The limit on jobs that are opened and ask nothing.
     pub(super) idle: Later<'a, Result<(), LedgerError>>,
-    /// The analyst's remaining budget, mu² in units of 2^-48.
-    pub(super) remaining: Later<'a, Result<u64, LedgerError>>,
+    /// The budget available to the job.
+    pub(super) room: Later<'a, Result<Room, LedgerError>>,
     /// The remaining reserve of delta.
     pub(super) reserve: ReserveLeft,
 }
@@ -98,6 +103,8 @@ pub(super) struct Admitted {
     pub(super) is_entered: bool,
     /// The job is open already, under the same text.
     pub(super) is_open: bool,
+    /// Limit on the budget that the job may spend from now on, beside its cap.
+    pub(super) room: Option<Spent>,
     is_masked: bool,
 }
 
@@ -159,18 +166,22 @@ fn decide(facts: Facts<'_>) -> Result<Decision, Decision> {
     let trusted = facts.secure.map_or(Honest::ALONE, |settings| settings.trusted(party, &spec));
     policy::admit(policy, budget, &shard, &Applicant { analyst: &request.analyst, spec: &spec, trusted })?;
     let members_known = check_masked(facts.secure, party, &spec)?;
+    let terms = RoomTerms::new((&request.analyst, &spec), policy, budget.unit, (ledger.room)())?;
+    if !ledger.is_open {
+        terms.admit_remaining()?;
+    }
     if !ledger.has_job {
-        admit_remaining(&request.analyst, &spec, budget.unit, policy.tell_budget, ledger.remaining)?;
         ledger.reserve.admit(&spec.privacy.budget).map_err(|why| Fault::new(ErrorCode::Policy, why))?;
         // A job already in the ledger is bound to the data version it was opened on: should bad rows have become inert ones since, the
         // data have changed.
         policy::admit_inert(&shard, &spec)?;
     }
+    let room = terms.reserve(ledger.is_open)?;
     // The policy consents to no masked job with a member whom the owner does not know: anyone who invents members is paid for numbers
     // that hide no other party's.
     let is_automatic = policy.approve == Approve::Automatic && members_known;
     let (is_entered, is_open, is_masked) = (ledger.has_job, open_jobs.has_this, ledger.is_masked);
-    Ok(Decision::AskOwner(Box::new(Admitted { spec, digest, trusted, is_automatic, is_entered, is_open, is_masked })))
+    Ok(Decision::AskOwner(Box::new(Admitted { spec, digest, trusted, is_automatic, is_entered, is_open, room, is_masked })))
 }
 
 /// A fault refuses the job.

@@ -1,47 +1,26 @@
-//! Splits an answer's time into parts, for its owner's own page only.
-//!
-//! The time of a computation may depend on records. So it stays in the process: in no metric, no log, no file. Clocks are read at the same
-//! moments of every answer, and noted after the reply has left.
+//! The times of answers that their owner's own page shows.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use conclave_ops::{RecentDurations, Summary};
+use conclave_ops::Summary;
+use conclave_ops::answer_times::LatestAnswers;
 
 use super::delay::{Counter, ReplyCounts};
-
-/// The parts of an answer's service; every moment belongs to one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// Checks, sums over records, and other computation.
-    Computing,
-    /// Taking noise from the stock, or drawing it.
-    Noise,
-    /// Charge and answer written to the ledger, with the syncs that its owner requires.
-    Ledger,
-    /// Held back until the reply delay has passed.
-    Held,
-}
-
-impl Part {
-    /// All parts, in the order of their numbers.
-    pub const ALL: [Self; 4] = [Self::Computing, Self::Noise, Self::Ledger, Self::Held];
-}
 
 /// The latest answers' splits, and how often a reply was late; clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct OwnTimes {
-    latest: Arc<RecentDurations<4>>,
-    counter: Counter,
+    pub(super) latest: LatestAnswers,
+    pub(super) counter: Counter,
 }
 
 impl OwnTimes {
     /// Notes an answer with numbers that has left.
     pub fn note(&self, parts: [Duration; 4]) {
-        self.latest.record(parts);
+        self.latest.note(parts);
     }
 
-    /// Returns the split of the latest answers that left with numbers, by [`Part`]; `None` before the first.
+    /// Returns the split of the latest answers that left with numbers; `None` before the first.
     pub fn summary(&self) -> Option<Summary<4>> {
         self.latest.summary()
     }
@@ -49,67 +28,5 @@ impl OwnTimes {
     /// Returns the numbers of held and of late replies since the party started.
     pub fn counts(&self) -> ReplyCounts {
         self.counter.counts()
-    }
-}
-
-/// The splits as the answering thread makes them.
-#[derive(Debug)]
-pub(super) struct AnswerTiming {
-    last: Instant,
-    parts: [Duration; 4],
-    times: OwnTimes,
-}
-
-impl AnswerTiming {
-    pub(super) fn new(counter: Counter) -> Self {
-        Self { last: Instant::now(), parts: [Duration::ZERO; 4], times: OwnTimes { latest: Arc::default(), counter } }
-    }
-
-    pub(super) fn times(&self) -> &OwnTimes {
-        &self.times
-    }
-
-    /// Starts an answer's service.
-    pub(super) fn begin(&mut self) {
-        (self.last, self.parts) = (Instant::now(), [Duration::ZERO; 4]);
-    }
-
-    /// Attributes the time since the last call to `part`.
-    pub(super) fn was(&mut self, part: Part) {
-        let now = Instant::now();
-        self.parts[part as usize] += now - self.last;
-        self.last = now;
-    }
-
-    /// Notes that the answer has left, with numbers: the time since the last call is [`Part::Held`].
-    pub(super) fn left(&mut self) {
-        self.was(Part::Held);
-        self.times.note(self.parts);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn every_moment_belongs_to_one_part() {
-        let mut timing = AnswerTiming::new(Counter::default());
-        let times = timing.times().clone();
-        timing.begin();
-        let began = timing.last;
-        for part in [Part::Computing, Part::Ledger, Part::Noise, Part::Computing, Part::Ledger] {
-            std::thread::sleep(Duration::from_millis(1));
-            timing.was(part);
-        }
-        assert_eq!(times.summary(), None);
-        std::thread::sleep(Duration::from_millis(1));
-        timing.left();
-        assert_eq!(timing.parts.iter().sum::<Duration>(), timing.last - began);
-        assert!(Part::ALL.iter().enumerate().all(|(at, part)| *part as usize == at && !timing.parts[at].is_zero()));
-        assert!(times.summary().is_some());
-        timing.begin();
-        assert_eq!(timing.parts, [Duration::ZERO; 4]);
     }
 }

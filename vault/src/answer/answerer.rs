@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use conclave_ops::answer_times::AnswerTiming;
 use conclave_privacy::accounting::Budget;
 use conclave_privacy::pass::Threads;
 use conclave_proto::PROTOCOL;
 
 use super::active_job::ActiveJob;
-use super::answer_timing::AnswerTiming;
+use super::answer_timing::OwnTimes;
 use super::consent_state::ConsentState;
 use super::delay::{Pacer, ReplyCounts};
 use super::requested_jobs::RequestedJobs;
@@ -40,6 +41,7 @@ pub struct Answerer {
     pub(super) precision: Precision,
     pub(super) pacer: Pacer,
     pub(super) timing: AnswerTiming,
+    pub(super) times: OwnTimes,
     /// Start of reading the shard for the job that is being opened, and the delay of the reply from then on. Set by `load_job` before it reads
     /// a record, and taken by `open_held`, which waits.
     pub(super) reading: Option<(Instant, Duration)>,
@@ -49,6 +51,10 @@ pub struct Answerer {
     pub(super) meter: Option<Arc<dyn DelayMeter>>,
     /// Version of the protocol agreed with the coordinator.
     pub(super) spoken: u32,
+    /// The coordinator's clock at the newest welcome, and this party's moment then.
+    pub(super) coordinator_clock: Option<(SystemTime, Instant)>,
+    /// Start of this process.
+    pub(super) started: Instant,
     /// Jobs that the coordinator has asked for on the newest stream.
     pub(super) requested: RequestedJobs,
     /// The parts for jobs whose answers leave masked.
@@ -59,6 +65,7 @@ impl Answerer {
     /// Makes a party without open jobs.
     pub fn new(party: String, policy: Policy, budget: Budget, shard: Shard, ledger: Ledger, noise: Noise) -> Self {
         let pacer = Pacer::default();
+        let times = OwnTimes { counter: pacer.counter().clone(), ..OwnTimes::default() };
         Self {
             party,
             policy,
@@ -70,13 +77,16 @@ impl Answerer {
             jobs: HashMap::new(),
             threads: Arc::new(Threads::one()),
             precision: Precision::default(),
-            timing: AnswerTiming::new(pacer.counter().clone()),
+            timing: AnswerTiming::new(times.latest.clone()),
+            times,
             pacer,
             reading: None,
             consent: ConsentState::default(),
             observer: Box::new(Unobserved),
             meter: None,
             spoken: PROTOCOL,
+            coordinator_clock: None,
+            started: Instant::now(),
             requested: RequestedJobs::default(),
             secrecy: None,
         }

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use conclave_ops::answer_times::Part;
 use conclave_proto::convert::AnswerStatus;
 
-use super::answer_timing::Part;
 use super::priced::{Priced, PricedQuery};
 use super::received::{Message, Resources};
 use crate::ledger::{ChargeOutcome, Digest, Grant, LedgerError, QueryKey, Refusal};

@@ -13,7 +13,7 @@ use super::open::Opening;
 use super::reply::{ReplySender, reply};
 use crate::config::Policy;
 use crate::consent::{ConsentError, ConsentStore, Decider, Standing};
-use crate::ledger::{DataStanding, LedgerError, Masks};
+use crate::ledger::{DataStanding, LedgerError};
 use crate::ports::Observer;
 use crate::text::clip;
 
@@ -126,9 +126,8 @@ impl Answerer {
                 _ => self.open_or_wait(request, Instant::now(), outbox),
             }
         }
-        // The key of a masked job exists whether or not the job has been opened since the start.
-        let entered =
-            self.ledger.state().jobs().iter().filter(|job| job.open && job.masks != Masks::None).map(|job| job.id.clone());
+        // A job's cap is reserved, and the key of a masked one exists, whether or not the job has been opened since the start.
+        let entered = self.ledger.state().jobs().iter().filter(|job| job.open).map(|job| job.id.clone());
         let open: BTreeSet<String> = entered.chain(self.jobs.keys().cloned()).collect();
         for job in open {
             match self.stands(&job) {

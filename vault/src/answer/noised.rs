@@ -3,11 +3,11 @@
 //! The receipt yields the noise ([`sample_noise`]), so the type of the noise proves the charge. A hidden sample serves one sum, and a charge for
 //! a subsampled release covers only such a sum ([`crate::ledger::ChargeReceipt::covers`]).
 
+use conclave_ops::answer_times::Part;
 use conclave_privacy::mechanism::Sensitivity;
 use conclave_privacy::pass::{HiddenSample, PoissonSampling};
 use conclave_proto::convert::AnswerStatus;
 
-use super::answer_timing::Part;
 use super::charged::{Charged, ChargedQuery};
 use super::priced::PricedQuery;
 use super::received::{Message, Resources};

@@ -94,7 +94,8 @@ impl Answerer {
     /// Gathers the facts on a request. None depends on a record, and no look-up has an effect.
     fn facts<'a>(&'a self, request: &'a v1::OpenJob) -> Facts<'a> {
         let (job, analyst) = (request.job.as_str(), request.analyst.as_str());
-        let has_job = self.ledger.state().job(job).is_some();
+        let known = self.ledger.state().job(job);
+        let has_job = known.is_some();
         Facts {
             request,
             party: &self.party,
@@ -112,9 +113,10 @@ impl Answerer {
             },
             ledger: LedgerFacts {
                 has_job,
+                is_open: known.is_some_and(|known| known.open),
                 is_masked: self.ledger.is_masked(job),
                 idle: Box::new(move || self.ledger.admit_idle(job, analyst)),
-                remaining: Box::new(move || self.ledger.remaining_units_for(analyst)),
+                room: Box::new(move || self.ledger.room(job, analyst)),
                 reserve: self.ledger.reserve_left(),
             },
         }
@@ -131,6 +133,7 @@ impl Answerer {
             spec_toml: &request.spec_toml,
             cap: admitted.spec.privacy.budget.of(self.budget.unit),
             records: metadata.records().or(metadata.persons()).unwrap_or(0),
+            room: admitted.room,
         };
         self.ledger.open_job(&entry).map_err(ledger_fault)?;
         if !admitted.is_entered {
@@ -147,7 +150,7 @@ impl Answerer {
         self.noise.keep(self.jobs.values().map(|job| job.spec.privacy.noise).chain([spec.privacy.noise]));
         self.reading = delay.map(|delay| (Instant::now(), delay.open));
         let records = self.records_of(&spec)?;
-        let idle = if masking.is_secure() { self.idle_before(&request.job) } else { Duration::ZERO };
+        let idle = if masking.is_secure() { self.idle_before(&request.job, Instant::now()) } else { Duration::ZERO };
         let parts = NewJob { spec, digest, records, delay, masking, trusted, idle };
         let active = ActiveJob::new(parts, self.budget.unit, &self.threads).map_err(|why| {
             tracing::error!(job = %request.job, "the job can't be opened: {why}");

@@ -1,13 +1,13 @@
 //! Stage 1, received: a well-formed message of an open job, with the masks of its answer.
 
 use conclave_common::query::Query;
+use conclave_ops::answer_times::AnswerTiming;
 use conclave_privacy::accounting::PrivacyUnit;
 use conclave_privacy::pass::Threads;
 use conclave_proto::convert::{AnswerStatus, query_from_wire};
 use conclave_proto::v1;
 
 use super::active_job::ActiveJob;
-use super::answer_timing::AnswerTiming;
 use super::answerer::LONGEST_WORD;
 use super::masking::RoundMasks;
 use crate::config::Policy;

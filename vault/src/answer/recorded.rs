@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use conclave_ops::answer_times::Part;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::echo::Echo;
 
-use super::answer_timing::Part;
 use super::charged::halted;
 use super::masking::RoundMasks;
 use super::query::Answered;

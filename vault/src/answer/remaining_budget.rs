@@ -1,58 +1,90 @@
-//! Computes an analyst's remaining budget: published where the owner allows it, and a limit to new jobs.
+//! Compares a job's cap with the budget available to it, and reports an analyst's remaining budget where the owner allows it.
 //!
-//! It follows from the policy and from the ledger's totals, which grants alone determine; no record enters it.
+//! Both follow from the policy, from the ledger's totals and from the caps of open jobs; no record enters them.
 
 use conclave_common::job::JobSpec;
-use conclave_privacy::accounting::{Budget, PrivacyFilter, PrivacyUnit, gaussian_dp, mu_squared};
+use conclave_common::job::budget_words::{Shortage, askable, epsilon_of};
+use conclave_privacy::accounting::{Budget, PrivacyFilter, PrivacyUnit, Spent};
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1;
 
+use super::admission::Decision;
 use super::answerer::Answerer;
 use super::faults::ledger_fault;
-use crate::ledger::LedgerError;
+use crate::config::Policy;
+use crate::ledger::{LedgerError, Room};
 
-/// A fact that is looked up at most once, and only if the decisions before it did not end the matter.
-pub(super) type Later<'a, T> = Box<dyn FnOnce() -> T + 'a>;
+/// The budget that a job asks for, and the budget available to it.
+pub(super) struct RoomTerms<'a> {
+    analyst: &'a str,
+    force: bool,
+    policy: &'a Policy,
+    cap: Budget,
+    /// The part of the job's cap that it has not spent.
+    cost: Spent,
+    room: Room,
+}
 
-/// Thousandths of an epsilon that are tried.
-const STEPS: u32 = 4;
-
-/// Refuses a job that may spend more than its analyst's remaining budget, unless the analyst forces it: such a job would end before its
-/// time, with the remaining budget spent.
-///
-/// # Errors
-/// [`ErrorCode::Budget`], with the remedy; as [`ledger_fault`] where the remaining budget cannot be computed.
-pub(super) fn admit_remaining(
-    analyst: &str,
-    spec: &JobSpec,
-    unit: PrivacyUnit,
-    tell_budget: bool,
-    remaining: Later<'_, Result<u64, LedgerError>>,
-) -> Result<(), Fault> {
-    if spec.sampler.force {
-        return Ok(());
+impl<'a> RoomTerms<'a> {
+    /// Compares a job's cap with its room, at an owner who protects `unit`.
+    ///
+    /// # Errors
+    /// As [`ledger_fault`] where the cap or the room cannot be computed.
+    pub(super) fn new(
+        (analyst, spec): (&'a str, &JobSpec),
+        policy: &'a Policy,
+        unit: PrivacyUnit,
+        room: Result<Room, LedgerError>,
+    ) -> Result<Self, Fault> {
+        let (room, cap) = (room.map_err(ledger_fault)?, spec.privacy.budget.of(unit));
+        let filter = PrivacyFilter::resume(&cap, room.spent).map_err(|e| ledger_fault(e.into()))?;
+        Ok(Self { analyst, force: spec.sampler.force, policy, cap, cost: filter.remaining(), room })
     }
-    let cap = spec.privacy.budget;
-    let cost = PrivacyFilter::new(&cap.of(unit)).map_err(|e| ledger_fault(e.into()))?.limit_units();
-    let remaining = remaining().map_err(ledger_fault)?;
-    if cost <= remaining {
-        return Ok(());
+
+    /// Describes the shortage to the analyst, with the largest epsilon that the job may ask for now.
+    fn shortage(&self) -> Shortage<'_> {
+        let (cap, now) = (&self.cap, available(self.policy, &self.room));
+        let askable = self.policy.tell_budget.then(|| askable(now.units, cap));
+        Shortage { analyst: self.analyst, cap, askable, beside_others: now.units < self.room.left.units }
     }
-    let Budget { epsilon, delta, .. } = cap;
-    let askable = askable(remaining, &cap.of(unit));
-    let (what, remedy) = match tell_budget {
-        true if askable > 0.0 => (
-            format!("epsilon {askable:.3} is left there for {analyst} at that delta"),
-            format!("lower privacy.epsilon to {askable:.3}"),
-        ),
-        true => (format!("nothing is left there for {analyst}"), "leave the party out".to_owned()),
-        false => (format!("less is left there for {analyst}"), "lower privacy.epsilon".to_owned()),
-    };
-    let message = format!(
-        "the job may spend epsilon {epsilon} at delta {delta}, and {what}: {remedy}, or ask the owner for more. Nothing was asked; to have the \
-         job end where the budget does, write force = true under [sampler]"
-    );
-    Err(Fault::new(ErrorCode::Budget, message))
+
+    /// Refuses a job that may spend more than its analyst's remaining budget, unless the analyst forces it: such a job would end before
+    /// its time, with the remaining budget spent.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Budget`], with the remedy.
+    pub(super) fn admit_remaining(&self) -> Result<(), Fault> {
+        match self.force || self.cost.units <= self.room.left.units {
+            true => Ok(()),
+            false => Err(Fault::new(ErrorCode::Budget, self.shortage().refusal())),
+        }
+    }
+
+    /// Returns the limit on the budget that the job may spend beside its cap, so that no other open job loses a part of its own. A job
+    /// that is open in the ledger keeps its cap.
+    ///
+    /// # Errors
+    /// [`Decision::Full`] for a job whose cap fits the remaining budget, but not beside those of the open jobs, which may end with less
+    /// spent.
+    pub(super) fn reserve(&self, is_open: bool) -> Result<Option<Spent>, Decision> {
+        let (free, cost) = (self.room.free, self.cost);
+        if self.policy.over_commit || (is_open && !self.force) {
+            return Ok(None);
+        }
+        let lacks = |cost: u64, free: u64| !is_open && free < cost;
+        if lacks(cost.reserve_units, free.reserve_units) {
+            return Err(Decision::Full(Shortage { askable: None, ..self.shortage() }.wait()));
+        }
+        match !self.force && lacks(cost.units, free.units) {
+            true => Err(Decision::Full(self.shortage().wait())),
+            false => Ok(Some(free)),
+        }
+    }
+}
+
+/// Returns the budget for one more job: what no open job may still spend, unless the owner over-commits.
+fn available(policy: &Policy, room: &Room) -> Spent {
+    if policy.over_commit { room.left } else { room.free }
 }
 
 impl Answerer {
@@ -69,51 +101,16 @@ impl Answerer {
                 Some(cap) => PrivacyFilter::new(cap)?.limit_units().min(PrivacyFilter::new(&self.budget)?.limit_units()),
                 None => PrivacyFilter::new(&self.budget)?.limit_units(),
             };
+            let room = self.ledger.room("", &request.analyst)?;
             Ok(v1::BudgetTold {
                 told: true, // wire name
                 epsilon_limit: askable(limit, &self.budget),
                 delta,
                 epsilon_spent: epsilon_of(self.ledger.spent_by(&request.analyst).units, delta),
-                epsilon_left: askable(self.ledger.remaining_units_for(&request.analyst)?, &self.budget),
+                epsilon_left: askable(available(&self.policy, &room).units, &self.budget),
                 ..untold
             })
         };
         reported().unwrap_or(untold)
-    }
-}
-
-/// Returns the epsilon of `units` of mu², each 2^-48.
-fn epsilon_of(units: u64, delta: f64) -> f64 {
-    if units == 0 { 0.0 } else { gaussian_dp::epsilon(mu_squared(units).sqrt(), delta) }
-}
-
-/// Returns the largest epsilon, in thousandths, whose budget at this one's delta holds at most `units` of 2^-48 of mu², so that it can be
-/// requested; 0 where there is none.
-fn askable(units: u64, budget: &Budget) -> f64 {
-    let holds = |thousandths: f64| {
-        let budget = Budget { epsilon: thousandths / 1e3, ..*budget };
-        PrivacyFilter::new(&budget).is_ok_and(|filter| filter.limit_units() <= units)
-    };
-    // The epsilon of a budget's units is a little less than the budget's, as they are rounded down.
-    let most = (epsilon_of(units, budget.delta) * 1e3).floor() + 1.0;
-    (0..STEPS).map(|step| most - f64::from(step)).find(|thousandths| *thousandths > 0.0 && holds(*thousandths)).unwrap_or(0.0)
-        / 1e3
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn the_reported_budget_can_be_used_and_no_thousandth_more() {
-        let budget = |epsilon: f64| Budget::new(epsilon, 1e-6).unwrap();
-        for epsilon in [0.1, 1.0, 3.0, 7.125, 20.0, 400.0] {
-            let units = PrivacyFilter::new(&budget(epsilon)).unwrap().limit_units();
-            assert_eq!(askable(units, &budget(8.0)), epsilon);
-            let less = askable(units - 1, &budget(8.0));
-            assert!((epsilon - 0.0015..epsilon).contains(&less), "{epsilon}: {less}");
-        }
-        assert_eq!(askable(0, &budget(8.0)), 0.0);
     }
 }

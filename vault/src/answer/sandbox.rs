@@ -121,6 +121,7 @@ impl Sandbox {
             spec_toml: &spec.name,
             cap,
             records: records.blocks().records().max(1),
+            room: None,
         };
         self.answerer.ledger.open_job(&entry).map_err(|e| e.to_string())?;
         let masking = self.masking(job, spec, digest)?;

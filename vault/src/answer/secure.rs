@@ -24,6 +24,8 @@ use crate::secure::{JobKey, MaskKeyError, MaskKeys, Pins, RosterCheck, SecureSet
 
 /// Interval between searches for unused keys.
 const LOOK: Duration = Duration::from_secs(3600);
+/// Difference of the clocks beyond which this machine's is not trusted.
+const DAY: Duration = Duration::from_secs(86_400);
 /// Interval between readings of the list of revoked certificates while a masked job is asked.
 const REVOKED: Duration = Duration::from_secs(1);
 /// Attempts to read an unreadable list, and the wait after each.
@@ -116,14 +118,37 @@ impl Answerer {
             return Err(Fault::new(ErrorCode::Unreachable, message));
         }
         // An opening does not count as a use.
-        let idle = keys.idle(job, SystemTime::now()).map_err(|e| unkept(job, &e))?;
-        keys.rewrite(key, self.ledger.head(), idle, SystemTime::now()).map_err(|e| unkept(job, &e))
+        let used = keys.used(job).map_err(|e| unkept(job, &e))?;
+        keys.rewrite(key, self.ledger.head(), Duration::ZERO, used).map_err(|e| unkept(job, &e))
     }
 
-    /// Returns how long a masked job's key had been unused when the job was opened.
-    pub(super) fn idle_before(&self, job: &str) -> Duration {
+    /// Returns how long a masked job's key has been unused that is not open, or had been when it was opened. The wall clock counts only
+    /// while it agrees with the coordinator's, since a wrong one would end the job for ever; without it, the time since this process
+    /// began counts, which a coordinator can only shorten.
+    pub(super) fn idle_before(&self, job: &str, now: Instant) -> Duration {
         let Some(at_work) = &self.secrecy else { return Duration::ZERO };
-        at_work.parts.keys.idle(job, SystemTime::now()).unwrap_or_default()
+        let idle = at_work.parts.keys.idle(job, SystemTime::now()).unwrap_or_default();
+        let is_known = self.clock_agrees() && idle < Duration::MAX;
+        if is_known { idle } else { idle.min(now.saturating_duration_since(self.started)) }
+    }
+
+    /// Returns true while this machine's clock is within a day of the coordinator's.
+    fn clock_agrees(&self) -> bool {
+        self.coordinator_clock.is_some_and(|(date, at)| {
+            let (theirs, own) = (date + at.elapsed(), SystemTime::now());
+            own.duration_since(theirs).unwrap_or_else(|ahead| ahead.duration()) <= DAY
+        })
+    }
+
+    /// Notes the coordinator's clock, and looks for unused keys again.
+    pub(super) fn meet_clock(&mut self, date: Option<SystemTime>) {
+        self.coordinator_clock = date.map(|date| (date, Instant::now()));
+        if !self.clock_agrees() {
+            tracing::warn!("this machine's clock can't be confirmed by the coordinator's: no key of masks is deleted by it");
+        }
+        if let Some(at_work) = &mut self.secrecy {
+            at_work.looked = None;
+        }
     }
 
     fn key_parts(&self) -> Result<(MaskKeys, Arc<dyn MaskKeySigner>), Fault> {
@@ -271,7 +296,7 @@ impl Answerer {
         });
         for job in listed {
             let open = self.jobs.get(&job);
-            let age = open.map_or_else(|| self.idle_before(&job), |active| active.idle(now));
+            let age = open.map_or_else(|| self.idle_before(&job, now), |active| active.idle(now));
             if age >= most {
                 tracing::warn!(%job, "the key of the job's masks has not been used for {days} days (secure.keep_key_days): the job is closed");
                 // A failure has been logged, and the ledger answers no more.
@@ -288,6 +313,8 @@ impl Answerer {
         let (Some(at_work), Some(active)) = (&self.secrecy, self.jobs.get(job)) else { return };
         let keys = &at_work.parts.keys;
         let noted = keys.load(job, &active.digest).and_then(|key| match key {
+            // A wrong clock moves no last use, which would make the key seem older or newer once it is set right.
+            Some(key) if !self.clock_agrees() => keys.rewrite(key, self.ledger.head(), Duration::ZERO, keys.used(job)?).map(drop),
             Some(key) => keys.rewrite(key, self.ledger.head(), age, SystemTime::now()).map(drop),
             None => Ok(()),
         });

@@ -4,7 +4,7 @@
 //! be made up.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use conclave_ops::Clock;
 use conclave_proto::v1::{self, CoordinatorFrame, PartyFrame, coordinator_frame::Body, party_frame};
@@ -50,7 +50,9 @@ impl SimulatedParty {
         let consent = ConsentStore::open(&keeping.ledger).map_err(|e| text(&e))?;
         let members = Members::of(identity, None);
         let answerer = Answerer::new(keeping.party.clone(), policy, keeping.budget, shard, ledger, Noise::seeded(0));
-        Ok(Self(answerer.with_consent(consent).with_members(members)))
+        let mut party = Self(answerer.with_consent(consent).with_members(members));
+        party.meet_clock(Some(SystemTime::now()));
+        Ok(party)
     }
 
     /// Admits masked jobs.
@@ -64,6 +66,11 @@ impl SimulatedParty {
     /// Carries out the owner's decisions.
     pub fn consent_changed(&mut self) {
         self.0.take(now_ms(), Command::Consent);
+    }
+
+    /// Meets a coordinator whose clock shows this time; `None` before it has met any.
+    pub fn meet_clock(&mut self, date: Option<SystemTime>) {
+        self.0.meet_clock(date);
     }
 
     /// Does what is due after `time` without a message.
@@ -81,7 +88,7 @@ impl SimulatedParty {
     /// Handles a frame; replies go into `outbox`.
     pub fn take(&mut self, frame: CoordinatorFrame, outbox: &mpsc::Sender<PartyFrame>) {
         let command = match frame.body {
-            Some(Body::Welcome(welcome)) => Command::Welcome(welcome.protocol, welcome.head),
+            Some(Body::Welcome(welcome)) => Command::Welcome(welcome.protocol, welcome.head, Some(SystemTime::now())),
             Some(Body::Query(query)) => Command::Query(query, Instant::now(), outbox.clone()),
             Some(Body::OpenJob(open)) => Command::Open(open, Instant::now(), outbox.clone()),
             Some(Body::Roster(piece)) => Command::Roster(piece, outbox.clone()),

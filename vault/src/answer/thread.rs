@@ -3,15 +3,16 @@
 //! The thread ends when every [`AnswerHandle`] is dropped and every message in the channel is answered.
 
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use conclave_ops::answer_times::Part;
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::error::Fault;
 use conclave_proto::v1::{self, party_frame::Body};
 use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 
-use super::answer_timing::{OwnTimes, Part};
+use super::answer_timing::OwnTimes;
 use super::answerer::Answerer;
 use super::delay::ReplyCounts;
 use super::open::Opening;
@@ -35,8 +36,8 @@ pub(super) enum Command {
     Consent,
     /// The owner's new limits.
     Policy(Box<Policy>),
-    /// The coordinator's welcome: the protocol to speak with it, and the ledger head that it shows.
-    Welcome(u32, Vec<u8>),
+    /// The coordinator's welcome: the protocol to speak with it, the ledger head that it shows, and its clock.
+    Welcome(u32, Vec<u8>, Option<SystemTime>),
     /// Time to measure the size of the ledger. Only between two messages: growth during an answer would reveal its progress.
     Sizes,
     Flush(oneshot::Sender<()>),
@@ -62,7 +63,7 @@ pub struct AnswerHandle {
 /// A failure of the operating system to start a thread.
 pub fn start(mut answerer: Answerer) -> std::io::Result<(AnswerHandle, JoinHandle<()>)> {
     let (commands, mut inbox) = mpsc::channel(WAITING);
-    let times = answerer.timing.times().clone();
+    let times = answerer.times.clone();
     let thread = std::thread::Builder::new().name("answers".into()).spawn(move || {
         while let Some(Arrived { ms, command }) = inbox.blocking_recv() {
             answerer.take(ms, command);
@@ -105,9 +106,9 @@ impl AnswerHandle {
         self.send(Command::Roster(piece, outbox.clone())).await
     }
 
-    /// Hands in the protocol that is spoken with the coordinator, and the newest head that it shows.
-    pub async fn welcome(&self, protocol: u32, head: Vec<u8>) -> Result<(), Gone> {
-        self.send(Command::Welcome(protocol, head)).await
+    /// Hands in the protocol that is spoken with the coordinator, the newest head that it shows, and its clock's time.
+    pub async fn welcome(&self, protocol: u32, head: Vec<u8>, date: Option<SystemTime>) -> Result<(), Gone> {
+        self.send(Command::Welcome(protocol, head, date)).await
     }
 
     /// Announces that the owner has made a decision.
@@ -179,8 +180,9 @@ impl Answerer {
             Command::AskBudget(request, outbox) => reply(&outbox, Body::BudgetTold(self.budget_told(&request))),
             Command::Consent => self.consent_changed(),
             Command::Policy(policy) => self.policy_changed(*policy),
-            Command::Welcome(protocol, head) => {
+            Command::Welcome(protocol, head, date) => {
                 self.spoken = protocol;
+                self.meet_clock(date);
                 self.begin_stream(Instant::now());
                 // A failure has been logged, and the ledger answers no more.
                 drop(self.ledger.meet_head(&head));

@@ -32,6 +32,8 @@ pub struct Policy {
     pub reply_delay: ReplyDelay,
     /// Reports the remaining budget to an analyst whose job asks for more.
     pub tell_budget: bool,
+    /// Admits jobs whose caps together exceed the budget: whichever spends first gets it.
+    pub over_commit: bool,
 }
 
 impl Policy {

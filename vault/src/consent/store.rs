@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use super::error::ConsentError;
 use super::standing::{Decider, Standing};
 use crate::clock;
-use crate::private_files::{close_to_others, with_suffix};
+use conclave_ops::private_files::{close_to_others, with_suffix};
 
 /// Version of the tables, in SQLite's `user_version`.
 const FORMAT: i32 = 1;

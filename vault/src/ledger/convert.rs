@@ -21,7 +21,7 @@ use super::settings::LedgerSettings;
 use super::state::LedgerState;
 use super::verify::{self, Layout};
 use crate::clock::now_ms;
-use crate::private_files::with_suffix;
+use conclave_ops::private_files::with_suffix;
 
 /// The event that a conversion enters.
 const KIND: &str = "convert";

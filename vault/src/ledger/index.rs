@@ -16,7 +16,7 @@ use super::error::LedgerError;
 use super::ids::{Id, Ids};
 use super::state::LedgerState;
 use super::wrong::Wrong;
-use crate::private_files::with_suffix;
+use conclave_ops::private_files::with_suffix;
 
 /// Late ids that are kept in memory: a few megabytes.
 const IN_MEMORY: usize = 1 << 16;

@@ -1,5 +1,6 @@
 //! Enters, opens and closes the ledger's jobs: the analyst, the text and the cap of each.
 
+use conclave_common::job::budget_words::reserve_refusal;
 use conclave_privacy::accounting::{Budget, PrivacyFilter, Spent};
 
 use super::delta_reserve::reserve;
@@ -25,6 +26,8 @@ pub struct JobEntry<'a> {
     pub cap: Budget,
     /// Number of units of privacy in the shard where it is public, else 0.
     pub records: u64,
+    /// Limit on the budget that the job may spend from now on, below its cap; `None` for the cap alone.
+    pub room: Option<Spent>,
 }
 
 /// Jobs of one analyst in a ledger that never asked a query may exceed those that did by at most this number.
@@ -114,7 +117,7 @@ impl Ledger {
         }
         let Some(job) = self.state.job(entry.job) else { return Ok(()) };
         let (seq, spent) = (job.seq, job.committed());
-        let filter = filter.with_spent(spent);
+        let filter = entry.room.iter().fold(filter.with_spent(spent), |filter, room| filter.within_room(*room));
         let analyst = entry.analyst.to_owned();
         self.resume_analyst(&analyst)?;
         self.jobs.insert(entry.job.to_owned(), OpenJob { seq, analyst, filter, taken: Spent::default() });
@@ -123,8 +126,7 @@ impl Ledger {
 
     /// Returns the reserve of delta for blocks of subsampled releases.
     pub fn reserve_left(&self) -> ReserveLeft {
-        let left = self.filter.limit().minus(self.filter.spent()).reserve_units;
-        ReserveLeft { set_aside: self.budget.reserve_units, left }
+        ReserveLeft { set_aside: self.budget.reserve_units, left: self.filter.remaining().reserve_units }
     }
 
     fn enter(&mut self, entry: &JobEntry<'_>) -> Result<(), LedgerError> {
@@ -151,20 +153,6 @@ impl Ledger {
                 }
             }
         })
-    }
-
-    /// Returns the remaining budget of an analyst's next job, mu² in units of 2^-48: the lesser of the data's and the analyst's. It is a
-    /// function of queries and grants, whatever the records are.
-    ///
-    /// # Errors
-    /// [`LedgerError::Accounting`].
-    pub fn remaining_units_for(&self, analyst: &str) -> Result<u64, LedgerError> {
-        let own = match (&self.analyst_cap, self.analysts.get(analyst)) {
-            (None, _) => u64::MAX,
-            (_, Some(filter)) => filter.remaining_units(),
-            (Some(cap), None) => PrivacyFilter::resume(cap, self.spent_by(analyst))?.remaining_units(),
-        };
-        Ok(self.filter.remaining_units().min(own))
     }
 
     /// Returns the charges of all jobs of an analyst.
@@ -235,15 +223,7 @@ impl ReserveLeft {
         if cap.grantable_reserve_units() <= self.left {
             return Ok(());
         }
-        let stands = match self.set_aside {
-            0 => "has set none aside",
-            _ => "has less left of what was set aside",
-        };
-        Err(format!(
-            "the job asks over samples (sampler.batch is below 1), which takes {} of delta, and the owner {stands} for that ([budget] \
-             delta_reserve in the party's configuration): ask all records, with batch = 1, or for a smaller privacy.delta_reserve. Nothing was asked",
-            reserve(cap.reserve_units)
-        ))
+        Err(reserve_refusal(self.set_aside > 0, reserve(cap.reserve_units)))
     }
 }
 

@@ -13,7 +13,7 @@ use conclave_ops::files::{lock, open_private};
 use conclave_ops::place::lock_database;
 
 use super::error::LedgerError;
-use crate::private_files::with_suffix;
+use conclave_ops::private_files::with_suffix;
 
 #[derive(Debug)]
 pub(super) struct LedgerLock {

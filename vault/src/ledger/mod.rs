@@ -67,6 +67,7 @@ mod release;
 mod releases_view;
 mod reserve;
 mod reserve_act;
+mod room;
 mod sampled;
 pub mod schema;
 pub mod secret;
@@ -90,6 +91,7 @@ pub use receipt::{ChargeReceipt, Recorded};
 #[cfg(any(test, feature = "test-util"))]
 pub use release::release;
 pub use release::{ChargedChoice, ChargedNoise, Release, prepare_choice, sample_noise};
+pub use room::Room;
 pub use secret::Pieces;
 pub use secret::SECRET_FILE;
 pub use secret::Secret;

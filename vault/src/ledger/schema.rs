@@ -18,7 +18,7 @@ use super::insert::{insert, write_tail};
 use super::releases_view;
 use super::state::LedgerState;
 use crate::clock::now_ms;
-use crate::private_files::{self, close_to_others, with_suffix};
+use conclave_ops::private_files::{self, close_to_others, with_suffix};
 
 const EVENTS_AND_JOBS: &str = "
 CREATE TABLE events (

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 use super::error::LedgerError;
 use super::events::{hex, unhex};
-use crate::private_files::{self, with_suffix};
+use conclave_ops::private_files::{self, with_suffix};
 
 /// Name of the key's file in the identity folder.
 pub const SECRET_FILE: &str = "ledger-secret.key";

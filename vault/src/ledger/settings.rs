@@ -10,7 +10,7 @@ use super::events::{Genesis, exact, hex, unhex};
 use super::format::FORMAT;
 use super::secret::Secret;
 use super::state::LedgerState;
-use crate::private_files::with_suffix;
+use conclave_ops::private_files::with_suffix;
 
 /// The writes that must be on disk before a number leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 use super::mask_key_file::JobKey;
 use crate::ledger::{Head, Secret};
 use crate::ports::MaskKeySigner;
-use crate::private_files::{self, with_suffix};
+use conclave_ops::private_files::{self, with_suffix};
 
 /// Name of the folder, beside the ledger's secret key.
 const FOLDER: &str = "mask-keys";
@@ -150,9 +150,18 @@ impl MaskKeys {
     /// # Errors
     /// [`MaskKeyError::Io`].
     pub fn idle(&self, job: &str, now: SystemTime) -> Result<Duration, MaskKeyError> {
+        Ok(now
+            .duration_since(self.used(job)?)
+            .unwrap_or_else(|ahead| if ahead.duration() > DAY { Duration::MAX } else { Duration::ZERO }))
+    }
+
+    /// Returns the time of a job's last use, as the clock had it then.
+    ///
+    /// # Errors
+    /// [`MaskKeyError::Io`].
+    pub fn used(&self, job: &str) -> Result<SystemTime, MaskKeyError> {
         let file = self.file_of(job)?;
-        let used = file.symlink_metadata().and_then(|found| found.modified()).map_err(|e| io(&file, &e))?;
-        Ok(now.duration_since(used).unwrap_or_else(|ahead| if ahead.duration() > DAY { Duration::MAX } else { Duration::ZERO }))
+        file.symlink_metadata().and_then(|found| found.modified()).map_err(|e| io(&file, &e))
     }
 
     /// Lists the jobs that have a key.

@@ -68,24 +68,4 @@ impl SecureSettings {
         let trusted = u32::try_from(known).unwrap_or(u32::MAX).saturating_sub(secure.colluders);
         Honest::new(trusted.max(1).min(spec.honest().get())).unwrap_or_default()
     }
-
-    /// Returns the warnings for an owner who admits secure jobs.
-    pub fn concerns(&self) -> Vec<&'static str> {
-        let concerns = [
-            (
-                self.peers == Peers::Ca,
-                "peers is \"ca\": the keeper of the consortium's CA can make up the other parties, and is limited by \
-                 max_epsilon_if_all_collude alone",
-            ),
-            (
-                self.peers == Peers::Pinned && self.pins.is_empty(),
-                "peers is \"pinned\" and nobody is pinned: no secure job can open; `conclave-party pin` prints how to pin the others",
-            ),
-            (
-                self.max_epsilon_if_all_collude.is_none(),
-                "sets no max_epsilon_if_all_collude: the loss of your data if all the others collude is not limited",
-            ),
-        ];
-        concerns.into_iter().filter_map(|(holds, concern)| (self.allow && holds).then_some(concern)).collect()
-    }
 }

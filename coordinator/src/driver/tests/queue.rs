@@ -127,6 +127,74 @@ async fn a_job_that_stands_still_takes_no_turn() {
     assert_eq!(places(&rig, &[("mallory", &another)]), [1]);
 }
 
+/// Jobs that wait for an absent party hold back only jobs that need it; each job in the queue names the reason.
+#[tokio::test]
+async fn an_absent_party_holds_back_only_the_jobs_that_need_it() {
+    let rig = rig(Bounds { running: 2, ..Bounds::default() });
+    let _a = rig.attach("a", honestly("a"));
+    rig.context.store.seen("b", "test", 0);
+    // Party b is known and away. The first job waits for it, and half of the places are enough to hold the next one back.
+    let first = submit(&rig, "alice").await;
+    rig.until(&first, |s| s.waiting_for == ["b"]).await;
+    let second = submit(&rig, "alice").await;
+    let held = rig.until(&second, |s| !s.waiting_reason.is_empty()).await;
+    assert!(held.state == State::Queued && held.waiting_reason.starts_with("b: 1 of alice's jobs wait for it"), "{held:?}");
+    // A job that needs a alone runs.
+    let alone = spec(10).replace("parties = [\"a\", \"b\"]", "parties = [\"a\"]");
+    assert!(!alone.contains("\"b\""), "{alone}");
+    let alone = rig.job_registry.submit(alone, "alice", signed()).await.unwrap();
+    assert_eq!(rig.ended(&alone).await.state, State::Finished);
+    // Once b is here, the others run too.
+    let _b = rig.attach("b", honestly("b"));
+    for job in [&first, &second] {
+        assert_eq!(rig.ended(job).await.state, State::Finished);
+    }
+}
+
+/// A retired party holds no job: those that need it end, also in the queue, with a message that names it, and no new one is accepted.
+#[tokio::test]
+async fn jobs_that_need_a_retired_member_end() {
+    let rig = rig(Bounds { running: 2, ..Bounds::default() });
+    let _a = rig.attach("a", honestly("a"));
+    rig.context.store.seen("b", "test", 0);
+    let paused = submit(&rig, "alice").await;
+    rig.until(&paused, |s| s.waiting_for == ["b"]).await;
+    let queued = submit(&rig, "alice").await;
+    rig.until(&queued, |s| s.place > 0).await;
+    let list = |text: &str| conclave_proto::revoked::RevokedList::parse(text).unwrap();
+    rig.job_registry.retire(list("party/b"));
+    for job in [&paused, &queued] {
+        let status = rig.ended(job).await;
+        let fault = status.fault.expect("a reason");
+        assert!(status.state == State::Failed && fault.message.contains("has retired party/b"), "{fault}");
+    }
+    let refused = rig.job_registry.submit(spec(10), "alice", signed()).await.unwrap_err();
+    assert!(refused.code == ErrorCode::Policy && refused.message.contains("party/b"), "{refused}");
+    // Others are not concerned, and a member may be taken back.
+    let alone = || spec(10).replace("parties = [\"a\", \"b\"]", "parties = [\"a\"]");
+    let job = rig.job_registry.submit(alone(), "alice", signed()).await.unwrap();
+    assert_eq!(rig.ended(&job).await.state, State::Finished);
+    rig.job_registry.retire(list("analyst/alice"));
+    let refused = rig.job_registry.submit(alone(), "alice", signed()).await.unwrap_err();
+    assert!(refused.message.contains("analyst/alice"), "{refused}");
+    rig.job_registry.retire(list(""));
+    let _b = rig.attach("b", honestly("b"));
+    let job = submit(&rig, "alice").await;
+    assert_eq!(rig.ended(&job).await.state, State::Finished);
+}
+
+/// A job that waits because others run says so.
+#[tokio::test]
+async fn a_job_that_waits_for_its_turn_names_the_bound() {
+    let rig = rig(Bounds { running: 1, ..Bounds::default() });
+    let (_a, _b) = (rig.attach("a", honestly("a")), rig.attach("b", until("b", 5)));
+    let first = submit(&rig, "alice").await;
+    rig.until(&first, |s| s.state == State::Running).await;
+    let second = submit(&rig, "alice").await;
+    let waiting = rig.until(&second, |s| s.place > 0 && !s.waiting_reason.is_empty()).await;
+    assert_eq!(waiting.waiting_reason, "1 of at most 1 jobs run: it starts when one of them ends");
+}
+
 #[tokio::test]
 async fn an_analyst_has_a_limit_of_unfinished_jobs_apart_from_other_analysts() {
     let rig = rig(Bounds { unfinished: 2, ..Bounds::default() });

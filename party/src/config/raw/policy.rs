@@ -22,6 +22,7 @@ settings! {
         max_epsilon_per_job: Option<f64> => positive,
         max_epsilon_per_analyst: Option<f64> => positive,
         tell_budget: bool = true,
+        over_commit: bool = false,
         min_noise_sd: f64 = MIN_NOISE_SD => within(0.0..f64::INFINITY),
         min_noise_multiplier: f64 = 0.0 => within(0.0..f64::INFINITY),
         releases: Option<Vec<String>> => each(word(&QueryKind::RELEASES)),
@@ -64,6 +65,7 @@ impl RawPolicy {
             max_memory_mib: self.max_memory_mib,
             reply_delay: self.reply_delay_ms,
             tell_budget: self.tell_budget,
+            over_commit: self.over_commit,
         })
     }
 }

@@ -438,6 +438,50 @@ fn a_key_unused_for_a_month_is_deleted_and_its_job_closed() {
     check_over(&mut lab, 1, "conflict");
 }
 
+/// A clock that disagrees with the coordinator's closes no job, which would be for ever; it closes those that were not used for a month of
+/// this process's own time. Once the clocks agree, the wall clock counts.
+#[test]
+fn a_wrong_clock_closes_no_secure_job() {
+    let day = Duration::from_secs(86_400);
+    let mut lab = Lab::masked(3, 1);
+    lab.begin();
+    let query = lab.query(0);
+    lab.ask(1, &query);
+    let file = lab.seats[1].key_file(&lab.job.job);
+    let aged = |days: u32| {
+        let at = SystemTime::now() - days * day;
+        std::fs::File::options().write(true).open(&file).expect("a key").set_modified(at).expect("a time");
+    };
+    // By this machine's clock the key is 400 days old; by the coordinator's, or by none, nothing is known.
+    for (coordinators, days) in [(Some(SystemTime::now() - 400 * day), 400), (None, 400)] {
+        lab.seats[1].kill();
+        aged(days);
+        lab.seats[1].start();
+        let party = lab.seats[1].process.as_mut().expect("a party that runs");
+        party.meet_clock(coordinators);
+        lab.seats[1].say(Body::AskBudget(v1::AskBudget::default()));
+        assert!(file.exists());
+        // The job opens and is asked, and no note of its use moves the time of the file.
+        lab.open(1).expect("a job that opens");
+        lab.ask(1, &query);
+        lab.seats[1].process.as_mut().expect("a party that runs").pass(2 * day);
+        assert!(file.exists());
+        let used = file.metadata().and_then(|found| found.modified()).expect("a time");
+        assert!(used.elapsed().expect("a time") > 399 * day);
+    }
+    // Thirty days of the process itself are no matter of any clock.
+    lab.seats[1].kill();
+    lab.seats[1].start();
+    let party = lab.seats[1].process.as_mut().expect("a party that runs");
+    party.meet_clock(None);
+    party.pass(29 * day);
+    assert!(file.exists());
+    // The clocks agree: by them the key is old.
+    party.meet_clock(Some(SystemTime::now()));
+    party.pass(29 * day);
+    assert!(!file.exists());
+}
+
 /// The last use counts, not the opening; refused and repeated queries are not uses.
 #[test]
 fn a_key_that_is_used_stays_however_long_ago_its_job_was_opened() {

@@ -1,7 +1,7 @@
 //! Admissions as a table: one row for each decision, and each pair of rows in the order of precedence.
 #![allow(clippy::unwrap_used)]
 
-use conclave_privacy::accounting::PrivacyUnit;
+use conclave_privacy::accounting::{PrivacyFilter, PrivacyUnit};
 
 use super::*;
 use crate::secure::Peers;
@@ -23,7 +23,11 @@ struct World {
     has_job: bool,
     is_masked: bool,
     idle: fn() -> Result<(), LedgerError>,
-    remaining: u64,
+    is_open: bool,
+    /// Remaining budget, and its part that no open job may still spend.
+    room: (u64, u64),
+    /// The same of the reserve of delta.
+    room_reserve: (u64, u64),
     reserve: ReserveLeft,
 }
 
@@ -45,7 +49,9 @@ impl World {
             has_job: false,
             is_masked: false,
             idle: || Ok(()),
-            remaining: u64::MAX,
+            is_open: false,
+            room: (u64::MAX, u64::MAX),
+            room_reserve: (u64::MAX, u64::MAX),
             reserve: ReserveLeft { set_aside: 0, left: 0 },
         }
     }
@@ -92,10 +98,17 @@ impl World {
                 has_job: self.has_job,
                 is_masked: self.is_masked,
                 idle: Box::new(self.idle),
-                remaining: Box::new(|| Ok(self.remaining)),
+                is_open: self.is_open,
+                room: Box::new(|| Ok(self.room())),
                 reserve: self.reserve,
             },
         }
+    }
+
+    fn room(&self) -> Room {
+        let spent = |units, reserve_units| Spent { units, reserve_units, ..Spent::default() };
+        let (left, free) = (spent(self.room.0, self.room_reserve.0), spent(self.room.1, self.room_reserve.1));
+        Room { spent: Spent::default(), left, free }
     }
 
     fn decide(&mut self) -> Decision {
@@ -156,7 +169,7 @@ fn rows() -> Vec<Row> {
             w.mask();
             w.secure.as_mut().unwrap().peers = Peers::Pinned;
         }),
-        row("Budget", "less is left there for alice: lower privacy.epsilon", |w| w.remaining = 0),
+        row("Budget", "less is left there for alice: lower privacy.epsilon", |w| w.room = (0, 0)),
         row("Policy", "the owner has set none aside", |w| {
             w.replace("\"penalty\"", "\"barker\"");
             w.replace("draws = 10", "draws = 10\nbatch = 0.5");
@@ -164,6 +177,7 @@ fn rows() -> Vec<Row> {
             w.replace("delta = 1e-6", "delta = 1e-6\ndelta_reserve = 1e-7\nblocks = 4\nclip = 0.5");
         }),
         row("InvalidInput", "its bad_rows is \"drop\"", |w| w.may_be_inert = true),
+        row("Full", "may still spend the budget that this one asks for", |w| w.room.1 = 0),
     ]
 }
 
@@ -211,7 +225,8 @@ fn of_two_reasons_the_earlier_one_decides() {
     assert!(pairs > rows.len() * (rows.len() - 1) / 2 - 10, "{pairs} pairs");
 }
 
-/// A job that is open already takes no more room, and one that is entered was admitted by its budget.
+/// A job that is open already takes no more room, one that is entered was admitted by its reserve, and one that is open in the ledger has
+/// its cap reserved.
 #[test]
 fn a_job_that_is_known_passes_the_limits_on_new_ones() {
     let passes = |known: fn(&mut World), messages: &[&str]| {
@@ -231,9 +246,83 @@ fn a_job_that_is_known_passes_the_limits_on_new_ones() {
         "opened for nothing",
     ];
     passes(|w| w.open_jobs.1 = true, &room);
-    let budgets =
-        ["less is left there for alice: lower privacy.epsilon", "the owner has set none aside", "its bad_rows is \"drop\""];
-    passes(|w| w.has_job = true, &budgets);
+    let entered = ["the owner has set none aside", "its bad_rows is \"drop\""];
+    passes(|w| w.has_job = true, &entered);
+    let open = |w: &mut World| (w.has_job, w.is_open) = (true, true);
+    let reserved = ["less is left there for alice: lower privacy.epsilon", "may still spend the budget that this one asks for"];
+    passes(open, &reserved);
+}
+
+/// Units of mu² that the test job's cap holds.
+fn cap_units() -> u64 {
+    let spec = JobSpec::parse(MEAN_TOML).unwrap();
+    PrivacyFilter::new(&spec.privacy.budget).unwrap().limit_units()
+}
+
+/// The admissions by room: remaining budget, its free part, the job, the policy, and the decision with the limit beside the cap.
+#[test]
+fn a_cap_that_open_jobs_may_still_spend_is_waited_for() {
+    let cap = cap_units();
+    let of = |room: (u64, u64), change: fn(&mut World)| {
+        let mut world = World::new();
+        world.room = room;
+        change(&mut world);
+        match world.decide() {
+            Decision::AskOwner(admitted) => Ok(admitted.room.map(|room| room.units)),
+            refused => Err(shown(refused)),
+        }
+    };
+    let force: fn(&mut World) = |w| w.replace("[sampler]\n", "[sampler]\nforce = true\n");
+    let full = |room, change| matches!(of(room, change), Err((decision, _)) if decision == "Full");
+    assert_eq!(of((cap, cap), |_| ()), Ok(Some(cap)));
+    assert!(full((cap, cap - 1), |_| ()));
+    assert_eq!(of((cap - 1, cap - 1), |_| ()).unwrap_err().0, "Budget");
+    // A job that was closed has no cap reserved: it waits, and is refused, as a new one.
+    assert!(full((cap, cap - 1), |w| w.has_job = true));
+    assert_eq!(of((cap - 1, 5), |w| w.has_job = true).unwrap_err().0, "Budget");
+    // A forced job takes what is free and no more, however often it is opened.
+    assert_eq!(of((cap, cap - 1), force), Ok(Some(cap - 1)));
+    assert_eq!(of((cap, 0), |w| (w.has_job, w.is_open) = (true, true)), Ok(None));
+    let forced_and_open: fn(&mut World) = |w| {
+        w.replace("[sampler]\n", "[sampler]\nforce = true\n");
+        (w.has_job, w.is_open) = (true, true);
+    };
+    assert_eq!(of((cap, 7), forced_and_open), Ok(Some(7)));
+    // Only the owner's explicit setting over-commits.
+    assert_eq!(of((cap, 0), |w| w.policy.over_commit = true), Ok(None));
+    assert_eq!(of((cap - 1, 0), |w| w.policy.over_commit = true).unwrap_err().0, "Budget");
+}
+
+/// The reserve of delta is promised to open jobs as the budget is, and no analyst can force it.
+#[test]
+fn a_reserve_that_open_jobs_may_still_take_is_waited_for() {
+    let decide = |reserve: (u64, u64), force: &str| {
+        let mut world = World::new();
+        world.replace("\"penalty\"", "\"barker\"");
+        world.replace("draws = 10", &format!("draws = 10\nbatch = 0.5{force}"));
+        world.replace("noise_sd = 1.0", "");
+        world.replace("delta = 1e-6", "delta = 1e-6\ndelta_reserve = 1e-7\nblocks = 4\nclip = 0.5");
+        world.reserve = ReserveLeft { set_aside: u64::MAX, left: u64::MAX };
+        world.room_reserve = reserve;
+        shown(world.decide())
+    };
+    assert_eq!(decide((u64::MAX, u64::MAX), "").0, "AskOwner");
+    for force in ["", "\nforce = true"] {
+        let (decision, why) = decide((u64::MAX, 0), force);
+        assert!(decision == "Full" && !why.contains("room for one more"), "{decision}: {why}");
+    }
+}
+
+/// An owner who keeps the budget private publishes no figure of it to a job that waits.
+#[test]
+fn the_room_is_told_where_the_owner_allows_it() {
+    let why = |tell_budget| {
+        let mut world = World::new();
+        (world.policy.tell_budget, world.room.1) = (tell_budget, cap_units() / 2);
+        shown(world.decide()).1
+    };
+    assert!(why(true).contains("there is room for one more job of epsilon "), "{}", why(true));
+    assert!(!why(false).contains("epsilon"), "{}", why(false));
 }
 
 /// The policy consents only where the owner said so, and to no masked job whose members the owner does not know.

@@ -9,11 +9,12 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::answer::records::Records;
-use crate::answer::{answer_timing, thread};
+use crate::answer::thread;
 use crate::data::BadRows;
 use crate::members::Members;
 use crate::testing::life::logistic_toml;
 use crate::testing::{JOB, MEAN_TOML, budget, data, open_policy, open_request, query, write};
+use conclave_ops::answer_times;
 
 pub(crate) struct House {
     folder: TempDir,
@@ -359,7 +360,7 @@ fn the_owner_sees_the_components_of_the_time_of_answers() {
     let house = House::new(Policy { reply_delay: crate::config::ReplyDelay::Fixed(delay), ..open_policy() });
     let mut answerer = house.start();
     answerer.open(&open_request(MEAN_TOML)).unwrap();
-    let times = answerer.timing.times().clone();
+    let times = answerer.times.clone();
     let (outbox, mut inbox) = tokio::sync::mpsc::channel(4);
     let mut ask = |request| {
         answerer.handle(thread::Command::Query(request, Instant::now(), outbox.clone()));
@@ -370,11 +371,11 @@ fn the_owner_sees_the_components_of_the_time_of_answers() {
     assert_eq!((times.summary(), times.counts().held), (None, 1));
     assert_eq!(ask(query(0, &[(0, 0.0, 1e-4)])), AnswerStatus::Released);
     let summary = times.summary().unwrap();
-    let of = |part: answer_timing::Part| summary.parts[part as usize].0;
+    let of = |part: answer_times::Part| summary.parts[part as usize].0;
     // Service began before its first reading of the clock and ended after the delay, or a multiple of it.
     assert!(summary.whole.0 > 0.9 * delay.as_secs_f64(), "{summary:?}");
     assert!(
-        of(answer_timing::Part::Ledger) > 0.0 && of(answer_timing::Part::Computing) > 0.0 && of(answer_timing::Part::Held) > 0.0,
+        of(answer_times::Part::Ledger) > 0.0 && of(answer_times::Part::Computing) > 0.0 && of(answer_times::Part::Held) > 0.0,
         "{summary:?}"
     );
     assert_eq!(times.counts(), answerer.reply_counts());

@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
 use crate::answer::{Answerer, Opening, thread};
+use crate::config::Policy;
 use crate::data::BadRows;
 use crate::data::Shard;
 use crate::ledger::Ledger;
@@ -39,7 +40,9 @@ fn nearly_spent(folder: &std::path::Path) -> (Answerer, u64) {
     Ledger::init(&file, "hospital-a", &budget()).unwrap();
     let ledger = Ledger::open(&file, "hospital-a", &budget()).unwrap();
     let shard = Shard::load(&data(path, BadRows::Stop), None).unwrap();
-    let mut answerer = Answerer::new("hospital-a".into(), open_policy(), budget(), shard, ledger, Noise::from_os().unwrap())
+    // Each job may spend the whole budget.
+    let policy = Policy { over_commit: true, ..open_policy() };
+    let mut answerer = Answerer::new("hospital-a".into(), policy, budget(), shard, ledger, Noise::from_os().unwrap())
         .with_members(Members::anyone());
     for job in 0..JOBS {
         let spec_toml = MEAN_TOML.replace("\"mean\"", &format!("\"mean {job}\""));

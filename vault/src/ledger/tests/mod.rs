@@ -30,6 +30,8 @@ mod reserve;
 #[cfg(test)]
 mod reserved_vectors;
 #[cfg(test)]
+mod room;
+#[cfg(test)]
 mod times;
 #[cfg(test)]
 mod vectors;

@@ -11,7 +11,7 @@ use crate::ledger::insert::{insert, write_totals};
 use crate::ledger::schema::{FORMER_TABLES, connect_read_only, journal_mode, make_draft, open};
 use crate::ledger::state::LedgerState;
 use crate::ledger::verify::{self, Layout};
-use crate::private_files::with_suffix;
+use conclave_ops::private_files::with_suffix;
 
 /// Number of entries left in the log.
 const IN_LOG: u64 = 7;

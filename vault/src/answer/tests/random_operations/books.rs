@@ -21,6 +21,10 @@ pub(super) struct Block {
 pub(super) struct Job {
     pub(super) standing: Option<Standing>,
     pub(super) open: bool,
+    /// The ledger has it as open, whether or not it was opened since the start.
+    pub(super) reserved: bool,
+    /// Its cap, lowered to the room that it was opened with.
+    pub(super) limit: u64,
     pub(super) committed: u64,
     pub(super) rows: HashMap<(u64, u32), (u8, Option<i64>)>,
     pub(super) block: Option<Block>,
@@ -36,9 +40,18 @@ impl Job {
     }
 }
 
+/// A job without room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shortage {
+    Waits,
+    Refused,
+}
+
 /// A model of the ledger without any persistence.
 pub(super) struct Model {
     pub(super) reserve: bool,
+    /// Jobs spend what they find, even where less remains than their cap.
+    pub(super) force: bool,
     pub(super) limits: (u64, u64),
     pub(super) jobs: Vec<Job>,
 }
@@ -46,6 +59,26 @@ pub(super) struct Model {
 impl Model {
     pub(super) fn spent(&self) -> u64 {
         self.jobs.iter().map(|job| job.committed).sum()
+    }
+
+    /// Returns the budget that no open job except this one may still spend.
+    pub(super) fn free(&self, except: Option<usize>) -> u64 {
+        let others = self.jobs.iter().enumerate().filter(|(place, job)| Some(*place) != except && job.reserved);
+        let promised = others.map(|(_, job)| if job.open { job.limit } else { self.limits.1 }.saturating_sub(job.committed));
+        (self.limits.0 - self.spent()).saturating_sub(promised.sum())
+    }
+
+    /// Decides on a job that is to be opened, before its owner's consent: its limit if it has room, else whether it waits.
+    pub(super) fn room(&self, job: usize) -> Result<u64, Shortage> {
+        let (this, free, left) = (&self.jobs[job], self.free(Some(job)), self.limits.0 - self.spent());
+        let cost = self.limits.1 - this.committed;
+        match self.force {
+            _ if this.open => Ok(this.limit),
+            false if this.reserved => Ok(self.limits.1),
+            false if cost > left => Err(Shortage::Refused),
+            false if free < cost => Err(Shortage::Waits),
+            _ => Ok(self.limits.1.min(this.committed + free)),
+        }
     }
 
     pub(super) fn expect(&mut self, job: usize, iteration: u64, attempt: u32, chains: &[Chain], prices: &Prices) -> AnswerStatus {
@@ -66,7 +99,7 @@ impl Model {
                 None => need = (need.0 + prices.of(iteration, *chain, *content), need.1 + 1),
             }
         }
-        let fits = |more: u64, back: u64| data - back + more <= limits.0 && this.committed - back + more <= limits.1;
+        let fits = |more: u64, back: u64| data - back + more <= limits.0 && this.committed - back + more <= this.limit;
         if need.1 == 0 {
         } else if !self.reserve {
             if !fits(need.0, 0) {

@@ -18,7 +18,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sha2::{Digest as _, Sha256};
 
-use self::books::{Chain, Job, Model, Prices};
+use self::books::{Chain, Job, Model, Prices, Shortage};
 use crate::answer::{Answerer, Opening};
 use crate::config::{Approve, Policy};
 use crate::consent::{ConsentStore, Decider, Standing};
@@ -42,10 +42,10 @@ fn cap() -> Budget {
     Budget::new(1.5, 1e-6).unwrap()
 }
 
-fn toml(job: usize) -> String {
-    // Jobs send queries until the budget ends, even where less remains than they may spend.
+fn toml(job: usize, force: bool) -> String {
     let named = MEAN_TOML.replace("name = \"mean\"", &format!("name = \"mean {job}\"")).replace("epsilon = 3.0", "epsilon = 1.5");
-    named.replace("[sampler]\n", "[sampler]\nforce = true\n")
+    // Forced jobs send queries until the budget ends, even where less remains than they may spend.
+    if force { named.replace("[sampler]\n", "[sampler]\nforce = true\n") } else { named }
 }
 
 fn id(job: usize) -> String {
@@ -59,7 +59,7 @@ fn to(iteration: u64, chain: u32, content: u8) -> f64 {
 
 /// Returns public sensitivity, noise and price of a query.
 fn price(to: f64) -> (Sensitivity, NoiseScale, u64) {
-    let spec = JobSpec::parse(&toml(0)).unwrap();
+    let spec = JobSpec::parse(&toml(0, true)).unwrap();
     let unit = PrivacyUnit::default();
     let part = contribution(spec.build_model().as_ref(), &spec.privacy, unit, &[0.0], &[to]).unwrap();
     let s = NoiseScale::from_sd(1.0).unwrap();
@@ -87,7 +87,7 @@ struct World {
 }
 
 impl World {
-    fn new(folder: &Path, reserve: bool) -> Self {
+    fn new(folder: &Path, (reserve, force): (bool, bool)) -> Self {
         let ledger = folder.join("ledger.sqlite");
         let durability = if reserve { Durability::Reserve { block: BLOCK } } else { Durability::Strict };
         let keeping = LedgerSettings { durability, ..LedgerSettings::beside(&ledger, "hospital-a", &budget()) };
@@ -95,7 +95,7 @@ impl World {
         let rows = write(folder, "a.csv", "height\n170\n180\n164\n");
         let limit = |budget| PrivacyFilter::new(&budget).unwrap().limit_units();
         let jobs = (0..JOBS).map(|_| Job::default()).collect();
-        let model = Model { reserve, limits: (limit(budget()), limit(cap())), jobs };
+        let model = Model { reserve, force, limits: (limit(budget()), limit(cap())), jobs };
         let decisions = ConsentStore::open(&ledger).unwrap();
         let mut world = Self { keeping, rows, answerer: None, decisions, model, next: [0; JOBS], tally: Tally::default() };
         world.start();
@@ -113,17 +113,26 @@ impl World {
     }
 
     fn submit(&mut self, job: usize) {
-        let toml = toml(job);
+        let toml = toml(job, self.model.force);
         let spec_digest = Sha256::digest(toml.as_bytes()).to_vec();
         let request =
             v1::OpenJob { job: id(job), analyst: format!("analyst-{}", job % 2), spec_toml: toml, spec_digest, submission: None };
         let opened = self.answerer.as_mut().unwrap().open(&request);
+        let room = self.model.room(job);
         let this = &mut self.model.jobs[job];
+        let limit = match room {
+            Ok(limit) => limit,
+            Err(shortage) => {
+                let waits = matches!(opened, Ok(Opening::Full(_)));
+                assert!(waits == (shortage == Shortage::Waits) && (waits || opened.is_err()), "{shortage:?}: {opened:?}");
+                return self.tally.add(if waits { "waits" } else { "refused" });
+            }
+        };
         match this.standing.get_or_insert(Standing::Awaiting) {
             Standing::Awaiting => assert_eq!(opened, Ok(Opening::Pending)),
             Standing::Approved => {
                 assert!(matches!(opened, Ok(Opening::Opened(..))), "{opened:?}");
-                this.open = true;
+                (this.open, this.reserved, this.limit) = (true, true, limit);
             }
             _ => assert!(opened.is_err()),
         }
@@ -141,7 +150,7 @@ impl World {
         let this = &mut self.model.jobs[job];
         this.standing = Some(decision);
         if decision == Standing::Revoked {
-            this.open = false;
+            (this.open, this.reserved) = (false, false);
             this.settle();
         }
         self.tally.add(if decision == Standing::Revoked { "revoke" } else { "approve" });
@@ -150,7 +159,7 @@ impl World {
     fn close(&mut self, job: usize) {
         self.answerer.as_mut().unwrap().close(&id(job), "done").unwrap();
         let this = &mut self.model.jobs[job];
-        this.open = false;
+        (this.open, this.reserved) = (false, false);
         this.settle();
         self.tally.add("close");
     }
@@ -192,7 +201,7 @@ impl World {
 
     /// Charges a message and dies before it is answered.
     fn charge_and_die(&mut self, job: usize, iteration: u64, chains: &[Chain], prices: &Prices) {
-        let spec_digest: [u8; 32] = Sha256::digest(toml(job).as_bytes()).into();
+        let spec_digest: [u8; 32] = Sha256::digest(toml(job, self.model.force).as_bytes()).into();
         let key = |(chain, content): &Chain| {
             let to = [to(iteration, *chain, *content)];
             let (k_t, s, _) = price(to[0]);
@@ -272,6 +281,20 @@ impl World {
         let (spent, limit) = self.answerer.as_ref().unwrap().ledger().units();
         assert_eq!((spent, limit), (self.model.spent(), self.model.limits.0));
         assert!(spent <= limit);
+        self.check_promises();
+    }
+
+    /// The charges, and the rest of the caps of jobs that are open since the start, never exceed the budget.
+    fn check_promises(&self) {
+        let (model, ledger) = (&self.model, self.answerer.as_ref().unwrap().ledger());
+        let open = model.jobs.iter().filter(|job| job.open).map(|job| job.limit - job.committed);
+        let (promised, limit) = (model.spent() + open.sum::<u64>(), model.limits.0);
+        assert!(promised <= limit, "{promised} of {limit} are promised");
+        if !model.force {
+            let reserved = model.jobs.iter().filter(|job| job.reserved).map(|job| model.limits.1 - job.committed);
+            assert!(model.spent() + reserved.sum::<u64>() <= limit, "no restart over-commits");
+        }
+        assert_eq!(ledger.room("", "nobody").unwrap().free.units, model.free(None));
     }
 
     /// Sends one chain twice in a message: no part of it is answered.
@@ -286,13 +309,13 @@ impl World {
     }
 }
 
-fn run(operations: usize, reserve: bool, seed: u64) -> Tally {
+fn run(operations: usize, modes: (bool, bool), seed: u64) -> Tally {
     let memory = Path::new("/dev/shm");
     let (prices, mut random) = (Prices::new(), ChaCha8Rng::seed_from_u64(seed));
     let mut all = Tally::default();
     for _ in 0..operations.div_ceil(LIFE) {
         let folder = if memory.is_dir() { tempfile::TempDir::new_in(memory) } else { tempfile::TempDir::new() }.unwrap();
-        let mut world = World::new(folder.path(), reserve);
+        let mut world = World::new(folder.path(), modes);
         (0..LIFE).for_each(|_| world.operate(&mut random, &prices));
         world.crash();
         world.tally.0.iter().for_each(|(what, count)| *all.0.entry(what).or_default() += count);
@@ -300,20 +323,22 @@ fn run(operations: usize, reserve: bool, seed: u64) -> Tally {
     all
 }
 
-/// Runs both modes in parallel, on a thread each.
-fn both(operations: usize, seed: u64) {
+/// Runs all modes in parallel, on a thread each: charges one by one or ahead, forced jobs or others.
+fn all(operations: usize, seed: u64) {
     let started = Instant::now();
     std::thread::scope(|scope| {
-        for reserve in [false, true] {
+        for (number, modes) in [(false, true), (true, true), (false, false), (true, false)].into_iter().enumerate() {
             scope.spawn(move || {
-                let tally = run(operations, reserve, seed + u64::from(reserve));
+                let tally = run(operations, modes, seed + number as u64);
                 let mut tally: Vec<_> = tally.0.into_iter().collect();
                 tally.sort_unstable();
-                let mode = if reserve { "reserve" } else { "strict" };
+                let mode =
+                    [["strict", "strict, forced"], ["reserve", "reserve, forced"]][usize::from(modes.0)][usize::from(modes.1)];
                 println!("{mode}: {operations} operations in {:.1} s: {tally:?}", started.elapsed().as_secs_f64());
                 let count = |what| tally.iter().find(|(name, _)| *name == what).map_or(0, |(_, count)| *count);
-                for what in ["budget", "answered", "crash", "revoke", "approve", "altered retry"] {
-                    assert!(count(what) > 0, "{what} never came about");
+                let short = if modes.1 { "budget" } else { "waits" };
+                for what in [short, "answered", "crash", "revoke", "approve", "altered retry"] {
+                    assert!(count(what) > 0, "{what} never came about, {mode}");
                 }
             });
         }
@@ -322,7 +347,7 @@ fn both(operations: usize, seed: u64) {
 
 #[test]
 fn a_few_thousand_random_operations() {
-    both(4_000, 1);
+    all(4_000, 1);
 }
 
 /// `CONCLAVE_OPERATIONS` overrides the default of ten thousand operations in each mode.
@@ -330,5 +355,5 @@ fn a_few_thousand_random_operations() {
 #[ignore = "heavy: run by .ci/run"]
 fn many_random_operations() {
     let operations = std::env::var("CONCLAVE_OPERATIONS").ok().and_then(|n| n.parse().ok());
-    both(operations.unwrap_or(10_000), 2);
+    all(operations.unwrap_or(10_000), 2);
 }

@@ -13,7 +13,7 @@ pub fn close_to_others(path: &Path) -> std::io::Result<()> {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn close_to_others(_path: &Path) -> std::io::Result<()> {
+pub fn close_to_others(_path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
@@ -37,11 +37,11 @@ pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 /// Makes the names of a folder's files durable.
 #[cfg(unix)]
-pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
+pub fn sync_folder(folder: &Path) -> std::io::Result<()> {
     File::open(folder).and_then(|f| f.sync_all())
 }
 
 #[cfg(not(unix))]
-pub(crate) fn sync_folder(_folder: &Path) -> std::io::Result<()> {
+pub fn sync_folder(_folder: &Path) -> std::io::Result<()> {
     Ok(())
 }

@@ -1,0 +1,63 @@
+//! Counts the budget that open jobs may still spend, so that a job is admitted only if its whole cap is free.
+
+use conclave_privacy::accounting::{AccountingError, Budget, PrivacyFilter, Spent};
+
+use super::error::LedgerError;
+use super::handle::Ledger;
+use super::state::{JobState, Masks};
+
+/// The budget available to one job. It follows from queries, grants and the texts of jobs; no record has an influence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Charges of the job itself.
+    pub spent: Spent,
+    /// The lesser of the remaining budgets of the data and of the job's analyst.
+    pub left: Spent,
+    /// The part of it that no other open job may still spend.
+    pub free: Spent,
+}
+
+impl Ledger {
+    /// Returns the budget available to a job of this analyst, new or known.
+    ///
+    /// # Errors
+    /// [`LedgerError::Accounting`].
+    pub fn room(&self, job: &str, analyst: &str) -> Result<Room, LedgerError> {
+        let own = match (&self.analyst_cap, self.analysts.get(analyst)) {
+            (None, _) => self.filter.clone(),
+            (_, Some(filter)) => filter.clone(),
+            (Some(cap), None) => PrivacyFilter::resume(cap, self.spent_by(analyst))?,
+        };
+        let (data, own) = (self.filter.remaining(), own.remaining());
+        let mut room =
+            Room { spent: self.state.job(job).map(JobState::committed).unwrap_or_default(), left: least(data, own), free: data };
+        let mut own_free = own;
+        for other in self.state.jobs().iter().filter(|other| other.open && other.id != job) {
+            let promised = self.promised(other)?;
+            room.free = room.free.minus(promised);
+            if other.analyst == analyst {
+                own_free = own_free.minus(promised);
+            }
+        }
+        room.free = least(room.free, own_free);
+        Ok(room)
+    }
+
+    /// Returns the budget that an open job may still spend.
+    fn promised(&self, job: &JobState) -> Result<Spent, AccountingError> {
+        if let Some(open) = self.jobs.get(&job.id) {
+            return Ok(open.filter.remaining());
+        }
+        // An unlock deletes the keys of masks, and with them every masked job before it.
+        if job.masks != Masks::None && job.seq <= self.state.given_up() {
+            return Ok(Spent::default());
+        }
+        let number = |text: &str| text.parse().unwrap_or(f64::NAN);
+        let cap = Budget::new(number(&job.cap.0), number(&job.cap.1))?.of(self.budget.unit).reserving(job.reserve_cap);
+        Ok(PrivacyFilter::resume(&cap, job.committed())?.remaining())
+    }
+}
+
+fn least(a: Spent, b: Spent) -> Spent {
+    a.minus(a.minus(b))
+}
