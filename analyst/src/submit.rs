@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use conclave_common::job::JobSpec;
+use conclave_inference::sampler::with_chosen_table;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::submission;
 use conclave_proto::tls::IdentityDir;
@@ -93,9 +94,9 @@ pub(crate) async fn submit_and_report(
 ///
 /// If a job names no algorithm, adds `algorithm = "auto"`, or `hmc` if gradients are to drive the chains: the algorithm is then
 /// part of the text that is signed, stored and shown to owners. Adds the boxes of possible values within the outcome's bounds
-/// too.
+/// too, and `release.table` where a table is expected to be better than scores.
 pub(crate) fn read_job(path: &Path) -> Result<String, Fault> {
-    let text = JobSpec::with_chosen_chains(&named(files::read(path)?));
+    let text = with_chosen_table(&JobSpec::with_chosen_chains(&named(files::read(path)?)));
     let spec = JobSpec::parse(&text).and_then(|spec| spec.check_new().map(|()| spec));
     spec.map_err(|e| input(format!("{}: {e}", path.display())))?;
     Ok(JobSpec::with_possible_boxes(&text))

@@ -52,9 +52,9 @@ pub trait Model: Send + Sync {
         None
     }
 
-    /// Returns the table of outcome and predictors if it determines the likelihood given the predictors, and if it has so few
-    /// cells that its noise costs less than that of gradients.
-    fn outcome_table(&self) -> Option<OutcomeTable> {
+    /// Returns the table of outcome and predictors if it determines the likelihood given the predictors, and if it has at most
+    /// `most` cells and [`OutcomeTable::MOST_CELLS`].
+    fn outcome_table(&self, _most: usize) -> Option<OutcomeTable> {
         None
     }
 

@@ -59,7 +59,7 @@ pub use assemble::assemble;
 pub use exponential_family::{ExponentialFamily, statistic_noise};
 pub use interface::Model;
 pub use observed::ObservedForm;
-pub use outcome_table::OutcomeTable;
+pub use outcome_table::{OutcomeTable, TableLaw};
 pub use ratio_range::RatioRange;
 pub use registry::{build, in_original_units};
 pub use score::{Remainder, ScoreModel};

@@ -14,6 +14,7 @@
 use super::elementary::exp;
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
+use super::outcome_table::Outcomes;
 use super::ratio_range::RatioRange;
 use super::regression::{Counts, concave_ratios};
 use super::slopes::{Bends, Slopes};
@@ -62,6 +63,10 @@ impl Slopes for Poisson {
     type At = Counts;
 
     const MONOTONE: bool = true;
+
+    fn table_outcomes(&self) -> Option<Outcomes> {
+        Some(Outcomes::Counts(self.counts))
+    }
 
     fn slopes_at(&self, _own: Option<f64>) -> Counts {
         self.counts

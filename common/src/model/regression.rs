@@ -18,12 +18,6 @@ use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch, TILE};
 use conclave_privacy::pass::tile::Tile;
 use conclave_privacy::pass::{Block, BlockPass, ModelData};
 
-/// The largest number of cells per coefficient, plus one in total, for a table of outcome and predictors. Up to it, a table's
-/// error at the same budget is no larger than that of score stages that converge, in simulations over designs of up to seven
-/// columns. A table's noise is equal in every cell, while a gradient's grows with the possible contribution of all coefficients
-/// together.
-const CELLS_PER_COEFFICIENT: usize = 3;
-
 /// A regression.
 pub(super) struct Regression<L> {
     names: Vec<String>,
@@ -90,9 +84,8 @@ impl<L: Likelihood> Model for Regression<L> {
         Some(Box::new(RegressionScores { predictor, likelihood, own: names.len() > predictor.len() }))
     }
 
-    fn outcome_table(&self) -> Option<OutcomeTable> {
-        let table = || OutcomeTable::of(&self.predictor, CELLS_PER_COEFFICIENT * self.predictor.len() + 1);
-        L::BY_TABLE.then(table).flatten()
+    fn outcome_table(&self, most: usize) -> Option<OutcomeTable> {
+        OutcomeTable::of(&self.predictor, self.likelihood.table_outcomes()?, most)
     }
 
     fn information_bound(&self) -> Vec<f64> {
@@ -179,7 +172,7 @@ pub(super) fn one_after_the_other(
 pub(super) const LEAST_SCATTER: f64 = 0.05;
 
 /// The conversion of a count between a shard's scale and its own units.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Counts {
     centre: f64,
     half_width: f64,

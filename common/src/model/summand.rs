@@ -85,7 +85,7 @@ impl<'a> Summand<'a> {
     pub fn give(&self, model: &dyn Model, pass: BlockPass<'_>) {
         match self {
             Self::Step(_) => model.ratio_kernel(pass),
-            Self::Table { .. } => match (model.tables(), model.outcome_table()) {
+            Self::Table { cells, .. } => match (model.tables(), model.outcome_table(*cells)) {
                 (Some(tables), _) => tables.give(pass),
                 (None, Some(table)) => table.give(pass),
                 (None, None) => (),

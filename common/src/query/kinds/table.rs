@@ -12,7 +12,7 @@ pub(super) struct Table;
 impl ReleaseKind for Table {
     fn price(&self, query: &Unpriced<'_>) -> Result<QueryTerms, QueryError> {
         query.check_release(true)?;
-        let (counted, tables) = match (query.model.tables(), query.model.outcome_table()) {
+        let (counted, tables) = match (query.model.tables(), query.model.outcome_table(query.kind.length())) {
             (Some(tables), _) => (tables.cells(), tables.count()),
             (None, Some(table)) => (table.cells(), 1),
             (None, None) => return Err(query.misfit()),

@@ -48,7 +48,7 @@ impl NoisyStatistics {
         let budget = Allotment::new(spec, parties)?;
         let table = spec.outcome_table(target.model.as_ref());
         let way: Box<dyn Strategy> = match (table, target.model.scores()) {
-            (Some(table), _) => Box::new(TableStrategy::new(&table, parties.len())),
+            (Some(table), _) => Box::new(TableStrategy::new(&table, spec.release.table == Some(true), parties.len())),
             (None, Some(scores)) if scores.moments_outcome().is_some() => {
                 Box::new(MomentsStrategy::new(&target, scores.as_ref(), parties)?)
             }

@@ -35,6 +35,7 @@
 //! | `refit` | the part of a job's releases that a posterior of another job can use |
 //! | `strategy` | the interface of the strategies below |
 //! | `score_strategy`, `moments_strategy`, `family_strategy` | the strategies: score stages, second moments, a family's statistic |
+//! | `table_choice` | the choice between a table and score stages |
 //! | `answer` | the report of a run beside its draws |
 //! | `algorithm` | the sampler |
 
@@ -73,6 +74,7 @@ pub(crate) mod search;
 pub(crate) mod stage;
 mod starting_point;
 pub(crate) mod strategy;
+mod table_choice;
 mod table_strategy;
 pub(crate) mod walk;
 mod without_privacy;
@@ -90,6 +92,7 @@ pub(super) use expected_family::expected_law;
 pub(crate) use outlook::{of_scores, outlook};
 pub use refit::{RefitError, Refitted};
 pub(crate) use scores::as_released;
+pub use table_choice::with_chosen_table;
 pub(crate) use without_privacy::{Beforehand, beforehand};
 
 /// The algorithm as it is planned and run.
