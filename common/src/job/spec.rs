@@ -7,7 +7,7 @@ use super::algorithm::Algorithm;
 use super::error::JobError;
 use super::privacy_spec::{PrivacySpec, ReleaseSpec};
 use super::sampler_spec::{HmcTest, Locate, SamplerSpec};
-use crate::model::{self, Model, OutcomeTable, TableLaw};
+use crate::model::{self, Model, OutcomeTable, TableLaw, TimesTable};
 use crate::parameter::{Interval, Prior, Transform};
 use crate::schema::{ColumnSpec, ModelSpec};
 use crate::settings::{positive, within};
@@ -220,6 +220,13 @@ impl JobSpec {
                 model.outcome_table(most).filter(|table| table.law() == TableLaw::Logistic)
             }
         }
+    }
+
+    /// Returns the histogram of times from which the score stages start, if `release.table` asks for it.
+    #[must_use]
+    pub fn times_table(&self, model: &dyn Model) -> Option<TimesTable> {
+        let asked = self.algorithm == Algorithm::NoisyStatistics && self.release.table == Some(true);
+        asked.then(|| model.times_table()).flatten()
     }
 
     /// Returns the maximum number of rounds of a job that releases once; `None` for jobs with repeated rounds.

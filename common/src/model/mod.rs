@@ -51,6 +51,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod times;
+mod times_table;
 mod weibull;
 mod weibull_scores;
 mod weighted;
@@ -66,3 +67,4 @@ pub use score::{Remainder, ScoreModel};
 pub use softplus::softplus;
 pub use summand::{Summand, block_sums, sums};
 pub use table::Tables;
+pub use times_table::TimesTable;

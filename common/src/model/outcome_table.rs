@@ -63,8 +63,8 @@ impl OutcomeTable {
         let (least, greatest) = outcomes.range();
         let values = greatest - least + 1.0;
         let combinations: f64 = columns.iter().map(|column| 1.0 + column.len() as f64).product();
-        // Also false for not-a-number.
-        if !(values * combinations + 1.0 <= most.min(Self::MOST_CELLS + 1) as f64) {
+        let cells = values * combinations + 1.0;
+        if cells.is_nan() || cells > most.min(Self::MOST_CELLS + 1) as f64 {
             return None;
         }
         let mut levels: Vec<Vec<usize>> = vec![Vec::new()];

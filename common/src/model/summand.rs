@@ -88,7 +88,11 @@ impl<'a> Summand<'a> {
             Self::Table { cells, .. } => match (model.tables(), model.outcome_table(*cells)) {
                 (Some(tables), _) => tables.give(pass),
                 (None, Some(table)) => table.give(pass),
-                (None, None) => (),
+                (None, None) => {
+                    if let Some(times) = model.times_table() {
+                        times.give(pass);
+                    }
+                }
             },
             Self::Statistic { component, .. } => {
                 if let Some(family) = model.exponential_family() {

@@ -30,6 +30,7 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
         match model.scores() {
             _ if spec.outcome_table(model.as_ref()).is_some() => vec!["table"],
             Some(scores) if scores.moments_outcome().is_some() => vec!["moments", "score"],
+            Some(_) if spec.times_table(model.as_ref()).is_some() => vec!["table", "score"],
             Some(_) => vec!["score"],
             None => vec!["statistic"],
         }
@@ -47,7 +48,8 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
             Some(_) if spec.outcome_table(model.as_ref()).is_some() => 1,
             // Second moments, and then again moments or a score.
             Some(scores) if scores.moments_outcome().is_some() => 2,
-            Some(_) => rounds(),
+            // A histogram of times comes before the scores.
+            Some(_) => rounds() + u64::from(spec.times_table(model.as_ref()).is_some()),
             None => 1,
         })
     },
@@ -114,12 +116,12 @@ fn check_table(spec: &JobSpec, model: &dyn Model) -> Result<(), JobError> {
         let message = "a table is released at once: leave out `release.stages` and `release.curvature_share`, or `release.table`";
         return Err(JobError::new("release.table", message));
     }
-    if spec.outcome_table(model).is_some() {
+    if spec.outcome_table(model).is_some() || spec.times_table(model).is_some() {
         return Ok(());
     }
     let message = format!(
         "this model has no table of outcome and categories with at most {} cells (outcomes times combinations of levels). It takes kind \
-         \"logistic\" or \"poisson\" without a power, with an intercept and no offset or exposure, and predictors that are all binary or \
+         \"weibull\", or \"logistic\" or \"poisson\" without a power, with an intercept and no offset or exposure, and predictors that are all binary or \
          have levels, each also a predictor of its own: narrow the counts' range, leave out predictors, or leave out `release.table`",
         OutcomeTable::MOST_CELLS
     );

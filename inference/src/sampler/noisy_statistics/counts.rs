@@ -50,14 +50,14 @@ pub(crate) struct Counts {
 /// The noisy numbers of records at each design row.
 #[derive(Debug, Clone)]
 pub(crate) enum Outcomes {
-    /// Of a logistic regression.
+    /// The numbers that determine a logistic regression's score.
     Binary {
         /// Number of records with a 1.
         ones: Vec<f64>,
         /// Number of records with a 0.
         zeros: Vec<f64>,
     },
-    /// Of a Poisson regression.
+    /// The numbers that determine a Poisson regression's score.
     Numbers {
         /// Number of records.
         records: Vec<f64>,
@@ -79,12 +79,13 @@ struct OfRow {
 }
 
 impl Outcomes {
-    fn at(&self, row: usize, eta: f64) -> OfRow {
+    /// `fast` computes the probabilities from one exponential, to the last bits.
+    fn at(&self, row: usize, eta: f64, fast: bool) -> OfRow {
         let of = |values: &[f64]| values.get(row).copied().unwrap_or(0.0);
         match self {
             Self::Binary { ones, zeros } => {
                 let (ones, zeros) = (of(ones), of(zeros));
-                let (p, q) = (libm::exp(-softplus(-eta)), libm::exp(-softplus(eta)));
+                let (p, q) = if fast { probabilities(eta) } else { (libm::exp(-softplus(-eta)), libm::exp(-softplus(eta))) };
                 OfRow { slope: q * ones - p * zeros, information: (ones + zeros, p * q), noise: p * p + q * q }
             }
             Self::Numbers { records, totals, powers: [count, sum, squares] } => {
@@ -117,6 +118,13 @@ pub(crate) struct Rough {
     pub(crate) without_noise: Matrix,
 }
 
+/// Returns the probabilities of a 1 and of a 0.
+fn probabilities(eta: f64) -> (f64, f64) {
+    let less = libm::exp(-eta.abs());
+    let (greater, less) = (1.0 / (1.0 + less), less / (1.0 + less));
+    if eta < 0.0 { (less, greater) } else { (greater, less) }
+}
+
 impl Pivot {
     /// Returns the information about the coefficients in the noisy counts: `H W^-1 H`.
     pub(crate) fn remaining_information(&self) -> Matrix {
@@ -134,19 +142,22 @@ impl Counts {
         let order = theta.len();
         let (mut score, mut information, mut noise) = (vec![0.0; order], Matrix::zeros(order), Matrix::zeros(order));
         for (at, row) in self.rows.iter().enumerate() {
-            let of_row = self.outcomes.at(at, dot(row, theta));
+            // A table of earlier versions keeps its bits.
+            let of_row = self.outcomes.at(at, dot(row, theta), self.unbiased);
             let (records, of_one) = of_row.information;
             let records = if self.unbiased { records } else { records.max(0.0) };
             let (own, spread) = (records * of_one, self.variance * of_row.noise);
             // Most of a row is 0: the sums are those of whole outer products.
             for (i, x) in row.iter().enumerate().filter(|(_, x)| **x != 0.0) {
                 score[i] += of_row.slope * x;
-                for (j, y) in row.iter().enumerate().filter(|(_, y)| **y != 0.0) {
+                for (j, y) in row[..=i].iter().enumerate().filter(|(_, y)| **y != 0.0) {
                     information[(i, j)] += own * x * y;
                     noise[(i, j)] += spread * x * y;
                 }
             }
         }
+        let mirrored = |lower: &Matrix| Matrix::from_fn(order, |i, j| lower[(i.max(j), i.min(j))]);
+        let (mut information, noise) = (mirrored(&information), mirrored(&noise));
         if self.unbiased && information.cholesky().is_none() {
             information = positive_part(&information);
         }

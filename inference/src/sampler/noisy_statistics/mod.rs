@@ -15,6 +15,7 @@
 //! | [`search`] | the search from one released stage to the next query, and to the answer |
 //! | [`frame`] | the coordinates in which a score is released, chosen so that its noise harms the posterior least |
 //! | [`grouped`] | the same where the corners are too many to list |
+//! | `histogram` | the start of survival models, from a released histogram of times |
 //! | [`moments`] | a noisy matrix of second moments |
 //! | [`moments_noise`] | the entries of that matrix that share noise, and the effect of the noise on a residual |
 //! | [`linear`] | linear regression from that matrix, and from a score of residuals released after it |
@@ -55,6 +56,7 @@ mod family_strategy;
 pub(crate) mod frame;
 pub(crate) mod gaussian;
 pub(crate) mod grouped;
+mod histogram;
 pub(crate) mod information;
 pub(crate) mod intercept;
 pub(crate) mod linear;

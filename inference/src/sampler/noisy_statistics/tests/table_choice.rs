@@ -1,3 +1,4 @@
+#![allow(clippy::unwrap_used)]
 use super::*;
 
 fn job(predictors: usize, kind: &str, outcome: &str, more: &str) -> String {
@@ -16,9 +17,7 @@ fn logistic(predictors: usize, more: &str) -> String {
 /// The line is written where the table's predicted error is smaller, and the rest of the text stays.
 #[test]
 fn the_better_release_is_written_into_a_job() {
-    for text in
-        [logistic(3, ""), logistic(3, "[release] # of one table\nclip = \"auto\"\n"), job(2, "poisson", "min = 0, max = 3", "")]
-    {
+    for text in [logistic(3, ""), logistic(3, "[release] # of one table\nclip = \"auto\"\n")] {
         let written = with_chosen_table(&text);
         let spec = JobSpec::parse(&written).unwrap();
         assert_eq!((spec.release.table, spec.releases()), (Some(true), vec!["table"]), "{written}");
@@ -28,12 +27,13 @@ fn the_better_release_is_written_into_a_job() {
     }
 }
 
-/// Scores stay where a table has more noise: where its cells are far more than the coefficients, or counts have a wide range.
+/// Scores stay where a table has more noise: where its cells are far more than the coefficients, or the outcome is a count.
 /// So does the text of a job that settles the matter itself, and of one without a table.
 #[test]
 fn other_jobs_stay_as_they_are() {
     for text in [
         logistic(11, ""),
+        job(2, "poisson", "min = 0, max = 3", ""),
         job(2, "poisson", "min = 0, max = 60", ""),
         logistic(2, ""),
         logistic(3, "[release]\ntable = false\n"),
@@ -46,4 +46,17 @@ fn other_jobs_stay_as_they_are() {
     ] {
         assert_eq!(with_chosen_table(&text), text);
     }
+}
+
+/// A histogram comes first where the declared times are far apart.
+#[test]
+fn times_far_apart_have_a_histogram() {
+    let job = |least: f64| {
+        format!(
+            "name = \"t\"\nalgorithm = \"auto\"\nparties = [\"a\"]\n[model]\nkind = \"weibull\"\noutcome = \"y\"\nevent = \"d\"\n[columns]\n\
+             y = {{ min = {least}, max = 100 }}\nd = {{ binary = true }}\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n"
+        )
+    };
+    let releases = |least: f64| JobSpec::parse(&with_chosen_table(&job(least))).unwrap().releases();
+    assert_eq!((releases(1.0), releases(2.0)), (vec!["table", "score"], vec!["score"]));
 }
