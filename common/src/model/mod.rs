@@ -9,6 +9,7 @@ mod banana_law;
 mod banana_scores;
 mod bernoulli;
 mod corners;
+mod counts;
 mod elementary;
 mod envelope;
 mod exponential_family;

@@ -4,8 +4,8 @@
 //! one of the values or a predictor that is not a level, is in one further cell after them. The counts and their sensitivity are
 //! those of one table of [`super::Tables`]: the outcome's values are the classes.
 
+use super::counts::Counts;
 use super::linear_predictor::LinearPredictor;
-use super::regression::Counts;
 use super::table::NOWHERE;
 use conclave_privacy::pass::BlockPass;
 use conclave_privacy::pass::hold::Cells;
