@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use conclave_common::job::JobSpec;
+use conclave_inference::sampler::with_chosen_table;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::submission;
 use conclave_proto::tls::IdentityDir;
@@ -93,9 +94,9 @@ pub(crate) async fn submit_and_report(
 ///
 /// If a job names no algorithm, adds `algorithm = "auto"`, or `hmc` if gradients are to drive the chains: the algorithm is then
 /// part of the text that is signed, stored and shown to owners. Adds the boxes of possible values within the outcome's bounds
-/// too.
+/// too, the prior of a survival model's scale, and `release.table` where a table is expected to be better than scores.
 pub(crate) fn read_job(path: &Path) -> Result<String, Fault> {
-    let text = JobSpec::with_chosen_chains(&named(files::read(path)?));
+    let text = with_chosen_table(&JobSpec::with_scale_prior(&JobSpec::with_chosen_chains(&named(files::read(path)?))));
     let spec = JobSpec::parse(&text).and_then(|spec| spec.check_new().map(|()| spec));
     spec.map_err(|e| input(format!("{}: {e}", path.display())))?;
     Ok(JobSpec::with_possible_boxes(&text))
@@ -211,6 +212,26 @@ mod tests {
         assert!(fault.code == ErrorCode::InvalidInput && fault.message.contains("sampler.proposal.rotate"), "{fault}");
         std::fs::write(&path, job.replace("rotate = true", "rotate = false")).unwrap();
         read_job(&path).unwrap();
+    }
+
+    /// What is chosen for a job is in the text that is signed: its table, and the prior of a scale.
+    #[test]
+    fn what_is_chosen_is_written_into_a_job() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job.toml");
+        let end = "[privacy]\nepsilon = 1.0\ndelta = 1e-6\n";
+        let categories = "name = \"m\"\nparties = [\"a\"]\n[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = [\"u\", \"v\", \"w\"]\n[columns]\n\
+            y = { binary = true }\nu = { binary = true }\nv = { binary = true }\nw = { binary = true }\n";
+        let times = "name = \"m\"\nparties = [\"a\"]\n[model]\nkind = \"weibull\"\noutcome = \"y\"\nevent = \"d\"\n[columns]\n\
+            y = { min = 0.01, max = 900 }\nd = { binary = true }\n";
+        for (job, lines) in [(categories, vec!["table = true"]), (times, vec!["table = true", "scale = \"lognormal(0, 2.5)\""])] {
+            std::fs::write(&path, format!("{job}{end}")).unwrap();
+            let text = read_job(&path).unwrap();
+            assert!(
+                lines.iter().all(|line| text.contains(line)) && text.contains(job) && JobSpec::parse(&text).is_ok(),
+                "{text}"
+            );
+        }
     }
 
     #[test]

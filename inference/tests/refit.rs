@@ -249,7 +249,13 @@ fn with_another_prior_it_is_the_job_with_that_prior() {
         assert!(own.log == other.log && own.inference().stages.iter().all(|stage| stage.theta.is_empty()), "{text}");
         let refitted = own.refit(Refit { priors: &priors(given), ..NOTHING }).unwrap();
         assert!(refitted.draws == other.draws && refitted.draws != own.draws, "{text}");
-        assert_eq!(&refitted.inference, other.inference(), "{text}");
+        // The check against the prior is the better one of both priors.
+        let share = |inference: &Inference| inference.checks.iter().position(|check| check.name == "prior_share").unwrap();
+        let (of_job, of_other) = (share(own.inference()), share(other.inference()));
+        let mut expected = other.inference().clone();
+        let better = own.inference().checks[of_job].value.min(expected.checks[of_other].value);
+        expected.checks[of_other].value = better;
+        assert_eq!(refitted.inference, expected, "{text}");
     }
 }
 
@@ -276,10 +282,15 @@ fn a_score_under_another_prior_is_the_same_likelihood() {
     // The prior had an effect.
     assert!((after[1].0 - before[1].0).abs() > 0.1 * before[1].1, "{after:?} {before:?}");
 
-    // The checks use the prior of the refit.
-    let sure = odds.refit(Refit { priors: &priors(&[("a", "normal(0, 0.02)")]), ..NOTHING }).unwrap().inference;
+    // A release that is adequate beside the job's own prior is so beside an informative one that agrees with it.
+    let sure = odds.refit(Refit { priors: &priors(&[("a", "normal(0.8, 0.02)")]), ..NOTHING }).unwrap();
     let share = |inference: &Inference| inference.checks.iter().find(|check| check.name == "prior_share").unwrap().value;
-    assert!(share(odds.inference()) < 0.05 && share(&sure) > 0.5 && !sure.is_adequate(), "{:?}", sure.checks);
+    let (of_job, of_refit) = (share(odds.inference()), share(&sure.inference));
+    assert!(of_job < 0.05 && of_refit <= of_job + 1e-9, "{of_job} {of_refit}");
+    assert!(sure.inference.is_adequate() && moments(&sure.draws)[1].1 < 0.021, "{:?}", sure.inference);
+    // One that contradicts the scores is not: the quadratic does not hold there.
+    let wrong = odds.refit(Refit { priors: &priors(&[("a", "normal(-4, 0.02)")]), ..NOTHING }).unwrap().inference;
+    assert!(!wrong.is_adequate() && wrong.reasons.iter().all(|reason| !reason.contains("adds little")), "{wrong:?}");
 }
 
 /// With negligible noise and prior information, the moments of fewer columns give the posterior of a job submitted without the

@@ -20,6 +20,7 @@ mod raw;
 mod refit;
 mod sampler_spec;
 mod samples;
+mod scale_prior;
 mod spec;
 #[cfg(test)]
 mod tests;

@@ -34,6 +34,8 @@ crate::settings! {
         stages: Option<Vec<f64>> = None => auto_or("a list of shares of the budget", stages),
         /// The share of each stage that goes to the curvature; `None` derives it from earlier releases.
         curvature_share: Option<f64> => within((Excluded(0.0), Excluded(1.0))),
+        /// Whether one table of outcome and categories is released in place of scores; `None` chooses it where it is small.
+        table: Option<bool>,
         /// The public length of a record's contribution, without a choice.
         clip: () = () => or("it is the public length of a record's contribution", one_of(&[("auto", ())])),
         /// The treatment of clamped records in the likelihood of a released statistic.
@@ -58,6 +60,9 @@ fn stages(value: &Value) -> Result<Vec<f64>, Fault> {
 impl ReleaseSpec {
     /// Maximum number of score stages before the last one, if the job states no shares.
     pub const MOST_LOCATING: usize = 8;
+    /// Largest number of cells per coefficient, plus one in total, of a table that a job uses without naming it. Up to it, a
+    /// table's error is no larger than that of score stages that converge, in simulations over designs of up to seven columns.
+    pub const CELLS_PER_COEFFICIENT: usize = 3;
     /// Shares of the budget if a job states the curvature's share but no stages.
     pub const FIXED_SHARES: [f64; 3] = [0.05, 0.15, 0.8];
 }

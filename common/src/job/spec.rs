@@ -7,7 +7,7 @@ use super::algorithm::Algorithm;
 use super::error::JobError;
 use super::privacy_spec::{PrivacySpec, ReleaseSpec};
 use super::sampler_spec::{HmcTest, Locate, SamplerSpec};
-use crate::model::{self, Model, OutcomeTable};
+use crate::model::{self, Model, OutcomeTable, TableLaw, TimesTable};
 use crate::parameter::{Interval, Prior, Transform};
 use crate::schema::{ColumnSpec, ModelSpec};
 use crate::settings::{positive, within};
@@ -205,13 +205,28 @@ impl JobSpec {
         sampled && of_a_step && self.algorithm.asks(kind) || self.locates_by_gradients() && of_a_stage
     }
 
-    /// Returns the table of the model's outcome and predictors, if a job that releases once uses it and nothing else. A job with
-    /// settings of stages uses scores instead.
+    /// Returns the table of the model's outcome and predictors, if a job that releases once uses it and nothing else: where
+    /// `release.table` says so. Without that key, a logistic regression uses a table that is small, unless the job has settings of
+    /// stages.
     #[must_use]
     pub fn outcome_table(&self, model: &dyn Model) -> Option<OutcomeTable> {
-        let stages = self.release.stages.is_some() || self.release.curvature_share.is_some();
-        let asked = self.algorithm == Algorithm::NoisyStatistics && !stages;
-        asked.then(|| model.outcome_table()).flatten()
+        let ReleaseSpec { stages, curvature_share, table, .. } = &self.release;
+        match table {
+            _ if self.algorithm != Algorithm::NoisyStatistics => None,
+            Some(asked) => asked.then(|| model.outcome_table(usize::MAX)).flatten(),
+            None if stages.is_some() || curvature_share.is_some() => None,
+            None => {
+                let most = ReleaseSpec::CELLS_PER_COEFFICIENT * model.parameter_names().len() + 1;
+                model.outcome_table(most).filter(|table| table.law() == TableLaw::Logistic)
+            }
+        }
+    }
+
+    /// Returns the histogram of times from which the score stages start, if `release.table` asks for it.
+    #[must_use]
+    pub fn times_table(&self, model: &dyn Model) -> Option<TimesTable> {
+        let asked = self.algorithm == Algorithm::NoisyStatistics && self.release.table == Some(true);
+        asked.then(|| model.times_table()).flatten()
     }
 
     /// Returns the maximum number of rounds of a job that releases once; `None` for jobs with repeated rounds.

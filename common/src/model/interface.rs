@@ -5,6 +5,7 @@ use super::outcome_table::OutcomeTable;
 use super::ratio_range::RatioRange;
 use super::score::ScoreModel;
 use super::table::Tables;
+use super::times_table::TimesTable;
 use conclave_privacy::pass::BlockPass;
 use conclave_privacy::pass::data::ModelData;
 
@@ -52,9 +53,14 @@ pub trait Model: Send + Sync {
         None
     }
 
-    /// Returns the table of outcome and predictors if it determines the likelihood given the predictors, and if it has so few
-    /// cells that its noise costs less than that of gradients.
-    fn outcome_table(&self) -> Option<OutcomeTable> {
+    /// Returns the table of outcome and predictors if it determines the likelihood given the predictors, and if it has at most
+    /// `most` cells and [`OutcomeTable::MOST_CELLS`].
+    fn outcome_table(&self, _most: usize) -> Option<OutcomeTable> {
+        None
+    }
+
+    /// Returns the histogram of times and events, if the model is of survival times.
+    fn times_table(&self) -> Option<TimesTable> {
         None
     }
 

@@ -198,15 +198,18 @@ impl LinearPredictor {
         all_own.then(|| own.into_values().collect())
     }
 
-    /// Returns the design row of a record of these categories, with the intercept's 1 first. `is_one` states whether a column's
-    /// own predictor is 1; interactions follow from it.
-    pub(super) fn row_of_indicators(&self, is_one: &dyn Fn(usize) -> bool) -> Vec<f64> {
+    /// Returns the design row of a record of these categories, with the intercept's 1 first. `is_one` states for each predictor
+    /// of one column whether it is 1; interactions follow from it.
+    pub(super) fn row_of_indicators(&self, is_one: &[bool]) -> Vec<f64> {
         let holds = |factor: &ScaledFactor| {
             let own = |f: &FeatureRange| matches!(f.factors.as_slice(), [only] if only.of == factor.of);
-            self.features.iter().position(own).is_some_and(is_one)
+            self.features.iter().position(own).is_some_and(|j| is_one.get(j) == Some(&true))
         };
-        let value = |feature: &FeatureRange| f64::from(u8::from(feature.factors.iter().all(holds)));
-        self.intercept.then_some(1.0).into_iter().chain(self.features.iter().map(value)).collect()
+        let value = |(j, feature): (usize, &FeatureRange)| match feature.factors.as_slice() {
+            [_] => f64::from(u8::from(is_one.get(j) == Some(&true))),
+            several => f64::from(u8::from(several.iter().all(holds))),
+        };
+        self.intercept.then_some(1.0).into_iter().chain(self.features.iter().enumerate().map(value)).collect()
     }
 
     fn with_offset(&self, intercept: f64, coefficients: impl Iterator<Item = f64>) -> WeightedSum {

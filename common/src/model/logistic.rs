@@ -15,6 +15,7 @@
 use super::fused::{MODERATE, SHORT, exp_falling, short_ratio, softplus_difference};
 use super::likelihood::{Ends, Likelihood, around};
 use super::linear_predictor::LinearPredictor;
+use super::outcome_table::Outcomes;
 use super::ratio_range::RatioRange;
 use super::regression::concave_ratios;
 use super::slopes::{Bends, Slopes};
@@ -92,7 +93,9 @@ impl Slopes for Logistic {
 
     const MONOTONE: bool = true;
 
-    const BY_TABLE: bool = true;
+    fn table_outcomes(&self) -> Option<Outcomes> {
+        Some(Outcomes::Binary)
+    }
 
     fn slopes_at(&self, _own: Option<f64>) {}
 

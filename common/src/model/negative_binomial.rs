@@ -14,6 +14,7 @@
 //! `mu - y` times a positive factor. So it is greatest at a corner of the declared ranges, and least at the largest mean and the
 //! count just above it, or the count closest to that. A step in both is treated as two steps, in either order.
 
+use super::counts::Counts;
 use super::elementary::ln_gamma_difference;
 use super::elementary::{digamma_difference, exp, trigamma_difference};
 use super::likelihood::{Ends, Likelihood};
@@ -21,7 +22,7 @@ use super::linear_predictor::LinearPredictor;
 use super::logistic::logistic;
 use super::observed::ObservedForm;
 use super::ratio_range::RatioRange;
-use super::regression::{Counts, concave_ratios, one_after_the_other};
+use super::regression::{concave_ratios, one_after_the_other};
 use super::slopes::Slopes;
 use super::softplus::softplus;
 use crate::schema::ColumnSpec;

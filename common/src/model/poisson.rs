@@ -11,11 +11,13 @@
 //! [`concave_ratios`]. The bound is as large as the greatest rate that the declared columns admit at the two parameter values, so
 //! narrow bounds are cheaper.
 
+use super::counts::Counts;
 use super::elementary::exp;
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
+use super::outcome_table::Outcomes;
 use super::ratio_range::RatioRange;
-use super::regression::{Counts, concave_ratios};
+use super::regression::concave_ratios;
 use super::slopes::{Bends, Slopes};
 use crate::schema::ColumnSpec;
 
@@ -62,6 +64,10 @@ impl Slopes for Poisson {
     type At = Counts;
 
     const MONOTONE: bool = true;
+
+    fn table_outcomes(&self) -> Option<Outcomes> {
+        Some(Outcomes::Counts(self.counts))
+    }
 
     fn slopes_at(&self, _own: Option<f64>) -> Counts {
         self.counts

@@ -13,16 +13,9 @@ use super::ratio_range::RatioRange;
 use super::regression_scores::RegressionScores;
 use super::score::ScoreModel;
 use super::weighted::CoefficientStep;
-use crate::schema::ColumnSpec;
 use conclave_privacy::pass::blocks::{Kernel, KernelVisitor, Scratch, TILE};
 use conclave_privacy::pass::tile::Tile;
 use conclave_privacy::pass::{Block, BlockPass, ModelData};
-
-/// The largest number of cells per coefficient, plus one in total, for a table of outcome and predictors. Up to it, a table's
-/// error at the same budget is no larger than that of score stages that converge, in simulations over designs of up to seven
-/// columns. A table's noise is equal in every cell, while a gradient's grows with the possible contribution of all coefficients
-/// together.
-const CELLS_PER_COEFFICIENT: usize = 3;
 
 /// A regression.
 pub(super) struct Regression<L> {
@@ -90,9 +83,8 @@ impl<L: Likelihood> Model for Regression<L> {
         Some(Box::new(RegressionScores { predictor, likelihood, own: names.len() > predictor.len() }))
     }
 
-    fn outcome_table(&self) -> Option<OutcomeTable> {
-        let table = || OutcomeTable::of(&self.predictor, CELLS_PER_COEFFICIENT * self.predictor.len() + 1);
-        L::BY_TABLE.then(table).flatten()
+    fn outcome_table(&self, most: usize) -> Option<OutcomeTable> {
+        OutcomeTable::of(&self.predictor, self.likelihood.table_outcomes()?, most)
     }
 
     fn information_bound(&self) -> Vec<f64> {
@@ -177,43 +169,3 @@ pub(super) fn one_after_the_other(
 /// The least standard deviation of an outcome, in half widths, that is assumed if it is unknown. It only bounds the information
 /// with which the search for the mode starts.
 pub(super) const LEAST_SCATTER: f64 = 0.05;
-
-/// The conversion of a count between a shard's scale and its own units.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Counts {
-    centre: f64,
-    half_width: f64,
-}
-
-impl Counts {
-    pub(super) fn new(outcome: &ColumnSpec) -> Self {
-        Self { centre: outcome.centre(), half_width: outcome.half_width() }
-    }
-
-    /// Returns the integer count that a scaled value represents, up to 2^50.
-    #[inline(always)]
-    pub(super) fn of(self, scaled: f64) -> f64 {
-        /// 1.5 * 2^52. Adding it rounds to an integer, ties to even.
-        const ROUNDER: f64 = 6_755_399_441_055_744.0;
-        ((self.centre + self.half_width * scaled) + ROUNDER) - ROUNDER
-    }
-
-    /// Returns the least and the greatest count.
-    pub(super) fn range(self) -> (f64, f64) {
-        (self.of(-1.0), self.of(1.0))
-    }
-
-    /// Returns scaled values of the least and the greatest count and of some between, whose distances from the least grow by a
-    /// factor of about 1.5.
-    pub(super) fn spread(self) -> Vec<f64> {
-        let (least, greatest) = self.range();
-        let mut counts = vec![least];
-        let mut above = 1.0_f64;
-        while least + above < greatest {
-            counts.push(least + above);
-            above = (1.5 * above).ceil();
-        }
-        counts.push(greatest);
-        counts.into_iter().map(|count| ((count - self.centre) / self.half_width).clamp(-1.0, 1.0)).collect()
-    }
-}

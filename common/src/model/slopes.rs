@@ -1,6 +1,7 @@
 //! Slopes and information of a regression's likelihood, from which gradients and curvatures are computed.
 
 use super::observed::ObservedForm;
+use super::outcome_table::Outcomes;
 
 /// Bounds on second derivatives of the log density; none is negative.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,11 +30,13 @@ pub(super) trait Slopes: Send + Sync {
     /// True if the second moments of predictors and outcome determine the likelihood.
     const BY_MOMENTS: bool = false;
 
-    /// True if the outcome is 0 or 1, so that a table of outcome and categorical predictors determines the likelihood.
-    const BY_TABLE: bool = false;
-
     /// True if the slope in the linear predictor decreases in it and increases in the outcome, and there is no own parameter.
     const MONOTONE: bool = false;
+
+    /// Returns the outcome's values, if there are few and a table of outcome and categorical predictors determines the likelihood.
+    fn table_outcomes(&self) -> Option<Outcomes> {
+        None
+    }
 
     /// Computes the public values at a value of the family's own parameter, if it has one.
     fn slopes_at(&self, own: Option<f64>) -> Self::At;

@@ -85,10 +85,14 @@ impl<'a> Summand<'a> {
     pub fn give(&self, model: &dyn Model, pass: BlockPass<'_>) {
         match self {
             Self::Step(_) => model.ratio_kernel(pass),
-            Self::Table { .. } => match (model.tables(), model.outcome_table()) {
+            Self::Table { cells, .. } => match (model.tables(), model.outcome_table(*cells)) {
                 (Some(tables), _) => tables.give(pass),
                 (None, Some(table)) => table.give(pass),
-                (None, None) => (),
+                (None, None) => {
+                    if let Some(times) = model.times_table() {
+                        times.give(pass);
+                    }
+                }
             },
             Self::Statistic { component, .. } => {
                 if let Some(family) = model.exponential_family() {

@@ -13,7 +13,7 @@ fn one(block: &Block<'_>, hold: Hold<'_>, kernels: Kernels<'_>) -> LatticeSum {
 impl Summand<'_> {
     /// Returns the counts of the model's tables.
     pub fn table_of(model: &dyn Model) -> Summand<'static> {
-        let table = model.outcome_table().map(|table| (1, table.cells()));
+        let table = model.outcome_table(usize::MAX).map(|table| (1, table.cells()));
         let (tables, cells) = model.tables().map(|tables| (tables.count(), tables.cells())).or(table).unwrap_or_default();
         Summand::Table { tables, cells }
     }

@@ -21,6 +21,7 @@ use super::elementary::exp;
 use super::ratio_range::RatioRange;
 use super::score::ScoreModel;
 use super::times::Times;
+use super::times_table::TimesTable;
 use super::weibull_scores::WeibullScores;
 use super::{Model, envelope};
 use crate::schema::ColumnSpec;
@@ -129,6 +130,10 @@ impl Model for Weibull {
 
     fn scores(&self) -> Option<Box<dyn ScoreModel + '_>> {
         Some(Box::new(WeibullScores(self.times)))
+    }
+
+    fn times_table(&self) -> Option<TimesTable> {
+        Some(TimesTable::new(self.times))
     }
 
     /// Omits `-sum d ln t`.

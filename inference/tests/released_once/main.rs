@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bad_input;
+mod clipped_residuals;
 mod own_parameters;
 mod tables;
 

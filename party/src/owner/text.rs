@@ -46,6 +46,9 @@ fn queries(spec: &JobSpec) -> String {
             "score" => "scores: gradient and curvature of the log likelihood at a setting of the model",
             "statistic" => "the model's sufficient statistics (sums over the records)",
             "table" if spec.algorithm == Algorithm::Augmentation => "tables: the number of records with each class and level",
+            "table" if spec.releases().len() > 1 => {
+                "once, a histogram: the number of records with and without an event in ranges of time"
+            }
             "table" => "a table: the number of records with each outcome and each combination of the predictors' levels",
             other => other,
         })

@@ -91,7 +91,8 @@ impl Rehearsal<'_> {
         let asked = self.spec.releases().contains(&"table");
         let tables = || model.tables().map(|tables| tables.cells());
         let of_outcome = || self.spec.outcome_table(model.as_ref()).map(|table| table.cells());
-        let cells = asked.then(|| of_outcome().or_else(tables)).flatten();
+        let of_times = || self.spec.times_table(model.as_ref()).map(|table| table.cells());
+        let cells = asked.then(|| of_outcome().or_else(tables).or_else(of_times)).flatten();
         cells.map(|cells| cells as u32)
     }
 
@@ -107,7 +108,8 @@ impl Rehearsal<'_> {
             noise_scale: subsampled.filter(|_| kind.is_sampled()).map_or(NoiseScale::MAX_UNITS, NoiseScale::units),
             kind: kind.code(),
         };
-        if let Some(cells) = self.cells() {
+        let beside = self.spec.releases().len() > 1;
+        if let Some(cells) = self.cells().filter(|_| !beside || pass % 4 == 3) {
             return vec![proposal((0, (QueryKind::Table { cells }, Vec::new(), Vec::new())))];
         }
         let model = self.spec.build_model();

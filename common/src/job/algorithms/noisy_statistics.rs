@@ -6,6 +6,7 @@ use super::unused::UNUSED_WITH_RELEASES;
 use crate::job::error::JobError;
 use crate::job::privacy_spec::ReleaseSpec;
 use crate::job::spec::JobSpec;
+use crate::model::{Model, OutcomeTable};
 use crate::schema::ModelSpec;
 use conclave_privacy::mechanism::QueryKind;
 
@@ -29,6 +30,7 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
         match model.scores() {
             _ if spec.outcome_table(model.as_ref()).is_some() => vec!["table"],
             Some(scores) if scores.moments_outcome().is_some() => vec!["moments", "score"],
+            Some(_) if spec.times_table(model.as_ref()).is_some() => vec!["table", "score"],
             Some(_) => vec!["score"],
             None => vec!["statistic"],
         }
@@ -46,7 +48,8 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
             Some(_) if spec.outcome_table(model.as_ref()).is_some() => 1,
             // Second moments, and then again moments or a score.
             Some(scores) if scores.moments_outcome().is_some() => 2,
-            Some(_) => rounds(),
+            // A histogram of times comes before the scores.
+            Some(_) => rounds() + u64::from(spec.times_table(model.as_ref()).is_some()),
             None => 1,
         })
     },
@@ -72,6 +75,7 @@ fn check(spec: &JobSpec) -> Result<(), JobError> {
         );
         return Err(JobError::new("algorithm", message));
     }
+    check_table(spec, model.as_ref())?;
     if let Some(scores) = model.scores() {
         let most = MOST_PARAMETERS;
         if scores.parameters() > most {
@@ -100,4 +104,26 @@ fn check(spec: &JobSpec) -> Result<(), JobError> {
     let why = if has_family { "raised to a power " } else { "" };
     let message = format!("the model `{kind}` {why}has no statistic or score to release once: use algorithm = \"penalty\"");
     Err(JobError::new("algorithm", message))
+}
+
+/// Checks that a job that asks for a table has one, and no settings of stages beside it.
+fn check_table(spec: &JobSpec, model: &dyn Model) -> Result<(), JobError> {
+    let ReleaseSpec { stages, curvature_share, table, .. } = &spec.release;
+    if *table != Some(true) {
+        return Ok(());
+    }
+    if stages.is_some() || curvature_share.is_some() {
+        let message = "a table is released at once: leave out `release.stages` and `release.curvature_share`, or `release.table`";
+        return Err(JobError::new("release.table", message));
+    }
+    if spec.outcome_table(model).is_some() || spec.times_table(model).is_some() {
+        return Ok(());
+    }
+    let message = format!(
+        "this model has no table of outcome and categories with at most {} cells (outcomes times combinations of levels). It takes kind \
+         \"weibull\", or \"logistic\" or \"poisson\" without a power, with an intercept and no offset or exposure, and predictors that are all binary or \
+         have levels, each also a predictor of its own: narrow the counts' range, leave out predictors, or leave out `release.table`",
+        OutcomeTable::MOST_CELLS
+    );
+    Err(JobError::new("release.table", message))
 }

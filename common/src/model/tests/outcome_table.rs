@@ -3,8 +3,8 @@ use conclave_privacy::pass::hold::Moves;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 
-use crate::job::JobSpec;
-use crate::model::{Summand, sums};
+use crate::job::{JobError, JobSpec};
+use crate::model::{Summand, TableLaw, sums};
 use crate::query::{QueryError, QueryTerms};
 use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_privacy::mechanism::QueryKind;
@@ -47,7 +47,7 @@ fn counted(records: &[(f64, Vec<f64>)]) -> Vec<i64> {
 
 #[test]
 fn only_categories_with_predictors_of_their_own_make_a_table() {
-    let table = |spec: &JobSpec| spec.build_model().outcome_table().map(|table| table.cells());
+    let table = |spec: &JobSpec| spec.outcome_table(spec.build_model().as_ref()).map(|table| table.cells());
     assert_eq!(table(&logistic("\"b\", \"w\"", "")), Some(13));
     assert_eq!(table(&logistic("\"b\", \"w\", \"b:w\"", "")), Some(13));
     assert_eq!(table(&logistic("\"b\", \"c\"", "")), Some(9));
@@ -57,25 +57,87 @@ fn only_categories_with_predictors_of_their_own_make_a_table() {
     {
         assert_eq!(table(&logistic(predictors, more)), None, "{predictors} {more}");
     }
-    // With too many combinations, gradients are more informative.
-    let columns = |n: usize| (0..n).map(|i| format!("c{i} = {{ binary = true }}\n")).collect::<String>();
-    let binaries = |n: usize| {
-        let names: Vec<String> = (0..n).map(|i| format!("\"c{i}\"")).collect();
-        JobSpec::parse(&format!(
-            "name = \"t\"\nalgorithm = \"auto\"\nparties = [\"a\"]\n[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = [{}]\n[columns]\n\
-             y = {{ binary = true }}\n{}[privacy]\nepsilon = 1.0\ndelta = 1e-6\n",
-            names.join(", "),
-            columns(n)
-        ))
-        .unwrap()
-    };
-    assert_eq!((table(&binaries(2)), table(&binaries(3))), (Some(9), None));
+    // Without the key, only a small table is used.
+    assert_eq!((table(&binaries(2, "").unwrap()), table(&binaries(3, "").unwrap())), (Some(9), None));
+}
+
+fn binaries(n: usize, more: &str) -> Result<JobSpec, JobError> {
+    let columns = (0..n).map(|i| format!("c{i} = {{ binary = true }}\n")).collect::<String>();
+    let names: Vec<String> = (0..n).map(|i| format!("\"c{i}\"")).collect();
+    JobSpec::parse(&format!(
+        "name = \"t\"\nalgorithm = \"auto\"\nparties = [\"a\"]\n[model]\nkind = \"logistic\"\noutcome = \"y\"\npredictors = [{}]\n[columns]\n\
+         y = {{ binary = true }}\n{columns}[privacy]\nepsilon = 1.0\ndelta = 1e-6\n{more}",
+        names.join(", "),
+    ))
+}
+
+const NAMED: &str = "[release]\ntable = true\n";
+
+/// A job that names its table has one of up to 4,096 cells and one for unusable records, or is refused with the key.
+#[test]
+fn a_job_names_its_table() {
+    let cells = |spec: &JobSpec| spec.outcome_table(spec.build_model().as_ref()).map(|table| table.cells());
+    let asked = |n| binaries(n, NAMED).unwrap();
+    assert_eq!((cells(&asked(3)), cells(&asked(11))), (Some(17), Some(4097)));
+    assert_eq!((asked(11).releases(), asked(11).most_rounds(), asked(11).chosen.is_some()), (vec!["table"], Some(1), true));
+    let refused = |spec: Result<JobSpec, JobError>| spec.unwrap_err();
+    let too_many = refused(binaries(12, NAMED));
+    assert_eq!(too_many.key, "release.table");
+    assert!(too_many.message.contains("4096 cells"), "{too_many}");
+    let staged = refused(binaries(3, "[release]\ntable = true\nstages = [0.5, 0.5]\n"));
+    assert!(staged.key == "release.table" && staged.message.contains("release.stages"), "{staged}");
+    // A job that declines its small table uses scores.
+    assert_eq!(binaries(2, "[release]\ntable = false\n").unwrap().releases(), ["score"]);
+    // Another algorithm has no such key.
+    let text = "[release]\ntable = true\n[sampler]\nuntil = { ess = 100 }\n";
+    assert_eq!(refused(binaries(3, text)).key, "release");
+}
+
+fn counts(most: u32, more: &str, named: &str) -> Result<JobSpec, JobError> {
+    JobSpec::parse(&format!(
+        "name = \"t\"\nalgorithm = \"auto\"\nparties = [\"a\"]\n[model]\nkind = \"poisson\"\noutcome = \"y\"\npredictors = [\"b\", \"w\"]\n{more}\n\
+         [columns]\ny = {{ min = 1, max = {most} }}\nb = {{ binary = true }}\ne = {{ min = 1, max = 2 }}\nw = {{ levels = [\"p\", \"q\", \"r\"] }}\n\
+         [privacy]\nepsilon = 1.0\ndelta = 1e-6\n{named}"
+    ))
+}
+
+/// A Poisson regression has a table of its counts, where the job names it and they are few.
+#[test]
+fn counts_have_a_table() {
+    let cells = |spec: JobSpec| spec.outcome_table(spec.build_model().as_ref()).map(|table| table.cells());
+    assert_eq!(cells(counts(4, "", NAMED).unwrap()), Some(25));
+    assert_eq!(cells(counts(4, "", "").unwrap()), None);
+    assert_eq!(cells(counts(682, "", NAMED).unwrap()), Some(4093));
+    for refused in [counts(683, "", NAMED), counts(4, "exposure = \"e\"", NAMED)] {
+        assert_eq!(refused.unwrap_err().key, "release.table");
+    }
+    let model = counts(4, "", NAMED).unwrap().build_model();
+    let table = model.outcome_table(usize::MAX).unwrap();
+    assert_eq!((table.outcomes(), table.law()), (vec![1.0, 2.0, 3.0, 4.0], TableLaw::Poisson));
+    let is = |w: usize, level| f64::from(u8::from(w == level));
+    for (at, y) in table.outcomes().into_iter().enumerate() {
+        for (cell, (b, w)) in [0.0, 1.0].into_iter().flat_map(|b| (0..3).map(move |w| (b, w))).enumerate() {
+            let x = vec![b, is(w, 1), is(w, 2)];
+            assert_eq!(table.rows()[cell], [vec![1.0], x.clone()].concat());
+            let scaled = (y - 2.5) / 1.5;
+            let found = sums(model.as_ref(), &shard(&[(scaled, x)]), &[Summand::table_of(model.as_ref())]).remove(0);
+            let expected = (0..25).map(|i| UNIT * i64::from(i == cell + 6 * at)).collect::<Vec<_>>();
+            assert_eq!(found.open_components_for_test(), expected, "{y} {b} {w}");
+        }
+    }
+    // Whatever a record contains, it is in one cell; one without a count or a level is in the last.
+    for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -2.0, 5.0] {
+        for record in [(odd, vec![1.0, 0.0, 0.0]), (1.0, vec![odd, 0.0, 0.0]), (1.0, vec![0.0, odd, odd])] {
+            let found = sums(model.as_ref(), &shard(&[record]), &[Summand::table_of(model.as_ref())]).remove(0);
+            assert_eq!(found.open_components_for_test(), (0..25).map(|i| UNIT * i64::from(i == 24)).collect::<Vec<_>>(), "{odd}");
+        }
+    }
 }
 
 #[test]
 fn rows_are_those_of_the_design() {
     let model = logistic("\"b\", \"w\", \"b:w\"", "").build_model();
-    let table = model.outcome_table().unwrap();
+    let table = model.outcome_table(usize::MAX).unwrap();
     let combinations = [0.0, 1.0].into_iter().flat_map(|b| (0..3).map(move |w| (b, w)));
     for (cell, (b, w)) in combinations.enumerate() {
         assert_eq!(table.rows()[cell], [vec![1.0], record(b, w)].concat());

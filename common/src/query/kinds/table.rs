@@ -12,10 +12,12 @@ pub(super) struct Table;
 impl ReleaseKind for Table {
     fn price(&self, query: &Unpriced<'_>) -> Result<QueryTerms, QueryError> {
         query.check_release(true)?;
-        let (counted, tables) = match (query.model.tables(), query.model.outcome_table()) {
-            (Some(tables), _) => (tables.cells(), tables.count()),
-            (None, Some(table)) => (table.cells(), 1),
-            (None, None) => return Err(query.misfit()),
+        let times = query.model.times_table();
+        let (counted, tables) = match (query.model.tables(), query.model.outcome_table(query.kind.length()), times) {
+            (Some(tables), _, _) => (tables.cells(), tables.count()),
+            (None, Some(table), _) => (table.cells(), 1),
+            (None, None, Some(times)) => (times.cells(), 1),
+            (None, None, None) => return Err(query.misfit()),
         };
         if !(query.from.is_empty() && query.to.is_empty() && counted == query.kind.length()) {
             return Err(query.misfit());

@@ -51,7 +51,7 @@ impl NoisyStatistics {
         let budget = Allotment::new(spec, parties)?;
         let table = spec.outcome_table(target.model.as_ref());
         let way: Box<dyn Strategy> = match (table, target.model.scores()) {
-            (Some(table), _) => Box::new(TableStrategy::new(&table, parties.len())),
+            (Some(table), _) => Box::new(TableStrategy::new(&table, spec.release.table == Some(true), parties.len())),
             (None, Some(scores)) if scores.moments_outcome().is_some() => {
                 Box::new(MomentsStrategy::new(&target, scores.as_ref(), parties)?)
             }
@@ -96,6 +96,11 @@ impl NoisyStatistics {
             let budget = Allotment::new(spec, &self.parties)?;
             inference.warnings.extend(wide_posterior_warning(&target, &self.parties, &budget).ok().flatten());
         }
+        // The release is judged beside the job's own prior as well: an informative prior is no fault of it.
+        let own = Target::new(&with_priors_of(spec, &self.target.spec));
+        if let Some(judged) = self.way.refit(&own, &kept)?.inference(&own) {
+            inference = inference.with_prior_check_of(&judged);
+        }
         if !self.released {
             inference.end_early();
         }
@@ -115,6 +120,18 @@ impl NoisyStatistics {
         }
         Ok(())
     }
+}
+
+/// Returns a job with the priors that another one has for the same parameters.
+fn with_priors_of(spec: &JobSpec, other: &JobSpec) -> JobSpec {
+    let names = other.model.parameter_names();
+    let mut with = spec.clone();
+    for (prior, name) in with.priors.iter_mut().zip(spec.model.parameter_names()) {
+        if let Some(at) = names.iter().position(|known| *known == name) {
+            *prior = other.priors[at];
+        }
+    }
+    with
 }
 
 /// Draws the job's number of draws from a posterior, and returns them with the walk's acceptance rate. `iteration` is the round

@@ -8,6 +8,9 @@ use conclave_common::parameter::Constraint;
 /// Largest ratio of posterior to prior variance where the releases determine the likelihood without an approximation.
 const PRIOR_LIMIT: f64 = 0.25;
 
+/// The start of the reason for which a release is too weak beside the prior.
+pub(crate) const ADDS_LITTLE: &str = "the release adds little to the prior";
+
 /// The posterior given the releases, up to the prior: a density to draw from and a starting point.
 pub(crate) struct Answer<'a> {
     /// Mean of a Gaussian fit, in coordinates.
@@ -100,9 +103,23 @@ impl Inference {
         self.checks.push(Check { name: "prior_share", value: share, limit: PRIOR_LIMIT });
         if !figure.holds() {
             self.reasons.push(format!(
-                "the release adds little to the prior: a posterior variance is {share:.2} times the prior's, above the limit of \
+                "{ADDS_LITTLE}: a posterior variance is {share:.2} times the prior's, above the limit of \
                  {PRIOR_LIMIT}"
             ));
+        }
+        self
+    }
+
+    /// Takes the check against the prior from the same releases under another prior, if the release adds more to that one. A
+    /// release that determined a vague prior's posterior is no worse beside an informative one.
+    pub(crate) fn with_prior_check_of(mut self, other: &Self) -> Self {
+        let check = |of: &Self| of.checks.iter().position(|check| check.name == "prior_share");
+        if let (Some(own), Some(others)) = (check(&self), check(other))
+            && other.checks[others].value < self.checks[own].value
+        {
+            self.checks[own] = other.checks[others];
+            self.reasons.retain(|reason| !reason.starts_with(ADDS_LITTLE));
+            self.reasons.extend(other.reasons.iter().filter(|reason| reason.starts_with(ADDS_LITTLE)).cloned());
         }
         self
     }

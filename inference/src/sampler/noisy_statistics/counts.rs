@@ -1,4 +1,6 @@
-//! Inference for a logistic regression's coefficients from noisy counts of outcomes.
+//! Inference for the coefficients of a logistic or Poisson regression from noisy counts of outcomes.
+//!
+//! # Logistic regression
 //!
 //! Among the `n_x` records with design row `x`, `k_x` have a 1. The releases are `a_x = k_x + e` and `b_x = n_x - k_x + e'`, with
 //! normal `e`, `e'` of variance `v`. The score of the counts is `r(theta) = sum_x x (q a_x - p b_x)`, where `p = 1 - q` is the
@@ -10,25 +12,90 @@
 //! separate likelihood for each cell's counts would weigh the cells by their noise, and would estimate something else if the
 //! model does not hold. Without noise, the pivot's likelihood is nearly the regression's own: at 30 events, the mean differs by a
 //! hundredth of an sd and the width by a twentieth.
+//!
+//! # Poisson regression
+//!
+//! Among the records with design row `x`, `n_xk` have the count `k`, released with noise of variance `v`. The score is
+//! `r = sum_x x sum_k a_xk (k - m)`, with `m` the exponential of `x'theta`; `H = sum_x n_x m x x'`, and
+//! `V = v sum_x x x' sum_k (k - m)^2`.
+//!
+//! # Many cells
+//!
+//! Where a table has more cells than records, the noise of the number of records in a row exceeds that number, and its positive
+//! part is far too large on average. `H` is then the sum over the numbers as released, which has no bias, with its negative
+//! eigenvalues left out.
 
-use super::gaussian::{GaussianPrior, Solution, factor, iterate_to_fixed_point};
+use super::gaussian::{GaussianPrior, Solution, factor, iterate_to_fixed_point, positive_part};
 use crate::sampler::matrix::{Matrix, dot};
 use conclave_common::model::softplus;
 
-/// Largest change of a row's log odds in one step towards the mode.
+/// Largest change of a row's linear predictor in one step towards the mode.
 const FARTHEST: f64 = 2.0;
+/// Largest logarithm of a mean count.
+const MOST_LOG_MEAN: f64 = 300.0;
 
 /// The released counts, summed over the parties.
 #[derive(Debug, Clone)]
 pub(crate) struct Counts {
     /// Design rows.
     pub(crate) rows: Vec<Vec<f64>>,
-    /// Number of records with a 1 at each row, noisy.
-    pub(crate) ones: Vec<f64>,
-    /// Number of records with a 0 at each row, noisy.
-    pub(crate) zeros: Vec<f64>,
+    /// The released numbers at each row, noisy.
+    pub(crate) outcomes: Outcomes,
     /// Variance of each count's noise.
     pub(crate) variance: f64,
+    /// True if the information sums the numbers of records as released, false if it sums their positive parts.
+    pub(crate) unbiased: bool,
+}
+
+/// The noisy numbers of records at each design row.
+#[derive(Debug, Clone)]
+pub(crate) enum Outcomes {
+    /// The numbers that determine a logistic regression's score.
+    Binary {
+        /// Number of records with a 1.
+        ones: Vec<f64>,
+        /// Number of records with a 0.
+        zeros: Vec<f64>,
+    },
+    /// The numbers that determine a Poisson regression's score.
+    Numbers {
+        /// Number of records.
+        records: Vec<f64>,
+        /// Sum of the records' outcomes.
+        totals: Vec<f64>,
+        /// The number of values that an outcome can have, their sum and their sum of squares.
+        powers: [f64; 3],
+    },
+}
+
+/// The contribution of one design row to the score.
+struct OfRow {
+    /// Slope of the log likelihood in the linear predictor.
+    slope: f64,
+    /// Information about the linear predictor: the number of records, and that of one record.
+    information: (f64, f64),
+    /// Noise of the slope, relative to that of a count.
+    noise: f64,
+}
+
+impl Outcomes {
+    /// `fast` computes the probabilities from one exponential, to the last bits.
+    fn at(&self, row: usize, eta: f64, fast: bool) -> OfRow {
+        let of = |values: &[f64]| values.get(row).copied().unwrap_or(0.0);
+        match self {
+            Self::Binary { ones, zeros } => {
+                let (ones, zeros) = (of(ones), of(zeros));
+                let (p, q) = if fast { probabilities(eta) } else { (libm::exp(-softplus(-eta)), libm::exp(-softplus(eta))) };
+                OfRow { slope: q * ones - p * zeros, information: (ones + zeros, p * q), noise: p * p + q * q }
+            }
+            Self::Numbers { records, totals, powers: [count, sum, squares] } => {
+                let mean = libm::exp(eta.min(MOST_LOG_MEAN));
+                let (records, total) = (of(records), of(totals));
+                let noise = (squares - 2.0 * mean * sum + mean * mean * count).max(0.0);
+                OfRow { slope: total - records * mean, information: (records, mean), noise }
+            }
+        }
+    }
 }
 
 /// The score of the counts at a point.
@@ -51,6 +118,13 @@ pub(crate) struct Rough {
     pub(crate) without_noise: Matrix,
 }
 
+/// Returns the probabilities of a 1 and of a 0.
+fn probabilities(eta: f64) -> (f64, f64) {
+    let less = libm::exp(-eta.abs());
+    let (greater, less) = (1.0 / (1.0 + less), less / (1.0 + less));
+    if eta < 0.0 { (less, greater) } else { (greater, less) }
+}
+
 impl Pivot {
     /// Returns the information about the coefficients in the noisy counts: `H W^-1 H`.
     pub(crate) fn remaining_information(&self) -> Matrix {
@@ -67,12 +141,25 @@ impl Counts {
     pub(crate) fn pivot(&self, theta: &[f64]) -> Pivot {
         let order = theta.len();
         let (mut score, mut information, mut noise) = (vec![0.0; order], Matrix::zeros(order), Matrix::zeros(order));
-        for ((row, ones), zeros) in self.rows.iter().zip(&self.ones).zip(&self.zeros) {
-            let eta = dot(row, theta);
-            let (p, q) = (libm::exp(-softplus(-eta)), libm::exp(-softplus(eta)));
-            score.iter_mut().zip(row).for_each(|(sum, x)| *sum += (q * ones - p * zeros) * x);
-            information = information.plus(&Matrix::outer(row, (ones + zeros).max(0.0) * p * q), 1.0);
-            noise = noise.plus(&Matrix::outer(row, self.variance * (p * p + q * q)), 1.0);
+        for (at, row) in self.rows.iter().enumerate() {
+            // A table of earlier versions keeps its bits.
+            let of_row = self.outcomes.at(at, dot(row, theta), self.unbiased);
+            let (records, of_one) = of_row.information;
+            let records = if self.unbiased { records } else { records.max(0.0) };
+            let (own, spread) = (records * of_one, self.variance * of_row.noise);
+            // Most of a row is 0: the sums are those of whole outer products.
+            for (i, x) in row.iter().enumerate().filter(|(_, x)| **x != 0.0) {
+                score[i] += of_row.slope * x;
+                for (j, y) in row[..=i].iter().enumerate().filter(|(_, y)| **y != 0.0) {
+                    information[(i, j)] += own * x * y;
+                    noise[(i, j)] += spread * x * y;
+                }
+            }
+        }
+        let mirrored = |lower: &Matrix| Matrix::from_fn(order, |i, j| lower[(i.max(j), i.min(j))]);
+        let (mut information, noise) = (mirrored(&information), mirrored(&noise));
+        if self.unbiased && information.cholesky().is_none() {
+            information = positive_part(&information);
         }
         Pivot { score, information, noise }
     }

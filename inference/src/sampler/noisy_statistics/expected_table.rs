@@ -4,10 +4,11 @@ use super::allotment::Allotment;
 use super::counts::Pivot;
 use super::design::Case;
 use super::gaussian::{GaussianPrior, factor};
+use super::starting_point::log_of_middle;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::Matrix;
 use crate::sampler::target::Target;
-use conclave_common::model::OutcomeTable;
+use conclave_common::model::{OutcomeTable, TableLaw};
 use conclave_common::schema::{ColumnSpec, ModelSpec};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP};
 
@@ -15,7 +16,8 @@ use conclave_privacy::mechanism::{NoiseScale, QueryKind, STEP};
 /// relative increase of the variance that is due to noise.
 ///
 /// The information under noise is that of [`super::counts`]. Each combination of levels is assumed to have its share of the
-/// records, and a fixed share of those a 1.
+/// records, and a fixed share of those a 1. Counts are assumed to have the mean at the start of score stages; in the best case
+/// also the middle of their range, if that is better.
 ///
 /// # Errors
 /// The query has no price.
@@ -30,20 +32,38 @@ pub(crate) fn error(
     let sd = budget.whole_sd(&target.spec, target.model.as_ref(), kind, (&[], &[]))? / STEP / QueryKind::COUNT_UNIT as f64;
     let sd = sd.max(kind.noise_sd(NoiseScale::from_units(NoiseScale::MIN_UNITS)?));
     let noise = parties as f64 * sd * sd;
-    let p = case.ones();
+    let rows: Vec<(&Vec<f64>, f64)> = table.rows().iter().map(|row| (row, records * share(target, row, case))).collect();
+    let errors = means(target, table, case).into_iter().map(|mean| of_mean(target, table, (&rows, noise), mean));
+    Ok(errors.fold(f64::INFINITY, f64::min))
+}
+
+/// Returns the assumed means of the outcome.
+fn means(target: &Target, table: &OutcomeTable, case: Case) -> Vec<f64> {
+    if table.law() == TableLaw::Logistic {
+        return vec![case.ones()];
+    }
+    let start = target.space.location.first().copied().unwrap_or(0.0);
+    let middle = log_of_middle(&target.spec);
+    let means = std::iter::once(middle.map_or(start, |middle| start.min(middle)));
+    means.chain(middle.filter(|_| case == Case::Best)).map(libm::exp).collect()
+}
+
+/// Returns the error if the outcome has this mean in every row.
+fn of_mean(target: &Target, table: &OutcomeTable, (rows, noise): (&[(&Vec<f64>, f64)], f64), mean: f64) -> f64 {
+    let of_record = if table.law() == TableLaw::Logistic { mean * (1.0 - mean) } else { mean };
+    let of_noise: f64 = table.outcomes().into_iter().map(|y| (y - mean) * (y - mean)).sum();
     let prior = GaussianPrior::of(&target.space).matrix();
     let order = prior.order();
     let (mut information, mut spread) = (Matrix::zeros(order), Matrix::zeros(order));
-    for row in table.rows() {
-        let own = records * share(target, row, case) * p * (1.0 - p);
-        information = information.plus(&Matrix::outer(row, own), 1.0);
-        spread = spread.plus(&Matrix::outer(row, noise * (p * p + (1.0 - p) * (1.0 - p))), 1.0);
+    for (row, records) in rows {
+        information = information.plus(&Matrix::outer(row, records * of_record), 1.0);
+        spread = spread.plus(&Matrix::outer(row, noise * of_noise), 1.0);
     }
     let remaining = Pivot { score: Vec::new(), information: information.clone(), noise: spread }.remaining_information();
     let variances = |of: Matrix| factor(&of.plus(&prior, 1.0)).inverse().diagonal_entries();
     let (with, without) = (variances(remaining), variances(information));
     let squares: f64 = with.iter().zip(&without).map(|(with, without)| (with / without - 1.0).max(0.0)).sum();
-    Ok((squares / with.len().max(1) as f64).sqrt())
+    (squares / with.len().max(1) as f64).sqrt()
 }
 
 /// Returns the share of the records with a combination of levels, for independent columns.

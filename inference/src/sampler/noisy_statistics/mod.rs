@@ -15,6 +15,7 @@
 //! | [`search`] | the search from one released stage to the next query, and to the answer |
 //! | [`frame`] | the coordinates in which a score is released, chosen so that its noise harms the posterior least |
 //! | [`grouped`] | the same where the corners are too many to list |
+//! | `histogram` | the start of survival models, from a released histogram of times |
 //! | [`moments`] | a noisy matrix of second moments |
 //! | [`moments_noise`] | the entries of that matrix that share noise, and the effect of the noise on a residual |
 //! | [`linear`] | linear regression from that matrix, and from a score of residuals released after it |
@@ -36,6 +37,7 @@
 //! | `strategy` | the interface of the strategies below |
 //! | `score_strategy`, `moments_strategy`, `family_strategy` | the strategies: score stages, second moments, a family's statistic |
 //! | `obstacle` | reasons why a run ends after its first stages |
+//! | `table_choice` | the choice between a table and score stages |
 //! | `answer` | the report of a run beside its draws |
 //! | `algorithm` | the sampler |
 
@@ -55,6 +57,7 @@ mod family_strategy;
 pub(crate) mod frame;
 pub(crate) mod gaussian;
 pub(crate) mod grouped;
+mod histogram;
 pub(crate) mod information;
 pub(crate) mod intercept;
 pub(crate) mod linear;
@@ -75,6 +78,7 @@ pub(crate) mod search;
 pub(crate) mod stage;
 mod starting_point;
 pub(crate) mod strategy;
+mod table_choice;
 mod table_strategy;
 pub(crate) mod walk;
 mod without_privacy;
@@ -93,6 +97,7 @@ pub use obstacle::Obstacle;
 pub(crate) use outlook::{of_scores, outlook};
 pub use refit::{RefitError, Refitted};
 pub(crate) use scores::as_released;
+pub use table_choice::with_chosen_table;
 pub(crate) use without_privacy::{Beforehand, beforehand};
 
 /// The algorithm as it is planned and run.

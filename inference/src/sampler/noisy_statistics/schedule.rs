@@ -68,8 +68,9 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    pub(crate) fn new(shares: Shares) -> Self {
-        Self { shares, stages: 0, remaining: 1.0 }
+    /// Returns the schedule of a search with this share of the budget.
+    pub(crate) fn new(shares: Shares, remaining: f64) -> Self {
+        Self { shares, stages: 0, remaining }
     }
 
     /// Returns the remaining share of the budget.

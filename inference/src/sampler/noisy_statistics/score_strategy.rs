@@ -6,6 +6,7 @@ use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::coding::Coding;
 use super::gaussian::{GaussianPrior, largest_eigenvalue, roots};
+use super::histogram::PendingHistogram;
 use super::obstacle::Obstacle;
 use super::public::{Public, WholeBudgetNoise};
 use super::refit::{RefitError, RetainedCoefficients};
@@ -68,6 +69,7 @@ pub(crate) struct ScoreStrategy {
     stages: Vec<Stage>,
     /// Remaining share of the budget before the present stage.
     left: f64,
+    histogram: Option<PendingHistogram>,
 }
 
 impl ScoreStrategy {
@@ -84,7 +86,16 @@ impl ScoreStrategy {
         let StartingPoint { coding, prior, start, centred, weight, records, .. } = starting_point;
         let public = Public { target, scores, coding: &coding, centred: centred > 0.0, whole };
         Ok(Self {
-            search: Search::new(shares(&target.spec), prior.clone(), start, rule, records * target.spec.power, weight, &public),
+            search: Search::new(
+                (shares(&target.spec), 1.0),
+                prior.clone(),
+                start,
+                rule,
+                records * target.spec.power,
+                weight,
+                &public,
+            ),
+            histogram: target.spec.times_table(target.model.as_ref()).map(PendingHistogram::new),
             own: scores.parameters() > scores.coefficients(),
             parties: parties.len(),
             coding,
@@ -160,6 +171,19 @@ impl ScoreStrategy {
         Ok(query)
     }
 
+    /// Restarts the search where a released histogram of times says. Returns false if no histogram was asked.
+    fn start_at_histogram(&mut self, target: &Target, scores: &dyn ScoreModel, totals: &Totals, left: f64) -> bool {
+        let Some(seen) = self.histogram.as_mut().and_then(|histogram| histogram.seen(totals, self.parties)) else { return false };
+        let (theta, start) = self.inside(target, &seen.start(&self.prior));
+        let expected = (self.records * seen.event_share()).max(1.0);
+        let weight = expected_covariance(scores, &theta, expected, &self.prior);
+        let public = Public { target, scores, coding: &self.coding, centred: self.centred > 0.0, whole: self.whole };
+        let records = self.records * target.spec.power;
+        self.search = Search::new((Shares::Auto, left), self.prior.clone(), start, None, records, weight, &public);
+        self.left = left;
+        true
+    }
+
     /// Records the posterior after the latest stage.
     fn record(&mut self, target: &Target, at: &[f64], left: f64) {
         let theta = |at: &[f64]| target.space.theta_inside(&target.spec, &self.coding.plain(at));
@@ -183,6 +207,9 @@ impl ScoreStrategy {
 
 impl Strategy for ScoreStrategy {
     fn ask(&mut self, target: &Target, budget: &mut Allotment) -> Result<Vec<Query>, SamplerError> {
+        if let Some(query) = self.histogram.as_mut().map(|histogram| histogram.ask(target, budget)).transpose()?.flatten() {
+            return Ok(vec![query]);
+        }
         match self.search.request().clone() {
             Request::Stage { at, share, curvature } => {
                 let information = self.ask_information(target, budget, (&at, share * curvature), 1)?;
@@ -199,6 +226,9 @@ impl Strategy for ScoreStrategy {
 
     fn absorb(&mut self, target: &Target, _round: &Round, totals: &Totals, budget: &Allotment) -> bool {
         let Ok(scores) = scores(target) else { return false };
+        if self.start_at_histogram(target, scores.as_ref(), totals, budget.left()) {
+            return false;
+        }
         let pending = (self.pending.0.take(), self.pending.1.take());
         let mut by_query = totals.by_query();
         let score = pending.0.map(|pending| {

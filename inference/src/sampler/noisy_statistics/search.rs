@@ -64,9 +64,9 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Starts a search at `start`, where `weight` is the expected covariance.
+    /// Starts a search at `start`, where `weight` is the expected covariance, with a share of the budget.
     pub(crate) fn new(
-        shares: Shares,
+        (shares, remaining): (Shares, f64),
         prior: GaussianPrior,
         start: Vec<f64>,
         intercept: Option<Intercept>,
@@ -74,8 +74,8 @@ impl Search {
         weight: Matrix,
         landscape: &dyn Landscape,
     ) -> Self {
-        let mut schedule = Schedule::new(shares);
-        let curvature = last_curvature(&weight, 1.0, information_sds(landscape, &start));
+        let mut schedule = Schedule::new(shares, remaining);
+        let curvature = last_curvature(&weight, remaining, information_sds(landscape, &start));
         let (request, reserved) = schedule.first(start, curvature);
         Self {
             prior,

@@ -1,18 +1,18 @@
-//! The strategy for a logistic regression with categorical predictors: one release of the table of outcome and predictors.
+//! The strategy for a logistic or Poisson regression with categorical predictors: one release of the table of outcome and predictors.
 //!
 //! The likelihood can be evaluated at every theta, so no location has to be found first, and separation or a rare outcome needs
 //! no special treatment.
 
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
-use super::counts::{Counts, Rough};
+use super::counts::{Counts, Outcomes, Rough};
 use super::gaussian::{GaussianPrior, roots};
 use super::refit::{RefitError, RetainedCoefficients};
 use super::strategy::Strategy;
 use crate::sampler::error::SamplerError;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
-use conclave_common::model::OutcomeTable;
+use conclave_common::model::{OutcomeTable, TableLaw};
 use conclave_common::query::{Query, Round};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
 
@@ -22,6 +22,11 @@ pub(crate) struct TableStrategy {
     cells: u32,
     /// Design row of each combination of levels.
     rows: Vec<Vec<f64>>,
+    law: TableLaw,
+    /// Values of the outcome.
+    values: Vec<f64>,
+    /// True if the job names its table; without that, its draws remain those of earlier versions.
+    named: bool,
     parties: f64,
     noise: Option<NoiseScale>,
     seen: Option<Counts>,
@@ -29,14 +34,37 @@ pub(crate) struct TableStrategy {
 
 impl TableStrategy {
     /// Returns the strategy before its first round.
-    pub(crate) fn new(table: &OutcomeTable, parties: usize) -> Self {
+    pub(crate) fn new(table: &OutcomeTable, named: bool, parties: usize) -> Self {
         Self {
             cells: u32::try_from(table.cells()).unwrap_or(u32::MAX),
             rows: table.rows().to_vec(),
+            law: table.law(),
+            values: table.outcomes(),
+            named,
             parties: parties as f64,
             noise: None,
             seen: None,
         }
+    }
+
+    /// Sorts the released counts, which are numbered by outcome and then by row.
+    fn outcomes(&self, counts: &[f64]) -> Outcomes {
+        let of = |value: usize| -> Vec<f64> {
+            let row = |row: usize| counts.get(value * self.rows.len() + row).copied().unwrap_or(0.0);
+            (0..self.rows.len()).map(row).collect()
+        };
+        if self.law == TableLaw::Logistic {
+            return Outcomes::Binary { zeros: of(0), ones: of(1) };
+        }
+        let (mut records, mut totals) = (vec![0.0; self.rows.len()], vec![0.0; self.rows.len()]);
+        for (at, value) in self.values.iter().enumerate() {
+            for (row, count) in of(at).into_iter().enumerate() {
+                records[row] += count;
+                totals[row] += value * count;
+            }
+        }
+        let power = |power: i32| self.values.iter().map(|value| value.powi(power)).sum::<f64>();
+        Outcomes::Numbers { records, totals, powers: [power(0), power(1), power(2)] }
     }
 }
 
@@ -52,10 +80,8 @@ impl Strategy for TableStrategy {
         let records = |units: &i128| *units as f64 / QueryKind::COUNT_UNIT as f64;
         let counts: Vec<f64> = totals.components().iter().map(records).collect();
         let sd = self.noise.map_or(0.0, |noise| QueryKind::Table { cells: self.cells }.noise_sd(noise));
-        let (zeros, rest) = counts.split_at(self.rows.len().min(counts.len()));
-        let ones = rest.iter().copied().take(self.rows.len()).collect();
         let variance = self.parties * sd * sd;
-        self.seen = Some(Counts { rows: self.rows.clone(), ones, zeros: zeros.to_vec(), variance });
+        self.seen = Some(Counts { rows: self.rows.clone(), outcomes: self.outcomes(&counts), variance, unbiased: self.named });
         true
     }
 

@@ -5,7 +5,11 @@ fn rows() -> Vec<Vec<f64>> {
 }
 
 fn counts(ones: [f64; 4], zeros: [f64; 4], variance: f64) -> Counts {
-    Counts { rows: rows(), ones: ones.to_vec(), zeros: zeros.to_vec(), variance }
+    Counts { rows: rows(), outcomes: binary(&ones, &zeros), variance, unbiased: false }
+}
+
+fn binary(ones: &[f64], zeros: &[f64]) -> Outcomes {
+    Outcomes::Binary { ones: ones.to_vec(), zeros: zeros.to_vec() }
 }
 
 fn prior() -> GaussianPrior {
@@ -81,7 +85,7 @@ fn a_model_that_does_not_hold_is_fitted_as_without_noise() {
 /// One cell of 200 records, 80 of which have a 1: the information is 48, and 48² / (48 + 52) with noise of variance 100.
 #[test]
 fn noise_takes_its_part_of_the_information() {
-    let one = |variance| Counts { rows: vec![vec![1.0]], ones: vec![80.0], zeros: vec![120.0], variance };
+    let one = |variance| Counts { rows: vec![vec![1.0]], outcomes: binary(&[80.0], &[120.0]), variance, unbiased: false };
     let at = [libm::log(80.0 / 120.0)];
     let pivot = one(100.0).pivot(&at);
     assert!(
@@ -91,7 +95,7 @@ fn noise_takes_its_part_of_the_information() {
     );
     assert!((pivot.remaining_information()[(0, 0)] - 23.04).abs() < 1e-9);
     // A negative number of records counts as none.
-    let none = Counts { rows: vec![vec![1.0]], ones: vec![-8.0], zeros: vec![3.0], variance: 100.0 };
+    let none = Counts { rows: vec![vec![1.0]], outcomes: binary(&[-8.0], &[3.0]), variance: 100.0, unbiased: false };
     assert_eq!(none.pivot(&[0.0]).information[(0, 0)], 0.0);
     assert!(none.log_likelihood(&[0.3]).is_finite());
 }

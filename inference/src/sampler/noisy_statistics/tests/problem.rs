@@ -248,7 +248,8 @@ impl Problem {
         let landscape = Public { problem: self, mu };
         let intercept = Intercept { coordinate: 0, records, link };
         let at: Vec<f64> = (0..d).map(|j| if j == 0 { start } else { 0.0 }).collect();
-        let mut search = Search::new(shares, prior.clone(), at, Some(intercept), records, Matrix::diagonal(&public), &landscape);
+        let mut search =
+            Search::new((shares, 1.0), prior.clone(), at, Some(intercept), records, Matrix::diagonal(&public), &landscape);
         let mut rounds = 0;
         while !search.is_done() {
             rounds += 1;

@@ -6,7 +6,7 @@ fn state(moved: f64, cubic: f64, expected: f64) -> SearchState {
 
 /// Returns the shares of the stages up to the last score, with every stage ending in the same state.
 fn run(shares: Shares, after: SearchState) -> Vec<(f64, Option<f64>)> {
-    let mut schedule = Schedule::new(shares);
+    let mut schedule = Schedule::new(shares, 1.0);
     let mut next = schedule.first(vec![0.0], 0.2);
     let mut stages = Vec::new();
     loop {

@@ -39,7 +39,7 @@ fn score(at: &[f64], mode: &[f64]) -> Vec<f64> {
 /// Returns every request of a search for a mode, and the search at its end.
 fn run(shares: Shares, mode: [f64; 2]) -> (Vec<Request>, Search) {
     let weight = Matrix::identity(2).scaled(1.0 / 400.0);
-    let mut search = Search::new(shares, prior(), vec![0.0; 2], None, 1000.0, weight, &Even);
+    let mut search = Search::new((shares, 1.0), prior(), vec![0.0; 2], None, 1000.0, weight, &Even);
     let mut requests = Vec::new();
     while !search.is_done() {
         let ask = search.request().clone();
