@@ -4,6 +4,7 @@
 //! generator is passed in. Together with `conclave-vault` it is the whole trusted base: the privacy guarantee does not
 //! depend on any model, sampler or page.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 // Sums can be opened without noise under it: a build for use must not even contain it.
 #[cfg(all(feature = "test-util", not(debug_assertions)))]

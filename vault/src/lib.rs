@@ -5,6 +5,7 @@
 //! holds the order. Together with `conclave-privacy` this crate is the whole trusted base. It imports no sampler, no web server
 //! and no TLS.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 // Noise from a seed can be foretold: a build for use must not even contain it.
 #[cfg(all(feature = "test-util", not(debug_assertions)))]
