@@ -7,9 +7,8 @@ use conclave_privacy::pass::{Block, BlockError, Blocks, Persons};
 use super::bind::Binding;
 use super::shard::Shard;
 
-/// Records of a block, or slightly fewer where persons stay together: with its results it fits the second-level cache, and what it takes of
-/// memory is used again by the next.
-const RECORDS: usize = 1 << 11;
+/// Records of a block, or slightly fewer where persons stay together: as large as fits the second-level cache with its results.
+const RECORDS: usize = 1 << 13;
 
 /// A job's records, on its model's scale during a pass.
 pub(crate) struct Scaled {
