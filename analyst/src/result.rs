@@ -64,6 +64,7 @@ impl RunResult {
         let extends = |job| Block::Text(format!("This job continues job {job}; figures cover only its own draws and spending."));
         blocks.extend(job("extends").map(extends));
         blocks.extend(sentences(object, "warnings").into_iter().map(Block::Warning));
+        blocks.extend(sentences(object, "privacy_warnings").into_iter().map(Block::Warning));
         blocks.extend(job("budget_error").map(|sentence| Block::Text(sentence.to_owned())));
         blocks
     }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use conclave_common::job::JobSpec;
 use conclave_inference::sampler::with_chosen_table;
+use conclave_ops::terminal;
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::submission;
 use conclave_proto::tls::IdentityDir;
@@ -70,7 +71,11 @@ pub(crate) async fn submit_and_report(
     spec_toml: String,
     output: &OutputOptions<'_>,
 ) -> Result<ExitCode, Fault> {
+    let warnings = JobSpec::parse(&spec_toml).map(|spec| spec.privacy.warnings([])).unwrap_or_default();
     let job = submit(client, &connection.identity()?, spec_toml).await?;
+    for warning in warnings {
+        terminal::print_error(&format_args!("warning: {warning}"));
+    }
     let options = connection.options();
     if output.wait {
         let extension = output.extends.map(|extends| format!(", which extends {extends},")).unwrap_or_default();

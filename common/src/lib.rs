@@ -3,6 +3,7 @@
 //! Nothing in this crate touches a file, a socket, a clock or an asynchronous runtime, and every random number generator is
 //! passed in. A model's kernel returns numbers per record; `conclave-privacy` bounds them.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 // It opens sums without noise: a build for use must not even contain it.
 #[cfg(all(feature = "test-util", not(debug_assertions)))]

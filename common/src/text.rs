@@ -23,7 +23,7 @@ pub fn shown(c: char) -> char {
 #[must_use]
 pub fn figure(x: f64) -> String {
     if x == 0.0 || (1e-3..1e6).contains(&x.abs()) {
-        let digits = 5 - (x.abs().max(1e-3).log10().floor() as i32).clamp(-3, 5);
+        let digits = 5 - (libm::log10(x.abs().max(1e-3)).floor() as i32).clamp(-3, 5);
         let text = format!("{x:.*}", digits as usize);
         if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
     } else {

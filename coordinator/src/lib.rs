@@ -11,6 +11,7 @@
 //!
 //! The crate `conclave_draws` defines draws and results.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod backup;
 mod bounds;

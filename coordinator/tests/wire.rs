@@ -419,6 +419,34 @@ async fn numbers_that_no_party_can_have_end_the_job_by_name() {
     consortium.stop().await;
 }
 
+/// Most tools speak the older version of reflection, and look for the service of health.
+#[cfg(feature = "reflection")]
+#[tokio::test]
+async fn both_versions_of_reflection_list_every_service() {
+    macro_rules! listed {
+        ($version:ident, $channel:expr) => {{
+            use reflection::server_reflection_request::MessageRequest;
+            use reflection::server_reflection_response::MessageResponse;
+            use tonic_reflection::pb::$version as reflection;
+            let mut client = reflection::server_reflection_client::ServerReflectionClient::new($channel);
+            let asked = Some(MessageRequest::ListServices(String::new()));
+            let request = reflection::ServerReflectionRequest { host: String::new(), message_request: asked };
+            let mut replies = client.server_reflection_info(tokio_stream::once(request)).await.unwrap().into_inner();
+            let reply = replies.message().await.unwrap().unwrap().message_response.unwrap();
+            let MessageResponse::ListServicesResponse(list) = reply else { panic!("{reply:?}") };
+            list.service.into_iter().map(|service| service.name).collect::<std::collections::BTreeSet<String>>()
+        }};
+    }
+    let consortium = Consortium::start().await;
+    let channel = consortium.dial(Role::Analyst, "ana").await;
+    let (v1, v1alpha) = (listed!(v1, channel.clone()), listed!(v1alpha, channel));
+    assert_eq!(v1, v1alpha);
+    let reflection = ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];
+    for service in ["conclave.v1.Jobs", "conclave.v1.Link", "grpc.health.v1.Health"].iter().chain(&reflection) {
+        assert!(v1.contains(*service), "{service} in {v1:?}");
+    }
+}
+
 #[tokio::test]
 async fn roles_come_from_certificates() {
     let consortium = Consortium::start().await;

@@ -4,6 +4,7 @@
 //! - [`spent`]: the privacy cost of a job at a party. [`result`]: the JSON object of a finished run.
 //! - [`Draws`]: a whole store in memory. [`export`]: export to CmdStan files and to a Parquet table.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 pub mod attributes;
 mod draws;

@@ -32,7 +32,7 @@ pub(crate) fn ratios(spec: &JobSpec, posterior_original: &[(&str, Summary)]) -> 
     let (first, count) = (usize::from(regression.design.intercept), regression.design.features.len());
     // Quantiles are preserved by the exponential, which is monotone.
     let ratio = |(name, summary): &(&str, Summary)| {
-        let [q5, median, q95] = [summary.q5, summary.median, summary.q95].map(f64::exp);
+        let [q5, median, q95] = [summary.q5, summary.median, summary.q95].map(libm::exp);
         Ratio { name: (*name).to_owned(), kind, q5, median, q95 }
     };
     posterior_original.iter().skip(first).take(count).map(ratio).collect()

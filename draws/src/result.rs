@@ -135,6 +135,9 @@ pub struct RunResult {
     pub report: RunReport,
     /// Spending.
     pub parties: Vec<PartyRow>,
+    /// Warnings about a budget that protects little.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub privacy_warnings: Vec<String>,
     /// The initial state of a job that continues this one; parameters in the order of `posterior`.
     pub continuation: Continuation,
     /// The Zarr store, on the machine that ran the chains.
@@ -279,7 +282,10 @@ pub fn build(spec: &JobSpec, job: &str, path: Option<&Path>, draws: &DrawStore, 
         mu_squared_spent: party.spent.mu_squared(),
         epsilon_zcdp: party.spent.epsilon_zcdp(budget),
     });
+    let units = |party: &PartyOutcome| party.metadata.and_then(|h| h.persons().or(h.records()));
+    let privacy_warnings = spec.privacy.warnings(outcome.parties.iter().map(|party| (party.name.as_str(), units(party))));
     RunResult {
+        privacy_warnings,
         job: job.to_owned(),
         name: spec.name.clone(),
         extends: spec.extends.clone(),

@@ -4,6 +4,7 @@
 //! random number generator is passed in. Privacy does not depend on this crate: a data owner's daemon does not link it into the
 //! answer path.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 pub mod diagnostics;
 pub mod figures;

@@ -4,7 +4,7 @@
 //! The allowed factor, 0.6 to 1.6, covers what the forecast omits: noise in the inverted information, the share of the budget
 //! that selects a second release on noisy figures, the prior, and about 10% of chance at this number of runs.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use conclave_common::job::{Algorithm, JobSpec, SamplerSpec};
 use conclave_common::query::PartyMetadata;

@@ -1,6 +1,6 @@
 //! Forecasts of `plan` for the jobs in `examples/`, compared with runs on the synthetic records next to them.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 //! the smaller job.
 //!
 //! The kernels, lattice and noise are real, in one process.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use std::collections::BTreeMap;
 

@@ -130,8 +130,9 @@ fn jobs() -> Vec<(Parts, &'static str)> {
             ),
             "53b6f3dde00f5acf",
         ),
-        (("hmc", Logistic, "draws = 40", "epsilon = 0.5"), "9fcaac03a3654ea0"),
-        (("hmc", Logistic, "draws = 40\nforce = true\nlocate_share = 0.2", "epsilon = 0.3"), "556941e42efb041d"),
+        // The next two since the build in which the noise of pooled curvature is added up by libm's hypot, not the system's.
+        (("hmc", Logistic, "draws = 40", "epsilon = 0.5"), "ef38a33e960b6251"),
+        (("hmc", Logistic, "draws = 40\nforce = true\nlocate_share = 0.2", "epsilon = 0.3"), "7e7e0596b5c26ffc"),
         (
             (
                 "hmc",

@@ -18,6 +18,7 @@
 //! No page needs `unsafe-inline`: there is no `style` attribute, no event handler, and no script except one file. Plots are
 //! styled by classes of the stylesheet and by SVG attributes.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 pub mod aggregation;
 pub mod barker;

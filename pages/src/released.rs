@@ -135,7 +135,7 @@ pub fn stage_plots(result: &Value, logarithms: &[bool], scale: &str, limit: usiz
     let around = |stage: &Value, parameter: usize| {
         let (mean, sd) = (figure(&stage["mean"][parameter]), figure(&stage["sd"][parameter]));
         match logarithms.get(parameter) {
-            Some(true) => [mean, mean * (-sd).exp(), mean * sd.exp()],
+            Some(true) => [mean, mean * libm::exp(-sd), mean * libm::exp(sd)],
             _ => [mean, mean - sd, mean + sd],
         }
     };

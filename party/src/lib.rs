@@ -4,6 +4,7 @@
 //! query. Each query is charged durably by the vault's ledger, its exact noise is drawn, the records are summed, and the noised
 //! sum is recorded durably before it is sent; [`conclave_vault::answer`] enforces this order.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 // Seeded noise is predictable: a production build must not even contain it.
 #[cfg(all(feature = "test-util", not(debug_assertions)))]

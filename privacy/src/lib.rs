@@ -4,6 +4,7 @@
 //! random number generator is passed in. It belongs to the trusted base that `docs/explanation/design.md` lists in section 8.
 //! The privacy guarantee does not depend on any model, sampler or page.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 // With this feature a sum can be opened without noise, so no release build may contain it.
 #[cfg(all(feature = "test-util", not(debug_assertions)))]

@@ -78,6 +78,7 @@ fn load(path: &Path) -> Result<(), Failure> {
         person: None,
         unit,
         memory: Memory::default(),
+        snapshot: std::env::temp_dir(),
     };
     let began = Instant::now();
     let shard = Shard::load(&config, None)?;

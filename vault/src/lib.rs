@@ -6,6 +6,7 @@
 //! [`data`] also serves the owner's own commands, which read records to advise the owner. Section 8 of
 //! `docs/explanation/design.md` lists everything that is trusted. The crate imports no sampler, no web server and no TLS.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 // Seeded noise is predictable: a production build must not contain it.
 #[cfg(all(feature = "test-util", not(debug_assertions)))]

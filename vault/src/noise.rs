@@ -9,7 +9,8 @@
 //!
 //! A virtual machine that is copied or set back while it runs has its generators copied too. Two copies would give the same noise to
 //! different queries, whose difference is free of noise. So each generator is keyed again, from its old state and 256 fresh bits of the
-//! operating system, before every batch for a stock and before every sample on demand. The stock is discarded whenever a job is opened
+//! operating system, before and after every batch for a stock and every sample on demand. After it, the state in memory reveals no draw
+//! that was made, and no key outlives its generator. The stock is discarded whenever a job is opened
 //! ([`Noise::renew`]), which every coordinator requests after every break of the connection, and no copy of a machine outlives its
 //! connection. A copy that answers nevertheless meets the ledger: its head is older.
 
@@ -42,8 +43,8 @@ pub struct Noise {
     thread: Option<JoinHandle<()>>,
 }
 
-/// A generator that is keyed again before each use.
-struct KeyedGenerator {
+/// A generator that is keyed again before and after each use, and whose key is overwritten at its end.
+pub(crate) struct KeyedGenerator {
     rng: ChaCha20Rng,
     keying: fn(&mut ChaCha20Rng),
 }
@@ -58,10 +59,26 @@ impl KeyedGenerator {
         Self { rng: ChaCha20Rng::seed_from_u64(seed), keying: |_| {} }
     }
 
-    fn keyed(&mut self) -> &mut ChaCha20Rng {
+    /// Draws under a key of its own.
+    pub(crate) fn draw<T>(&mut self, draw: impl FnOnce(&mut ChaCha20Rng) -> T) -> T {
         (self.keying)(&mut self.rng);
-        &mut self.rng
+        let drawn = draw(&mut self.rng);
+        (self.keying)(&mut self.rng);
+        drawn
     }
+}
+
+impl Drop for KeyedGenerator {
+    fn drop(&mut self) {
+        overwrite(&mut self.rng);
+    }
+}
+
+/// Overwrites a generator's key and the numbers that it holds ready.
+fn overwrite(generator: &mut ChaCha20Rng) {
+    *generator = ChaCha20Rng::from_seed([0; 32]);
+    // The compiler may not take the last write for a useless one.
+    std::hint::black_box(generator);
 }
 
 struct Shared {
@@ -129,15 +146,15 @@ impl Noise {
 
     /// Draws the units of one subsampled release, for it alone. To be called when its charge is on disk, and before the records are read.
     pub fn sample_of_units(&mut self, sampling: &PoissonSampling) -> HiddenSample {
-        sampling.sample(self.units_generator.keyed())
+        self.units_generator.draw(|generator| sampling.sample(generator))
     }
 
     /// Returns a separate generator for one draw that is not a sum's noise, keyed from this one's state and the operating system. To be
     /// called before the records are read.
-    pub fn generator(&mut self) -> ChaCha20Rng {
+    pub(crate) fn generator(&mut self) -> KeyedGenerator {
         let mut seed = Zeroizing::new([0; 32]);
-        self.generator.keyed().fill_bytes(seed.as_mut_slice());
-        ChaCha20Rng::from_seed(*seed)
+        self.generator.draw(|generator| generator.fill_bytes(seed.as_mut_slice()));
+        KeyedGenerator { rng: ChaCha20Rng::from_seed(*seed), keying: |_| {} }
     }
 
     fn one(&mut self, s: NoiseScale) -> NoiseSample {
@@ -155,8 +172,8 @@ impl Noise {
 
     /// Discards the stock and keys the generators again: no sample drawn before is given out after.
     pub fn renew(&mut self) {
-        self.generator.keyed();
-        self.units_generator.keyed();
+        self.generator.draw(|_| ());
+        self.units_generator.draw(|_| ());
         let mut stocks = self.shared.lock();
         stocks.epoch += 1;
         for stock in stocks.by_scale.values_mut() {
@@ -167,7 +184,7 @@ impl Noise {
     }
 
     fn sample_on_demand(&mut self, s: NoiseScale) -> NoiseSample {
-        NoiseSample::of_scale(s, self.generator.keyed())
+        self.generator.draw(|generator| NoiseSample::of_scale(s, generator))
     }
 
     /// Keys the generator of samples in another way, for tests that plant a fault.
@@ -219,6 +236,7 @@ impl Shared {
             while batch.room() > 0 {
                 batch.put(NoiseSample::of_scale(scale, generator));
             }
+            rekey(generator);
             stocks = self.lock();
             if stocks.epoch == epoch
                 && let Some(stock) = stocks.by_scale.get_mut(&scale)
@@ -230,6 +248,8 @@ impl Shared {
                 }
             }
         }
+        drop(stocks);
+        overwrite(generator);
     }
 }
 
@@ -309,6 +329,32 @@ mod tests {
         assert!(holds(&noise, s, STOCK / 2 + 1));
     }
 
+    /// The state that stays behind a draw is another than the one that made it, and so is the key of a generator that has ended.
+    #[test]
+    fn a_state_that_stays_behind_gives_no_draw_again() {
+        let s = NoiseScale::from_units(1 << 50).unwrap();
+        let again = |rng: &ChaCha20Rng| open(NoiseSample::of_scale(s, &mut rng.clone()));
+        thread_local!(static KEYED: std::cell::RefCell<Vec<ChaCha20Rng>> = const { std::cell::RefCell::new(Vec::new()) });
+        // Notes the state before each keying, and leaves the first one as it is: the draw's own.
+        let keying: fn(&mut ChaCha20Rng) = |rng| {
+            KEYED.with_borrow_mut(|states| {
+                states.push(rng.clone());
+                if states.len() > 1 {
+                    rekey(rng);
+                }
+            });
+        };
+        let mut generator = KeyedGenerator { rng: ChaCha20Rng::from_seed([7; 32]), keying };
+        let drawn = open(generator.draw(|rng| NoiseSample::of_scale(s, rng)));
+        let (before, after) = KEYED.with_borrow(|states| (states[0].clone(), states[1].clone()));
+        assert_eq!(again(&before), drawn);
+        assert_ne!(generator.rng, after, "keyed again");
+        assert_ne!(again(&generator.rng), drawn);
+        let mut ended = ChaCha20Rng::from_seed([7; 32]);
+        overwrite(&mut ended);
+        assert_eq!(ended, ChaCha20Rng::from_seed([0; 32]));
+    }
+
     /// A machine that is copied: two generators in one state, as after a fork, and a stock that both would hold.
     #[test]
     fn a_copied_state_does_not_repeat_itself() {
@@ -326,7 +372,7 @@ mod tests {
         assert_ne!(open(noise.sample(s, 1)), first, "a draw on demand");
         let generators = [(); 2].map(|()| {
             noise.generator.rng = ChaCha20Rng::from_seed([7; 32]);
-            noise.generator().next_u64()
+            noise.generator().draw(Rng::next_u64)
         });
         assert_ne!(generators[0], generators[1], "a generator for a choice");
         noise.keep([s]);

@@ -75,6 +75,7 @@ pub fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
 /// Describes a file of records, a row each.
 pub fn data(path: PathBuf, bad_rows: BadRows) -> DataConfig {
     DataConfig {
+        snapshot: path.parent().unwrap_or(Path::new(".")).to_owned(),
         path,
         format: Format::default(),
         bad_rows,

@@ -38,7 +38,7 @@ pub(super) fn write(path: &Path, rows: u64, seed: u64, party: u64) -> Result<(),
 fn record(rng: &mut ChaCha8Rng) -> (bool, [f64; PREDICTORS.len()]) {
     let values: [f64; PREDICTORS.len()] = std::array::from_fn(|j| PREDICTORS.get(j).map_or(0.0, |p| draw(p, rng)));
     let linear = PREDICTORS.iter().zip(values).map(|(p, value)| p.coefficient * p.column().scale(value)).sum::<f64>() + INTERCEPT;
-    let probability = 1.0 / (1.0 + (-linear).exp());
+    let probability = 1.0 / (1.0 + libm::exp(-linear));
     (rng.random::<f64>() < probability, values)
 }
 

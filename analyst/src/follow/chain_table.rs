@@ -79,12 +79,12 @@ fn mean_and_sd(mean: f64, sd: f64) -> String {
     if !mean.is_finite() || !sd.is_finite() {
         return "-".to_owned();
     }
-    let digits = (1.0 - if sd > 0.0 { sd.log10().floor() } else { 0.0 }).max(0.0);
+    let digits = (1.0 - if sd > 0.0 { libm::log10(sd).floor() } else { 0.0 }).max(0.0);
     match digits {
         0.0..=6.0 if mean.abs().max(sd) < 1e6 => format!("{mean:.0$} ± {sd:.0$}", digits as usize),
         // Enough digits to show the mean to a tenth of the standard deviation.
         _ => {
-            let digits = if sd > 0.0 { (mean.abs() / sd).log10().ceil().clamp(0.0, 6.0) as usize + 1 } else { 1 };
+            let digits = if sd > 0.0 { libm::log10(mean.abs() / sd).ceil().clamp(0.0, 6.0) as usize + 1 } else { 1 };
             format!("{mean:.digits$e} ± {sd:.1e}")
         }
     }

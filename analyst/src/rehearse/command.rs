@@ -108,6 +108,7 @@ fn shard(path: &Path, spec: &JobSpec, drop: bool) -> Result<(ModelData, PrivacyU
         person: None,
         unit: PrivacyUnit::default(),
         memory: Memory::default(),
+        snapshot: std::env::temp_dir(),
     };
     let needed: Vec<String> = spec.model.columns().into_iter().map(str::to_owned).collect();
     if drop && !spec.spares_inert_rows() {

@@ -91,7 +91,7 @@ fn surrogate(material: &Material<'_>) -> Markup {
 fn decimals_of(row: &Value) -> usize {
     let error = row["mcse_mean"].as_f64().filter(|error| *error > 0.0 && error.is_finite());
     // Bounded, so the conversion is exact.
-    error.map_or(4, |error| (1.0 - error.log10().floor()).clamp(2.0, 9.0) as usize)
+    error.map_or(4, |error| (1.0 - libm::log10(error).floor()).clamp(2.0, 9.0) as usize)
 }
 
 /// Formats a number to a given number of decimals, or in powers of ten if it is too long for a table.

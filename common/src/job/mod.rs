@@ -25,6 +25,7 @@ mod spec;
 #[cfg(test)]
 mod tests;
 mod wanted;
+mod weak_privacy;
 
 pub use aggregation::{Aggregation, KeyFingerprint, NoFingerprint, Secure};
 pub use algorithm::Algorithm;
@@ -44,3 +45,4 @@ pub use sampler_spec::{
 pub use samples::STOCHASTIC_WARMUP;
 pub use spec::{JobSpec, Moments, PlanSpec};
 pub use wanted::{RHAT, Wanted, ess_wanted};
+pub use weak_privacy::MOST_EPSILON;

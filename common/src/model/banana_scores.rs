@@ -250,7 +250,7 @@ impl ScoreModel for BananaScores<'_> {
     }
 
     fn gradient_bound(&self, at: &[f64]) -> [f64; 2] {
-        [At::new(self.0, at).extremes().iter().map(|g| g[0].hypot(g[1])).fold(0.0, f64::max), 0.0]
+        [At::new(self.0, at).extremes().iter().map(|g| libm::hypot(g[0], g[1])).fold(0.0, f64::max), 0.0]
     }
 
     fn most_information(&self, at: &[f64]) -> [f64; 2] {

@@ -57,7 +57,7 @@ mod weibull;
 mod weibull_scores;
 mod weighted;
 
-pub use assemble::assemble;
+pub use assemble::{Assembly, Scaling, Stored, assemble};
 pub use exponential_family::{ExponentialFamily, statistic_noise};
 pub use interface::Model;
 pub use observed::ObservedForm;

@@ -151,7 +151,7 @@ impl ScoreModel for WeibullScores {
 
     fn gradient_bound(&self, at: &[f64]) -> [f64; 2] {
         let gradients = self.extreme_gradients(at).unwrap_or_default();
-        [gradients.iter().map(|g| g[0].hypot(g[1])).fold(0.0, f64::max), 0.0]
+        [gradients.iter().map(|g| libm::hypot(g[0], g[1])).fold(0.0, f64::max), 0.0]
     }
 
     fn most_information(&self, at: &[f64]) -> [f64; 2] {

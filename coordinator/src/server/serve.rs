@@ -14,7 +14,7 @@ use tonic::transport::Server;
 use tonic::{Request, Status};
 use tonic_health::pb::health_server::{Health, HealthServer};
 #[cfg(feature = "reflection")]
-use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
+use tonic_reflection::server::Builder;
 
 use super::accept::accept;
 use super::credentials::Credentials;
@@ -81,20 +81,25 @@ pub(crate) async fn serve(
         .add_service(jobs)
         .add_service(health);
     #[cfg(feature = "reflection")]
-    let services = services.add_service(reflection()?);
+    let services = {
+        let (v1, v1alpha) = (reflection().build_v1(), reflection().build_v1alpha());
+        services.add_service(v1.map_err(|e| system(&e))?).add_service(v1alpha.map_err(|e| system(&e))?)
+    };
     services
         .serve_with_incoming_shutdown(accept(listener, credentials, counters), shutdown)
         .await
         .map_err(|e| RunError::System(format!("the server failed: {e}")))
 }
 
-/// Describes the services to gRPC clients that ask for reflection.
+/// Describes the services to gRPC clients that ask for reflection, in its stable version or in the older one that most tools speak.
 #[cfg(feature = "reflection")]
-fn reflection() -> Result<ServerReflectionServer<impl ServerReflection>, RunError> {
-    tonic_reflection::server::Builder::configure()
+fn reflection() -> Builder<'static> {
+    Builder::configure()
         .register_encoded_file_descriptor_set(conclave_proto::FILE_DESCRIPTOR_SET)
-        .build_v1()
-        .map_err(|e| RunError::System(format!("the server could not be set up: {e}")))
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_reflection::pb::v1alpha::FILE_DESCRIPTOR_SET)
+        .include_reflection_service(false)
 }
 
 /// Lets requests of one role through.

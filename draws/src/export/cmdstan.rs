@@ -98,7 +98,7 @@ fn rows(phase: &PhaseDraws, (count, original): (usize, Option<&[Vec<Vec<f64>>]>)
         let log_alpha = phase.log_alpha[chain][draw];
         let accepted = u8::from(phase.accepted[chain][draw]);
         let number = |x: f64| if x.is_finite() { format!("{x:?}") } else { format!("{x}").to_lowercase() };
-        let _ = write!(text, "nan,{},1,0,1,0,nan,{},{accepted}", number(log_alpha.min(0.0).exp()), number(log_alpha));
+        let _ = write!(text, "nan,{},1,0,1,0,nan,{},{accepted}", number(libm::exp(log_alpha.min(0.0))), number(log_alpha));
         for parameter in &phase.theta {
             let _ = write!(text, ",{}", number(parameter[chain][draw]));
         }

@@ -46,6 +46,8 @@ pub(super) fn ess_below(chains: &[&[f64]], threshold: f64) -> f64 {
 ///
 /// If all values are equal, the result is their number: the indicator of a quantile that is the greatest draw. It is at most `count * log10(count)`, which antithetic chains can
 /// reach.
+// Chains end by it: stored jobs keep the bits with which they ran.
+#[allow(clippy::disallowed_methods)]
 fn split_ess(chains: &[&[f64]]) -> f64 {
     let draws = chains[0].len();
     let count = (draws * chains.len()) as f64;

@@ -13,8 +13,8 @@ pub fn epsilon(mu0: f64, count: u64, delta: f64) -> Option<f64> {
     }
     let k = count as f64;
     let delta0 = delta / (2.0 * k);
-    let epsilon0 = mu0 * (2.0 * (1.25 / delta0).ln()).sqrt();
-    (epsilon0 < 1.0).then(|| (2.0 * k * (2.0 / delta).ln()).sqrt() * epsilon0 + k * epsilon0 * epsilon0.exp_m1())
+    let epsilon0 = mu0 * (2.0 * libm::log(1.25 / delta0)).sqrt();
+    (epsilon0 < 1.0).then(|| (2.0 * k * libm::log(2.0 / delta)).sqrt() * epsilon0 + k * epsilon0 * libm::expm1(epsilon0))
 }
 
 /// Returns the number of queries of `mu0` each that stay within `(epsilon, delta)`.

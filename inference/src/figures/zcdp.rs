@@ -14,7 +14,7 @@ pub fn epsilon(rho: f64, delta: f64) -> f64 {
     // Any order above 1 gives a valid epsilon, so an inexact minimum errs to the safe side. The minimum over the order is unique:
     // the orders that reach an epsilon form a sublevel set of a convex function. Golden-section search over w = ln(order - 1).
     // The bracket contains the minimum because order - 1 is near sqrt(ln(1/delta) / rho).
-    let centre = 0.5 * (-delta.ln() / rho).ln();
+    let centre = 0.5 * libm::log(-libm::log(delta) / rho);
     let (mut low, mut high) = (centre - 40.0, centre + 40.0);
     let golden = 0.5 * (5_f64.sqrt() - 1.0);
     let mut best = f64::INFINITY;
@@ -30,7 +30,7 @@ pub fn epsilon(rho: f64, delta: f64) -> f64 {
 
 /// Returns epsilon at order `1 + e^w`: `order rho + (ln(1/delta) - ln order) / (order - 1) + ln(1 - 1/order)`.
 fn at_order(rho: f64, delta: f64, w: f64) -> f64 {
-    let excess = w.exp();
-    let ln_order = excess.ln_1p();
-    (1.0 + excess) * rho - (delta.ln() + ln_order) / excess - (-w).exp().ln_1p()
+    let excess = libm::exp(w);
+    let ln_order = libm::log1p(excess);
+    (1.0 + excess) * rho - (libm::log(delta) + ln_order) / excess - libm::log1p(libm::exp(-w))
 }

@@ -20,7 +20,7 @@ pub(super) fn iterations(mu0: f64, n: u64, epsilon: f64, delta: f64) -> u64 {
     if n < 3 || !(mu0 > 0.0 && mu0.is_finite()) {
         return 0;
     }
-    let log_n = (n as f64).ln();
+    let log_n = libm::log(n as f64);
     let spent = |k: u64| {
         let beta = beta(k, n, delta);
         let epsilon_0 = mu0 * (2.0 * (1.0 + beta) * log_n).sqrt();
@@ -28,14 +28,14 @@ pub(super) fn iterations(mu0: f64, n: u64, epsilon: f64, delta: f64) -> u64 {
             return f64::INFINITY;
         }
         let k = k as f64;
-        (2.0 * k * beta * log_n).sqrt() * epsilon_0 + k * epsilon_0 * epsilon_0.exp_m1()
+        (2.0 * k * beta * log_n).sqrt() * epsilon_0 + k * epsilon_0 * libm::expm1(epsilon_0)
     };
     largest_count(|k| spent(k) <= epsilon)
 }
 
 /// Returns the beta that meets delta.
 fn beta(k: u64, n: u64, delta: f64) -> f64 {
-    ((1.25 * k as f64 / n as f64).ln_1p() - delta.ln()) / (n as f64).ln()
+    (libm::log1p(1.25 * k as f64 / n as f64) - libm::log(delta)) / libm::log(n as f64)
 }
 
 #[cfg(test)]

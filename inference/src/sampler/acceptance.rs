@@ -11,6 +11,8 @@ pub fn log_alpha(log_ratio: f64, total_variance: f64, log_prior_ratio: f64) -> f
 
 /// Returns the probability that a proposal of true log ratio `log_ratio` is accepted under noise of standard deviation `sigma`
 /// (Yıldırım, Proposition 1): `Phi(r/sigma - sigma/2) + e^r Phi(-r/sigma - sigma/2)`. Without noise it is `min(1, e^r)`.
+// Settings of chains follow from it: stored jobs keep the bits with which they were planned.
+#[allow(clippy::disallowed_methods)]
 #[must_use]
 pub fn expected_acceptance(log_ratio: f64, sigma: f64) -> f64 {
     if sigma <= 0.0 {

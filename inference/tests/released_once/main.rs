@@ -4,7 +4,7 @@
 //! without privacy, in sds of the latter. *z* is the same error in sds of the claimed noise (1 is correct). *c90* is the coverage
 //! of the 90% interval of that noise. *flagged* is the share of runs that fail the adequacy checks.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod bad_input;
 mod clipped_residuals;

@@ -58,8 +58,8 @@ impl Axis {
     pub fn ticks(&self, wanted: usize) -> Vec<(f64, String)> {
         let half = 0.5 * self.greatest - 0.5 * self.least;
         let rough = 2.0 * (half / wanted.max(1) as f64);
-        let exponent = rough.log10().floor();
-        let power = 10f64.powf(exponent);
+        let exponent = libm::log10(rough).floor();
+        let power = libm::pow(10.0, exponent);
         let step = [1.0, 2.0, 5.0].map(|m| m * power).into_iter().find(|s| *s >= rough * 0.999).unwrap_or(10.0 * power);
         let (first, last) = ((self.least / step).ceil(), (self.greatest / step).floor());
         let usable = step.is_finite() && step > 0.0 && first.is_finite() && last - first <= 4.0 * wanted as f64;
@@ -74,12 +74,12 @@ impl Axis {
 
 /// Formats a tick's label with the decimals required by its step.
 fn label(value: f64, step: f64) -> String {
-    let decimals = (-(step.log10() + 1e-9).floor()).max(0.0);
+    let decimals = (-(libm::log10(step) + 1e-9).floor()).max(0.0);
     if value == 0.0 {
         return "0".to_owned();
     }
     let text = if value.abs() >= 1e6 || decimals > 5.0 {
-        let digits = ((value.abs() / step).log10() + 1e-9).floor().clamp(0.0, 6.0) as usize;
+        let digits = (libm::log10(value.abs() / step) + 1e-9).floor().clamp(0.0, 6.0) as usize;
         format!("{value:.digits$e}")
     } else {
         format!("{value:.*}", decimals as usize)

@@ -92,7 +92,7 @@ impl Kernel {
         let quartiles = (quantiles[3] - quantiles[1]) / 1.34;
         // A chain that does not move for half of its draws has an interquartile range of 0.
         let spread = if quartiles > 0.0 { sd.min(quartiles) } else { sd };
-        let bandwidth = 0.9 * spread * n.powf(-0.2);
+        let bandwidth = 0.9 * spread * libm::pow(n, -0.2);
         Self { draws: draws.len() as u64, bandwidth: if bandwidth.is_finite() { bandwidth } else { 0.0 }, quantiles }
     }
 
@@ -114,7 +114,7 @@ impl Kernel {
         let total: f64 = weights.iter().sum();
         let kernel = |distance: f64| {
             let z = distance / self.bandwidth;
-            if z.abs() > REACH { 0.0 } else { (-0.5 * z * z).exp() }
+            if z.abs() > REACH { 0.0 } else { libm::exp(-0.5 * z * z) }
         };
         let height = 1.0 / (total * self.bandwidth * (2.0 * std::f64::consts::PI).sqrt());
         for (value, at) in curve.iter_mut().zip(points) {
@@ -132,7 +132,7 @@ impl Kernel {
 fn prior_curve(log: &dyn Fn(f64) -> f64, points: &[f64], highest: f64) -> Option<Vec<f64>> {
     let logs: Vec<f64> = points.iter().map(|x| log(*x)).collect();
     let top = logs.iter().copied().filter(|x| x.is_finite()).fold(f64::NEG_INFINITY, f64::max);
-    top.is_finite().then(|| logs.iter().map(|x| highest / 3.0 * (x - top).exp()).collect())
+    top.is_finite().then(|| logs.iter().map(|x| highest / 3.0 * libm::exp(x - top)).collect())
 }
 
 /// Returns the range of all draws with room for the kernels, within the support.

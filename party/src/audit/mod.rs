@@ -6,6 +6,7 @@
 //! queries are the worst possible, so the bound comes close.
 
 mod checks;
+mod kinds;
 mod others;
 mod plot;
 mod report;

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use conclave_privacy::accounting::{Budget, gaussian_dp};
+use conclave_privacy::mechanism::Sensitivity;
 
-use super::checks;
 use super::report::Report;
 use super::statistics::{Bounds, Samples};
 use super::world::{Design, NoiseParties, ReplicateRunner, World};
+use super::{checks, kinds};
 use conclave_vault::answer::sandbox::Sandbox;
 
 /// Settings of an audit.
@@ -44,6 +45,7 @@ impl Audit {
         let began = Instant::now();
         let folder = Folder::new()?;
         let mut findings = checks::run(&design, &folder.0, prepare)?;
+        findings.extend(kinds::check(design.unit, Sensitivity::units)?.1);
         let samples = self.sample(&design, &folder.0, prepare, &mut findings)?;
         let bounds = samples.bounds(self.budget.delta);
         if bounds.mu_lower_verdict > design.mu_claimed {

@@ -138,7 +138,7 @@ impl Errors {
     fn epsilon_lower(&self, delta: f64, confidence: f64) -> f64 {
         let upper = |(count, of)| clopper_pearson_upper(count, of, 1.0 - (1.0 - confidence) / 2.0);
         let (alpha, beta) = (upper(self.false_positives), upper(self.false_negatives));
-        let one = |alpha: f64, beta: f64| ((1.0 - delta - beta) / alpha).ln();
+        let one = |alpha: f64, beta: f64| libm::log((1.0 - delta - beta) / alpha);
         let epsilon = one(alpha, beta).max(one(beta, alpha));
         // Not a number if the sum of the errors exceeds one.
         if epsilon > 0.0 { epsilon } else { 0.0 }

@@ -199,9 +199,12 @@ fn what_is_kept_in_memory() {
         assert_eq!(with("parquet", &format!("memory = {word:?}"), fixed), Ok(memory));
     }
     let persons = "memory = \"stream\"\nperson = \"who\"\nmax_records_per_person = 2";
+    assert_eq!(
+        (with("csv.gz", "memory = \"stream\"", fixed), with("csv", persons, fixed)),
+        (Ok(Memory::Stream), Ok(Memory::Stream))
+    );
     for (file, words, delay, said) in [
-        ("csv", "memory = \"stream\"", fixed, "takes a Parquet file"),
-        ("parquet", persons, fixed, "without `data.person`"),
+        ("csv", "snapshot = \"columns\"", fixed, "write memory = \"stream\""),
         ("parquet", "memory = \"stream\"", "", "`policy.reply_delay_ms` must be a number"),
         ("csv", "memory = \"lean\"", "", "`policy.reply_delay_ms` must be a number"),
         ("parquet", "memory = \"streams\"", fixed, "did you mean \"stream\""),

@@ -107,13 +107,15 @@ pub(crate) fn try_warnings(config: &PartyConfig, jobs: &[JobView]) -> Result<Vec
         return Ok(Vec::new());
     }
     let shard = Arc::new(Shard::load(&config.data, config.policy.columns.as_deref())?);
-    let found = live.into_iter().filter_map(|job| Some(warnings_of(&shard, job, job.spec.as_ref()?)));
+    let found = live.into_iter().filter_map(|job| Some(warnings_of(&config.name, &shard, job, job.spec.as_ref()?)));
     Ok(found.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-fn warnings_of(shard: &Arc<Shard>, job: &JobView, spec: &JobSpec) -> Result<Vec<String>, DataError> {
+fn warnings_of(party: &str, shard: &Arc<Shard>, job: &JobView, spec: &JobSpec) -> Result<Vec<String>, DataError> {
     let found = screen_columns(shard, Some(spec))?.into_iter().chain(screen_job(shard, spec)?);
-    Ok(found.map(|concern| format!("job {}: {concern}", job.request.job)).collect())
+    let weak = spec.privacy.warnings([(party, Some(shard.units()))]);
+    let found = weak.into_iter().chain(found.map(|concern| concern.to_string()));
+    Ok(found.map(|warning| format!("job {}: {warning}", job.request.job)).collect())
 }
 
 #[cfg(test)]

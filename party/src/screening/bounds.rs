@@ -6,21 +6,30 @@ use conclave_common::schema::ColumnSpec;
 
 use super::columns::Ends;
 use super::concern::Concern;
+use super::outcome;
 use conclave_vault::data::{DataError, Kind, Shard, unlisted};
 
 /// Share of clamped values in a column from which a warning is shown.
 const MANY_CLAMPED: f64 = 0.01;
+/// Share of clamped values of an outcome above which a job can't use the records: what remains of the outcome is mostly its bounds.
+const MOST_CLAMPED: f64 = 0.2;
 /// Share of a column's declared range below which the data use too little of it: the job is then more expensive than necessary.
 const LITTLE_USED: f64 = 0.05;
 
+const ASK_FOR_OUTCOME: &str = "ask the analyst for bounds of the outcome that fit: at most 20% of it may be clamped";
 const ASK: &str = "ask the analyst for bounds that fit; clamped or omitted values are lost to the results";
 
 pub(super) fn concerns(shard: &Shard, spec: &JobSpec) -> Result<Vec<Concern>, DataError> {
     let mut found = Vec::new();
     for name in spec.model.columns() {
         let (Some(declared), Some(Kind::Numbers)) = (spec.columns.get(name), shard.kind(name)) else { continue };
+        let miscoded = outcome::concern(shard, spec, name)?;
         match *declared {
-            ColumnSpec::Numeric { min, max } => found.extend(numeric(shard, name, (min, max))?),
+            ColumnSpec::Numeric { min, max } => {
+                found.extend(miscoded);
+                found.extend(numeric(shard, name, (min, max), name == spec.model.outcome())?);
+            }
+            ColumnSpec::Binary if miscoded.is_some() => found.extend(miscoded),
             ColumnSpec::Binary => {
                 let odd = share(shard, name, |v| !v.is_nan() && v != 0.0 && v != 1.0)?;
                 if odd > 0.0 {
@@ -35,13 +44,17 @@ pub(super) fn concerns(shard: &Shard, spec: &JobSpec) -> Result<Vec<Concern>, Da
     Ok(found)
 }
 
-fn numeric(shard: &Shard, name: &str, (min, max): (f64, f64)) -> Result<Vec<Concern>, DataError> {
+fn numeric(shard: &Shard, name: &str, (min, max): (f64, f64), is_outcome: bool) -> Result<Vec<Concern>, DataError> {
     let mut found = Vec::new();
     let ends = Ends::of(shard, name)?;
     let (least, greatest) = (ends.low.value, ends.high.value);
     let clamped = share(shard, name, |v| v < min || v > max)?;
     if clamped >= MANY_CLAMPED {
-        found.push(Concern::new(format!("{:.1}% of {name} lie outside {min} to {max} and are clamped", 100.0 * clamped), ASK));
+        let what = format!("{:.1}% of {name} lie outside {min} to {max} and are clamped", 100.0 * clamped);
+        found.push(match is_outcome && clamped > MOST_CLAMPED {
+            true => Concern::grave(what, ASK_FOR_OUTCOME),
+            false => Concern::new(what, ASK),
+        });
     } else if greatest - least < LITTLE_USED * (max - min) {
         let what = format!("{name} uses less than {:.0}% of the range {min} to {max}", 100.0 * LITTLE_USED);
         found
@@ -56,7 +69,7 @@ fn numeric(shard: &Shard, name: &str, (min, max): (f64, f64)) -> Result<Vec<Conc
     Ok(found)
 }
 
-fn share(shard: &Shard, name: &str, odd: impl Fn(f64) -> bool) -> Result<f64, DataError> {
+pub(super) fn share(shard: &Shard, name: &str, odd: impl Fn(f64) -> bool) -> Result<f64, DataError> {
     let mut count = 0_usize;
     shard.look(name, |values| count += values.iter().filter(|v| odd(**v)).count())?;
     Ok(count as f64 / shard.records().max(1) as f64)

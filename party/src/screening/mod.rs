@@ -11,6 +11,7 @@ mod bounds;
 mod columns;
 mod concern;
 mod design;
+mod outcome;
 mod screen;
 mod separation;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use conclave_common::job::JobSpec;
 
 use super::concern::Concern;
-use super::{bounds, columns, design};
-use conclave_vault::data::{Binding, DataError, Shard};
+use super::{bounds, columns, design, outcome};
+use conclave_vault::data::{BindError, Binding, DataError, Kind, Shard};
 
 /// Screens the columns of a shard, or only those used by a job.
 ///
@@ -38,6 +38,12 @@ pub fn screen_job(shard: &Arc<Shard>, spec: &JobSpec) -> Result<Vec<Concern>, Da
     let binding = match Binding::new(shard, spec) {
         Ok(binding) => binding,
         Err(e) => {
+            if let BindError::Texts(name) = &e
+                && let Some(Kind::Texts(words)) = shard.kind(name)
+                && let Some(recoding) = outcome::yes_no(spec, name, words)
+            {
+                return Ok(vec![recoding]);
+            }
             let remedy = "inform the analyst: columns and levels of texts are public";
             return Ok(vec![Concern::grave(format!("the data {e}"), remedy)]);
         }
@@ -156,7 +162,11 @@ mod tests {
         assert_eq!(found("height\n150\n170\n181\n"), []);
         assert_eq!(
             found("height\n150\n170\n1.81\n240\n"),
-            [(false, "50.0% of height lie outside 100 to 200 and are clamped".into())]
+            [(true, "50.0% of height lie outside 100 to 200 and are clamped".into())]
+        );
+        assert_eq!(
+            found("height\n150\n170\n1.81\n140\n155\n160\n"),
+            [(false, "16.7% of height lie outside 100 to 200 and are clamped".into())]
         );
         assert_eq!(found("height\n170\n170.5\n"), [(false, "height uses less than 5% of the range 100 to 200".into())]);
         assert!(found("height\n100\n200\n")[0].1.contains("smallest and largest"));

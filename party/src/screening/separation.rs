@@ -92,7 +92,7 @@ impl Classes {
             let mut least = f64::INFINITY;
             for (outcome, x) in &self.sample {
                 let eta: f64 = x.iter().zip(&direction).map(|(x, w)| x * w).sum();
-                let probability = 1.0 / (1.0 + (-eta).exp());
+                let probability = 1.0 / (1.0 + libm::exp(-eta));
                 let weight = probability * (1.0 - probability);
                 least = least.min(if *outcome { eta } else { -eta });
                 for i in 0..order {

@@ -10,6 +10,7 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
+use zeroize::Zeroizing;
 
 use super::provider::{load_key, provider};
 use super::verifier::CoordinatorVerifier;
@@ -35,7 +36,8 @@ pub struct IdentityDir {
     key_file: PathBuf,
     identity: PeerIdentity,
     certificate_pem: String,
-    key_pem: String,
+    /// Overwritten when it goes.
+    key_pem: Zeroizing<String>,
     ca_pem: String,
     chain: Vec<CertificateDer<'static>>,
     roots: Arc<RootCertStore>,
@@ -70,6 +72,7 @@ impl IdentityDir {
         key_pem: String,
         ca_pem: String,
     ) -> Result<Self, Fault> {
+        let key_pem = Zeroizing::new(key_pem);
         let chain = certificates(folder, CERTIFICATE, &certificate_pem)?;
         let key = private_key(key_file, &key_pem)?;
         CertifiedKey::from_der(chain.clone(), key, &provider()).map_err(|e| {
@@ -159,7 +162,7 @@ impl IdentityDir {
     pub fn server_config(&self) -> Result<ServerTlsConfig, Fault> {
         self.require(Role::Coordinator)?;
         Ok(ServerTlsConfig::new()
-            .identity(Identity::from_pem(&self.certificate_pem, &self.key_pem))
+            .identity(Identity::from_pem(&self.certificate_pem, self.key_pem.as_str()))
             .client_ca_root(Certificate::from_pem(&self.ca_pem))
             .client_auth_optional(false)
             .timeout(HANDSHAKE_TIMEOUT))

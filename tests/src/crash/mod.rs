@@ -87,6 +87,7 @@ impl Mode {
             person: None,
             unit: budget().unit,
             memory: Memory::default(),
+            snapshot: folder.to_owned(),
         };
         let shard = Shard::load(&data, None).map_err(|e| text(&e))?;
         let mut ledger = Ledger::open_kept(&keeping).map_err(|e| text(&e))?;

@@ -94,6 +94,7 @@ fn load(name: &'static str, extension: &str, seeds: Vec<Vec<u8>>) {
                 person: None,
                 unit: PrivacyUnit::default(),
                 memory: Memory::default(),
+                snapshot: std::env::temp_dir(),
             };
             Shard::load(&data, None).is_ok()
         }),

@@ -21,7 +21,7 @@ use super::faults::{MAX_JOB_ID, ledger_fault};
 use super::masking::Masking;
 use super::records::Records;
 use crate::config::ReplyDelay;
-use crate::data::{BindError, Binding, Memory, Scaled, Streamed, bind};
+use crate::data::{BindError, Binding, Memory, Scaled};
 use crate::ledger::JobEntry;
 use crate::policy::ShardFacts;
 use crate::ports::{JobDelay, MeteredJob, Unmeasured};
@@ -174,15 +174,11 @@ impl Answerer {
     /// ([`ActiveJob::new`]) read a record before a charge. No function of a record leaves before its charge.
     fn records_of(&self, spec: &JobSpec) -> Result<Records, Fault> {
         let unfit = |e: BindError| invalid(format!("the party {e}"));
-        let (shard, binding) = (Arc::clone(&self.shard), || Binding::new(&self.shard, spec).map_err(unfit));
-        Ok(match self.shard.memory() {
-            Memory::Copies => Records::new(bind(&self.shard, spec).map_err(unfit)?, self.precision),
-            Memory::Lean => Records::Streamed(Box::new(Scaled::new(shard, binding()?))),
-            Memory::Stream => {
-                let streamed = Streamed::new(shard, binding()?);
-                Records::Streamed(Box::new(streamed.ok_or_else(|| invalid("the party's data are in memory".into()))?))
-            }
-        })
+        let binding = Binding::new(&self.shard, spec).map_err(unfit)?;
+        match self.shard.memory() {
+            Memory::Copies => Records::copied(&self.shard, &binding, self.precision).map_err(unfit),
+            Memory::Lean | Memory::Stream => Ok(Records::Streamed(Box::new(Scaled::new(Arc::clone(&self.shard), binding)))),
+        }
     }
 
     /// Returns the delay of a job's replies: the owner's, or a measured one.

@@ -2,7 +2,7 @@
 
 use conclave_privacy::pass::{Blocks, ModelData};
 
-use crate::data::Precision;
+use crate::data::{BindError, Binding, Precision, Shard};
 
 /// A job's records as its model reads them.
 pub(crate) enum Records {
@@ -21,6 +21,17 @@ impl Records {
             Precision::Double => Self::Held(data),
             Precision::Single => Self::Single(data.narrowed()),
         }
+    }
+
+    /// Copies a job's records of a shard in memory in this precision.
+    ///
+    /// # Errors
+    /// As [`crate::data::bind`].
+    pub(crate) fn copied(shard: &Shard, binding: &Binding, precision: Precision) -> Result<Self, BindError> {
+        Ok(match precision {
+            Precision::Double => Self::Held(binding.copy(shard)?),
+            Precision::Single => Self::Single(binding.copy(shard)?),
+        })
     }
 
     /// Returns the records as passes read them.

@@ -62,6 +62,7 @@ impl Sandbox {
             person: budget.unit.records_per_person().map(|_| "who".to_owned()),
             unit: budget.unit,
             memory: Memory::default(),
+            snapshot: folder.to_owned(),
         };
         let shard = Shard::load(&config, Some(&["none".to_owned()])).map_err(|e| text(&e))?;
         let path = folder.join("ledger.sqlite");

@@ -1,11 +1,9 @@
 //! Binds a shard's columns to a job: clamps them to the job's public bounds and scales them, once as the job opens or block by block in
 //! every pass.
 
-use std::collections::BTreeMap;
-
 use conclave_common::job::JobSpec;
-use conclave_common::model::assemble;
-use conclave_common::schema::{ColumnSpec, level_at};
+use conclave_common::model::{Assembly, Scaling, Stored};
+use conclave_common::schema::ColumnSpec;
 use conclave_privacy::pass::{ModelData, Persons};
 
 use super::error::DataError;
@@ -33,14 +31,11 @@ pub enum BindError {
 /// # Errors
 /// The first column that the shard lacks, or has in another kind. A streamed shard has no columns in memory.
 pub fn bind(shard: &Shard, spec: &JobSpec) -> Result<ModelData, BindError> {
-    Binding::new(shard, spec)?.records(|name| shard.column(name).map(|column| column.values()), shard.persons().cloned())
+    Binding::new(shard, spec)?.copy(shard)
 }
 
 /// The map from a shard's columns to a job's model scale. Parts that depend on the job and on the distinct texts alone are computed once.
-pub struct Binding {
-    spec: JobSpec,
-    scales: BTreeMap<String, Scale>,
-}
+pub struct Binding(Assembly);
 
 impl Binding {
     /// # Errors
@@ -54,27 +49,33 @@ impl Binding {
         if let Some(e) = spec.model.columns().into_iter().find_map(unfit) {
             return Err(e);
         }
-        let scale = |name: &str| Some((name.to_owned(), Scale::new(shard.kind(name)?, spec.columns.get(name)?)));
-        let scales = spec.model.columns().into_iter().map(|name| scale(name).ok_or_else(|| BindError::Missing(name.to_owned())));
-        Ok(Self { spec: spec.clone(), scales: scales.collect::<Result<_, _>>()? })
+        let scaling = |name: &str, bounds: &ColumnSpec| Some(scaling(shard.kind(name)?, bounds));
+        Assembly::new(&spec.model, &spec.columns, scaling).map(Self).map_err(BindError::Missing)
     }
 
-    /// Returns true where the job's model has this column.
-    pub(super) fn reads(&self, name: &str) -> bool {
-        self.scales.contains_key(name)
+    /// Copies all records of a shard in memory, as [`bind`]; the copy is all that is allocated for them.
+    pub(crate) fn copy<T: Stored>(&self, shard: &Shard) -> Result<ModelData<T>, BindError> {
+        let column =
+            |name: &String| shard.column(name).map(|column| column.values()).ok_or_else(|| BindError::Missing(name.clone()));
+        let values = self.columns().iter().map(column).collect::<Result<Vec<_>, _>>()?;
+        Ok(self.0.copy(&values, shard.persons().cloned()))
     }
 
-    /// Returns records on the model's scale, from the shard's values of each column; `persons` assigns them to persons.
-    ///
-    /// # Errors
-    /// The first column that has no values.
-    pub(super) fn records<'v>(
-        &self,
-        values: impl Fn(&str) -> Option<&'v [f64]>,
-        persons: Option<Persons>,
-    ) -> Result<ModelData, BindError> {
-        let scaled = |name: &str, _: &ColumnSpec| Some(self.scales.get(name)?.of(values(name)?).collect());
-        assemble(&self.spec.model, &self.spec.columns, persons, scaled).map_err(BindError::Missing)
+    /// Returns the columns that the job's model has.
+    pub(super) fn columns(&self) -> &[String] {
+        self.0.columns()
+    }
+
+    /// Returns records on the model's scale, from the shard's values of each of [`Binding::columns`]; `persons` assigns them to persons.
+    pub(super) fn records(&self, values: &[impl AsRef<[f64]>], persons: Option<Persons>) -> ModelData {
+        self.0.data(&values.iter().map(AsRef::as_ref).collect::<Vec<_>>(), persons)
+    }
+}
+
+fn scaling(kind: Kind<'_>, bounds: &ColumnSpec) -> Scaling {
+    match kind {
+        Kind::Texts(words) => Scaling::of_words(bounds, words),
+        Kind::Numbers => Scaling::of_numbers(bounds),
     }
 }
 
@@ -87,43 +88,16 @@ pub fn unlisted(shard: &Shard, spec: &JobSpec) -> Result<Vec<(String, u64)>, Dat
     let mut found = Vec::new();
     for name in spec.model.columns() {
         let (Some(kind), Some(bounds)) = (shard.kind(name), spec.columns.get(name)) else { continue };
-        let (scale, mut missing) = (Scale::new(kind, bounds), 0);
-        let unlisted = |(raw, scaled): &(&f64, f64)| scaled.is_nan() && !raw.is_nan();
-        shard.look(name, |values| missing += values.iter().zip(scale.of(values)).filter(unlisted).count() as u64)?;
+        let (scaling, mut missing, mut scaled) = (scaling(kind, bounds), 0, [0.0; 1024]);
+        shard.look(name, |values| {
+            for values in values.chunks(scaled.len()) {
+                scaling.fill(values, &mut scaled);
+                missing += values.iter().zip(&scaled).filter(|(raw, scaled)| scaled.is_nan() && !raw.is_nan()).count() as u64;
+            }
+        })?;
         if missing > 0 {
             found.push((name.to_owned(), missing));
         }
     }
     Ok(found)
-}
-
-/// The map from a column to a model's scale. Its steps are the same for every value.
-///
-/// A value stands for its text, in whatever form it is held: whether other records of the column are numbers makes no difference.
-enum Scale {
-    Numbers(ColumnSpec),
-    /// For a column of numbers that is declared by its levels, the level's numbers; NaN where a level is none.
-    Levels(Vec<f64>),
-    /// For each word, its number.
-    Texts(Vec<f64>),
-}
-
-impl Scale {
-    fn new(kind: Kind<'_>, bounds: &ColumnSpec) -> Self {
-        match (kind, bounds.level_numbers()) {
-            (Kind::Texts(words), _) => Self::Texts(words.iter().map(|word| bounds.scale(bounds.level_of(word))).collect()),
-            (Kind::Numbers, Some(levels)) => Self::Levels(levels),
-            (Kind::Numbers, None) => Self::Numbers(bounds.clone()),
-        }
-    }
-
-    fn of(&self, values: &[f64]) -> impl Iterator<Item = f64> {
-        values.iter().map(move |value| match self {
-            Self::Numbers(bounds) => bounds.scale(*value),
-            Self::Levels(levels) => level_at(levels, *value),
-            // An inert row's value is NaN.
-            Self::Texts(_) if value.is_nan() => f64::NAN,
-            Self::Texts(words) => words.get(*value as usize).copied().unwrap_or(f64::NAN),
-        })
-    }
 }

@@ -36,7 +36,7 @@ pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Sha
     places(path, &header, Some(&config.text))?;
     // The owner declares them: were they inferred from the values, one record could decide it.
     let texts: Vec<bool> = chosen.columns.iter().map(|(name, _)| config.text.contains(name)).collect();
-    let mut rows = Rows::new(config, header.clone(), &chosen, &texts);
+    let mut rows = Rows::new(config, header.clone(), &chosen, &texts)?;
     let field = |((name, at), text): (&(String, usize), bool)| Field {
         at: *at,
         most: header.len(),
@@ -70,7 +70,7 @@ pub(super) fn read(config: &DataConfig, needed: Option<&[String]>) -> Result<Sha
         taken?;
         filled.map_err(unreadable)?;
     }
-    Ok(rows.finish())
+    rows.finish()
 }
 
 /// Opens the file, and reads the names in its header.

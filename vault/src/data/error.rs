@@ -21,7 +21,7 @@ impl std::fmt::Display for Flaw {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Flaw::Missing => "is missing",
-            Flaw::NotNumeric => "is not a number ([data] names columns of texts under `text`, of dates under `dates`)",
+            Flaw::NotNumeric => "is not a number (write 1 and 0 for yes and no; [data] names columns of texts under `text`, of dates under `dates`)",
             Flaw::NotFinite => "is not finite",
             Flaw::NotText => "is not UTF-8 text",
             Flaw::NotDate => "is not a date as 2026-03-01 or 2026-03-01T14:30:00Z, which `dates` in [data] takes it for",

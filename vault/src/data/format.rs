@@ -84,6 +84,11 @@ impl Meaning {
         }
     }
 
+    /// Returns true if every number of the column can be used.
+    pub(super) fn has_no_flaw(&self, values: &[f64]) -> bool {
+        self.numbers.is_empty() && values.iter().fold(true, |all, value| all & value.is_finite())
+    }
+
     /// Checks a number of the column.
     pub(super) fn of_number(&self, value: f64) -> Result<f64, Flaw> {
         match value {

@@ -4,7 +4,7 @@ use conclave_ops::files::check_regular;
 use conclave_privacy::accounting::Adjacency;
 
 use super::error::DataError;
-use super::settings::{DataConfig, Memory, NOT_STREAMED};
+use super::settings::DataConfig;
 use super::shard::Shard;
 use super::{csv, parquet};
 
@@ -20,9 +20,6 @@ impl Shard {
     pub fn load(config: &DataConfig, needed: Option<&[String]>) -> Result<Self, DataError> {
         let name = config.path.file_name().and_then(|name| name.to_str()).map(str::to_ascii_lowercase).unwrap_or_default();
         let is_csv = name.ends_with(".csv") || name.ends_with(".csv.gz");
-        if config.memory == Memory::Stream && (is_csv || config.person.is_some()) {
-            return Err(DataError::Unreadable { file: config.path.clone(), reason: NOT_STREAMED.into() });
-        }
         let unreadable = |reason: String| DataError::Unreadable { file: config.path.clone(), reason };
         let read = match is_csv {
             true => csv::read,

@@ -1,4 +1,4 @@
-//! Holds the shard: the owner's records, read once at start into columns of numbers and of texts, or checked then and read in every pass.
+//! Holds the shard: the owner's records, read once at start into columns of numbers and of texts, in memory or in a snapshot on disk.
 //!
 //! Only needed columns are read: those that `policy.columns` names, or all. The messages of this module (counts of dropped rows, places of
 //! bad values) go to the owner's own log only, and never hold a value.
@@ -15,12 +15,13 @@ mod load;
 mod parquet;
 mod persons;
 mod piece;
+mod place;
 mod rows;
 mod scaled;
 mod settings;
 mod shard;
-mod stream;
-mod streamed;
+mod snapshot;
+mod stamp;
 mod words;
 
 pub use bind::{BindError, Binding, bind, unlisted};
@@ -29,12 +30,10 @@ pub use error::{DataError, Flaw};
 pub use format::Format;
 pub(crate) use load::MAX_UNPUBLISHED_UNITS;
 pub(crate) use scaled::Scaled;
-pub use settings::NOT_STREAMED;
 pub use settings::{BadRows, DataConfig, Memory, Precision};
 pub use shard::Kind;
 pub use shard::{Column, Shard};
-pub use stream::Stamp;
-pub(crate) use streamed::Streamed;
+pub use stamp::Stamp;
 
 #[cfg(test)]
 pub mod tests;

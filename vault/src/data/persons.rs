@@ -76,8 +76,8 @@ impl Gathering {
         number
     }
 
-    /// Puts each person's rows side by side, in the order of the file within a person, in every column.
-    pub(super) fn group(self, columns: &mut [Vec<f64>]) -> Option<Persons> {
+    /// Returns the order in which each person's rows are side by side, in the order of the file within a person, and the persons.
+    pub(super) fn group(self) -> (Grouped, Option<Persons>) {
         let (mut end, mut next) = (0, Vec::with_capacity(self.counts.len()));
         let end_of = |count: &Count| {
             next.push(end);
@@ -92,14 +92,24 @@ impl Gathering {
             *next += usize::from(stays);
             stays.then(|| *next - 1)
         };
-        let places: Vec<Option<usize>> = self.of_row.iter().enumerate().map(place).collect();
-        for column in columns {
-            let mut grouped = vec![0.0; end];
-            for (to, value) in places.iter().zip(column.iter()) {
-                to.iter().for_each(|to| grouped[*to] = *value);
-            }
-            *column = grouped;
+        let places = self.of_row.iter().enumerate().map(place).collect();
+        (Grouped { places, rows: end }, Persons::new(ends, self.limit))
+    }
+}
+
+/// The places of the kept rows beside their persons' other rows.
+pub(super) struct Grouped {
+    places: Vec<Option<usize>>,
+    rows: usize,
+}
+
+impl Grouped {
+    /// Returns a column in this order.
+    pub(super) fn of(&self, column: &[f64]) -> Vec<f64> {
+        let mut grouped = vec![0.0; self.rows];
+        for (to, value) in self.places.iter().zip(column) {
+            to.iter().for_each(|to| grouped[*to] = *value);
         }
-        Persons::new(ends, self.limit)
+        grouped
     }
 }

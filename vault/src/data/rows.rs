@@ -1,6 +1,6 @@
 //! Collects rows into columns, batch by batch; bad rows stop the start or become inert, by the same rule for every file format.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -10,9 +10,9 @@ use super::error::{DataError, Flaw};
 use super::format::Meaning;
 use super::persons::Gathering;
 use super::piece::{Piece, leave_out, make_inert};
-use super::settings::{BadRows, DataConfig};
+use super::settings::{BadRows, DataConfig, Memory};
 use super::shard::Shard;
-use super::stream::Stream;
+use super::snapshot::Snapshot;
 use super::words::Words;
 
 /// Collects a shard. A batch is read column by column to the columns' ends; then bad rows are made inert, and those beyond a person's limit
@@ -20,6 +20,8 @@ use super::words::Words;
 pub(super) struct Rows {
     pub(super) shard: Shard,
     persons: Option<Gathering>,
+    /// The columns of the batches before, where they are not kept in memory, and their folder.
+    snapshot: Option<(Snapshot, PathBuf)>,
     /// Meaning of persons' names.
     names: Meaning,
     more: &'static str,
@@ -39,7 +41,10 @@ type Bad = (usize, usize, Flaw);
 
 impl Rows {
     /// `chosen` lists the columns that are read of a file with this header, and `texts` those of them that hold texts.
-    pub(super) fn new(config: &DataConfig, header: Vec<String>, chosen: &Chosen, texts: &[bool]) -> Self {
+    ///
+    /// # Errors
+    /// No snapshot can be made.
+    pub(super) fn new(config: &DataConfig, header: Vec<String>, chosen: &Chosen, texts: &[bool]) -> Result<Self, DataError> {
         let names: Vec<String> = chosen.columns.iter().map(|(name, _)| name.clone()).collect();
         let columns = names.iter().map(|_| Vec::new()).collect();
         let all = names.len() + usize::from(chosen.person.is_some()) == header.len();
@@ -49,7 +54,7 @@ impl Rows {
             header,
             names,
             columns,
-            stream: None,
+            snapshot: None,
             memory: config.memory,
             words: texts.iter().map(|text| text.then(Words::default)).collect(),
             bad_rows: config.bad_rows,
@@ -63,7 +68,10 @@ impl Rows {
             long_field: None,
         };
         let persons = config.unit.records_per_person().map(Gathering::new);
-        Self { shard, persons, names: config.format.meaning("", true), more }
+        let folder = &config.snapshot;
+        let snapshot = (config.memory == Memory::Stream).then(|| Ok((Snapshot::new(folder, shard.names.len())?, folder.clone())));
+        let snapshot = snapshot.transpose().map_err(|e| unsaved(folder, &e))?;
+        Ok(Self { shard, persons, snapshot, names: config.format.meaning("", true), more })
     }
 
     /// Returns the number of kept rows.
@@ -76,13 +84,15 @@ impl Rows {
     /// # Errors
     /// Out of memory.
     pub(super) fn reserve(&mut self, more: usize) -> Result<(), DataError> {
+        // A batch makes its own room.
+        let more = if self.snapshot.is_some() { 0 } else { more };
         self.shard.columns.iter_mut().try_for_each(|column| column.try_reserve_exact(more)).map_err(|_| DataError::Unreadable {
             file: self.shard.file.clone(),
             reason: format!("there is no memory for {more} more rows of {} columns", self.shard.names.len()),
         })
     }
 
-    /// Adds a batch of `count` rows, and returns those of them that are inert, ascending.
+    /// Adds a batch of `count` rows.
     ///
     /// `read` appends the values of each column, one for every row, with one reader for each column; columns are read side by side.
     /// `person` returns the name in a row of the batch as the file holds it, where a column names persons, and `place` the position of a
@@ -94,7 +104,7 @@ impl Rows {
         read: impl Fn(&mut R, &mut Vec<f64>) -> Result<Piece, DataError> + Sync,
         person: impl Fn(usize) -> Option<&'p [u8]>,
         place: impl Fn(usize) -> String,
-    ) -> Result<Vec<usize>, DataError> {
+    ) -> Result<(), DataError> {
         let columns = self.shard.columns.par_iter_mut().zip(readers);
         let pieces: Vec<_> = columns.map(|(column, reader)| read(reader, column)).collect();
         // The first column's error, whichever was met first.
@@ -116,19 +126,10 @@ impl Rows {
                 words.renumber(&piece.words, &mut column[start..]);
             }
         }
-        Ok(inert)
-    }
-
-    /// Drops the values of the rows so far.
-    pub(super) fn forget(&mut self) {
-        self.shard.columns.iter_mut().for_each(Vec::clear);
-    }
-
-    /// Returns the shard, whose rows stay in the file.
-    pub(super) fn finish_streamed(mut self, stream: Stream) -> Shard {
-        self.shard.columns = Vec::new();
-        self.shard.stream = Some(Arc::new(stream));
-        self.shard
+        match &mut self.snapshot {
+            Some((snapshot, folder)) => snapshot.append(&mut self.shard.columns).map_err(|e| unsaved(folder, &e)),
+            None => Ok(()),
+        }
     }
 
     /// Decides on the rows of a batch. A bad row stays, inert; it need not for a person with usable rows, since the public number counts
@@ -177,9 +178,28 @@ impl Rows {
         }
     }
 
-    pub(super) fn finish(mut self) -> Shard {
-        self.shard.columns.iter_mut().for_each(Vec::shrink_to_fit);
-        self.shard.persons = self.persons.and_then(|persons| persons.group(&mut self.shard.columns));
-        self.shard
+    /// # Errors
+    /// The snapshot cannot be written.
+    pub(super) fn finish(self) -> Result<Shard, DataError> {
+        let Self { mut shard, persons, mut snapshot, .. } = self;
+        if let Some((grouped, persons)) = persons.map(Gathering::group) {
+            shard.persons = persons;
+            shard.columns.iter_mut().for_each(|column| *column = grouped.of(column));
+            if let Some((snapshot, folder)) = &mut snapshot {
+                snapshot.map(folder, |column| grouped.of(column)).map_err(|e| unsaved(folder, &e))?;
+            }
+        }
+        shard.columns.iter_mut().for_each(Vec::shrink_to_fit);
+        if let Some((snapshot, _)) = snapshot {
+            (shard.columns, shard.snapshot) = (Vec::new(), Some(Arc::new(snapshot)));
+        }
+        Ok(shard)
     }
+}
+
+fn unsaved(folder: &Path, e: &std::io::Error) -> DataError {
+    let reason = format!(
+        "the columns can't be kept here for memory = \"stream\": {e}; `data.snapshot` names a folder with room for 8 bytes a number"
+    );
+    DataError::Unreadable { file: folder.to_owned(), reason }
 }

@@ -1,4 +1,4 @@
-//! Scales a job's records of a shard in memory, block by block in every pass: no second copy of the columns.
+//! Scales a job's records, block by block in every pass, from the shard's columns in memory or in its snapshot: no second copy of them.
 
 use std::sync::Arc;
 
@@ -18,16 +18,15 @@ pub(crate) struct Scaled {
 }
 
 impl Scaled {
-    /// The records of a shard in memory.
+    /// The records of a shard.
     pub(crate) fn new(shard: Arc<Shard>, binding: Binding) -> Self {
         let most = shard.persons().map_or(1, |persons| persons.limit() as usize);
         Self { shard, binding, units_per_block: (RECORDS / most).max(1) }
     }
 
     fn rows(&self, rows: std::ops::Range<usize>, persons: Option<Persons>, first: usize) -> Result<Block<'static>, BlockError> {
-        let column = |name: &str| self.shard.column(name)?.values().get(rows.clone());
-        let data = self.binding.records(column, persons).map_err(|e| BlockError::new(e.to_string()))?;
-        Ok(Block::owned(data, first as u64))
+        let values = self.shard.values(self.binding.columns(), rows).map_err(|e| BlockError::new(e.to_string()))?;
+        Ok(Block::owned(self.binding.records(&values, persons), first as u64))
     }
 }
 

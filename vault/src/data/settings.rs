@@ -23,6 +23,8 @@ pub struct DataConfig {
     pub unit: PrivacyUnit,
     /// Part of the records that is kept in memory.
     pub memory: Memory,
+    /// Folder for the columns of a streamed shard.
+    pub snapshot: PathBuf,
 }
 
 /// The part of the records that is kept in memory. Answers are the same, bit for bit; their delays are not.
@@ -33,7 +35,7 @@ pub enum Memory {
     Copies,
     /// The columns; every pass scales them block by block.
     Lean,
-    /// Only the current blocks: every pass reads the file.
+    /// Only the current blocks: every pass reads the snapshot of the columns, and scales them block by block.
     Stream,
 }
 
@@ -65,7 +67,3 @@ pub enum BadRows {
     /// It stays as an inert row: counted, and contributing exactly zero to any answer. Only the owner learns their number.
     Drop,
 }
-
-/// Remedy for a file that cannot be streamed.
-pub const NOT_STREAMED: &str = "data.memory = \"stream\" takes a Parquet file without `data.person`: convert the file, or write \
-                                       memory = \"lean\"";

@@ -1,14 +1,18 @@
 //! Holds the records of one party, by column.
 
+use std::borrow::Cow;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::PrivacyUnit;
-use conclave_privacy::pass::Persons;
+use conclave_privacy::pass::{ModelData, Persons};
 
+use super::bind::Binding;
+use super::error::DataError;
 use super::settings::{BadRows, Memory};
-use super::stream::Stream;
+use super::snapshot::Snapshot;
 use super::words::Words;
 
 /// The records of one party, by column.
@@ -19,7 +23,7 @@ pub struct Shard {
     pub(super) names: Vec<String>,
     /// Values; for a column of texts, the numbers of its words; NaN in every column where a row is inert. Empty where they are streamed.
     pub(super) columns: Vec<Vec<f64>>,
-    pub(super) stream: Option<Arc<Stream>>,
+    pub(super) snapshot: Option<Arc<Snapshot>>,
     pub(super) memory: Memory,
     /// For each column of texts, its words.
     pub(super) words: Vec<Option<Words>>,
@@ -65,8 +69,8 @@ impl Shard {
     /// Returns the number of records, inert ones included: the file's rows, except those beyond a person's limit. Public where rows are
     /// protected against replacement.
     pub fn records(&self) -> u64 {
-        let held = || self.columns.first().map_or(0, |c| c.len() as u64);
-        self.stream.as_ref().map_or_else(held, |stream| stream.records())
+        let held = || self.columns.first().map_or(0, Vec::len);
+        self.snapshot.as_ref().map_or_else(held, |snapshot| snapshot.records()) as u64
     }
 
     /// Returns the number of the file's rows; for the owner alone where it is secret.
@@ -122,15 +126,59 @@ impl Shard {
 
     /// Returns a column, one value per record. `None` where the shard is streamed.
     pub fn column(&self, name: &str) -> Option<Column<'_>> {
-        if self.stream.is_some() {
-            return None;
-        }
         let at = self.names.iter().position(|n| n == name)?;
         let values = self.columns.get(at)?.as_slice();
         Some(match self.words.get(at)? {
             None => Column::Numbers(values),
             Some(words) => Column::Texts { codes: values, words: words.list() },
         })
+    }
+
+    /// Returns some records' values of each of these columns, all of which the shard has.
+    ///
+    /// # Errors
+    /// A snapshot that cannot be read.
+    pub(super) fn values(&self, columns: &[String], rows: Range<usize>) -> Result<Vec<Cow<'_, [f64]>>, DataError> {
+        let values = |name: &String| {
+            let at = self.names.iter().position(|n| n == name).unwrap_or(self.names.len());
+            match (&self.snapshot, self.columns.get(at)) {
+                (Some(snapshot), _) if at < self.names.len() => snapshot.read(at, rows.clone()).map(Cow::Owned),
+                (_, Some(column)) => Ok(Cow::Borrowed(&column[rows.clone()])),
+                _ => Err(std::io::Error::other(format!("no column {name:?}"))),
+            }
+        };
+        let read = columns.iter().map(values).collect::<Result<_, _>>();
+        read.map_err(|e| DataError::Unreadable {
+            file: self.file.clone(),
+            reason: format!("its columns can't be read again: {e}"),
+        })
+    }
+
+    /// Passes the values of a column to `look`, as [`Column::values`], all at once or block by block; none where there is no such column.
+    ///
+    /// # Errors
+    /// A streamed shard that cannot be read.
+    pub fn look(&self, name: &str, mut look: impl FnMut(&[f64])) -> Result<(), DataError> {
+        const ROWS: usize = 1 << 16;
+        let (records, columns) = (self.records() as usize, [name.to_owned()]);
+        let step = if self.snapshot.is_some() { ROWS } else { records.max(1) };
+        for start in (0..records).step_by(step).filter(|_| self.kind(name).is_some()) {
+            self.values(&columns, start..records.min(start + step))?.iter().for_each(|values| look(values));
+        }
+        Ok(())
+    }
+
+    /// Passes a job's model inputs to `look`, block by block, without their persons.
+    ///
+    /// # Errors
+    /// As [`Shard::look`].
+    pub fn look_at_designs(&self, binding: &Binding, mut look: impl FnMut(&ModelData)) -> Result<(), DataError> {
+        const ROWS: usize = 1 << 13;
+        let records = self.records() as usize;
+        for start in (0..records).step_by(ROWS) {
+            look(&binding.records(&self.values(binding.columns(), start..records.min(start + ROWS))?, None));
+        }
+        Ok(())
     }
 }
 

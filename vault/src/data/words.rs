@@ -31,15 +31,6 @@ impl Words {
         }
     }
 
-    /// Maps as [`Words::renumber`] does where every word is known; `None` where one is not.
-    pub(super) fn look_up(&self, others: &Words, numbers: &mut [f64]) -> Option<()> {
-        let known: Vec<Option<u32>> = others.list.iter().map(|word| self.numbers.get(word).copied()).collect();
-        numbers.iter_mut().filter(|number| !number.is_nan()).try_for_each(|number| {
-            *number = f64::from((*known.get(*number as usize)?)?);
-            Some(())
-        })
-    }
-
     /// Returns the words, by number.
     pub(super) fn list(&self) -> &[String] {
         &self.list

@@ -32,12 +32,11 @@
 use conclave_privacy::mechanism::{Components, LogWeights, NoiseSample};
 use conclave_privacy::pass::LatticeSum;
 use conclave_privacy::secagg::cover;
-use rand_chacha::ChaCha20Rng;
 use zeroize::Zeroizing;
 
 use super::query::Digest;
 use super::receipt::{ChargeReceipt, ChargeRow};
-use crate::noise::Noise;
+use crate::noise::{KeyedGenerator, Noise};
 
 /// Why nothing is released of a sum that its charge does not cover.
 const UNCOVERED: &str = "one unit of privacy can move this sum further than was charged";
@@ -121,7 +120,7 @@ impl ChargedNoise {
 #[must_use = "a charge that is never answered is spent for nothing"]
 pub struct ChargedChoice {
     receipt: ChargeReceipt,
-    generator: ChaCha20Rng,
+    generator: KeyedGenerator,
 }
 
 /// Keys the generator of a choice, before any record is read; `None` where the receipt is not for one.
@@ -145,7 +144,7 @@ impl ChargedChoice {
         let candidates = u32::try_from(weights.candidates()).ok();
         assert_eq!(candidates, self.receipt.candidates(), "as many weights as candidates that were charged");
         assert!(self.receipt.covers_choice(&weights), "{UNCOVERED}");
-        let number = weights.choose(&mut self.generator);
+        let number = self.generator.draw(|generator| weights.choose(generator));
         Release { receipt: self.receipt, released: Components::One(i64::from(number)) }
     }
 }

@@ -300,7 +300,7 @@ proptest! {
                 for (found, whole) in found.iter().zip(&whole) {
                     prop_assert!((*found as f64 / GRADIENT_SCALE - whole).abs() < 2e-6, "{record:?} {found} {whole}");
                 }
-                longest = longest.max(whole[0].hypot(whole[1]));
+                longest = longest.max(libm::hypot(whole[0], whole[1]));
             }
             prop_assert!((0.9..=1.0).contains(&longest), "{longest}");
         }

@@ -144,7 +144,7 @@ proptest! {
         let event_value = f64::from(u8::from(event));
         let score = at.score(z, event_value);
         // Between two grid places a score may be slightly longer.
-        prop_assert!(score[0].hypot(score[1]) <= 1.02 * scores.gradient_bound(&theta)[0]);
+        prop_assert!(libm::hypot(score[0], score[1]) <= 1.02 * scores.gradient_bound(&theta)[0]);
         let scales = scores.most_information(&theta);
         prop_assert!(at.trace(z, event_value) <= scales[0]);
         let found = information(&data(&[(x, event)]), &theta, scales);

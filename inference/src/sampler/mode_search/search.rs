@@ -225,7 +225,7 @@ impl ModeSearch {
                 .axes
                 .iter()
                 .zip(self.patterns.variances())
-                .map(|(axis, variance)| axis.error_sd().hypot(variance.sqrt()))
+                .map(|(axis, variance)| libm::hypot(axis.error_sd(), variance.sqrt()))
                 .collect(),
         })
     }

@@ -82,8 +82,8 @@ impl Information {
         for (part, weight) in parts.iter().zip(&weights) {
             pooled.at.iter_mut().zip(&part.at).for_each(|(sum, x)| *sum += weight * x);
             pooled.matrix = pooled.matrix.plus(&part.matrix, *weight);
-            pooled.sd = pooled.sd.hypot(weight * part.sd);
-            pooled.own_sd = pooled.own_sd.map(|sd| sd.hypot(weight * part.own_sd.unwrap_or(0.0)));
+            pooled.sd = libm::hypot(pooled.sd, weight * part.sd);
+            pooled.own_sd = pooled.own_sd.map(|sd| libm::hypot(sd, weight * part.own_sd.unwrap_or(0.0)));
         }
         Some(pooled)
     }

@@ -155,7 +155,7 @@ impl PendingInformation {
             }
             if let ObservedForm::Counts { intercept: true, .. } = self.form {
                 matrix[(last, last)] -= matrix[(0, 0)];
-                *own_sd = own_sd.hypot(sd);
+                *own_sd = libm::hypot(*own_sd, sd);
             }
         }
         Information { at: self.at.clone(), matrix, sd, own_sd, form: self.form }

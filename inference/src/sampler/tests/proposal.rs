@@ -27,7 +27,7 @@ fn a_turned_scale_moves_along_its_directions() {
     assert!(scale.radii.iter().all(|r| (r - 5.0 * ProposalKind::ONE_COORDINATE).abs() < 1e-12));
     let mut walk = Proposal::new(ProposalKind::Guided, 0.1, 2, &mut rng);
     let first = walk.propose(&[0.0, 0.0], &scale, &mut rng);
-    assert!((first[0] * 4.0 - first[1] * 3.0).abs() < 1e-12 && first[0].hypot(first[1]) > 0.9 * scale.radii[0]);
+    assert!((first[0] * 4.0 - first[1] * 3.0).abs() < 1e-12 && libm::hypot(first[0], first[1]) > 0.9 * scale.radii[0]);
     walk.decided(true);
     let second = walk.propose(&[0.0, 0.0], &scale, &mut rng);
     assert!((second[0] * 3.0 + second[1] * 4.0).abs() < 1e-12);

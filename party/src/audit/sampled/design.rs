@@ -208,7 +208,7 @@ impl Design {
                 let (one, other) = (one as f64 / sd, other as f64 / sd);
                 // The frame's image of equal predictors.
                 let (x, y) = (FRAME[0] + FRAME[1], FRAME[2] + FRAME[3]);
-                let length = x.hypot(y);
+                let length = libm::hypot(x, y);
                 job.along.push((x * one + y * other) / length);
                 job.across.push((x * other - y * one) / length);
             }
@@ -222,8 +222,8 @@ impl Design {
         let q = self.audit.probability.get();
         let other = if self.audit.unit.adjacency == Adjacency::Replace { -RELATIVE } else { 0.0 };
         // Relative to the density of noise alone.
-        let beside = |x: f64, shift: f64| 1.0 - q + q * (shift * (x - 0.5 * shift)).exp();
-        let ratio = |x: &f64| (beside(*x, RELATIVE) / beside(*x, other)).ln();
+        let beside = |x: f64, shift: f64| 1.0 - q + q * libm::exp(shift * (x - 0.5 * shift));
+        let ratio = |x: &f64| libm::log(beside(*x, RELATIVE) / beside(*x, other));
         let released = self.released((&self.of_world(world), self.audit.replicates), folder, prepare)?;
         Ok(released.iter().map(|job| job.along.iter().map(ratio).sum()).collect())
     }

@@ -42,7 +42,7 @@ impl Design {
     pub(super) fn wild(&self, folder: &Path, prepare: &Prepare) -> Result<Vec<String>, String> {
         let mut findings = Vec::new();
         // Enough jobs that the record is in some release's sample, except once in 10^9 audits.
-        let out = (1.0 - self.audit.probability.get()).ln() * f64::from(self.audit.releases);
+        let out = libm::log(1.0 - self.audit.probability.get()) * f64::from(self.audit.releases);
         let jobs = (-21.0 / out).ceil().max(1.0) as u64;
         let far = (OTHERS + 1) as f64 * RELATIVE + 12.0;
         for (at, wild) in wild(self).into_iter().enumerate() {

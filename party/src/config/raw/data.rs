@@ -1,13 +1,13 @@
 //! The table `[data]`: the file of records and the unit of privacy.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use conclave_common::settings;
 use conclave_common::settings::{Fault, Value, one_of, within};
 use conclave_privacy::accounting::{Adjacency, MAX_RECORDS_PER_PERSON, PrivacyUnit};
 
-use conclave_vault::data::{BadRows, DataConfig, DateScale, Format, Memory, NOT_STREAMED, Precision};
+use conclave_vault::data::{BadRows, DataConfig, DateScale, Format, Memory, Precision};
 
 settings! {
     pub(super) struct Data {
@@ -25,6 +25,7 @@ settings! {
         max_records_per_person: Option<u32> => within(1..=MAX_RECORDS_PER_PERSON),
         memory: Memory = Memory::Copies =>
             one_of(&[("copies", Memory::Copies), ("lean", Memory::Lean), ("stream", Memory::Stream)]),
+        snapshot: Option<String>,
         precision: Precision = Precision::Double => one_of(&[("f64", Precision::Double), ("f32", Precision::Single)]),
     }
 }
@@ -38,7 +39,8 @@ fn separator(known: &'static [u8], named: &'static str) -> impl Fn(&Value) -> Re
 }
 
 impl Data {
-    pub(super) fn check(self, folder: &Path) -> Result<DataConfig, String> {
+    /// Checks the table of a configuration in `folder`. The snapshot is in the ledger's folder unless the table names another.
+    pub(super) fn check(self, folder: &Path, ledger_folder: PathBuf) -> Result<DataConfig, String> {
         let unit = match (&self.person, self.max_records_per_person) {
             (None, None) => Some(PrivacyUnit::row(self.adjacency)),
             (Some(_), Some(limit)) => PrivacyUnit::person(self.adjacency, limit),
@@ -51,8 +53,8 @@ impl Data {
         };
         let unit = unit.ok_or("`data.max_records_per_person` needs `data.person`: the column that identifies persons")?;
         let is_parquet = self.path.to_ascii_lowercase().ends_with(".parquet");
-        if self.memory == Memory::Stream && (self.person.is_some() || !is_parquet) {
-            return Err(NOT_STREAMED.into());
+        if self.snapshot.is_some() && self.memory != Memory::Stream {
+            return Err("`data.snapshot` is the folder of a streamed shard: write memory = \"stream\", or remove it".into());
         }
         let format = self.format(is_parquet)?;
         Ok(DataConfig {
@@ -63,6 +65,7 @@ impl Data {
             person: self.person,
             unit,
             memory: self.memory,
+            snapshot: self.snapshot.map_or(ledger_folder, |path| folder.join(path)),
         })
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use conclave_common::settings;
 use conclave_common::settings::{Keys, Setting, one_of, or, within};
+use conclave_ops::files::parent_folder;
 use conclave_ops::{Settings, web};
 use conclave_privacy::accounting::{Adjacency, Budget, RESERVE_LOG2};
 use conclave_proto::tls::{ProxyChoice, ProxySettings};
@@ -103,7 +104,9 @@ impl Config {
         let precision = self.data.precision;
         let ops = Settings::parse(self.log.as_deref(), self.log_level.as_deref(), self.metrics.as_deref(), self.otlp.as_deref())?;
         let budget = self.budget.check()?;
-        let (data, policy, secure) = (self.data.check(folder)?, self.policy.check()?, self.secure.check(&budget)?);
+        let ledger = folder.join(&self.ledger);
+        let data = self.data.check(folder, parent_folder(&ledger).to_owned())?;
+        let (policy, secure) = (self.policy.check()?, self.secure.check(&budget)?);
         if data.unit.adjacency == Adjacency::AddRemove && policy.reply_delay == ReplyDelay::Auto {
             return Err("`policy.reply_delay_ms` must be a number with adjacency = \"add-remove\": \"auto\" is measured on the \
                         actual number of records, which is not public"

@@ -286,6 +286,7 @@ impl Seat {
             person: None,
             unit: keeping.budget.unit,
             memory: Memory::default(),
+            snapshot: std::env::temp_dir(),
         };
         let max_memory_mib = self.memory_mib;
         let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, max_memory_mib, ..Policy::default() };

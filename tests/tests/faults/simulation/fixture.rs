@@ -120,6 +120,7 @@ impl Fixture {
             person: None,
             unit: budget().unit,
             memory: Memory::default(),
+            snapshot: std::env::temp_dir(),
         };
         let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, ..Policy::default() };
         let keeping = keeping(folder, party, durability);

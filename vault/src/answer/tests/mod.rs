@@ -21,6 +21,7 @@ mod choice;
 mod concurrency;
 mod consent;
 mod hostile;
+mod measured;
 mod memory;
 mod moments;
 mod non_interference;

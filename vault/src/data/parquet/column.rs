@@ -16,6 +16,7 @@ use super::kind::{ColumnReading, Kind};
 use crate::data::error::Flaw;
 use crate::data::format::Meaning;
 use crate::data::piece::Piece;
+use crate::data::place::read_at;
 
 /// A column of a row group, of which some rows have been read.
 pub(in crate::data) struct Column {
@@ -75,6 +76,9 @@ impl Column {
             ColumnReader::FixedLenByteArrayColumnReader(reader) => convert(reader, levels, count, column, |v| wide(v.data()))?,
         }
         spread(column, start, levels, *present, count)?;
+        if meaning.has_no_flaw(&column[start..]) {
+            return Ok(piece);
+        }
         let absent = |row: usize| levels.get(row).is_some_and(|level| level != present);
         let flaw = |(row, value): (usize, &f64)| {
             let flaw = meaning.of_number(*value).err()?;
@@ -231,14 +235,4 @@ impl Read for Place {
         self.offset += read as u64;
         Ok(read)
     }
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
-}
-
-#[cfg(windows)]
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
 }

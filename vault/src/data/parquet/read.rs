@@ -1,4 +1,4 @@
-//! Reads a Parquet file into a shard, or prepares a streamed shard.
+//! Reads a Parquet file into a shard.
 
 use std::fs::File;
 use std::panic::catch_unwind;
@@ -15,9 +15,8 @@ use super::{Column, ColumnReading};
 use crate::data::chosen::select;
 use crate::data::error::DataError;
 use crate::data::rows::Rows;
-use crate::data::settings::{DataConfig, Memory};
+use crate::data::settings::DataConfig;
 use crate::data::shard::Shard;
-use crate::data::stream::{Stamp, Stream};
 
 /// Rows that are decoded at once: few enough for little memory, enough for two threads to pay off.
 const BATCH: usize = 1 << 16;
@@ -35,7 +34,6 @@ fn decode(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataE
     let unreadable = |reason: String| DataError::Unreadable { file: path.to_owned(), reason };
     let broken = |e: ParquetError| unreadable(format!("cannot be read as Parquet: {e}"));
     let file = File::open(path).map_err(|e| unreadable(format!("cannot be read: {e}; `data.path` names the records")))?;
-    let stamp = file.metadata().map(|about| Stamp::of(&about)).map_err(|e| unreadable(format!("cannot be looked at: {e}")))?;
     let footer = Arc::new(ParquetMetaDataReader::new().parse_and_finish(&file).map_err(broken)?);
     let schema = footer.file_metadata().schema_descr();
     let header: Vec<String> = schema.columns().iter().map(|c| c.path().string()).collect();
@@ -54,17 +52,16 @@ fn decode(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataE
         check_person(&schema.column(at)).map_err(|why| unreadable(format!("column {:?} {why}", header[at])))?;
     }
     let texts: Vec<bool> = readings.iter().map(|reading| is_text(reading.at, reading.kind)).collect();
-    let mut rows = Rows::new(config, header.clone(), &chosen, &texts);
+    let mut rows = Rows::new(config, header.clone(), &chosen, &texts)?;
     let undeclared = readings.iter().zip(&chosen.columns).filter(|(r, _)| !r.kind.is_date() && holds_dates(&schema.column(r.at)));
     rows.shard.undeclared_dates.extend(undeclared.map(|(_, (name, _))| name.clone()));
     let file = Arc::new(file);
-    let mut stream = (config.memory == Memory::Stream).then(|| Stream::new(path, stamp, &file, &footer, readings.clone()));
     let counts = footer.row_groups().iter().map(|group| usize::try_from(group.num_rows()));
     let counts = counts.collect::<Result<Vec<_>, _>>();
     let counts = counts.map_err(|_| unreadable("a row group has a negative number of rows: the file is damaged".into()))?;
-    rows.reserve(if stream.is_some() { BATCH } else { counts.iter().fold(0, |sum, count| sum.saturating_add(*count)) })?;
+    rows.reserve(counts.iter().fold(0, |sum, count| sum.saturating_add(*count)))?;
     let mut read = 0;
-    for ((number, group), count) in (0..).zip(footer.row_groups()).zip(counts) {
+    for (group, count) in footer.row_groups().iter().zip(counts) {
         let bad_column = |name: &str, e: ParquetError| unreadable(format!("column {name:?} cannot be read: {e}"));
         let open = |((name, _), reading): (&(String, usize), &ColumnReading)| {
             Ok((name.clone(), Column::open(&file, group, reading).map_err(|e| bad_column(name, e))?))
@@ -78,7 +75,7 @@ fn decode(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataE
         for start in (0..count).step_by(BATCH) {
             let count = BATCH.min(count - start);
             let names = persons.as_mut().map(|column| column.names(count)).transpose().map_err(broken)?;
-            let out = rows.batch(
+            rows.batch(
                 count,
                 &mut columns,
                 |(name, column), values| column.read(count, values).map_err(|e| bad_column(name, e)),
@@ -86,15 +83,9 @@ fn decode(config: &DataConfig, needed: Option<&[String]>) -> Result<Shard, DataE
                 |row| format!("row {}", read + row + 1),
             )?;
             read += count;
-            if let Some(stream) = &mut stream {
-                stream.enter(number, start == 0, count, &out);
-                rows.forget();
-            }
         }
     }
-    let Some(stream) = stream else { return Ok(rows.finish()) };
-    stream.unchanged().map_err(unreadable)?;
-    Ok(rows.finish_streamed(stream))
+    rows.finish()
 }
 
 fn check_person(column: &ColumnDescriptor) -> Result<(), String> {

@@ -39,7 +39,7 @@ fn slope([x, y]: [f64; 2]) -> [f64; 2] {
 }
 
 fn length([x, y]: [f64; 2]) -> f64 {
-    x.hypot(y)
+    libm::hypot(x, y)
 }
 
 fn shortened(slope: [f64; 2], longest: f64) -> [f64; 2] {

@@ -1,0 +1,301 @@
+//! Measures, for every kind of release, the contribution of one unit to the last lattice unit.
+//!
+//! Neighbouring shards receive the same query under one and the same noise, so their releases differ by the unit alone. Records
+//! are random, at every corner of their bounds, and beyond them; steps, points and frames are random. A release that moves by
+//! more than is charged is a finding. No experiment behind fresh noise would distinguish a length of `K` from `K + 1`.
+
+use conclave_common::job::JobSpec;
+use conclave_common::model::Model;
+use conclave_common::query::{Candidates, QueryError, QueryTerms};
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit, SamplingProbability};
+use conclave_privacy::mechanism::{GRADIENT_UNITS, NoiseSample, NoiseScale, QueryKind, Sensitivity};
+use conclave_privacy::pass::{BlockPass, Hold, LatticeSum, ModelData, Persons, PoissonSampling, Threads};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::{ChaCha8Rng, ChaCha20Rng};
+
+/// Queries of each kind.
+const QUERIES: u64 = 8;
+/// Random units tried at each query.
+const UNITS: usize = 32;
+/// Parameters of the regressions below.
+const PARAMETERS: u32 = 3;
+/// Values that no loader admits.
+const WILD: [f64; 6] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e300, 1e-310];
+
+/// Returns the kind that is checked after `kind`, first of all a ratio: every kind has its place.
+pub(super) fn after(kind: Option<QueryKind>) -> Option<QueryKind> {
+    let parameters = PARAMETERS;
+    let Some(kind) = kind else { return Some(QueryKind::Ratio) };
+    match kind {
+        QueryKind::Ratio => Some(QueryKind::ClipCount),
+        QueryKind::ClipCount => Some(QueryKind::Statistic { component: 0 }),
+        QueryKind::Statistic { .. } => Some(QueryKind::Moments { order: parameters + 1 }),
+        QueryKind::Moments { .. } => Some(QueryKind::Gradient { parameters }),
+        QueryKind::Gradient { .. } => Some(QueryKind::Curvature { parameters }),
+        QueryKind::Curvature { .. } => Some(QueryKind::Remainder { parameters }),
+        QueryKind::Remainder { .. } => Some(QueryKind::SampledRatio),
+        QueryKind::SampledRatio => Some(QueryKind::SampledGradient { parameters }),
+        QueryKind::SampledGradient { .. } => Some(QueryKind::SecondMoment),
+        QueryKind::SecondMoment => Some(QueryKind::Choice { candidates: 4 }),
+        // Two outcomes of two predictors, and the cell of inert records.
+        QueryKind::Choice { .. } => Some(QueryKind::Table { cells: 5 }),
+        QueryKind::Table { .. } => None,
+    }
+}
+
+/// Returns the algorithm, the lines of `[model]` and the further lines of `[privacy]` of a job that asks this kind.
+fn job_of(kind: QueryKind) -> (&'static str, &'static str, &'static str) {
+    const LOGISTIC: &str = "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"a\", \"b\"]";
+    const LINEAR: &str = "kind = \"linear\"\noutcome = \"x\"\npredictors = [\"a\", \"b\"]\nsd = 1.0";
+    const MEAN: &str = "kind = \"gaussian_mean\"\noutcome = \"x\"\nsd = 1.0";
+    const CATEGORIES: &str = "kind = \"logistic\"\noutcome = \"y\"\npredictors = [\"c\"]";
+    match kind {
+        QueryKind::Ratio => ("penalty", LOGISTIC, ""),
+        QueryKind::ClipCount => ("penalty", LOGISTIC, "clip = 0.5"),
+        QueryKind::SampledRatio | QueryKind::SecondMoment => ("barker", LOGISTIC, "clip = 0.5"),
+        QueryKind::Statistic { .. } => ("penalty-exp-family", MEAN, ""),
+        QueryKind::Moments { .. } => ("noisy-statistics", LINEAR, ""),
+        QueryKind::Gradient { .. } | QueryKind::Curvature { .. } => ("noisy-statistics", LOGISTIC, ""),
+        QueryKind::Remainder { .. } => ("hmc", LOGISTIC, ""),
+        QueryKind::SampledGradient { .. } => ("sgld", LOGISTIC, ""),
+        QueryKind::Choice { .. } => ("ops", LOGISTIC, ""),
+        QueryKind::Table { .. } => ("noisy-statistics", CATEGORIES, ""),
+    }
+}
+
+/// The greatest movement of a kind's releases, as a share of the charged one.
+#[derive(Debug)]
+pub(super) struct Reached {
+    pub(super) kind: QueryKind,
+    pub(super) share: f64,
+    /// True if it exceeds the charged one, by a comparison of whole numbers.
+    exceeds: bool,
+}
+
+impl Reached {
+    /// Takes in the square of a movement, and the charged movement.
+    fn take(&mut self, square: u128, most: u64) {
+        let most = u128::from(most);
+        self.exceeds |= square > most * most;
+        self.share = self.share.max((square as f64).sqrt() / most as f64);
+    }
+}
+
+/// Checks every kind that jobs on this unit may ask. `charged` returns the movement in lattice units that a sensitivity stands for.
+///
+/// # Errors
+/// A sentence: a job of the audit is not accepted, or a query has no sum.
+pub(super) fn check(unit: PrivacyUnit, charged: impl Fn(Sensitivity) -> u64) -> Result<(Vec<Reached>, Vec<String>), String> {
+    let (mut reached, mut findings) = (Vec::new(), Vec::new());
+    for kind in std::iter::successors(after(None), |kind| after(Some(*kind))) {
+        let Some(greatest) = Case::new(kind, unit)?.greatest(&charged)? else { continue };
+        if greatest.exceeds {
+            let percent = 100.0 * greatest.share;
+            findings.push(format!("one unit moves a release of the kind {kind} by {percent:.6} % of the charged distance"));
+        }
+        reached.push(greatest);
+    }
+    Ok((reached, findings))
+}
+
+/// One kind on its job.
+struct Case {
+    kind: QueryKind,
+    spec: JobSpec,
+    model: Box<dyn Model>,
+    unit: PrivacyUnit,
+    generator: ChaCha8Rng,
+}
+
+/// The numbers of a record on the model's scale: the outcome, then the predictors.
+type Record = Vec<f64>;
+
+impl Case {
+    fn new(kind: QueryKind, unit: PrivacyUnit) -> Result<Self, String> {
+        let (algorithm, model, privacy) = job_of(kind);
+        let text = format!(
+            "name = \"audit\"\nalgorithm = \"{algorithm}\"\nparties = [\"rehearsal\"]\n[model]\n{model}\n[columns]\n\
+             x = {{ min = -1, max = 1 }}\ny = {{ binary = true }}\na = {{ min = -1, max = 1 }}\nb = {{ min = -1, max = 1 }}\n\
+             c = {{ binary = true }}\n[privacy]\nepsilon = 8.0\ndelta = 1e-6\n{privacy}"
+        );
+        let mut spec = JobSpec::parse(&text).map_err(|e| format!("the audit's job of the kind {kind}: {e}"))?;
+        if kind.is_sampled() || kind == QueryKind::SecondMoment {
+            // Every unit is in the sample below; the job only has to be one that samples.
+            spec.privacy.blocks = Some(1);
+        }
+        let model = spec.build_model();
+        // The seed is not secret: records and queries are made up.
+        Ok(Self { kind, spec, model, unit, generator: ChaCha8Rng::seed_from_u64(u64::from(kind.code())) })
+    }
+
+    /// Returns the greatest share of the charged movement that any tried neighbours reach; `None` for a kind that no job may ask on
+    /// this unit of privacy.
+    fn greatest(&mut self, charged: &impl Fn(Sensitivity) -> u64) -> Result<Option<Reached>, String> {
+        let mut greatest = Reached { kind: self.kind, share: 0.0, exceeds: false };
+        let replaced = self.unit.adjacency == Adjacency::Replace;
+        for number in 0..QUERIES {
+            let (from, to) = self.points(2.0_f64.powi(number as i32 - 4));
+            let terms = match QueryTerms::new(self.model.as_ref(), &self.spec, self.unit, self.kind, (&from, &to)) {
+                Err(QueryError::Unit(_)) => return Ok(None),
+                terms => terms.map_err(|e| self.because(&e))?,
+            };
+            let others: Vec<Record> = (0..3).map(|_| self.any()).collect();
+            let mut units: Vec<Record> = (0..UNITS).map(|_| self.any()).collect();
+            units.extend(self.corners());
+            units.extend(self.wild());
+            let released = |units: &[Record]| self.released(&terms, (&from, &to), units);
+            let (most, without) = (charged(terms.sensitivity()), released(&others)?);
+            let with = |unit: &Record| released(&others.iter().chain([unit]).cloned().collect::<Vec<_>>());
+            let sums = units.iter().map(with).collect::<Result<Vec<_>, _>>()?;
+            // Where the sensitivity bounds a contribution, replacement moves a sum by twice as much.
+            let contributes = self.kind.moves(2) == 2 || self.kind.candidates().is_some();
+            for (at, sum) in sums.iter().enumerate() {
+                if contributes || !replaced {
+                    greatest.take(self.squared_distance(sum, &without), most);
+                }
+                for other in sums[..at].iter().filter(|_| replaced) {
+                    greatest.take(self.squared_distance(sum, other), if contributes { 2 * most } else { most });
+                }
+            }
+        }
+        Ok(Some(greatest))
+    }
+
+    /// Returns the square of the distance of two releases: of a choice the largest of any log weight, and the Euclidean one of others.
+    fn squared_distance(&self, a: &[i64], b: &[i64]) -> u128 {
+        let squares = a.iter().zip(b).map(|(a, b)| u128::from(a.abs_diff(*b))).map(|x| x.saturating_mul(x));
+        match self.kind.candidates() {
+            Some(_) => squares.max().unwrap_or(0),
+            None => squares.fold(0, u128::saturating_add),
+        }
+    }
+
+    fn because(&self, why: &dyn std::fmt::Display) -> String {
+        format!("the audit's query of the kind {}: {why}", self.kind)
+    }
+
+    fn even(&mut self, most: f64) -> f64 {
+        most * (2.0 * self.generator.random::<f64>() - 1.0)
+    }
+
+    /// Returns the numbers of a query: points about the origin, and a step or a frame of this scale.
+    fn points(&mut self, scale: f64) -> (Vec<f64>, Vec<f64>) {
+        let dimension = PARAMETERS as usize;
+        let mut point = |most: f64| (0..dimension).map(|_| self.even(most)).collect::<Vec<f64>>();
+        let (from, to, entries) = (point(1.0), point(scale), [point(scale), point(scale), point(scale)].concat());
+        let to: Vec<f64> = from.iter().zip(&to).map(|(from, step)| from + step).collect();
+        match self.kind {
+            QueryKind::Ratio | QueryKind::ClipCount | QueryKind::SampledRatio | QueryKind::SecondMoment => (from, to),
+            QueryKind::Statistic { .. } | QueryKind::Moments { .. } | QueryKind::Table { .. } => (Vec::new(), Vec::new()),
+            QueryKind::Gradient { .. } | QueryKind::SampledGradient { .. } => (from, [entries, vec![0.0; dimension]].concat()),
+            QueryKind::Curvature { .. } => (from, vec![scale, 1.0]),
+            QueryKind::Remainder { .. } => {
+                let middle: Vec<f64> = from.iter().zip(&to).map(|(from, to)| 0.5 * (from + to)).collect();
+                // A frame of unit rows, by which no record's vector is shortened, and the step in its units.
+                let row = |at: usize| if at / dimension == at % dimension { 0.25 } else { 0.0 };
+                let frame = (0..dimension * dimension).map(row).chain(vec![0.0; dimension]);
+                let weights = from.iter().zip(&to).map(|(from, to)| (to - from) / (0.25 * GRADIENT_UNITS as f64));
+                let numbers = frame.chain(weights).chain([0.0]).collect();
+                ([from, middle, to].concat(), numbers)
+            }
+            QueryKind::Choice { candidates } => {
+                let far = |m: u32| from.iter().zip(&to).map(move |(from, to)| from + f64::from(m) / 4.0 * (to - from)).collect();
+                let places: Vec<Vec<f64>> = (0..candidates).map(far).collect();
+                let public = vec![0.0; places.len()];
+                (from.clone(), Candidates::numbers(&places, &public))
+            }
+        }
+    }
+
+    /// Returns a random record within its bounds.
+    fn any(&mut self) -> Record {
+        let ([outcome, predictor], predictors) = (self.ends(), self.predictors());
+        let mut value = |ends: &'static [f64]| match ends {
+            [0.0, 1.0] => f64::from(self.generator.random_range(0..2_u32)),
+            _ => self.even(1.0),
+        };
+        let outcome = value(outcome);
+        std::iter::once(outcome).chain((0..predictors).map(|_| value(predictor))).collect()
+    }
+
+    /// Returns the ends of the outcome and of a predictor: of a binary column its two values.
+    fn ends(&self) -> [&'static [f64]; 2] {
+        const BINARY: &[f64] = &[0.0, 1.0];
+        const NUMBER: &[f64] = &[-1.0, 1.0];
+        match self.kind {
+            QueryKind::Statistic { .. } | QueryKind::Moments { .. } => [NUMBER, NUMBER],
+            QueryKind::Table { .. } => [BINARY, BINARY],
+            _ => [BINARY, NUMBER],
+        }
+    }
+
+    /// Returns the records at the corners of their bounds.
+    fn corners(&self) -> Vec<Record> {
+        let ([outcomes, ends], predictors) = (self.ends(), self.predictors());
+        let corner = |bits: usize| {
+            let predictor = |j: usize| ends[bits >> (1 + j) & 1];
+            std::iter::once(outcomes[bits & 1]).chain((0..predictors).map(predictor)).collect()
+        };
+        (0..2_usize << predictors).map(corner).collect()
+    }
+
+    /// Returns records with one value that no loader admits.
+    fn wild(&mut self) -> Vec<Record> {
+        let numbers = 1 + self.predictors();
+        (0..numbers * WILD.len())
+            .map(|at| {
+                let mut record = self.any();
+                record[at % numbers] = WILD[at / numbers];
+                record
+            })
+            .collect()
+    }
+
+    fn predictors(&self) -> usize {
+        self.spec.model.design().map_or(0, |design| design.features.len())
+    }
+
+    /// Returns these units on the model's scale, each with its maximum number of equal records.
+    fn data(&self, units: &[Record]) -> ModelData {
+        let each = self.unit.records_per_person().unwrap_or(1) as usize;
+        let column = |j: usize| units.iter().flat_map(|unit| std::iter::repeat_n(unit[j], each)).collect::<Vec<f64>>();
+        let ends = (1..=units.len()).map(|person| person * each).collect();
+        let persons = self.unit.records_per_person().and_then(|limit| Persons::new(ends, limit));
+        let predictors = (1..=self.predictors()).map(column).collect();
+        ModelData { outcome: column(0), predictors, persons, ..ModelData::default() }
+    }
+
+    /// Returns the release over these units under noise that is the same every time; of a choice, all log weights. The sum is an
+    /// answer's own: the model, the query's terms and the holds.
+    fn released(&self, terms: &QueryTerms, (from, to): (&[f64], &[f64]), units: &[Record]) -> Result<Vec<i64>, String> {
+        let (data, charged) = (self.data(units), terms.sensitivity());
+        let threads = Threads::one();
+        let sums = if let Some(count) = self.kind.candidates() {
+            let candidates = Candidates::new(count, from, to).ok_or_else(|| self.because(&"no candidates"))?;
+            let steps = candidates.steps(self.model.as_ref(), &self.spec, self.unit, charged).map_err(|e| self.because(&e))?;
+            let holds: Vec<Hold<'_>> = steps.iter().map(|step| Hold::Step(*step)).collect();
+            threads.sums(&data, &holds, &|_, pass: BlockPass<'_>| self.model.ratio_kernel(pass))
+        } else {
+            let summand = terms.summand(from, to, charged).map_err(|e| self.because(&e))?;
+            let kernel = |_: usize, pass: BlockPass<'_>| summand.give(self.model.as_ref(), pass);
+            if self.kind.is_sampled() {
+                let mut generator = ChaCha20Rng::seed_from_u64(0);
+                let everybody = PoissonSampling::new(data.units(), SamplingProbability::ONE).sample(&mut generator);
+                threads.sampled_sums(&data, &[(summand.hold(), &everybody)], &kernel)
+            } else {
+                threads.sums(&data, &[summand.hold()], &kernel)
+            }
+        };
+        let mut generator = ChaCha20Rng::seed_from_u64(0);
+        let scale = NoiseScale::from_units(1 << 40).map_err(|e| self.because(&e))?;
+        let mut noised = |sum: LatticeSum| {
+            let noise = NoiseSample::gathered(sum.length(), || NoiseSample::of_scale(scale, &mut generator));
+            sum.add_noise(noise).as_slice().to_vec()
+        };
+        Ok(sums.map_err(|e| self.because(&e))?.into_iter().flat_map(&mut noised).collect())
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/kinds.rs"]
+mod tests;

@@ -1,0 +1,42 @@
+//! Every kind of release is checked, with records that come close to its charge; a charge slightly too small is a finding.
+#![allow(clippy::unwrap_used)]
+use std::collections::BTreeSet;
+
+use super::*;
+
+fn units() -> [PrivacyUnit; 4] {
+    let person = |adjacency| PrivacyUnit::person(adjacency, 3).unwrap();
+    let row = PrivacyUnit::row;
+    [row(Adjacency::Replace), row(Adjacency::AddRemove), person(Adjacency::Replace), person(Adjacency::AddRemove)]
+}
+
+#[test]
+fn every_kind_has_its_place() {
+    let kinds: Vec<QueryKind> = std::iter::successors(after(None), |kind| after(Some(*kind))).collect();
+    let codes: BTreeSet<u32> = kinds.iter().map(|kind| kind.code()).collect();
+    assert_eq!((kinds.len(), codes.len()), (12, 12));
+    let words: BTreeSet<&str> = kinds.iter().map(|kind| kind.release()).collect();
+    assert_eq!(words, BTreeSet::from(QueryKind::RELEASES), "every word of a policy");
+}
+
+/// Records come within a tenth of every charge: a charge that is smaller by more is found. The seeds are fixed.
+#[test]
+fn no_unit_moves_a_release_by_more_than_its_charge() {
+    for unit in units() {
+        let (reached, findings) = check(unit, Sensitivity::units).unwrap();
+        assert!(findings.is_empty(), "{unit:?}: {findings:?}");
+        for Reached { kind, share, .. } in &reached {
+            assert!(*share > 0.9, "{unit:?} {kind}: {share}");
+        }
+        let expected = if unit == PrivacyUnit::row(Adjacency::Replace) { 12 } else { 11 };
+        assert_eq!(reached.len(), expected, "{unit:?}: a statistic is released of replaced rows alone");
+    }
+}
+
+#[test]
+fn a_charge_that_is_too_small_is_a_finding_for_every_kind() {
+    for unit in units() {
+        let (reached, findings) = check(unit, |charged| charged.units() / 10 * 9).unwrap();
+        assert_eq!(findings.len(), reached.len(), "{unit:?}: {findings:?}");
+    }
+}
