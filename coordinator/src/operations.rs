@@ -211,7 +211,7 @@ mod tests {
     /// A liveness check that fails restarts the process. So it fails for a hung coordinator alone, and never for a halted one.
     #[test]
     fn a_halted_coordinator_is_alive_and_a_hung_one_is_not() {
-        let on = |is_read_only: bool, problem: Option<&str>, must_not_stop, silent_ms| {
+        let on = |is_read_only: bool, problem: Option<&str>, must_not_stop, silent_ms: i64| {
             let problem = problem.map(str::to_owned);
             let state = State { pid: 1, address: "127.0.0.1:1".parse().unwrap(), problem, must_not_stop, said_ms: -silent_ms };
             health_at(Path::new("c.sqlite"), Some(Some(state)), 0, is_read_only).0

@@ -8,7 +8,6 @@ use conclave_privacy::accounting::{Budget, PrivacyFilter, PrivacyUnit, Spent};
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1;
 
-use super::admission::Decision;
 use super::answerer::Answerer;
 use super::faults::ledger_fault;
 use crate::config::Policy;
@@ -64,19 +63,19 @@ impl<'a> RoomTerms<'a> {
     /// that is open in the ledger keeps its cap.
     ///
     /// # Errors
-    /// [`Decision::Full`] for a job whose cap fits the remaining budget, but not beside those of the open jobs, which may end with less
+    /// The reason for which the job waits: its cap fits the remaining budget, but not beside those of the open jobs, which may end with less
     /// spent.
-    pub(super) fn reserve(&self, is_open: bool) -> Result<Option<Spent>, Decision> {
+    pub(super) fn reserve(&self, is_open: bool) -> Result<Option<Spent>, String> {
         let (free, cost) = (self.room.free, self.cost);
         if self.policy.over_commit || (is_open && !self.force) {
             return Ok(None);
         }
         let lacks = |cost: u64, free: u64| !is_open && free < cost;
         if lacks(cost.reserve_units, free.reserve_units) {
-            return Err(Decision::Full(Shortage { askable: None, ..self.shortage() }.wait()));
+            return Err(Shortage { askable: None, ..self.shortage() }.wait());
         }
         match !self.force && lacks(cost.units, free.units) {
-            true => Err(Decision::Full(self.shortage().wait())),
+            true => Err(self.shortage().wait()),
             false => Ok(Some(free)),
         }
     }

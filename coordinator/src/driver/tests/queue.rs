@@ -132,7 +132,7 @@ async fn a_job_that_stands_still_takes_no_turn() {
 async fn an_absent_party_holds_back_only_the_jobs_that_need_it() {
     let rig = rig(Bounds { running: 2, ..Bounds::default() });
     let _a = rig.attach("a", honestly("a"));
-    rig.context.store.seen("b", "test", 0);
+    rig.attach("b", honestly("b")).leave();
     // Party b is known and away. The first job waits for it, and half of the places are enough to hold the next one back.
     let first = submit(&rig, "alice").await;
     rig.until(&first, |s| s.waiting_for == ["b"]).await;
@@ -156,7 +156,7 @@ async fn an_absent_party_holds_back_only_the_jobs_that_need_it() {
 async fn jobs_that_need_a_retired_member_end() {
     let rig = rig(Bounds { running: 2, ..Bounds::default() });
     let _a = rig.attach("a", honestly("a"));
-    rig.context.store.seen("b", "test", 0);
+    rig.attach("b", honestly("b")).leave();
     let paused = submit(&rig, "alice").await;
     rig.until(&paused, |s| s.waiting_for == ["b"]).await;
     let queued = submit(&rig, "alice").await;
