@@ -219,7 +219,7 @@ mod tests {
         read_job(&path).unwrap();
     }
 
-    /// What is chosen for a job is in the text that is signed: its table, and the prior of a scale.
+    /// The text that is signed holds the choices made for a job: its table, and the prior of a scale.
     #[test]
     fn what_is_chosen_is_written_into_a_job() {
         let folder = tempfile::tempdir().unwrap();

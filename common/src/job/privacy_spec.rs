@@ -34,7 +34,7 @@ crate::settings! {
         stages: Option<Vec<f64>> = None => auto_or("a list of shares of the budget", stages),
         /// The share of each stage that goes to the curvature; `None` derives it from earlier releases.
         curvature_share: Option<f64> => within((Excluded(0.0), Excluded(1.0))),
-        /// Whether one table of outcome and categories is released in place of scores; `None` chooses it where it is small.
+        /// True if one table of outcome and categories replaces scores; `None` chooses it where its predicted error is smaller.
         table: Option<bool>,
         /// The public length of a record's contribution, without a choice.
         clip: () = () => or("it is the public length of a record's contribution", one_of(&[("auto", ())])),
