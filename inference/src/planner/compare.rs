@@ -20,8 +20,10 @@ const CHAIN: &str = "as without privacy, except for this Monte Carlo error";
 const APPROXIMATE: &str = "no acceptance test: as without privacy, except for a bias and this Monte Carlo error";
 
 /// Margins of a range for what the assumptions about records leave out, as factors on the error in the best case and in the worse
-/// one: correlated predictors, rare outcomes, steep slopes, bounds much wider than the records. They are measured on real data, so
-/// that a range holds nine of ten errors (docs/explanation/real-data.md).
+/// one: correlated predictors, rare outcomes, steep slopes, bounds much wider than the records.
+///
+/// In 43 cells of real data, 30 errors exceeded the worse case and 15 three times it. A log-normal ratio with these two shares is
+/// below ten with a probability of 0.92.
 pub const MARGINS: Range = Range { best: 0.5, worse: 10.0 };
 
 /// A figure in the best case and in a worse one; both are equal if it is known.

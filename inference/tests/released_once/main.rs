@@ -56,8 +56,9 @@ fn run(spec: &JobSpec, records: &Records, scale: impl Fn(f64) -> f64, seed: u64)
     let shards = (0..3).map(|i| (shard(i), PrivacyUnit::default())).collect();
     let mut parties = Rehearsal::new(spec, shards, ChaCha20Rng::seed_from_u64(seed)).unwrap();
     let mut sampler = sampler::build(spec, &parties.metadata()).unwrap();
-    let (mut rounds, mut draws) = (0, Vec::new());
+    let (mut rounds, mut draws, mut futile) = (0, Vec::new(), false);
     while let Next::Ask(round) = sampler.next_round().unwrap() {
+        futile |= sampler.futility().is_some();
         let Answer::Released(releases) = parties.answer(&round).unwrap() else { panic!("beyond the budget") };
         sampler.absorb(&Totals::of(&round, &releases).unwrap()).unwrap();
         draws.extend(sampler.take_draws());
@@ -74,7 +75,10 @@ fn run(spec: &JobSpec, records: &Records, scale: impl Fn(f64) -> f64, seed: u64)
         assert!(units <= limit && units as f64 > least * limit as f64, "{units} of {limit}");
     }
     let draws = draws.into_iter().map(|draw| draw.theta).collect();
-    Run { mean, sd, draws, inference: sampler.report().inference.unwrap(), rounds }
+    let inference = sampler.report().inference.unwrap();
+    // A coordinator would have stopped the run: it must not become adequate.
+    assert!(!futile || !inference.is_adequate(), "{:?}", inference.checks);
+    Run { mean, sd, draws, inference, rounds }
 }
 
 /// Posterior mode and sds without privacy, by Newton's method. `slope` and `weight` are functions of an outcome and a linear

@@ -209,6 +209,56 @@ fn chains_that_take_no_step_are_given_up() {
     assert!(ran(&format!("force = true\n{far}")).sampler.futility().is_none() && ran("chains = 1").sampler.futility().is_none());
 }
 
+/// A budget that its search shows to allow fewer than 20 effective draws is not spent. The draws are then from the search's releases,
+/// once, and no adequate answer. The same job continues where it is forced, or with one chain or few draws that it asks for itself.
+#[test]
+fn a_budget_for_too_few_draws_is_kept_after_the_search() {
+    let searched = |more: &str| {
+        let spec = job(0.3, &format!("[sampler]\nseed = 3\n{more}\n"));
+        let shards = spec.parties.iter().map(|_| (data(20_000), PrivacyUnit::default())).collect();
+        let mut parties = Rehearsal::new(&spec, shards, ChaCha20Rng::seed_from_u64(5)).unwrap();
+        let mut sampler = build(&spec, &parties.metadata()).unwrap();
+        let spec = settled(&spec, &parties.metadata()).into_owned();
+        while let Next::Ask(round) = sampler.next_round().unwrap() {
+            if round.phase != Phase::Locate {
+                break;
+            }
+            let Answer::Released(releases) = parties.answer(&round).unwrap() else { panic!("refused") };
+            sampler.absorb(&Totals::of(&round, &releases).unwrap()).unwrap();
+        }
+        (sampler, spec)
+    };
+    for chains in ["", "chains = 1", "chains = 4"] {
+        let (mut sampler, spec) = searched(&format!("draws = 500\n{chains}"));
+        let word = sampler.futility().unwrap().word(&spec);
+        println!("{word}");
+        assert!(word.contains("after its search") && sampler.take_draws().is_empty(), "{word}");
+        sampler.conclude().unwrap();
+        sampler.conclude().unwrap();
+        let draws = sampler.take_draws();
+        assert_eq!(draws.len() as u64, 500 * u64::from(spec.sampler.chains));
+        let of = |parameter: usize| -> Vec<Vec<f64>> {
+            let of_chain = |chain| draws.iter().filter(|d| d.chain == chain).map(|d| d.theta[parameter]).collect();
+            (0..spec.sampler.chains).map(of_chain).collect()
+        };
+        let slope = of(1);
+        let summary = crate::diagnostics::summarise(&slope.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let verdict = crate::sampler::Adequacy::of(&sampler.report(), &[("x", summary)]);
+        println!("{summary:?} {verdict:?}");
+        assert!(!verdict.adequate && verdict.reasons.iter().any(|reason| reason.contains("was planned for")), "{verdict:?}");
+        // What was learnt is kept: the slope, within its width.
+        let (mode, _) = newton(&data(20_000), 2.0);
+        assert!(((summary.mean - mode[1]) / summary.sd).abs() < 4.0, "{summary:?} {mode:?}");
+        assert!(sampler.futility().is_some());
+    }
+    for continues in ["force = true", "draws = 5\nchains = 1"] {
+        let (mut sampler, _) = searched(continues);
+        assert!(sampler.futility().is_none(), "{continues}");
+        sampler.conclude().unwrap();
+        assert!(sampler.take_draws().is_empty() && sampler.report().inference.is_none(), "{continues}");
+    }
+}
+
 /// The quadratic fit to all released slopes: its mean differs from the posterior's by its stated noise, with a root mean square
 /// within [.4, 1.7] over 10 figures, and its sd without the noise is correct to 15%.
 #[test]
