@@ -21,7 +21,7 @@ fn seen((shape, scale): (f64, f64), n: f64, error: f64) -> Histogram {
         censored[range] += n * (watched(from) - watched(to)) * survivors(from);
     }
     assert!(width > 0.0);
-    let off = |at: usize| if at % 2 == 0 { error } else { -error };
+    let off = |at: usize| if at.is_multiple_of(2) { error } else { -error };
     (0..ranges).for_each(|at| (censored[at], events[at]) = (censored[at] + off(at / 2), events[at] + off(at)));
     Histogram { least_log: LEAST_LOG, censored, events, variance: error.max(0.1).powi(2) }
 }
