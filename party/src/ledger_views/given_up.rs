@@ -18,6 +18,10 @@ pub(crate) struct GivenUp {
     pub(crate) reason: String,
 }
 
+/// The last round before an unlock whose answer the ledger holds. A charge without an answer may have been answered in the lost part.
+const ANSWERED: &str =
+    "SELECT max(c.iteration) FROM charges c JOIN answers a ON a.charge = c.seq WHERE c.job = ?1 AND c.seq <= ?2";
+
 /// Reads a job's stretches. `job` is the number of its entry, if there is one. A job that was entered after an unlock, or never, had
 /// answers before it only if it was `asked` of this party by then.
 ///
@@ -39,7 +43,7 @@ pub(super) fn given_up(connection: &Connection, job: Option<u64>, asked: &str) -
         let round = |sql: &str, bound: u64| -> rusqlite::Result<Option<u64>> {
             connection.query_row(sql, (job.unwrap_or(0), bound), |row| row.get(0)).optional().map(Option::flatten)
         };
-        let last = round("SELECT max(iteration) FROM charges WHERE job = ?1 AND seq <= ?2", unlock.from.seq)?;
+        let last = round(ANSWERED, unlock.from.seq)?;
         let next = round("SELECT min(iteration) FROM charges WHERE job = ?1 AND seq > ?2", seq)?;
         let (lost, from) = (unlock.lost.seq, unlock.from.seq);
         all.push(GivenUp {

@@ -35,7 +35,7 @@ pub(crate) fn facts(r: &Report) -> Vec<Fact> {
     if r.mu_squared_promised > 0.0 {
         let (promised, room) = (r.mu_squared_promised, r.epsilon_room);
         let words = "room for one more job beside them unless policy.over_commit is true";
-        facts.push(fact("promised", format!("open jobs may still spend mu^2 {promised:.6}: epsilon {room:.6} is the {words}")));
+        facts.push(fact("caps", format!("open jobs may still spend mu^2 {promised:.6}: epsilon {room:.6} is the {words}")));
     }
     if r.mu_squared_reserved > 0.0 {
         facts.push(fact("reserved", format!("{:.6} of the mu^2 spent is reserved for running jobs", r.mu_squared_reserved)));

@@ -78,7 +78,7 @@ impl Answers {
 
     /// Returns the number of answers found in both.
     pub(super) fn matched(&self) -> usize {
-        self.seen.iter().filter(|seen| **seen).count()
+        self.seen.iter().zip(&self.charges).filter(|(seen, charged)| **seen && charged.released.is_some()).count()
     }
 
     /// Compares a replayed round with this party's queries, and the log's answers with its own.
@@ -95,8 +95,10 @@ impl Answers {
                 continue;
             };
             self.seen[place] = true;
+            // Its answer may have left before the ledger was set back.
+            let is_given_up = self.charges[place].released.is_none() && self.is_given_up(iteration);
             let charged = &self.charges[place];
-            if charged.released.as_ref() != Some(&logged) && self.wrong.is_none() {
+            if !is_given_up && charged.released.as_ref() != Some(&logged) && self.wrong.is_none() {
                 let given = charged.released.as_ref().map_or("none".to_owned(), Components::to_string);
                 self.wrong = Some(format!(
                     "the log has {logged} as this party's answer to round {iteration}, chain {chain}, but the ledger has {given}"
@@ -163,17 +165,21 @@ impl Answers {
 
     fn missing(&mut self, iteration: u64, chain: u32) {
         let lost = self.ledger.entered().is_some_and(|e| e.lost.iter().any(|(first, end)| (*first..*end).contains(&iteration)));
-        let within =
-            |stretch: &GivenUp, count: u64| (stretch.rounds.0..stretch.rounds.1).contains(&iteration) && count < stretch.most;
         if lost {
             self.lost += 1;
-        } else if let Some((_, count)) = self.given_up.iter_mut().find(|(stretch, count)| within(stretch, *count)) {
-            *count += 1;
-        } else {
+        } else if !self.is_given_up(iteration) {
             self.wrong.get_or_insert(format!(
                 "the log has an answer by this party to round {iteration}, chain {chain}, that is not in its ledger"
             ));
         }
+    }
+
+    /// Counts an answer that the ledger lacks against the entries that the owner has given up; false where they can't have held it.
+    fn is_given_up(&mut self, iteration: u64) -> bool {
+        let holds =
+            |stretch: &GivenUp, count: u64| (stretch.rounds.0..stretch.rounds.1).contains(&iteration) && count < stretch.most;
+        let found = self.given_up.iter_mut().find(|(stretch, count)| holds(stretch, *count));
+        found.map(|(_, count)| *count += 1).is_some()
     }
 
     /// Finds the index of a charge. A running party may have been queried, or have answered, since the ledger was read.

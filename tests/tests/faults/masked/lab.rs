@@ -289,7 +289,14 @@ impl Seat {
             snapshot: std::env::temp_dir(),
         };
         let max_memory_mib = self.memory_mib;
-        let policy = Policy { approve: Approve::Automatic, reply_delay: ReplyDelay::Off, max_memory_mib, ..Policy::default() };
+        // Tests of keys open more jobs than the budget has room for.
+        let policy = Policy {
+            approve: Approve::Automatic,
+            reply_delay: ReplyDelay::Off,
+            max_memory_mib,
+            over_commit: true,
+            ..Policy::default()
+        };
         if !self.revoked().exists() {
             std::fs::write(self.revoked(), "").expect("a list");
         }
