@@ -281,7 +281,7 @@ impl Case {
             if self.kind.is_sampled() {
                 let mut generator = ChaCha20Rng::seed_from_u64(0);
                 let everybody = PoissonSampling::new(data.units(), SamplingProbability::ONE).sample(&mut generator);
-                threads.sampled_sums(&data, &[(summand.hold(), &everybody)], &kernel)
+                threads.sampled_sums(&data, vec![(summand.hold(), everybody)], &kernel)
             } else {
                 threads.sums(&data, &[summand.hold()], &kernel)
             }
