@@ -91,7 +91,10 @@ pub(super) fn check(unit: PrivacyUnit, charged: impl Fn(Sensitivity) -> u64) -> 
         let Some(greatest) = Case::new(kind, unit)?.greatest(&charged)? else { continue };
         if greatest.exceeds {
             let percent = 100.0 * greatest.share;
-            findings.push(format!("one unit moves a release of the kind {kind} by {percent:.6} % of the charged distance"));
+            findings.push(format!(
+                "one unit moves a release of the kind {} by {percent:.6} % of the charged distance",
+                greatest.kind
+            ));
         }
         reached.push(greatest);
     }
