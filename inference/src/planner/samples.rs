@@ -31,7 +31,7 @@ fn kappa(power: f64, noise: f64, q: f64) -> f64 {
 
 /// Returns the least number of two digits that is not below a positive one.
 fn with_two_digits(x: f64) -> f64 {
-    let unit = libm::pow(10.0, x.log10().floor() - 1.0);
+    let unit = libm::pow(10.0, libm::log10(x).floor() - 1.0);
     let up = format!("{:.1e}", (x / unit - 1e-9).ceil() * unit);
     up.parse().unwrap_or(x)
 }
