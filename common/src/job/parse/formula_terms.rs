@@ -62,6 +62,7 @@ pub(super) fn square(term: &str, column: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
