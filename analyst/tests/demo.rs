@@ -70,7 +70,7 @@ fn the_demo_and_what_it_leaves() {
         "--rows",
         "2000",
         "--draws",
-        "200",
+        "1000",
         "--parties",
         "2",
         "--chains",

@@ -5,7 +5,8 @@
 //! cumulative hazard at the range's ends. The differences `e = d - R p` are linear in the counts. Given the law they are nearly
 //! normal, with covariance `diag(R p (1 - p)) + v A A'`, where `v` is the variance of a count's noise and `A` the map from counts
 //! to differences. Records that are censored within a range count as half at risk. The start is the greatest value of this
-//! likelihood, times the prior, on a grid that is refined around it. Bounds of times that no record comes near do not mislead it.
+//! likelihood, times the prior, on a grid that is refined around it. Bounds of times that no record comes near do not mislead it,
+//! and neither do rounded times: see [`Histogram::start`].
 
 use super::allotment::Allotment;
 use super::gaussian::{GaussianPrior, factor};
@@ -27,6 +28,10 @@ const LOG_SCALES: (f64, f64) = (-2.0, 9.0);
 const POINTS: usize = 25;
 /// Times that the grid is refined.
 const REFINED: usize = 4;
+/// Largest misfit per range of a law that explains the counts; its expectation is 1.
+const MOST_MISFIT: f64 = 2.0;
+/// Least number of merged ranges.
+const LEAST_RANGES: usize = 4;
 /// Least expected number of events in a range.
 const LEAST_EVENTS: f64 = 0.5;
 
@@ -88,6 +93,13 @@ pub(crate) struct Histogram {
     pub(crate) variance: f64,
 }
 
+/// A law compared with the counts.
+struct Fit {
+    /// The squared length of the differences in sds of theirs.
+    misfit: f64,
+    log_density: f64,
+}
+
 impl Histogram {
     /// Sorts the released counts.
     pub(crate) fn new(table: &TimesTable, counts: &[f64], variance: f64) -> Self {
@@ -104,23 +116,44 @@ impl Histogram {
     }
 
     /// Returns the logarithms of shape and scale at which the score stages start.
+    ///
+    /// Times in whole years or months leave narrow ranges empty beside full ones, which no Weibull law explains. So neighbouring
+    /// ranges are merged until the best law explains their counts, or few ranges remain.
     pub(crate) fn start(&self, prior: &GaussianPrior) -> Vec<f64> {
+        let mut seen = self.clone();
+        loop {
+            let best = seen.best(prior);
+            let ranges = seen.events.len();
+            if seen.fit(&best).misfit <= MOST_MISFIT * ranges as f64 || ranges < 2 * LEAST_RANGES {
+                return best.to_vec();
+            }
+            let merged = |counts: &[f64]| counts.chunks(2).map(|pair| pair.iter().sum()).collect();
+            let (censored, events) = (merged(&seen.censored), merged(&seen.events));
+            seen = Self { censored, events, variance: 2.0 * seen.variance, ..seen };
+        }
+    }
+
+    /// Returns the greatest value of the density on the refined grid.
+    fn best(&self, prior: &GaussianPrior) -> [f64; 2] {
         let mut middle = [0.5 * (LOG_SHAPES.0 + LOG_SHAPES.1), 0.5 * (self.least_log + LOG_SCALES.0 + LOG_SCALES.1)];
         let mut half = [0.5 * (LOG_SHAPES.1 - LOG_SHAPES.0), 0.5 * (LOG_SCALES.1 - LOG_SCALES.0 - self.least_log)];
+        let of_prior = |u: &[f64; 2]| -> f64 {
+            u.iter().zip(&prior.mean).zip(&prior.precision).map(|((u, m), p)| -0.5 * p * (u - m) * (u - m)).sum()
+        };
         for _ in 0..=REFINED {
             let at = |j: usize, i: usize| middle[j] + half[j] * (2.0 * i as f64 / (POINTS - 1) as f64 - 1.0);
             let points = (0..POINTS * POINTS).map(|i| [at(0, i / POINTS), at(1, i % POINTS)]);
-            let valued = points.map(|u| (self.log_density(&u, prior), u));
+            let valued = points.map(|u| (of_prior(&u) + self.fit(&u).log_density, u));
             // The first of equal values, so that every platform finds the same.
             let best = valued.fold((f64::NEG_INFINITY, middle), |best, (log, u)| if log > best.0 { (log, u) } else { best });
             middle = best.1;
             half = half.map(|half| 4.0 * half / (POINTS - 1) as f64);
         }
-        middle.to_vec()
+        middle
     }
 
-    /// Returns the log density of the differences at this shape and scale, times the prior's.
-    fn log_density(&self, u: &[f64; 2], prior: &GaussianPrior) -> f64 {
+    /// Compares the differences with the law of this shape and scale.
+    fn fit(&self, u: &[f64; 2]) -> Fit {
         let (shape, ranges) = (libm::exp(u[0]), self.events.len());
         let width = -self.least_log / ranges as f64;
         let hazard = |end: usize| if end == 0 { 0.0 } else { libm::exp(shape * (self.least_log + end as f64 * width - u[1])) };
@@ -146,8 +179,8 @@ impl Histogram {
         let own = |range: usize| (at_risk[range].max(0.0) * p[range]).max(LEAST_EVENTS) * (1.0 - p[range]) + LEAST_EVENTS;
         let covariance = Matrix::from_fn(ranges, |a, b| shared(a, b) + if a == b { own(a) } else { 0.0 });
         let spread = factor(&covariance);
-        let prior: f64 = u.iter().zip(&prior.mean).zip(&prior.precision).map(|((u, m), p)| -0.5 * p * (u - m) * (u - m)).sum();
-        prior - 0.5 * spread.quadratic_of_inverse(&error) - 0.5 * spread.log_determinant()
+        let misfit = spread.quadratic_of_inverse(&error);
+        Fit { misfit, log_density: -0.5 * misfit - 0.5 * spread.log_determinant() }
     }
 }
 
