@@ -199,7 +199,7 @@ fn health_at(store: &Path, state: Option<Option<State>>, now_ms: i64, is_read_on
             (Standing::Hung, words)
         }
         Some(problem) => (Standing::NotServing, problem),
-        None => (Standing::Serving, format!("serving on {}", state.address)),
+        None => (Standing::Serving, format!("serving on {}, process {}", state.address, state.pid)),
     }
 }
 

@@ -295,7 +295,7 @@ fn check_keeping(consortium: &Consortium, draws: &Path) {
     let (code, found) = operate(consortium, &["doctor"]);
     assert_eq!((code, &found["failed"]), (Some(0), &0.into()), "{found}");
     for (code, word) in
-        [("daemon", "serves on"), ("store", "1 jobs, 1210 rounds"), ("draws", "1 ended jobs"), ("identity", "expires in")]
+        [("daemon", "serving on"), ("store", "1 jobs, 1210 rounds"), ("draws", "1 ended jobs"), ("identity", "expires in")]
     {
         let check = finding(&found, code);
         assert!(check["result"] != "fail" && check["found"].as_str().unwrap().contains(word), "{check}");
