@@ -3,71 +3,20 @@
 //! An estimate gives the first figure of a remedy. The planner then runs at the figure as it is printed, and the figure grows until
 //! the plan there has what the advice promises.
 
-use super::cost_model::CostModel;
+use super::forecast::{Known, Needed, PlanForecast, WANTED, forecast};
 use super::outcome::{Plan, kappa};
-use super::plan::{PlanForecast, forecast};
 use super::samples;
 use super::stand_in::Guess;
 use crate::figures::rounded_up;
 use conclave_common::job::{Algorithm, JobSpec, ProposalKind};
-use conclave_privacy::accounting::{Budget, gaussian_dp, mu_squared};
+use conclave_privacy::accounting::{Budget, gaussian_dp};
 
-/// Effective draws that the diagnostics require (Vehtari et al. 2021: 100 for each of four chains).
-const WANTED: f64 = 400.0;
 /// Advice mentions a total noise that differs from the optimum by more than this factor.
 const NOISE_FACTOR: f64 = 1.25;
-/// Margin by which an estimate of a remedy exceeds the requirement.
-const ROOM: f64 = 1.05;
 /// Factors by which an estimate grows until a plan confirms it. Each takes a plan of its own.
 const TRIED: [f64; 5] = [1.0, 1.05, 1.15, 1.35, 1.7];
-/// Least share of a budget that is assumed to remain after a search.
-const LEAST_KEPT: f64 = 0.05;
 /// Advice mentions a share of the budget before the first kept draw above this.
 const WARMUP_SHARE: f64 = 0.4;
-
-/// Inputs of the advice besides the plan.
-pub(super) struct Known {
-    /// Total noise sd of a release, summed over the parties.
-    pub(super) sigma: f64,
-    /// Kept draws per chain that the budget affords.
-    pub(super) affordable: u64,
-    pub(super) needed: Needed,
-    /// True if the guess for several parameters contains no correlations.
-    pub(super) uncorrelated: bool,
-}
-
-/// Budgets that yield any draws, or enough of them.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Needed {
-    /// Epsilon for the first kept draws, at the job's delta.
-    first: f64,
-    /// Epsilon for [`WANTED`] effective draws of every parameter; `NaN` if those are unknown.
-    wanted: f64,
-    /// Factor on the number of records that gives [`WANTED`] effective draws at the job's own budget.
-    records: f64,
-}
-
-impl Needed {
-    /// A search takes a share of any budget. The warm-up and each draw have fixed costs. All costs fall as the number of records
-    /// grows.
-    pub(super) fn of(spec: &JobSpec, costs: &CostModel, limit_units: u64) -> Self {
-        let (limit, delta) = (limit_units as f64, spec.privacy.budget.delta);
-        let before = costs.rounds_before_sampling();
-        let (begun, first) = (costs.cost_of(before), costs.cost_of(before + 1));
-        let searched = costs.mean(|walk| walk.searched as f64).min(begun);
-        let kept = (1.0 - searched / limit).max(LEAST_KEPT);
-        let least = costs.efficiency.iter().copied().filter(|one| one.is_finite()).fold(f64::INFINITY, f64::min);
-        let draws = WANTED / (least * f64::from(spec.sampler.chains)).max(f64::MIN_POSITIVE);
-        let wanted = ROOM * (begun - searched + draws * (first - begun)) / kept;
-        let epsilon = |units: f64| gaussian_dp::epsilon((units * mu_squared(1)).sqrt(), delta);
-        let known = least.is_finite() && least > 0.0;
-        Self {
-            first: epsilon(ROOM * (first - searched) / kept),
-            wanted: if known { epsilon(wanted) } else { f64::NAN },
-            records: wanted / limit,
-        }
-    }
-}
 
 /// The job and the guess that a plan is made for.
 pub(super) struct Asked<'a> {

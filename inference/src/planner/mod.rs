@@ -16,6 +16,7 @@ mod advice;
 mod compare;
 mod cost_model;
 mod driven;
+mod forecast;
 mod outcome;
 mod plan;
 mod prospect;

@@ -6,14 +6,12 @@
 use std::collections::BTreeMap;
 
 use super::noisy_statistics::FIFTH;
-use super::{Check, GradientDiagnostics, RunReport, StochasticGradients};
+use super::{Check, GradientDiagnostics, LEAST_PLANNED, RunReport, StochasticGradients};
 use crate::diagnostics::Summary;
 use serde::Serialize;
 
 /// Largest Monte Carlo error of a mean, in posterior sds. It corresponds to about six effective draws.
 const MOST_MCSE: f64 = 0.4;
-/// Least planned effective draws of all chains. With fewer the reported sds are too small, without any visible sign.
-pub(crate) const LEAST_PLANNED: f64 = 20.0;
 
 /// The checks of a run's answer, and their result.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -5,13 +5,16 @@
 //! overestimated, so that the forecast is too optimistic rather than too pessimistic. The forecast is a function of the job, of
 //! the parties' public metadata, and of their releases.
 
-use super::{LEAST_PLANNED, Obstacle, SamplerError, Target};
+use super::{Obstacle, SamplerError, Target};
 use crate::diagnostics::{ess_bulk, split_rhat};
 use crate::figures::rounded_up;
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::query::{Draw, QueryTerms, Round};
 use conclave_privacy::accounting::{BlockCosts, Budget, PrivacyFilter, PrivacyUnit, gaussian_dp};
+
+/// Least planned effective draws of all chains. With fewer the reported sds are too small, without any visible sign.
+pub(crate) const LEAST_PLANNED: f64 = 20.0;
 
 /// Number of kept draws of a chain at the first look.
 const FIRST_LOOK: u64 = 100;

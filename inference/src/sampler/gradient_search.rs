@@ -3,7 +3,7 @@
 //!
 //! The information includes the correlations, along which a search coordinate by coordinate creeps.
 
-use super::noisy_statistics::draw;
+use super::noisy_statistics::draws::draw;
 use super::noisy_statistics::score_strategy::ScoreStrategy;
 use super::noisy_statistics::strategy::Strategy;
 use super::{Allotment, Found, Inference, Matrix, SamplerError, Target, Totals, factor};

@@ -47,12 +47,12 @@ mod warmup;
 
 use acceptance::expected_acceptance;
 pub use adequacy::Adequacy;
-pub(crate) use adequacy::LEAST_PLANNED;
 pub use barker::{BarkerDiagnostics, CheckedVariance};
 use chain::Chain;
 pub(crate) use engine::{Engine, ErrorSource};
 pub use error::SamplerError;
 pub use futility::Forecast;
+pub(crate) use futility::LEAST_PLANNED;
 pub(crate) use futility::round_price;
 use gradient_search::{GradientSearch, Located, Means};
 pub(crate) use hmc::Foreseen;

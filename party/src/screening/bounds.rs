@@ -7,6 +7,7 @@ use conclave_common::schema::ColumnSpec;
 use super::columns::Ends;
 use super::concern::Concern;
 use super::outcome;
+use super::outcome::share;
 use conclave_vault::data::{DataError, Kind, Shard, unlisted};
 
 /// Share of clamped values in a column from which a warning is shown.
@@ -67,12 +68,6 @@ fn numeric(shard: &Shard, name: &str, (min, max): (f64, f64), is_outcome: bool) 
         found.push(Concern::new(what, remedy));
     }
     Ok(found)
-}
-
-pub(super) fn share(shard: &Shard, name: &str, odd: impl Fn(f64) -> bool) -> Result<f64, DataError> {
-    let mut count = 0_usize;
-    shard.look(name, |values| count += values.iter().filter(|v| odd(**v)).count())?;
-    Ok(count as f64 / shard.records().max(1) as f64)
 }
 
 /// Describes a column in which `rows` have no listed level. Only the job's own levels, which are public, are named, never those

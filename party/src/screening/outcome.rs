@@ -3,7 +3,6 @@
 use conclave_common::job::JobSpec;
 use conclave_common::schema::{Auxiliary, ColumnSpec, Family, ModelSpec};
 
-use super::bounds::share;
 use super::concern::Concern;
 use conclave_vault::data::{DataError, Shard};
 
@@ -67,6 +66,13 @@ fn counts(model: &ModelSpec) -> bool {
 fn is_event(model: &ModelSpec, name: &str) -> bool {
     matches!(model, ModelSpec::Weibull { .. })
         && model.auxiliary().iter().any(|a| matches!(a, Auxiliary::Scaled(event) if *event == name))
+}
+
+/// Returns the share of a column's values that are odd.
+pub(super) fn share(shard: &Shard, name: &str, odd: impl Fn(f64) -> bool) -> Result<f64, DataError> {
+    let mut count = 0_usize;
+    shard.look(name, |values| count += values.iter().filter(|v| odd(**v)).count())?;
+    Ok(count as f64 / shard.records().max(1) as f64)
 }
 
 #[cfg(test)]

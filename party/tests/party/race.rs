@@ -40,6 +40,8 @@ async fn the_last_of_the_budget_goes_to_one_of_sixty_four() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut config = town.config(listener.local_addr().unwrap().port());
     config.budget = Budget::new(3.0, 1e-6).unwrap();
+    // Without it, only one of the jobs is open at a time.
+    config.policy.over_commit = true;
     let limit = PrivacyFilter::new(&config.budget).unwrap().limit_units();
     init_ledger(&config).unwrap();
     let (mut sessions, server) = town.door(listener).await;

@@ -25,7 +25,8 @@ const WORD: u64 = u64::BITS as u64;
 /// The law of a Poisson sample of a fixed number of units.
 pub struct PoissonSampling {
     units: u64,
-    probability: SamplingProbability,
+    /// The probability that samples are charged for.
+    charged: SamplingProbability,
     /// The law of a whole group; `None` if there is no whole group.
     group: Option<BinomialTable>,
     /// The law of the units after the last whole group.
@@ -38,17 +39,19 @@ impl PoissonSampling {
     pub fn new(units: u64, probability: SamplingProbability) -> Self {
         let table = |trials: u64| (trials > 0).then(|| BinomialTable::new(trials as u32, probability));
         let group = table(if units < GROUP.into() { 0 } else { GROUP.into() });
-        Self { units, probability, group, rest: table(units % u64::from(GROUP)) }
+        Self { units, charged: probability, group, rest: table(units % u64::from(GROUP)) }
     }
 
     /// Returns a sampling law of larger probability, whose mean size is `q n + 12 sqrt(q n) + 64` units, or `n` if that is
     /// less. By Bernstein's inequality, a sample of the given law exceeds that size with a probability below 2^-100. The
-    /// returned law serves to measure the slowest answer.
+    /// returned law serves to measure the slowest answer on simulated records: its samples state the probability of the given
+    /// law, so that they are answered like those of a job.
     #[must_use]
     pub fn at_largest_size(&self) -> Self {
-        let mean = self.probability.get() * self.units as f64;
+        let mean = self.charged.get() * self.units as f64;
         let most = (mean + 12.0 * mean.sqrt() + 64.0) / self.units.max(1) as f64;
-        Self::new(self.units, SamplingProbability::at_least(most.min(1.0)).unwrap_or(SamplingProbability::ONE))
+        let larger = SamplingProbability::at_least(most.min(1.0)).unwrap_or(SamplingProbability::ONE);
+        Self { charged: self.charged, ..Self::new(self.units, larger) }
     }
 
     /// Returns the number of units that are sampled from.
@@ -69,7 +72,7 @@ impl PoissonSampling {
         for (table, group) in whole.chain(&self.rest).zip(&mut groups) {
             choose(table, group, rng);
         }
-        HiddenSample { words, units: self.units, probability: self.probability }
+        HiddenSample { words, units: self.units, probability: self.charged }
     }
 }
 
@@ -130,7 +133,7 @@ impl HiddenSample {
         self.units
     }
 
-    /// Returns the probability of each unit to be sampled, which is public.
+    /// Returns the public probability of each unit to be sampled that the sample is charged for.
     #[must_use]
     pub fn probability(&self) -> SamplingProbability {
         self.probability

@@ -72,6 +72,21 @@ impl Binding {
     }
 }
 
+impl Shard {
+    /// Passes a job's model inputs to `look`, block by block, without their persons.
+    ///
+    /// # Errors
+    /// As [`Shard::look`].
+    pub fn look_at_designs(&self, binding: &Binding, mut look: impl FnMut(&ModelData)) -> Result<(), DataError> {
+        const ROWS: usize = 1 << 13;
+        let records = self.records() as usize;
+        for start in (0..records).step_by(ROWS) {
+            look(&binding.records(&self.values(binding.columns(), start..records.min(start + ROWS))?, None));
+        }
+        Ok(())
+    }
+}
+
 fn scaling(kind: Kind<'_>, bounds: &ColumnSpec) -> Scaling {
     match kind {
         Kind::Texts(words) => Scaling::of_words(bounds, words),

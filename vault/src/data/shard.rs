@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use conclave_common::query::PartyMetadata;
 use conclave_privacy::accounting::PrivacyUnit;
-use conclave_privacy::pass::{ModelData, Persons};
+use conclave_privacy::pass::Persons;
 
-use super::bind::Binding;
 use super::error::DataError;
 use super::settings::{BadRows, Memory};
 use super::snapshot::Snapshot;
@@ -164,19 +163,6 @@ impl Shard {
         let step = if self.snapshot.is_some() { ROWS } else { records.max(1) };
         for start in (0..records).step_by(step).filter(|_| self.kind(name).is_some()) {
             self.values(&columns, start..records.min(start + step))?.iter().for_each(|values| look(values));
-        }
-        Ok(())
-    }
-
-    /// Passes a job's model inputs to `look`, block by block, without their persons.
-    ///
-    /// # Errors
-    /// As [`Shard::look`].
-    pub fn look_at_designs(&self, binding: &Binding, mut look: impl FnMut(&ModelData)) -> Result<(), DataError> {
-        const ROWS: usize = 1 << 13;
-        let records = self.records() as usize;
-        for start in (0..records).step_by(ROWS) {
-            look(&binding.records(&self.values(binding.columns(), start..records.min(start + ROWS))?, None));
         }
         Ok(())
     }

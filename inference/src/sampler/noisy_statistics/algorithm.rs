@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use super::allotment::Allotment;
-use super::answer::{Answer, Inference};
+use super::answer::Inference;
+use super::draws::draw;
 use super::family_strategy::FamilyStrategy;
 use super::moments_strategy::MomentsStrategy;
 use super::outlook::wide_posterior_warning;
@@ -11,7 +12,6 @@ use super::refit::{RefitError, Refitted, RetainedCoefficients};
 use super::score_strategy::ScoreStrategy;
 use super::strategy::Strategy;
 use super::table_strategy::TableStrategy;
-use super::walk::{Walk, WalkSettings};
 use crate::sampler::error::SamplerError;
 use crate::sampler::futility::Forecast;
 use crate::sampler::interface::{Next, Sampler};
@@ -132,31 +132,6 @@ fn with_priors_of(spec: &JobSpec, other: &JobSpec) -> JobSpec {
         }
     }
     with
-}
-
-/// Draws the job's number of draws from a posterior, and returns them with the walk's acceptance rate. `iteration` is the round
-/// that they belong to.
-pub(crate) fn draw(target: &Target, answer: &Answer<'_>, iteration: u64) -> Result<(Vec<Draw>, f64), SamplerError> {
-    let Target { spec, space, .. } = target;
-    let density = |u: &[f64]| {
-        let theta = space.theta(u);
-        if !spec.in_support(&theta) {
-            return f64::NEG_INFINITY;
-        }
-        (answer.log_likelihood)(u) + space.log_prior(spec, u, &theta)
-    };
-    let inside = space.coordinates(&space.theta_inside(spec, &answer.mean));
-    let settings = WalkSettings { chains: spec.sampler.chains as usize, seed: spec.sampler.seed, first_stream: 0, warmup: 0 };
-    let walk = Walk::new(settings, &answer.mean, &answer.covariance, &inside, &density);
-    let mut walk = walk.ok_or(SamplerError::NoPlace)?;
-    let mut draws = Vec::new();
-    for _ in 0..spec.sampler.draws {
-        for (chain, u) in walk.draw(&density).into_iter().enumerate() {
-            let theta = space.theta_inside(spec, &u);
-            draws.push(Draw { chain: chain as u32, warmup: false, theta, accepted: true, log_alpha: 0.0, iteration });
-        }
-    }
-    Ok((draws, walk.acceptance()))
 }
 
 impl Sampler for NoisyStatistics {

@@ -39,6 +39,7 @@
 //! | `obstacle` | reasons why a run ends after its first stages |
 //! | `table_choice` | the choice between a table and score stages |
 //! | `answer` | the report of a run beside its draws |
+//! | `draws` | draws from the posterior given the releases |
 //! | `algorithm` | the sampler |
 
 pub(crate) mod adequacy;
@@ -48,6 +49,7 @@ mod answer;
 pub(crate) mod coding;
 pub(crate) mod counts;
 mod design;
+pub(crate) mod draws;
 pub(crate) mod expected;
 mod expected_family;
 mod expected_moments;
@@ -85,7 +87,7 @@ mod without_privacy;
 
 use crate::sampler::engine::{Engine, ErrorSource};
 
-pub(super) use algorithm::{NoisyStatistics, draw};
+pub(super) use algorithm::NoisyStatistics;
 pub(super) use allotment::Allotment;
 pub use answer::{Check, Inference, Stage};
 pub(super) use design::predictor_moments;

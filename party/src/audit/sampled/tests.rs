@@ -82,16 +82,16 @@ fn the_same(generator: &mut ChaCha20Rng) {
     *generator = seeded(SEED.get());
 }
 
-/// Gives every second release the sample of the one before.
+/// Gives every second release the sample of the one before. A generator is keyed before and after each draw.
 fn again_for_the_next(generator: &mut ChaCha20Rng) {
     DRAWN.set(DRAWN.get() + 1);
-    *generator = seeded((SEED.get() << 32) | (DRAWN.get() / 2));
+    *generator = seeded((SEED.get() << 32) | (DRAWN.get() / 4));
 }
 
 /// Gives each release of a message its own sample, repeated in the next message.
 fn again_in_the_next_message(generator: &mut ChaCha20Rng) {
     DRAWN.set(DRAWN.get() + 1);
-    *generator = seeded((SEED.get() << 32) | (DRAWN.get() % 4));
+    *generator = seeded((SEED.get() << 32) | (DRAWN.get() / 2 % 4));
 }
 
 /// Keys the samples of each job differently, by `keying`.
