@@ -36,7 +36,7 @@ fn a_masked_job_is_rehearsed_and_planned_at_its_price() {
     for (seed, file) in (0..).zip(&files) {
         study::write(file.as_ref(), &study::csv(&study::records(150, seed)));
     }
-    let sampler = "chains = 2\ndraws = 40\nwarmup = 5\nseed = 4\nproposal = { kind = \"guided\", radius = 0.05 }\n\
+    let sampler = "chains = 2\ndraws = 300\nwarmup = 5\nseed = 4\nproposal = { kind = \"guided\", radius = 0.15 }\n\
                    start = { intercept = 0.0, treated = 0.5, age = 0.5 }";
     let plain = study::job(&NAMES, sampler, "noise_sd = 0.5\nepsilon = 150\ndelta = 1e-6");
     let [local, masked] = [("local.toml", plain.clone()), ("masked.toml", plain.clone() + MASKED)].map(|(name, text)| {
