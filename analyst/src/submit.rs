@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use conclave_common::job::JobSpec;
+use conclave_common::job::{JobSpec, with_lines};
 use conclave_inference::sampler::with_chosen_table;
 use conclave_ops::terminal;
 use conclave_proto::error::{ErrorCode, Fault};
@@ -116,12 +116,7 @@ fn forced(text: String) -> Result<String, Fault> {
     if is_forced(&text) {
         return Ok(text);
     }
-    let mut lines: Vec<&str> = text.lines().collect();
-    match lines.iter().position(|line| line.trim_start().starts_with("[sampler]")) {
-        Some(header) => lines.insert(header + 1, "force = true"),
-        None => lines.extend(["[sampler]", "force = true"]),
-    }
-    let written = lines.join("\n") + "\n";
+    let written = with_lines(&text, "sampler", &["force = true"]);
     if is_forced(&written) {
         return Ok(written);
     }

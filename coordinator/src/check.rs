@@ -2,10 +2,11 @@
 
 use std::fs::{File, TryLockError};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use conclave_ops::check::{Checks, check_port, check_writable};
 use conclave_ops::files::check_regular;
+use conclave_ops::private_files::with_suffix;
 use conclave_proto::tls::IdentityDir;
 
 use crate::config::Config;
@@ -86,12 +87,6 @@ fn header_ids(path: &Path) -> std::io::Result<Option<(u32, u32)>> {
     File::open(path)?.take(100).read_to_end(&mut header)?;
     let number = |at: usize| Some(u32::from_be_bytes(*header.get(at..at + 4)?.first_chunk()?));
     Ok(header.starts_with(b"SQLite format 3\0").then(|| Some((number(68)?, number(60)?))).flatten())
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 #[cfg(test)]

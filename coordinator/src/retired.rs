@@ -3,11 +3,11 @@
 //! No job waits for a retired party, and none of a retired analyst runs. `conclave-coordinator forget` writes the file, and a running
 //! coordinator reads it again. Retirement is no revocation: it removes no access.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use conclave_ops::private_files::{replace, with_suffix};
 use conclave_proto::revoked::RevokedList;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -19,9 +19,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Returns the path of a store's list.
 pub(crate) fn path_of(store: &Path) -> PathBuf {
-    let mut name = OsString::from(store);
-    name.push(".retired");
-    PathBuf::from(name)
+    with_suffix(store, ".retired")
 }
 
 /// Reads a list; a missing file retires nobody.
@@ -54,11 +52,8 @@ pub(crate) fn change(store: &Path, member: &str, is_retired: bool) -> Result<boo
     if is_retired {
         lines.push(member.to_owned());
     }
-    // Replaced in one step: a running coordinator never reads half of it.
-    let mut draft = file.as_os_str().to_owned();
-    draft.push(".tmp");
-    std::fs::write(&draft, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).map_err(failed)?;
-    std::fs::rename(&draft, &file).map_err(failed)?;
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    replace(&file, &text).map_err(failed)?;
     Ok(true)
 }
 

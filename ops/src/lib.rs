@@ -1,7 +1,7 @@
 //! Operation of both daemons: logs, signals, metrics, checks; and the printing of every program. This crate handles neither
 //! jobs nor records.
 //!
-//! - [`files`]: permissions of files. [`private_files`]: files that are closed to others. [`place`]: the place and the lock of a database. [`clock`]: the wall clock. [`recent_durations`]: recent durations and their parts. [`answer_times`]: those of answers.
+//! - [`files`]: permissions of files. [`private_files`]: files beside a database, made and replaced in one step, and closed to others. [`place`]: the place and the lock of a database. [`clock`]: the wall clock. [`recent_durations`]: recent durations and their parts. [`answer_times`]: those of answers.
 //!
 //! The feature `daemon` adds what opens sockets, prints or logs:
 //! - `settings`: the keys `log`, `log_level`, `metrics` and `otlp` of both configuration files.

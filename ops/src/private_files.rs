@@ -1,4 +1,4 @@
-//! Private files are named, made and closed to everybody else on the machine.
+//! Files of a daemon: named beside another, made, replaced in one step, and closed to everybody else on the machine.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -33,6 +33,13 @@ pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     PathBuf::from(name)
+}
+
+/// Writes a file in one step, so that no reader sees a part of it.
+pub fn replace(path: &Path, content: &str) -> std::io::Result<()> {
+    let draft = with_suffix(path, ".tmp");
+    std::fs::write(&draft, content)?;
+    std::fs::rename(&draft, path)
 }
 
 /// Makes the names of a folder's files durable.

@@ -1,7 +1,6 @@
 //! The state of a running daemon, in a file beside its database rather than on a port. The daemon holds an operating-system
 //! lock on the file until the process ends, for whatever reason.
 
-use std::ffi::OsString;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::files::{check_regular, lock, open_private};
+use crate::private_files::with_suffix;
 
 /// Number of attempts to read a half-written file, and the pause between them.
 const ATTEMPTS: usize = 20;
@@ -18,9 +18,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// Returns the path of a database's state file.
 pub fn path_of(database: &Path) -> PathBuf {
-    let mut name = OsString::from(database);
-    name.push(".state");
-    PathBuf::from(name)
+    with_suffix(database, ".state")
 }
 
 /// The state file, held by a running daemon.

@@ -35,11 +35,11 @@ pub(super) fn algorithms(spec: &JobSpec, rows: &[AlgorithmPlan]) -> String {
     format!(
         "{}* {why}.\n\nerror: of a posterior mean, in posterior sds without privacy, from bounds, priors and record counts only: \
          from the best case\n\
-         (predictors uniform over their bounds, uncorrelated) to a worse one (predictors that fill a fifth of them), times {} and \
-         {}: margins for\n\
-         what real data have beyond these cases. For a chain with a guess of the posterior, it follows from the guess. interval: width relative to an interval without privacy, the error included. \
-         rounds: messages to\n\
-         every party, at most.\n",
+         (predictors uniform over their bounds, uncorrelated) to a worse one (predictors that fill a fifth of them), with margins for \
+         real data: times\n\
+         {} and {}. For a chain with a guess of the posterior, it follows from the guess. interval: width relative to an interval \
+         without privacy,\n\
+         the error included. rounds: messages to every party, at most.\n",
         Table::new("", rows, &columns).text(),
         MARGINS.best,
         MARGINS.worse

@@ -36,3 +36,29 @@ pub(super) fn table<'a>(parent: &'a mut Table, key: &str) -> Result<&'a mut Tabl
 pub(super) fn whole(key: &str, value: u64) -> Result<Value, JobError> {
     i64::try_from(value).map(Value::Integer).map_err(|_| JobError::new(key, format!("{value} is too large")))
 }
+
+/// Returns the text of a job file with lines added under a table's header, which is appended if the text has none. The rest of the
+/// text stays as it is, comments included. The result may not parse, for example if the table is written inline.
+#[must_use]
+pub fn with_lines(text: &str, table: &str, added: &[impl AsRef<str>]) -> String {
+    let header = format!("[{table}]");
+    let mut lines: Vec<&str> = text.lines().collect();
+    let at = lines.iter().position(|line| line.trim_start().starts_with(&header)).unwrap_or_else(|| {
+        lines.push(&header);
+        lines.len() - 1
+    });
+    lines.splice(at + 1..at + 1, added.iter().map(AsRef::as_ref));
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_added_under_their_header() {
+        let text = "a = 1\n [prior] # mine\nb = 2";
+        assert_eq!(with_lines(text, "prior", &["c = 3", "d = 4"]), "a = 1\n [prior] # mine\nc = 3\nd = 4\nb = 2\n");
+        assert_eq!(with_lines(text, "release", &["c = 3"]), "a = 1\n [prior] # mine\nb = 2\n[release]\nc = 3\n");
+    }
+}

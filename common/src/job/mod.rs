@@ -30,6 +30,7 @@ mod weak_privacy;
 pub use aggregation::{Aggregation, KeyFingerprint, NoFingerprint, Secure};
 pub use algorithm::Algorithm;
 pub use algorithms::{ANY_MODEL, ReleasedQuantity};
+pub use edit::with_lines;
 pub use error::JobError;
 pub use extension::{Continuation, Extension};
 pub use limits::{

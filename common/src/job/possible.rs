@@ -35,12 +35,7 @@ impl JobSpec {
         if lines.is_empty() {
             return text.to_owned();
         }
-        let mut all: Vec<&str> = text.lines().collect();
-        match all.iter().position(|line| line.trim_start().starts_with("[parameters]")) {
-            Some(header) => drop(all.splice(header + 1..header + 1, lines.iter().map(String::as_str))),
-            None => all.extend(std::iter::once("[parameters]").chain(lines.iter().map(String::as_str))),
-        }
-        let written = all.join("\n") + "\n";
+        let written = edit::with_lines(text, "parameters", &lines);
         if Self::parse(&written).is_ok() { written } else { text.to_owned() }
     }
 

@@ -1,6 +1,6 @@
 //! The prior of a survival model's scale, in units of the longest declared time.
 //!
-//! Where most times are censored, the scale lies beyond the longest time, and the half-normal default of earlier versions pulls it
+//! If most times are censored, the scale lies beyond the longest time, and the half-normal default of earlier versions pulls it
 //! back. The analyst's program writes a prior on the logarithm of the scale into a job before it is signed: an earlier text keeps
 //! its meaning.
 
@@ -21,12 +21,7 @@ impl JobSpec {
         if !matches!(spec.model, ModelSpec::Weibull { .. }) || is_written(&file, "prior.scale") {
             return text.to_owned();
         }
-        let mut lines: Vec<&str> = text.lines().collect();
-        match lines.iter().position(|line| line.trim_start().starts_with("[prior]")) {
-            Some(header) => lines.insert(header + 1, SCALE),
-            None => lines.extend(["[prior]", SCALE]),
-        }
-        let written = lines.join("\n") + "\n";
+        let written = edit::with_lines(text, "prior", &[SCALE]);
         if Self::parse(&written).is_ok() { written } else { text.to_owned() }
     }
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use conclave_ops::private_files::replace;
 use conclave_ops::{Daemon, LogFormat, Logs, Signals, terminal};
 
 use self::output::{print, print_json};
@@ -148,10 +149,7 @@ fn check(options: &Run) -> ExitCode {
 /// Writes the address and renames the file in one step, so that a waiting process never reads a partial file.
 fn write_ready(path: &Path, address: SocketAddr) -> Result<(), RunError> {
     let failed = |e: std::io::Error| RunError::System(format!("--ready-file {}: {e}", path.display()));
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".tmp");
-    std::fs::write(&temporary, format!("{address}\n")).map_err(failed)?;
-    std::fs::rename(&temporary, path).map_err(failed)
+    replace(path, &format!("{address}\n")).map_err(failed)
 }
 
 #[cfg(test)]

@@ -81,10 +81,8 @@ pub(super) struct Driven<W> {
     means: Means,
     /// The search, until it has ended.
     search: Option<Box<GradientSearch>>,
-    /// The search after its end, for a run that it shows to be futile.
-    ended_search: Option<Box<GradientSearch>>,
-    /// Set if the search shows that the budget allows too few draws.
-    few: Option<Forecast>,
+    /// Set if the ended search shows that the budget allows too few draws: the forecast, and the search.
+    few: Option<(Forecast, Box<GradientSearch>)>,
     /// The report on draws from the search's releases, if the run ended with it.
     learnt: Option<Inference>,
     walk: Option<(W, Steps)>,
@@ -105,7 +103,6 @@ impl<W: Walk> Driven<W> {
         let part = budget.split_off(locate_share(spec));
         Ok(Self {
             search: Some(GradientSearch::new(&target, parties, part)?.into()),
-            ended_search: None,
             few: None,
             learnt: None,
             walk: None,
@@ -160,8 +157,8 @@ impl<W: Walk> Driven<W> {
         let spec = &self.means.target.spec;
         let allowed = walk.allowed_by_budget(&steps, spec.sampler.draws);
         let few = allowed.filter(|ess| *ess < LEAST_PLANNED && polish.is_none() && !spec.sampler.force);
-        self.few = few.map(|ess| Forecast::Few { ess, epsilon: Forecast::epsilon_for(ess, LEAST_PLANNED, &spec.privacy.budget) });
-        self.ended_search = self.few.map(|_| search);
+        let epsilon = |ess| Forecast::epsilon_for(ess, LEAST_PLANNED, &spec.privacy.budget);
+        self.few = few.map(|ess| (Forecast::Few { ess, epsilon: epsilon(ess) }, search));
         (self.walk, self.polish) = (Some((walk, steps)), polish);
         Ok(())
     }
@@ -248,7 +245,7 @@ impl<W: Walk> Sampler for Driven<W> {
 
     /// Draws from what the search released, if the run ends with it.
     fn conclude(&mut self) -> Result<(), SamplerError> {
-        let Some(search) = self.ended_search.as_ref().filter(|_| self.learnt.is_none() && self.has_only_searched()) else {
+        let Some((_, search)) = self.few.as_ref().filter(|_| self.learnt.is_none() && self.has_only_searched()) else {
             return Ok(());
         };
         let (draws, inference) = search.learnt(&self.means.target, self.messages.last())?;
@@ -259,7 +256,7 @@ impl<W: Walk> Sampler for Driven<W> {
 
     fn futility(&self) -> Option<&Forecast> {
         // A run of an earlier version made steps, and makes more after a restart.
-        if let Some(few) = self.few.as_ref().filter(|_| self.has_only_searched()) {
+        if let Some((few, _)) = self.few.as_ref().filter(|_| self.has_only_searched()) {
             return Some(few);
         }
         let watched = self.walk.as_ref().filter(|_| !self.means.target.spec.sampler.force);

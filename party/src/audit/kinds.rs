@@ -7,11 +7,13 @@
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::query::{Candidates, QueryError, QueryTerms};
-use conclave_privacy::accounting::{Adjacency, PrivacyUnit, SamplingProbability};
-use conclave_privacy::mechanism::{GRADIENT_UNITS, NoiseSample, NoiseScale, QueryKind, Sensitivity};
-use conclave_privacy::pass::{BlockPass, Hold, LatticeSum, ModelData, Persons, PoissonSampling, Threads};
+use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
+use conclave_privacy::mechanism::{GRADIENT_UNITS, NoiseScale, QueryKind, Sensitivity};
+use conclave_privacy::pass::{ModelData, Persons};
 use rand::{RngExt, SeedableRng};
-use rand_chacha::{ChaCha8Rng, ChaCha20Rng};
+use rand_chacha::ChaCha8Rng;
+
+use super::known_noise::Asked;
 
 /// Queries of each kind.
 const QUERIES: u64 = 8;
@@ -136,6 +138,7 @@ impl Case {
     fn greatest(&mut self, charged: &impl Fn(Sensitivity) -> u64) -> Result<Option<Reached>, String> {
         let mut greatest = Reached { kind: self.kind, share: 0.0, exceeds: false };
         let replaced = self.unit.adjacency == Adjacency::Replace;
+        let noise = NoiseScale::from_units(1 << 40).map_err(|e| self.because(&e))?;
         for number in 0..QUERIES {
             let (from, to) = self.points(2.0_f64.powi(number as i32 - 4));
             let terms = match QueryTerms::new(self.model.as_ref(), &self.spec, self.unit, self.kind, (&from, &to)) {
@@ -146,7 +149,9 @@ impl Case {
             let mut units: Vec<Record> = (0..UNITS).map(|_| self.any()).collect();
             units.extend(self.corners());
             units.extend(self.wild());
-            let released = |units: &[Record]| self.released(&terms, (&from, &to), units);
+            let (unit, kind, numbers) = (self.unit, self.kind, (from.as_slice(), to.as_slice()));
+            let asked = Asked { model: self.model.as_ref(), spec: &self.spec, unit, kind, numbers, noise };
+            let released = |units: &[Record]| asked.released(&terms, &self.data(units));
             let (most, without) = (charged(terms.sensitivity()), released(&others)?);
             let with = |unit: &Record| released(&others.iter().chain([unit]).cloned().collect::<Vec<_>>());
             let sums = units.iter().map(with).collect::<Result<Vec<_>, _>>()?;
@@ -266,36 +271,6 @@ impl Case {
         let persons = self.unit.records_per_person().and_then(|limit| Persons::new(ends, limit));
         let predictors = (1..=self.predictors()).map(column).collect();
         ModelData { outcome: column(0), predictors, persons, ..ModelData::default() }
-    }
-
-    /// Returns the release over these units under noise that is the same every time; of a choice, all log weights. The sum is an
-    /// answer's own: the model, the query's terms and the holds.
-    fn released(&self, terms: &QueryTerms, (from, to): (&[f64], &[f64]), units: &[Record]) -> Result<Vec<i64>, String> {
-        let (data, charged) = (self.data(units), terms.sensitivity());
-        let threads = Threads::one();
-        let sums = if let Some(count) = self.kind.candidates() {
-            let candidates = Candidates::new(count, from, to).ok_or_else(|| self.because(&"no candidates"))?;
-            let steps = candidates.steps(self.model.as_ref(), &self.spec, self.unit, charged).map_err(|e| self.because(&e))?;
-            let holds: Vec<Hold<'_>> = steps.iter().map(|step| Hold::Step(*step)).collect();
-            threads.sums(&data, &holds, &|_, pass: BlockPass<'_>| self.model.ratio_kernel(pass))
-        } else {
-            let summand = terms.summand(from, to, charged).map_err(|e| self.because(&e))?;
-            let kernel = |_: usize, pass: BlockPass<'_>| summand.give(self.model.as_ref(), pass);
-            if self.kind.is_sampled() {
-                let mut generator = ChaCha20Rng::seed_from_u64(0);
-                let everybody = PoissonSampling::new(data.units(), SamplingProbability::ONE).sample(&mut generator);
-                threads.sampled_sums(&data, vec![(summand.hold(), everybody)], &kernel)
-            } else {
-                threads.sums(&data, &[summand.hold()], &kernel)
-            }
-        };
-        let mut generator = ChaCha20Rng::seed_from_u64(0);
-        let scale = NoiseScale::from_units(1 << 40).map_err(|e| self.because(&e))?;
-        let mut noised = |sum: LatticeSum| {
-            let noise = NoiseSample::gathered(sum.length(), || NoiseSample::of_scale(scale, &mut generator));
-            sum.add_noise(noise).as_slice().to_vec()
-        };
-        Ok(sums.map_err(|e| self.because(&e))?.into_iter().flat_map(&mut noised).collect())
     }
 }
 

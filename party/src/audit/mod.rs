@@ -7,6 +7,7 @@
 
 mod checks;
 mod kinds;
+mod known_noise;
 mod others;
 mod plot;
 mod report;

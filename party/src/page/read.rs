@@ -8,6 +8,7 @@ use crate::error::StartError;
 use crate::ledger_views::{Listed, Listing, Report, list, report_kept};
 use crate::owner::{JobView, jobs, releases_by_day};
 use crate::presence::{Presence, running};
+use conclave_ops::private_files::with_suffix;
 use conclave_vault::ledger::LedgerError;
 
 const LAST: u64 = 20;
@@ -46,9 +47,7 @@ impl Facts {
 
 /// Returns the path of the plot that `conclave-party audit --config` writes beside the ledger.
 pub(crate) fn audit_of(ledger: &Path) -> PathBuf {
-    let mut name = ledger.as_os_str().to_owned();
-    name.push(".audit.svg");
-    name.into()
+    with_suffix(ledger, ".audit.svg")
 }
 
 /// Reads everything; returns the counts together with those of new entries.

@@ -26,7 +26,7 @@ impl Records {
     /// Copies a job's records of a shard in memory in this precision.
     ///
     /// # Errors
-    /// As [`crate::data::bind`].
+    /// The errors of [`crate::data::bind`].
     pub(crate) fn copied(shard: &Shard, binding: &Binding, precision: Precision) -> Result<Self, BindError> {
         Ok(match precision {
             Precision::Double => Self::Held(binding.copy(shard)?),

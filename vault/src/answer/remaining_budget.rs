@@ -28,7 +28,7 @@ impl<'a> RoomTerms<'a> {
     /// Compares a job's cap with its room, at an owner who protects `unit`.
     ///
     /// # Errors
-    /// As [`ledger_fault`] where the cap or the room cannot be computed.
+    /// The fault of [`ledger_fault`] if the cap or the room cannot be computed.
     pub(super) fn new(
         (analyst, spec): (&'a str, &JobSpec),
         policy: &'a Policy,

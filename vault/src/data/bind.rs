@@ -76,7 +76,7 @@ impl Shard {
     /// Passes a job's model inputs to `look`, block by block, without their persons.
     ///
     /// # Errors
-    /// As [`Shard::look`].
+    /// The errors of [`Shard::look`].
     pub fn look_at_designs(&self, binding: &Binding, mut look: impl FnMut(&ModelData)) -> Result<(), DataError> {
         const ROWS: usize = 1 << 13;
         let records = self.records() as usize;

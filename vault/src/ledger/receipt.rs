@@ -50,7 +50,7 @@ impl ChargeReceipt {
 
     /// Returns true if the charge covers this sum: one unit of privacy, with all its records, moves it by at most the distance that was priced.
     ///
-    /// That distance is [`QueryKind::moves`](conclave_privacy::mechanism::QueryKind::moves) times the charged sensitivity. For a ratio under
+    /// The distance is [`QueryKind::moves`](conclave_privacy::mechanism::QueryKind::moves) times the charged sensitivity. For a ratio under
     /// replacement it is twice the bound of one unit's contribution. A subsampled price covers only the sum over a hidden sample of the
     /// charged probability.
     pub fn covers(&self, sum: &LatticeSum) -> bool {

@@ -57,17 +57,14 @@ impl Scaling {
                 *out = if value.is_nan() { f64::NAN } else { f64::from(u8::from(*value >= 0.5)) };
             }),
             Self::Levels(levels) => values.for_each(|(out, value)| *out = level_at(levels, *value)),
-            // An inert row's value is NaN.
-            Self::Words(_) => values.for_each(|(out, value)| *out = self.word(*value)),
+            Self::Words(words) => values.for_each(|(out, value)| *out = word(words, *value)),
         }
     }
+}
 
-    fn word(&self, value: f64) -> f64 {
-        match self {
-            Self::Words(words) if !value.is_nan() => words.get(value as usize).copied().unwrap_or(f64::NAN),
-            _ => f64::NAN,
-        }
-    }
+/// Returns the value of the word of this number. An inert row's number is NaN.
+fn word(words: &[f64], number: f64) -> f64 {
+    if number.is_nan() { f64::NAN } else { words.get(number as usize).copied().unwrap_or(f64::NAN) }
 }
 
 impl NumericScale {

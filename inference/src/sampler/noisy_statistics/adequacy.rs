@@ -42,9 +42,9 @@ impl Figure {
     }
 }
 
-/// The three checks.
+/// The checks of an answer from score stages.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Adequacy {
+pub(crate) struct ScoreChecks {
     /// Cubic remainder: the change of a record's slope on the step to the answer that the information leaves out, times the
     /// step's length in the posterior's metric. It is the size, in posterior sds, of the terms that a quadratic leaves out.
     pub(crate) cubic: Figure,
@@ -63,7 +63,7 @@ pub(crate) struct Adequacy {
     pub(crate) observed: bool,
 }
 
-impl Adequacy {
+impl ScoreChecks {
     /// Computes the figures of a stage and its fit.
     pub(crate) fn of(stage: &ScoreStage, fit: &Fit, prior: &GaussianPrior, reach: Reach<'_>) -> Self {
         let shares = fit.covariance.diagonal_entries();

@@ -1,6 +1,6 @@
 //! The report of a run that infers from its releases, beside its draws.
 
-use super::adequacy::{Adequacy, Figure};
+use super::adequacy::{Figure, ScoreChecks};
 use crate::sampler::matrix::Matrix;
 use conclave_common::job::JobSpec;
 use conclave_common::parameter::Constraint;
@@ -86,7 +86,7 @@ impl Inference {
     }
 
     /// Adds the checks of score stages.
-    pub(crate) fn with_score_checks(mut self, adequacy: &Adequacy) -> Self {
+    pub(crate) fn with_score_checks(mut self, adequacy: &ScoreChecks) -> Self {
         let check = |name, figure: Figure| Check { name, value: figure.value, limit: figure.limit };
         self.checks =
             vec![check("cubic", adequacy.cubic), check("rho_h", adequacy.rho), check("prior_share", adequacy.prior_share)];

@@ -21,7 +21,7 @@
 //!
 //! # Many cells
 //!
-//! Where a table has more cells than records, the noise of the number of records in a row exceeds that number, and its positive
+//! In a table of more cells than records, the noise of the number of records in a row exceeds that number, and its positive
 //! part is far too large on average. `H` is then the sum over the numbers as released, which has no bias, with its negative
 //! eigenvalues left out.
 

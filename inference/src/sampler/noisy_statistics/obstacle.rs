@@ -3,7 +3,7 @@
 //! Each reason holds in the planner's best case, predictors uniform over their bounds, at a location that is more favourable to the
 //! answer than the released one.
 
-use super::adequacy::{Adequacy, Figure};
+use super::adequacy::{Figure, ScoreChecks};
 
 /// A reason why the remaining releases cannot make the answer adequate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,7 +51,7 @@ impl Obstacle {
 
     /// Returns the obstacle that the least possible figures of a last stage show, if they exceed their limits.
     pub(super) fn of_score(rho: f64, share: f64) -> Option<Self> {
-        let [rho, share] = Adequacy::least(rho, share);
+        let [rho, share] = ScoreChecks::least(rho, share);
         if !rho.holds() {
             return Some(Self::Information { rho: rho.value, limit: rho.limit });
         }

@@ -1,7 +1,7 @@
 //! The strategy of score stages: a gradient and an information matrix at each of a few points, the last of which gives the
 //! answer.
 
-use super::adequacy::{Adequacy, information_noise};
+use super::adequacy::{ScoreChecks, information_noise};
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::coding::Coding;
@@ -298,7 +298,7 @@ impl Strategy for ScoreStrategy {
         let scores = scores(target).ok()?;
         let public = self.public(target, scores.as_ref());
         let reach = |direction: &[f64]| public.reach(&stage.at, direction);
-        let adequacy = Adequacy::of(stage, fit, &self.prior, &reach);
+        let adequacy = ScoreChecks::of(stage, fit, &self.prior, &reach);
         let with = self.coding.plain_covariance(&fit.covariance).diagonal_entries();
         let without = self.coding.plain_covariance(&fit.without_noise).diagonal_entries();
         // With an information that is mostly noise, the width without noise is not known.

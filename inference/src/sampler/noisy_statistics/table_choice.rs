@@ -7,7 +7,7 @@ use super::allotment::Allotment;
 use super::expected::Outlook;
 use super::outlook::{of_scores, outlook};
 use crate::sampler::target::Target;
-use conclave_common::job::JobSpec;
+use conclave_common::job::{JobSpec, with_lines};
 use conclave_common::model::TableLaw;
 use conclave_common::query::PartyMetadata;
 
@@ -33,12 +33,7 @@ pub fn with_chosen_table(text: &str) -> String {
     if spec.release.table.is_some() || spec.outcome_table(spec.build_model().as_ref()).is_some() {
         return text.to_owned();
     }
-    let mut lines: Vec<&str> = text.lines().collect();
-    match lines.iter().position(|line| line.trim_start().starts_with("[release]")) {
-        Some(header) => lines.insert(header + 1, CHOSEN),
-        None => lines.extend(["[release]", CHOSEN]),
-    }
-    let written = lines.join("\n") + "\n";
+    let written = with_lines(text, "release", &[CHOSEN]);
     match JobSpec::parse(&written) {
         Ok(by_table) if is_better(&spec, &by_table) => written,
         _ => text.to_owned(),

@@ -7,15 +7,14 @@ use std::path::Path;
 
 use conclave_common::model::Model;
 use conclave_common::query::{Query, QueryTerms};
-use conclave_privacy::accounting::SamplingProbability;
-use conclave_privacy::mechanism::{NoiseSample, QueryKind, Sensitivity};
-use conclave_privacy::pass::{PoissonSampling, Threads};
+use conclave_privacy::mechanism::{QueryKind, Sensitivity};
 use rand::{RngExt, SeedableRng};
-use rand_chacha::{ChaCha8Rng, ChaCha20Rng};
+use rand_chacha::ChaCha8Rng;
 
 use super::design::{CLIP, Design, PARAMETERS, Record};
 use super::law::wild;
 use super::settings::Prepare;
+use crate::audit::known_noise::Asked;
 use conclave_vault::answer::sandbox::Sandbox;
 
 /// Queries sent.
@@ -50,7 +49,7 @@ impl Design {
     fn excess(&self, sandbox: &Sandbox, query: &Query, (others, unit): (&[Record], Record)) -> Result<Option<String>, String> {
         let with: Vec<Record> = others.iter().copied().chain([unit]).collect();
         let model = sandbox.model_of(JOB).ok_or("a job that is not on")?;
-        let released = |units: &[Record]| self.released_under_known_noise(model, query, units);
+        let released = |units: &[Record]| self.under_known_noise(model, query, units);
         let ((with, charged), (without, _)) = (released(&with)?, released(others)?);
         let apart = with.iter().zip(&without).map(|(a, b)| u128::from(a.abs_diff(*b)));
         let square = apart.fold(0_u128, |sum, x| sum.saturating_add(x.saturating_mul(x)));
@@ -63,26 +62,13 @@ impl Design {
         }))
     }
 
-    /// Returns the release of a subsampled query whose sample is all of these simulated records, under the same noise every time, and
-    /// the charged sensitivity. The sum is an answer's own: the model, the query's terms, the holds and the sampling.
-    fn released_under_known_noise(
-        &self,
-        model: &dyn Model,
-        query: &Query,
-        units: &[Record],
-    ) -> Result<(Vec<i64>, Sensitivity), String> {
-        let (data, points) = (self.data(units), (query.from.as_slice(), query.to.as_slice()));
-        let terms = QueryTerms::new(model, &self.spec, self.audit.unit, query.kind, points).map_err(|e| e.to_string())?;
-        let charged = terms.sensitivity();
-        let summand = terms.summand(points.0, points.1, charged).map_err(|e| e.to_string())?;
-        let mut generator = ChaCha20Rng::seed_from_u64(0);
-        let everybody = PoissonSampling::new(data.units(), SamplingProbability::ONE).sample(&mut generator);
-        let asked = vec![(summand.hold(), everybody)];
-        let sums = Threads::one().sampled_sums(&data, asked, &|_, pass| summand.give(model, pass)).map_err(|e| e.to_string())?;
-        let mut generator = ChaCha20Rng::seed_from_u64(0);
-        let noise = NoiseSample::gathered(query.kind.length(), || NoiseSample::of_scale(query.noise, &mut generator));
-        let sum = sums.into_iter().next().ok_or("a query without a sum")?;
-        Ok((sum.add_noise(noise).as_slice().to_vec(), charged))
+    /// Returns the release of a query over these simulated records, and the charged sensitivity.
+    fn under_known_noise(&self, model: &dyn Model, query: &Query, units: &[Record]) -> Result<(Vec<i64>, Sensitivity), String> {
+        let numbers = (query.from.as_slice(), query.to.as_slice());
+        let (spec, unit, kind) = (&self.spec, self.audit.unit, query.kind);
+        let terms = QueryTerms::new(model, spec, unit, kind, numbers).map_err(|e| e.to_string())?;
+        let asked = Asked { model, spec, unit, kind, numbers, noise: query.noise };
+        Ok((asked.released(&terms, &self.data(units))?, terms.sensitivity()))
     }
 
     /// Returns the block's own query first, then others: steps or frames of random length and direction.

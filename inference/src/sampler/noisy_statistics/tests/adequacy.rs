@@ -31,7 +31,7 @@ fn example(step: f64, information_sd: f64) -> (ScoreStage, Fit, GaussianPrior) {
 #[test]
 fn the_figures_are_those_of_the_page() {
     let (stage, fit, prior) = example(0.3, 2.0);
-    let adequacy = Adequacy::of(&stage, &fit, &prior, &|d| 2.0 * d[0].abs());
+    let adequacy = ScoreChecks::of(&stage, &fit, &prior, &|d| 2.0 * d[0].abs());
     // (.5 * .6 + .6^2 / 24) * (.3 / .2), 2 * 2 * sqrt 2 * .08, .09.
     assert!((adequacy.cubic.value - 0.4725).abs() < 1e-12);
     assert!((adequacy.rho.value - 0.32 * std::f64::consts::SQRT_2).abs() < 1e-12);
@@ -44,7 +44,7 @@ fn each_failure_has_its_own_reason() {
     let failing = |step: f64, sd: f64, precision: f64| {
         let (stage, fit, mut prior) = example(step, sd);
         prior.precision = vec![precision; 2];
-        let adequacy = Adequacy::of(&stage, &fit, &prior, &|d| 2.0 * d[0].abs());
+        let adequacy = ScoreChecks::of(&stage, &fit, &prior, &|d| 2.0 * d[0].abs());
         assert!(!adequacy.reasons().is_empty());
         adequacy.reasons()
     };

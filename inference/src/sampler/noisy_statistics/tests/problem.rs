@@ -9,7 +9,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, Poisson, StandardNormal};
 
 use crate::sampler::matrix::{Matrix, dot};
-use crate::sampler::noisy_statistics::adequacy::Adequacy;
+use crate::sampler::noisy_statistics::adequacy::ScoreChecks;
 use crate::sampler::noisy_statistics::frame::Frame;
 use crate::sampler::noisy_statistics::gaussian::{Fit, GaussianPrior};
 use crate::sampler::noisy_statistics::information::{Information, Reach};
@@ -61,7 +61,7 @@ pub(super) struct Problem {
 pub(super) struct Found {
     pub(super) stage: ScoreStage,
     pub(super) fit: Fit,
-    pub(super) adequacy: Adequacy,
+    pub(super) adequacy: ScoreChecks,
     pub(super) rounds: usize,
 }
 
@@ -272,7 +272,7 @@ impl Problem {
             }
         }
         let (stage, fit) = search.answer().cloned().unwrap();
-        let adequacy = Adequacy::of(&stage, &fit, &prior, REACH);
+        let adequacy = ScoreChecks::of(&stage, &fit, &prior, REACH);
         Found { stage, fit, adequacy, rounds }
     }
 
