@@ -213,7 +213,7 @@ fn refusals(folder: &Path, conclave: &dyn Fn(&[&str]) -> Output) {
     for (name, from, to, named) in [
         ("unknown-key", "name =", "nmae =", "nmae"),
         ("no-bounds", "age = { min = 20, max = 80 }\n", "", "age"),
-        ("epsilon", "epsilon = 3.0", "epsilon = 0.0", "epsilon"),
+        ("epsilon", "epsilon = 100.0", "epsilon = 0.0", "epsilon"),
         ("delta", "delta = 1e-6", "delta = 1.0", "delta"),
         ("chains", "chains = 2", "chains = 0", "chains"),
         ("column", "\"dose\"", "\"dosis\"", "dosis"),
