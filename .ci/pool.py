@@ -91,6 +91,8 @@ EARLY = {
 UNKNOWN = (20.0, 1.0)
 # Extra load beyond the processors, since checks wait at times: without it two processors were busy for two thirds of the time.
 BESIDE = 1.0
+# A check's least share of a processor: what it was seen to keep busy beside others is less than what it takes when it can.
+LEAST = 0.5
 
 
 class Check:
@@ -174,7 +176,7 @@ def run_all(checks):
             report(check)
             ended.notify()
 
-    weights = {id(check): min(max(check.processors, 0.1), float(processors)) for check in checks}
+    weights = {id(check): min(max(check.processors, LEAST), float(processors)) for check in checks}
 
     def weight(check):
         return weights[id(check)]

@@ -12,8 +12,6 @@ struct Design {
     most: Option<f64>,
     /// Value of `release.table`.
     table: Option<bool>,
-    /// Share of ones in each column, and of the levels other than the first.
-    ones: f64,
 }
 
 impl Design {
@@ -41,9 +39,9 @@ impl Design {
         let mut x = Vec::new();
         let mut y = Vec::new();
         for _ in 0..n {
-            let mut row: Vec<f64> = (0..self.binaries).map(|_| f64::from(u8::from(rng.random::<f64>() < self.ones))).collect();
+            let mut row: Vec<f64> = (0..self.binaries).map(|_| f64::from(u8::from(rng.random::<f64>() < 0.5))).collect();
             if self.levels {
-                let w = if rng.random::<f64>() < 4.0 / 3.0 * self.ones { rng.random_range(1..3) } else { 0 };
+                let w = if rng.random::<f64>() < 2.0 / 3.0 { rng.random_range(1..3) } else { 0 };
                 row.extend([f64::from(u8::from(w == 1)), f64::from(u8::from(w == 2))]);
             }
             let eta = intercept + row.iter().enumerate().map(|(j, x)| x * [0.7, -0.5, 0.9, -0.4][j % 4]).sum::<f64>();
@@ -103,51 +101,13 @@ fn large_tables_and_those_of_counts_are_calibrated() {
     }
 }
 
-/// The same with and without a table: whether the predicted errors choose the better one.
-#[test]
-#[ignore = "minutes"]
-fn tables_against_scores() {
-    let ones = std::env::var("ONES").ok().and_then(|ones| ones.parse().ok()).unwrap_or(0.5);
-    let intercept = std::env::var("INTERCEPT").ok().and_then(|x| x.parse().ok()).unwrap_or(-0.4);
-    let most_binaries = std::env::var("BINARIES").ok().and_then(|x| x.parse().ok()).unwrap_or(11);
-    for (binaries, levels, most) in [
-        (1, true, None),
-        (3, false, None),
-        (4, false, None),
-        (4, true, None),
-        (7, false, None),
-        (11, false, None),
-        (2, false, Some(4.0)),
-        (3, false, Some(6.0)),
-        (3, true, Some(10.0)),
-    ] {
-        for (n, epsilon) in [(900, 3.0), (3_000, 1.0), (9_000, 3.0)].into_iter().filter(|_| binaries <= most_binaries) {
-            for table in [true, false] {
-                let design = Design { binaries, levels, most, table: Some(table), ones };
-                let plan = planner::compare(&design.spec(epsilon), &[n as u64 / 3; 3], &[]).unwrap().remove(0);
-                let range = plan.expected_error.unwrap();
-                let found = simulate(&design, (n, intercept), epsilon, 8);
-                println!(
-                    "{binaries} {levels} {most:?} n {n} eps {epsilon} {}: predicted {:.2} {:.2}, error {:.2} z {:.2} answers {}",
-                    if table { "table " } else { "scores" },
-                    range.best,
-                    range.worse,
-                    found.error,
-                    found.z,
-                    found.answers
-                );
-            }
-        }
-    }
-}
-
 fn rms(values: &[f64]) -> f64 {
     (values.iter().map(|x| x * x).sum::<f64>() / values.len() as f64).sqrt()
 }
 
 /// Draws of each chain.
 const DRAWS: usize = 1000;
-const UNNAMED: Design = Design { binaries: 2, levels: false, most: None, table: None, ones: 0.5 };
+const UNNAMED: Design = Design { binaries: 2, levels: false, most: None, table: None };
 const DESIGNS: [Design; 2] = [Design { binaries: 1, levels: true, ..UNNAMED }, UNNAMED];
 
 /// In 12 runs of 3 or 4 coefficients, the mean square of z has an sd of about .3, including correlation. Noise of half or twice
