@@ -46,7 +46,7 @@ impl StoreFiles {
         let mut names: Vec<String> = match &self.archive {
             Some(archive) => {
                 let archive = archive.lock().unwrap_or_else(PoisonError::into_inner);
-                archive.file_names().map(str::to_owned).collect()
+                archive.file_names().map(|name| Ok(name.map_err(packed::as_io)?.into_owned())).collect::<io::Result<_>>()?
             }
             None => below(&self.root)?,
         };

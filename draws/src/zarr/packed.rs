@@ -67,7 +67,7 @@ pub(super) fn read(archive: &mut Archive, name: &str) -> io::Result<Vec<u8>> {
 }
 
 /// Converts an error; a missing member becomes a missing file.
-fn as_io(error: ZipError) -> io::Error {
+pub(super) fn as_io(error: ZipError) -> io::Error {
     match error {
         ZipError::FileNotFound => io::ErrorKind::NotFound.into(),
         ZipError::Io(error) => error,
