@@ -176,6 +176,11 @@ impl Standing {
     }
 }
 
+/// Returns the process id of the coordinator that runs on this store.
+pub(crate) fn running_pid(store: &Path) -> Option<u32> {
+    state::read::<State>(&state::path_of(store)).flatten().map(|state| state.pid)
+}
+
 /// Returns the state of the coordinator on this store, with a message.
 pub(crate) fn health_of(store: &Path) -> (Standing, String) {
     let state = state::read::<State>(&state::path_of(store));

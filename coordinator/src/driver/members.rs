@@ -117,6 +117,14 @@ impl Members {
         }
     }
 
+    /// Continues waits that began before the coordinator was restarted, Unix time in milliseconds by party.
+    pub(super) fn waiting_since(mut self, since_ms: &[Option<i64>]) -> Self {
+        for (member, since) in self.list.iter_mut().zip(since_ms) {
+            member.since.ms = since.unwrap_or(member.since.ms);
+        }
+        self
+    }
+
     /// Adds the masking of the parties' answers.
     pub(super) fn masked(self, masking: Masking) -> Self {
         Self { masking: Some(masking), ..self }
