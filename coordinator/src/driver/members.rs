@@ -315,7 +315,7 @@ impl Members {
                 self.hold_up(party, reason);
                 Ok(PartyUpdate::Nothing)
             }
-            Message::Refused(fault) if fault.code == ErrorCode::Policy => {
+            Message::Refused(fault) if matches!(fault.code, ErrorCode::Policy | ErrorCode::Revoked) => {
                 Err(StopReason::Refused(self.attribute_to(party, fault)))
             }
             Message::Refused(fault) => Err(StopReason::Failed(self.attribute_to(party, fault))),

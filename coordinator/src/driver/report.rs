@@ -30,7 +30,10 @@ impl Driver {
         let mut waiting = Waiting { since_ms: vec![None; self.members.list.len()], ..Waiting::default() };
         let mut reasons = Vec::new();
         for (party, member) in self.members.list.iter().enumerate() {
-            if let Some(reason) = self.members.wait_reason(party, self.limits.shown, now.at) {
+            if let Some(mut reason) = self.members.wait_reason(party, self.limits.shown, now.at) {
+                if member.queue.is_none() && self.party_registry.is_revoked(&member.name) {
+                    reason += ": its certificate is revoked at the coordinator";
+                }
                 waiting.since_ms[party] = Some(member.since.ms);
                 waiting.parties.push(member.name.clone());
                 reasons.push(format!("{}: {reason}", member.name));
