@@ -82,6 +82,8 @@ impl Driver {
     fn requeue(self, reason: String) -> Requeued {
         tracing::info!(job = %self.job.id, reason, "job returned to the queue");
         self.party_registry.requeue(&self.job.id, &self.job.spec.parties);
+        // A queued job waits for no party.
+        self.store.store_waits(&self.job.id, vec![None; self.job.spec.parties.len()]);
         let metadata = self.members.list.iter().map(|member| member.metadata).collect();
         Requeued { metadata, job: self.job, status: self.status, stop: self.stop, reason }
     }

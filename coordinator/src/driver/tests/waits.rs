@@ -35,3 +35,20 @@ async fn a_wait_continues_over_a_restart() {
         assert_eq!(rig.ended(&job).await.state, State::Finished);
     }
 }
+
+/// A job that returns to the queue waits for no party, and a restart brings no earlier wait back.
+#[tokio::test]
+async fn a_queued_job_keeps_no_wait() {
+    let rig = Fixture::new();
+    let a = rig.attach("a", honestly("a"));
+    rig.attach("b", honestly("b")).leave();
+    let job = rig.job_registry.submit(spec(20), "alice", signed()).await.unwrap();
+    let before = rig.until(&job, |status| status.waiting_for == ["b"]).await.waiting_since_ms;
+    rig.context.party_registry.deliver("a", &job, Message::Full("64 jobs are open there already".to_owned()));
+    let queued = rig.until(&job, |status| status.state == State::Queued && !status.waiting_reason.is_empty()).await;
+    assert_eq!((queued.waits(), queued.waiting_since_ms), (vec![None, None], 0));
+    a.leave();
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    let rig = rig.restart(|_| ()).await;
+    assert!(rig.until(&job, |status| status.waiting_for == ["a", "b"]).await.waiting_since_ms > before);
+}
