@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use conclave_common::job::{JobSpec, with_lines};
+use conclave_common::text::one_line;
 use conclave_inference::sampler::with_chosen_table;
 use conclave_ops::terminal;
 use conclave_proto::error::{ErrorCode, Fault};
@@ -161,7 +162,7 @@ pub(crate) fn print_result(status: &JobStatus, json: bool) -> Result<ExitCode, F
             let result = RunResult::parse(&status.result_json)?;
             say!("{}", result.report(None).trim_end());
             if let Some(draws) = result.draws() {
-                say!("\nDraws on the coordinator: {draws}");
+                say!("\nDraws on the coordinator: {}", one_line(draws));
             }
         }
     }
@@ -179,7 +180,7 @@ pub(crate) fn print_result(status: &JobStatus, json: bool) -> Result<ExitCode, F
 pub(crate) fn failure(status: &JobStatus) -> Fault {
     let code = ErrorCode::parse(&status.error_code).unwrap_or(ErrorCode::Internal);
     let reason = if status.error.is_empty() { "no reason was given" } else { &status.error };
-    Fault::new(code, format!("the job failed: {reason}"))
+    Fault::new(code, format!("the job failed: {}", one_line(reason)))
 }
 
 #[cfg(test)]
@@ -255,5 +256,8 @@ mod tests {
             let status = JobStatus { state: "failed".to_owned(), error_code: code.to_owned(), ..JobStatus::default() };
             assert_eq!(print_result(&status, true).unwrap_err().code.exit_code(), exit);
         }
+        let error = "a\n\u{1b}[2Jconclave: the job finished".to_owned();
+        let forged = failure(&JobStatus { error, ..JobStatus::default() });
+        assert_eq!(forged.message, "the job failed: a  [2Jconclave: the job finished");
     }
 }

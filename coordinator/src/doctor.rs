@@ -7,16 +7,16 @@ use std::time::SystemTime;
 use conclave_draws::zarr::StoreFiles;
 use conclave_ops::check::{check_port, check_writable};
 use conclave_ops::disk::{database_bytes, format_bytes, free_bytes};
-use conclave_ops::doctor::Finding;
+use conclave_ops::doctor::{Finding, long_log};
 use conclave_ops::files::parent_folder;
 use conclave_proto::tls::{IdentityDir, days_until, is_expiring};
 
 use crate::config::Config;
 use crate::driver::Job;
-use crate::operations::{Standing, health_of};
+use crate::operations::{Standing, health_of, running_pid};
 use crate::retention::bytes_and_end;
 use crate::server::Credentials;
-use crate::store::{StoreError, ended_jobs, inspect};
+use crate::store::{StoreError, ended_jobs, inspect, wal};
 
 /// Free space below which the check fails: a full disk fails the store, and jobs stop.
 const LEAST: u64 = 64 << 20;
@@ -39,6 +39,8 @@ pub(crate) fn examine(file: &Path) -> Vec<Finding> {
     findings.extend(revoked(&config));
     findings.push(daemon(&config));
     findings.extend(store(&config));
+    let emptied = "a running coordinator empties the log at one of its next writes";
+    findings.extend(long_log(&config.store, wal::LONG, running_pid(&config.store), emptied));
     findings.extend(disk(&config));
     findings.extend(permissions(&config));
     findings

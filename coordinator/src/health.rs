@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use conclave_ops::disk;
 use conclave_ops::files::parent_folder;
+use conclave_ops::state::is_on_read_only_disk;
 use conclave_proto::{OLDEST_PROTOCOL, PROTOCOL, protocol_service};
 use tokio::sync::watch;
 use tonic_health::ServingStatus;
@@ -40,9 +41,11 @@ impl Health {
             return Err("the coordinator is stopping".to_owned());
         }
         self.store.check().map_err(|failure| failure.to_string())?;
-        let folders = [parent_folder(self.store.path()), self.job_registry.draws_folder()];
-        if let Some(folder) = folders.into_iter().find(|folder| disk::is_read_only(folder)) {
-            return Err(read_only(folder));
+        let draws = self.job_registry.draws_folder();
+        match (is_on_read_only_disk(self.store.path()), disk::is_read_only(draws)) {
+            (true, _) => return Err(read_only(parent_folder(self.store.path()))),
+            (false, true) => return Err(read_only(draws)),
+            (false, false) => {}
         }
         self.job_registry.waits_for_operator().map_or(Ok(()), Err)
     }

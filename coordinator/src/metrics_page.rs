@@ -93,8 +93,10 @@ impl CoordinatorPage {
                     acceptance_rate: status.acceptance_rate,
                 });
             }
-            let since = status.waiting_since_ms as f64 / 1e3;
-            for party in &status.waiting_for {
+            // A queued job waits for no party yet.
+            let waits = status.parties.iter().filter(|party| status.waiting_for.contains(&party.name));
+            for (party, since_ms) in waits.filter_map(|party| Some((&party.name, party.waiting_since_ms?))) {
+                let since = since_ms as f64 / 1e3;
                 if waiting.len() < MAX_PARTIES || waiting.contains_key(party) {
                     let earliest = waiting.entry(party.clone()).or_insert(since);
                     *earliest = earliest.min(since);

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use conclave_ops::Endpoint;
-use conclave_ops::disk;
 use conclave_ops::files::parent_folder;
 use conclave_ops::state::{self, StateFile};
 use conclave_ops::web::{HealthCheck, Site, Transport};
@@ -177,10 +176,15 @@ impl Standing {
     }
 }
 
+/// Returns the process id of the coordinator that runs on this store.
+pub(crate) fn running_pid(store: &Path) -> Option<u32> {
+    state::read::<State>(&state::path_of(store)).flatten().map(|state| state.pid)
+}
+
 /// Returns the state of the coordinator on this store, with a message.
 pub(crate) fn health_of(store: &Path) -> (Standing, String) {
     let state = state::read::<State>(&state::path_of(store));
-    health_at(store, state, now_ms(), disk::is_read_only(parent_folder(store)))
+    health_at(store, state, now_ms(), state::is_on_read_only_disk(store))
 }
 
 fn health_at(store: &Path, state: Option<Option<State>>, now_ms: i64, is_read_only: bool) -> (Standing, String) {

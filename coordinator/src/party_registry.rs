@@ -29,6 +29,10 @@ struct Inner {
     seen: BTreeSet<String>,
     /// Members that the operator has retired.
     retired: RevokedList,
+    /// Revoked certificates.
+    revoked: RevokedList,
+    /// Parties that were cut because the list names the serial number of their certificate.
+    cut: BTreeSet<String>,
     jobs: HashMap<Arc<str>, Subscription>,
     generations: u64,
     /// The newest checkpoint that each party has published.
@@ -92,6 +96,7 @@ impl PartyRegistry {
         let attachment = Attachment { generation, queue: queue.clone(), _replaced: guard };
         let replaced_another = inner.attached.insert(party.to_owned(), attachment).is_some();
         inner.seen.insert(party.to_owned());
+        inner.cut.remove(party);
         inner.ends.get(party).into_iter().flatten().for_each(|end| queue.send(Body::CloseJob(end.clone())));
         inner.notify(party, || Event::Attached(queue.clone()));
         AttachedStream { generation, replaced_another, replaced }
@@ -241,6 +246,24 @@ impl PartyRegistry {
         self.lock().retired.has_member(&format!("party/{party}"))
     }
 
+    /// Replaces the list of revoked certificates.
+    pub(crate) fn set_revoked(&self, list: RevokedList) {
+        let mut inner = self.lock();
+        inner.revoked = list;
+        inner.cut.clear();
+    }
+
+    /// Records that a party's connection is cut, because its certificate is revoked.
+    pub(crate) fn note_cut(&self, party: &str) {
+        self.lock().cut.insert(party.to_owned());
+    }
+
+    /// Returns true for a party that the coordinator admits no more, because its certificate is revoked.
+    pub(crate) fn is_revoked(&self, party: &str) -> bool {
+        let inner = self.lock();
+        inner.cut.contains(party) || inner.revoked.has_member(&format!("party/{party}"))
+    }
+
     /// Returns those of `parties` that never attached to this coordinator, and all parties that did.
     pub(crate) fn unknown(&self, parties: &[String]) -> (Vec<String>, Vec<String>) {
         let inner = self.lock();
@@ -326,6 +349,21 @@ mod tests {
         }
         assert_eq!(party_registry.checkpoint("a"), head(300, 1));
         assert!(party_registry.note_checkpoint("b", &head(0, 0)));
+    }
+
+    #[test]
+    fn a_revoked_party_is_known_by_its_name_or_from_its_connection_until_it_is_back() {
+        let party_registry = PartyRegistry::default();
+        party_registry.set_revoked(RevokedList::parse("party/a\nanalyst/b").unwrap());
+        party_registry.note_cut("c");
+        assert_eq!(["a", "b", "c"].map(|party| party_registry.is_revoked(party)), [true, false, true]);
+        // It has a certificate that is not revoked.
+        let (queue, _outgoing) = send_queue();
+        let _place = party_registry.attach("c", queue);
+        assert!(!party_registry.is_revoked("c"));
+        party_registry.note_cut("c");
+        party_registry.set_revoked(RevokedList::default());
+        assert!(!party_registry.is_revoked("a") && !party_registry.is_revoked("c"));
     }
 
     #[test]

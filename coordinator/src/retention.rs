@@ -29,8 +29,8 @@ pub(crate) struct OldDraws {
     pub days: u64,
 }
 
-/// Finds the draws of jobs that ended at least `days` days ago, in the order of submission. A job ends when its draws are
-/// complete.
+/// Finds the draws of jobs that ended at least `days` days ago, in the order of submission. Copying, packing or restoring draws makes
+/// them no younger. A job that ended under an earlier build has no time of its end in the store: its draws were complete then.
 ///
 /// # Errors
 /// A store or draws that can't be read.
@@ -39,7 +39,9 @@ pub(crate) fn old_draws(config: &Config, days: u32, now: SystemTime) -> Result<V
     for job in ended_jobs(&config.store).map_err(|e| RunError::System(e.to_string()))? {
         let path = Job::current_draws(&config.draws, &job.id);
         let looked = bytes_and_end(&path).map_err(|e| RunError::System(format!("{}: {e}", path.display())))?;
-        let Some((bytes, end)) = looked else { continue };
+        let Some((bytes, complete)) = looked else { continue };
+        let end = job.ended_ms.and_then(|ms| u64::try_from(ms).ok()).map(|ms| SystemTime::UNIX_EPOCH + Duration::from_millis(ms));
+        let end = end.unwrap_or(complete);
         let age = now.duration_since(end).unwrap_or_default();
         if age >= DAY * days {
             old.push(OldDraws { job: job.id, name: job.name, path, bytes, days: age.as_secs() / DAY.as_secs() });

@@ -119,12 +119,19 @@ pub(crate) struct PartyStatus {
     pub epsilon_spent: f64,
     /// Maximum epsilon that the job may spend.
     pub epsilon_budget: f64,
+    /// Time since which the job waits for it, Unix time in milliseconds; `None` if it does not wait.
+    pub waiting_since_ms: Option<i64>,
 }
 
 impl Status {
     /// Returns true for a job that resumes once the operator has removed an obstacle.
     pub(crate) fn waits_for_operator(&self) -> bool {
         self.state == State::Queued && self.waiting_reason.starts_with(WAITS_FOR_OPERATOR)
+    }
+
+    /// Returns since when the job waits for each party.
+    pub(crate) fn waits(&self) -> Vec<Option<i64>> {
+        self.parties.iter().map(|party| party.waiting_since_ms).collect()
     }
 
     /// Converts to the wire format; `party_registry` knows which parties are attached.

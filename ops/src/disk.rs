@@ -1,5 +1,7 @@
 //! Sizes of files and free space.
 
+use std::fs::File;
+use std::io;
 use std::path::Path;
 
 /// Returns the free bytes for an ordinary user on the file system of `path`; `None` if they can't be determined.
@@ -15,7 +17,7 @@ pub fn free_bytes(_: &Path) -> Option<u64> {
     None
 }
 
-/// Returns true if the file system of `path` is mounted read-only, as some are after a failure of their disk.
+/// Returns true if the file system of `path` reports that it is mounted read-only, as some are after a failure of their disk.
 #[cfg(unix)]
 pub fn is_read_only(path: &Path) -> bool {
     rustix::fs::statvfs(path).is_ok_and(|found| found.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
@@ -25,6 +27,12 @@ pub fn is_read_only(path: &Path) -> bool {
 #[cfg(not(unix))]
 pub fn is_read_only(_: &Path) -> bool {
     false
+}
+
+/// Returns true if a file can't be opened for writing because its file system is read-only. After an error, ext4 of Linux 6.15 and
+/// later reports a mount for writing and refuses each file. Never name a database: closing any handle ends the process's locks on it.
+pub fn refuses_writes(file: &Path) -> bool {
+    File::options().append(true).open(file).is_err_and(|e| e.kind() == io::ErrorKind::ReadOnlyFilesystem)
 }
 
 /// Returns the size of a file in bytes; 0 if it does not exist.
@@ -65,6 +73,7 @@ mod tests {
         assert!(cfg!(not(unix)) || free_bytes(folder.path()).is_some_and(|free| free > 0));
         assert_eq!(free_bytes(Path::new("/nowhere/at/all")), None);
         assert!(!is_read_only(folder.path()) && !is_read_only(Path::new("/nowhere/at/all")));
+        assert!(!refuses_writes(&file) && !refuses_writes(Path::new("/nowhere/at/all")) && file_bytes(&file) == 10);
         assert_eq!([12, 2048, 3 << 29].map(format_bytes), ["12 bytes", "2.0 KiB", "1.5 GiB"]);
     }
 }

@@ -8,7 +8,7 @@
 //! - `terminal`: printed output. `log`: the log on standard error. `signals`: requests to stop or to reload.
 //! - `check`: results of `--check`. `state`: the state of a running daemon.
 //! - `doctor`: findings of a doctor as a table.
-//! - `page`: the page of metrics. `endpoint`: its server. `disk`: sizes for it.
+//! - `page`: the page of metrics. `endpoint`: its server. `disk`: sizes for it. `holders`: processes that hold a file open.
 //! - `web`: web pages behind a token or a certificate. `source`: source hosts of connections.
 #![forbid(unsafe_code)]
 
@@ -26,6 +26,8 @@ pub mod doctor;
 #[cfg(feature = "daemon")]
 pub mod endpoint;
 pub mod files;
+#[cfg(feature = "daemon")]
+pub mod holders;
 #[cfg(feature = "daemon")]
 mod listen;
 #[cfg(feature = "daemon")]

@@ -9,7 +9,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::files::{check_regular, lock, open_private};
+use crate::disk;
+use crate::files::{check_regular, lock, open_private, parent_folder};
 use crate::private_files::with_suffix;
 
 /// Number of attempts to read a half-written file, and the pause between them.
@@ -19,6 +20,11 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Returns the path of a database's state file.
 pub fn path_of(database: &Path) -> PathBuf {
     with_suffix(database, ".state")
+}
+
+/// Returns true if the file system of a database is read-only. A daemon there can't write its state file.
+pub fn is_on_read_only_disk(database: &Path) -> bool {
+    disk::is_read_only(parent_folder(database)) || disk::refuses_writes(&path_of(database))
 }
 
 /// The state file, held by a running daemon.

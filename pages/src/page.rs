@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use conclave_common::text::lines;
 use maud::{Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 
@@ -31,7 +32,7 @@ pub struct Page<'a> {
     pub body: &'a Markup,
 }
 
-/// Renders the page as HTML.
+/// Renders the page as HTML. Whatever its parts show, the page has no character that acts on the display.
 #[must_use]
 pub fn document(page: &Page<'_>) -> String {
     let markup = html! {
@@ -59,7 +60,7 @@ pub fn document(page: &Page<'_>) -> String {
             }
         }
     };
-    markup.into_string()
+    lines(&markup.into_string())
 }
 
 /// Returns the policy of a self-contained file: its own stylesheet by hash, and nothing else.
@@ -98,6 +99,8 @@ pub fn notice(tone: Tone, heading: &str, body: &Markup, live: bool) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use conclave_common::text::is_plain;
+
     use super::*;
 
     #[test]
@@ -112,6 +115,16 @@ mod tests {
         let inside = text.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next()).unwrap_or_default();
         assert_eq!(inside, STYLE);
         assert!(!STYLE.contains('<'));
+    }
+
+    /// A part that forgets to sanitise a name does no harm: no control character and no bidirectional mark reaches the file.
+    #[test]
+    fn no_character_of_a_page_acts_on_the_display() {
+        let name = "dose\u{202e}\u{1b}[2J\u{2066}\u{0}\r";
+        let body = html! { h2 title=(name) { (name) } pre { (name) "\n\tx" } };
+        let text = document(&Page { title: name, style: Style::Embedded, script: None, body: &body });
+        assert_eq!(text.matches("dose\u{fffd} [2J\u{fffd}  ").count(), 4, "{text}");
+        assert!(text.contains("\n\tx</pre>") && text.lines().all(|line| is_plain(&line.replace('\t', ""))), "{text}");
     }
 
     #[test]

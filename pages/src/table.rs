@@ -80,7 +80,7 @@ impl Cell {
     fn words(&self) -> String {
         let (Self::Text(text) | Self::Name(text) | Self::Number(text) | Self::Markup(text) | Self::Marked(text)) = self else {
             let Self::Exact { shown, .. } = self else { return String::new() };
-            return shown.clone();
+            return plain(shown, usize::MAX);
         };
         plain(text, usize::MAX)
     }
@@ -174,7 +174,8 @@ impl Table {
     #[must_use]
     pub fn text(&self) -> String {
         let rows = self.rows.iter().map(|row| row.iter().map(Cell::words).collect());
-        let lines: Vec<Vec<String>> = std::iter::once(self.header.clone()).chain(rows).collect();
+        let header = self.header.iter().map(|text| plain(text, usize::MAX)).collect();
+        let lines: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();
         let width = |column: usize| lines.iter().filter_map(|line| Some(line.get(column)?.chars().count())).max().unwrap_or(0);
         let widths: Vec<usize> = (0..self.header.len()).map(width).collect();
         let mut text = String::new();
@@ -220,8 +221,8 @@ mod tests {
     #[test]
     fn columns_line_up_in_text() {
         let mut table = Table::new("", &["a", "longer"], &[("name", &|name| Cell::name(name))]);
-        table.push("n", ["1", "12\u{1b}[2J"].map(Cell::number));
-        assert_eq!(table.text(), "name         n\na            1\nlonger  12 [2J\n");
+        table.push("n\r", ["1", "12\u{1b}[2J"].map(Cell::number));
+        assert_eq!(table.text(), "name        n\na            1\nlonger  12 [2J\n");
         assert_eq!(table.without("name").without("none").text(), "n\n1\n12 [2J\n");
     }
 }

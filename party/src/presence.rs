@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use conclave_ops::files::parent_folder;
 use conclave_ops::place::{Place, PlaceFault};
 use conclave_ops::state::{self, StateFile};
-use conclave_ops::{Clock, EXPORTED, disk};
+use conclave_ops::{Clock, EXPORTED};
 use serde::{Deserialize, Serialize};
 
 use conclave_vault::answer::ReplyCounts;
@@ -87,7 +87,7 @@ impl Standing {
     /// Reads the state of the party on this ledger.
     pub(crate) fn of(ledger: &Path) -> Self {
         let folder = parent_folder(ledger);
-        Self::at(running(ledger), Clock::Party.now_ms(), disk::is_read_only(folder).then_some(folder))
+        Self::at(running(ledger), Clock::Party.now_ms(), state::is_on_read_only_disk(ledger).then_some(folder))
     }
 
     /// `read_only` is the ledger's folder if it can't be written here.
@@ -267,7 +267,7 @@ impl Announced {
         };
         self.presence.must_not_stop = moved.is_some();
         let folder = parent_folder(&self.ledger);
-        self.obstacle = moved.or_else(|| disk::is_read_only(folder).then(|| unwritable(folder)));
+        self.obstacle = moved.or_else(|| state::is_on_read_only_disk(&self.ledger).then(|| unwritable(folder)));
         self.presence.ledger = self.problem.clone().or_else(|| self.obstacle.clone());
     }
 

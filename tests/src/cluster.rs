@@ -252,6 +252,13 @@ impl Cluster {
         self.command(args).output().expect("the binary starts")
     }
 
+    /// Runs the command line with standard output into a pipe whose reader has gone.
+    pub fn run_unread(&self, args: &[&str]) -> Output {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        self.command(args).stdout(writer).output().expect("the binary starts")
+    }
+
     /// Runs the command line with these environment variables.
     pub fn run_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
         self.command(args).envs(variables.iter().copied()).output().expect("the binary starts")

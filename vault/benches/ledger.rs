@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
-use conclave_privacy::accounting::Budget;
+use conclave_privacy::accounting::{Budget, Honest};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, Sensitivity};
 use conclave_privacy::pass::ModelData;
 use conclave_vault::ledger::{
@@ -66,6 +66,7 @@ impl Bench {
             cap: budget,
             records: 1000,
             room: None,
+            honest: Honest::ALONE,
         };
         ledger.open_job(&entry)?;
         let model = JobSpec::parse(SPEC)?.build_model();

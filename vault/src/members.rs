@@ -83,7 +83,7 @@ impl Admission for Consortium {
                 tracing::warn!(job = %id, "{fault}");
                 // Only the owner can repair an unreadable file, and only the owner may know of it.
                 let fault = match fault.code {
-                    ErrorCode::Unauthenticated => fault,
+                    ErrorCode::Unauthenticated => Fault { code: ErrorCode::Revoked, ..fault },
                     _ => Fault::new(ErrorCode::Unreachable, "its owner has to repair its list of revoked certificates"),
                 };
                 NotAdmitted::Revoked(fault)

@@ -38,7 +38,16 @@ pub fn budget() -> Budget {
 
 /// Enters a job of five records under a cap.
 pub fn entry(job: &str, cap: Budget) -> JobEntry<'_> {
-    JobEntry { job, analyst: "alice", spec_digest: &[1; 32], spec_toml: "text", cap, records: 5, room: None }
+    JobEntry {
+        job,
+        analyst: "alice",
+        spec_digest: &[1; 32],
+        spec_toml: "text",
+        cap,
+        records: 5,
+        room: None,
+        honest: Honest::ALONE,
+    }
 }
 
 /// Prices a ratio of sensitivity `k_t`, in lattice units, at noise of standard deviation 1.

@@ -57,7 +57,7 @@ impl Screen {
             let pace = self.history.pace_text(status);
             let mixing = chain_table::worst(&self.traces).filter(|_| !self.traces.warmup);
             let mixing = mixing.map(|worst| format!("; {worst}")).unwrap_or_default();
-            note!("{}: {text}{pace}{}{mixing}", heading(status), largest_spending(status, &self.history));
+            note!("{}: {text}{pace}{}{mixing}", one_line(heading(status)), largest_spending(status, &self.history));
             self.last_line = Some((Instant::now(), key));
         }
     }

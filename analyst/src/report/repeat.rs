@@ -1,5 +1,6 @@
 //! Everything needed to check and repeat the run.
 
+use conclave_common::text::{is_plain, json};
 use conclave_pages::table::facts;
 use conclave_pages::text::{name, plain};
 use maud::{Markup, html};
@@ -15,7 +16,8 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
     let Material { status, source, spec, .. } = *material;
     let digest: String = Sha256::digest(source.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
     let made_by = material.draws.map(|draws| plain(&draws.created_by, 100)).filter(|text| !text.is_empty());
-    let object = status.result_json.trim();
+    // Escaped as on a terminal, so that a program still reads the same value.
+    let object = json(status.result_json.trim());
     html! {
         (facts(&[
             ("job", html! { code { (plain(&status.job, 100)) } " (derived from the analyst’s signature)" }),
@@ -37,6 +39,9 @@ pub(super) fn section(material: &Material<'_>) -> Markup {
         }
         h3 { "The job file, byte for byte" }
         pre tabindex="0" { (source) }
+        @if !source.lines().all(|line| is_plain(&line.replace('\t', " "))) {
+            p.note { "Characters that act on the display are replaced here: the digest is that of the file with them." }
+        }
         h3 { "The result, as " code { "conclave summary --json" } " prints it" }
         @if object.len() <= LONGEST {
             details { summary { "Show the object" } pre tabindex="0" id="result" { (object) } }

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use conclave_draws::result::{self, Outcome, PartyOutcome, RunResult, StoppedBy};
 use conclave_draws::spent::Spent;
+use conclave_draws::zarr::pack_folder;
 use conclave_proto::error::{ErrorCode, Fault};
 
 use super::attributes;
 use super::chain::Chain;
+use super::job::Job;
 use super::run::{Driver, Requeued};
 use super::stop::StopReason;
-use crate::clock::Timestamp;
+use crate::clock::{Timestamp, now_ms};
 use crate::party_event::Event;
 use crate::status::{State, Status, WAITS_FOR_OPERATOR};
 use crate::store::{JobEnd, RunEnd};
@@ -80,6 +82,8 @@ impl Driver {
     fn requeue(self, reason: String) -> Requeued {
         tracing::info!(job = %self.job.id, reason, "job returned to the queue");
         self.party_registry.requeue(&self.job.id, &self.job.spec.parties);
+        // A queued job waits for no party.
+        self.store.store_waits(&self.job.id, vec![None; self.job.spec.parties.len()]);
         let metadata = self.members.list.iter().map(|member| member.metadata).collect();
         Requeued { metadata, job: self.job, status: self.status, stop: self.stop, reason }
     }
@@ -121,6 +125,9 @@ impl Driver {
                 None
             }
         };
+        if status.result.is_none() {
+            pack_leftover_draws(Arc::clone(&self.job)).await;
+        }
         let run = RunEnd {
             iterations: status.iteration,
             draws: status.draws,
@@ -130,7 +137,7 @@ impl Driver {
             result: status.result.clone(),
         };
         let spent = status.parties.iter().map(|p| (p.spent.queries, p.spent.units)).collect();
-        self.store.end_job(JobEnd { id: self.job.id.to_string(), state: status.state.as_str(), run, spent });
+        self.store.end_job(JobEnd { id: self.job.id.to_string(), state: status.state.as_str(), run, at_ms: now_ms(), spent });
         if let Err(error) = self.store.barrier().await {
             tracing::error!(job = %self.job.id, %error, "the job's end was not stored");
         }
@@ -262,5 +269,18 @@ impl Driver {
         if tokio::time::timeout(LAST_ANSWERS, all).await.is_err() {
             tracing::debug!(job = %self.job.id, "ended without the last answers of every party");
         }
+    }
+}
+
+/// Packs the folder of a job that ends without a result into one file, as those of other ended jobs are: it may hold a warm-up, or draws
+/// that were made before a restart.
+async fn pack_leftover_draws(job: Arc<Job>) {
+    let id = Arc::clone(&job.id);
+    let packed = tokio::task::spawn_blocking(move || match job.draws.is_dir() {
+        true => pack_folder(&job.draws, &job.packed_path()).and_then(|()| std::fs::remove_dir_all(&job.draws)),
+        false => Ok(()),
+    });
+    if let Err(error) = packed.await.map_err(std::io::Error::other).and_then(|packed| packed) {
+        tracing::error!(job = %id, %error, "the draws could not be packed into one file and stay in their folder");
     }
 }

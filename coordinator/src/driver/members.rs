@@ -117,6 +117,14 @@ impl Members {
         }
     }
 
+    /// Continues waits that began before the coordinator was restarted, Unix time in milliseconds by party.
+    pub(super) fn waiting_since(mut self, since_ms: &[Option<i64>]) -> Self {
+        for (member, since) in self.list.iter_mut().zip(since_ms) {
+            member.since.ms = since.unwrap_or(member.since.ms);
+        }
+        self
+    }
+
     /// Adds the masking of the parties' answers.
     pub(super) fn masked(self, masking: Masking) -> Self {
         Self { masking: Some(masking), ..self }
@@ -307,7 +315,7 @@ impl Members {
                 self.hold_up(party, reason);
                 Ok(PartyUpdate::Nothing)
             }
-            Message::Refused(fault) if fault.code == ErrorCode::Policy => {
+            Message::Refused(fault) if matches!(fault.code, ErrorCode::Policy | ErrorCode::Revoked) => {
                 Err(StopReason::Refused(self.attribute_to(party, fault)))
             }
             Message::Refused(fault) => Err(StopReason::Failed(self.attribute_to(party, fault))),

@@ -17,8 +17,8 @@ const PUBLISH: Duration = Duration::from_millis(200);
 #[derive(Default)]
 struct Waiting {
     parties: Vec<String>,
-    /// Earliest start of these waits, Unix time in milliseconds.
-    since_ms: i64,
+    /// Start of the wait for each of the job's parties, Unix time in milliseconds.
+    since_ms: Vec<Option<i64>>,
     /// Reasons, one per party.
     reason: String,
 }
@@ -27,11 +27,14 @@ impl Driver {
     /// State of the job, and the parties that it waits for.
     fn state(&self) -> (State, Waiting) {
         let now = Timestamp::now();
-        let mut waiting = Waiting::default();
+        let mut waiting = Waiting { since_ms: vec![None; self.members.list.len()], ..Waiting::default() };
         let mut reasons = Vec::new();
         for (party, member) in self.members.list.iter().enumerate() {
-            if let Some(reason) = self.members.wait_reason(party, self.limits.shown, now.at) {
-                waiting.since_ms = if reasons.is_empty() { member.since.ms } else { member.since.ms.min(waiting.since_ms) };
+            if let Some(mut reason) = self.members.wait_reason(party, self.limits.shown, now.at) {
+                if member.queue.is_none() && self.party_registry.is_revoked(&member.name) {
+                    reason += ": its certificate is revoked at the coordinator";
+                }
+                waiting.since_ms[party] = Some(member.since.ms);
                 waiting.parties.push(member.name.clone());
                 reasons.push(format!("{}: {reason}", member.name));
             }
@@ -64,9 +67,15 @@ impl Driver {
         }
         self.published = Instant::now();
         let mut status = self.snapshot();
-        (status.state, status.waiting_for, status.waiting_since_ms) = (state, waiting.parties, waiting.since_ms);
+        (status.state, status.waiting_for) = (state, waiting.parties);
+        status.waiting_since_ms = waiting.since_ms.iter().flatten().min().copied().unwrap_or(0);
+        status.parties.iter_mut().zip(&waiting.since_ms).for_each(|(party, since)| party.waiting_since_ms = *since);
         status.awaiting_consent = self.members.list.iter().filter(|m| m.pending).map(|m| m.name.clone()).collect();
         status.waiting_reason = waiting.reason;
+        // A restarted coordinator continues the waits.
+        if self.status.borrow().waits() != waiting.since_ms {
+            self.store.store_waits(&self.job.id, waiting.since_ms);
+        }
         self.status.send_replace(status);
     }
 
@@ -100,6 +109,7 @@ impl Driver {
                         spent,
                         epsilon_spent: found.1,
                         epsilon_budget: budget.epsilon,
+                        waiting_since_ms: None,
                     }
                 })
                 .collect(),

@@ -84,7 +84,8 @@ impl Driver {
     ) -> Self {
         let DriverContext { party_registry, store, counters, limits } = context;
         let events = party_registry.subscribe(Arc::clone(&job.id), &job.spec.parties);
-        let mut members = Members::new(&job.spec.parties, metadata, limits, Timestamp::now());
+        let waits = status.borrow().waits();
+        let mut members = Members::new(&job.spec.parties, metadata, limits, Timestamp::now()).waiting_since(&waits);
         if let Some(masking) = job.masking() {
             members = members.masked(masking);
         }

@@ -122,7 +122,7 @@ impl JobRegistry {
         store.insert_job(NewJob { job: submitted, parties: job.spec.parties.clone() });
         store.barrier().await.map_err(|e| Fault::new(ErrorCode::Internal, e.to_string()))?;
         let metadata = vec![None; job.spec.parties.len()];
-        self.enqueue(Arc::new(job), metadata);
+        self.enqueue(Arc::new(job), metadata, &[]);
         self.start_ready_jobs();
         Ok(id)
     }
@@ -169,7 +169,8 @@ impl JobRegistry {
                     submission,
                 };
                 let begun = metadata.iter().all(Option::is_some);
-                self.enqueue(Arc::new(job), metadata);
+                let waits: Vec<Option<i64>> = row.parties.iter().map(|party| party.waiting_since_ms).collect();
+                self.enqueue(Arc::new(job), metadata, &waits);
                 if begun {
                     // The parties hold it open already.
                     let mut inner = self.lock();

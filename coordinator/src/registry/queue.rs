@@ -107,6 +107,7 @@ impl Queue {
         status.send_modify(|status| {
             (status.state, status.place, status.waiting_reason) = (State::Queued, 0, reason.clone());
             (status.waiting_for, status.waiting_since_ms, status.awaiting_consent) = (Vec::new(), 0, Vec::new());
+            status.parties.iter_mut().for_each(|party| party.waiting_since_ms = None);
         });
         let not_before = Some(now + pause);
         self.push(QueuedJob { job, metadata, status, stop, number, refused: refused + 1, not_before, reason });

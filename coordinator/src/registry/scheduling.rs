@@ -27,9 +27,11 @@ impl JobRegistry {
         Ok(PendingSubmission { registry: self, analyst })
     }
 
-    /// Adds a job to the queue.
-    pub(super) fn enqueue(&self, job: Arc<Job>, metadata: Vec<Option<PartyMetadata>>) {
-        let (status, shown) = watch::channel(driver::queued_status(&job));
+    /// Adds a job to the queue. `waits` are the starts of its waits for parties before a restart.
+    pub(super) fn enqueue(&self, job: Arc<Job>, metadata: Vec<Option<PartyMetadata>>, waits: &[Option<i64>]) {
+        let mut status = driver::queued_status(&job);
+        status.parties.iter_mut().zip(waits).for_each(|(party, since)| party.waiting_since_ms = *since);
+        let (status, shown) = watch::channel(status);
         let (stop, stopping) = watch::channel(None);
         let mut inner = self.lock();
         let number = inner.order.len();

@@ -30,6 +30,7 @@ pub(super) fn restored_status(row: JobRow, spec: Option<&JobSpec>, ended: Option
             spent,
             epsilon_spent: budget.map(|b| spent.epsilon(&b)).unwrap_or_default(),
             epsilon_budget: budget.map(|b| b.epsilon).unwrap_or_default(),
+            waiting_since_ms: None,
         }
     });
     let parties: Vec<PartyStatus> = parties.collect();

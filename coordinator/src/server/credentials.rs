@@ -7,13 +7,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use conclave_ops::files::check_closed_to;
 use conclave_proto::error::Fault;
-use conclave_proto::identity::Role;
+use conclave_proto::identity::{PeerIdentity, Role};
 use conclave_proto::revoked::{RevokedFile, RevokedList};
 use conclave_proto::tls::{Expiry, Gate, IdentityDir, days_until, is_expiring};
 
 use super::connections::Connections;
 use crate::config::Config;
 use crate::error::RunError;
+use crate::party_registry::PartyRegistry;
 
 /// Interval at which the files are checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -70,13 +71,14 @@ impl Credentials {
         &self.connections
     }
 
-    /// Watches the files on a thread of its own, for as long as the returned value lives.
+    /// Watches the files on a thread of its own, for as long as the returned value lives, and lets `party_registry` know of revoked
+    /// parties.
     ///
     /// # Errors
     /// The operating system can't start a thread.
-    pub(super) fn watch(self: &Arc<Self>) -> std::io::Result<Watch> {
+    pub(super) fn watch(self: &Arc<Self>, party_registry: Arc<PartyRegistry>) -> std::io::Result<Watch> {
         let (stop, stopped) = mpsc::channel();
-        let mut watcher = Watcher::new(Arc::clone(self));
+        let mut watcher = Watcher::new(Arc::clone(self), party_registry);
         std::thread::Builder::new().name("credentials".to_owned()).spawn(move || {
             while stopped.recv_timeout(CHECK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 watcher.look(Instant::now());
@@ -127,6 +129,7 @@ fn stamp(folder: &Path) -> Stamp {
 /// State of the files as seen so far.
 struct Watcher {
     credentials: Arc<Credentials>,
+    party_registry: Arc<PartyRegistry>,
     /// Stamp of the identity in use, or of one that was tried and rejected.
     tried: Stamp,
     seen: Stamp,
@@ -136,12 +139,32 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn new(credentials: Arc<Credentials>) -> Self {
+    fn new(credentials: Arc<Credentials>, party_registry: Arc<PartyRegistry>) -> Self {
         let tried = stamp(&credentials.folder);
         let list = read(&credentials);
         credentials.warn_of_expiry();
         let now = Instant::now();
-        Self { credentials, seen: tried.clone(), tried, list, checked: now, warned: now }
+        let watcher = Self { credentials, party_registry, seen: tried.clone(), tried, list, checked: now, warned: now };
+        watcher.name_revoked();
+        watcher
+    }
+
+    fn name_revoked(&self) {
+        self.party_registry.set_revoked(self.list.clone().ok().flatten().unwrap_or_default());
+    }
+
+    /// Cuts the connections whose certificates are no longer valid. The jobs of a revoked party say so.
+    fn sweep(&self) {
+        let gate = self.credentials.gate();
+        self.credentials.connections.sweep(|chain| {
+            if let (Ok(Some(list)), Some(leaf)) = (&self.list, chain.first())
+                && list.check(leaf).is_err()
+                && let Ok(PeerIdentity { role: Role::Party, name }) = PeerIdentity::from_certificate(leaf)
+            {
+                self.party_registry.note_cut(&name);
+            }
+            gate.check(chain, SystemTime::now())
+        });
     }
 
     fn look(&mut self, now: Instant) {
@@ -153,8 +176,7 @@ impl Watcher {
                 tracing::error!("{}", fault.message);
             }
             self.checked = now;
-            let gate = self.credentials.gate();
-            self.credentials.connections.sweep(|chain| gate.check(chain, SystemTime::now()));
+            self.sweep();
         }
         if now.duration_since(self.warned) >= DAILY {
             self.warned = now;
@@ -198,6 +220,7 @@ impl Watcher {
             Err(fault) => tracing::error!("{}", fault.message),
         }
         self.list = found;
+        self.name_revoked();
         true
     }
 }

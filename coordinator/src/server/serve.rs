@@ -58,14 +58,14 @@ pub(crate) async fn serve(
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
     let system = |e: &dyn std::fmt::Display| RunError::System(format!("the server could not be set up: {e}"));
-    let counters = Arc::clone(&context.counters);
+    let (counters, party_registry) = (Arc::clone(&context.counters), Arc::clone(&context.party_registry));
     let link = LinkServer::new(LinkService::new(Arc::clone(&job_registry), context.clone(), stopping.clone()))
         .max_decoding_message_size(MAX_FRAME_BYTES);
     let jobs = JobsServer::new(JobsService::new(job_registry, context, stopping)).max_decoding_message_size(MAX_REQUEST_BYTES);
     // Roles are checked before a request's body is read, so that no large body of another role is awaited.
     let link = InterceptedService::new(link, only(Role::Party));
     let jobs = InterceptedService::new(jobs, only(Role::Analyst));
-    let _watch = credentials.watch().map_err(|e| system(&e))?;
+    let _watch = credentials.watch(party_registry).map_err(|e| system(&e))?;
     let services = Server::builder()
         .timeout(REQUEST_WITHIN)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)

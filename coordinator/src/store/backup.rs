@@ -7,6 +7,7 @@ use conclave_ops::files::open_private;
 use rusqlite::Connection;
 use rusqlite::backup::Backup;
 
+use super::columns::column_or_null;
 use super::error::StoreError;
 use super::integrity;
 
@@ -22,6 +23,8 @@ pub(crate) struct EndedJob {
     pub name: String,
     /// True if it has draws.
     pub has_draws: bool,
+    /// Time of its end, Unix time in milliseconds; `None` if it ended under an earlier build.
+    pub ended_ms: Option<i64>,
 }
 
 /// Copies the store at `from` to the new file `to`, and checks the copy.
@@ -56,8 +59,10 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
 pub(crate) fn ended_jobs(path: &Path) -> Result<Vec<EndedJob>, StoreError> {
     let failed = |e: rusqlite::Error| StoreError::Failed { path: path.to_owned(), message: e.to_string() };
     let connection = integrity::open_read_only(path)?;
-    let ended = "SELECT id, name, draws > 0 FROM jobs WHERE state <> 'queued' ORDER BY key";
-    let mut statement = connection.prepare(ended).map_err(failed)?;
-    let jobs = statement.query_map([], |row| Ok(EndedJob { id: row.get(0)?, name: row.get(1)?, has_draws: row.get(2)? }));
+    let ended = column_or_null(&connection, "jobs", "ended_ms").map_err(failed)?;
+    let ended = format!("SELECT id, name, draws > 0, {ended} FROM jobs WHERE state <> 'queued' ORDER BY key");
+    let mut statement = connection.prepare(&ended).map_err(failed)?;
+    let jobs = statement
+        .query_map([], |row| Ok(EndedJob { id: row.get(0)?, name: row.get(1)?, has_draws: row.get(2)?, ended_ms: row.get(3)? }));
     jobs.and_then(Iterator::collect).map_err(failed)
 }

@@ -27,6 +27,8 @@ pub(crate) struct JobEnd {
     pub state: &'static str,
     /// Figures of its run.
     pub run: RunEnd,
+    /// Time of the end, Unix time in milliseconds.
+    pub at_ms: i64,
     /// Releases and charge units of each party, in the job's order.
     pub spent: Vec<(u64, u64)>,
 }
@@ -38,6 +40,7 @@ pub(super) enum Command {
     Metadata { job: String, position: usize, metadata: PartyMetadata },
     Round { job: Arc<str>, iteration: u64, elapsed_us: u64, releases: Vec<u8> },
     Roster { job: Arc<str>, roster: Vec<u8> },
+    Waits { job: String, since_ms: Vec<Option<i64>> },
     JobEnd(Box<JobEnd>),
     Seen { party: String, software: String, at_ms: i64 },
     Checkpoint { party: String, checkpoint: Vec<u8> },

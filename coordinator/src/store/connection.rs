@@ -8,7 +8,7 @@ use conclave_ops::place::{LockFault, Place, lock_database};
 use rusqlite::Connection;
 
 use super::error::StoreError;
-use super::integrity;
+use super::{columns, integrity};
 
 const SCHEMA: &str = include_str!("schema.sql");
 /// Table of key rosters for jobs with masked answers; added to a store of this schema that predates it. Builds from before still
@@ -128,19 +128,9 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
             "written by another version of the coordinator (schema {version}, this one reads {SCHEMA_VERSION})"
         )));
     }
-    add_protocol(&connection).map_err(failed)?;
+    columns::add(&connection).map_err(failed)?;
     connection.execute_batch(ROSTERS).map_err(failed)?;
     integrity::check(&connection, path)?;
     keep_private(path).map_err(io)?;
     Ok(connection)
-}
-
-/// Adds the protocol column, which a store of this schema lacks if it was created by a build that spoke only protocol 1. Such a
-/// build still reads and writes the file.
-fn add_protocol(connection: &Connection) -> rusqlite::Result<()> {
-    let known = "SELECT count(*) FROM pragma_table_info('jobs') WHERE name = 'protocol'";
-    if connection.query_row(known, [], |row| row.get::<_, i64>(0))? == 0 {
-        connection.execute_batch("ALTER TABLE jobs ADD COLUMN protocol INTEGER")?;
-    }
-    Ok(())
 }

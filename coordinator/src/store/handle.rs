@@ -109,6 +109,11 @@ impl Store {
         self.send(Command::Roster { job: Arc::clone(job), roster });
     }
 
+    /// Records since when a job waits for each party, in the job's order.
+    pub(crate) fn store_waits(&self, job: &str, since_ms: Vec<Option<i64>>) {
+        self.send(Command::Waits { job: job.to_owned(), since_ms });
+    }
+
     /// Records the end of a job.
     pub(crate) fn end_job(&self, ended: JobEnd) {
         self.send(Command::JobEnd(Box::new(ended)));

@@ -7,6 +7,7 @@
 //! One thread writes, and commits everything that has gathered in one transaction: a round of the chain never waits for it.
 
 mod backup;
+mod columns;
 mod command;
 mod commits;
 mod connection;
@@ -18,6 +19,7 @@ mod integrity;
 mod job;
 mod log;
 mod read;
+pub(crate) mod wal;
 mod write;
 
 #[cfg(test)]

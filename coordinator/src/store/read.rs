@@ -7,6 +7,7 @@ use conclave_privacy::accounting::{Adjacency, PrivacyUnit};
 use conclave_proto::error::{ErrorCode, Fault};
 use rusqlite::{Connection, Params};
 
+use super::columns::column_or_null;
 use super::job::{RunEnd, SubmittedJob};
 
 /// Data that a starting coordinator needs.
@@ -44,6 +45,8 @@ pub(crate) struct PartyRow {
     pub queries: u64,
     /// Cost of the releases, in units of 2^-48 of mu squared, once the job has ended.
     pub charge_units: u64,
+    /// Time since which the job waits for it, Unix time in milliseconds; `None` if it does not wait.
+    pub waiting_since_ms: Option<i64>,
 }
 
 pub(super) fn load(connection: &Connection) -> rusqlite::Result<Loaded> {
@@ -57,6 +60,7 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<Loaded> {
 
 /// Reads the jobs that a WHERE clause selects, in the order of submission.
 pub(super) fn job_rows<P: Params>(connection: &Connection, selected: &str, parameters: P) -> rusqlite::Result<Vec<JobRow>> {
+    let waiting = column_or_null(connection, "job_parties", "waiting_since_ms")?;
     let mut jobs = connection.prepare(&format!(
         "SELECT key, id, name, analyst, spec, submitted_ms, state, iterations, draws, acceptance_rate, seconds,
                 error_code, error_party, error, result, submission, coalesce(protocol, 1) FROM jobs {selected} ORDER BY key"
@@ -89,16 +93,16 @@ pub(super) fn job_rows<P: Params>(connection: &Connection, selected: &str, param
             fault,
             result: row.get(14)?,
         };
-        found.push(JobRow { job, state: row.get(6)?, run, parties: load_parties(connection, row.get(0)?)? });
+        found.push(JobRow { job, state: row.get(6)?, run, parties: load_parties(connection, row.get(0)?, waiting)? });
     }
     Ok(found)
 }
 
-fn load_parties(connection: &Connection, job: i64) -> rusqlite::Result<Vec<PartyRow>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT party, queries, charge_units, opened, coalesce(records, persons, 0), records_per_person, add_remove
-         FROM job_parties WHERE job = ?1 ORDER BY position",
-    )?;
+fn load_parties(connection: &Connection, job: i64, waiting: &str) -> rusqlite::Result<Vec<PartyRow>> {
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT party, queries, charge_units, opened, coalesce(records, persons, 0), records_per_person, add_remove, {waiting}
+         FROM job_parties WHERE job = ?1 ORDER BY position"
+    ))?;
     let rows = statement.query_map([job], |row| {
         let (opened, count, limit, add_remove): (bool, i64, u32, bool) = (row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?);
         let adjacency = if add_remove { Adjacency::AddRemove } else { Adjacency::Replace };
@@ -108,6 +112,7 @@ fn load_parties(connection: &Connection, job: i64) -> rusqlite::Result<Vec<Party
             metadata: opened.then(|| PartyMetadata::new(unit, count as u64)),
             queries: row.get::<_, i64>(1)? as u64,
             charge_units: row.get::<_, i64>(2)? as u64,
+            waiting_since_ms: row.get(7)?,
         })
     })?;
     rows.collect()

@@ -15,7 +15,8 @@ CREATE TABLE jobs (
   error           TEXT,
   result          TEXT,                       -- JSON
   submission      BLOB NOT NULL,              -- the analyst's signature, an encoded conclave.v1.Submission
-  protocol        INTEGER                     -- the newest that the coordinator spoke that took the job in; NULL for 1
+  protocol        INTEGER,                    -- the newest that the coordinator spoke that took the job in; NULL for 1
+  ended_ms        INTEGER                     -- Unix time; NULL for a job that has not ended, or ended under an earlier build
 ) STRICT;
 
 CREATE TABLE job_parties (
@@ -29,6 +30,7 @@ CREATE TABLE job_parties (
   add_remove   INTEGER NOT NULL DEFAULT 0,    -- 1 where neighbours differ by addition or removal
   queries      INTEGER NOT NULL DEFAULT 0,    -- written when the job ends
   charge_units INTEGER NOT NULL DEFAULT 0,    -- mu squared, in units of 2^-48; written when the job ends
+  waiting_since_ms INTEGER,                   -- Unix time since which the job waits for the party; NULL where it does not
   PRIMARY KEY (job, position)
 ) STRICT, WITHOUT ROWID;
 

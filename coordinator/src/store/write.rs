@@ -14,6 +14,7 @@ use rusqlite::{Connection, params};
 use super::command::{Command, JobEnd, NewJob};
 use super::commits::Commits;
 use super::error::{StoreError, failed_first};
+use super::wal::ShortLog;
 
 /// Time for which rounds gather before they are committed together. The thread sleeps meanwhile, so that its log does not preempt
 /// a fast chain on a small machine at every round.
@@ -30,7 +31,7 @@ pub(super) fn serve(
     failure: &OnceLock<StoreError>,
     commits: &Commits,
 ) {
-    let mut open = true;
+    let (mut open, mut log) = (true, ShortLog::of(path));
     while open {
         let Ok(first) = queue.recv() else { return };
         let mut group = vec![first];
@@ -59,6 +60,9 @@ pub(super) fn serve(
         for done in barriers {
             // The caller may have stopped waiting.
             let _ = done.send(outcome.clone());
+        }
+        if outcome.is_ok() {
+            log.keep(&connection);
         }
     }
 }
@@ -96,6 +100,7 @@ pub(super) fn commit(connection: &mut Connection, group: &[Command]) -> rusqlite
             Command::Roster { job, roster } => {
                 transaction.execute("INSERT INTO rosters SELECT key, ?2 FROM jobs WHERE id = ?1", params![&**job, roster])?;
             }
+            Command::Waits { job, since_ms } => set_waits(&transaction, job, since_ms)?,
             Command::JobEnd(ended) => end_job(&transaction, ended)?,
             Command::Seen { party, software, at_ms } => {
                 transaction
@@ -146,6 +151,13 @@ fn set_metadata(connection: &Connection, job: &str, position: usize, metadata: &
     Ok(())
 }
 
+fn set_waits(connection: &Connection, job: &str, since_ms: &[Option<i64>]) -> rusqlite::Result<()> {
+    let mut update = connection.prepare_cached(
+        "UPDATE job_parties SET waiting_since_ms = ?3 WHERE job = (SELECT key FROM jobs WHERE id = ?1) AND position = ?2",
+    )?;
+    (0_i64..).zip(since_ms).try_for_each(|(position, since)| update.execute(params![job, position, since]).map(drop))
+}
+
 fn insert_job(connection: &Connection, NewJob { job, parties }: &NewJob) -> rusqlite::Result<()> {
     connection.execute(
         "INSERT INTO jobs (id, name, analyst, spec, submitted_ms, state, submission, protocol)
@@ -167,7 +179,7 @@ fn end_job(connection: &Connection, ended: &JobEnd) -> rusqlite::Result<()> {
     let fault = run.fault.as_ref();
     connection.execute(
         "UPDATE jobs SET state = ?2, iterations = ?3, draws = ?4, acceptance_rate = ?5, seconds = ?6,
-                error_code = ?7, error_party = ?8, error = ?9, result = ?10 WHERE id = ?1",
+                error_code = ?7, error_party = ?8, error = ?9, result = ?10, ended_ms = ?11 WHERE id = ?1",
         params![
             ended.id,
             ended.state,
@@ -179,6 +191,7 @@ fn end_job(connection: &Connection, ended: &JobEnd) -> rusqlite::Result<()> {
             fault.and_then(|f| f.party.as_deref()),
             fault.map(|f| f.message.as_str()),
             run.result,
+            ended.at_ms,
         ],
     )?;
     for (position, (queries, units)) in ended.spent.iter().enumerate() {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use conclave_common::text::lines;
 use futures_util::stream;
 use serde_json::json;
 
@@ -61,6 +62,8 @@ where
 impl<F> Feed<F> {
     fn add(&mut self, snapshot: Snapshot) {
         for (id, content) in snapshot.parts {
+            // As in a whole page, no character acts on the display.
+            let content = lines(&content);
             let mut digest = DefaultHasher::new();
             content.hash(&mut digest);
             if self.sent.insert(id, digest.finish()) != Some(digest.finish()) {
@@ -72,5 +75,20 @@ impl<F> Feed<F> {
             self.finished = true;
             self.ready.push_back(Event::default().event("end").data("-"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[tokio::test]
+    async fn no_character_of_a_part_acts_on_the_display() {
+        let snapshot = || Snapshot { parts: vec![("p", "<b>dose\u{202e}\u{1b}</b>\n".to_owned())], is_final: true };
+        let response = stream(Duration::ZERO, move || std::future::ready(snapshot()));
+        let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        assert!(text.contains("<b>dose\u{fffd} </b>\\n"), "{text}");
     }
 }

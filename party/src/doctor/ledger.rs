@@ -1,7 +1,7 @@
 //! The ledger: its entries, head and budget, and forecasts for disk and budget.
 
 use conclave_ops::disk::{database_bytes, format_bytes, free_bytes};
-use conclave_ops::doctor::Finding;
+use conclave_ops::doctor::{Finding, long_log};
 use conclave_ops::files::parent_folder;
 
 use crate::config::PartyConfig;
@@ -17,12 +17,16 @@ const NEARLY_SPENT: f64 = 0.9;
 const TYPICAL: f64 = 200.0;
 /// Number of releases from which the size is measured.
 const MEASURED: u64 = 10_000;
+/// Length of the ledger's log from which a warning is shown: some ten times its usual length.
+const LONG_LOG: u64 = 64 << 20;
 /// Remaining days of disk space, at the current rate, below which a warning is shown.
 const FEW_DAYS: f64 = 90.0;
 
 pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
     let settings = config.ledger_settings();
     let mut findings = vec![daemon(config)];
+    let pid = running(&config.ledger).flatten().map(|seen| seen.pid);
+    findings.extend(long_log(&config.ledger, LONG_LOG, pid, "the party empties the log at its next start"));
     let inspection = inspect(&settings, config.policy.min_noise_sd.max(f64::MIN_POSITIVE));
     findings.push(match &inspection {
         Ok(found) => entries(found),

@@ -217,7 +217,9 @@ async fn the_revoked_count_for_nothing() {
     std::fs::write(&list, "analyst/alice\n").unwrap();
     session.send(coordinator_frame::Body::OpenJob(session.job.clone())).await;
     match session.receive().await {
-        party_frame::Body::JobRefused(refused) => assert!(refused.reason.contains("revoked"), "{refused:?}"),
+        party_frame::Body::JobRefused(refused) => {
+            assert!(refused.code == "revoked" && refused.reason.contains("analyst/alice is revoked"), "{refused:?}");
+        }
         other => panic!("{other:?}"),
     }
     // The revoked analyst's running job has ended.

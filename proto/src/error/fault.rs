@@ -13,6 +13,8 @@ pub enum ErrorCode {
     NotFound,
     /// A data owner's policy forbids the request.
     Policy,
+    /// A data owner has taken back what the request needs: its consent, or its trust in a member's certificate.
+    Revoked,
     /// A privacy budget does not cover the request.
     Budget,
     /// The peer's certificate does not authorise the request.
@@ -26,10 +28,11 @@ pub enum ErrorCode {
 }
 
 /// Code, name on the wire and in JSON, exit code.
-const TABLE: [(ErrorCode, &str, u8); 8] = [
+const TABLE: [(ErrorCode, &str, u8); 9] = [
     (ErrorCode::InvalidInput, "invalid_input", 2),
     (ErrorCode::NotFound, "not_found", 2),
     (ErrorCode::Policy, "policy", 3),
+    (ErrorCode::Revoked, "revoked", 3),
     (ErrorCode::Budget, "budget", 3),
     (ErrorCode::Unauthenticated, "unauthenticated", 3),
     (ErrorCode::Unreachable, "unreachable", 4),
@@ -39,10 +42,11 @@ const TABLE: [(ErrorCode, &str, u8); 8] = [
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::InvalidInput,
         Self::NotFound,
         Self::Policy,
+        Self::Revoked,
         Self::Budget,
         Self::Unauthenticated,
         Self::Unreachable,
@@ -151,7 +155,7 @@ mod tests {
     #[test]
     fn exit_codes() {
         let codes: Vec<u8> = ErrorCode::ALL.iter().map(|c| c.exit_code()).collect();
-        assert_eq!(codes, [2, 2, 3, 3, 3, 4, 1, 1]);
+        assert_eq!(codes, [2, 2, 3, 3, 3, 3, 4, 1, 1]);
     }
 
     #[test]

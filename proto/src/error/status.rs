@@ -23,6 +23,7 @@ impl ErrorCode {
             Self::InvalidInput => Code::InvalidArgument,
             Self::NotFound => Code::NotFound,
             Self::Policy => Code::PermissionDenied,
+            Self::Revoked => Code::FailedPrecondition,
             Self::Budget => Code::ResourceExhausted,
             Self::Unauthenticated => Code::Unauthenticated,
             Self::Unreachable => Code::Unavailable,

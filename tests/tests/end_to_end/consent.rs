@@ -169,7 +169,8 @@ fn a_consent_withdrawn_in_the_middle_keeps_the_draws_made_before() {
     let output = child.wait_with_output().expect("the analyst's command");
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
     let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(printed.contains('a') && printed.contains("withdrawn") && printed.contains("a patient objects"), "{printed}");
+    assert!(printed.contains("the consent to this job was revoked by the owner of a: a patient objects"), "{printed}");
+    assert_eq!(cluster.status(&job)["error_code"], "revoked");
     let result = json(std::str::from_utf8(&output.stdout).expect("UTF-8"));
     assert_eq!(result["stopped_by"], "policy");
     assert!(result["draws_per_chain"].as_u64() > Some(30), "{result}");

@@ -16,6 +16,7 @@ mod kinds;
 mod located;
 mod masked;
 mod masked_commands;
+mod masked_room;
 mod masked_units;
 mod page_times;
 mod pages;

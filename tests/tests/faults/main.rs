@@ -5,6 +5,8 @@ mod durability;
 mod kills;
 mod masked;
 mod proxy;
+#[cfg(target_os = "linux")]
+mod read_only;
 mod rollback;
 mod simulation;
 mod strangers;

@@ -1,7 +1,9 @@
 //! The daemons as an operator sees them, in real processes: signals under load, metrics, logs, moves, renewals, upgrades.
 
+mod closed_pipes;
 mod doctor;
 mod fair_turns;
+mod forget;
 mod logs;
 mod metrics;
 mod moving;

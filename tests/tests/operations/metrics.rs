@@ -10,7 +10,7 @@ use conclave_tests::study;
 
 use super::{EXE, enrol, restart_coordinator};
 
-const ANY_PORT: &str = "metrics = \"127.0.0.1:0\"";
+pub(super) const ANY_PORT: &str = "metrics = \"127.0.0.1:0\"";
 
 /// Requests a path from a daemon's metrics address, which its log states.
 fn get(cluster: &Cluster, daemon: &str, path: &str) -> (u16, String) {
@@ -26,7 +26,7 @@ fn get(cluster: &Cluster, daemon: &str, path: &str) -> (u16, String) {
 }
 
 /// Returns all names with their labels, and their values.
-fn page(cluster: &Cluster, daemon: &str) -> BTreeMap<String, String> {
+pub(super) fn page(cluster: &Cluster, daemon: &str) -> BTreeMap<String, String> {
     let (status, text) = get(cluster, daemon, "/metrics");
     assert_eq!(status, 200, "{text}");
     let samples = text.lines().filter(|line| !line.starts_with('#'));

@@ -70,8 +70,8 @@ pub(super) struct LedgerFacts<'a> {
     pub(super) is_masked: bool,
     /// The limit on jobs that are opened and ask nothing.
     pub(super) idle: Later<'a, Result<(), LedgerError>>,
-    /// The budget available to the job.
-    pub(super) room: Later<'a, Result<Room, LedgerError>>,
+    /// The budget available to the job, by the number of parties whose noise its answers are priced by.
+    pub(super) room: Box<dyn FnOnce(Honest) -> Result<Room, LedgerError> + 'a>,
     /// The remaining reserve of delta.
     pub(super) reserve: ReserveLeft,
 }
@@ -166,7 +166,7 @@ fn decide(facts: Facts<'_>) -> Result<Decision, Decision> {
     let trusted = facts.secure.map_or(Honest::ALONE, |settings| settings.trusted(party, &spec));
     policy::admit(policy, budget, &shard, &Applicant { analyst: &request.analyst, spec: &spec, trusted })?;
     let members_known = check_masked(facts.secure, party, &spec)?;
-    let terms = RoomTerms::new((&request.analyst, &spec), policy, budget.unit, (ledger.room)())?;
+    let terms = RoomTerms::new((&request.analyst, &spec), policy, budget.unit, (ledger.room)(spec.honest()))?;
     if !ledger.is_open {
         terms.admit_remaining()?;
     }

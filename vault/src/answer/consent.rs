@@ -180,12 +180,19 @@ impl Answerer {
     fn withdraw(&mut self, job: &str) {
         let reason = self.reason(job);
         tracing::warn!(%job, "consent withdrawn, the job is answered no more{reason}");
-        let outbox = self.consent.outboxes.remove(job);
         // A failure has been logged, and the ledger answers no more.
         drop(self.enter_decision(job, "revoke"));
-        drop(self.close(job, "consent withdrawn"));
+        let revoked = self.withdrawn(&reason);
+        self.close_revoked_job(job, "consent withdrawn", revoked);
+    }
+
+    /// Closes a job, and names the revocation that ends it to its analyst.
+    pub(super) fn close_revoked_job(&mut self, job: &str, entered: &str, revoked: Fault) {
+        let outbox = self.consent.outboxes.remove(job);
+        // A failure has been logged, and the ledger answers no more.
+        drop(self.close(job, entered));
         if let Some(outbox) = outbox {
-            reply(&outbox, refusal(job.to_owned(), &withdrawn(reason).at_party(self.party.clone())));
+            reply(&outbox, refusal(job.to_owned(), &revoked.at_party(self.party.clone())));
         }
     }
 
@@ -196,18 +203,19 @@ impl Answerer {
         decided.map(|d| d.reason).filter(|r| !r.is_empty()).map(|r| format!(": {r}")).unwrap_or_default()
     }
 
+    fn withdrawn(&self, reason: &str) -> Fault {
+        let party = &self.party;
+        Fault::new(ErrorCode::Revoked, format!("the consent to this job was revoked by the owner of {party}{reason}"))
+    }
+
     /// Returns the refusal of a job that its owner decided against.
     pub(super) fn decided_against(&self, job: &str, standing: Standing) -> Fault {
         let reason = self.reason(job);
         match standing {
-            Standing::Revoked => withdrawn(reason),
+            Standing::Revoked => self.withdrawn(&reason),
             _ => Fault::new(ErrorCode::Policy, format!("the data owner has rejected this job{reason}")),
         }
     }
-}
-
-fn withdrawn(reason: String) -> Fault {
-    Fault::new(ErrorCode::Policy, format!("the data owner has withdrawn the consent to this job{reason}"))
 }
 
 pub(super) fn refusal(job: String, fault: &Fault) -> Body {

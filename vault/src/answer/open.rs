@@ -116,7 +116,7 @@ impl Answerer {
                 is_open: known.is_some_and(|known| known.open),
                 is_masked: self.ledger.is_masked(job),
                 idle: Box::new(move || self.ledger.admit_idle(job, analyst)),
-                room: Box::new(move || self.ledger.room(job, analyst)),
+                room: Box::new(move |honest| self.ledger.room(job, analyst, honest)),
                 reserve: self.ledger.reserve_left(),
             },
         }
@@ -134,6 +134,7 @@ impl Answerer {
             cap: admitted.spec.privacy.budget.of(self.budget.unit),
             records: metadata.records().or(metadata.persons()).unwrap_or(0),
             room: admitted.room,
+            honest: admitted.spec.honest(),
         };
         self.ledger.open_job(&entry).map_err(ledger_fault)?;
         if !admitted.is_entered {

@@ -4,7 +4,7 @@
 
 use conclave_common::job::JobSpec;
 use conclave_common::job::budget_words::{Shortage, askable, epsilon_of};
-use conclave_privacy::accounting::{Budget, PrivacyFilter, PrivacyUnit, Spent};
+use conclave_privacy::accounting::{Budget, Honest, PrivacyFilter, PrivacyUnit, Spent};
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1;
 
@@ -100,7 +100,7 @@ impl Answerer {
                 Some(cap) => PrivacyFilter::new(cap)?.limit_units().min(PrivacyFilter::new(&self.budget)?.limit_units()),
                 None => PrivacyFilter::new(&self.budget)?.limit_units(),
             };
-            let room = self.ledger.room("", &request.analyst)?;
+            let room = self.ledger.room("", &request.analyst, Honest::ALONE)?;
             Ok(v1::BudgetTold {
                 told: true, // wire name
                 epsilon_limit: askable(limit, &self.budget),

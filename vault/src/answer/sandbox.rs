@@ -123,6 +123,7 @@ impl Sandbox {
             cap,
             records: records.blocks().records().max(1),
             room: None,
+            honest: spec.honest(),
         };
         self.answerer.ledger.open_job(&entry).map_err(|e| e.to_string())?;
         let masking = self.masking(job, spec, digest)?;

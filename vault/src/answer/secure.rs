@@ -20,7 +20,7 @@ use super::reply::{ReplySender, reply};
 use super::secrecy::{AtWork, NOT_ADMITTED, Secrecy};
 use crate::ledger::{Masks, RosterMember};
 use crate::ports::MaskKeySigner;
-use crate::secure::{JobKey, MaskKeyError, MaskKeys, Pins, RosterCheck, SecureSettings};
+use crate::secure::{JobKey, MaskKeyError, MaskKeys, Pins, RosterCheck, RosterRefusal, SecureSettings};
 
 /// Interval between searches for unused keys.
 const LOOK: Duration = Duration::from_secs(3600);
@@ -239,7 +239,9 @@ impl Answerer {
             settings: &parts.settings,
             moment: SystemTime::now(),
         };
-        check.check(entries).map_err(|refused| Fault::new(ErrorCode::Policy, refused.to_string()))
+        let code =
+            |refused: &RosterRefusal| if *refused == RosterRefusal::Revoked { ErrorCode::Revoked } else { ErrorCode::Policy };
+        check.check(entries).map_err(|refused| Fault::new(code(&refused), refused.to_string()))
     }
 
     /// Closes masked jobs with a roster member that was revoked since the roster was entered, by name or by the serial number of its
@@ -261,13 +263,15 @@ impl Answerer {
         })?;
         at_work.revoked = Some(now);
         let is_revoked =
-            |member: &RosterMember| list.has_member(&format!("party/{}", member.name)) || list.has_serial(&member.serial);
+            |member: &&RosterMember| list.has_member(&format!("party/{}", member.name)) || list.has_serial(&member.serial);
         let of = |job: &String| self.ledger.masks(job).and_then(Masks::roster);
-        let hit = |job: &&String| of(job).is_some_and(|roster| roster.members.iter().any(is_revoked));
-        for job in self.jobs.keys().filter(hit).cloned().collect::<Vec<_>>() {
-            tracing::warn!(%job, "a member of the job's roster has been revoked: the job is closed");
-            // A failure has been logged, and the ledger answers no more.
-            drop(self.close(&job, "a member was revoked"));
+        let hit = |job: &String| Some((job.clone(), of(job)?.members.iter().find(is_revoked)?.name.clone()));
+        for (job, member) in self.jobs.keys().filter_map(hit).collect::<Vec<_>>() {
+            tracing::warn!(%job, member, "a member of the job's roster has been revoked: the job is closed");
+            let party = &self.party;
+            let why =
+                format!("the certificate of party/{member}, a member of this masked job, was revoked by the owner of {party}");
+            self.close_revoked_job(&job, "a member was revoked", Fault::new(ErrorCode::Revoked, why));
         }
         Ok(())
     }

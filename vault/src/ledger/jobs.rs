@@ -1,7 +1,7 @@
 //! Enters, opens and closes the ledger's jobs: the analyst, the text and the cap of each.
 
 use conclave_common::job::budget_words::reserve_refusal;
-use conclave_privacy::accounting::{Budget, PrivacyFilter, Spent};
+use conclave_privacy::accounting::{Budget, Honest, PrivacyFilter, Spent};
 
 use super::delta_reserve::reserve;
 use super::entry::{Entry, JobEntered};
@@ -28,6 +28,8 @@ pub struct JobEntry<'a> {
     pub records: u64,
     /// Limit on the budget that the job may spend from now on, below its cap; `None` for the cap alone.
     pub room: Option<Spent>,
+    /// Number of parties whose noise its answers are priced by.
+    pub honest: Honest,
 }
 
 /// Jobs of one analyst in a ledger that never asked a query may exceed those that did by at most this number.
@@ -120,7 +122,7 @@ impl Ledger {
         let filter = entry.room.iter().fold(filter.with_spent(spent), |filter, room| filter.within_room(*room));
         let analyst = entry.analyst.to_owned();
         self.resume_analyst(&analyst)?;
-        self.jobs.insert(entry.job.to_owned(), OpenJob { seq, analyst, filter, taken: Spent::default() });
+        self.jobs.insert(entry.job.to_owned(), OpenJob { seq, analyst, filter, honest: entry.honest, taken: Spent::default() });
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Counts the budget that open jobs may still spend, so that a job is admitted only if its whole cap is free.
 
-use conclave_privacy::accounting::{AccountingError, Budget, PrivacyFilter, Spent};
+use conclave_privacy::accounting::{AccountingError, Budget, Honest, PrivacyFilter, Spent};
 
 use super::error::LedgerError;
 use super::handle::Ledger;
@@ -11,36 +11,51 @@ use super::state::{JobState, Masks};
 pub struct Room {
     /// Charges of the job itself.
     pub spent: Spent,
-    /// The lesser of the remaining budgets of the data and of the job's analyst.
+    /// The least of the remaining budgets of the data, of the job's analyst, and for the case that all others collude.
     pub left: Spent,
     /// The part of it that no other open job may still spend.
     pub free: Spent,
 }
 
 impl Ledger {
-    /// Returns the budget available to a job of this analyst, new or known.
+    /// Returns the budget available to a job of this analyst, new or known, whose answers the noise of `honest` parties protects.
+    ///
+    /// Each release of such a job costs at most `honest` times its charge if all others collude, since prices are rounded up.
     ///
     /// # Errors
     /// [`LedgerError::Accounting`].
-    pub fn room(&self, job: &str, analyst: &str) -> Result<Room, LedgerError> {
+    pub fn room(&self, job: &str, analyst: &str, honest: Honest) -> Result<Room, LedgerError> {
         let own = match (&self.analyst_cap, self.analysts.get(analyst)) {
             (None, _) => self.filter.clone(),
             (_, Some(filter)) => filter.clone(),
             (Some(cap), None) => PrivacyFilter::resume(cap, self.spent_by(analyst))?,
         };
         let (data, own) = (self.filter.remaining(), own.remaining());
-        let mut room =
-            Room { spent: self.state.job(job).map(JobState::committed).unwrap_or_default(), left: least(data, own), free: data };
+        let mut alone = self.alone.as_ref().map(|filter| filter.remaining().units);
+        let within = |spent: Spent, alone: Option<u64>| Spent {
+            units: alone.map_or(spent.units, |units| spent.units.min(units / u64::from(honest.get()))),
+            ..spent
+        };
+        let spent = self.state.job(job).map(JobState::committed).unwrap_or_default();
+        let mut room = Room { spent, left: within(least(data, own), alone), free: data };
         let mut own_free = own;
         for other in self.state.jobs().iter().filter(|other| other.open && other.id != job) {
             let promised = self.promised(other)?;
             room.free = room.free.minus(promised);
+            let if_all_collude = promised.units.saturating_mul(u64::from(self.honest_of(other).get()));
+            alone = alone.map(|units| units.saturating_sub(if_all_collude));
             if other.analyst == analyst {
                 own_free = own_free.minus(promised);
             }
         }
-        room.free = least(room.free, own_free);
+        room.free = within(least(room.free, own_free), alone);
         Ok(room)
+    }
+
+    /// Returns the number of parties whose noise protects an open job's answers. A masked job that has no roster yet has this process's
+    /// word for it, and [`Honest::ALONE`] until it has been opened again after a restart.
+    fn honest_of(&self, job: &JobState) -> Honest {
+        job.honest().or(self.jobs.get(&job.id).map(|open| open.honest)).unwrap_or_default()
     }
 
     /// Returns the budget that an open job may still spend.

@@ -1,6 +1,6 @@
 //! Holds a running party's open jobs and unwritten charges, beside the entries.
 
-use conclave_privacy::accounting::{Priced, PrivacyFilter, Spent};
+use conclave_privacy::accounting::{Honest, Priced, PrivacyFilter, Spent};
 
 use super::query::QueryKey;
 
@@ -10,6 +10,8 @@ pub(super) struct OpenJob {
     pub(super) seq: u64,
     pub(super) analyst: String,
     pub(super) filter: PrivacyFilter,
+    /// Number of parties whose noise its answers are priced by.
+    pub(super) honest: Honest,
     /// Charge that was taken from the open block, recorded or not.
     pub(super) taken: Spent,
 }

@@ -224,6 +224,13 @@ fn hostile_names_stay_text() {
     run.result = run.object(marks);
     let page = run.page();
     assert!(!page.contains(['\u{202e}', '\u{200f}']) && page.contains("\u{fffd}\u{fffd}"));
+    // Neither the job file nor the object shows them, and a program reads the object's own value.
+    run.source.push_str(&format!("# {marks}\n"));
+    run.status.result_json = run.result.to_string();
+    let page = run.page();
+    assert!(!page.contains(['\u{202e}', '\u{200f}']) && page.contains("are replaced here"));
+    let object = page.split("id=\"result\">").nth(1).unwrap().split("</pre>").next().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&object.replace("&quot;", "\"")).unwrap(), run.result);
     let mut run = Run::new(2, 2, 40, "");
     run.result = run.object(&"é".repeat(1000));
     assert!(run.page().len() < 300_000);

@@ -100,10 +100,9 @@ mod tests {
     fn shown(live: &Live, names: &[&str]) -> String {
         let party = |name: &&str| PartyStatus {
             name: (*name).to_owned(),
-            metadata: None,
             spent: Spent::default(),
-            epsilon_spent: 0.0,
             epsilon_budget: 1.0,
+            ..PartyStatus::default()
         };
         let commits = Some(Summary { whole: (0.002, 0.004), parts: [(0.002, 0.004)] });
         let of: Vec<PartyStatus> = names.iter().map(party).collect();

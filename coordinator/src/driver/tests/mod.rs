@@ -3,6 +3,7 @@
 
 mod queue;
 mod unwritten;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -564,6 +565,10 @@ async fn a_budget_that_ends_before_the_first_draw_fails_the_job() {
     let status = rig.ended(&job).await;
     let fault = status.fault.unwrap();
     assert_eq!((status.state, fault.code, fault.party.as_deref()), (State::Failed, ErrorCode::Budget, Some("a")));
+    // Its warm-up lies in one file, like the draws of every ended job.
+    let folder = rig.folder.path().join("draws").join(format!("{job}.zarr"));
+    assert!(!folder.exists() && folder.with_extension("zarr.zip").is_file());
+    assert!(rig.draws(&job).keys().any(|name| name.starts_with("warmup_posterior/mean/c/")), "{:?}", rig.draws(&job).keys());
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 mod place;
+mod wal;
 
 use std::sync::Arc;
 
@@ -133,6 +134,7 @@ fn an_end_is_recorded() {
             fault: Some(fault.clone()),
             result: Some("{}".to_owned()),
         },
+        at_ms: 1_700_000_000_123,
         spent: vec![(48, 1 << 40), (44, 7)],
     });
     store.close();
@@ -143,6 +145,44 @@ fn an_end_is_recorded() {
     assert_eq!(job.run.fault, Some(fault));
     assert_eq!(job.parties[0].charge_units, 1 << 40);
     assert_eq!(job.parties[1].queries, 44);
+    let ended = ended_jobs(&path).unwrap();
+    assert_eq!((ended.len(), ended[0].has_draws, ended[0].ended_ms), (1, true, Some(1_700_000_000_123)));
+}
+
+#[test]
+fn the_waits_of_a_job_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.sqlite");
+    let (store, _) = Store::open(&path).unwrap();
+    store.insert_job(new_job("j1"));
+    store.store_waits("j1", vec![Some(5), Some(7)]);
+    store.store_waits("j1", vec![None, Some(9)]);
+    store.close();
+    drop(store);
+    let (_store, loaded) = Store::open(&path).unwrap();
+    let waits: Vec<Option<i64>> = loaded.jobs[0].parties.iter().map(|party| party.waiting_since_ms).collect();
+    assert_eq!(waits, [None, Some(9)]);
+}
+
+/// A store of an earlier build lacks columns. It is read as it is by commands that change nothing, and taken over by a coordinator.
+#[test]
+fn a_store_without_ends_and_waits_is_read_and_taken_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.sqlite");
+    let (store, _) = Store::open(&path).unwrap();
+    store.insert_job(new_job("j1"));
+    store.close();
+    drop(store);
+    let earlier = "ALTER TABLE jobs DROP COLUMN ended_ms; ALTER TABLE job_parties DROP COLUMN waiting_since_ms;
+                   UPDATE jobs SET state = 'finished'";
+    Connection::open(&path).unwrap().execute_batch(earlier).unwrap();
+    assert_eq!(inspect(&path).unwrap(), (1, 0));
+    assert_eq!(ended_jobs(&path).unwrap()[0].ended_ms, None);
+    let (store, loaded) = Store::open(&path).unwrap();
+    assert_eq!((loaded.jobs.len(), loaded.jobs[0].parties[0].waiting_since_ms), (1, None));
+    store.store_waits("j1", vec![Some(5), None]);
+    settled(&store).unwrap();
+    assert_eq!(ended_jobs(&path).unwrap()[0].ended_ms, None);
 }
 
 #[test]

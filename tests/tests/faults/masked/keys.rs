@@ -11,6 +11,7 @@ use conclave_proto::v1::party_frame::Body as Said;
 use conclave_tests::recorder::signed_job;
 use conclave_vault::ledger::{Ledger, LedgerError};
 use rusqlite::Connection;
+use tokio::sync::mpsc;
 
 use super::lab::{LANES, Lab, Seat, identity, name, released};
 
@@ -111,7 +112,7 @@ fn a_withdrawal_ends_a_job_while_it_runs_and_while_the_party_is_down() {
         }
         assert!(!lab.seats[1].key_file(&job).exists(), "{how}");
         assert_eq!(lab.seats[1].events("close"), 1, "{how}");
-        check_over(&mut lab, 1, "policy");
+        check_over(&mut lab, 1, "revoked");
         lab.seats[1].verify();
     }
 }
@@ -574,7 +575,8 @@ fn renewals_end_nothing() {
     assert_eq!(lab.show(1, &renewed).expect_err("another roster").0, "conflict");
 }
 
-/// Revoked by name or by the serial number shown, within a second of the query; the reply has the usual length.
+/// Revoked by name or by the serial number shown, within a second of the query; the reply has the usual length, and the analyst
+/// receives the reason.
 #[test]
 fn a_revoked_member_ends_the_job_within_a_second() {
     for by in ["name", "serial"] {
@@ -588,10 +590,19 @@ fn a_revoked_member_ends_the_job_within_a_second() {
             "name" => name(2),
             _ => conclave_proto::ca::summarise(certificate).expect("a certificate").serial,
         };
+        // The party's present stream.
+        let (outbox, mut frames) = mpsc::channel(64);
+        let opening = v1::CoordinatorFrame { body: Some(Body::OpenJob(lab.job.clone())) };
+        lab.seats[1].process.as_mut().expect("a party").take(opening, &outbox);
         std::fs::write(lab.seats[1].revoked(), line).expect("a list");
         std::thread::sleep(Duration::from_millis(1010));
         let query = lab.query(2);
         let refused = lab.ask(1, &query);
+        let said = std::iter::from_fn(|| frames.try_recv().ok()).filter_map(|frame| frame.body).last();
+        let Some(Said::JobRefused(end)) = said else { panic!("{by}: {said:?}") };
+        let words =
+            format!("the certificate of party/{}, a member of this masked job, was revoked by the owner of {}", name(2), name(1));
+        assert!(end.code == "revoked" && end.reason.ends_with(&words), "{end:?}");
         assert_eq!(released(&refused), Err(AnswerStatus::Policy.to_wire()), "{by}");
         assert_eq!(length(&refused), answered);
         assert_eq!(lab.seats[1].charges(), u64::from(LANES));

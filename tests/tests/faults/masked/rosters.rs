@@ -110,7 +110,7 @@ fn a_roster_with_a_wrong_key_is_refused_in_fixed_words_and_costs_nothing() {
     for line in [format!("party/{}", name(0)), name(0), serial] {
         std::fs::write(lab.seats[1].revoked(), &line).expect("a list");
         let (code, reason) = lab.show(1, &good).expect_err("a revoked member");
-        assert!(code == "policy" && reason.contains(REVOKED), "{line}: {reason}");
+        assert!(code == "revoked" && reason.contains(REVOKED), "{line}: {reason}");
         // While the list cannot be read, every member counts as possibly revoked.
         std::fs::remove_file(lab.seats[1].revoked()).expect("a list");
         assert_eq!(lab.show(1, &good).expect_err("no list").0, "unreachable");

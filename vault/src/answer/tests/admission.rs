@@ -99,7 +99,7 @@ impl World {
                 is_masked: self.is_masked,
                 idle: Box::new(self.idle),
                 is_open: self.is_open,
-                room: Box::new(|| Ok(self.room())),
+                room: Box::new(|_| Ok(self.room())),
                 reserve: self.reserve,
             },
         }

@@ -1,7 +1,8 @@
 //! The budget that open jobs may still spend.
 #![allow(clippy::unwrap_used)]
 
-use conclave_privacy::accounting::{Budget, PrivacyFilter};
+use conclave_privacy::accounting::{Budget, Honest, PrivacyFilter};
+use conclave_privacy::secagg::MaskSecret;
 
 use crate::ledger::{ChargeOutcome, JobEntry, Ledger, LedgerSettings, Room};
 use crate::testing::{budget, entry, key};
@@ -24,7 +25,7 @@ fn the_caps_of_open_jobs_are_promised_to_them() {
     };
     settings.init().unwrap();
     let mut ledger = Ledger::open_kept(&settings).unwrap();
-    let room = |ledger: &Ledger, job: &str, analyst: &str| ledger.room(job, analyst).unwrap();
+    let room = |ledger: &Ledger, job: &str, analyst: &str| ledger.room(job, analyst, Honest::ALONE).unwrap();
     assert_eq!(room(&ledger, "", "alice").free.units, units(4.0));
     ledger.open_job(&entry("a", of(3.0))).unwrap();
     ledger.open_job(&JobEntry { analyst: "bob", ..entry("b", of(3.5)) }).unwrap();
@@ -65,11 +66,11 @@ fn a_job_with_less_room_than_its_cap_ends_where_its_room_does() {
     let mut ledger = Ledger::open_kept(&settings).unwrap();
     let cap = of(2.5).reserving(1 << 39);
     ledger.open_job(&entry("a", cap)).unwrap();
-    let free = ledger.room("", "alice").unwrap().free;
+    let free = ledger.room("", "alice", Honest::ALONE).unwrap().free;
     assert_eq!(free.units, units(3.0) - units(2.5));
     assert_eq!(free.reserve_units, budget.grantable_reserve_units() - cap.grantable_reserve_units());
     ledger.open_job(&JobEntry { room: Some(free), ..entry("b", of(2.5)) }).unwrap();
-    assert_eq!(ledger.room("", "alice").unwrap().free.units, 0);
+    assert_eq!(ledger.room("", "alice", Honest::ALONE).unwrap().free.units, 0);
     let mut charges = 0;
     while let ChargeOutcome::Granted(_) = ledger.charge("b", charges, &[key(0, 1, 1 << 28)]).unwrap() {
         charges += 1;
@@ -78,4 +79,35 @@ fn a_job_with_less_room_than_its_cap_ends_where_its_room_does() {
     assert!(charges > 0);
     // The first job's cap is still whole.
     assert!(ledger.units().1 - ledger.units().0 >= units(2.5));
+}
+
+/// Under the owner's limit for the case that all others collude, an open masked job is promised what its cap costs then. Another job finds
+/// the rest: the more parties hide its answers, the smaller a part of it.
+#[test]
+fn the_caps_of_masked_jobs_are_promised_to_them_if_all_others_collude() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = LedgerSettings {
+        all_collude: Some(of(12.0)),
+        ..LedgerSettings::beside(&folder.path().join("ledger.sqlite"), "hospital-a", &budget())
+    };
+    settings.init().unwrap();
+    let mut ledger = Ledger::open_kept(&settings).unwrap();
+    let limit = units(12.0);
+    let hidden = |parties: u32| Honest::new(parties).unwrap();
+    let free = |ledger: &Ledger, parties: u32| ledger.room("", "bob", hidden(parties)).unwrap();
+    assert_eq!(free(&ledger, 1).left.units, units(8.0), "the data's budget is the smaller one");
+    assert_eq!((free(&ledger, 20).left.units, free(&ledger, 20).free.units), (limit / 20, limit / 20));
+    // The job has a key, and no roster yet.
+    ledger.open_job(&JobEntry { honest: hidden(8), ..entry("a", of(2.0)) }).unwrap();
+    ledger.enter_mask_key("a", &MaskSecret::from_bytes([7; 32].into()).public()).unwrap();
+    let rest = limit - 8 * units(2.0);
+    for parties in [4, 20] {
+        let Room { left, free, .. } = free(&ledger, parties);
+        let own = units(8.0) - units(2.0);
+        assert_eq!((left.units, free.units), (units(8.0).min(limit / u64::from(parties)), own.min(rest / u64::from(parties))));
+    }
+    // The job itself finds its own cap free, and another one after its end finds all.
+    assert_eq!(ledger.room("a", "alice", hidden(8)).unwrap().free.units, units(8.0).min(limit / 8));
+    ledger.close_job("a", "done").unwrap();
+    assert_eq!(free(&ledger, 20).free.units, limit / 20);
 }

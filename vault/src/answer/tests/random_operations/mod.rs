@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use conclave_common::job::JobSpec;
 use conclave_common::query::contribution;
-use conclave_privacy::accounting::{Budget, PrivacyFilter, PrivacyUnit};
+use conclave_privacy::accounting::{Budget, Honest, PrivacyFilter, PrivacyUnit};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind, Sensitivity};
 use conclave_proto::convert::AnswerStatus;
 use conclave_proto::v1;
@@ -294,7 +294,7 @@ impl World {
             let reserved = model.jobs.iter().filter(|job| job.reserved).map(|job| model.limits.1 - job.committed);
             assert!(model.spent() + reserved.sum::<u64>() <= limit, "no restart over-commits");
         }
-        assert_eq!(ledger.room("", "nobody").unwrap().free.units, model.free(None));
+        assert_eq!(ledger.room("", "nobody", Honest::ALONE).unwrap().free.units, model.free(None));
     }
 
     /// Sends one chain twice in a message: no part of it is answered.
