@@ -321,8 +321,8 @@ fn every_model_has_its_algorithms_beside_each_other() {
         for row in rows {
             let (error, factor) = (row.expected_error.unwrap(), row.interval_factor.unwrap());
             assert!(0.0 < error.best && error.best < 2.0 && error.worse >= error.best, "{model}: {row:?}");
-            // The limits are those of the cases, without the range's margins.
-            let (best, worse) = (error.best / planner::MARGINS.best, error.worse / planner::MARGINS.worse);
+            // The limits are those of the cases, without the range's margin.
+            let (best, worse) = (error.best, error.worse / planner::MARGIN);
             // The warm-up of a chain may take a whole budget.
             assert!(error.worse.is_finite() || row.algorithm == "penalty", "{model}: {row:?}");
             assert!((factor.best - (1.0 + error.best * error.best).sqrt()).abs() < 1e-12, "{model}: {row:?}");

@@ -2,7 +2,7 @@
 
 use conclave_common::job::{Algorithm, JobSpec};
 use conclave_draws::result::AggregationRow;
-use conclave_inference::planner::{AlgorithmPlan, ChainRange, MARGINS, ParameterPlan, PartyPlan, Plan, Range};
+use conclave_inference::planner::{AlgorithmPlan, ChainRange, MARGIN, ParameterPlan, PartyPlan, Plan, Range};
 use conclave_inference::sampler::Expected;
 use conclave_pages::table::{Cell, Column, Table};
 use conclave_pages::text::{number, plain, thousands};
@@ -35,14 +35,12 @@ pub(super) fn algorithms(spec: &JobSpec, rows: &[AlgorithmPlan]) -> String {
     format!(
         "{}* {why}.\n\nerror: of a posterior mean, in posterior sds without privacy, from bounds, priors and record counts only: \
          from the best case\n\
-         (predictors uniform over their bounds, uncorrelated) to a worse one (predictors that fill a fifth of them), with margins for \
-         real data: times\n\
-         {} and {}. For a chain with a guess of the posterior, it follows from the guess. interval: width relative to an interval \
+         (predictors uniform over their bounds, uncorrelated) to a worse one (predictors that fill a fifth of them), times {MARGIN} for \
+         real data.\n\
+         For a chain with a guess of the posterior, it follows from the guess. interval: width relative to an interval \
          without privacy,\n\
          the error included. rounds: messages to every party, at most.\n",
-        Table::new("", rows, &columns).text(),
-        MARGINS.best,
-        MARGINS.worse
+        Table::new("", rows, &columns).text()
     )
 }
 

@@ -19,21 +19,20 @@ const CHAIN: &str = "as without privacy, except for this Monte Carlo error";
 
 const APPROXIMATE: &str = "no acceptance test: as without privacy, except for a bias and this Monte Carlo error";
 
-/// Margins of a range for what the assumptions about records leave out, as factors on the error in the best case and in the worse
-/// one: correlated predictors, rare outcomes, steep slopes, bounds much wider than the records.
+/// Margin of a range for what the assumptions about records leave out, as a factor on the error in the worse case: correlated
+/// predictors, rare outcomes, steep slopes, bounds much wider than the records.
 ///
-/// In 43 cells of real data, 30 errors exceeded the worse case and 15 three times it. A log-normal ratio with these two shares is
-/// below ten with a probability of 0.92.
-pub const MARGINS: Range = Range { best: 0.5, worse: 10.0 };
+/// Of 83 cells of real data with an answer, the error was above the best case in all and below three times the worse case in 80;
+/// it was below the worse case itself in 46.
+pub const MARGIN: f64 = 3.0;
 
 /// A figure in the best case and in a worse one; both are equal if it is known.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Range {
     /// Best case: predictors are spread evenly over their bounds without correlation, and records have the declared variation.
-    /// Errors have a margin of [`MARGINS`].
     pub best: f64,
     /// Worse case: predictors fill a fifth of their bounds, and a fifth of the records have a 1, or a level other than the first.
-    /// Errors have a margin of [`MARGINS`].
+    /// Errors have a margin of [`MARGIN`].
     pub worse: f64,
 }
 
@@ -42,9 +41,9 @@ impl Range {
         Self { best, worse: worse.max(best) }
     }
 
-    /// Returns the range of the errors in two cases, with its margins for real data.
+    /// Returns the range of the errors in two cases, with its margin for real data.
     fn of_cases(best: f64, worse: f64) -> Self {
-        Self { best: MARGINS.best * best, worse: MARGINS.worse * worse.max(best) }
+        Self { best, worse: MARGIN * worse.max(best) }
     }
 
     /// Returns the ratio of an interval's width with this error to its width without privacy.
@@ -216,10 +215,7 @@ pub fn range(spec: &JobSpec, records: &[u64]) -> Result<ChainRange, PlanError> {
         rounds: between(|plan| plan.iterations as f64),
         draws: between(|plan| plan.draws as f64),
         // The margin of an error, for the number of draws that causes it.
-        effective: Range {
-            best: least(&best).max(least(&worse)),
-            worse: least(&best).min(least(&worse)) / MARGINS.worse.powi(2),
-        },
+        effective: Range { best: least(&best).max(least(&worse)), worse: least(&best).min(least(&worse)) / (MARGIN * MARGIN) },
     })
 }
 

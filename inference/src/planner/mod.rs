@@ -27,7 +27,7 @@ mod tests;
 mod theorem_1;
 mod walk;
 
-pub use compare::{AlgorithmPlan, ChainRange, MARGINS, Range, compare, range};
+pub use compare::{AlgorithmPlan, ChainRange, MARGIN, Range, compare, range};
 pub use outcome::{ParameterPlan, PartyPlan, Plan, PlanError, kappa};
 pub use plan::{expect, plan};
 pub use prospect::{Futility, prospect};

@@ -125,7 +125,7 @@ impl Inference {
     }
 
     /// Adds the check that the noise of second moments leaves the predictors' least known direction clear.
-    pub(crate) fn with_moments_check(mut self, least: f64, limit: f64) -> Self {
+    pub(crate) fn with_moments_check(mut self, (least, limit): (f64, f64)) -> Self {
         /// Largest reported ratio, where the least eigenvalue is released as 0 or less.
         const MOST: f64 = 1e6;
         let ratio = limit / least;
@@ -133,7 +133,7 @@ impl Inference {
         self.checks.push(Check { name: "moments_noise", value, limit: 1.0 });
         if value > 1.0 {
             self.reasons.push(format!(
-                "statistics_too_noisy: the least eigenvalue of the predictors' moments is {least:.3e}, below {limit:.3e}, six sds of its noise, so the \
+                "statistics_too_noisy: the least eigenvalue of the predictors' moments is {least:.3e}, below {limit:.3e}, three sds of its noise, so the \
                  releases do not determine the posterior's shape"
             ));
         }

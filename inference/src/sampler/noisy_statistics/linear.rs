@@ -10,7 +10,7 @@
 //! the clip is active, the answer is Huber's estimate.
 
 use super::gaussian::{Fit, FixedPoint, GaussianPrior, factor, positive_part};
-use super::moments::{Moments, Records};
+use super::moments::{CLEAR, Moments, Records};
 use crate::sampler::matrix::{Matrix, dot};
 
 /// Number of rounds that alternate between beta and sigma.
@@ -128,7 +128,7 @@ impl<'a> Linear<'a> {
     /// budget. `norm_squared` is the bound on a predictor row's squared length that calibrates the releases, in units of the
     /// outcome's bound.
     pub(crate) fn second_stage(self, fit: &Fit, norm_squared: f64, first_share: f64) -> SecondStage {
-        let (least, limit) = self.moments.smallest();
+        let (least, limit) = self.moments.smallest(CLEAR);
         match self.worthwhile_clip(fit, norm_squared, first_share) {
             Some(clip) if least > limit => SecondStage::Score { clip },
             _ => SecondStage::Moments,

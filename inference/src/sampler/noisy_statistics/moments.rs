@@ -6,8 +6,11 @@ use super::gaussian::smallest_eigenvalue;
 use super::moments_noise::MomentsNoise;
 use crate::sampler::matrix::Matrix;
 
-/// Ratio of the predictors' least eigenvalue to the noise's greatest one above which the moments are clear.
-const CLEAR: f64 = 6.0;
+/// Ratio of the predictors' least eigenvalue to the noise's greatest one above which the moments are clear: they determine the width
+/// without noise, and a score of residuals may follow them.
+pub(crate) const CLEAR: f64 = 6.0;
+/// The same ratio above which the answer is adequate: its interval allows for the noise.
+pub(crate) const DETERMINED: f64 = 3.0;
 
 /// The knowledge of the number of records.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -77,10 +80,9 @@ impl Moments {
         Self { matrix, noise: self.noise.restricted(&kept), records: self.records }
     }
 
-    /// Returns the least eigenvalue of the predictors' moments, and the limit `6 sd sqrt(p)` above which the posterior is
-    /// approximately Gaussian. Below it the answer is not adequate.
-    pub(crate) fn smallest(&self) -> (f64, f64) {
-        let limit = CLEAR * self.noise.sd() * (self.predictors() as f64).sqrt();
+    /// Returns the least eigenvalue of the predictors' moments, and the limit `ratio sd sqrt(p)`.
+    pub(crate) fn smallest(&self, ratio: f64) -> (f64, f64) {
+        let limit = ratio * self.noise.sd() * (self.predictors() as f64).sqrt();
         (smallest_eigenvalue(&self.among_predictors()), limit)
     }
 }

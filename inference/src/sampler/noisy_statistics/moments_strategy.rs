@@ -5,7 +5,7 @@ use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::gaussian::{Fit, GaussianPrior, roots};
 use super::linear::{CLIP, Linear, ResidualStage, SecondStage, Sigma};
-use super::moments::Moments;
+use super::moments::{CLEAR, DETERMINED, Moments};
 use super::moments_form::MomentsForm;
 use super::moments_units::MomentsUnits;
 use super::obstacle::Obstacle;
@@ -208,7 +208,7 @@ impl Strategy for MomentsStrategy {
     /// noise, but not what three sds of it admit.
     fn obstacle(&self, _target: &Target, budget: &Allotment) -> Option<Obstacle> {
         let (fit, moments) = (self.fit()?, self.moments.as_ref()?);
-        let (least, limit) = moments.smallest();
+        let (least, limit) = moments.smallest(DETERMINED);
         match self.linear()?.second_stage(&fit, self.most_squares, self.first) {
             SecondStage::Score { .. } => (least < limit).then_some(Obstacle::Moments { least, limit }),
             SecondStage::Moments => {
@@ -234,12 +234,12 @@ impl Strategy for MomentsStrategy {
         let with = self.units.plain_covariance(&fit.covariance).diagonal_entries();
         let without = self.units.plain_covariance(&fit.without_noise).diagonal_entries();
         let shares = fit.covariance.diagonal_entries().into_iter().zip(&self.prior.precision).map(|(v, p)| v * p);
-        let (least, limit) = moments.smallest();
+        let (least, limit) = moments.smallest(CLEAR);
         // Without clear moments the release does not determine the posterior's shape, and so not its width without noise.
         let clear = least >= limit;
         let mut inference = Inference::new(self.stages.clone(), &with, &without, fit.definite && clear)
             .with_prior_check(shares.fold(0.0, f64::max))
-            .with_moments_check(least, limit);
+            .with_moments_check(moments.smallest(DETERMINED));
         if let Some(moved) = self.clip_bias(&fit) {
             inference.warnings.push(format!(
                 "the second release limited residuals to {CLIP} of their estimated sds, and so moved a mean by about {moved:.1} posterior sds against \

@@ -260,8 +260,8 @@ impl Strategy for ScoreStrategy {
         self.search.is_done()
     }
 
-    /// Judges the last stage before its first query, for predictors uniform over their bounds, at the located answer moved towards
-    /// the start, where the public information is.
+    /// Judges the last stage before its first query: by the step that the releases leave, and for predictors uniform over their
+    /// bounds, at the located answer moved towards the start, where the public information is.
     fn obstacle(&self, target: &Target, _budget: &Allotment) -> Option<Obstacle> {
         let Request::Score { share, .. } = self.search.request() else { return None };
         let (located, start) = (self.search.located()?, self.search.start()?);
@@ -278,7 +278,7 @@ impl Strategy for ScoreStrategy {
         let noise = public.score_noise(&at, &even).scaled(share.recip());
         let covariance = even.times(&noise).times(&even).plus(&even, 1.0);
         let shares = covariance.diagonal_entries().into_iter().zip(&self.prior.precision).map(|(variance, p)| variance * p);
-        Obstacle::of_score(rho, shares.fold(0.0, f64::max))
+        Obstacle::of_score(rho, shares.fold(0.0, f64::max)).or_else(|| Obstacle::of_step(self.search.expected()))
     }
 
     fn answer<'a>(&'a self, target: &'a Target) -> Option<Answer<'a>> {

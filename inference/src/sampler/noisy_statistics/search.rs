@@ -52,6 +52,8 @@ pub(crate) struct Search {
     request: Request,
     /// Share of the budget that the last stage reserves for its curvature.
     reserved: f64,
+    /// Expected remainder of the quadratic on the next step, in posterior sds.
+    expected: f64,
     /// Stages before the last.
     stages: Vec<ScoreStage>,
     /// The last stage's point, score and noise covariance.
@@ -85,6 +87,7 @@ impl Search {
             weight,
             request,
             reserved,
+            expected: f64::INFINITY,
             stages: Vec::new(),
             score: None,
             information: Vec::new(),
@@ -124,6 +127,12 @@ impl Search {
         self.reserved
     }
 
+    /// Returns the expected remainder of the quadratic on the next stage's step, in posterior sds: the median over simulated steps.
+    /// Infinite before the first release.
+    pub(crate) fn expected(&self) -> f64 {
+        self.expected
+    }
+
     /// Returns the location of the answer, estimated from the stages before the last.
     pub(crate) fn located(&self) -> Option<&Located> {
         self.located.as_ref()
@@ -155,6 +164,7 @@ impl Search {
             expected: expected_cubic(&located.noise, &self.weight, &noise, &|direction| landscape.reach(&at, direction)),
             curvature,
         };
+        self.expected = state.expected;
         self.located = Some(located);
         (self.request, self.reserved) = self.schedule.next(at, state);
     }

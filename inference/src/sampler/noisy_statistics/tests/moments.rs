@@ -20,6 +20,6 @@ fn two_releases_are_pooled_by_their_budgets() {
 
 #[test]
 fn the_least_eigenvalue_stands_beside_its_limit() {
-    let (least, limit) = example(2.0, 0.0, Records::Exact(100.0)).smallest();
+    let (least, limit) = example(2.0, 0.0, Records::Exact(100.0)).smallest(CLEAR);
     assert!((least - 90.0).abs() < 1e-9 && (limit - 12.0 * 2.0_f64.sqrt()).abs() < 1e-12);
 }
