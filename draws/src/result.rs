@@ -323,7 +323,7 @@ fn last_states(samples: &[Vec<&[f64]>]) -> Vec<Vec<f64>> {
 impl PosteriorRow {
     fn new(name: &str, chains: &[&[f64]]) -> Self {
         let draws = chains.iter().map(|chain| chain.len()).sum();
-        let summary = diagnostics::summarise(chains).with_ess_capped(draws);
+        let summary = diagnostics::summarise(chains).published(draws);
         Self { name: name.to_owned(), summary, noise_share: None, sd_data: None }
     }
 
@@ -344,6 +344,14 @@ mod tests {
         assert!(diagnostics::ess_bulk(&[&swing, &swing]) > 400.0);
         let row = PosteriorRow::new("x", &[&swing, &swing]);
         assert!(row.summary.ess_bulk <= 400.0 && row.summary.ess_tail <= 400.0 && row.summary.mcse_mean > 0.0);
+    }
+
+    /// With few effective draws the Monte Carlo error of an sd is no figure.
+    #[test]
+    fn an_error_of_the_sd_needs_effective_draws() {
+        let draws = |count: u32| -> Vec<f64> { (0..count).map(|i| f64::from(i * 7919 % 1009)).collect() };
+        let error = |count: u32| PosteriorRow::new("x", &[&draws(count), &draws(count)]).summary.mcse_sd;
+        assert!(error(20).is_nan() && error(200) > 0.0);
     }
 
     #[test]

@@ -44,7 +44,19 @@ pub struct Summary {
     pub ess_q95: f64,
 }
 
+/// Effective draws below which no Monte Carlo error of an sd is published. On a normal posterior it is too small by a factor of
+/// 1.2 with 50 effective draws, of 1.6 with 17 and of 2.2 with 10, and by more on a skewed one.
+const LEAST_FOR_SD: f64 = 50.0;
+
 impl Summary {
+    /// Returns the figures of a result: effective sample sizes are capped at the number of draws over all chains, and the Monte
+    /// Carlo error of the sd is `NaN` with fewer than 50 effective draws.
+    #[must_use]
+    pub fn published(self, draws: usize) -> Self {
+        let of_sd = if self.ess_bulk >= LEAST_FOR_SD { self.mcse_sd } else { f64::NAN };
+        Self { mcse_sd: of_sd, ..self.with_ess_capped(draws) }
+    }
+
     /// Caps the effective sample sizes at the number of draws over all chains. Antithetic chains estimate their mean better than
     /// that number of independent draws, which `mcse_mean` shows, but a larger effective sample size would look like a mistake.
     #[must_use]

@@ -13,6 +13,10 @@ pub struct RunReport {
     /// The noise's part in the posterior, for a run that infers from what was released once; `None` before its end.
     #[serde(skip)]
     pub inference: Option<Inference>,
+    /// The change of each parameter's estimate if predictors that are imputed beyond their bounds lay on them; `None` where none are
+    /// imputed.
+    #[serde(skip)]
+    pub shift_of_clamped: Option<Vec<f64>>,
     /// The posterior by a quadratic fitted to all released log ratios; absent where none are released. It has no part in any draw: it
     /// rests on the same releases as the draws do, so the two check each other and must not be averaged.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -104,8 +104,10 @@ fn rows(key: &str, names: &[String], samples: &[Vec<&[f64]>], result: &Value) ->
             figures.as_object().and_then(|figures| figures.iter().find_map(one))
         };
         let named = differs(&format!("{key}, name"), &row["name"], &json!(name));
-        // Earlier coordinators also reported effective sample sizes above the number of draws.
-        named.or_else(|| wrong(summary.with_ess_capped(draws)).filter(|_| wrong(summary).is_some()))
+        // Earlier coordinators also reported errors of sds from few effective draws, and effective sample sizes above the number of
+        // draws.
+        let earlier = [summary.with_ess_capped(draws), summary];
+        named.or_else(|| wrong(summary.published(draws)).filter(|_| earlier.into_iter().all(|summary| wrong(summary).is_some())))
     })
 }
 
@@ -113,4 +115,26 @@ fn differs(what: &str, published: &Value, recomputed: &Value) -> Option<String> 
     let shown = |value: &Value| clip(&value.to_string(), 60);
     (published != recomputed)
         .then(|| format!("{what}: {} is published, but the replay gives {}", shown(published), shown(recomputed)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With few effective draws a result withholds the error of an sd. Earlier coordinators published it.
+    #[test]
+    fn figures_of_earlier_coordinators_are_accepted() {
+        let chain: Vec<f64> = (0..20).map(|i| f64::from(i * 7919 % 1009)).collect();
+        let (samples, names) = (vec![vec![&chain[..], &chain[..]]], ["x".to_owned()]);
+        let summary = summarise(&samples[0]);
+        let published = |summary: Summary| {
+            let mut row = serde_json::to_value(summary).unwrap_or_default();
+            row["name"] = json!("x");
+            rows("posterior", &names, &samples, &json!({ "posterior": [row] }))
+        };
+        assert!(summary.published(40).mcse_sd.is_nan());
+        assert_eq!(published(summary.published(40)), None);
+        assert_eq!(published(summary.with_ess_capped(40)), None);
+        assert!(published(Summary { mcse_sd: 2.0 * summary.mcse_sd, ..summary }).is_some());
+    }
 }

@@ -29,6 +29,9 @@ pub(super) trait Sweep: Send {
 
     /// Returns the number of latent records.
     fn records(&self) -> usize;
+
+    /// Returns [`RecordLaw::shift_of_clamped`] of the present records.
+    fn shift_of_clamped(&self) -> Option<Vec<f64>>;
 }
 
 /// A chain of records of this law.
@@ -99,5 +102,10 @@ impl<L: RecordLaw, N: NoiseLaw> Sweep for Chain<L, N> {
 
     fn records(&self) -> usize {
         self.parties.iter().map(LatentRecords::count).sum()
+    }
+
+    fn shift_of_clamped(&self) -> Option<Vec<f64>> {
+        let width = self.law.width();
+        self.law.shift_of_clamped(&mut self.parties.iter().flat_map(|party| party.records(width)))
     }
 }

@@ -40,4 +40,10 @@ pub(super) trait RecordLaw: Send + Sync {
     /// Takes one step of theta and the nuisance that leaves their law given all records, `summary`, unchanged; returns true if
     /// theta has moved.
     fn step(&self, summary: &[f64], theta: &mut [f64], nuisance: &mut Self::Nuisance, conditional: &mut Conditional<'_>) -> bool;
+
+    /// Returns the change of each parameter's estimate if predictors that are imputed beyond their bounds lay on them; `None` for
+    /// a law without predictors that are clamped.
+    fn shift_of_clamped(&self, _records: &mut dyn Iterator<Item = &[Self::Value]>) -> Option<Vec<f64>> {
+        None
+    }
 }

@@ -276,4 +276,22 @@ impl RecordLaw for LinearLaw {
                 .walk(at, theta, |theta| (dot(theta, &products) - 0.5 * squares.quadratic(theta)) / (self.sd * self.sd)),
         }
     }
+
+    /// Compares least squares of the outcomes on the clamped and on the unclamped predictors.
+    fn shift_of_clamped(&self, records: &mut dyn Iterator<Item = &[f64]>) -> Option<Vec<f64>> {
+        let at = self.regressors();
+        let mut sums = [(); 2].map(|()| (Matrix::zeros(at.len()), vec![0.0; at.len()]));
+        for record in records {
+            let unclamped = |j: usize| if j == 0 { 1.0 } else { record[j - 1] };
+            let rows = [at.clone().map(|j| Self::value(record, j)).collect(), at.clone().map(unclamped).collect::<Vec<f64>>()];
+            for ((squares, products), row) in sums.iter_mut().zip(rows) {
+                for (i, x) in row.iter().enumerate() {
+                    products[i] += x * record[self.covariates];
+                    row.iter().enumerate().for_each(|(j, z)| squares[(i, j)] += x * z);
+                }
+            }
+        }
+        let [clamped, unclamped] = sums.map(|(squares, products)| Some(squares.cholesky()?.solve(&products)));
+        Some(clamped?.into_iter().zip(unclamped?).map(|(clamped, unclamped)| clamped - unclamped).collect())
+    }
 }

@@ -159,6 +159,11 @@ impl<L: RecordLaw, N: NoiseLaw> LatentRecords<L, N> {
         self.count
     }
 
+    /// Yields the records, of this number of values each.
+    pub(super) fn records(&self, width: usize) -> impl Iterator<Item = &[L::Value]> {
+        self.values.chunks_exact(width)
+    }
+
     /// Returns the numbers of proposed and accepted replacements so far, without births and deaths.
     pub(super) fn decisions(&self) -> (u64, u64) {
         (self.proposed, self.accepted)

@@ -8,7 +8,7 @@ use super::chain::Swept;
 use super::ensemble::chains;
 use super::{PartyRelease, Release, Sweep};
 use crate::sampler::warmup::WarmupWatch;
-use crate::sampler::{Messages, Next, Sampler, SamplerError, Target, Totals};
+use crate::sampler::{Messages, Next, RunReport, Sampler, SamplerError, Target, Totals};
 use conclave_common::job::JobSpec;
 use conclave_common::query::{Draw, PartyMetadata, Phase};
 use conclave_privacy::mechanism::NoiseScale;
@@ -178,6 +178,13 @@ impl Sampler for Augmentation {
 
     fn phase(&self) -> Phase {
         self.phase
+    }
+
+    fn report(&self) -> RunReport {
+        let shifts: Vec<Vec<f64>> = self.chains.iter().filter_map(|chain| chain.shift_of_clamped()).collect();
+        let mean = |j: usize| shifts.iter().map(|shift| shift[j]).sum::<f64>() / shifts.len() as f64;
+        let shift_of_clamped = shifts.first().map(|first| (0..first.len()).map(mean).collect());
+        RunReport { shift_of_clamped, ..RunReport::default() }
     }
 
     /// Returns the share of latent records whose replacement was accepted.

@@ -2,7 +2,7 @@
 
 use super::diagnostics::GradientDiagnostics;
 use super::{Kicked, Repeats, Settings, Watch};
-use crate::sampler::quadratic_fit::{QuadraticFit, Slope};
+use crate::sampler::quadratic_fit::{AnswerKind, QuadraticFit, Slope};
 use crate::sampler::{Coordinates, FittedPosterior, Forecast, Target};
 use conclave_common::query::Phase;
 
@@ -21,7 +21,7 @@ pub(crate) struct SlopeFit {
 impl SlopeFit {
     pub(crate) fn new(coordinates: &Coordinates) -> Self {
         let axes = coordinates.axes();
-        let mut fit = QuadraticFit::of("gradient component", axes.len());
+        let mut fit = QuadraticFit::of(AnswerKind::Slope, axes.len());
         let sd = |i: usize| axes.iter().map(|axis| axis[i] * axis[i]).sum::<f64>().sqrt();
         fit.begin(coordinates.plain(&vec![0.0; axes.len()]), &(0..axes.len()).map(sd).collect::<Vec<_>>());
         Self { axes, fit }

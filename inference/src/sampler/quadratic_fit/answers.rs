@@ -24,6 +24,25 @@ const FAR: f64 = 4.0;
 /// Maximum number of coordinates of a fit: the sums grow with its fourth power.
 pub(super) const MOST_COORDINATES: usize = 20;
 
+/// The kind of the answers that a fit takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sampler) enum AnswerKind {
+    /// Log likelihood ratios.
+    Ratio,
+    /// Components of gradients, whose noise moves the chains.
+    Slope,
+}
+
+impl AnswerKind {
+    /// Returns the name of an answer.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Ratio => "ratio",
+            Self::Slope => "gradient component",
+        }
+    }
+}
+
 /// One released log likelihood ratio.
 #[derive(Debug, Clone)]
 pub(in crate::sampler) struct Answer {
@@ -116,20 +135,19 @@ pub(in crate::sampler) struct QuadraticFit {
     sampling: Option<Block>,
     answers: u64,
     factors: Vec<(usize, f64)>,
-    /// Name of an answer, such as "ratio".
-    answer_name: &'static str,
+    kind: AnswerKind,
 }
 
 impl QuadraticFit {
     /// Creates an empty fit of ratios.
     pub(in crate::sampler) fn new(dimension: usize) -> Self {
-        Self::of("ratio", dimension)
+        Self::of(AnswerKind::Ratio, dimension)
     }
 
-    /// Creates an empty fit of answers with this name.
-    pub(in crate::sampler) fn of(answer_name: &'static str, dimension: usize) -> Self {
+    /// Creates an empty fit of answers of this kind.
+    pub(in crate::sampler) fn of(kind: AnswerKind, dimension: usize) -> Self {
         Self {
-            answer_name,
+            kind,
             terms: Terms { dimension },
             frame: Frame::default(),
             searched: Vec::new(),
@@ -140,9 +158,9 @@ impl QuadraticFit {
         }
     }
 
-    /// Returns the name of an answer.
-    pub(super) fn answer_name(&self) -> &'static str {
-        self.answer_name
+    /// Returns the kind of its answers.
+    pub(super) fn kind(&self) -> AnswerKind {
+        self.kind
     }
 
     /// Returns the terms of the fit.

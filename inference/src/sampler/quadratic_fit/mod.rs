@@ -26,7 +26,7 @@ mod report;
 mod solution;
 mod terms;
 
-pub(super) use answers::{Answer, QuadraticFit, Slope};
+pub(super) use answers::{Answer, AnswerKind, QuadraticFit, Slope};
 pub(super) use chi_square::ChiSquare;
 pub use report::{FittedParameter, FittedPosterior};
 

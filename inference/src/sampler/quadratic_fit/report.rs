@@ -85,7 +85,7 @@ impl QuadraticFit {
     }
 
     fn fill(&self, target: &Target, report: &mut FittedPosterior) -> Result<(), String> {
-        let chosen = self.chosen().ok_or_else(|| format!("no {} was released for a kept draw", self.answer_name()))?;
+        let chosen = self.chosen().ok_or_else(|| format!("no {} was released for a kept draw", self.kind().name()))?;
         let (frame, sums) = (&chosen.frame, &chosen.sums);
         (report.answers, report.answers_left_out) = (sums.answers, self.answers() - sums.answers);
         let space = &target.space;
@@ -98,10 +98,10 @@ impl QuadraticFit {
             location: frame.counted(&space.location),
             precision: space.precision.iter().zip(&frame.scale).map(|(p, s)| p * s * s).collect(),
         };
-        let Solution { cubic, estimate } = solve(self.terms(), sums, &prior);
+        let Solution { cubic, estimate } = solve(self.terms(), sums, &prior, self.kind());
         (report.chi2, report.p_value) = (cubic.map(|test| test.value), cubic.map(ChiSquare::p_value));
         let name = |coordinate: usize| target.model.parameter_names()[space.parameters[coordinate]].as_str();
-        let estimate = estimate.map_err(|defect| sentence(&defect, (sums.answers, self.answer_name()), cubic, name))?;
+        let estimate = estimate.map_err(|defect| sentence(&defect, (sums.answers, self.kind().name()), cubic, name))?;
         if let Some(coordinate) = cut(&estimate, frame, target) {
             return Err(format!("the box of {} ends within {CLEAR} sds of the posterior's mean", name(coordinate)));
         }
@@ -142,9 +142,9 @@ fn sentence<'a>(
             "{answers} released {what}s are near the posterior, and a fit of this many coefficients needs at least {needed}"
         ),
         Defect::Undetermined => format!("the released {what}s do not determine a normal distribution"),
-        Defect::Weak { coordinate, errors } => format!(
+        Defect::Weak { coordinate, errors, needed } => format!(
             "the released {what}s do not determine the posterior's width: in a direction mostly along {} its precision is only {errors:.1} standard \
-             errors above 0, and at least 3 are needed",
+             errors above 0, and at least {needed} are needed",
             name(*coordinate)
         ),
         Defect::Skewed => format!(

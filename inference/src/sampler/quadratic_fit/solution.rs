@@ -1,5 +1,6 @@
 //! The solution of the fit: its posterior, its noise, and the tests of its validity.
 
+use super::answers::AnswerKind;
 use super::chi_square::ChiSquare;
 use super::normal::{Normal, Quadratic};
 use super::normal_equations::NormalEquations;
@@ -12,8 +13,19 @@ use crate::sampler::matrix::{Cholesky, Matrix, dot};
 const RIDGE: f64 = 1e-4;
 /// Least number of answers per coefficient: the signal in an answer has about a tenth of its noise's variance.
 const LEAST_PER_TERM: u64 = 20;
-/// Least number of standard errors by which the posterior's precision exceeds 0 in every direction.
+/// Least number of standard errors by which the posterior's precision exceeds 0 in every direction, for ratios.
 const LEAST_ERRORS: f64 = 3.0;
+/// The same for slopes. Along a direction of few effective draws the fitted precision is biased upwards, and the fits that pass
+/// a limit are those with the largest error. At 3, means are off by up to 12 stated errors where predictors are correlated.
+const LEAST_ERRORS_OF_SLOPES: f64 = 4.0;
+/// Relative excess of the squared error of a mean from slopes, per squared relative standard error of the precision.
+///
+/// A chain that gradients drive is an autoregression, and the precision is its coefficient. With `n` effective draws the relative
+/// variance of the fitted precision is `1/n`, and its relative bias is `2/n` (Kendall 1954). The mean's error is that of the
+/// chain's own mean, and does not depend on the fit. The stated error is proportional to the reciprocal of the fitted precision,
+/// so the squared ratio of the two has mean `1 + (1 + 2 * 2)/n` to first order. In simulations with 20 to 40 effective draws it
+/// is `1 + 7/n`.
+const EXCESS: f64 = 7.0;
 /// Probability below which a deviation is no longer attributed to chance.
 const LEAST_PROBABILITY: f64 = 0.001;
 
@@ -24,8 +36,8 @@ pub(super) enum Defect {
     TooFewAnswers { needed: u64 },
     /// The fit yields no normal distribution.
     Undetermined,
-    /// A direction, mostly along this coordinate, whose precision is only this number of standard errors above 0.
-    Weak { coordinate: usize, errors: f64 },
+    /// A direction, mostly along this coordinate, whose precision is fewer standard errors above 0 than needed.
+    Weak { coordinate: usize, errors: f64, needed: f64 },
     /// There are cubic terms.
     Skewed,
     /// There are quartic terms.
@@ -62,12 +74,12 @@ pub(super) struct Solution {
 }
 
 /// Solves the sums of a fit.
-pub(super) fn solve(terms: Terms, sums: &NormalEquations, prior: &PriorTerms<'_>) -> Solution {
+pub(super) fn solve(terms: Terms, sums: &NormalEquations, prior: &PriorTerms<'_>, kind: AnswerKind) -> Solution {
     let ridge = |place: usize| if place < terms.dimension { 0.0 } else { RIDGE };
     let Some(factor) = sums.matrix(ridge).cholesky() else {
         return Solution { cubic: None, estimate: Err(Defect::Undetermined) };
     };
-    let fit = Fit { terms, sums, factor };
+    let fit = Fit { terms, sums, factor, kind };
     let [cubic, quartic, residual] = fit.tests();
     let needed = LEAST_PER_TERM * terms.count() as u64;
     if sums.answers < needed {
@@ -87,6 +99,7 @@ struct Fit<'a> {
     terms: Terms,
     sums: &'a NormalEquations,
     factor: Cholesky,
+    kind: AnswerKind,
 }
 
 impl Fit<'_> {
@@ -107,11 +120,12 @@ impl Fit<'_> {
         let coefficients = self.factor.solve(&self.sums.vector[..self.terms.quadratic()]);
         let normal = Quadratic::of(self.terms, &coefficients).times(prior).ok_or(Defect::Undetermined)?;
         let pairs = normal.precision.eigen().into_iter();
+        let needed = if self.kind == AnswerKind::Slope { LEAST_ERRORS_OF_SLOPES } else { LEAST_ERRORS };
         let weakest = pairs.map(|(value, v)| (value / self.precision_error(&v), v)).min_by(|a, b| a.0.total_cmp(&b.0));
         match weakest {
-            Some((errors, v)) if errors.is_nan() || errors < LEAST_ERRORS => {
+            Some((errors, v)) if errors.is_nan() || errors < needed => {
                 let coordinate = (0..v.len()).max_by(|i, j| v[*i].abs().total_cmp(&v[*j].abs())).unwrap_or(0);
-                Err(Defect::Weak { coordinate, errors })
+                Err(Defect::Weak { coordinate, errors, needed })
             }
             _ => Ok(normal),
         }
@@ -126,6 +140,17 @@ impl Fit<'_> {
             }
         }
         self.factor.quadratic_of_inverse(&gradient).sqrt()
+    }
+
+    /// Widens the noise of a mean from slopes along each principal axis; see [`EXCESS`].
+    fn widened(&self, normal: &Normal, noise: &Matrix) -> Matrix {
+        let factor = |(value, axis): (f64, Vec<f64>)| {
+            let relative = self.precision_error(&axis) / value;
+            Matrix::outer(&axis, (1.0 + EXCESS * relative * relative).sqrt())
+        };
+        let by =
+            normal.precision.eigen().into_iter().map(factor).fold(Matrix::zeros(noise.order()), |sum, one| sum.plus(&one, 1.0));
+        by.times(noise).times(&by).symmetrised()
     }
 
     /// Returns the first-order derivatives of the posterior's mean with respect to slopes and curvatures.
@@ -155,8 +180,9 @@ impl Fit<'_> {
         let cubics = Matrix::from_fn(d, |i, j| dot(known(i), known(j))).cholesky()?;
         let moved: Vec<Vec<f64>> = (0..d).map(|a| cubics.solve_lower(by_cubic.row(a))).collect();
         let coefficients = self.factor.solve(&self.sums.vector[..first + d]);
+        let noise = Matrix::from_fn(d, |a, b| dot(&whitened[a], &whitened[b]));
         Some(Estimate {
-            noise: Matrix::from_fn(d, |a, b| dot(&whitened[a], &whitened[b])),
+            noise: if self.kind == AnswerKind::Slope { self.widened(&normal, &noise) } else { noise },
             shift: by_cubic.apply(&coefficients[first..]),
             shift_noise: Matrix::from_fn(d, |a, b| dot(&moved[a], &moved[b])),
             normal,

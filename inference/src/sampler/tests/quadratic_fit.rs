@@ -3,7 +3,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::answers::{Answer, QuadraticFit};
+use super::answers::{Answer, AnswerKind, QuadraticFit};
 use super::chi_square::ChiSquare;
 use super::mapping::mapped;
 use super::prior::PriorTerms;
@@ -81,7 +81,7 @@ fn flat(fit: &QuadraticFit) -> Solution {
     let d = fit.terms().dimension;
     let prior = PriorTerms { log_density: &|_| 0.0, location: vec![0.0; d], precision: vec![0.0; d] };
     let chosen = fit.chosen().unwrap();
-    solve(fit.terms(), &chosen.sums, &prior)
+    solve(fit.terms(), &chosen.sums, &prior, AnswerKind::Ratio)
 }
 
 fn rms(values: &[f64]) -> f64 {
@@ -252,7 +252,7 @@ fn known(mode: f64, sd: f64, prior: &PriorTerms<'_>) -> Estimate {
         let answer = Answer { from: vec![from], to: vec![to], ratio: log(to) - log(from), variance: 1e-9 };
         fit.chain_answered(Phase::Sampling, &answer);
     }
-    solve(fit.terms(), &fit.chosen().unwrap().sums, prior).estimate.unwrap()
+    solve(fit.terms(), &fit.chosen().unwrap().sums, prior, AnswerKind::Ratio).estimate.unwrap()
 }
 
 /// Multiplies a normal prior in exactly; compares a gamma prior of a parameter walked in its logarithm with the posterior summed
