@@ -7,7 +7,7 @@ Each set is split into three shards and run by `conclave rehearse` with `algorit
 sampler, kernels, noise and accounting of a real run. The posterior without privacy is computed here, independently of
 Conclave, by importance sampling from a Student t around the mode. `bench/real_studies.py` declares the sets.
 
-A cell of the table has the number of seeds with an answer, and for those:
+A cell of the table has the number of seeds with an answer, and of those that stopped with budget left. For the answers:
 
 - error: root mean square, over coefficients and seeds, of the posterior mean minus the one without privacy, in sds of the latter;
 - z: the same in sds of the noise that the run claims, sqrt(sd^2 - sd_data^2), where 1 is exact;
@@ -184,6 +184,7 @@ def rehearse(program, folder, study, epsilon, seed):
     return {
         "algorithm": result["algorithm"],
         "rounds": result["iterations"],
+        "stopped_early": result["stopped_by"] == "futility",
         "adequate": result.get("adequacy", {"adequate": True})["adequate"],
         "reasons": result.get("adequacy", {}).get("reasons", []),
         "names": names,
@@ -217,6 +218,7 @@ def cell(program, folder, study, reference, epsilon, seeds, pool):
     out["refused"] = sum("refused" in run for run in runs)
     out["refusal"] = next((run["refused"] for run in runs if "refused" in run), None)
     answered = [run for run in runs if "refused" not in run]
+    out["stopped_early"] = sum(run["stopped_early"] for run in answered)
     out["not_adequate"] = sum(not run["adequate"] for run in answered)
     out["reasons"] = sorted({reason.split(":")[0] for run in answered for reason in run["reasons"]})
     for key, kept in [("", [r for r in answered if r["adequate"]]), ("all_", answered)]:
@@ -240,7 +242,7 @@ def table(cells):
     yield "| set | model | records | parameters | epsilon | answers | error | z | wider | law | plan |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for c in cells:
-        answers = f"{c.get('answers', 0)} of {c['seeds']}" if not c["refused"] else "refused beforehand" if c["refused"] == c["seeds"] else f"{c.get('answers', 0)} of {c['seeds']}, {c['refused']} refused"
+        answers = f"{c.get('answers', 0)} of {c['seeds']}" + (f", {c['stopped_early']} stopped" if c["stopped_early"] else "") if not c["refused"] else "refused beforehand" if c["refused"] == c["seeds"] else f"{c.get('answers', 0)} of {c['seeds']}, {c['refused']} refused"
         figures = [f"{c[key]:.2f}" if key in c else "–" for key in ("error", "z", "wider")]
         yield f"| {c['set']} | {c['kind']} | {c['records']:,} | {c['parameters']} | {c['epsilon']} | {answers} | {' | '.join(figures)} | {c['law']:.2f} | {forecast(c)} |"
 

@@ -6,9 +6,9 @@
 use super::adequacy::{Figure, ScoreChecks};
 
 /// Largest expected remainder of the quadratic on the last step, in posterior sds. The check of the answer has the limit 1, and the
-/// information half way leaves out less than was expected: of 201 runs on real data, 58 were beyond this limit, of which two had an
-/// adequate answer, both wide; of those within it 13 had none.
-const MOST_EXPECTED: f64 = 1.5;
+/// information half way leaves out less than was expected: of 197 runs on real data at small budgets, 49 were beyond this limit, of
+/// which two had an adequate answer; of the others 121 had one.
+const MOST_EXPECTED: f64 = 3.0;
 
 /// A reason why the remaining releases cannot make the answer adequate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn a_last_step_is_an_obstacle_beyond_its_limit() {
-        assert_eq!(Obstacle::of_step(1.5), None);
-        assert_eq!(Obstacle::of_step(1.6), Some(Obstacle::Step { expected: 1.6, limit: 1.5 }));
+        assert_eq!(Obstacle::of_step(3.0), None);
+        assert_eq!(Obstacle::of_step(3.1), Some(Obstacle::Step { expected: 3.1, limit: 3.0 }));
         assert!(matches!(Obstacle::of_step(f64::NAN), Some(Obstacle::Step { .. })));
     }
 
