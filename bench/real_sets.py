@@ -244,7 +244,7 @@ def table(cells):
     for c in cells:
         answers = f"{c.get('answers', 0)} of {c['seeds']}" + (f", {c['stopped_early']} stopped" if c["stopped_early"] else "") if not c["refused"] else "refused beforehand" if c["refused"] == c["seeds"] else f"{c.get('answers', 0)} of {c['seeds']}, {c['refused']} refused"
         figures = [f"{c[key]:.2f}" if key in c else "–" for key in ("error", "z", "wider")]
-        yield f"| {c['set']} | {c['kind']} | {c['records']:,} | {c['parameters']} | {c['epsilon']} | {answers} | {' | '.join(figures)} | {c['law']:.2f} | {forecast(c)} |"
+        yield f"| {c['set']} | {c['kind']} | {c['records']:,} | {c['parameters']} | {c['epsilon']:g} | {answers} | {' | '.join(figures)} | {c['law']:.2f} | {forecast(c)} |"
 
 
 def forecast(c):
