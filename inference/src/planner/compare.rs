@@ -22,7 +22,7 @@ const APPROXIMATE: &str = "no acceptance test: as without privacy, except for a 
 /// Margin of a range for what the assumptions about records leave out, as a factor on the error in the worse case: correlated
 /// predictors, rare outcomes, steep slopes, bounds much wider than the records.
 ///
-/// Of 84 cells of real data with an answer, the error was above the best case in all and below three times the worse case in 80;
+/// In 84 cells of real data with an answer, the error was above the best case in all and below three times the worse case in 80;
 /// it was below the worse case itself in 47.
 pub const MARGIN: f64 = 3.0;
 

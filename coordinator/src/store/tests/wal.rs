@@ -1,5 +1,5 @@
 //! Readers of the store do not make its write-ahead log grow for ever.
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -25,6 +25,15 @@ fn length(path: &Path) -> u64 {
     path.with_extension("sqlite-wal").metadata().unwrap().len()
 }
 
+/// Returns the path of a new store in this folder, the store, and its only job.
+fn store_with_job(folder: &Path) -> (PathBuf, Store, Arc<str>) {
+    let path = folder.join("c.sqlite");
+    let (store, _) = Store::open(&path).unwrap();
+    store.insert_job(new_job("j1"));
+    settled(&store).unwrap();
+    (path, store, "j1".into())
+}
+
 fn reader(path: &Path) -> Connection {
     let reader = Connection::open(path).unwrap();
     reader.execute_batch("BEGIN").unwrap();
@@ -36,11 +45,7 @@ fn reader(path: &Path) -> Connection {
 #[test]
 fn readers_that_follow_each_other_do_not_lengthen_the_log() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("c.sqlite");
-    let (store, _) = Store::open(&path).unwrap();
-    store.insert_job(new_job("j1"));
-    let job: Arc<str> = "j1".into();
-    settled(&store).unwrap();
+    let (path, store, job) = store_with_job(folder.path());
     let stop = Arc::new(AtomicBool::new(false));
     let reading = std::thread::spawn({
         let (path, stop) = (path.clone(), Arc::clone(&stop));
@@ -66,11 +71,7 @@ fn readers_that_follow_each_other_do_not_lengthen_the_log() {
 #[test]
 fn the_log_is_emptied_once_a_reader_that_stays_has_gone() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("c.sqlite");
-    let (store, _) = Store::open(&path).unwrap();
-    store.insert_job(new_job("j1"));
-    let job: Arc<str> = "j1".into();
-    settled(&store).unwrap();
+    let (path, store, job) = store_with_job(folder.path());
     let staying = reader(&path);
     log_rounds(&store, &job, 0, || ());
     assert!(length(&path) > wal::LONG);

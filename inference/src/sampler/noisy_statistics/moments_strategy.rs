@@ -205,7 +205,7 @@ impl Strategy for MomentsStrategy {
     }
 
     /// Judges the second release by the noise of the first. A score of residuals leaves the moments as they are; moments lower their
-    /// noise, but not what three sds of it admit.
+    /// noise, but not what half the limit, one and a half sds of it, admits.
     fn obstacle(&self, _target: &Target, budget: &Allotment) -> Option<Obstacle> {
         let (fit, moments) = (self.fit()?, self.moments.as_ref()?);
         let (least, limit) = moments.smallest(DETERMINED);
