@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use conclave_common::job::JobSpec;
+use conclave_common::job::{Algorithm, JobSpec};
 use conclave_common::text;
 use conclave_privacy::mechanism::QueryKind;
 
@@ -109,6 +109,7 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
 
 /// Returns the oldest protocol at which both ends of a link compute a job's public constants identically.
 ///
+/// - Protocol 7 asks up to four rounds of a linear regression that releases once. A party of protocol 6 would refuse the third.
 /// - Protocol 6 releases the observed information of negative binomial, Student t and Weibull models, where an earlier one
 ///   released another form. An end of protocol 5 would take one for the other.
 /// - Protocol 5 adds the other samplers of the papers, subsampled releases and choice queries.
@@ -122,6 +123,7 @@ pub fn least_protocol(spec: &JobSpec) -> u32 {
     let of_opening = if spec.aggregation.is_secure() { 4 } else { OLDEST_PROTOCOL };
     let asks_information = spec.asks(QueryKind::Curvature { parameters: 2 });
     let of_model = match spec.model.kind() {
+        "linear" if spec.algorithm == Algorithm::NoisyStatistics => 7,
         "negative_binomial" | "student_t" | "weibull" if asks_information => 6,
         "logistic" | "poisson" | "negative_binomial" => 2,
         _ if spec.privacy.clip.is_some() => 2,
@@ -215,7 +217,7 @@ mod tests {
     fn the_previous_version_is_still_spoken() {
         assert_eq!(ProtocolRange::SUPPORTED.common(ProtocolRange::only(1)), Some(1));
         let hello = ProtocolRange::SUPPORTED.hello("x 1");
-        assert_eq!((hello.oldest, hello.protocol), (1, 6));
+        assert_eq!((hello.oldest, hello.protocol), (1, 7));
     }
 
     /// Only models whose public constants differ in the previous version are refused to it.
@@ -268,7 +270,8 @@ mod tests {
             ("\"student_t\"\ndf = 4.0", real, "hmc", 6),
             ("\"student_t\"\ndf = 4.0", real, "penalty", 1),
             ("\"poisson\"", counts, "noisy-statistics", 3),
-            ("\"linear\"", real, "noisy-statistics", 3),
+            ("\"linear\"", real, "noisy-statistics", 7),
+            ("\"linear\"", real, "hmc", 3),
         ] {
             assert_eq!(least_protocol(&job(kind, outcome, algorithm)), least, "{kind} {algorithm}");
         }

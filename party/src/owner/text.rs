@@ -55,7 +55,7 @@ fn queries(spec: &JobSpec) -> String {
         .collect();
     let (what, times) = (what.join("; "), if most == 1 { "once".to_owned() } else { format!("at most {most} times") });
     let stages = match &spec.release {
-        release if most > 2 && release.stages.is_none() && release.curvature_share.is_none() => {
+        release if most > 4 && release.stages.is_none() && release.curvature_share.is_none() => {
             format!(", up to {} of them to find the point of the last three", most - 3)
         }
         _ => String::new(),

@@ -46,8 +46,8 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
         let model = spec.build_model();
         Some(match model.scores() {
             Some(_) if spec.outcome_table(model.as_ref()).is_some() => 1,
-            // Second moments, and then again moments or a score.
-            Some(scores) if scores.moments_outcome().is_some() => 2,
+            // Second moments, and then again moments or a score. Two numbers about the residuals' tails may come before the score.
+            Some(scores) if scores.moments_outcome().is_some() => 4,
             // A histogram of times comes before the scores.
             Some(_) => rounds() + u64::from(spec.times_table(model.as_ref()).is_some()),
             None => 1,

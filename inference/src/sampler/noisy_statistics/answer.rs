@@ -8,6 +8,16 @@ use conclave_common::parameter::Constraint;
 /// Largest ratio of posterior to prior variance where the releases determine the likelihood without an approximation.
 const PRIOR_LIMIT: f64 = 0.25;
 
+/// Largest share of a linear regression's residuals beyond two and a half of their sds, or beyond a multiple of that. A normal law has
+/// 1.2 %, a t law with three degrees of freedom 2 %.
+const CLIPPED_LIMIT: f64 = 0.05;
+
+/// Largest ratio of a parameter's posterior sd to that without noise. Wider intervals are honest and say nothing of the records, and
+/// the least noise in the information misstates them.
+const WIDER_LIMIT: f64 = 10.0;
+/// Largest reported ratio.
+const MOST_WIDER: f64 = 1e6;
+
 /// The start of the reason for which a release is too weak beside the prior.
 pub(crate) const ADDS_LITTLE: &str = "the release adds little to the prior";
 
@@ -110,6 +120,20 @@ impl Inference {
         self
     }
 
+    /// Adds the check that the intervals have the order of magnitude of those without noise, where these are known.
+    pub(crate) fn with_width_check(mut self) -> Self {
+        let known: Option<f64> = self.noise_share.iter().copied().reduce(|a, b| Some(a?.max(b?))).flatten();
+        let Some(share) = known else { return self };
+        let value = (1.0 - share).sqrt().recip().min(MOST_WIDER);
+        self.checks.push(Check { name: "wider", value, limit: WIDER_LIMIT });
+        if value > WIDER_LIMIT {
+            self.reasons.push(format!(
+                "the noise makes an interval {value:.0} times as wide as the records alone, above the limit of {WIDER_LIMIT}"
+            ));
+        }
+        self
+    }
+
     /// Takes the check against the prior from the same releases under another prior, if the release adds more to that one. A
     /// release that determined a vague prior's posterior is no worse beside an informative one.
     pub(crate) fn with_prior_check_of(mut self, other: &Self) -> Self {
@@ -135,6 +159,20 @@ impl Inference {
             self.reasons.push(format!(
                 "statistics_too_noisy: the least eigenvalue of the predictors' moments is {least:.3e}, below {limit:.3e}, three sds of its noise, so the \
                  releases do not determine the posterior's shape"
+            ));
+        }
+        self
+    }
+
+    /// Adds the share of the residuals that lie beyond the lower of two clips, and its check.
+    pub(crate) fn with_clipped_share(mut self, share: f64) -> Self {
+        self.checks.push(Check { name: "clipped_share", value: share, limit: CLIPPED_LIMIT });
+        if share > CLIPPED_LIMIT {
+            self.reasons.push(format!(
+                "{:.1} % of the residuals lie far outside a normal law, above the limit of {} %: the sum of squares is that of a few records, \
+                 and the limit on a record's contribution withholds it",
+                100.0 * share,
+                100.0 * CLIPPED_LIMIT
             ));
         }
         self

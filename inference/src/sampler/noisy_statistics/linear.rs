@@ -6,11 +6,12 @@
 //! makes a flat prior on S harmless. No model of the predictors is needed.
 //!
 //! A second release may be the score of residuals at a public point `b`, clipped: `g̃ - S̃ (beta - b)` is normal with covariance
-//! `sigma² S + S_g + Cov(E (b - beta, 0))`. Records and `E` are those of the moments, so the two form one normal vector. Where
-//! the clip is active, the answer is Huber's estimate.
+//! `sigma² S + S_g + Cov(E (b - beta, 0))`. Records and `E` are those of the moments, so the two form one normal vector. What the
+//! clip may withhold is allowed for; see [`super::residual_tails`].
 
 use super::gaussian::{Fit, FixedPoint, GaussianPrior, factor, positive_part};
 use super::moments::{CLEAR, Moments, Records};
+use super::residual_tails::ResidualTails;
 use crate::sampler::matrix::{Matrix, dot};
 
 /// Number of rounds that alternate between beta and sigma.
@@ -44,12 +45,14 @@ pub(crate) struct ResidualStage {
     pub(crate) score: Vec<f64>,
     /// Covariance of the score's noise.
     pub(crate) score_noise: Matrix,
+    /// Mean excess of the residuals beyond the clip that is allowed for.
+    pub(crate) excess: f64,
 }
 
 /// The query after the first moments.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum SecondStage {
-    /// A score of residuals clipped at ±`clip`.
+    /// A score of residuals, clipped at ±`clip` unless their tails are asked for first.
     Score { clip: f64 },
     /// Second moments again.
     Moments,
@@ -93,7 +96,7 @@ impl<'a> Linear<'a> {
             linear: self,
             positive: positive_part(&among),
             with_outcome: self.moments.with_outcome(),
-            clip: Matrix::outer(&self.clipped(), 1.0),
+            clip: Matrix::outer(&self.clipped(), 1.0).plus(&self.allowance(), 1.0),
             among,
         }
     }
@@ -112,11 +115,26 @@ impl<'a> Linear<'a> {
         let differs: Vec<f64> = differs.collect();
         let w: Vec<f64> = stage.at.iter().map(|b| -b).chain([1.0]).collect();
         let errors = self.moments.noise.covariance(&w, &w);
-        let spread = block(&errors, p).plus(&stage.score_noise, 1.0).symmetrised();
+        let spread = block(&errors, p).plus(&stage.score_noise, 1.0).plus(&self.allowance(), 1.0).symmetrised();
         let square = factor(&spread).quadratic_of_inverse(&differs);
         let noise = p as f64 + NOISE * (2.0 * p as f64).sqrt();
         let part = if square > noise { (1.0 - noise / square).sqrt() } else { 0.0 };
         differs.into_iter().map(|x| part * x).collect()
+    }
+
+    /// Returns the covariance of what the clip may withhold by the tails of the residuals: `n X² S`.
+    fn allowance(&self) -> Matrix {
+        let excess = self.residual.map_or(0.0, |stage| stage.excess);
+        positive_part(&self.moments.among_predictors()).scaled(excess * excess * self.moments.count())
+    }
+
+    /// Returns the clip that suits the tails of the residuals. The noise of a score at clip 1 has this sd in every component.
+    pub(crate) fn clip_by(self, tails: &ResidualTails, sd: f64) -> f64 {
+        let inverse = factor(&self.moments.among_predictors()).inverse();
+        let p = self.moments.predictors() as f64;
+        // The sums over the coefficients of their variances, each in posterior variances without privacy.
+        let noise = sd * sd * inverse.diagonal_entries().iter().sum::<f64>();
+        tails.best_clip(noise, self.moments.count() * p)
     }
 
     /// Fits the Gaussian fixed point, beta and log sigma in turn. `prior` is over the likelihood's coordinates.
@@ -138,15 +156,25 @@ impl<'a> Linear<'a> {
     /// Returns the clip of a score of residuals if its noise is sufficiently below that of moments, whatever the predictors'
     /// moments are.
     pub(crate) fn worthwhile_clip(self, fit: &Fit, norm_squared: f64, first_share: f64) -> Option<f64> {
+        let clip = CLIP * self.upper_sigma(fit);
+        self.is_worthwhile(fit, clip, norm_squared, first_share).then_some(clip)
+    }
+
+    /// Returns true if the noise of a score at this clip is sufficiently below that of moments.
+    pub(crate) fn is_worthwhile(self, fit: &Fit, clip: f64, norm_squared: f64, first_share: f64) -> bool {
         let p = self.moments.predictors();
-        let upper = match self.sigma {
-            Sigma::Known(sigma) => sigma,
-            Sigma::Unknown => libm::exp(fit.mean[p]) * (1.0 + UPPER * fit.noise_sd()[p]),
-        };
-        let clip = CLIP * upper;
         let price = 2.0 * clip * norm_squared.sqrt() / (1.0 - first_share).sqrt();
         let again = (norm_squared + 1.0) * (1.0 + dot(&fit.mean[..p], &fit.mean[..p])).sqrt();
-        (price < WORTHWHILE * again).then_some(clip)
+        price < WORTHWHILE * again
+    }
+
+    /// Returns the upper limit of the residuals' sd.
+    pub(crate) fn upper_sigma(self, fit: &Fit) -> f64 {
+        let p = self.moments.predictors();
+        match self.sigma {
+            Sigma::Known(sigma) => sigma,
+            Sigma::Unknown => libm::exp(fit.mean[p]) * (1.0 + UPPER * fit.noise_sd()[p]),
+        }
     }
 }
 

@@ -19,6 +19,8 @@
 //! | [`moments`] | a noisy matrix of second moments |
 //! | [`moments_noise`] | the entries of that matrix that share noise, and the effect of the noise on a residual |
 //! | [`linear`] | linear regression from that matrix, and from a score of residuals released after it |
+//! | `residual_queries` | its queries about residuals |
+//! | `residual_tails` | the tails of its residuals, and the clip that they allow |
 //! | [`family`] | one-parameter families and shares, from noisy totals of clamped records |
 //! | [`walk`] | draws from a density that is cheap to evaluate |
 //! | `coding` | coordinates in which predictors of 0 and 1 count as -1 and 1 |
@@ -73,6 +75,8 @@ mod obstacle;
 mod outlook;
 mod public;
 mod refit;
+mod residual_queries;
+mod residual_tails;
 pub(crate) mod schedule;
 pub(crate) mod score_strategy;
 pub(crate) mod scores;

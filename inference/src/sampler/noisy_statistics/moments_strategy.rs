@@ -1,26 +1,26 @@
 //! The strategy for linear regression: second moments once, then either a score of clipped residuals or second moments again,
-//! whichever is more informative.
+//! whichever is more informative. The residuals' tails are asked before such a score, at two clips, and choose its own.
 
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
 use super::gaussian::{Fit, GaussianPrior, roots};
-use super::linear::{CLIP, Linear, ResidualStage, SecondStage, Sigma};
+use super::linear::{Linear, ResidualStage, SecondStage, Sigma};
 use super::moments::{CLEAR, DETERMINED, Moments};
 use super::moments_form::MomentsForm;
 use super::moments_units::MomentsUnits;
 use super::obstacle::Obstacle;
 use super::refit::{RefitError, RetainedCoefficients};
+use super::residual_queries::{PendingResidual, PendingTail};
+use super::residual_tails::{FAR, NEAR, ResidualTails, TAIL_SHARE, Tail};
 use super::strategy::Strategy;
 use crate::sampler::error::SamplerError;
-use crate::sampler::matrix::Matrix;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
 use conclave_common::model::ScoreModel;
-use conclave_common::parameter::LEAST_MAGNITUDE;
 use conclave_common::query::PartyMetadata;
 use conclave_common::query::{Query, Round};
 use conclave_privacy::mechanism::{NoiseScale, QueryKind};
-use conclave_privacy::pass::{Frame, GRADIENT_SCALE};
+use conclave_privacy::pass::Frame;
 
 /// Share of the budget for the first release, if the job states none.
 const FIRST: f64 = 0.25;
@@ -28,15 +28,20 @@ const FIRST: f64 = 0.25;
 /// Effect of a clip on a mean, in posterior sds, above which a run warns.
 const LEAST_MOVED: f64 = 0.1;
 
-/// A pending query for a score of residuals.
+/// A pending query.
 #[derive(Debug, Clone)]
-struct Residual {
-    theta: Vec<f64>,
-    /// Coefficients at that point, in the moments' units.
-    at: Vec<f64>,
-    /// Factor of the released sums.
-    unit: f64,
-    noise: NoiseScale,
+enum Pending {
+    Moments(NoiseScale),
+    Tail(PendingTail),
+    Residual(PendingResidual),
+}
+
+/// A release so far.
+#[derive(Debug, Clone)]
+enum Released {
+    Moments(Moments),
+    Tail(Tail),
+    Residual(ResidualStage),
 }
 
 /// Linear regression from its second moments.
@@ -49,12 +54,13 @@ pub(crate) struct MomentsStrategy {
     pub(super) form: MomentsForm,
     pub(super) most_squares: f64,
     pub(super) first: f64,
-    queries: Vec<(NoiseScale, f64)>,
-    pending_residual: Option<Residual>,
-    releases: Vec<Moments>,
+    /// True if the residuals' tails may be asked.
+    asks_tails: bool,
+    /// The pending query and its share of the budget.
+    pending: Option<(Pending, f64)>,
+    /// The releases, each with the theta of its query and its share of the budget.
+    released: Vec<(Released, Vec<f64>, f64)>,
     moments: Option<Moments>,
-    /// The residual stage, with the theta of its query.
-    residual: Option<(ResidualStage, Vec<f64>)>,
     /// Set if a score of residuals was released that does not apply to this model.
     without_residual: bool,
     stages: Vec<Stage>,
@@ -80,72 +86,90 @@ impl MomentsStrategy {
             form,
             most_squares: scores.most_squares() as f64,
             first,
-            queries: Vec::new(),
-            pending_residual: None,
-            releases: Vec::new(),
+            asks_tails: sigma == Sigma::Unknown && target.spec.release.stages.is_none(),
+            pending: None,
+            released: Vec::new(),
             moments: None,
-            residual: None,
             without_residual: false,
             stages: Vec::new(),
         })
     }
 
     fn linear(&self) -> Option<Linear<'_>> {
-        Some(Linear {
-            moments: self.moments.as_ref()?,
-            residual: self.residual.as_ref().map(|(stage, _)| stage),
-            sigma: self.sigma,
-        })
+        Some(Linear { moments: self.moments.as_ref()?, residual: self.residual(), sigma: self.sigma })
+    }
+
+    fn residual(&self) -> Option<&ResidualStage> {
+        self.released.iter().find_map(|(released, ..)| if let Released::Residual(stage) = released { Some(stage) } else { None })
+    }
+
+    /// Returns the tails of the residuals once both numbers are released.
+    fn tails(&self) -> Option<ResidualTails> {
+        let tail = |(released, ..): &(Released, Vec<f64>, f64)| if let Released::Tail(tail) = released { Some(*tail) } else { None };
+        let mut tails = self.released.iter().filter_map(tail);
+        ResidualTails::new(tails.next()?, tails.next()?)
+    }
+
+    fn asked_tails(&self) -> usize {
+        self.released.iter().filter(|(released, ..)| matches!(released, Released::Tail(_))).count()
     }
 
     fn fit(&self) -> Option<Fit> {
         Some(self.linear()?.fit(&self.prior))
     }
 
+    /// Returns the query after the first moments. Known tails choose the clip.
+    fn second_stage(&self, target: &Target, fit: &Fit, budget: &Allotment) -> Result<SecondStage, SamplerError> {
+        let Some(linear) = self.linear() else { return Ok(SecondStage::Moments) };
+        let Some(tails) = self.tails() else { return Ok(linear.second_stage(fit, self.most_squares, self.first)) };
+        let theta = target.space.theta_inside(&target.spec, &target.space.location);
+        let frame = vec![0.0; Frame::length(theta.len())];
+        let whole = budget.whole_score_sd(&target.spec, target.model.as_ref(), (&theta, &frame))?;
+        let clip = linear.clip_by(&tails, self.most_squares.sqrt() * whole / budget.left().sqrt());
+        Ok(match linear.is_worthwhile(fit, clip, self.most_squares, self.first) {
+            true => SecondStage::Score { clip },
+            false => SecondStage::Moments,
+        })
+    }
+
     fn ask_moments(&mut self, target: &Target, budget: &mut Allotment, share: f64) -> Result<Vec<Query>, SamplerError> {
         let kind = QueryKind::Moments { order: self.units.coefficients as u32 + 1 };
         let noise = budget.take(&target.spec, target.model.as_ref(), kind, (&[], &[]), share)?;
-        self.queries.push((noise, share));
+        self.pending = Some((Pending::Moments(noise), share));
         Ok(vec![Query { chain: 0, kind, from: Vec::new(), to: Vec::new(), noise }])
     }
 
-    /// Asks for the residuals at the fit's mean, times the coded predictors; the vector is at most as long as `clip` times the
-    /// longest row.
+    fn ask_tail(&mut self, target: &Target, budget: &mut Allotment, (fit, clip): (&Fit, f64)) -> Result<Vec<Query>, SamplerError> {
+        let at = (clip, self.form.records);
+        let (query, pending) = PendingTail::ask((target, &self.units), (budget, TAIL_SHARE), &fit.mean, at)?;
+        self.pending = Some((Pending::Tail(pending), TAIL_SHARE));
+        Ok(vec![query])
+    }
+
+    /// Asks for the residuals at the fit's mean with all that is left.
     fn ask_residuals(
         &mut self,
         target: &Target,
         budget: &mut Allotment,
-        (fit, clip, share): (&Fit, f64, f64),
+        (fit, clip): (&Fit, f64),
     ) -> Result<Vec<Query>, SamplerError> {
-        let spec = &target.spec;
-        let (coefficients, (_, half)) = (self.units.coefficients, self.units.outcome);
-        let theta = target.space.theta_inside(spec, &self.units.plain(&fit.mean));
-        let at = self.units.units(&target.space.coordinates(&theta));
-        let order = theta.len();
-        // The gradient is the residual over sigma², in units of the priors, times the record.
-        let sigma = match self.sigma {
-            Sigma::Known(sigma) => sigma * half,
-            Sigma::Unknown => theta[order - 1],
-        };
-        let unit = clip * self.most_squares.sqrt();
-        let weight = sigma * sigma / (half * unit);
-        let weights: Vec<f64> = (0..order).map(|j| if j < coefficients { weight } else { 0.0 }).collect();
-        let rows = self.units.coding.of_gradient(&Matrix::diagonal(&weights));
-        let plain = |x: &f64| if x.abs() < LEAST_MAGNITUDE { 0.0 } else { *x };
-        let mut frame: Vec<f64> = rows.entries().iter().map(plain).collect();
-        frame.resize(Frame::length(order), 0.0);
-        let kind = QueryKind::Gradient { parameters: order as u32 };
-        let noise = budget.take(spec, target.model.as_ref(), kind, (&theta, &frame), share)?;
-        self.pending_residual = Some(Residual { theta: theta.clone(), at: at[..coefficients].to_vec(), unit, noise });
-        self.queries.push((noise, share));
-        Ok(vec![Query { chain: 0, kind, from: theta, to: frame, noise }])
+        let (share, excess) = (budget.left(), self.tails().map_or(0.0, |tails| tails.excess(clip)));
+        let model = (target, &self.units, self.sigma);
+        let (query, pending) = PendingResidual::ask(model, (budget, share), &fit.mean, (clip, excess, self.most_squares))?;
+        self.pending = Some((Pending::Residual(pending), share));
+        Ok(vec![query])
     }
 
-    /// Records a stage: the posterior after all releases so far, and the last release's share of the budget.
-    fn note_stage(&mut self, target: &Target, share: f64, last: bool) {
+    /// Takes a release, and records a stage: the posterior after all releases so far.
+    fn take(&mut self, target: &Target, (released, theta, share): (Released, Vec<f64>, f64), last: bool) {
+        self.released.push((released, theta.clone(), share));
+        let moments = |(released, ..): &(Released, Vec<f64>, f64)| {
+            if let Released::Moments(moments) = released { Some(moments.clone()) } else { None }
+        };
+        self.moments = Moments::pooled(&self.released.iter().filter_map(moments).collect::<Vec<_>>());
         let Some(fit) = self.fit() else { return };
         let stage = Stage {
-            theta: self.residual.as_ref().map(|(_, theta)| theta.clone()).unwrap_or_default(),
+            theta,
             share,
             mean: target.space.theta_inside(&target.spec, &self.units.plain(&fit.mean)),
             sd: roots(&self.units.plain_covariance(&fit.covariance)),
@@ -161,11 +185,6 @@ impl MomentsStrategy {
         let sds = roots(&fit.covariance);
         Some(moved.iter().zip(&sds).map(|(moved, sd)| moved.abs() / sd).fold(0.0, f64::max)).filter(|most| *most > LEAST_MOVED)
     }
-
-    fn note_moments(&mut self, released: Moments) {
-        self.releases.push(released);
-        self.moments = Moments::pooled(&self.releases);
-    }
 }
 
 impl Strategy for MomentsStrategy {
@@ -174,42 +193,41 @@ impl Strategy for MomentsStrategy {
             let share = if self.first >= 1.0 { budget.left() } else { self.first };
             return self.ask_moments(target, budget, share);
         };
-        let share = budget.left();
-        let second =
-            self.linear().map_or(SecondStage::Moments, |linear| linear.second_stage(&fit, self.most_squares, self.first));
-        match second {
-            SecondStage::Score { clip } => self.ask_residuals(target, budget, (&fit, clip, share)),
-            SecondStage::Moments => self.ask_moments(target, budget, share),
+        match self.second_stage(target, &fit, budget)? {
+            SecondStage::Score { .. } if self.asks_tails && self.asked_tails() < 2 => {
+                let near = NEAR * self.linear().map_or(f64::NAN, |linear| linear.upper_sigma(&fit));
+                let clip = if self.asked_tails() == 0 { near } else { FAR * near };
+                self.ask_tail(target, budget, (&fit, clip))
+            }
+            SecondStage::Score { clip } => self.ask_residuals(target, budget, (&fit, clip)),
+            SecondStage::Moments => self.ask_moments(target, budget, budget.left()),
         }
     }
 
     fn absorb(&mut self, target: &Target, _round: &Round, totals: &Totals, _budget: &Allotment) -> bool {
-        let Some((noise, share)) = self.queries.last().copied() else { return false };
-        let totals = totals.components();
-        match self.pending_residual.take() {
-            None => self.note_moments(self.form.moments(totals, noise)),
-            Some(Residual { theta, at, unit, noise }) => {
-                let sums = totals[..self.units.coefficients].iter();
-                let sd = unit * self.form.parties.sqrt() * noise.units() as f64 / GRADIENT_SCALE;
-                let stage = ResidualStage {
-                    at,
-                    score: sums.map(|total| unit * (*total as f64 / GRADIENT_SCALE)).collect(),
-                    score_noise: Matrix::identity(self.units.coefficients).scaled(sd * sd),
-                };
-                self.residual = Some((stage, theta));
-            }
-        }
-        let last = self.queries.len() > 1 || self.first >= 1.0;
-        self.note_stage(target, share, last);
+        let Some((pending, share)) = self.pending.take() else { return false };
+        let (totals, parties) = (totals.components(), self.form.parties);
+        let count = self.moments.as_ref().map_or(f64::NAN, Moments::count);
+        let last = match pending {
+            Pending::Moments(_) => self.moments.is_some() || self.first >= 1.0,
+            Pending::Tail(_) => false,
+            Pending::Residual(_) => true,
+        };
+        let released = match pending {
+            Pending::Moments(noise) => (Released::Moments(self.form.moments(totals, noise)), Vec::new()),
+            Pending::Tail(tail) => (Released::Tail(tail.tail(totals, parties, count)), tail.theta),
+            Pending::Residual(residual) => (Released::Residual(residual.stage(totals, parties)), residual.theta),
+        };
+        self.take(target, (released.0, released.1, share), last);
         last
     }
 
     /// Judges the second release by the noise of the first. A score of residuals leaves the moments as they are; moments lower their
     /// noise, but not what half the limit, one and a half sds of it, admits.
-    fn obstacle(&self, _target: &Target, budget: &Allotment) -> Option<Obstacle> {
+    fn obstacle(&self, target: &Target, budget: &Allotment) -> Option<Obstacle> {
         let (fit, moments) = (self.fit()?, self.moments.as_ref()?);
         let (least, limit) = moments.smallest(DETERMINED);
-        match self.linear()?.second_stage(&fit, self.most_squares, self.first) {
+        match self.second_stage(target, &fit, budget).ok()? {
             SecondStage::Score { .. } => (least < limit).then_some(Obstacle::Moments { least, limit }),
             SecondStage::Moments => {
                 let limit_at_end = limit * (self.first / (self.first + budget.left())).sqrt();
@@ -239,11 +257,15 @@ impl Strategy for MomentsStrategy {
         let clear = least >= limit;
         let mut inference = Inference::new(self.stages.clone(), &with, &without, fit.definite && clear)
             .with_prior_check(shares.fold(0.0, f64::max))
-            .with_moments_check(moments.smallest(DETERMINED));
+            .with_moments_check(moments.smallest(DETERMINED))
+            .with_width_check();
+        if let Some(tails) = self.tails() {
+            inference = inference.with_clipped_share(tails.share());
+        }
         if let Some(moved) = self.clip_bias(&fit) {
             inference.warnings.push(format!(
-                "the second release limited residuals to {CLIP} of their estimated sds, and so moved a mean by about {moved:.1} posterior sds against \
-                 the first release: the outcome has heavier tails than a normal law, and the intervals are widened by that"
+                "the last release limited the residuals, and so moved a mean by about {moved:.1} posterior sds against the first release: the \
+                 outcome has heavier tails than a normal law, and the intervals are widened by that"
             ));
         }
         if self.without_residual {
@@ -263,21 +285,20 @@ impl Strategy for MomentsStrategy {
         let mut strategy = Self {
             prior: units.prior(&GaussianPrior::of(&target.space)),
             units,
-            releases: Vec::new(),
+            released: Vec::new(),
             moments: None,
-            residual: None,
-            without_residual: self.residual.is_some() && !retained.all,
+            without_residual: self.residual().is_some() && !retained.all,
             stages: Vec::new(),
             ..self.clone()
         };
-        let rounds = self.releases.len() + usize::from(self.residual.is_some() && retained.all);
         let whole = self.stages.last().is_some_and(|stage| stage.last);
-        for (round, (_, share)) in self.queries.iter().take(rounds).enumerate() {
-            match self.releases.get(round) {
-                Some(released) => strategy.note_moments(released.restricted(&retained.coefficients)),
-                None => strategy.residual.clone_from(&self.residual),
-            }
-            strategy.note_stage(target, *share, whole && round + 1 == rounds);
+        let kept: Vec<_> = self.released.iter().filter(|(of, ..)| retained.all || matches!(of, Released::Moments(_))).collect();
+        for (round, (released, theta, share)) in kept.iter().enumerate() {
+            let released = match released {
+                Released::Moments(moments) => Released::Moments(moments.restricted(&retained.coefficients)),
+                of_residuals => of_residuals.clone(),
+            };
+            strategy.take(target, (released, theta.clone(), *share), whole && round + 1 == kept.len());
         }
         Ok(Box::new(strategy))
     }

@@ -303,7 +303,7 @@ impl Strategy for ScoreStrategy {
         let without = self.coding.plain_covariance(&fit.without_noise).diagonal_entries();
         // With an information that is mostly noise, the width without noise is not known.
         let known = fit.definite && adequacy.rho.value <= MOST_NOISE;
-        Some(Inference::new(self.stages.clone(), &with, &without, known).with_score_checks(&adequacy))
+        Some(Inference::new(self.stages.clone(), &with, &without, known).with_score_checks(&adequacy).with_width_check())
     }
 
     /// Reuses the likelihood. Only the allowance for the quadratic's remainder changes: it is the new fit's.

@@ -121,7 +121,7 @@ fn a_second_stage_adds_what_it_knows() {
         moments.with_outcome().iter().zip(&expected).map(|(z, e)| z - e).collect()
     };
     let stage =
-        |sd: f64| ResidualStage { at: at.clone(), score: exact.clone(), score_noise: Matrix::identity(3).scaled(sd * sd) };
+        |sd: f64| ResidualStage { at: at.clone(), score: exact.clone(), score_noise: Matrix::identity(3).scaled(sd * sd), excess: 0.0 };
     let with = |sd: f64| Linear { moments: &moments, residual: Some(&stage(sd)), sigma: Sigma::Unknown }.fit(&prior(4));
     let (sharp, blunt) = (with(0.5), with(1e6));
     for j in 0..3 {
@@ -170,6 +170,7 @@ fn what_is_released_may_be_anything() {
             at: vec![normal(); order - 1],
             score: vec![scale * normal(); order - 1],
             score_noise: Matrix::identity(order - 1).scaled(sd),
+            excess: 0.0,
         };
         let residual = (case % 3 == 0).then_some(&stage);
         let linear = Linear { moments: &moments, residual, sigma: Sigma::Unknown };

@@ -1,4 +1,5 @@
 //! Simulated linear regressions, released as moments and, if worthwhile, a score of residuals.
+#![allow(clippy::unwrap_used)]
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
@@ -11,6 +12,7 @@ use crate::sampler::noisy_statistics::gaussian::{Fit, GaussianPrior};
 use crate::sampler::noisy_statistics::linear::{Linear, ResidualStage, SecondStage, Sigma};
 use crate::sampler::noisy_statistics::moments::{Moments, Records};
 use crate::sampler::noisy_statistics::moments_noise::{MomentsNoise, Tie};
+use crate::sampler::noisy_statistics::residual_tails::{FAR, NEAR, ResidualTails, TAIL_SHARE, Tail};
 use crate::sampler::noisy_statistics::walk::{Walk, WalkSettings};
 
 const PARTIES: f64 = 3.0;
@@ -99,15 +101,32 @@ fn without_privacy(data: &Sample) -> Fit {
     Linear { moments: &moments, residual: None, sigma: Sigma::Unknown }.fit(&prior())
 }
 
-fn residual_stage(data: &Sample, at: &[f64], clip: f64, mu: f64, rng: &mut ChaCha20Rng) -> ResidualStage {
-    let sd = 2.0 * clip * NORM_SQUARED.sqrt() / mu * PARTIES.sqrt();
+/// Returns the mean of the squared residuals at a point, clipped, as it is released with this share of the budget.
+fn tail(data: &Sample, at: &[f64], clip: f64, mu: f64, rng: &mut ChaCha20Rng) -> Tail {
+    let count = data.rows.len() as f64;
+    let square = |row: &[f64; 5]| {
+        let residual = row[4] - dot(&row[..4], at);
+        (residual * residual).min(clip * clip)
+    };
+    let sd = clip * clip / mu * PARTIES.sqrt() / count;
+    Tail { clip, mean: data.rows.iter().map(square).sum::<f64>() / count + sd * normal(rng), sd }
+}
+
+/// Returns the score that follows two numbers about the tails.
+fn residual_stage(data: &Sample, (linear, fit): (Linear<'_>, &Fit), mu: f64, rng: &mut ChaCha20Rng) -> ResidualStage {
+    let (at, near) = (&fit.mean[..4], NEAR * linear.upper_sigma(fit));
+    let mut ask = |clip: f64| tail(data, at, clip, mu * TAIL_SHARE.sqrt(), rng);
+    let tails = ResidualTails::new(ask(near), ask(FAR * near)).unwrap();
+    let at_one = 2.0 * NORM_SQUARED.sqrt() / (mu * (1.0 - FIRST - 2.0 * TAIL_SHARE).sqrt()) * PARTIES.sqrt();
+    let clip = linear.clip_by(&tails, at_one);
+    let sd = clip * at_one;
     let mut score = vec![0.0; 4];
     for row in &data.rows {
         let residual = (row[4] - dot(&row[..4], at)).clamp(-clip, clip);
         (0..4).for_each(|j| score[j] += residual * row[j]);
     }
     score.iter_mut().for_each(|g| *g += sd * normal(rng));
-    ResidualStage { at: at.to_vec(), score, score_noise: Matrix::identity(4).scaled(sd * sd) }
+    ResidualStage { at: at.to_vec(), score, score_noise: Matrix::identity(4).scaled(sd * sd), excess: tails.excess(clip) }
 }
 
 pub(super) fn simulate(count: usize, t: bool, epsilon: f64, runs: usize, rule: Rule, walk_draws: usize) -> LinearTally {
@@ -123,9 +142,7 @@ pub(super) fn simulate(count: usize, t: bool, epsilon: f64, runs: usize, rule: R
             let first = Linear { moments: &moments, residual: None, sigma: Sigma::Unknown };
             let fit = first.fit(&prior());
             match first.second_stage(&fit, NORM_SQUARED, FIRST) {
-                SecondStage::Score { clip } => {
-                    residual = Some(residual_stage(&data, &fit.mean[..4], clip, mu * (1.0 - FIRST).sqrt(), &mut rng));
-                }
+                SecondStage::Score { .. } => residual = Some(residual_stage(&data, (first, &fit), mu, &mut rng)),
                 SecondStage::Moments => {
                     let again = release(&data, mu * (1.0 - FIRST).sqrt(), &mut rng);
                     moments = Moments::pooled(&[moments.clone(), again]).unwrap_or(moments);
