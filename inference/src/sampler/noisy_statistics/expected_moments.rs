@@ -48,7 +48,7 @@ pub(crate) fn error(
     let moments = budget.whole_sd(&target.spec, target.model.as_ref(), QueryKind::Moments { order }, (&[], &[]))?;
     let sd = strategy.form.parties.sqrt() * moments;
     let first = assumed.moments(strategy, sd / strategy.first.sqrt());
-    let decided = Linear { moments: &first, residual: None, sigma: assumed.sigma_model(strategy) };
+    let decided = Linear { moments: &first, residual: None, squares: None, sigma: assumed.sigma_model(strategy) };
     let order = strategy.units.coefficients + usize::from(strategy.sigma == Sigma::Unknown);
     let flat = GaussianPrior { mean: vec![0.0; order], precision: vec![0.0; order] };
     let fit = decided.fit(&flat);
@@ -63,7 +63,7 @@ pub(crate) fn error(
         None => (first, None),
     };
     // Sigma is estimated separately: its own noise would only obscure this comparison.
-    let known = Linear { moments: &moments, residual: residual.as_ref(), sigma: Sigma::Known(assumed.sigma) };
+    let known = Linear { moments: &moments, residual: residual.as_ref(), squares: None, sigma: Sigma::Known(assumed.sigma) };
     let mut squares = coefficient_excesses(strategy, &known.fit(&flat));
     if strategy.sigma == Sigma::Unknown {
         squares.push(assumed.sigma_excess(&moments));

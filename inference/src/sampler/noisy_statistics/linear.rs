@@ -10,16 +10,13 @@
 //! clip may withhold is allowed for; see [`super::residual_tails`].
 
 use super::gaussian::{Fit, FixedPoint, GaussianPrior, factor, positive_part};
-use super::moments::{CLEAR, Moments, Records};
+use super::moments::{CLEAR, Moments};
 use super::residual_tails::ResidualTails;
+use super::sum_of_squares::{LogSigma, ResidualSquares};
 use crate::sampler::matrix::{Matrix, dot};
 
 /// Number of rounds that alternate between beta and sigma.
 const ROUNDS: usize = 12;
-/// Lower bound of the residuals' variance, as a share of its own noise.
-const FLOOR: f64 = 0.1;
-/// Largest sd of the logarithm of sigma.
-const WIDEST: f64 = 10.0;
 /// Clip of a second release, in sds of the residuals at the sd's upper limit.
 pub(crate) const CLIP: f64 = 4.0;
 /// Number of standard errors between that upper limit and the estimate.
@@ -63,29 +60,20 @@ pub(crate) enum SecondStage {
 pub(crate) struct Linear<'a> {
     pub(crate) moments: &'a Moments,
     pub(crate) residual: Option<&'a ResidualStage>,
+    /// The released sum of squared residuals, if their tails are released.
+    pub(crate) squares: Option<&'a ResidualSquares>,
     pub(crate) sigma: Sigma,
 }
 
 /// The likelihood of the releases.
 pub(crate) struct LinearLikelihood<'a> {
-    linear: Linear<'a>,
-    among: Matrix,
+    pub(super) linear: Linear<'a>,
+    pub(super) among: Matrix,
     with_outcome: Vec<f64>,
     /// Positive part of the predictors' moments.
-    positive: Matrix,
+    pub(super) positive: Matrix,
     /// Covariance that allows for the clip of a second stage.
     clip: Matrix,
-}
-
-/// The residual sum of squares minus its expectation, and its variance.
-struct SumOfSquares {
-    excess: f64,
-    /// Variance that is due to the noise alone.
-    noise: f64,
-    /// Variance that is due to the noise and the records.
-    variance: f64,
-    /// Covariance of the noise with the residuals, and with those of a second stage.
-    cross: Vec<f64>,
 }
 
 impl<'a> Linear<'a> {
@@ -268,7 +256,7 @@ impl LinearLikelihood<'_> {
     }
 
     /// Returns `w = (-beta, 1)`, or `(b - beta, 0)` for the second stage.
-    fn direction(&self, beta: &[f64], stage: Option<&ResidualStage>) -> Vec<f64> {
+    pub(super) fn direction(&self, beta: &[f64], stage: Option<&ResidualStage>) -> Vec<f64> {
         match stage {
             None => beta.iter().map(|b| -b).chain([1.0]).collect(),
             Some(stage) => beta.iter().zip(&stage.at).map(|(b, at)| at - b).chain([0.0]).collect(),
@@ -299,96 +287,6 @@ impl LinearLikelihood<'_> {
             };
             own * self.positive[(a, b)] + errors
         })
-    }
-
-    fn sum_of_squares(&self, beta: &[f64], variance: f64) -> SumOfSquares {
-        let p = self.among.order();
-        let moments = self.linear.moments;
-        let w = self.direction(beta, None);
-        let count = moments.count();
-        let errors = moments.noise.covariance(&w, &w);
-        let mut noise = errors.quadratic(&w);
-        let mut cross = errors.apply(&w)[..p].to_vec();
-        let second = self.linear.residual.map(|stage| self.direction(beta, Some(stage)));
-        if let Some(d) = &second {
-            cross.extend_from_slice(&moments.noise.covariance(d, &w).apply(&w)[..p]);
-        }
-        match moments.records {
-            Records::Exact(_) => {}
-            Records::First => {
-                // R is compared with a count that shares noise with it.
-                let with_count = moments.noise.covariance_with_entry(&w, (0, 0));
-                noise += variance * variance * moments.noise.variance((0, 0)) - 2.0 * variance * dot(&w, &with_count);
-                let of_second = second.map(|d| moments.noise.covariance_with_entry(&d, (0, 0)));
-                let all = with_count[..p].iter().chain(of_second.iter().flat_map(|d| &d[..p]));
-                cross.iter_mut().zip(all).for_each(|(c, shared)| *c -= variance * shared);
-            }
-        }
-        SumOfSquares {
-            excess: moments.matrix.quadratic(&w) - count * variance,
-            noise,
-            variance: noise + 2.0 * count * variance * variance,
-            cross,
-        }
-    }
-}
-
-/// A Gaussian for the logarithm of sigma.
-struct LogSigma {
-    mean: f64,
-    variance: f64,
-    noise: f64,
-    without_noise: f64,
-}
-
-impl LogSigma {
-    /// Starts from beta alone, without a guess of sigma; uses sigma itself if it is known.
-    fn start(likelihood: &LinearLikelihood<'_>, beta: &[f64], prior: &GaussianPrior) -> Self {
-        match likelihood.linear.sigma {
-            Sigma::Known(sigma) => Self { mean: libm::log(sigma), variance: 0.0, noise: 0.0, without_noise: 0.0 },
-            Sigma::Unknown => Self::at(likelihood, beta, prior, 0.0),
-        }
-    }
-
-    /// Estimates log sigma from the residual sum of squares at beta.
-    fn at(likelihood: &LinearLikelihood<'_>, beta: &[f64], prior: &GaussianPrior, guess: f64) -> Self {
-        let count = likelihood.linear.moments.count();
-        let sum = likelihood.sum_of_squares(beta, guess);
-        let noise_sd = sum.noise.max(0.0).sqrt() / count;
-        let squared = (sum.excess / count + guess).max(FLOOR * noise_sd).max(f64::MIN_POSITIVE);
-        let (mean, own) = (0.5 * libm::log(squared), 0.5 / count);
-        let noise = (0.5 * noise_sd / squared).min(WIDEST) * (0.5 * noise_sd / squared).min(WIDEST);
-        let at = beta.len();
-        let (location, precision) = (prior.mean.get(at).copied(), prior.precision.get(at).copied().unwrap_or(0.0));
-        let seen = 1.0 / (own + noise);
-        let variance = 1.0 / (seen + precision);
-        Self {
-            mean: variance * (seen * mean + precision * location.unwrap_or(0.0)),
-            variance,
-            noise: (variance * seen) * (variance * seen) * noise,
-            without_noise: 1.0 / (1.0 / own + precision),
-        }
-    }
-
-    /// Returns sigma².
-    fn variance(&self) -> f64 {
-        libm::exp(2.0 * self.mean)
-    }
-
-    /// Adds the coordinate to a fit of beta.
-    fn append_to(&self, fit: &mut Fit) {
-        fit.mean.push(self.mean);
-        fit.step.push(0.0);
-        for (matrix, value) in
-            [(&mut fit.covariance, self.variance), (&mut fit.noise, self.noise), (&mut fit.without_noise, self.without_noise)]
-        {
-            let last = matrix.order();
-            *matrix = Matrix::from_fn(last + 1, |i, j| match (i.max(j) < last, i == j) {
-                (true, _) => matrix[(i, j)],
-                (false, true) => value,
-                (false, false) => 0.0,
-            });
-        }
     }
 }
 

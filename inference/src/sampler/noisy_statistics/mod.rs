@@ -21,6 +21,7 @@
 //! | [`linear`] | linear regression from that matrix, and from a score of residuals released after it |
 //! | `residual_queries` | its queries about residuals |
 //! | `residual_tails` | the tails of its residuals, and the clip that they allow |
+//! | `sum_of_squares` | its sum of squared residuals |
 //! | [`family`] | one-parameter families and shares, from noisy totals of clamped records |
 //! | [`walk`] | draws from a density that is cheap to evaluate |
 //! | `coding` | coordinates in which predictors of 0 and 1 count as -1 and 1 |
@@ -84,6 +85,7 @@ pub(crate) mod search;
 pub(crate) mod stage;
 mod starting_point;
 pub(crate) mod strategy;
+mod sum_of_squares;
 mod table_choice;
 mod table_strategy;
 pub(crate) mod walk;

@@ -13,6 +13,7 @@ use super::refit::{RefitError, RetainedCoefficients};
 use super::residual_queries::{PendingResidual, PendingTail};
 use super::residual_tails::{FAR, NEAR, ResidualTails, TAIL_SHARE, Tail};
 use super::strategy::Strategy;
+use super::sum_of_squares::ResidualSquares;
 use crate::sampler::error::SamplerError;
 use crate::sampler::target::Target;
 use crate::sampler::totals::Totals;
@@ -61,6 +62,8 @@ pub(crate) struct MomentsStrategy {
     /// The releases, each with the theta of its query and its share of the budget.
     released: Vec<(Released, Vec<f64>, f64)>,
     moments: Option<Moments>,
+    /// The sum of squared residuals, once their tails are released.
+    squares: Option<ResidualSquares>,
     /// Set if a score of residuals was released that does not apply to this model.
     without_residual: bool,
     stages: Vec<Stage>,
@@ -90,13 +93,15 @@ impl MomentsStrategy {
             pending: None,
             released: Vec::new(),
             moments: None,
+            squares: None,
             without_residual: false,
             stages: Vec::new(),
         })
     }
 
     fn linear(&self) -> Option<Linear<'_>> {
-        Some(Linear { moments: self.moments.as_ref()?, residual: self.residual(), sigma: self.sigma })
+        let (moments, residual, squares) = (self.moments.as_ref()?, self.residual(), self.squares.as_ref());
+        Some(Linear { moments, residual, squares, sigma: self.sigma })
     }
 
     fn residual(&self) -> Option<&ResidualStage> {
@@ -166,6 +171,10 @@ impl MomentsStrategy {
         let moments = |(released, ..): &(Released, Vec<f64>, f64)| {
             if let Released::Moments(moments) = released { Some(moments.clone()) } else { None }
         };
+        if let Some(tails) = self.tails().filter(|_| self.squares.is_none()) {
+            let at = self.units.units(&target.space.coordinates(&theta));
+            self.squares = Some(tails.squares(&at[..self.units.coefficients]));
+        }
         self.moments = Moments::pooled(&self.released.iter().filter_map(moments).collect::<Vec<_>>());
         let Some(fit) = self.fit() else { return };
         let stage = Stage {
@@ -287,6 +296,7 @@ impl Strategy for MomentsStrategy {
             units,
             released: Vec::new(),
             moments: None,
+            squares: None,
             without_residual: self.residual().is_some() && !retained.all,
             stages: Vec::new(),
             ..self.clone()

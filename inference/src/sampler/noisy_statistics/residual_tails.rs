@@ -11,6 +11,7 @@
 //! have the smallest sum.
 
 use super::linear::CLIP;
+use super::sum_of_squares::ResidualSquares;
 
 /// Lower clip, in sds of the residuals at the sd's upper limit.
 pub(crate) const NEAR: f64 = 2.5;
@@ -52,6 +53,14 @@ impl ResidualTails {
         let estimate = (far.mean - near.mean).max(0.0);
         let fall = near.clip / clip;
         libm::hypot(estimate, libm::hypot(near.sd, far.sd)) / (2.0 * near.clip) * fall * fall
+    }
+
+    /// Returns the mean of the squared residuals, from these numbers at a point, in moments' units.
+    pub(crate) fn squares(&self, at: &[f64]) -> ResidualSquares {
+        let Self { near, far } = self;
+        let half = 0.5 * (far.mean - near.mean).max(0.0);
+        let noise = libm::hypot(far.sd, 0.5 * libm::hypot(near.sd, far.sd));
+        ResidualSquares { at: at.to_vec(), mean: far.mean + half, variance: noise * noise + half * half }
     }
 
     /// Returns the share of the records whose residual is between the two clips or beyond, in [0, 1]: the difference of the numbers

@@ -4,6 +4,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
+use crate::sampler::noisy_statistics::moments::Records;
 use crate::sampler::noisy_statistics::moments_noise::{MomentsNoise, Tie};
 
 /// Returns exact moments of a simulated regression with two predictors and an intercept, with the moments' noise.
@@ -24,7 +25,7 @@ fn prior(d: usize) -> GaussianPrior {
 }
 
 fn linear(moments: &Moments, sigma: Sigma) -> Linear<'_> {
-    Linear { moments, residual: None, sigma }
+    Linear { moments, residual: None, squares: None, sigma }
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn a_second_stage_adds_what_it_knows() {
     };
     let stage =
         |sd: f64| ResidualStage { at: at.clone(), score: exact.clone(), score_noise: Matrix::identity(3).scaled(sd * sd), excess: 0.0 };
-    let with = |sd: f64| Linear { moments: &moments, residual: Some(&stage(sd)), sigma: Sigma::Unknown }.fit(&prior(4));
+    let with = |sd: f64| Linear { moments: &moments, residual: Some(&stage(sd)), squares: None, sigma: Sigma::Unknown }.fit(&prior(4));
     let (sharp, blunt) = (with(0.5), with(1e6));
     for j in 0..3 {
         assert!(sharp.sd()[j] < 0.95 * first.sd()[j], "{:?} {:?}", sharp.sd(), first.sd());
@@ -132,7 +133,7 @@ fn a_second_stage_adds_what_it_knows() {
     let (a, b) = (vec![0.1, -0.5, 0.3, -1.6], vec![0.2, -0.4, 0.1, -1.5]);
     let one = linear(&moments, Sigma::Unknown).likelihood();
     let blunt = stage(1e6);
-    let two = Linear { moments: &moments, residual: Some(&blunt), sigma: Sigma::Unknown };
+    let two = Linear { moments: &moments, residual: Some(&blunt), squares: None, sigma: Sigma::Unknown };
     let two = two.likelihood();
     assert!(((one.log(&a) - one.log(&b)) - (two.log(&a) - two.log(&b))).abs() < 1e-3);
 }
@@ -173,7 +174,7 @@ fn what_is_released_may_be_anything() {
             excess: 0.0,
         };
         let residual = (case % 3 == 0).then_some(&stage);
-        let linear = Linear { moments: &moments, residual, sigma: Sigma::Unknown };
+        let linear = Linear { moments: &moments, residual, squares: None, sigma: Sigma::Unknown };
         let fit = linear.fit(&prior(order));
         assert!(fit.mean.iter().chain(fit.covariance.entries()).chain(fit.noise.entries()).all(|x| x.is_finite()), "{fit:?}");
         assert!(fit.sd().iter().all(|sd| *sd > 0.0 && *sd <= 2.5 + 1e-6), "{:?}", fit.sd());

@@ -13,6 +13,7 @@ use crate::sampler::noisy_statistics::linear::{Linear, ResidualStage, SecondStag
 use crate::sampler::noisy_statistics::moments::{Moments, Records};
 use crate::sampler::noisy_statistics::moments_noise::{MomentsNoise, Tie};
 use crate::sampler::noisy_statistics::residual_tails::{FAR, NEAR, ResidualTails, TAIL_SHARE, Tail};
+use crate::sampler::noisy_statistics::sum_of_squares::ResidualSquares;
 use crate::sampler::noisy_statistics::walk::{Walk, WalkSettings};
 
 const PARTIES: f64 = 3.0;
@@ -34,6 +35,7 @@ pub(super) struct LinearTally {
     pub(super) z: Vec<f64>,
     pub(super) z_sigma: Vec<f64>,
     pub(super) z_truth: Vec<f64>,
+    pub(super) sigma_noise: Vec<f64>,
     pub(super) z_walk: Vec<f64>,
     pub(super) walk_errors: Vec<f64>,
     pub(super) second: usize,
@@ -44,11 +46,12 @@ impl LinearTally {
     pub(super) fn line(&self) -> String {
         let cover = |z: &[f64]| z.iter().filter(|z| z.abs() < 1.645).count() as f64 / z.len().max(1) as f64;
         format!(
-            "rms {:.2} z {:.2} c90 {:.2} sigma z {:.2} | truth z {:.2} c90 {:.2} | walk rms {:.2} truth z {:.2} c90 {:.2} | second stage {:.2}",
+            "rms {:.2} z {:.2} c90 {:.2} sigma z {:.2} noise {:.2} | truth z {:.2} c90 {:.2} | walk rms {:.2} truth z {:.2} c90 {:.2} | second stage {:.2}",
             rms(&self.errors),
             rms(&self.z),
             cover(&self.z),
             rms(&self.z_sigma),
+            rms(&self.sigma_noise),
             rms(&self.z_truth),
             cover(&self.z_truth),
             rms(&self.walk_errors),
@@ -98,7 +101,7 @@ fn release(data: &Sample, mu: f64, rng: &mut ChaCha20Rng) -> Moments {
 fn without_privacy(data: &Sample) -> Fit {
     let noise = MomentsNoise::new(5, 1e-9, &[]);
     let moments = Moments { matrix: data.sums.clone(), noise, records: Records::Exact(data.rows.len() as f64) };
-    Linear { moments: &moments, residual: None, sigma: Sigma::Unknown }.fit(&prior())
+    Linear { moments: &moments, residual: None, squares: None, sigma: Sigma::Unknown }.fit(&prior())
 }
 
 /// Returns the mean of the squared residuals at a point, clipped, as it is released with this share of the budget.
@@ -113,7 +116,12 @@ fn tail(data: &Sample, at: &[f64], clip: f64, mu: f64, rng: &mut ChaCha20Rng) ->
 }
 
 /// Returns the score that follows two numbers about the tails.
-fn residual_stage(data: &Sample, (linear, fit): (Linear<'_>, &Fit), mu: f64, rng: &mut ChaCha20Rng) -> ResidualStage {
+fn residual_stage(
+    data: &Sample,
+    (linear, fit): (Linear<'_>, &Fit),
+    mu: f64,
+    rng: &mut ChaCha20Rng,
+) -> (ResidualStage, ResidualSquares) {
     let (at, near) = (&fit.mean[..4], NEAR * linear.upper_sigma(fit));
     let mut ask = |clip: f64| tail(data, at, clip, mu * TAIL_SHARE.sqrt(), rng);
     let tails = ResidualTails::new(ask(near), ask(FAR * near)).unwrap();
@@ -126,7 +134,8 @@ fn residual_stage(data: &Sample, (linear, fit): (Linear<'_>, &Fit), mu: f64, rng
         (0..4).for_each(|j| score[j] += residual * row[j]);
     }
     score.iter_mut().for_each(|g| *g += sd * normal(rng));
-    ResidualStage { at: at.to_vec(), score, score_noise: Matrix::identity(4).scaled(sd * sd), excess: tails.excess(clip) }
+    let score_noise = Matrix::identity(4).scaled(sd * sd);
+    (ResidualStage { at: at.to_vec(), score, score_noise, excess: tails.excess(clip) }, tails.squares(at))
 }
 
 pub(super) fn simulate(count: usize, t: bool, epsilon: f64, runs: usize, rule: Rule, walk_draws: usize) -> LinearTally {
@@ -139,7 +148,7 @@ pub(super) fn simulate(count: usize, t: bool, epsilon: f64, runs: usize, rule: R
         let mut moments = release(&data, mu * if rule == Rule::MomentsOnly { 1.0 } else { FIRST.sqrt() }, &mut rng);
         let mut residual = None;
         if rule == Rule::SecondStage {
-            let first = Linear { moments: &moments, residual: None, sigma: Sigma::Unknown };
+            let first = Linear { moments: &moments, residual: None, squares: None, sigma: Sigma::Unknown };
             let fit = first.fit(&prior());
             match first.second_stage(&fit, NORM_SQUARED, FIRST) {
                 SecondStage::Score { .. } => residual = Some(residual_stage(&data, (first, &fit), mu, &mut rng)),
@@ -150,7 +159,7 @@ pub(super) fn simulate(count: usize, t: bool, epsilon: f64, runs: usize, rule: R
             }
         }
         tally.second += usize::from(residual.is_some());
-        let linear = Linear { moments: &moments, residual: residual.as_ref(), sigma: Sigma::Unknown };
+        let linear = Linear { moments: &moments, residual: residual.as_ref().map(|(stage, _)| stage), squares: residual.as_ref().map(|(_, squares)| squares), sigma: Sigma::Unknown };
         let fit = linear.fit(&prior());
         let (sd, noise, own_sd) = (fit.sd(), fit.noise_sd(), own.sd());
         for j in 0..4 {
@@ -160,6 +169,7 @@ pub(super) fn simulate(count: usize, t: bool, epsilon: f64, runs: usize, rule: R
         }
         // On the scale of sigma, like the reference table.
         let (sigma, exact) = (libm::exp(fit.mean[4]), libm::exp(own.mean[4]));
+        tally.sigma_noise.push(noise[4] / own_sd[4]);
         tally.z_sigma.push((sigma - exact) / (sigma * noise[4]));
         if walk_draws > 0 {
             walk(linear, &fit, run as u64, walk_draws, &own, &mut tally);
