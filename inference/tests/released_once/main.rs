@@ -9,6 +9,7 @@
 mod bad_input;
 mod clipped_residuals;
 mod own_parameters;
+mod skewed_times;
 mod tables;
 
 use conclave_common::job::JobSpec;

@@ -8,6 +8,8 @@
 //! | [`gaussian`] | the Gaussian stand-in for the prior, and Gaussian fits |
 //! | [`information`] | a noisy information matrix, and the combination of several |
 //! | [`stage`] | a score and an expected information, released at public points: likelihood and fit |
+//! | `bend` | the difference of a stage's likelihood from one that is straight in the step |
+//! | `times_shape` | the shape of a Weibull likelihood |
 //! | [`adequacy`] | checks that decide whether such a stage is an adequate answer |
 //! | [`intercept`] | the intercept's own equation |
 //! | [`locate`] | the location of the answer, estimated from all stages so far |
@@ -49,6 +51,7 @@ pub(crate) mod adequacy;
 mod algorithm;
 mod allotment;
 mod answer;
+mod bend;
 pub(crate) mod coding;
 pub(crate) mod counts;
 mod design;
@@ -88,6 +91,7 @@ pub(crate) mod strategy;
 mod sum_of_squares;
 mod table_choice;
 mod table_strategy;
+mod times_shape;
 pub(crate) mod walk;
 mod without_privacy;
 

@@ -11,6 +11,7 @@
 //! likelihood. The expected information equals it for canonical parameters only; [`Information::observed_half_way`] makes the
 //! released information the observed one.
 
+use super::bend::Bend;
 use super::gaussian::{Fit, FixedPoint, GaussianPrior, factor, positive_part};
 use super::information::{Information, Reach};
 use crate::sampler::matrix::Matrix;
@@ -21,9 +22,6 @@ const ALLOWED: f64 = 0.4;
 const THIRD_ORDER: f64 = 1.0 / 24.0;
 /// The same along the logarithm of a family's own parameter, whose square changes the information.
 const THIRD_ORDER_OF_OWN: f64 = 1.0 / 6.0;
-
-/// Largest exponent of a bent score, which keeps a likelihood finite.
-const FARTHEST_BENT: f64 = 30.0;
 
 /// One stage, summed over the parties. The prior does not enter it.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,9 +41,8 @@ pub(crate) struct ScoreLikelihood<'a> {
     stage: &'a ScoreStage,
     /// Part of the spread that does not depend on theta.
     fixed: Matrix,
-    /// The fit's step along the logarithm of the family's own parameter, and the rate at which the score bends there; 0 without
-    /// such a parameter.
-    own: (f64, f64),
+    /// The difference from a likelihood that is straight in the step.
+    bend: Bend,
 }
 
 impl ScoreStage {
@@ -56,9 +53,10 @@ impl ScoreStage {
     pub(crate) fn likelihood(&self, fit: &Fit, reach: Reach<'_>) -> ScoreLikelihood<'_> {
         let positive = positive_part(&self.information.matrix);
         let allowance = self.allowance(&positive, &fit.step, reach);
-        let fixed = positive.plus(&self.score_noise, 1.0).plus(&Matrix::outer(&allowance, 1.0), 1.0).symmetrised();
-        let own = (fit.step.last().copied().unwrap_or(0.0), self.information.own_bend());
-        ScoreLikelihood { stage: self, fixed, own }
+        let fixed = positive.clone().plus(&self.score_noise, 1.0).plus(&Matrix::outer(&allowance, 1.0), 1.0).symmetrised();
+        let spread = fixed.clone().plus(&self.information.propagated_noise(&fit.step), 1.0);
+        let bend = Bend::of(&self.information, fit, &positive, &spread);
+        ScoreLikelihood { stage: self, fixed, bend }
     }
 
     /// Fits the Gaussian fixed point of the posterior under a Gaussian prior.
@@ -107,13 +105,7 @@ impl ScoreStage {
 impl ScoreLikelihood<'_> {
     /// Returns the log likelihood at `theta`, up to a constant; finite for every finite `theta`.
     pub(crate) fn log(&self, theta: &[f64]) -> f64 {
-        let mut delta: Vec<f64> = theta.iter().zip(&self.stage.at).map(|(to, at)| to - at).collect();
-        if let (Some(last), (fitted, bend)) = (delta.last_mut(), self.own)
-            && bend != 0.0
-        {
-            // The observed information gives the slope from the score's point to the fit. Beyond, the score bends.
-            *last = fitted + libm::expm1((bend * (*last - fitted)).min(FARTHEST_BENT)) / bend;
-        }
+        let delta = self.bend.bent(theta.iter().zip(&self.stage.at).map(|(to, at)| to - at).collect());
         let information = &self.stage.information;
         let expected = information.matrix.apply(&delta);
         let residual: Vec<f64> = self.stage.score.iter().zip(&expected).map(|(g, e)| g - e).collect();
