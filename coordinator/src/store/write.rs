@@ -110,6 +110,9 @@ pub(super) fn commit(connection: &mut Connection, group: &[Command]) -> rusqlite
                     )?
                     .execute(params![party, software, at_ms])?;
             }
+            Command::Certificate { party, serial } => {
+                transaction.execute("INSERT OR REPLACE INTO certificates VALUES (?1, ?2)", params![party, serial])?;
+            }
             Command::Checkpoint { party, checkpoint } if newest.get(party.as_str()) == Some(&at) => {
                 transaction
                     .prepare_cached("INSERT OR REPLACE INTO heads VALUES (?1, ?2)")?
