@@ -84,6 +84,7 @@ EARLY = {
     "demo": [".ci/demo", PROGRAMS / "conclave"],
     "pages in a browser": [".ci/pages", PROGRAMS / "conclave"],
     "units, manifests, compose file": [".ci/deploy"],
+    "oldest glibc": [".ci/glibc", *(PROGRAMS / name for name in ("conclave", "conclave-party", "conclave-coordinator"))],
     "prices of subsampled releases": [".ci/losses", PROGRAMS / "conclave"],
     "supply chain": [".ci/supply-chain"],
 }

@@ -39,7 +39,7 @@ pub(crate) fn examine(file: &Path) -> Vec<Finding> {
     findings.extend(revoked(&config));
     findings.push(daemon(&config));
     findings.extend(store(&config));
-    let emptied = "a running coordinator empties the log at one of its next writes";
+    let emptied = "a running coordinator empties the log within a minute";
     findings.extend(long_log(&config.store, wal::LONG, running_pid(&config.store), emptied));
     findings.extend(disk(&config));
     findings.extend(permissions(&config));

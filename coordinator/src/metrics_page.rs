@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use conclave_ops::private_files::with_suffix;
 use conclave_ops::{Page, Source, disk, page};
 
 use crate::driver::DriverContext;
@@ -113,6 +114,8 @@ impl CoordinatorPage {
         let failed = f64::from(u8::from(store.check().is_err()));
         page.gauge("conclave_coordinator_store_failed", "1 if the store can no longer be written", failed)?;
         page.gauge("conclave_coordinator_store_bytes", "Size of the store", disk::database_bytes(&self.store) as f64)?;
+        let log = disk::file_bytes(&with_suffix(&self.store, "-wal"));
+        page.gauge("conclave_coordinator_store_log_bytes", "Size of the store's write-ahead log", log as f64)?;
         let folder = self.store.parent().unwrap_or(&self.store);
         if let Some(free) = disk::free_bytes(folder) {
             page.gauge("conclave_coordinator_disk_free_bytes", "Free space beside the store", free as f64)?;

@@ -31,8 +31,8 @@ struct Inner {
     retired: RevokedList,
     /// Revoked certificates.
     revoked: RevokedList,
-    /// Parties that were cut because the list names the serial number of their certificate.
-    cut: BTreeSet<String>,
+    /// Serial number of the certificate with which each party attached last, in hexadecimal.
+    certificates: HashMap<String, String>,
     jobs: HashMap<Arc<str>, Subscription>,
     generations: u64,
     /// The newest checkpoint that each party has published.
@@ -82,6 +82,12 @@ impl PartyRegistry {
         Self { inner: Mutex::new(Inner { seen, checkpoints, ..Inner::default() }) }
     }
 
+    /// Adds the serial numbers of the certificates with which parties attached last in earlier runs.
+    pub(crate) fn with_certificates(self, certificates: HashMap<String, String>) -> Self {
+        self.lock().certificates = certificates;
+        self
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // Every change below is a single map operation, so the state is whole even if a holder panicked.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
@@ -96,7 +102,6 @@ impl PartyRegistry {
         let attachment = Attachment { generation, queue: queue.clone(), _replaced: guard };
         let replaced_another = inner.attached.insert(party.to_owned(), attachment).is_some();
         inner.seen.insert(party.to_owned());
-        inner.cut.remove(party);
         inner.ends.get(party).into_iter().flatten().for_each(|end| queue.send(Body::CloseJob(end.clone())));
         inner.notify(party, || Event::Attached(queue.clone()));
         AttachedStream { generation, replaced_another, replaced }
@@ -248,20 +253,20 @@ impl PartyRegistry {
 
     /// Replaces the list of revoked certificates.
     pub(crate) fn set_revoked(&self, list: RevokedList) {
-        let mut inner = self.lock();
-        inner.revoked = list;
-        inner.cut.clear();
+        self.lock().revoked = list;
     }
 
-    /// Records that a party's connection is cut, because its certificate is revoked.
-    pub(crate) fn note_cut(&self, party: &str) {
-        self.lock().cut.insert(party.to_owned());
+    /// Records the serial number of the certificate with which a party attaches; returns true if it is another than the known one.
+    pub(crate) fn note_certificate(&self, party: &str, serial: &str) -> bool {
+        self.lock().certificates.insert(party.to_owned(), serial.to_owned()).as_deref() != Some(serial)
     }
 
-    /// Returns true for a party that the coordinator admits no more, because its certificate is revoked.
+    /// Returns true for a party that the coordinator admits no more: the list names it, or the certificate with which it attached
+    /// last.
     pub(crate) fn is_revoked(&self, party: &str) -> bool {
         let inner = self.lock();
-        inner.cut.contains(party) || inner.revoked.has_member(&format!("party/{party}"))
+        let by_serial = inner.certificates.get(party).is_some_and(|serial| inner.revoked.has_serial(serial));
+        by_serial || inner.revoked.has_member(&format!("party/{party}"))
     }
 
     /// Returns those of `parties` that never attached to this coordinator, and all parties that did.
@@ -352,18 +357,16 @@ mod tests {
     }
 
     #[test]
-    fn a_revoked_party_is_known_by_its_name_or_from_its_connection_until_it_is_back() {
-        let party_registry = PartyRegistry::default();
-        party_registry.set_revoked(RevokedList::parse("party/a\nanalyst/b").unwrap());
-        party_registry.note_cut("c");
-        assert_eq!(["a", "b", "c"].map(|party| party_registry.is_revoked(party)), [true, false, true]);
+    fn a_revoked_party_is_known_by_its_name_or_by_its_last_certificate() {
+        let known = HashMap::from([("c".to_owned(), "ab01".to_owned()), ("d".to_owned(), "ab02".to_owned())]);
+        let party_registry = PartyRegistry::default().with_certificates(known);
+        party_registry.set_revoked(RevokedList::parse("party/a\nanalyst/b\nAB:01").unwrap());
+        assert_eq!(["a", "b", "c", "d"].map(|party| party_registry.is_revoked(party)), [true, false, true, false]);
+        assert!(!party_registry.note_certificate("c", "ab01") && party_registry.is_revoked("c"));
         // It has a certificate that is not revoked.
-        let (queue, _outgoing) = send_queue();
-        let _place = party_registry.attach("c", queue);
-        assert!(!party_registry.is_revoked("c"));
-        party_registry.note_cut("c");
+        assert!(party_registry.note_certificate("c", "ab03") && !party_registry.is_revoked("c"));
         party_registry.set_revoked(RevokedList::default());
-        assert!(!party_registry.is_revoked("a") && !party_registry.is_revoked("c"));
+        assert!(!party_registry.is_revoked("a"));
     }
 
     #[test]

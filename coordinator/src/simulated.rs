@@ -24,7 +24,7 @@ use crate::bounds::Bounds;
 use crate::driver::{DriverContext, Limits};
 use crate::party_registry::PartyRegistry;
 use crate::registry::{JobRegistry, SignedSubmission};
-use crate::server::LinkService;
+use crate::server::{AttachingParty, LinkService};
 use crate::store::deferred::{self, DeferredCommands};
 
 /// Skews the wall clock of every coordinator on this thread, in milliseconds.
@@ -110,7 +110,7 @@ impl SimulatedCoordinator {
     pub fn attach(&self, party: &str) -> (Uplink, Downlink) {
         let (sender, receiver) = mpsc::unbounded_channel();
         let incoming = Streaming::new_request(Frames, Wire(receiver), None, None);
-        (Uplink(sender), Box::pin(self.link.begin(party.to_owned(), incoming)))
+        (Uplink(sender), Box::pin(self.link.begin(AttachingParty { name: party.to_owned(), serial: None }, incoming)))
     }
 
     /// Commits the next `count` of the waiting writes; a barrier commits all.

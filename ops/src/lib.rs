@@ -8,7 +8,7 @@
 //! - `terminal`: printed output. `log`: the log on standard error. `signals`: requests to stop or to reload.
 //! - `check`: results of `--check`. `state`: the state of a running daemon.
 //! - `doctor`: findings of a doctor as a table.
-//! - `page`: the page of metrics. `endpoint`: its server. `disk`: sizes for it. `holders`: processes that hold a file open.
+//! - `page`: the page of metrics. `endpoint`: its server. `disk`: sizes for it. `holders`: processes that hold a file open. `long_log`: a database's log that they keep long.
 //! - `web`: web pages behind a token or a certificate. `source`: source hosts of connections.
 #![forbid(unsafe_code)]
 
@@ -36,6 +36,8 @@ pub mod log;
 mod log_filter;
 #[cfg(feature = "daemon")]
 mod log_format;
+#[cfg(feature = "daemon")]
+pub mod long_log;
 #[cfg(feature = "otlp")]
 mod otlp;
 #[cfg(feature = "daemon")]

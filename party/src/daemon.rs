@@ -163,7 +163,7 @@ pub(crate) async fn run_reloading(
     let answerer = answerer.observed_by(Box::new(presence.clone()));
     let decisions = ConsentStore::open(&config.ledger)?;
     let (answers, thread) = thread::start(answerer).map_err(|e| StartError::System(format!("no thread: {e}")))?;
-    let operations = operations.show(presence.meters(), answers.clone());
+    let operations = operations.show(presence.meters(), answers.clone(), &config.ledger);
     let mut tasks = JoinSet::new();
     tasks.spawn(watch_decisions(decisions, answers.clone()));
     tasks.spawn(beat(presence.clone()));

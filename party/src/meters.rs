@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use conclave_ops::private_files::with_suffix;
 use conclave_ops::{Page, Source, disk, page};
 use conclave_privacy::accounting;
 use conclave_privacy::accounting::{Budget, gaussian_dp};
@@ -39,6 +40,7 @@ struct Notes {
     alone_units: AtomicU64,
     releases: AtomicU64,
     ledger_bytes: AtomicU64,
+    ledger_log_bytes: AtomicU64,
     /// Free bytes plus one; 0 if unknown.
     disk_free: AtomicU64,
     /// Reason why the ledger answers nothing.
@@ -76,6 +78,8 @@ impl Meters {
     pub(crate) fn note_sizes(&self, ledger: &Ledger) {
         let steps = |bytes: u64| bytes.div_ceil(SIZE_STEP) * SIZE_STEP;
         self.0.ledger_bytes.store(steps(disk::database_bytes(ledger.path())), Ordering::Relaxed);
+        let log = disk::file_bytes(&with_suffix(ledger.path(), "-wal"));
+        self.0.ledger_log_bytes.store(steps(log), Ordering::Relaxed);
         let folder = ledger.path().parent().unwrap_or(ledger.path());
         let free = disk::free_bytes(folder).map_or(0, |free| free / SIZE_STEP * SIZE_STEP + 1);
         self.0.disk_free.store(free, Ordering::Relaxed);
@@ -176,6 +180,8 @@ impl PartyPage {
         page.gauge("conclave_party_ledger_answers", "1 while the ledger lets the party answer", answers)?;
         let bytes = notes.ledger_bytes.load(Ordering::Relaxed);
         page.gauge("conclave_party_ledger_bytes", "Size of the ledger, in whole MiB", bytes as f64)?;
+        let log = notes.ledger_log_bytes.load(Ordering::Relaxed);
+        page.gauge("conclave_party_ledger_log_bytes", "Size of the ledger's write-ahead log, in whole MiB", log as f64)?;
         match notes.disk_free.load(Ordering::Relaxed).checked_sub(1) {
             Some(free) => page.gauge("conclave_party_disk_free_bytes", "Free space beside the ledger, in whole MiB", free as f64),
             None => Ok(()),

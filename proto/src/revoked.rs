@@ -91,10 +91,8 @@ impl RevokedList {
     /// # Errors
     /// [`ErrorCode::Unauthenticated`] if it is named, or can't be read.
     pub fn check(&self, certificate: &CertificateDer<'_>) -> Result<(), Fault> {
-        let unreadable = |_| Fault::new(ErrorCode::Unauthenticated, "the certificate cannot be read");
         let identity = PeerIdentity::from_certificate(certificate)?;
-        let (_, parsed) = X509Certificate::from_der(certificate).map_err(unreadable)?;
-        let number = serial(&parsed.raw_serial_as_string()).unwrap_or_default();
+        let number = serial_of(certificate)?;
         let role_and_name = format!("{}/{}", identity.role, identity.name);
         if self.names.contains(&identity.name) || self.names.contains(&role_and_name) || self.serials.contains(&number) {
             return Err(Fault::new(ErrorCode::Unauthenticated, format!("the certificate of {role_and_name} is revoked here")));
@@ -111,6 +109,16 @@ impl RevokedList {
             .map_err(|_| Fault::new(ErrorCode::Unauthenticated, "the certificate cannot be read"))?;
         self.check(&leaf)
     }
+}
+
+/// Returns the serial number of a certificate, in lower-case hexadecimal without leading zeros.
+///
+/// # Errors
+/// [`ErrorCode::Unauthenticated`] if the certificate can't be read.
+pub fn serial_of(certificate: &CertificateDer<'_>) -> Result<String, Fault> {
+    let unreadable = |_| Fault::new(ErrorCode::Unauthenticated, "the certificate cannot be read");
+    let (_, parsed) = X509Certificate::from_der(certificate).map_err(unreadable)?;
+    Ok(serial(&parsed.raw_serial_as_string()).unwrap_or_default())
 }
 
 /// Normalises a serial number: lower case, without colons and leading zeros; `None` if it is not hexadecimal.

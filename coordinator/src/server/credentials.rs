@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use conclave_ops::files::check_closed_to;
 use conclave_proto::error::Fault;
-use conclave_proto::identity::{PeerIdentity, Role};
+use conclave_proto::identity::Role;
 use conclave_proto::revoked::{RevokedFile, RevokedList};
 use conclave_proto::tls::{Expiry, Gate, IdentityDir, days_until, is_expiring};
 
@@ -153,18 +153,10 @@ impl Watcher {
         self.party_registry.set_revoked(self.list.clone().ok().flatten().unwrap_or_default());
     }
 
-    /// Cuts the connections whose certificates are no longer valid. The jobs of a revoked party say so.
+    /// Cuts the connections whose certificates are no longer valid.
     fn sweep(&self) {
         let gate = self.credentials.gate();
-        self.credentials.connections.sweep(|chain| {
-            if let (Ok(Some(list)), Some(leaf)) = (&self.list, chain.first())
-                && list.check(leaf).is_err()
-                && let Ok(PeerIdentity { role: Role::Party, name }) = PeerIdentity::from_certificate(leaf)
-            {
-                self.party_registry.note_cut(&name);
-            }
-            gate.check(chain, SystemTime::now())
-        });
+        self.credentials.connections.sweep(|chain| gate.check(chain, SystemTime::now()));
     }
 
     fn look(&mut self, now: Instant) {

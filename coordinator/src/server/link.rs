@@ -9,6 +9,7 @@ use conclave_proto::delay::AnswerDelay;
 use conclave_proto::echo::Echo;
 use conclave_proto::error::{self, ErrorCode, Fault};
 use conclave_proto::identity::{self, Role};
+use conclave_proto::revoked::serial_of;
 use conclave_proto::v1::coordinator_frame::Body;
 use conclave_proto::v1::link_server::Link;
 use conclave_proto::v1::party_frame::Body as Said;
@@ -47,13 +48,24 @@ impl LinkService {
         Self { logs: Logs::new(job_registry, context.store.clone(), stopping.clone()), context, stopping }
     }
 
-    /// Begins the session of a stream from this party, whose certificate has been checked.
-    pub(crate) fn begin(&self, party: String, incoming: Streaming<PartyFrame>) -> <Self as Link>::AttachStream {
+    /// Begins the session of a stream from this party.
+    pub(crate) fn begin(&self, party: AttachingParty, incoming: Streaming<PartyFrame>) -> <Self as Link>::AttachStream {
         let (queue, outgoing) = send_queue();
-        let session = Session { party, queue, incoming, context: self.context.clone(), stopping: self.stopping.clone() };
+        let (context, stopping) = (self.context.clone(), self.stopping.clone());
+        let AttachingParty { name: party, serial } = party;
+        let session = Session { party, serial, queue, incoming, context, stopping };
         tokio::spawn(session.run());
         outgoing
     }
+}
+
+/// A party that opens a stream, by its certificate, which has been checked.
+#[derive(Debug)]
+pub(crate) struct AttachingParty {
+    /// Name.
+    pub(crate) name: String,
+    /// Serial number of the certificate, in hexadecimal; `None` for a simulated party.
+    pub(crate) serial: Option<String>,
 }
 
 fn party_of<T>(request: &Request<T>) -> Result<String, Status> {
@@ -66,8 +78,10 @@ impl Link for LinkService {
     type LogStream = LogStream;
 
     async fn attach(&self, request: Request<Streaming<PartyFrame>>) -> Result<Response<Self::AttachStream>, Status> {
-        let party = party_of(&request)?;
-        Ok(Response::new(self.begin(party, request.into_inner())))
+        let name = party_of(&request)?;
+        let certificates = request.peer_certs();
+        let serial = certificates.as_ref().and_then(|chain| chain.first()).map(serial_of).transpose()?;
+        Ok(Response::new(self.begin(AttachingParty { name, serial }, request.into_inner())))
     }
 
     async fn log(&self, request: Request<JobRequest>) -> Result<Response<Self::LogStream>, Status> {
@@ -83,6 +97,7 @@ fn clip(words: &str) -> String {
 
 struct Session {
     party: String,
+    serial: Option<String>,
     queue: SendQueue,
     incoming: Streaming<PartyFrame>,
     context: DriverContext,
@@ -101,6 +116,7 @@ impl Session {
         };
         self.queue = self.queue.with_protocol(protocol);
         self.context.store.seen(&self.party, &hello.software, now_ms());
+        self.store_certificate();
         self.queue.send(Body::Welcome(Welcome {
             protocol,
             software: SOFTWARE.to_owned(),
@@ -185,6 +201,14 @@ impl Session {
                     return "the coordinator is stopping".to_owned();
                 }
             }
+        }
+    }
+
+    fn store_certificate(&self) {
+        if let Some(serial) = &self.serial
+            && self.context.party_registry.note_certificate(&self.party, serial)
+        {
+            self.context.store.store_certificate(&self.party, serial);
         }
     }
 

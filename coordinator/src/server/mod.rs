@@ -17,7 +17,7 @@ mod stopping;
 
 pub(crate) use credentials::Credentials;
 #[cfg(feature = "test-util")]
-pub(crate) use link::LinkService;
+pub(crate) use link::{AttachingParty, LinkService};
 pub(crate) use pages::serve_pages;
 pub(crate) use serve::{SERVICES, serve};
 pub(crate) use stopping::stopped;

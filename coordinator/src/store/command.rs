@@ -43,6 +43,7 @@ pub(super) enum Command {
     Waits { job: String, since_ms: Vec<Option<i64>> },
     JobEnd(Box<JobEnd>),
     Seen { party: String, software: String, at_ms: i64 },
+    Certificate { party: String, serial: String },
     Checkpoint { party: String, checkpoint: Vec<u8> },
     Barrier(oneshot::Sender<Result<(), StoreError>>),
     Close,

@@ -11,12 +11,16 @@ use super::error::StoreError;
 use super::{columns, integrity};
 
 const SCHEMA: &str = include_str!("schema.sql");
-/// Table of key rosters for jobs with masked answers; added to a store of this schema that predates it. Builds from before still
-/// read and write the file.
-const ROSTERS: &str = "CREATE TABLE IF NOT EXISTS rosters (
+/// Tables added to a store of this schema that predates them: key rosters of jobs with masked answers, and the certificates with
+/// which parties attached last. Builds from before still read and write the file.
+const ADDED_TABLES: &str = "CREATE TABLE IF NOT EXISTS rosters (
   job    INTEGER PRIMARY KEY REFERENCES jobs (key),
   roster BLOB NOT NULL               -- an encoded conclave.v1.Roster of one piece, as every party has it
-) STRICT";
+) STRICT;
+CREATE TABLE IF NOT EXISTS certificates (
+  party  TEXT PRIMARY KEY,
+  serial TEXT NOT NULL               -- in hexadecimal, lower case, without leading zeros
+) STRICT, WITHOUT ROWID";
 pub(crate) const SCHEMA_VERSION: i64 = 4;
 /// "Conc": `file` and a careful operator can distinguish the store from other SQLite files.
 pub(crate) const APPLICATION_ID: i64 = 0x436f_6e63;
@@ -129,7 +133,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreError> {
         )));
     }
     columns::add(&connection).map_err(failed)?;
-    connection.execute_batch(ROSTERS).map_err(failed)?;
+    connection.execute_batch(ADDED_TABLES).map_err(failed)?;
     integrity::check(&connection, path)?;
     keep_private(path).map_err(io)?;
     Ok(connection)

@@ -124,6 +124,11 @@ impl Store {
         self.send(Command::Seen { party: party.to_owned(), software: software.to_owned(), at_ms });
     }
 
+    /// Stores the serial number of the certificate with which a party has attached.
+    pub(crate) fn store_certificate(&self, party: &str, serial: &str) {
+        self.send(Command::Certificate { party: party.to_owned(), serial: serial.to_owned() });
+    }
+
     /// Stores a party's newest checkpoint.
     pub(crate) fn store_checkpoint(&self, party: &str, checkpoint: Vec<u8>) {
         self.send(Command::Checkpoint { party: party.to_owned(), checkpoint });

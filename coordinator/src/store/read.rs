@@ -17,6 +17,8 @@ pub(crate) struct Loaded {
     pub jobs: Vec<JobRow>,
     /// The newest checkpoint of each party.
     pub checkpoints: HashMap<String, Vec<u8>>,
+    /// Serial number of the certificate with which each party attached last, in hexadecimal.
+    pub certificates: HashMap<String, String>,
     /// Every party that ever attached.
     pub parties: BTreeSet<String>,
 }
@@ -54,8 +56,19 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<Loaded> {
     let mut parties = connection.prepare("SELECT name FROM parties")?;
     let mut heads = connection.prepare("SELECT party, head FROM heads")?;
     loaded.checkpoints = heads.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+    loaded.certificates = certificates(connection)?;
     loaded.parties = parties.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     Ok(loaded)
+}
+
+/// Reads the parties' certificates; none from a store that no coordinator of this build has opened.
+fn certificates(connection: &Connection) -> rusqlite::Result<HashMap<String, String>> {
+    let is_there = "SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'certificates'";
+    if !connection.query_row(is_there, [], |row| row.get(0))? {
+        return Ok(HashMap::new());
+    }
+    let mut found = connection.prepare("SELECT party, serial FROM certificates")?;
+    found.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
 /// Reads the jobs that a WHERE clause selects, in the order of submission.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use conclave_ops::disk::file_bytes;
+use conclave_ops::long_log::LongLog;
 use conclave_ops::private_files::with_suffix;
 use rusqlite::Connection;
 
@@ -23,6 +24,7 @@ const USUAL: Duration = Duration::from_secs(5);
 /// Keeps the log of the writing thread's connection short.
 #[derive(Debug)]
 pub(super) struct ShortLog {
+    store: PathBuf,
     path: PathBuf,
     not_before: Option<Instant>,
     pause: Duration,
@@ -30,13 +32,12 @@ pub(super) struct ShortLog {
 
 impl ShortLog {
     pub(super) fn of(store: &Path) -> Self {
-        Self { path: with_suffix(store, "-wal"), not_before: None, pause: FIRST_PAUSE }
+        Self { store: store.to_owned(), path: with_suffix(store, "-wal"), not_before: None, pause: FIRST_PAUSE }
     }
 
     /// Empties the log if it is long and no reader is in the way. A failure is no loss: the log stays, and the next commit reports it.
     pub(super) fn keep(&mut self, connection: &Connection) {
-        let bytes = file_bytes(&self.path);
-        if bytes < LONG || self.not_before.is_some_and(|then| Instant::now() < then) {
+        if file_bytes(&self.path) < LONG || self.not_before.is_some_and(|then| Instant::now() < then) {
             return;
         }
         match empty(connection) {
@@ -44,11 +45,9 @@ impl ShortLog {
             Ok(false) => {
                 self.not_before = Some(Instant::now() + self.pause);
                 self.pause = (2 * self.pause).min(LONGEST_PAUSE);
-                tracing::warn!(
-                    bytes,
-                    "a process that reads the store keeps its log {} from being emptied: conclave-coordinator doctor names it",
-                    self.path.display()
-                );
+                if let Some(log) = LongLog::find(&self.store, LONG, None) {
+                    tracing::warn!("the store's log can't be emptied while a read stays open: {log}");
+                }
             }
             Err(error) => tracing::warn!(%error, "the log {} can't be emptied", self.path.display()),
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 use conclave_common::query::PartyMetadata;
@@ -19,6 +19,8 @@ use super::wal::ShortLog;
 /// Time for which rounds gather before they are committed together. The thread sleeps meanwhile, so that its log does not preempt
 /// a fast chain on a small machine at every round.
 const GATHER: Duration = Duration::from_millis(20);
+/// Time without a write after which a long log is emptied.
+const IDLE: Duration = Duration::from_secs(15);
 /// Maximum number of commands in one transaction.
 const GROUP: usize = 4096;
 
@@ -33,7 +35,17 @@ pub(super) fn serve(
 ) {
     let (mut open, mut log) = (true, ShortLog::of(path));
     while open {
-        let Ok(first) = queue.recv() else { return };
+        let first = match queue.recv_timeout(IDLE) {
+            Ok(first) => first,
+            // A reader may have gone since the last write.
+            Err(RecvTimeoutError::Timeout) => {
+                if failure.get().is_none() {
+                    log.keep(&connection);
+                }
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
         let mut group = vec![first];
         open = gather(queue, &mut group);
         let mut barriers = Vec::new();
@@ -109,6 +121,9 @@ pub(super) fn commit(connection: &mut Connection, group: &[Command]) -> rusqlite
                          ON CONFLICT (name) DO UPDATE SET last_seen_ms = ?3, software = ?2",
                     )?
                     .execute(params![party, software, at_ms])?;
+            }
+            Command::Certificate { party, serial } => {
+                transaction.execute("INSERT OR REPLACE INTO certificates VALUES (?1, ?2)", params![party, serial])?;
             }
             Command::Checkpoint { party, checkpoint } if newest.get(party.as_str()) == Some(&at) => {
                 transaction

@@ -1,34 +1,19 @@
-//! The write-ahead log of a daemon's database, which readers can keep long.
+//! Finding about a long write-ahead log.
 
 use std::path::Path;
 
 use super::finding::Finding;
-use crate::disk::{file_bytes, format_bytes};
-use crate::holders::holders;
-use crate::private_files::with_suffix;
+use crate::long_log::LongLog;
 
 /// Warns of a write-ahead log of `least` bytes or more, and names the processes that hold the database open beside the daemon of this
 /// process id. `emptied` says when the daemon empties the log. Returns `None` for a shorter log.
 pub fn long_log(database: &Path, least: u64, daemon: Option<u32>, emptied: &str) -> Option<Finding> {
-    let log = with_suffix(database, "-wal");
-    let bytes = file_bytes(&log);
-    if bytes < least {
-        return None;
-    }
-    let own = std::process::id();
-    let others = holders(database).into_iter().filter(|holder| Some(holder.pid) != daemon && holder.pid != own);
-    let others: Vec<String> = others.map(|holder| holder.to_string()).collect();
-    let (who, remedy) = match others.is_empty() {
-        false => (
-            format!("the database is held open by {}", others.join(", ")),
-            format!("end what it reads, or the process; {emptied}"),
-        ),
-        true => (
-            "no other process that this user can see holds the database open".to_owned(),
-            format!("{emptied}; if the log stays long, run doctor as root, which sees the processes of all users"),
-        ),
+    let log = LongLog::find(database, least, daemon)?;
+    let remedy = match log.has_holders() {
+        true => format!("end what it reads, or the process; {emptied}"),
+        false => format!("{emptied}; if the log stays long, run doctor as root, which sees the processes of all users"),
     };
-    Some(Finding::warn("log", format!("{} has {}: {who}", log.display(), format_bytes(bytes)), remedy))
+    Some(Finding::warn("log", log.to_string(), remedy))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::ledger_views::inspect::Inspection;
 use crate::ledger_views::{IfAllCollude, RECENTLY, Report, inspect, report_kept};
 use crate::owner::masked;
 use crate::presence::running;
-use conclave_vault::ledger::LedgerError;
+use conclave_vault::ledger::{LONG_LOG, LedgerError};
 
 /// Spent share of the budget from which a warning is shown.
 const NEARLY_SPENT: f64 = 0.9;
@@ -17,8 +17,6 @@ const NEARLY_SPENT: f64 = 0.9;
 const TYPICAL: f64 = 200.0;
 /// Number of releases from which the size is measured.
 const MEASURED: u64 = 10_000;
-/// Length of the ledger's log from which a warning is shown: some ten times its usual length.
-const LONG_LOG: u64 = 64 << 20;
 /// Remaining days of disk space, at the current rate, below which a warning is shown.
 const FEW_DAYS: f64 = 90.0;
 
@@ -26,7 +24,7 @@ pub(super) fn check(config: &PartyConfig) -> Vec<Finding> {
     let settings = config.ledger_settings();
     let mut findings = vec![daemon(config)];
     let pid = running(&config.ledger).flatten().map(|seen| seen.pid);
-    findings.extend(long_log(&config.ledger, LONG_LOG, pid, "the party empties the log at its next start"));
+    findings.extend(long_log(&config.ledger, LONG_LOG, pid, "a running party empties the log within a minute"));
     let inspection = inspect(&settings, config.policy.min_noise_sd.max(f64::MIN_POSITIVE));
     findings.push(match &inspection {
         Ok(found) => entries(found),

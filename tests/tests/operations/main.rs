@@ -5,6 +5,7 @@ mod doctor;
 mod fair_turns;
 mod forget;
 mod logs;
+mod long_log;
 mod metrics;
 mod moving;
 mod one_analyst;

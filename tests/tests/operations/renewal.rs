@@ -47,6 +47,43 @@ fn a_party_gets_a_new_certificate_and_a_new_key_while_a_job_runs() {
     assert!(printed.contains("a certificate of party/a is revoked"), "{printed}");
 }
 
+/// A party that was revoked by the serial number of its certificate is known as revoked after a restart of the coordinator, until it
+/// attaches with another certificate.
+#[test]
+fn a_revocation_by_serial_number_is_named_after_a_restart() {
+    let mut cluster = Cluster::new(EXE);
+    cluster.kill_coordinator();
+    fs::write(cluster.path("coordinator/revoked.txt"), "").expect("a list");
+    cluster.coordinator_extra = "revoked = \"revoked.txt\"\n";
+    cluster.start_coordinator();
+    let a = cluster.enrol_study("a", &study::records(200, 1), 400.0);
+    cluster.start_party(a);
+    let job = cluster.submit_only(&study::long_job("a"));
+    cluster.wait_resumed(&job, PATIENCE);
+    cluster.must(&["ca", "revoke", "a/identity/certificate.pem", "--list", "coordinator/revoked.txt", "--reason", "sold"]);
+    let names_it = |status: &serde_json::Value| {
+        let reason = status["waiting_reason"].as_str().unwrap_or_default();
+        reason.contains("a: not connected: its certificate is revoked at the coordinator")
+    };
+    cluster.wait_status(&job, PATIENCE, "the reason of the wait", names_it);
+
+    cluster.kill_coordinator();
+    cluster.start_coordinator();
+    cluster.wait_status(&job, PATIENCE, "the reason after a restart", names_it);
+
+    // Its next certificate is another one.
+    cluster.kill_party(a);
+    cluster.must(&["__party", "renew", "--config", "a/party.toml"]);
+    cluster.must(&["ca", "sign", "a/identity/request.pem", "--ca", "ca", "--renew"]);
+    cluster.start_party(a);
+    cluster.wait_resumed(&job, PATIENCE);
+    cluster.kill_party(a);
+    let unnamed = cluster.wait_status(&job, PATIENCE, "the wait for the party", |status| {
+        status["waiting_reason"].as_str().is_some_and(|reason| reason.contains("a: not connected"))
+    });
+    assert!(!names_it(&unnamed), "{unnamed}");
+}
+
 #[test]
 fn a_dialling_member_is_warned_before_its_certificate_expires() {
     let mut cluster = Cluster::new(EXE);

@@ -38,7 +38,7 @@ pub(super) enum Command {
     Policy(Box<Policy>),
     /// The coordinator's welcome: the protocol to speak with it, the ledger head that it shows, and its clock.
     Welcome(u32, Vec<u8>, Option<SystemTime>),
-    /// Time to measure the size of the ledger. Only between two messages: growth during an answer would reveal its progress.
+    /// Time to measure the size of the ledger, and to empty a long log. Only between two messages: growth during an answer would reveal its progress.
     Sizes,
     Flush(oneshot::Sender<()>),
 }
@@ -195,7 +195,11 @@ impl Answerer {
                 });
                 self.make_room();
             }
-            Command::Sizes => self.observer.note_sizes(&self.ledger),
+            Command::Sizes => {
+                // A failure has been logged, and the ledger answers no more.
+                drop(self.ledger.shorten_log());
+                self.observer.note_sizes(&self.ledger);
+            }
             Command::Flush(done) => drop(done.send(())),
         }
         self.pacer.passed();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use conclave_ops::place::Place;
-use conclave_privacy::accounting::{BlockTerms, Budget, PrivacyFilter};
+use conclave_privacy::accounting::{BlockTerms, Budget, Honest, PrivacyFilter};
 use rusqlite::Connection;
 
 use super::error::LedgerError;
@@ -63,6 +63,9 @@ pub struct Ledger {
     pub(super) analyst_cap: Option<Budget>,
     pub(super) analysts: HashMap<String, PrivacyFilter>,
     pub(super) jobs: HashMap<String, OpenJob>,
+    /// For jobs that were open before this process began and have no roster: the number of parties whose noise will protect their answers.
+    /// Empty where the owner sets no limit for the case that all others collude.
+    pub(super) before: HashMap<String, Honest>,
     /// Terms of blocks that were priced for jobs that have opened none; kept when a job is closed.
     pub(super) priced: HashMap<String, Vec<BlockTerms>>,
     /// Charged rows that had no answer when this process opened the ledger: nothing of them had left, so they may be answered under their

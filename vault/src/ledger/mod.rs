@@ -97,6 +97,7 @@ pub use secret::SECRET_FILE;
 pub use secret::Secret;
 pub use settings::{Durability, LedgerSettings, RESERVE_BLOCK};
 pub use state::Masks;
+pub use writer::LONG_LOG;
 
 #[cfg(any(test, feature = "test-util"))]
 mod tests;

@@ -13,6 +13,7 @@ use super::events::{AllCollude, Genesis, Settle, Unlock, exact, hex};
 use super::handle::{DataStanding, Ledger};
 use super::head::{Head, HeadFile};
 use super::lock::LedgerLock;
+use super::room::honest_before;
 use super::schema::{checkpoint, create, sync_folder};
 use super::secret::Secret;
 use super::settings::{KEY_CHECK, LedgerSettings};
@@ -157,6 +158,7 @@ impl Ledger {
             data: DataStanding::Unknown,
             lost: None,
             jobs: HashMap::new(),
+            before: if all_collude.is_some() { honest_before(&connection, &state)? } else { HashMap::new() },
             priced: HashMap::new(),
             ahead: None,
             pending: HashMap::new(),

@@ -1,10 +1,14 @@
 //! Counts the budget that open jobs may still spend, so that a job is admitted only if its whole cap is free.
 
+use std::collections::HashMap;
+
+use conclave_common::job::JobSpec;
 use conclave_privacy::accounting::{AccountingError, Budget, Honest, PrivacyFilter, Spent};
+use rusqlite::Connection;
 
 use super::error::LedgerError;
 use super::handle::Ledger;
-use super::state::{JobState, Masks};
+use super::state::{JobState, LedgerState, Masks};
 
 /// The budget available to one job. It follows from queries, grants and the texts of jobs; no record has an influence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,10 +56,11 @@ impl Ledger {
         Ok(room)
     }
 
-    /// Returns the number of parties whose noise protects an open job's answers. A masked job that has no roster yet has this process's
-    /// word for it, and [`Honest::ALONE`] until it has been opened again after a restart.
+    /// Returns the number of parties whose noise protects an open job's answers: by its roster, and by its text while it has none.
     fn honest_of(&self, job: &JobState) -> Honest {
-        job.honest().or(self.jobs.get(&job.id).map(|open| open.honest)).unwrap_or_default()
+        let by_roster = job.roster().and_then(|roster| Honest::new(roster.honest));
+        let by_text = || self.jobs.get(&job.id).map(|open| open.honest).or(self.before.get(&job.id).copied());
+        by_roster.or_else(by_text).unwrap_or_default()
     }
 
     /// Returns the budget that an open job may still spend.
@@ -71,6 +76,27 @@ impl Ledger {
         let cap = Budget::new(number(&job.cap.0), number(&job.cap.1))?.of(self.budget.unit).reserving(job.reserve_cap);
         Ok(PrivacyFilter::resume(&cap, job.committed())?.remaining())
     }
+}
+
+/// Reads the texts of the jobs that were open when the ledger was last used and have no roster: each returns the number of parties whose
+/// noise will protect the job's answers. A text that cannot be read counts as the largest number, since a later build may open the job.
+///
+/// # Errors
+/// A failure of the database.
+pub(super) fn honest_before(connection: &Connection, state: &LedgerState) -> rusqlite::Result<HashMap<String, Honest>> {
+    let largest = Honest::new(Honest::MOST).unwrap_or_default();
+    let mut select = connection.prepare("SELECT spec_toml FROM jobs WHERE seq = ?1")?;
+    let mut may_be_masked = |job: &JobState| -> rusqlite::Result<(String, Honest)> {
+        let text: String = select.query_row([job.seq], |row| row.get(0))?;
+        Ok((job.id.clone(), JobSpec::parse(&text).map_or(largest, |spec| spec.honest())))
+    };
+    let without_roster = |job: &&JobState| match job.masks {
+        // A job that was charged by itself gets no key.
+        Masks::None => job.committed() == Spent::default(),
+        Masks::Keyed(_) => true,
+        Masks::Under(_) => false,
+    };
+    state.jobs().iter().filter(|job| job.open).filter(without_roster).map(&mut may_be_masked).collect()
 }
 
 fn least(a: Spent, b: Spent) -> Spent {

@@ -20,6 +20,11 @@ use super::state::LedgerState;
 use crate::clock::now_ms;
 use conclave_ops::private_files::{self, close_to_others, with_suffix};
 
+/// Time for which a write waits: an auditor's open reader may hold a lock for a moment.
+const USUAL: Duration = Duration::from_secs(5);
+/// Time for which the emptying of a long log waits for readers.
+const PATIENCE: Duration = Duration::from_millis(250);
+
 const EVENTS_AND_JOBS: &str = "
 CREATE TABLE events (
   seq     INTEGER PRIMARY KEY,
@@ -216,8 +221,7 @@ pub(super) fn connect_former(connection: Connection, path: &Path) -> Result<Conn
 pub(super) fn open(path: &Path) -> Result<Connection, LedgerError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
-    // An auditor's open reader may hold a lock for a moment.
-    connection.busy_timeout(Duration::from_secs(5))?;
+    connection.busy_timeout(USUAL)?;
     // SQLite's own copying of the log swallows errors, and its last one, when a connection ends, would sync again after a sync
     // has failed: both are done by the ledger itself, or not at all.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -252,6 +256,14 @@ pub(super) fn checkpoint(connection: &Connection) -> Result<(), LedgerError> {
     Ok(())
 }
 
+/// Copies the log into the database and empties it, unless a reader outlasts [`PATIENCE`].
+pub(super) fn empty_log(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(PATIENCE)?;
+    let emptied = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    connection.busy_timeout(USUAL)?;
+    emptied
+}
+
 /// Copies the largest possible part of the log into the database and syncs both, so that the log restarts and does not grow for ever.
 pub(super) fn copy_log(connection: &Connection) -> Result<(), LedgerError> {
     Ok(connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?)
@@ -265,7 +277,7 @@ pub fn connect_read_only(path: &Path) -> Result<Connection, LedgerError> {
     check_regular(path).map_err(|e| LedgerError::io(path, &e))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(Duration::from_secs(5))?;
+    connection.busy_timeout(USUAL)?;
     check_application(&connection, path)?;
     check_schema(&connection, path, &TABLES)?;
     Ok(connection)

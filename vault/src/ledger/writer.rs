@@ -1,5 +1,6 @@
 //! Writes entries: each is added to the ledger's state first, which refuses one that does not follow, and then stored with its hash.
 
+use conclave_ops::private_files::with_suffix;
 use conclave_privacy::accounting::{BlockTerms, Spent, SubsampledError};
 use rusqlite::{Transaction, TransactionBehavior};
 
@@ -8,13 +9,16 @@ use super::error::LedgerError;
 use super::handle::Ledger;
 use super::index::Index;
 use super::insert::{insert, write_tail, write_totals};
-use super::schema::copy_log;
+use super::schema::{copy_log, empty_log};
 use super::state::LedgerState;
 
 /// Commits after which the log is copied into the database, once a reply has left: a few megabytes of log.
 const COMMITS_IN_LOG: u32 = 200;
 /// Commits after which it is copied at once, where no reply has been reported.
 const MOST_IN_LOG: u32 = 4 * COMMITS_IN_LOG;
+
+/// Length of the log from which it is emptied: some ten times its usual length.
+pub const LONG_LOG: u64 = 64 << 20;
 
 /// The entries of one transaction.
 pub(super) struct EntryWriter<'a> {
@@ -116,6 +120,17 @@ impl Ledger {
         copy_log(&self.connection)?;
         self.uncopied = 0;
         Ok(())
+    }
+
+    /// Empties a long log: readers that follow each other keep SQLite from starting it again. A reader that stays prevents it.
+    ///
+    /// # Errors
+    /// [`LedgerError::Halted`] after any failure of the database: final for this process.
+    pub fn shorten_log(&mut self) -> Result<(), LedgerError> {
+        self.alive()?;
+        let bytes = std::fs::metadata(with_suffix(&self.path, "-wal")).map_or(0, |found| found.len());
+        let emptied = if bytes < LONG_LOG { Ok(()) } else { empty_log(&self.connection) };
+        self.fail_stop(emptied.map_err(LedgerError::from))
     }
 
     /// Does the background work after a reply: reserves the next block of a job whose block is nearly used up, and checkpoints the

@@ -72,6 +72,8 @@ fn a_job_and_its_log_survive() {
     store.set_metadata("j1", 1, PartyMetadata::new(person, 7));
     store.seen("a", "x 1", 5);
     store.seen("a", "x 2", 6);
+    store.store_certificate("a", "ab01");
+    store.store_certificate("a", "ab02");
     let id: Arc<str> = "j1".into();
     let logged: Vec<_> = (0..500u64)
         .map(|i| LoggedRound { iteration: i, elapsed_us: 3 * i, releases: vec![vec![i as i64, i64::MIN], vec![-1, i64::MAX]] })
@@ -95,6 +97,21 @@ fn a_job_and_its_log_survive() {
     assert_eq!(loaded.jobs[0].parties[1].metadata, Some(PartyMetadata::new(person, 7)));
     assert_eq!(loaded.jobs[1].parties[1].metadata, None);
     assert_eq!(loaded.parties.into_iter().collect::<Vec<_>>(), ["a"]);
+    assert_eq!(loaded.certificates.into_iter().collect::<Vec<_>>(), [("a".to_owned(), "ab02".to_owned())]);
+}
+
+/// A store of an earlier build has no certificates; it can be inspected before a coordinator of this build has opened it.
+#[test]
+fn a_store_without_certificates_is_read_and_taken_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.sqlite");
+    Store::open(&path).unwrap().0.close();
+    Connection::open(&path).unwrap().execute_batch("DROP TABLE certificates").unwrap();
+    inspect(&path).unwrap();
+    let (store, loaded) = Store::open(&path).unwrap();
+    assert!(loaded.certificates.is_empty());
+    store.store_certificate("a", "ab01");
+    settled(&store).unwrap();
 }
 
 /// A store of the previous build has no column for the protocol, and its jobs were accepted under protocol 1.

@@ -13,6 +13,8 @@ mod conversion;
 #[cfg(test)]
 mod index;
 pub mod lengths;
+#[cfg(test)]
+mod long_log;
 mod many_releases;
 #[cfg(test)]
 mod masked;

@@ -3,9 +3,10 @@
 
 use conclave_privacy::accounting::{Budget, Honest, PrivacyFilter};
 use conclave_privacy::secagg::MaskSecret;
+use sha2::{Digest as _, Sha256};
 
 use crate::ledger::{ChargeOutcome, JobEntry, Ledger, LedgerSettings, Room};
-use crate::testing::{budget, entry, key};
+use crate::testing::{budget, entry, key, masked_toml};
 
 fn of(epsilon: f64) -> Budget {
     Budget::new(epsilon, 1e-6).unwrap()
@@ -81,8 +82,8 @@ fn a_job_with_less_room_than_its_cap_ends_where_its_room_does() {
     assert!(ledger.units().1 - ledger.units().0 >= units(2.5));
 }
 
-/// Under the owner's limit for the case that all others collude, an open masked job is promised what its cap costs then. Another job finds
-/// the rest: the more parties hide its answers, the smaller a part of it.
+/// Under the owner's limit for the case that all others collude, an open masked job is promised what its cap costs then, over restarts too.
+/// Another job finds the rest: the more parties hide its answers, the smaller a part of it.
 #[test]
 fn the_caps_of_masked_jobs_are_promised_to_them_if_all_others_collude() {
     let folder = tempfile::tempdir().unwrap();
@@ -97,17 +98,49 @@ fn the_caps_of_masked_jobs_are_promised_to_them_if_all_others_collude() {
     let free = |ledger: &Ledger, parties: u32| ledger.room("", "bob", hidden(parties)).unwrap();
     assert_eq!(free(&ledger, 1).left.units, units(8.0), "the data's budget is the smaller one");
     assert_eq!((free(&ledger, 20).left.units, free(&ledger, 20).free.units), (limit / 20, limit / 20));
-    // The job has a key, and no roster yet.
-    ledger.open_job(&JobEntry { honest: hidden(8), ..entry("a", of(2.0)) }).unwrap();
+    // The job is entered, and has neither a key nor a roster yet.
+    let text = masked_toml(9, 1);
+    let digest: [u8; 32] = Sha256::digest(&text).into();
+    let job = JobEntry { honest: hidden(8), spec_toml: &text, spec_digest: &digest, ..entry("a", of(2.0)) };
+    ledger.open_job(&job).unwrap();
+    let promised = |ledger: &Ledger, hides: u64| {
+        let rest = limit.saturating_sub(hides * units(2.0));
+        for parties in [4, 20] {
+            let Room { left, free, .. } = free(ledger, parties);
+            let own = units(8.0) - units(2.0);
+            assert_eq!(
+                (left.units, free.units),
+                (units(8.0).min(limit / u64::from(parties)), own.min(rest / u64::from(parties)))
+            );
+        }
+    };
+    promised(&ledger, 8);
+    drop(ledger);
+    let mut ledger = Ledger::open_kept(&settings).unwrap();
+    promised(&ledger, 8);
+    ledger.open_job(&job).unwrap();
     ledger.enter_mask_key("a", &MaskSecret::from_bytes([7; 32].into()).public()).unwrap();
-    let rest = limit - 8 * units(2.0);
-    for parties in [4, 20] {
-        let Room { left, free, .. } = free(&ledger, parties);
-        let own = units(8.0) - units(2.0);
-        assert_eq!((left.units, free.units), (units(8.0).min(limit / u64::from(parties)), own.min(rest / u64::from(parties))));
-    }
+    promised(&ledger, 8);
+    drop(ledger);
+    // It has a key, and has not been opened again yet.
+    let mut ledger = Ledger::open_kept(&settings).unwrap();
+    promised(&ledger, 8);
+    ledger.open_job(&job).unwrap();
+    promised(&ledger, 8);
     // The job itself finds its own cap free, and another one after its end finds all.
     assert_eq!(ledger.room("a", "alice", hidden(8)).unwrap().free.units, units(8.0).min(limit / 8));
     ledger.close_job("a", "done").unwrap();
     assert_eq!(free(&ledger, 20).free.units, limit / 20);
+    // A job of an unreadable text is promised whatever any number of parties may cost, until it is charged by itself.
+    ledger.open_job(&entry("b", of(2.0))).unwrap();
+    drop(ledger);
+    let mut ledger = Ledger::open_kept(&settings).unwrap();
+    promised(&ledger, u64::from(Honest::MOST));
+    ledger.open_job(&entry("b", of(2.0))).unwrap();
+    promised(&ledger, 1);
+    let ChargeOutcome::Granted(_) = ledger.charge("b", 0, &[key(0, 1, 1 << 28)]).unwrap() else { panic!("within the cap") };
+    let spent = ledger.units().0;
+    drop(ledger);
+    let ledger = Ledger::open_kept(&settings).unwrap();
+    assert_eq!(free(&ledger, 4).free.units, (units(8.0) - units(2.0)).min((limit - spent - (units(2.0) - spent)) / 4));
 }
