@@ -1,7 +1,7 @@
 //! The sum of squared residuals of a linear regression, from second moments and from the released tails of residuals.
 //!
 //! The tails release the mean of `min(e², c²)` at a point b, whose noise is far below that of the same sum from second moments. What
-//! lies beyond the clip is between nothing, for light tails, and as much as between the two clips, where the share of the records
+//! lies beyond the upper clip is nothing for light tails. It equals what lies between the clips where the share of the records
 //! beyond t falls with the third power of t. Half of that is added, and the other half is the sd of an allowance.
 //!
 //! The two sums share the records' own variance `2 n sigma⁴`. Their mean by the precision of their noise at b is the statistic.
