@@ -49,13 +49,16 @@ fn a_job_that_names_no_algorithm_releases_once() {
     let id = result["job"].as_str().expect("an id");
     assert_eq!(all_hold(&cluster, id)["rounds"], rounds);
     check_ledger(&cluster);
-    // A regression with unknown residual sd releases moments, the tails of its residuals at two clips, and their score.
+    // A regression with unknown residual sd releases moments twice. Where the outcome's bounds are far apart, it releases moments, the
+    // tails of the residuals at two clips, and their score.
     let linear = "name = \"line\"\nalgorithm = \"auto\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"linear\"\noutcome = \"age\"\n\
                   predictors = [\"treated\"]\n[columns]\ntreated = { binary = true }\nage = { min = 20, max = 80 }\n[sampler]\n\
                   draws = 100\n[privacy]\nepsilon = 8\ndelta = 1e-6\n";
-    let line = cluster.submit(linear);
-    assert_eq!((&line["stopped_by"], &line["iterations"]), (&"released".into(), &4.into()), "{line:#}");
-    all_hold(&cluster, line["job"].as_str().expect("an id"));
+    for (job, rounds) in [(linear.to_owned(), 2), (linear.replace("min = 20, max = 80", "min = -400, max = 500"), 4)] {
+        let line = cluster.submit(&job);
+        assert_eq!((&line["stopped_by"], &line["iterations"]), (&"released".into(), &rounds.into()), "{line:#}");
+        all_hold(&cluster, line["job"].as_str().expect("an id"));
+    }
     // Where all predictors are categories, a table of them and the outcome is released, from which models with fewer predictors
     // can be fitted.
     let table = "name = \"odds\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"logistic\"\noutcome = \"readmitted\"\npredictors = [\"treated\"]\n\
