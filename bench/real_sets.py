@@ -81,14 +81,18 @@ def weibull(study):
     def log(points):
         shape = np.exp(points[:, 0])[:, None]
         z = shape * (np.log(t) - points[:, 1][:, None])
-        prior = sum(-0.5 * (np.exp(points[:, j]) / PRIOR_SD) ** 2 + points[:, j] for j in range(2))
+        # `rehearse` writes the prior of the scale into the job: lognormal(0, 2.5), in units of the longest declared time.
+        prior = -0.5 * (np.exp(points[:, 0]) / PRIOR_SD) ** 2 + points[:, 0] - 0.5 * (points[:, 1] / 2.5) ** 2
         return (event * (points[:, 0][:, None] + z) - np.exp(z)).sum(1) + prior
 
     return log, np.array([0.0, math.log(t.mean())])
 
 
-def without_privacy(study, draws=6000):
-    """Returns mean and covariance of the posterior given all pooled records: of theta, and in sampler coordinates."""
+def without_privacy(study, draws=None):
+    """Returns mean and covariance of the posterior given all pooled records: of theta, and in sampler coordinates.
+
+    With 6,000 draws a mean is off by 0.014 of its sd. That is a third of the noise of two parameters at epsilon 30, so these have more."""
+    draws = draws or (60_000 if study.kind == "weibull" else 6_000)
     log, start = model(study)
     negative = lambda point: -log(point[None, :])[0]
     found = optimize.minimize(negative, start, method="BFGS", options={"gtol": 1e-4, "maxiter": 2000})

@@ -174,13 +174,18 @@ fn judged(setting: Setting, run: &super::Run, truth: &[f64]) -> Judged {
 
 impl Table {
     fn of(setting: Setting, records: usize, epsilon: f64, runs: usize) -> Self {
+        Self::from_seed(setting, records, epsilon, runs, 0)
+    }
+
+    /// Runs with records and noise of seeds from `first` on.
+    fn from_seed(setting: Setting, records: usize, epsilon: f64, runs: usize, first: u64) -> Self {
         let spec = setting.spec(epsilon);
         let mut table = Self { setting, adequate: Vec::new(), runs };
         for seed in 0..runs {
             let truth = setting.truth((seed as f64 + 0.5) / runs as f64);
-            let data =
-                setting.records(records, &truth, &mut ChaCha20Rng::seed_from_u64(9000 + 100 * epsilon as u64 + seed as u64));
-            let run = run(&spec, &data, |y| setting.scaled(y), seed as u64);
+            let of_noise = first + seed as u64;
+            let data = setting.records(records, &truth, &mut ChaCha20Rng::seed_from_u64(9000 + 100 * epsilon as u64 + of_noise));
+            let run = run(&spec, &data, |y| setting.scaled(y), of_noise);
             let of_run = judged(setting, &run, &truth);
             if std::env::var_os("CONCLAVE_RUNS").is_some() {
                 let round = |v: &[f64]| v.iter().map(|x| format!("{x:.3}")).collect::<Vec<_>>().join(" ");
@@ -249,17 +254,19 @@ fn own_parameters_are_within_their_intervals() {
     }
 }
 
-/// Forty runs at each budget. Set `ONLY` to a setting's name to run it alone.
+/// Forty runs at each budget. Set `ONLY` to a setting's name to run it alone, `RUNS` to another number of runs, and `SEED` to
+/// another first seed of records and noise.
 #[test]
 #[ignore = "minutes"]
 fn intervals_of_own_parameters_hold() {
     let only = std::env::var("ONLY").unwrap_or_default();
-    let runs = std::env::var("RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(40);
+    let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse::<u64>().ok());
+    let (runs, first) = (number("RUNS").unwrap_or(40) as usize, number("SEED").unwrap_or(0));
     for setting in [Counts { exposure: false }, Counts { exposure: true }, HeavyTails, Times] {
         for epsilon in [1.0, 3.0, 8.0] {
             let what = format!("{setting:?} epsilon {epsilon}");
             if what.contains(&only) {
-                let table = Table::of(setting, 18_000, epsilon, runs);
+                let table = Table::from_seed(setting, 18_000, epsilon, runs, first);
                 table.show(&what);
                 assert!(table.greatest() < 4.0, "{what}");
                 // Five sds of a share of .9 in as many runs.

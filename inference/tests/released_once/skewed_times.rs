@@ -48,7 +48,8 @@ fn exact(records: &Records) -> [(f64, f64); 2] {
             .collect();
         let peak = cells.iter().map(|(_, log)| *log).fold(f64::NEG_INFINITY, f64::max);
         let mass: f64 = cells.iter().map(|(_, log)| (log - peak).exp()).sum();
-        let weighed = |of: &dyn Fn(&[f64; 2]) -> f64| cells.iter().map(|(at, log)| (log - peak).exp() * of(at)).sum::<f64>() / mass;
+        let weighed =
+            |of: &dyn Fn(&[f64; 2]) -> f64| cells.iter().map(|(at, log)| (log - peak).exp() * of(at)).sum::<f64>() / mass;
         moments = [0, 1].map(|j| {
             let mean = weighed(&|at| at[j]);
             // A grid that is too coarse for the posterior has all of its mass in one cell.
@@ -58,8 +59,8 @@ fn exact(records: &Records) -> [(f64, f64); 2] {
     moments
 }
 
-/// A quadratic puts the mean of the first records 0.06 sds from the exact one, away from the skewed tail. At this epsilon the noise of one run
-/// has up to 0.025 sds, and the mean of eight runs 0.009; its draws add 0.004.
+/// A quadratic puts a mean of the first records 0.06 sds from the exact one, away from the skewed tail. At this epsilon the noise
+/// of one run has up to 0.025 sds, and the mean of eight runs 0.009; its draws add 0.004.
 #[test]
 fn means_are_those_of_the_skewed_posterior() {
     let spec = JobSpec::parse(
@@ -81,7 +82,6 @@ fn means_are_those_of_the_skewed_posterior() {
                 *off += (mean - exact[j].0) / exact[j].1 / RUNS as f64;
             }
         }
-        println!("scale {scale}: means off by {off:.4?} sds");
         assert!(off.iter().all(|off| off.abs() < 0.02), "scale {scale}: {off:?}");
     }
 }

@@ -3,7 +3,8 @@
 //! With `delta = theta - at`, the residual `g̃ - H̃ delta` is normal at the truth with covariance
 //! `W(delta) = H₊ + S_g + s_H² (delta delta' + |delta|² I) + q q'`. The terms are the records' own variance, the noise of the
 //! score, the noise of the information multiplied by `delta`, and an allowance for the log likelihood's terms beyond a quadratic.
-//! H̃ is used as released: a floor under its eigenvalues would count as data exactly where the noise is largest.
+//! H̃ is used as released: a floor under its eigenvalues would count as data exactly where the noise is largest. Where the
+//! likelihood is known to bend or to be skewed, it takes a bent step in place of delta (`bend`).
 //!
 //! The information need not be at the score's own point. Half way to the answer it is more valuable: the score falls by
 //! `∫ J dtheta` along the path, and the midpoint's `J delta` equals that up to the third order of `delta` (midpoint rule). The

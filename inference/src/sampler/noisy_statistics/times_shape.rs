@@ -65,7 +65,7 @@ impl TimesShape {
         let centre = self.mean - self.scale * LOG_GAMMA.0;
         let log_sum = moved + above * centre + libm::lgamma(2.0 + self.scale * above);
         // A sum of weights that is not a number is out of reach too.
-        if !(log_sum <= FARTHEST) {
+        if log_sum > FARTHEST || log_sum.is_nan() {
             return most;
         }
         let depth = libm::expm1(log_sum) - moved - of_shape - above * (self.mean - 1.0);

@@ -54,7 +54,6 @@ fn a_skewed_posterior_keeps_its_mean_in_noise() {
     for score_sd in [3.0, 10.0, 30.0, 100.0, 300.0] {
         let parts: Vec<f64> = sds(0.0).iter().zip(sds(score_sd)).map(|(without, with)| without / with).collect();
         let found = moments(&stage(score_sd));
-        println!("{score_sd}: {found:?} {parts:?}");
         for j in 0..2 {
             assert!((found[j].0 - skewed[j] * parts[j]).abs() < 0.03, "{score_sd}: {found:?} {parts:?}");
         }

@@ -70,7 +70,9 @@ fn errors(records: &Records) -> (f64, f64) {
     let (_, information) = records.slopes(&mode);
     let shape = TimesShape::of(&mode, &information).unwrap();
     let (mut of_shape, mut of_quadratic) = (0.0_f64, 0.0_f64);
-    for (sds, step) in [0.5, 1.0, 2.0, 3.0].into_iter().flat_map(|sds| around(&information, sds).into_iter().map(move |s| (sds, s))) {
+    for (sds, step) in
+        [0.5, 1.0, 2.0, 3.0].into_iter().flat_map(|sds| around(&information, sds).into_iter().map(move |s| (sds, s)))
+    {
         let to: Vec<f64> = mode.iter().zip(&step).map(|(m, s)| m + s).collect();
         let (exact, quadratic) = (records.log_likelihood(&mode) - records.log_likelihood(&to), 0.5 * sds * sds);
         of_shape = of_shape.max((quadratic * shape.fall(&step) - exact).abs());
@@ -84,7 +86,6 @@ fn errors(records: &Records) -> (f64, f64) {
 fn the_shape_is_that_of_the_likelihood() {
     for (longest, most) in [(1e9, 0.05), (2.0, 0.05), (0.7, 0.1)] {
         let (of_shape, of_quadratic) = errors(&Records::drawn(600, longest));
-        println!("censored up to {longest}: {of_shape:.4}, a quadratic {of_quadratic:.4}");
         assert!(of_shape < most && of_quadratic > 0.3, "{longest}: {of_shape} {of_quadratic}");
     }
 }
