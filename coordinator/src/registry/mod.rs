@@ -1,7 +1,9 @@
 //! Registry of all jobs of this coordinator.
 
+mod ending;
 mod fair_order;
 mod jobs;
+mod lookup;
 mod queue;
 mod scheduling;
 mod stored;

@@ -2,8 +2,10 @@
 
 pub mod disk;
 pub mod jobs;
+mod ledger_copy;
 pub mod observer;
 mod places;
+pub mod query;
 pub mod session;
 pub mod shim;
 

@@ -1,34 +1,16 @@
 //! An observer that records everything a party releases and compares it with its ledger, read without the party's code.
-//!
-//! Prices are computed here: `(2 K_t)² / s²` of mu², in units of 2^-48, rounded up (MATH.md section 2), and at least 2^-24.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use conclave_common::job::JobSpec;
-use conclave_common::query::contribution;
-use conclave_privacy::accounting::PrivacyUnit;
-use conclave_privacy::mechanism::NoiseScale;
 use conclave_proto::v1;
-use rusqlite::Connection;
 use serde_json::Value;
-use tempfile::TempDir;
 
-use super::jobs::{self, spec};
-use super::places::{self, Blocks, Place};
-use super::session::points;
+use super::jobs;
+use super::ledger_copy::{Ledger, job_events, open_copy};
+use super::places::{self, Place};
+use super::query::{Id, price};
 use super::{IDENTITY, Mode};
-
-/// A query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Id {
-    /// Index of the job.
-    pub job: usize,
-    /// Round.
-    pub iteration: u64,
-    /// Chain.
-    pub chain: u32,
-}
 
 /// Everything released so far.
 #[derive(Debug, Clone, Default)]
@@ -63,26 +45,6 @@ fn is_always_strict(job: usize) -> bool {
 pub fn keys(folder: &Path) -> BTreeSet<String> {
     let files = std::fs::read_dir(folder.join(IDENTITY).join("mask-keys")).into_iter().flatten();
     files.map(|file| file.expect("a file").file_name().into_string().expect("a name")).collect()
-}
-
-/// Returns the price of one release; 0 for a subsampled release, whose block is charged.
-pub fn price(id: Id) -> u64 {
-    if id.job == jobs::SAMPLED {
-        return 0;
-    }
-    let spec = JobSpec::parse(&spec(id.job)).expect("a job");
-    let (from, to) = points(id.iteration, id.chain);
-    let model = spec.build_model();
-    let part = contribution(model.as_ref(), &spec.privacy, PrivacyUnit::default(), &[from], &[to]).expect("a bound");
-    price_of(part.sensitivity.units(), NoiseScale::from_sd(1.0).expect("a scale").units(), jobs::honest(id.job))
-}
-
-/// Returns the price where the opened sum carries the noise of `honest` parties.
-fn price_of(k_t: u64, s: u64, honest: u64) -> u64 {
-    // 2^50 K² / (h s²), with K below 2^38 here; s is a multiple of 2^16.
-    let j = u128::from(s >> 16);
-    let units = ((u128::from(k_t) * u128::from(k_t)) << 18).div_ceil(u128::from(honest) * j * j);
-    u64::try_from(units).expect("a small price").max(1 << 24)
 }
 
 impl Observer {
@@ -124,8 +86,7 @@ impl Observer {
     /// lost. Every announced key and confirmed roster must be on the disk.
     pub fn check_masked_entries(&mut self, folder: &Path) {
         let (mut shown, mut confirmed) = (self.keys.clone(), self.rosters.clone());
-        let Some(copy) = copy(folder) else { return };
-        let connection = Connection::open(copy.path().join("ledger.sqlite")).expect("a database");
+        let Some((_copy, connection)) = open_copy(folder) else { return };
         for (kind, job, body) in job_events(&connection) {
             match (kind.as_str(), job.as_deref().and_then(jobs::number).filter(|job| jobs::is_masked(*job))) {
                 ("mask-key", Some(job)) => {
@@ -149,15 +110,14 @@ impl Observer {
 
     /// Returns true if the ledger on disk was unlocked.
     pub fn is_unlocked(&self, folder: &Path) -> bool {
-        let copy = copy(folder).expect("a ledger");
-        let connection = Connection::open(copy.path().join("ledger.sqlite")).expect("a database");
+        let (_copy, connection) = open_copy(folder).expect("a ledger");
         job_events(&connection).iter().any(|(kind, ..)| kind == "unlock")
     }
 
     /// Returns the delta reserve of the ledger on disk, including additions, in units of 2^-60.
     pub fn reserve(&self, folder: &Path) -> u64 {
-        let copy = copy(folder).expect("a ledger");
-        places::reserve(&Connection::open(copy.path().join("ledger.sqlite")).expect("a database"))
+        let (_copy, connection) = open_copy(folder).expect("a ledger");
+        places::reserve(&connection)
     }
 
     /// Returns the number of charged queries in the ledger on disk.
@@ -272,156 +232,7 @@ impl Observer {
     }
 }
 
-/// A charge and its answer.
-#[derive(Debug, Clone, Copy)]
-struct Row {
-    attempt: u32,
-    charge: u64,
-    released: Option<i64>,
-}
-
-impl Row {
-    /// Compares a row with a received value. A release may have been recorded before a death without being received; a query of
-    /// an earlier attempt then returns it.
-    fn is(&self, attempt: u32, value: i64, id: Id) {
-        assert_eq!(self.released, Some(value), "{id:?}");
-        assert!(self.attempt >= attempt, "{id:?}: attempt {} is charged, {attempt} was heard", self.attempt);
-    }
-}
-
-/// A ledger's contents and totals, computed here.
-struct Ledger {
-    rows: BTreeMap<Id, Row>,
-    forfeited: u64,
-    /// Units reserved in open blocks beyond their charges.
-    held: u64,
-    /// Sum of charges, blocks of places, forfeits, and unused units of open blocks.
-    committed: u64,
-    /// Place of each query.
-    places: BTreeMap<Id, Place>,
-    /// Number of blocks of places.
-    blocks: u64,
-}
-
-impl Ledger {
-    /// Reads a copy of the ledger; `None` where there is none.
-    fn read(folder: &Path) -> Option<Self> {
-        let copy = copy(folder)?;
-        let connection = Connection::open(copy.path().join("ledger.sqlite")).expect("a database");
-        let sound: String = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).expect("a check");
-        assert_eq!(sound, "ok");
-        Some(Self::add_up(&connection))
-    }
-
-    fn add_up(connection: &Connection) -> Self {
-        let mut select = connection
-            .prepare(
-                "SELECT j.job, c.iteration, c.chain, c.attempt, c.charge, a.released, c.k_t, c.s, c.block, c.seq
-                 FROM charges c JOIN jobs j ON j.seq = c.job LEFT JOIN answers a ON a.charge = c.seq ORDER BY c.seq",
-            )
-            .expect("SQL");
-        let (mut rows, mut sum, mut by_block) = (BTreeMap::new(), 0, BTreeMap::<u64, u64>::new());
-        let mut masked = masked_charges(connection);
-        let mut found = select.query([]).expect("charges");
-        while let Some(row) = found.next().expect("a row") {
-            let job: String = row.get(0).expect("a job");
-            let job = jobs::number(&job).expect("a job of the script");
-            let id = Id { job, iteration: row.get(1).expect("a round"), chain: row.get(2).expect("a chain") };
-            let charge: u64 = row.get(4).expect("a charge");
-            let price = |honest| match job {
-                jobs::SAMPLED => 0,
-                _ => price_of(row.get(6).expect("K_t"), row.get(7).expect("s"), honest),
-            };
-            let masked = masked.remove(&row.get(9).expect("a number"));
-            assert_eq!(masked, jobs::is_masked(job).then(|| (jobs::honest(job), price(1))), "{id:?}");
-            assert_eq!(charge, price(jobs::honest(job)), "{id:?}");
-            sum += charge;
-            *by_block.entry(row.get(8).expect("a block")).or_default() += charge;
-            let entry = Row { attempt: row.get(3).expect("an attempt"), charge, released: row.get(5).expect("an answer") };
-            assert!(rows.insert(id, entry).is_none(), "{id:?} is charged twice");
-        }
-        assert!(masked.is_empty(), "masks of no charge: {masked:?}");
-        let (mut forfeited, mut held) = (0, BTreeMap::new());
-        for (seq, kind, body) in events(connection) {
-            let number = |key: &str| body[key].as_u64().expect("a number");
-            match kind.as_str() {
-                "reserve" => drop(held.insert(seq, number("units"))),
-                "settle" => {
-                    forfeited += number("units");
-                    let block = held.remove(&number("block")).expect("an open block");
-                    let used = by_block.get(&number("block")).copied().unwrap_or(0);
-                    assert!(used + number("units") <= block);
-                }
-                _ => {}
-            }
-        }
-        let held: u64 = held.iter().map(|(seq, units)| units - by_block.get(seq).copied().unwrap_or(0)).sum();
-        let blocks = Blocks::read(connection);
-        assert_eq!(
-            blocks.places.len(),
-            rows.keys().filter(|id| id.job == jobs::SAMPLED).count(),
-            "every charged query has a place"
-        );
-        let sum = sum + blocks.units;
-        let committed = sum + forfeited + held;
-        blocks.check_limits(connection, committed);
-        let totals: (u64, u64) = connection
-            .query_row("SELECT coalesce(sum(charge), 0), coalesce(sum(reserved), 0) FROM totals", [], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })
-            .expect("totals");
-        assert_eq!(totals, (sum + forfeited, held), "the table of totals");
-        Self { rows, forfeited, held, committed, places: blocks.places, blocks: blocks.opened }
-    }
-}
-
-/// Copies a ledger, so that the dead party's files stay unchanged; `None` where there is none.
-fn copy(folder: &Path) -> Option<TempDir> {
-    if !folder.join("ledger.sqlite").exists() {
-        return None;
-    }
-    let copy = TempDir::new_in(folder.parent().expect("a folder")).expect("a folder");
-    for name in ["ledger.sqlite", "ledger.sqlite-wal"] {
-        if folder.join(name).exists() {
-            std::fs::copy(folder.join(name), copy.path().join(name)).expect("a copy");
-        }
-    }
-    Some(copy)
-}
-
-/// Reads all events, each with the id of its job, if any.
-pub(super) fn job_events(connection: &Connection) -> Vec<(String, Option<String>, Value)> {
-    let mut select = connection
-        .prepare("SELECT e.kind, j.job, e.body FROM events e LEFT JOIN jobs j ON j.seq = e.job ORDER BY e.seq")
-        .expect("SQL");
-    let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?))).expect("events");
-    rows.map(|row| {
-        let (kind, job, body) = row.expect("an event");
-        (kind, job, serde_json::from_str(&body).expect("an object"))
-    })
-    .collect()
-}
-
 fn unhex(text: &Value) -> Vec<u8> {
     let text = text.as_str().expect("hexadecimal");
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("a byte")).collect()
-}
-
-pub(super) fn events(connection: &Connection) -> Vec<(u64, String, Value)> {
-    let mut select = connection.prepare("SELECT seq, kind, body FROM events ORDER BY seq").expect("SQL");
-    let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?))).expect("events");
-    rows.map(|row| {
-        let (seq, kind, body) = row.expect("an event");
-        (seq, kind, serde_json::from_str(&body).expect("an object"))
-    })
-    .collect()
-}
-
-/// Returns for each masked charge the number of parties whose noise it counts on, and its price with one party's noise only.
-fn masked_charges(connection: &Connection) -> BTreeMap<u64, (u64, u64)> {
-    // A ledger without masked jobs has no such columns.
-    let sql = "SELECT seq, honest, alone FROM charges WHERE honest IS NOT NULL";
-    let Ok(mut select) = connection.prepare(sql) else { return BTreeMap::new() };
-    let rows = select.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?)))).expect("charges");
-    rows.collect::<Result<_, _>>().expect("charges")
 }

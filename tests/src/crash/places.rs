@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use conclave_privacy::accounting::PrivacyFilter;
 use rusqlite::Connection;
 
-use super::observer::{Id, events, job_events};
+use super::ledger_copy::{events, job_events};
+use super::query::Id;
 use super::{budget, jobs};
 
 /// A block's number, and how many of its places were taken earlier.
