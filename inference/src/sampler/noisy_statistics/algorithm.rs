@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::allotment::Allotment;
 use super::answer::Inference;
-use super::draws::draw;
+use super::draws::{draw, spread};
 use super::family_strategy::FamilyStrategy;
 use super::moments_strategy::MomentsStrategy;
 use super::outlook::wide_posterior_warning;
@@ -105,6 +105,7 @@ impl NoisyStatistics {
             inference.end_early();
         }
         let (draws, _) = draw(&target, &answer, self.messages.last())?;
+        let inference = inference.with_spread(spread(&target, &answer, &draws));
         Ok(Refitted { draws, inference })
     }
 
@@ -112,9 +113,9 @@ impl NoisyStatistics {
     fn draw(&mut self) -> Result<(), SamplerError> {
         let answer = self.way.answer(&self.target).ok_or(SamplerError::NoRound)?;
         let (draws, acceptance) = draw(&self.target, &answer, self.messages.last())?;
+        self.inference = self.way.inference(&self.target).map(|inference| inference.with_spread(spread(&self.target, &answer, &draws)));
         self.draws.extend(draws);
         self.acceptance = Some(acceptance);
-        self.inference = self.way.inference(&self.target);
         if let Some(inference) = &mut self.inference {
             inference.warnings.extend(self.warning.clone());
         }

@@ -15,6 +15,8 @@ const CLIPPED_LIMIT: f64 = 0.05;
 /// Largest ratio of a parameter's posterior sd to that without noise. Wider intervals are honest and say nothing of the records, and
 /// the least noise in the information misstates them.
 const WIDER_LIMIT: f64 = 10.0;
+/// Largest ratio of the width of the draws to that of the Gaussian fit.
+const SPREAD_LIMIT: f64 = 4.0;
 /// Largest reported ratio.
 const MOST_WIDER: f64 = 1e6;
 
@@ -129,6 +131,22 @@ impl Inference {
         if value > WIDER_LIMIT {
             self.reasons.push(format!(
                 "the noise makes an interval {value:.0} times as wide as the records alone, above the limit of {WIDER_LIMIT}"
+            ));
+        }
+        self
+    }
+
+    /// Adds the check of score stages that the draws have the width of the Gaussian fit, by which the other checks judge.
+    pub(crate) fn with_spread(mut self, value: f64) -> Self {
+        if self.checks.iter().all(|check| check.name != "cubic") {
+            return self;
+        }
+        let value = if value.is_finite() { value } else { MOST_WIDER };
+        self.checks.push(Check { name: "spread", value, limit: SPREAD_LIMIT });
+        if value > SPREAD_LIMIT {
+            self.reasons.push(format!(
+                "the noise of the information gives the posterior tails: its interval is {value:.1} times that of the Gaussian by which it is \
+                 judged, above the limit of {SPREAD_LIMIT}"
             ));
         }
         self

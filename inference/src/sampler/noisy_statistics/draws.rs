@@ -30,3 +30,18 @@ pub(crate) fn draw(target: &Target, answer: &Answer<'_>, iteration: u64) -> Resu
     }
     Ok((draws, walk.acceptance()))
 }
+
+/// Returns the largest ratio of the width of the draws, between their 5 % and 95 % quantiles, to that of the answer's Gaussian fit, over the
+/// coordinates.
+pub(crate) fn spread(target: &Target, answer: &Answer<'_>, draws: &[Draw]) -> f64 {
+    /// That width of a standard normal law.
+    const NORMAL: f64 = 3.29;
+    let at: Vec<Vec<f64>> = draws.iter().map(|draw| target.space.coordinates(&draw.theta)).collect();
+    let ratio = |(j, variance): (usize, f64)| {
+        let mut values: Vec<f64> = at.iter().map(|u| u[j]).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let quantile = |part: f64| values.get((part * values.len() as f64) as usize).copied().unwrap_or(f64::NAN);
+        (quantile(0.95) - quantile(0.05)) / (NORMAL * variance.sqrt())
+    };
+    answer.covariance.diagonal_entries().into_iter().enumerate().map(ratio).fold(0.0, f64::max)
+}

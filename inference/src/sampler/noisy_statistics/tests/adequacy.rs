@@ -1,5 +1,6 @@
 use super::*;
 use crate::sampler::matrix::Matrix;
+use crate::sampler::noisy_statistics::answer::Inference;
 use crate::sampler::noisy_statistics::information::Information;
 use conclave_common::model::ObservedForm;
 
@@ -52,4 +53,18 @@ fn each_failure_has_its_own_reason() {
     assert!(failing(0.3, 10.0, 1.0)[0].contains("weakest") || failing(0.3, 10.0, 1.0)[0].contains("least known"));
     assert!(failing(0.3, 2.0, 5.0)[0].contains("adds little to the prior"));
     assert_eq!(failing(f64::NAN, 10.0, 5.0).len(), 3);
+}
+
+/// The noise of the information may give the posterior tails that its Gaussian fit does not have, and noise may drown the records.
+#[test]
+fn an_interval_far_wider_than_it_is_judged_by_is_no_answer() {
+    let (stage, fit, prior) = example(0.3, 2.0);
+    let checks = ScoreChecks::of(&stage, &fit, &prior, &|d| 2.0 * d[0].abs());
+    let of = |with: f64| Inference::new(Vec::new(), &[with], &[1.0], true).with_score_checks(&checks).with_width_check();
+    assert!(of(80.0).with_spread(3.9).is_adequate());
+    assert!(of(80.0).with_spread(4.1).reasons[0].contains("tails"));
+    assert!(!of(80.0).with_spread(f64::NAN).is_adequate());
+    assert!(of(121.0).reasons[0].contains("11 times as wide"));
+    // Draws from an exact likelihood may have any shape, and an unknown width is not judged.
+    assert!(Inference::new(Vec::new(), &[80.0], &[1.0], false).with_width_check().with_spread(9.0).is_adequate());
 }
