@@ -113,7 +113,8 @@ impl NoisyStatistics {
     fn draw(&mut self) -> Result<(), SamplerError> {
         let answer = self.way.answer(&self.target).ok_or(SamplerError::NoRound)?;
         let (draws, acceptance) = draw(&self.target, &answer, self.messages.last())?;
-        self.inference = self.way.inference(&self.target).map(|inference| inference.with_spread(spread(&self.target, &answer, &draws)));
+        self.inference =
+            self.way.inference(&self.target).map(|inference| inference.with_spread(spread(&self.target, &answer, &draws)));
         self.draws.extend(draws);
         self.acceptance = Some(acceptance);
         if let Some(inference) = &mut self.inference {

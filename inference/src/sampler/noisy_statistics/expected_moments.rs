@@ -56,7 +56,12 @@ pub(crate) fn error(
         Some(SecondStage::Score { clip }) => {
             let sd = residual_sd(target, strategy, budget, clip)?;
             let score_noise = Matrix::identity(strategy.units.coefficients).scaled(sd * sd);
-            let stage = ResidualStage { at: assumed.beta.clone(), score: vec![0.0; strategy.units.coefficients], score_noise, excess: 0.0 };
+            let stage = ResidualStage {
+                at: assumed.beta.clone(),
+                score: vec![0.0; strategy.units.coefficients],
+                score_noise,
+                excess: 0.0,
+            };
             (first, Some(stage))
         }
         Some(SecondStage::Moments) => (assumed.moments(strategy, sd), None),

@@ -131,7 +131,11 @@ impl Strategy for FamilyStrategy {
         };
         let square = |pick: fn(&(f64, f64, f64)) -> f64| rough.iter().map(|row| pick(row) * pick(row)).collect::<Vec<f64>>();
         let share = prior_share(target, &rough);
-        Some(Inference::new(vec![stage], &square(|row| row.1), &square(|row| row.2), true).with_prior_check(share).with_width_check())
+        Some(
+            Inference::new(vec![stage], &square(|row| row.1), &square(|row| row.2), true)
+                .with_prior_check(share)
+                .with_width_check(),
+        )
     }
 
     /// Reuses the release: no prior enters it, and there are no predictors.

@@ -110,7 +110,8 @@ impl MomentsStrategy {
 
     /// Returns the tails of the residuals once both numbers are released.
     fn tails(&self) -> Option<ResidualTails> {
-        let tail = |(released, ..): &(Released, Vec<f64>, f64)| if let Released::Tail(tail) = released { Some(*tail) } else { None };
+        let tail =
+            |(released, ..): &(Released, Vec<f64>, f64)| if let Released::Tail(tail) = released { Some(*tail) } else { None };
         let mut tails = self.released.iter().filter_map(tail);
         ResidualTails::new(tails.next()?, tails.next()?)
     }
@@ -144,7 +145,12 @@ impl MomentsStrategy {
         Ok(vec![Query { chain: 0, kind, from: Vec::new(), to: Vec::new(), noise }])
     }
 
-    fn ask_tail(&mut self, target: &Target, budget: &mut Allotment, (fit, clip): (&Fit, f64)) -> Result<Vec<Query>, SamplerError> {
+    fn ask_tail(
+        &mut self,
+        target: &Target,
+        budget: &mut Allotment,
+        (fit, clip): (&Fit, f64),
+    ) -> Result<Vec<Query>, SamplerError> {
         let at = (clip, self.form.records);
         let (query, pending) = PendingTail::ask((target, &self.units), (budget, TAIL_SHARE), &fit.mean, at)?;
         self.pending = Some((Pending::Tail(pending), TAIL_SHARE));

@@ -96,7 +96,11 @@ impl Strategy for TableStrategy {
         let with = covariance.diagonal_entries();
         let prior = with.iter().zip(&target.space.precision).map(|(v, precision)| v * precision).fold(0.0, f64::max);
         let stage = Stage { theta: Vec::new(), share: 1.0, mean, sd: roots(&covariance), last: true };
-        Some(Inference::new(vec![stage], &with, &without_noise.diagonal_entries(), true).with_prior_check(prior).with_width_check())
+        Some(
+            Inference::new(vec![stage], &with, &without_noise.diagonal_entries(), true)
+                .with_prior_check(prior)
+                .with_width_check(),
+        )
     }
 
     /// Reuses the counts of every combination of levels, which suffice for any model of them: predictors may be left out.

@@ -121,9 +121,14 @@ fn a_second_stage_adds_what_it_knows() {
         let expected = moments.among_predictors().apply(&at);
         moments.with_outcome().iter().zip(&expected).map(|(z, e)| z - e).collect()
     };
-    let stage =
-        |sd: f64| ResidualStage { at: at.clone(), score: exact.clone(), score_noise: Matrix::identity(3).scaled(sd * sd), excess: 0.0 };
-    let with = |sd: f64| Linear { moments: &moments, residual: Some(&stage(sd)), squares: None, sigma: Sigma::Unknown }.fit(&prior(4));
+    let stage = |sd: f64| ResidualStage {
+        at: at.clone(),
+        score: exact.clone(),
+        score_noise: Matrix::identity(3).scaled(sd * sd),
+        excess: 0.0,
+    };
+    let with =
+        |sd: f64| Linear { moments: &moments, residual: Some(&stage(sd)), squares: None, sigma: Sigma::Unknown }.fit(&prior(4));
     let (sharp, blunt) = (with(0.5), with(1e6));
     for j in 0..3 {
         assert!(sharp.sd()[j] < 0.95 * first.sd()[j], "{:?} {:?}", sharp.sd(), first.sd());

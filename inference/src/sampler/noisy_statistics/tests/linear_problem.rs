@@ -159,7 +159,12 @@ pub(super) fn simulate(count: usize, t: bool, epsilon: f64, runs: usize, rule: R
             }
         }
         tally.second += usize::from(residual.is_some());
-        let linear = Linear { moments: &moments, residual: residual.as_ref().map(|(stage, _)| stage), squares: residual.as_ref().map(|(_, squares)| squares), sigma: Sigma::Unknown };
+        let linear = Linear {
+            moments: &moments,
+            residual: residual.as_ref().map(|(stage, _)| stage),
+            squares: residual.as_ref().map(|(_, squares)| squares),
+            sigma: Sigma::Unknown,
+        };
         let fit = linear.fit(&prior());
         let (sd, noise, own_sd) = (fit.sd(), fit.noise_sd(), own.sd());
         for j in 0..4 {
