@@ -55,7 +55,7 @@ pub(crate) struct MomentsStrategy {
     pub(super) form: MomentsForm,
     pub(super) most_squares: f64,
     pub(super) first: f64,
-    /// True if the residuals' tails may be asked.
+    /// True if the residuals' tails may be asked: they are means over a number of records that has to be public.
     asks_tails: bool,
     /// The pending query and its share of the budget.
     pending: Option<(Pending, f64)>,
@@ -82,6 +82,7 @@ impl MomentsStrategy {
             return Err(SamplerError::NoCount);
         }
         let first = target.spec.release.stages.as_ref().map_or(FIRST, |shares| shares[0]);
+        let asks_tails = sigma == Sigma::Unknown && form.records.is_some() && target.spec.release.stages.is_none();
         Ok(Self {
             prior: units.prior(&GaussianPrior::of(&target.space)),
             units,
@@ -89,7 +90,7 @@ impl MomentsStrategy {
             form,
             most_squares: scores.most_squares() as f64,
             first,
-            asks_tails: sigma == Sigma::Unknown && target.spec.release.stages.is_none(),
+            asks_tails,
             pending: None,
             released: Vec::new(),
             moments: None,
@@ -151,8 +152,7 @@ impl MomentsStrategy {
         budget: &mut Allotment,
         (fit, clip): (&Fit, f64),
     ) -> Result<Vec<Query>, SamplerError> {
-        let at = (clip, self.form.records);
-        let (query, pending) = PendingTail::ask((target, &self.units), (budget, TAIL_SHARE), &fit.mean, at)?;
+        let (query, pending) = PendingTail::ask((target, &self.units), (budget, TAIL_SHARE), &fit.mean, clip)?;
         self.pending = Some((Pending::Tail(pending), TAIL_SHARE));
         Ok(vec![query])
     }
@@ -222,7 +222,7 @@ impl Strategy for MomentsStrategy {
     fn absorb(&mut self, target: &Target, _round: &Round, totals: &Totals, _budget: &Allotment) -> bool {
         let Some((pending, share)) = self.pending.take() else { return false };
         let (totals, parties) = (totals.components(), self.form.parties);
-        let count = self.moments.as_ref().map_or(f64::NAN, Moments::count);
+        let records = self.form.records.unwrap_or(f64::NAN);
         let last = match pending {
             Pending::Moments(_) => self.moments.is_some() || self.first >= 1.0,
             Pending::Tail(_) => false,
@@ -230,7 +230,7 @@ impl Strategy for MomentsStrategy {
         };
         let released = match pending {
             Pending::Moments(noise) => (Released::Moments(self.form.moments(totals, noise)), Vec::new()),
-            Pending::Tail(tail) => (Released::Tail(tail.tail(totals, parties, count)), tail.theta),
+            Pending::Tail(tail) => (Released::Tail(tail.tail(totals, parties, records)), tail.theta),
             Pending::Residual(residual) => (Released::Residual(residual.stage(totals, parties)), residual.theta),
         };
         self.take(target, (released.0, released.1, share), last);

@@ -34,8 +34,6 @@ pub(super) struct PendingTail {
     pub(super) theta: Vec<f64>,
     /// The clip, in the moments' units.
     clip: f64,
-    /// Number of records if a constant per record is released too.
-    records: Option<f64>,
     noise: NoiseScale,
 }
 
@@ -101,8 +99,7 @@ impl PendingResidual {
 }
 
 impl PendingTail {
-    /// Asks for the mean of the squares, clipped near `clip`, of the residuals at a point; both are in the moments' units. `records`
-    /// is their number if every party subtracts a constant from each.
+    /// Asks for the mean of the squares, clipped near `clip`, of the residuals at a point; both are in the moments' units.
     ///
     /// # Errors
     /// The query has no price, or the budget is too small.
@@ -110,32 +107,25 @@ impl PendingTail {
         (target, units): (&Target, &MomentsUnits),
         (budget, share): (&mut Allotment, f64),
         mean: &[f64],
-        (clip, records): (f64, Option<f64>),
+        clip: f64,
     ) -> Result<(Query, Self), SamplerError> {
         let at: Vec<f64> = mean[..units.coefficients].iter().copied().chain([libm::log(clip)]).collect();
         let theta = target.space.theta_inside(&target.spec, &units.plain(&at));
         let order = theta.len();
         let clip = theta[order - 1] / units.outcome.1;
         let mut frame = vec![0.0; Frame::length(order)];
-        let (gain, shift) = image(records);
-        frame[order * order - 1] = gain;
-        frame[order * order + order - 1] = shift + gain;
+        frame[order * order - 1] = 2.0;
+        frame[order * order + order - 1] = 1.0;
         let query = Framed { theta: theta.clone(), frame }.ask(target, budget, share)?;
         let noise = query.noise;
-        Ok((query, Self { theta, clip, records, noise }))
+        Ok((query, Self { theta, clip, noise }))
     }
 
-    /// Builds the number from the totals over the parties. `count` is the number of records, or its estimate.
-    pub(super) fn tail(&self, totals: &[i128], parties: f64, count: f64) -> Tail {
-        let (gain, shift) = image(self.records);
+    /// Builds the number from the totals over the parties, from the public number of records, each of which counts.
+    pub(super) fn tail(&self, totals: &[i128], parties: f64, records: f64) -> Tail {
         let released = totals.last().map_or(f64::NAN, |total| *total as f64 / GRADIENT_SCALE);
         let sd = parties.sqrt() * self.noise.units() as f64 / GRADIENT_SCALE;
-        let square = self.clip * self.clip;
-        Tail { clip: self.clip, mean: square * (released / count - shift) / gain, sd: square * sd / (count * gain) }
+        let half = 0.5 * self.clip * self.clip;
+        Tail { clip: self.clip, mean: half * (released / records + 1.0), sd: half * sd / records }
     }
-}
-
-/// Returns the factor and the constant by which a record's `min(e²/s², 1)` is released: centred if its constant can be subtracted.
-fn image(records: Option<f64>) -> (f64, f64) {
-    if records.is_some() { (2.0, -1.0) } else { (1.0, 0.0) }
 }
