@@ -216,7 +216,7 @@ mod tests {
                 &["scores: gradient", "at most 11 times, up to 8 of them to find the point of the last three", ANY_MODEL][..],
             ),
             (spec(once, "logistic", "binary = true", "[release]\nstages = [0.5, 0.5]\n"), &["at most 4 times.", ANY_MODEL]),
-            (spec(once, "linear", "min = 0, max = 9", ""), &["second moments", "scores", "at most 2 times.", ANY_MODEL]),
+            (spec(once, "linear", "min = 0, max = 9", ""), &["second moments", "scores", "at most 4 times.", ANY_MODEL]),
             (spec("hmc", "logistic", "binary = true", ""), &["gradient at the middle of the step", "each step", ANY_MODEL]),
             (
                 spec("sgld", "logistic", "binary = true", ""),

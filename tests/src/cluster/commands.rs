@@ -58,13 +58,18 @@ impl Cluster {
         jobs.into_iter().find(|j| j["job"] == job).unwrap_or_else(|| panic!("no job {job} in {list}"))
     }
 
-    /// Waits until `test` holds for the job's status.
+    /// Waits until `test` holds for the job's status. Panics once the job has neither moved nor changed its state for `within`, so
+    /// that a slow machine does not fail a job that goes on.
     pub fn wait_status(&self, job: &str, within: Duration, what: &str, test: impl Fn(&Value) -> bool) -> Value {
-        let end = Instant::now() + within;
+        let (mut end, mut last) = (Instant::now() + within, (Value::Null, Value::Null));
         loop {
             let status = self.status(job);
             if test(&status) {
                 return status;
+            }
+            let now = (status["state"].clone(), status["iterations"].clone());
+            if now != last {
+                (end, last) = (Instant::now() + within, now);
             }
             assert!(Instant::now() < end, "timed out waiting for {what}: {status}");
             std::thread::sleep(Duration::from_millis(20));
