@@ -69,6 +69,7 @@ LONG = {
     "the_fit_of_a_regression_is_nearer_than_its_chains",
     "the_power_fails_at_every_call_of_masked_jobs",
     "the_power_fails_at_every_call_of_sampled_jobs",
+    "tables_of_linear_regressions_are_chosen_where_they_are_sharper",
     "the_tables_of_linear_regression",
     "the_tables_of_score_stages",
     "thousands_of_random_lists_of_masked_jobs",

@@ -133,7 +133,12 @@ impl JobSpec {
     /// Builds the statistical model, with its kernels and public bounds.
     #[must_use]
     pub fn build_model(&self) -> Box<dyn Model> {
-        model::build(&self.model, &self.columns, self.power, (self.incomplete_rows, self.privacy.clip.is_some()))
+        model::build(
+            &self.model,
+            &self.columns,
+            self.power,
+            (self.incomplete_rows, self.privacy.clip.is_some(), self.release.table == Some(true)),
+        )
     }
 
     /// Returns whether an unusable row contributes exactly zero to every query of the job. The job must permit incomplete rows,
@@ -220,6 +225,13 @@ impl JobSpec {
                 model.outcome_table(most).filter(|table| table.law() == TableLaw::Logistic)
             }
         }
+    }
+
+    /// Returns whether a job that releases once queries one table and nothing else, by `release.table` or by its own choice.
+    #[must_use]
+    pub fn is_by_table(&self, model: &dyn Model) -> bool {
+        let by_cells = model.scores().is_some_and(|scores| scores.cells().is_some());
+        by_cells || self.outcome_table(model).is_some()
     }
 
     /// Returns the histogram of times from which the score stages start, if `release.table` asks for it.

@@ -8,6 +8,8 @@ mod banana;
 mod banana_law;
 mod banana_scores;
 mod bernoulli;
+mod cell_moments;
+mod combinations;
 mod corners;
 mod counts;
 mod elementary;

@@ -4,6 +4,7 @@
 //! one of the values or a predictor that is not a level, is in one further cell after them. The counts and their sensitivity are
 //! those of one table of [`super::Tables`]: the outcome's values are the classes.
 
+use super::combinations::Combinations;
 use super::counts::Counts;
 use super::linear_predictor::LinearPredictor;
 use super::table::NOWHERE;
@@ -39,14 +40,11 @@ pub enum TableLaw {
     Poisson,
 }
 
-/// A table whose cells are numbered by outcome, and within an outcome in the order of [`OutcomeTable::rows`]. The last cell
+/// A table whose cells are numbered by outcome, and within an outcome in the order of [`Combinations::rows`]. The last cell
 /// counts unusable records.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutcomeTable {
-    /// For each column, the indices of the predictors that indicate its levels except the first. At the first level all of them
-    /// are 0.
-    columns: Vec<Vec<usize>>,
-    rows: Vec<Vec<f64>>,
+    combinations: Combinations,
     outcomes: Outcomes,
     /// Number of the outcome's values.
     values: usize,
@@ -59,34 +57,17 @@ impl OutcomeTable {
     /// Creates the table of a linear predictor's columns. Returns `None` if a column is not categorical or only enters through
     /// interactions, if there is an offset or no intercept, or if there are more than `most` cells.
     pub(super) fn of(predictor: &LinearPredictor, outcomes: Outcomes, most: usize) -> Option<Self> {
-        let columns = predictor.categorical()?;
         let (least, greatest) = outcomes.range();
         let values = greatest - least + 1.0;
-        let combinations: f64 = columns.iter().map(|column| 1.0 + column.len() as f64).product();
-        let cells = values * combinations + 1.0;
-        if cells.is_nan() || cells > most.min(Self::MOST_CELLS + 1) as f64 {
-            return None;
-        }
-        let mut levels: Vec<Vec<usize>> = vec![Vec::new()];
-        for column in &columns {
-            let extended =
-                |cell: &Vec<usize>| (0..=column.len()).map(|level| [cell.as_slice(), &[level]].concat()).collect::<Vec<_>>();
-            levels = levels.iter().flat_map(extended).collect();
-        }
-        let row = |cell: &Vec<usize>| {
-            let mut is_one = vec![false; predictor.len()];
-            let present = columns.iter().zip(cell).filter_map(|(column, level)| column.get(level.checked_sub(1)?));
-            present.for_each(|j| is_one[*j] = true);
-            predictor.row_of_indicators(&is_one)
-        };
-        let rows = levels.iter().map(row).collect();
-        Some(Self { columns, rows, outcomes, values: values as usize })
+        let cells = most.min(Self::MOST_CELLS + 1) - 1;
+        let combinations = Combinations::of(predictor, (cells as f64 / values).floor())?;
+        Some(Self { combinations, outcomes, values: values as usize })
     }
 
     /// Returns the design row of each combination of levels, with the intercept's 1 first.
     #[must_use]
     pub fn rows(&self) -> &[Vec<f64>] {
-        &self.rows
+        self.combinations.rows()
     }
 
     /// Returns the outcome's values, in the order of the cells.
@@ -105,12 +86,12 @@ impl OutcomeTable {
     /// Returns the number of cells, including that of unusable records.
     #[must_use]
     pub fn cells(&self) -> usize {
-        self.values * self.rows.len() + 1
+        self.values * self.rows().len() + 1
     }
 
     /// Gives itself to a pass. There is no branch on a record, and every record takes the same time.
     pub(super) fn give(&self, pass: BlockPass<'_>) {
-        pass.one_hot(self, &[self.values * self.rows.len()]);
+        pass.one_hot(self, &[self.values * self.rows().len()]);
     }
 
     /// Fills the number of each record's outcome, and marks the records that have one.
@@ -139,27 +120,7 @@ impl Cells for OutcomeTable {
         let codes = &mut codes[..rows.len()];
         let mut usable = [true; N];
         self.fill_outcomes(rows, codes, &mut usable);
-        let mut levels = [0.0; N];
-        for column in &self.columns {
-            let levels = &mut levels[..codes.len()];
-            levels.fill(0.0);
-            let mut ones = [0.0; N];
-            for (at, j) in column.iter().enumerate() {
-                let level = (at + 1) as f64;
-                for (((x, one), usable), out) in rows.predictor(*j).iter().zip(&mut ones).zip(&mut usable).zip(levels.iter_mut())
-                {
-                    *usable &= (*x == 0.0) | (*x == 1.0);
-                    *one += x;
-                    *out += level * x;
-                }
-            }
-            // A column has one level, so at most one of its predictors is 1.
-            let width = (column.len() + 1) as f64;
-            for (((code, level), one), usable) in codes.iter_mut().zip(levels.iter()).zip(&ones).zip(&mut usable) {
-                *usable &= *one <= 1.0;
-                *code = *code * width + level;
-            }
-        }
+        self.combinations.append(rows, codes, &mut usable);
         codes.iter_mut().zip(&usable).for_each(|(code, usable)| *code = if *usable { *code } else { NOWHERE });
     }
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use super::banana::Banana;
 use super::banana_law::BananaLaw;
 use super::bernoulli::Bernoulli;
+use super::cell_moments::CellMoments;
+use super::combinations::Combinations;
 use super::gaussian_mean::GaussianMean;
 use super::gaussian_mixture::GaussianMixture;
 use super::inert::Inert;
@@ -33,18 +35,19 @@ const UNDECLARED: ColumnSpec = ColumnSpec::Numeric { min: -1.0, max: 1.0 };
 /// Builds the model of this specification over the declared columns, with its likelihood raised to `power`.
 ///
 /// With `incomplete_rows`, any column may make a record inert, and the charged sensitivity leaves room for it; see [`Inert`].
-/// With `clipped`, the job clips each record's log ratio explicitly.
+/// With `clipped`, the job clips each record's log ratio explicitly. With `by_cells`, the second moments of a linear regression over
+/// categories are those of the combinations of levels.
 #[must_use]
 pub fn build(
     spec: &ModelSpec,
     columns: &BTreeMap<String, ColumnSpec>,
     power: f64,
-    (incomplete_rows, clipped): (bool, bool),
+    (incomplete_rows, clipped, by_cells): (bool, bool, bool),
 ) -> Box<dyn Model> {
     let column = |name: &str| columns.get(name).cloned().unwrap_or(UNDECLARED);
     let names = spec.parameter_names();
     let model: Box<dyn Model> = match spec {
-        ModelSpec::Regression(regression) => self::regression(names, regression, incomplete_rows, &column),
+        ModelSpec::Regression(regression) => self::regression(names, regression, (incomplete_rows, by_cells), &column),
         ModelSpec::Multinomial { .. } => Box::new(Multinomial::new(names)),
         ModelSpec::NaiveBayes { classes, features, .. } => {
             Box::new(NaiveBayes::new(names, classes.len(), features.iter().map(|feature| feature.levels.len()).collect()))
@@ -69,7 +72,7 @@ pub fn build(
 fn regression(
     names: Vec<String>,
     spec: &schema::Regression,
-    incomplete_rows: bool,
+    (incomplete_rows, by_cells): (bool, bool),
     column: &dyn Fn(&str) -> ColumnSpec,
 ) -> Box<dyn Model> {
     let outcome = column(&spec.outcome);
@@ -81,7 +84,8 @@ fn regression(
             let predictor = predictor(outcome.half_width());
             let scaled = sd.map(|sd| sd / outcome.half_width());
             let statistic = scaled.map(|sd| LinearStatistic::new(predictor.clone(), outcome.range(), sd * sd));
-            Box::new(Regression::new(names, predictor, Linear::new(&outcome, sd)).with_statistic(statistic))
+            let cells = by_cells.then(|| Combinations::of(&predictor, CellMoments::MOST)).flatten();
+            Box::new(Regression::new(names, predictor, Linear::new(&outcome, sd)).with_statistic(statistic).by_cells(cells))
         }
         Family::Poisson => boxed(names, of_link, Poisson::new(&outcome)),
         Family::NegativeBinomial => boxed(names, of_link, NegativeBinomial::new(&outcome)),

@@ -4,6 +4,7 @@
 //! Each regression's file implements the likelihood of an outcome at a linear predictor, [`Likelihood`].
 
 use super::Model;
+use super::combinations::Combinations;
 use super::exponential_family::ExponentialFamily;
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::{LinearPredictor, Span};
@@ -23,17 +24,23 @@ pub(super) struct Regression<L> {
     predictor: LinearPredictor,
     likelihood: L,
     statistic: Option<LinearStatistic>,
+    cells: Option<Combinations>,
 }
 
 impl<L: Likelihood> Regression<L> {
     /// Creates a regression with one name per parameter.
     pub(super) fn new(names: Vec<String>, predictor: LinearPredictor, likelihood: L) -> Self {
-        Self { names, predictor, likelihood, statistic: None }
+        Self { names, predictor, likelihood, statistic: None, cells: None }
     }
 
     /// Attaches the exponential family, if the regression is one.
     pub(super) fn with_statistic(self, statistic: Option<LinearStatistic>) -> Self {
         Self { statistic, ..self }
+    }
+
+    /// Sets the combinations of levels whose second moments the job asks for.
+    pub(super) fn by_cells(self, cells: Option<Combinations>) -> Self {
+        Self { cells, ..self }
     }
 
     fn ends<'a>(&self, from: &'a [f64], to: &'a [f64]) -> Ends<'a> {
@@ -79,8 +86,8 @@ impl<L: Likelihood> Model for Regression<L> {
     }
 
     fn scores(&self) -> Option<Box<dyn ScoreModel + '_>> {
-        let Self { names, predictor, likelihood, .. } = self;
-        Some(Box::new(RegressionScores { predictor, likelihood, own: names.len() > predictor.len() }))
+        let Self { names, predictor, likelihood, cells, .. } = self;
+        Some(Box::new(RegressionScores { predictor, likelihood, cells: cells.as_ref(), own: names.len() > predictor.len() }))
     }
 
     fn outcome_table(&self, most: usize) -> Option<OutcomeTable> {

@@ -1,5 +1,7 @@
 //! The scores, information and moments of a regression.
 
+use super::cell_moments::CellMoments;
+use super::combinations::Combinations;
 use super::gradient::RegressionSlopes;
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
@@ -27,6 +29,8 @@ fn greatest(slopes: &[[f64; 2]]) -> [f64; 2] {
 pub(super) struct RegressionScores<'a, L> {
     pub(super) predictor: &'a LinearPredictor,
     pub(super) likelihood: &'a L,
+    /// The combinations of levels, if second moments are those of their indicators.
+    pub(super) cells: Option<&'a Combinations>,
     /// True if the family has an own parameter.
     pub(super) own: bool,
 }
@@ -60,6 +64,10 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
 
     fn most_squares(&self) -> u64 {
         self.predictor.most_squares()
+    }
+
+    fn cells(&self) -> Option<&Combinations> {
+        self.cells
     }
 
     fn gradient_kernel(&self, at: &[f64], frame: Frame<'_>, pass: BlockPass<'_>) {
@@ -106,6 +114,9 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
     fn moments_kernel(&self, pass: BlockPass<'_>) {
         let Some((centre, half_width)) = self.moments_outcome() else { return };
         self.predictor.check(pass.columns());
+        if let Some(combinations) = self.cells {
+            return CellMoments { combinations, centre, half_width }.give(pass);
+        }
         let offset = offset_alone(centre, self.predictor.offset().map(|(_, factor)| factor));
         let weight = Weight::Outcome::<L>(offset, half_width.recip());
         Vectors::new(self.predictor, weight).give(pass);

@@ -1,6 +1,7 @@
 //! The interface of a model whose scores, information and second moments can be released: sums of integer vectors, each record's
 //! held to a public length.
 
+use super::combinations::Combinations;
 use super::linear_predictor::LinearPredictor;
 use super::observed::ObservedForm;
 use conclave_privacy::mechanism::GRADIENT_UNITS;
@@ -86,6 +87,22 @@ pub trait ScoreModel: Send + Sync {
     /// Returns the largest sum of squares of one record's coded predictors: 1 for the intercept, 1 for each predictor, 1 for each
     /// column with levels. A record beyond it counts as inert.
     fn most_squares(&self) -> u64;
+
+    /// Returns the combinations of levels whose indicators take the predictors' place in second moments, if the job asks for a
+    /// table.
+    fn cells(&self) -> Option<&Combinations> {
+        None
+    }
+
+    /// Returns the number of rows of the second moments: the predictors or combinations, and the outcome.
+    fn moments_order(&self) -> usize {
+        self.cells().map_or(self.coefficients(), |cells| cells.rows().len()) + 1
+    }
+
+    /// Returns the largest sum of squares of one record's vector in the second moments.
+    fn moments_squares(&self) -> u64 {
+        self.cells().map_or(self.most_squares(), |_| 1) + 1
+    }
 
     /// Gives a pass the kernel of each record's gradient in a frame, with `d` components.
     ///

@@ -8,6 +8,7 @@
 //! parameter, log normaliser and information are the model's times the power.
 
 use super::Model;
+use super::combinations::Combinations;
 use super::exponential_family::ExponentialFamily;
 use super::linear_predictor::LinearPredictor;
 use super::observed::ObservedForm;
@@ -132,6 +133,10 @@ impl ScoreModel for TemperedScores<'_> {
 
     fn most_squares(&self) -> u64 {
         self.scores.most_squares()
+    }
+
+    fn cells(&self) -> Option<&Combinations> {
+        self.scores.cells()
     }
 
     fn gradient_kernel(&self, at: &[f64], frame: Frame<'_>, pass: BlockPass<'_>) {

@@ -70,8 +70,8 @@ impl dyn ScoreModel + '_ {
     /// Returns the sum of second moments over a block; `None` if they do not determine the model.
     pub fn moments_sum(&self, block: &Block<'_>) -> Option<LatticeSum> {
         self.moments_outcome()?;
-        let order = self.coefficients() + 1;
-        let hold = Hold::Trace { squares: self.most_squares() + 1, length: order * (order + 1) / 2 };
+        let order = self.moments_order();
+        let hold = Hold::Trace { squares: self.moments_squares(), length: order * (order + 1) / 2 };
         Some(one(block, hold, &|_, pass| self.moments_kernel(pass)))
     }
 }

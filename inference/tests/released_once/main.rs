@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod bad_input;
+mod cells;
 mod clipped_residuals;
 mod own_parameters;
 mod skewed_times;

@@ -42,6 +42,10 @@ fn queries(spec: &JobSpec) -> String {
         .releases()
         .into_iter()
         .map(|release| match release {
+            "moments" if spec.releases().len() == 1 => {
+                "a table: the number of records with each combination of the predictors' levels, the sum of their outcomes, and once \
+                 the sum of all squared outcomes"
+            }
             "moments" => "second moments (sums of products) of the columns, two by two",
             "score" => "scores: gradient and curvature of the log likelihood at a setting of the model",
             "statistic" => "the model's sufficient statistics (sums over the records)",

@@ -29,6 +29,7 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
         let model = spec.build_model();
         match model.scores() {
             _ if spec.outcome_table(model.as_ref()).is_some() => vec!["table"],
+            Some(scores) if scores.cells().is_some() => vec!["moments"],
             Some(scores) if scores.moments_outcome().is_some() => vec!["moments", "score"],
             Some(_) if spec.times_table(model.as_ref()).is_some() => vec!["table", "score"],
             Some(_) => vec!["score"],
@@ -46,6 +47,7 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
         let model = spec.build_model();
         Some(match model.scores() {
             Some(_) if spec.outcome_table(model.as_ref()).is_some() => 1,
+            Some(scores) if scores.cells().is_some() => 1,
             // Second moments, and then again moments or a score. Two numbers about the residuals' tails may come before the score.
             Some(scores) if scores.moments_outcome().is_some() => 4,
             // A histogram of times comes before the scores.
@@ -116,12 +118,12 @@ fn check_table(spec: &JobSpec, model: &dyn Model) -> Result<(), JobError> {
         let message = "a table is released at once: leave out `release.stages` and `release.curvature_share`, or `release.table`";
         return Err(JobError::new("release.table", message));
     }
-    if spec.outcome_table(model).is_some() || spec.times_table(model).is_some() {
+    if spec.is_by_table(model) || spec.times_table(model).is_some() {
         return Ok(());
     }
     let message = format!(
-        "this model has no table of outcome and categories with at most {} cells (outcomes times combinations of levels). It takes kind \
-         \"weibull\", or \"logistic\" or \"poisson\" without a power, with an intercept and no offset or exposure, and predictors that are all binary or \
+        "this model has no table of outcome and categories with at most {} cells (outcomes times combinations of levels; combinations alone, at \
+         most 118, for kind \"linear\"). It takes kind \"weibull\", or \"logistic\", \"linear\" or \"poisson\" without a power, with an intercept and no offset or exposure, and predictors that are all binary or \
          have levels, each also a predictor of its own: narrow the counts' range, leave out predictors, or leave out `release.table`",
         OutcomeTable::MOST_CELLS
     );

@@ -87,7 +87,7 @@ impl JobSpec {
         sampler::check(&spec)?;
         (algorithm.declaration().check)(&spec)?;
         batch::check(&spec)?;
-        let by_table = spec.chosen.is_some() && spec.outcome_table(spec.build_model().as_ref()).is_some();
+        let by_table = spec.chosen.is_some() && spec.is_by_table(spec.build_model().as_ref());
         let spec = JobSpec { chosen: if by_table { Some(auto::BY_TABLE) } else { spec.chosen }, ..spec };
         (algorithm.declaration().resolve)(spec, auto_noise)
     }

@@ -23,7 +23,10 @@ impl<'m> Unpriced<'m> {
     /// Returns the model's scores, where a job that releases once may query them.
     pub(super) fn scores(&self) -> Result<Box<dyn ScoreModel + 'm>, QueryError> {
         self.check_release(false)?;
-        self.model.scores().ok_or_else(|| self.misfit())
+        let scores = self.model.scores().ok_or_else(|| self.misfit())?;
+        // A job by table was shown as that table alone.
+        let of_table = matches!(self.kind, QueryKind::Moments { .. });
+        if scores.cells().is_some() && !of_table { Err(QueryError::Kind(self.kind)) } else { Ok(scores) }
     }
 
     /// Returns the terms of a sum of products whose records' traces are at most `squares`.
@@ -82,10 +85,10 @@ impl ReleaseKind for Moments {
     fn price(&self, query: &Unpriced<'_>) -> Result<QueryTerms, QueryError> {
         let (scores, QueryKind::Moments { order }) = (query.scores()?, query.kind) else { return Err(query.misfit()) };
         let fits = query.from.is_empty() && query.to.is_empty() && scores.moments_outcome().is_some();
-        if !fits || order as usize != scores.coefficients() + 1 {
+        if !fits || order as usize != scores.moments_order() {
             return Err(query.misfit());
         }
-        query.products(scores.most_squares() + 1)
+        query.products(scores.moments_squares())
     }
 
     fn summand<'a>(&self, terms: &QueryTerms, (from, to): (&'a [f64], &'a [f64]), charged: Sensitivity) -> Option<Summand<'a>> {

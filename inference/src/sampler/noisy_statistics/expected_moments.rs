@@ -10,7 +10,6 @@ use super::design::{Case, FIFTH, predictor_moments};
 use super::gaussian::{Fit, GaussianPrior};
 use super::linear::{Linear, ResidualStage, SecondStage, Sigma};
 use super::moments::{Moments, Records};
-use super::moments_noise::MomentsNoise;
 use super::moments_strategy::MomentsStrategy;
 use crate::sampler::error::SamplerError;
 use crate::sampler::matrix::{Matrix, dot};
@@ -44,7 +43,7 @@ pub(crate) fn error(
     case: Case,
 ) -> Result<f64, SamplerError> {
     let assumed = Assumed::of(target, strategy, records, case);
-    let order = strategy.units.coefficients as u32 + 1;
+    let order = strategy.form.released as u32;
     let moments = budget.whole_sd(&target.spec, target.model.as_ref(), QueryKind::Moments { order }, (&[], &[]))?;
     let sd = strategy.form.parties.sqrt() * moments;
     let first = assumed.moments(strategy, sd / strategy.first.sqrt());
@@ -138,7 +137,7 @@ impl Assumed {
         } else {
             Records::Exact(self.records)
         };
-        Moments { matrix, noise: MomentsNoise::new(p + 1, sd, &strategy.form.ties), records }
+        Moments { matrix, noise: strategy.form.noise(sd), records }
     }
 
     /// Returns the relative increase of the variance of log sigma that is due to noise.

@@ -52,6 +52,7 @@ mod algorithm;
 mod allotment;
 mod answer;
 mod bend;
+mod cell_noise;
 pub(crate) mod coding;
 pub(crate) mod counts;
 mod design;

@@ -80,10 +80,13 @@ impl Moments {
         Self { matrix, noise: self.noise.restricted(&kept), records: self.records }
     }
 
-    /// Returns the least eigenvalue of the predictors' moments, and the limit `ratio sd sqrt(p)`.
+    /// Returns the least eigenvalue of the predictors' moments, and the limit: `ratio sd sqrt(p)`, or the same multiple of the
+    /// moments' relative noise where combinations are released.
     pub(crate) fn smallest(&self, ratio: f64) -> (f64, f64) {
-        let limit = ratio * self.noise.sd() * (self.predictors() as f64).sqrt();
-        (smallest_eigenvalue(&self.among_predictors()), limit)
+        let among = self.among_predictors();
+        let least = smallest_eigenvalue(&among);
+        let sd = self.noise.sd_beside(&among).map_or(self.noise.sd(), |relative| relative * least);
+        (least, ratio * sd * (self.predictors() as f64).sqrt())
     }
 }
 

@@ -5,6 +5,7 @@
 //! the matrix of errors and vectors `v`, `w`, inference needs `Cov(E v, E w)` only. With all entries released it is
 //! `sd² (w v' + v'w I)`.
 
+use super::cell_noise::CellNoise;
 use crate::sampler::matrix::Matrix;
 
 /// An entry without its own noise. Rows and columns may be in either order.
@@ -32,6 +33,8 @@ pub(crate) struct MomentsNoise {
     /// Noise sd of an off-diagonal entry, summed over the parties.
     sd: f64,
     sources: Vec<Source>,
+    /// The noise if the moments are released by combinations of levels; there are no sources then.
+    cells: Option<CellNoise>,
 }
 
 fn sorted((a, b): (usize, usize)) -> (usize, usize) {
@@ -69,12 +72,23 @@ impl MomentsNoise {
             source.entries.sort_unstable();
             source.entries.dedup();
         });
-        Self { order, sd, sources }
+        Self { order, sd, sources, cells: None }
     }
 
-    /// Returns the noise sd of an off-diagonal entry.
+    /// Creates the noise of a matrix with `order` rows that is released by combinations of levels.
+    pub(crate) fn of_cells(order: usize, sd: f64, cells: CellNoise) -> Self {
+        Self { order, sd, sources: Vec::new(), cells: Some(cells) }
+    }
+
+    /// Returns the noise sd of an off-diagonal entry of the released matrix.
     pub(crate) fn sd(&self) -> f64 {
         self.sd
+    }
+
+    /// Returns the noise sd of an off-diagonal entry beside moments `among` of the predictors that are scaled to the identity, if
+    /// combinations are released and the moments are definite.
+    pub(crate) fn sd_beside(&self, among: &Matrix) -> Option<f64> {
+        Some(self.sd * self.cells.as_ref()?.entry_sd(&among.cholesky()?.inverse()))
     }
 
     /// Returns the same ties with noise of another sd.
@@ -93,16 +107,20 @@ impl MomentsNoise {
             entries.sort_unstable();
             (!entries.is_empty()).then_some(Source { variance: source.variance, entries })
         });
-        Self { order: kept.len(), sd: self.sd, sources: sources.collect() }
+        let cells = self.cells.as_ref().map(|cells| cells.restricted(kept));
+        Self { order: kept.len(), sd: self.sd, sources: sources.collect(), cells }
     }
 
     /// Returns true if both matrices have the same ties.
     pub(crate) fn same_ties(&self, other: &Self) -> bool {
-        self.order == other.order && self.sources == other.sources
+        self.order == other.order && self.sources == other.sources && self.cells == other.cells
     }
 
     /// Returns `Cov(E v, E w)`.
     pub(crate) fn covariance(&self, v: &[f64], w: &[f64]) -> Matrix {
+        if let Some(cells) = &self.cells {
+            return cells.covariance(v, w).scaled(self.sd * self.sd);
+        }
         let mut sum = Matrix::zeros(self.order);
         for source in &self.sources {
             let variance = self.sd * self.sd * source.variance;
@@ -121,6 +139,10 @@ impl MomentsNoise {
 
     /// Returns `Cov(E v, E_ab)` for one entry; zeros if it is exact.
     pub(crate) fn covariance_with_entry(&self, v: &[f64], entry: (usize, usize)) -> Vec<f64> {
+        if self.cells.is_some() {
+            let with_row = self.covariance(v, &self.unit(entry.0));
+            return (0..self.order).map(|i| with_row[(i, entry.1)]).collect();
+        }
         let mut sum = vec![0.0; self.order];
         if let Some(source) = self.source(entry) {
             let variance = self.sd * self.sd * source.variance;
@@ -133,7 +155,14 @@ impl MomentsNoise {
 
     /// Returns the noise variance of one entry.
     pub(crate) fn variance(&self, entry: (usize, usize)) -> f64 {
+        if self.cells.is_some() {
+            return self.covariance_with_entry(&self.unit(entry.0), entry)[entry.1];
+        }
         self.source(entry).map_or(0.0, |source| self.sd * self.sd * source.variance)
+    }
+
+    fn unit(&self, row: usize) -> Vec<f64> {
+        (0..self.order).map(|i| f64::from(u8::from(i == row))).collect()
     }
 
     fn source(&self, entry: (usize, usize)) -> Option<&Source> {

@@ -81,7 +81,8 @@ impl MomentsStrategy {
         if sigma == Sigma::Unknown && !form.has_count() {
             return Err(SamplerError::NoCount);
         }
-        let first = target.spec.release.stages.as_ref().map_or(FIRST, |shares| shares[0]);
+        let shares = target.spec.release.stages.as_ref();
+        let first = if form.is_by_cells() { 1.0 } else { shares.map_or(FIRST, |shares| shares[0]) };
         let asks_tails = sigma == Sigma::Unknown && form.records.is_some() && target.spec.release.stages.is_none();
         Ok(Self {
             prior: units.prior(&GaussianPrior::of(&target.space)),
@@ -140,7 +141,7 @@ impl MomentsStrategy {
     }
 
     fn ask_moments(&mut self, target: &Target, budget: &mut Allotment, share: f64) -> Result<Vec<Query>, SamplerError> {
-        let kind = QueryKind::Moments { order: self.units.coefficients as u32 + 1 };
+        let kind = QueryKind::Moments { order: self.form.released as u32 };
         let noise = budget.take(&target.spec, target.model.as_ref(), kind, (&[], &[]), share)?;
         self.pending = Some((Pending::Moments(noise), share));
         Ok(vec![Query { chain: 0, kind, from: Vec::new(), to: Vec::new(), noise }])

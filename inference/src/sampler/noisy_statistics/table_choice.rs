@@ -30,7 +30,7 @@ const CHOSEN: &str = "table = true # chosen: its error is expected to be smaller
 #[must_use]
 pub fn with_chosen_table(text: &str) -> String {
     let Ok(spec) = JobSpec::parse(text) else { return text.to_owned() };
-    if spec.release.table.is_some() || spec.outcome_table(spec.build_model().as_ref()).is_some() {
+    if spec.release.table.is_some() || spec.is_by_table(spec.build_model().as_ref()) {
         return text.to_owned();
     }
     let written = with_lines(text, "release", &[CHOSEN]);
@@ -51,9 +51,11 @@ fn is_better(by_scores: &JobSpec, by_table: &JobSpec) -> bool {
     let parties = PartyMetadata::of_rows(&stated.unwrap_or_else(|| vec![guess; by_scores.parties.len()]));
     let target = Target::new(by_scores);
     let Some(scores) = target.model.scores() else { return false };
-    let outlooks = Allotment::new(by_scores, &parties)
-        .and_then(|budget| of_scores(&target, scores.as_ref(), &parties, &budget))
-        .and_then(|scores| Ok((outlook(by_table, &parties)?, scores)));
+    let without_table = match scores.moments_outcome() {
+        Some(_) => outlook(by_scores, &parties),
+        None => Allotment::new(by_scores, &parties).and_then(|budget| of_scores(&target, scores.as_ref(), &parties, &budget)),
+    };
+    let outlooks = without_table.and_then(|scores| Ok((outlook(by_table, &parties)?, scores)));
     let binary = by_table.outcome_table(by_table.build_model().as_ref()).is_some_and(|table| table.law() == TableLaw::Logistic);
     let excess = if binary { SCORES_EXCEED } else { 1.0 };
     // The geometric mean weighs the two cases alike.

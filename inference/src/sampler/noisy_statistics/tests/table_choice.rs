@@ -39,7 +39,7 @@ fn other_jobs_stay_as_they_are() {
         logistic(3, "[release]\ntable = false\n"),
         logistic(3, "[release]\nstages = [0.2, 0.8]\n"),
         logistic(3, "[sampler]\nuntil = { ess = 100 }\n"),
-        job(2, "linear", "min = 0, max = 60", ""),
+        job(5, "linear", "min = 0, max = 60", ""),
         logistic(12, ""),
         "release = {}\n".to_owned() + &logistic(3, ""),
         "no job".to_owned(),
