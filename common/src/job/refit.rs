@@ -54,7 +54,14 @@ impl Refit<'_> {
                 sampler.insert(key.to_owned(), whole(&format!("sampler.{key}"), value)?);
             }
         }
-        let new = JobSpec::parse(&written(&file)?)?;
+        let new = match JobSpec::parse(&written(&file)?) {
+            // Released counts and sums determine the smaller model, though it has no table of its own.
+            Err(error) if error.key == "release.table" && old.model.kind() == "linear" => {
+                table(&mut file, "release")?.remove("table");
+                JobSpec::parse(&written(&file)?)?
+            }
+            new => new?,
+        };
         self.check_default(&new, table(&mut file, "prior")?)?;
         Ok(new)
     }

@@ -14,7 +14,8 @@ use conclave_privacy::pass::tile::Tile;
 pub(super) struct CellMoments<'a> {
     pub(super) combinations: &'a Combinations,
     pub(super) centre: f64,
-    pub(super) half_width: f64,
+    /// The reciprocal of the half width.
+    pub(super) unit: f64,
 }
 
 impl CellMoments<'_> {
@@ -46,7 +47,8 @@ impl Columns for CellMoments<'_> {
         let Some((last, cells)) = columns.split_last_mut() else { return };
         for ((y, last), usable) in rows.outcome().iter().zip(last.iter_mut()).zip(&mut usable) {
             *usable &= !y.is_nan();
-            *last = if *usable { (y - self.centre) / self.half_width } else { 0.0 };
+            let scaled = (y - self.centre) * self.unit;
+            *last = if *usable { scaled } else { 0.0 };
         }
         for (cell, column) in cells.iter_mut().enumerate() {
             let number = cell as f64;

@@ -59,7 +59,7 @@ impl OutcomeTable {
     pub(super) fn of(predictor: &LinearPredictor, outcomes: Outcomes, most: usize) -> Option<Self> {
         let (least, greatest) = outcomes.range();
         let values = greatest - least + 1.0;
-        let cells = most.min(Self::MOST_CELLS + 1) - 1;
+        let cells = most.min(Self::MOST_CELLS + 1).saturating_sub(1);
         let combinations = Combinations::of(predictor, (cells as f64 / values).floor())?;
         Some(Self { combinations, outcomes, values: values as usize })
     }

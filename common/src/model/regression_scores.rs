@@ -115,7 +115,7 @@ impl<L: Likelihood> ScoreModel for RegressionScores<'_, L> {
         let Some((centre, half_width)) = self.moments_outcome() else { return };
         self.predictor.check(pass.columns());
         if let Some(combinations) = self.cells {
-            return CellMoments { combinations, centre, half_width }.give(pass);
+            return CellMoments { combinations, centre, unit: half_width.recip() }.give(pass);
         }
         let offset = offset_alone(centre, self.predictor.offset().map(|(_, factor)| factor));
         let weight = Weight::Outcome::<L>(offset, half_width.recip());

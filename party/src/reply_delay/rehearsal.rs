@@ -97,7 +97,8 @@ impl Rehearsal<'_> {
     }
 
     /// Returns the vectors that the job asks for in a message, each under noise at a negligible cost. They are the gradient and the
-    /// curvature at a point and, in every second pass, the second moments where the job asks them. A gradient-driven job asks, in every
+    /// curvature at a point and, in every second pass, the second moments where the job asks them; by combinations of levels they are all
+    /// that is asked. A gradient-driven job asks, in every
     /// second pass, one gradient per chain (subsampled where its chains subsample) or one test of a step of length zero per chain. A chain
     /// of ratios that finds the mode by gradients asks them in every second eight passes, where it asks no step.
     fn vectors(&self, pass: u64, theta: &[f64], subsampled: Option<NoiseScale>) -> Vec<v1::Proposal> {
@@ -113,6 +114,10 @@ impl Rehearsal<'_> {
             return vec![proposal((0, (QueryKind::Table { cells }, Vec::new(), Vec::new())))];
         }
         let model = self.spec.build_model();
+        if let Some(scores) = model.scores().filter(|scores| scores.cells().is_some()) {
+            let order = scores.moments_order() as u32;
+            return vec![proposal((0, (QueryKind::Moments { order }, Vec::new(), Vec::new())))];
+        }
         let driven = self.spec.algorithm.follows_gradients();
         let searching = self.spec.locates_by_gradients() && pass.is_multiple_of(2) && pass / 8 % 2 == 1;
         let once = self.spec.most_rounds().is_some() && self.spec.releases().contains(&"score");

@@ -49,7 +49,9 @@ fn names(result: &Value) -> Vec<&str> {
 #[test]
 fn another_posterior_needs_no_party_and_no_budget() {
     let mut cluster = cluster(&PARTIES, 4_000, 60.0);
-    let (odds, line) = (cluster.submit(&job(ODDS)), cluster.submit(&job(LINE)));
+    let (odds, line) = (cluster.submit(&job(ODDS)), cluster.submit(&(job(LINE) + "[release]\ntable = false\n")));
+    let by_table = cluster.submit(&job(&LINE.replace("\"readmitted\"]", "\"readmitted\", \"treated:readmitted\"]")));
+    assert_eq!(by_table["iterations"], 1, "{by_table:#}");
     let chain = cluster.submit(&study::job(&PARTIES, "chains = 2\ndraws = 5\nwarmup = 2", "epsilon = 30\ndelta = 1e-6"));
     cluster.kill_party(0);
     cluster.kill_party(1);
@@ -75,6 +77,9 @@ fn another_posterior_needs_no_party_and_no_budget() {
     assert_eq!(narrow["adequacy"]["adequate"], false, "{:#}", narrow["adequacy"]);
     let smaller = refit(&cluster, &line, &["--drop", "readmitted", "--prior", "treated=normal(0, 1)"]);
     assert_eq!((names(&smaller), smaller["draws_per_chain"].as_u64()), (vec!["intercept", "treated", "sigma"], Some(200)));
+    // Counts and sums determine a smaller model that has no table of its own.
+    let without = refit(&cluster, &by_table, &["--drop", "treated"]);
+    assert_eq!(names(&without), ["intercept", "readmitted", "treated:readmitted", "sigma"]);
     let shown = cluster.must(&["refit", id(&line), "--prior", "default=normal(0, 1)"]);
     assert!(shown.contains("No party was queried and nothing was charged"), "{shown}");
     assert_eq!(cluster.rounds(), rounds);

@@ -54,7 +54,10 @@ fn a_job_that_names_no_algorithm_releases_once() {
     let linear = "name = \"line\"\nalgorithm = \"auto\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"linear\"\noutcome = \"age\"\n\
                   predictors = [\"treated\"]\n[columns]\ntreated = { binary = true }\nage = { min = 20, max = 80 }\n[sampler]\n\
                   draws = 100\n[privacy]\nepsilon = 8\ndelta = 1e-6\n";
-    for (job, rounds) in [(linear.to_owned(), 2), (linear.replace("min = 20, max = 80", "min = -50, max = 150"), 4)] {
+    // By a table of categories, it releases counts and sums once.
+    let stages = linear.to_owned() + "[release]\ntable = false\n";
+    let far_apart = stages.replace("min = 20, max = 80", "min = -50, max = 150");
+    for (job, rounds) in [(stages, 2), (far_apart, 4), (linear.to_owned(), 1)] {
         let line = cluster.submit(&job);
         assert_eq!((&line["stopped_by"], &line["iterations"]), (&"released".into(), &rounds.into()), "{line:#}");
         all_hold(&cluster, line["job"].as_str().expect("an id"));

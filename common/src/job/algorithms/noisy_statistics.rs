@@ -123,7 +123,7 @@ fn check_table(spec: &JobSpec, model: &dyn Model) -> Result<(), JobError> {
     }
     let message = format!(
         "this model has no table of outcome and categories with at most {} cells (outcomes times combinations of levels; combinations alone, at \
-         most 118, for kind \"linear\"). It takes kind \"weibull\", or \"logistic\", \"linear\" or \"poisson\" without a power, with an intercept and no offset or exposure, and predictors that are all binary or \
+         most {MOST_PARAMETERS}, for kind \"linear\"). It takes kind \"weibull\", or \"logistic\", \"linear\" or \"poisson\" without a power, with an intercept and no offset or exposure, and predictors that are all binary or \
          have levels, each also a predictor of its own: narrow the counts' range, leave out predictors, or leave out `release.table`",
         OutcomeTable::MOST_CELLS
     );

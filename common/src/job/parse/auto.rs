@@ -10,7 +10,7 @@ use crate::settings::{Table, is_written};
 
 /// The reason for `noisy-statistics` for a regression with a small table of outcome and predictors.
 pub(super) const BY_TABLE: &str =
-    "one released table of outcome and categories determines this model's likelihood, given the categories";
+    "one released table of outcome and categories, or of counts and sums by category, determines this model's likelihood";
 
 /// Settings of how chains propose, start or end.
 const OF_CHAINS: [&str; 5] = ["sampler.proposal", "sampler.locate", "sampler.locate_share", "sampler.starts", "sampler.until"];

@@ -93,7 +93,9 @@ fn combinations_are_counted_and_summed() {
 fn neighbours_move_by_at_most_the_charge() {
     let charged = 2.0;
     let mut furthest = 0.0_f64;
-    let all = [-1.0, -0.3, 0.0, 1.0].into_iter().flat_map(|y| [(y, 0.0, 0), (y, 1.0, 2), (y, 0.0, 1), (y, 1.0, 7)]);
+    let all = [-1.0, -0.3, 0.0, 1.0, 1e300, f64::NEG_INFINITY]
+        .into_iter()
+        .flat_map(|y| [(y, 0.0, 0), (y, 1.0, 2), (y, 0.0, 1), (y, 1.0, 7)]);
     let all: Vec<(f64, f64, usize)> = all.collect();
     for left in &all {
         for right in &all {

@@ -166,14 +166,19 @@ impl Inference {
         self
     }
 
-    /// Adds the check that the noise of second moments leaves the predictors' least known direction clear.
-    pub(crate) fn with_moments_check(mut self, (least, limit): (f64, f64)) -> Self {
+    /// Adds the check that the noise of second moments leaves the predictors' least known direction clear, or that of counts by
+    /// combination every count that matters.
+    pub(crate) fn with_moments_check(mut self, (least, limit): (f64, f64), by_cells: bool) -> Self {
         /// Largest reported ratio, where the least eigenvalue is released as 0 or less.
         const MOST: f64 = 1e6;
         let ratio = limit / least;
         let value = if (0.0..=MOST).contains(&ratio) { ratio } else { MOST };
         self.checks.push(Check { name: "moments_noise", value, limit: 1.0 });
-        if value > 1.0 {
+        if value > 1.0 && by_cells {
+            self.reasons.push(format!(
+                "statistics_too_noisy: the noise of the counts is {value:.1} times the most at which they determine the posterior's shape"
+            ));
+        } else if value > 1.0 {
             self.reasons.push(format!(
                 "statistics_too_noisy: the least eigenvalue of the predictors' moments is {least:.3e}, below {limit:.3e}, three sds of its noise, so the \
                  releases do not determine the posterior's shape"

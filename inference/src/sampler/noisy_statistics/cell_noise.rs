@@ -43,31 +43,55 @@ impl CellNoise {
         let order = v.len();
         let last = order - 1;
         let mut sum = Matrix::zeros(order);
-        let (mut of_v, mut of_w) = (vec![0.0; order], vec![0.0; order]);
+        let (mut of_v, mut of_w) = (vec![0.0; last], vec![0.0; last]);
         for x in &self.rows {
             let (a, b) = (dot(x, v), dot(x, w));
-            let effect = |along: f64, of: &[f64]| {
-                let mut effect: Vec<f64> = x.iter().map(|x| x * of[last]).collect();
-                effect[last] += along;
-                effect
-            };
-            let (left, right) = (effect(a, v), effect(b, w));
-            sum = Matrix::from_fn(order, |i, j| sum[(i, j)] + 2.0 * a * b * x[i] * x[j] + left[i] * right[j]);
-            of_v.iter_mut().zip(x).for_each(|(total, x)| *total += a * x);
-            of_w.iter_mut().zip(x).for_each(|(total, x)| *total += b * x);
+            let among = 2.0 * a * b + v[last] * w[last];
+            for (i, left) in x[..last].iter().enumerate() {
+                for (j, right) in x[..last].iter().enumerate() {
+                    sum[(i, j)] += among * left * right;
+                }
+                sum[(i, last)] += v[last] * b * left;
+                sum[(last, i)] += a * w[last] * left;
+                of_v[i] += a * left;
+                of_w[i] += b * left;
+            }
+            sum[(last, last)] += a * b;
         }
         sum[(last, last)] += 2.0 * v[last] * w[last];
-        let together = if self.counted { 2.0 / self.rows.len() as f64 } else { 0.0 };
-        Matrix::from_fn(order, |i, j| sum[(i, j)] - together * of_v[i] * of_w[j])
+        let together = self.together();
+        for (i, left) in of_v.iter().enumerate() {
+            of_w.iter().enumerate().for_each(|(j, right)| sum[(i, j)] -= together * left * right);
+        }
+        sum
     }
 
-    /// Returns the sd of an off-diagonal entry of `R' E R`, at an sd of 1, if all entries had their own noise and the squared errors
-    /// the same sum. `inverse` is `R R'`, over the predictors.
-    pub(crate) fn entry_sd(&self, inverse: &Matrix) -> f64 {
+    /// Returns `Cov(E v, E_00)` at an sd of 1, where the first predictor is an intercept, and `Var(E_00)`.
+    pub(crate) fn with_count(&self, v: &[f64]) -> (Vec<f64>, f64) {
+        let cells = self.rows.len() as f64;
+        let mut shared = vec![0.0; v.len()];
+        for x in &self.rows {
+            let along = dot(x, v);
+            shared.iter_mut().zip(x).for_each(|(shared, x)| *shared += along * x);
+        }
+        let own = 2.0 - self.together() * cells;
+        (shared.into_iter().map(|shared| own * shared).collect(), own * cells)
+    }
+
+    /// Returns twice the share of a count's error that adding up to a public number takes off each of them.
+    fn together(&self) -> f64 {
+        if self.counted { 2.0 / self.rows.len() as f64 } else { 0.0 }
+    }
+
+    /// Returns the noise sd beside predictors' moments that are scaled to the identity, at an sd of 1: that of a matrix of the same
+    /// size whose entries all have their own noise and whose squared errors have the same sum, or that of one count, whichever is
+    /// greater. `inverse` is the moments' inverse.
+    pub(crate) fn beside_identity(&self, inverse: &Matrix) -> f64 {
         let p = inverse.order();
-        let length = |x: &Vec<f64>| inverse.quadratic(&x[..p]);
-        let squares: f64 = self.rows.iter().map(|x| 2.0 * length(x) * length(x)).sum();
-        (squares / (p * (p + 1)) as f64).sqrt()
+        let lengths: Vec<f64> = self.rows.iter().map(|x| inverse.quadratic(&x[..p])).collect();
+        let squares: f64 = lengths.iter().map(|length| 2.0 * length * length).sum();
+        let of_one = lengths.iter().fold(0.0, |most: f64, length| most.max(std::f64::consts::SQRT_2 * length));
+        (squares / (p + 1) as f64).sqrt().max(of_one)
     }
 
     /// Returns the noise of some of the matrix's rows.

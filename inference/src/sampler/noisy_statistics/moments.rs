@@ -85,8 +85,11 @@ impl Moments {
     pub(crate) fn smallest(&self, ratio: f64) -> (f64, f64) {
         let among = self.among_predictors();
         let least = smallest_eigenvalue(&among);
-        let sd = self.noise.sd_beside(&among).map_or(self.noise.sd(), |relative| relative * least);
-        (least, ratio * sd * (self.predictors() as f64).sqrt())
+        let limit = match self.noise.beside_identity(&among) {
+            Some(relative) => ratio * relative * least,
+            None => ratio * self.noise.sd() * (self.predictors() as f64).sqrt(),
+        };
+        (least, limit)
     }
 }
 

@@ -85,10 +85,10 @@ impl MomentsNoise {
         self.sd
     }
 
-    /// Returns the noise sd of an off-diagonal entry beside moments `among` of the predictors that are scaled to the identity, if
-    /// combinations are released and the moments are definite.
-    pub(crate) fn sd_beside(&self, among: &Matrix) -> Option<f64> {
-        Some(self.sd * self.cells.as_ref()?.entry_sd(&among.cholesky()?.inverse()))
+    /// Returns the noise sd beside moments `among` of the predictors that are scaled to the identity, if combinations are released
+    /// and the moments are definite.
+    pub(crate) fn beside_identity(&self, among: &Matrix) -> Option<f64> {
+        Some(self.sd * self.cells.as_ref()?.beside_identity(&among.cholesky()?.inverse()))
     }
 
     /// Returns the same ties with noise of another sd.
@@ -137,11 +137,10 @@ impl MomentsNoise {
         sum
     }
 
-    /// Returns `Cov(E v, E_ab)` for one entry; zeros if it is exact.
+    /// Returns `Cov(E v, E_ab)` for one entry; zeros if it is exact. Where combinations are released, for the count alone.
     pub(crate) fn covariance_with_entry(&self, v: &[f64], entry: (usize, usize)) -> Vec<f64> {
-        if self.cells.is_some() {
-            let with_row = self.covariance(v, &self.unit(entry.0));
-            return (0..self.order).map(|i| with_row[(i, entry.1)]).collect();
+        if let Some(cells) = &self.cells {
+            return cells.with_count(v).0.into_iter().map(|shared| self.sd * self.sd * shared).collect();
         }
         let mut sum = vec![0.0; self.order];
         if let Some(source) = self.source(entry) {
@@ -153,16 +152,12 @@ impl MomentsNoise {
         sum
     }
 
-    /// Returns the noise variance of one entry.
+    /// Returns the noise variance of one entry. Where combinations are released, of the count alone.
     pub(crate) fn variance(&self, entry: (usize, usize)) -> f64 {
-        if self.cells.is_some() {
-            return self.covariance_with_entry(&self.unit(entry.0), entry)[entry.1];
+        if let Some(cells) = &self.cells {
+            return self.sd * self.sd * cells.with_count(&vec![0.0; self.order]).1;
         }
         self.source(entry).map_or(0.0, |source| self.sd * self.sd * source.variance)
-    }
-
-    fn unit(&self, row: usize) -> Vec<f64> {
-        (0..self.order).map(|i| f64::from(u8::from(i == row))).collect()
     }
 
     fn source(&self, entry: (usize, usize)) -> Option<&Source> {

@@ -1,5 +1,6 @@
 //! The strategy for linear regression: second moments once, then either a score of clipped residuals or second moments again,
-//! whichever is more informative. The residuals' tails are asked before such a score, at two clips, and choose its own.
+//! whichever is more informative. The residuals' tails are asked before such a score, at two clips, and choose its own. A job by table
+//! has one release, the moments of combinations of levels.
 
 use super::allotment::Allotment;
 use super::answer::{Answer, Inference, Stage};
@@ -273,7 +274,7 @@ impl Strategy for MomentsStrategy {
         let clear = least >= limit;
         let mut inference = Inference::new(self.stages.clone(), &with, &without, fit.definite && clear)
             .with_prior_check(shares.fold(0.0, f64::max))
-            .with_moments_check(moments.smallest(DETERMINED))
+            .with_moments_check(moments.smallest(DETERMINED), self.form.is_by_cells())
             .with_width_check();
         if let Some(tails) = self.tails() {
             inference = inference.with_clipped_share(tails.share());

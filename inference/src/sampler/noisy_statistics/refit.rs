@@ -2,7 +2,7 @@
 
 use super::answer::Inference;
 use crate::sampler::error::SamplerError;
-use conclave_common::job::JobSpec;
+use conclave_common::job::{JobSpec, ReleaseSpec};
 use conclave_common::query::Draw;
 use conclave_common::schema::{Feature, ModelSpec, Regression};
 
@@ -61,7 +61,10 @@ impl RetainedCoefficients {
     /// [`RefitError::OtherModel`].
     pub(crate) fn of(old: &JobSpec, new: &JobSpec) -> Result<Self, RefitError> {
         let alike = old.algorithm == new.algorithm && old.parties == new.parties && old.columns == new.columns;
-        if !alike || old.power != new.power || old.incomplete_rows != new.incomplete_rows || old.release != new.release {
+        // A smaller linear model may have no table of its own.
+        let table = if old.model.kind() == "linear" { old.release.table } else { new.release.table };
+        let release = ReleaseSpec { table, ..new.release.clone() };
+        if !alike || old.power != new.power || old.incomplete_rows != new.incomplete_rows || old.release != release {
             return Err(RefitError::OtherModel);
         }
         let (ModelSpec::Regression(of), ModelSpec::Regression(to)) = (&old.model, &new.model) else {

@@ -106,6 +106,19 @@ fn every_regression_is_rehearsed() {
     }
 }
 
+/// A linear job by table asks its moments alone, and has nothing else to be measured by.
+#[test]
+fn a_table_of_sums_is_rehearsed() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "name = \"r\"\nparties = [\"a\"]\nalgorithm = \"noisy-statistics\"\n[model]\nkind = \"linear\"\noutcome = \"y\"\n\
+                predictors = [\"sex\", \"ward\"]\n[columns]\ny = { min = 0, max = 20 }\nsex = { binary = true }\n\
+                ward = { levels = [\"a\", \"b\", \"c\"] }\n[privacy]\nepsilon = 1.0\ndelta = 1e-6\n[release]\ntable = true\n";
+    let spec = JobSpec::parse(text).unwrap();
+    let (threads, unit) = (Arc::new(Threads::one()), PrivacyUnit::default());
+    let rehearsal = Rehearsal(&MeteredJob { spec: &spec, unit, units: 300, threads: &threads, precision: Precision::Double });
+    measure(&rehearsal, folder.path()).unwrap();
+}
+
 /// Ratios and gradients over samples are measured with the largest samples, in the necessary number of blocks: blocks of one
 /// place each, or of more places than are ever used.
 #[test]

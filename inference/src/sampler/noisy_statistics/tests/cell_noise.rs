@@ -31,8 +31,16 @@ fn the_covariance_is_that_of_the_released_errors() {
         }
         let found = noise.covariance(&v, &w);
         assert!(found.entries().iter().zip(expected.entries()).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?} {expected:?}");
+        let (with_count, count) = noise.with_count(&v);
+        let of_count = |error: &Matrix| error[(0, 0)];
+        let entry = |i: usize| errors(&noise).iter().map(|(sd, e)| sd * sd * e.apply(&v)[i] * of_count(e)).sum::<f64>();
+        assert!((0..4).all(|i| (with_count[i] - entry(i)).abs() < 1e-12), "{with_count:?}");
+        let own: f64 = errors(&noise).iter().map(|(sd, e)| sd * sd * of_count(e) * of_count(e)).sum();
+        assert!((count - own).abs() < 1e-12, "{count} {own}");
         if !counted {
-            assert!((noise.entry_sd(&Matrix::identity(3)) - (squares / 12.0).sqrt()).abs() < 1e-12);
+            // The last row is the longest, with three squares.
+            let (all, one) = ((squares / 4.0_f64).sqrt(), 3.0 * 2.0_f64.sqrt());
+            assert!((noise.beside_identity(&Matrix::identity(3)) - all.max(one)).abs() < 1e-12);
         }
     }
 }
