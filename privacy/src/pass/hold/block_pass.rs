@@ -1,7 +1,5 @@
 //! A pass over one block. It has the query's holds, and a model gives it a kernel.
 
-use std::sync::Arc;
-
 use pulp::Arch;
 
 use super::moves::{Moves, records_per_unit};
@@ -10,7 +8,7 @@ use crate::mechanism::{QueryKind, Sensitivity};
 use crate::pass::shard::Block;
 use crate::pass::statistic_grid::StatisticGrid;
 use crate::pass::step::{Step, Summed};
-use crate::pass::weight_cache::BlockWeights;
+use crate::pass::weight_cache::CachedWeights;
 
 /// The admissible set of a unit's contribution to one sum, as it was charged.
 #[derive(Debug, Clone, Copy)]
@@ -158,11 +156,11 @@ impl<'p> BlockPass<'p> {
         Self { power: power * self.power, ..self }
     }
 
-    /// Returns the weights that a gradient's pass over this block has cached, if any. [`crate::pass::Frame::query_at`] gives
-    /// `gradient`.
+    /// Returns the weights that a gradient's pass over this block has cached, if any, to be read tile by tile.
+    /// [`crate::pass::Frame::query_at`] gives `gradient`.
     #[must_use]
-    pub fn cached_weights(&self, gradient: [&[f64]; 3]) -> Option<Arc<BlockWeights>> {
-        self.block.weight_cache()?.get(gradient)
+    pub fn cached_weights(&self, gradient: [&[f64]; 3]) -> Option<CachedWeights> {
+        Some(CachedWeights::new(self.block.weight_cache()?.get(gradient)?, self.block.first_record()))
     }
 
     /// Returns the records, for tests that plant a broken kernel.
