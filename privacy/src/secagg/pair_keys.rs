@@ -66,7 +66,12 @@ impl PairKeys {
             let key = pair_key(&roster.digest(), secret, End { place, public }, peer, binding)?;
             Ok(PairKey { adds: place < other, hmac: hmac(&key) })
         };
-        Ok(Self(others.map(pair).collect::<Result<_, _>>()?))
+        // Allocated once: a growing vector would leave copies of keys in memory.
+        let mut keys = Vec::with_capacity(roster.members().len() - 1);
+        for other in others {
+            keys.push(pair(other)?);
+        }
+        Ok(Self(keys))
     }
 
     /// Returns the masks of `lanes` integers under a digest: the sum of the participant's masks over all its pairs. The masks of
@@ -98,6 +103,11 @@ impl PairKeys {
 
 #[cfg(test)]
 impl PairKeys {
+    /// Returns the numbers of keys and of places for them.
+    pub(super) fn room(&self) -> [usize; 2] {
+        [self.0.len(), self.0.capacity()]
+    }
+
     /// Keeps only the keys with some of the others.
     pub(super) fn only(mut self, own: usize, with: impl Fn(usize) -> bool) -> Self {
         let mut others = (0..).filter(|other| *other != own);
