@@ -176,7 +176,7 @@ fn decide(facts: Facts<'_>) -> Result<Decision, Decision> {
         // data have changed.
         policy::admit_inert(&shard, &spec)?;
     }
-    let room = terms.reserve(ledger.is_open).map_err(Decision::Full)?;
+    let room = terms.reserve(ledger.is_open)?;
     // The policy consents to no masked job with a member whom the owner does not know: anyone who invents members is paid for numbers
     // that hide no other party's.
     let is_automatic = policy.approve == Approve::Automatic && members_known;

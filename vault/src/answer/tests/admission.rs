@@ -296,8 +296,9 @@ fn a_cap_that_open_jobs_may_still_spend_is_waited_for() {
 /// The reserve of delta is promised to open jobs as the budget is, and no analyst can force it.
 #[test]
 fn a_reserve_that_open_jobs_may_still_take_is_waited_for() {
-    let decide = |reserve: (u64, u64), force: &str| {
+    let decide_on = |reserve: (u64, u64), force: &str, has_job: bool| {
         let mut world = World::new();
+        world.has_job = has_job;
         world.replace("\"penalty\"", "\"barker\"");
         world.replace("draws = 10", &format!("draws = 10\nbatch = 0.5{force}"));
         world.replace("noise_sd = 1.0", "");
@@ -306,10 +307,14 @@ fn a_reserve_that_open_jobs_may_still_take_is_waited_for() {
         world.room_reserve = reserve;
         shown(world.decide())
     };
+    let decide = |reserve, force: &str| decide_on(reserve, force, false);
     assert_eq!(decide((u64::MAX, u64::MAX), "").0, "AskOwner");
     for force in ["", "\nforce = true"] {
         let (decision, why) = decide((u64::MAX, 0), force);
         assert!(decision == "Full" && !why.contains("room for one more"), "{decision}: {why}");
+        // Blocks have taken the reserve: no job that ends frees it, so a closed job that is asked for again does not wait for one.
+        let (decision, why) = decide_on((0, 0), force, true);
+        assert!(decision == "Policy" && why.contains("has less left of what was set aside"), "{decision}: {why}");
     }
 }
 
