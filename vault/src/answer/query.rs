@@ -1,7 +1,5 @@
 //! Answers one message: all of its queries, or none.
 
-use std::time::Instant;
-
 use conclave_proto::convert::{Answer, AnswerStatus, answer_to_wire, reply_length};
 use conclave_proto::echo::Echo;
 use conclave_proto::v1;
@@ -34,7 +32,13 @@ pub(super) type Outcome = Result<Answered, AnswerStatus>;
 impl Answerer {
     /// Answers a message; the reply has one length, whatever the outcome.
     pub fn answer(&mut self, request: v1::Query) -> v1::Answer {
-        self.reply_to(request, Self::answer_query)
+        let standing = self.check_members(&request.job);
+        self.answer_if(standing, request)
+    }
+
+    /// Answers a message unless the check of its job's members, [`Answerer::check_members`], refuses it.
+    pub(super) fn answer_if(&mut self, standing: Result<(), AnswerStatus>, request: v1::Query) -> v1::Answer {
+        self.reply_to(request, |answerer, request| standing.and_then(|()| answerer.answer_query(request)))
     }
 
     /// Builds the reply to a message from the outcome of `answer`, which is [`Answerer::answer_query`] unless a test plants a fault. The reply
@@ -71,13 +75,6 @@ impl Answerer {
     /// # Errors
     /// The status of the refusal, or of a failure. A charge that was made before a failure stays.
     pub(super) fn answer_query(&mut self, request: v1::Query) -> Outcome {
-        // A masked job with a revoked member is closed before it answers.
-        if self.jobs.get(&request.job).is_some_and(|job| job.masking.is_secure()) {
-            self.close_revoked(Instant::now())?;
-            if !self.jobs.contains_key(&request.job) {
-                return Err(AnswerStatus::Policy);
-            }
-        }
         let Some(job) = self.jobs.get_mut(&request.job) else {
             return Err(if self.is_withdrawn(&request.job) { AnswerStatus::Policy } else { AnswerStatus::UnknownJob });
         };
