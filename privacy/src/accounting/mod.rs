@@ -14,9 +14,6 @@
 //! [`SubsampledRelease`] prices blocks of releases of hidden random samples by [`LossGrid`], a numerical upper bound of their
 //! privacy curve.
 
-// Limits and charges keep the bits that ledgers already hold; a limit is compared with a margin far above one rounding.
-#![allow(clippy::disallowed_methods)]
-
 mod adjacency;
 mod block;
 mod block_costs;
@@ -52,7 +49,7 @@ pub use budget::Budget;
 pub use charge::{LEAST_CHARGE_UNITS, charge_units, units_under_noise};
 pub use error::AccountingError;
 pub use filter::{Priced, PrivacyFilter};
-pub use fixed_point::{UNIT_LOG2, mu_squared};
+pub use fixed_point::{UNIT_LOG2, mu_squared, rounding};
 pub use honest::Honest;
 pub use loss_grid::LossGrid;
 pub use open_blocks::OpenBlocks;
