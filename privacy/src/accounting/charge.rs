@@ -25,7 +25,7 @@ pub const LEAST_CHARGE_UNITS: u64 = 1 << (UNIT_LOG2 - 24);
 /// Replacing one record moves the sum by at most `2 K_t`, which is the sensitivity. The charge is at least the price of the noise
 /// draw ([`LEAST_CHARGE_UNITS`]).
 ///
-/// Proof: `docs/explanation/design.md`, section 4.
+/// Proof: `docs/explanation/proofs.md`, section 3.
 ///
 /// # Errors
 /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
@@ -47,7 +47,7 @@ pub fn units_under_noise(noise_multiplier: f64) -> u64 {
 ///
 /// `factor` is 1 or 2, see [`Adjacency::factor`]. The released sum contains the noise of `h` honest parties, each of scale `s`.
 ///
-/// Proof: `docs/explanation/design.md`, section 4.
+/// Proof: `docs/explanation/proofs.md`, section 3.
 pub(super) fn charge_of(
     factor: u64,
     draws: u32,

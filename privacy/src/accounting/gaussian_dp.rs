@@ -57,7 +57,7 @@ pub fn epsilon(mu: f64, delta: f64) -> f64 {
 ///
 /// `epsilon >= 0`, `0 < delta < 1`. This is the `mu` of a budget.
 ///
-/// Proof: `docs/explanation/design.md`, section 4.
+/// Proof: `docs/explanation/proofs.md`, section 3.
 #[must_use]
 pub fn mu(epsilon: f64, delta: f64) -> f64 {
     let target = libm::log(delta);

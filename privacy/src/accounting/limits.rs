@@ -11,7 +11,7 @@
 //! `Q_B`, so draws sum to at most `Q_B / 2^24 <= T` and slack to at most `Q_B / 8`. Both are within the limits for every budget
 //! that [`limits`] accepts.
 //!
-//! Proof: `docs/explanation/design.md`, section 4.
+//! Proof: `docs/explanation/proofs.md`, section 3.
 
 use super::budget::Budget;
 use super::charge::LEAST_CHARGE_UNITS;

@@ -40,9 +40,10 @@ impl PrivacyUnit {
         (self.records_per_person > 0).then_some(self.records_per_person)
     }
 
-    /// Returns the largest contribution of one unit to a lattice sum, where one record contributes at most `per_record`.
+    /// Returns the largest contribution of one unit to a lattice sum, where one record contributes at most `per_record`: by the
+    /// triangle inequality, `per_record` times the number of its records.
     ///
-    /// Proof: `docs/explanation/design.md`, section 2.
+    /// Proof: `docs/explanation/proofs.md`, section 1.
     ///
     /// # Errors
     /// [`MechanismError::TooWide`] beyond 2^50 lattice units.

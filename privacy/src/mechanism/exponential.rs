@@ -87,7 +87,7 @@ impl LogWeights {
     ///
     /// `rng` must be the operating system's generator, or keyed by it.
     ///
-    /// Proof: `docs/explanation/design.md`, section 3.
+    /// Proof: `docs/explanation/proofs.md`, section 2.
     #[must_use]
     pub fn choose<R: CryptoRng>(self, rng: &mut R) -> u32 {
         choose(&self.weights, TRIALS_PER_CANDIDATE, rng)

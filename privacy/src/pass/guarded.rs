@@ -7,7 +7,7 @@
 //!
 //! Theorem, sensitivity: replacing one unit moves a sum by at most the distance of its hold, even if a kernel fails on that
 //! unit.
-//! Proof: `docs/explanation/design.md`, section 2.
+//! Proof: `docs/explanation/proofs.md`, section 1.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -48,7 +48,7 @@ impl StatisticGrid {
 
     /// Returns the sensitivity under replacement of one record: the distance between the limits, at least 1.
     ///
-    /// Proof: `docs/explanation/design.md`, section 2.
+    /// Proof: `docs/explanation/proofs.md`, section 1.
     #[must_use]
     pub fn sensitivity(&self) -> Sensitivity {
         // At most 2^32 + 2: the limits are those of the range, rounded outward.

@@ -82,7 +82,9 @@ impl PairKeys {
     /// the masks cancel. Two values under one mask reveal their difference, so the caller must use a digest for one reply only.
     /// The running time depends only on the numbers of members and lanes.
     ///
-    /// Proof: `docs/explanation/design.md`, section 7.
+    /// Theorem, masks: if each digest is used once, the masked values of the honest participants reveal their sum and nothing else.
+    ///
+    /// Proof: `docs/explanation/proofs.md`, section 5.
     #[must_use]
     pub fn masks(&self, digest: &[u8; 32], lanes: usize) -> Vec<u64> {
         let mut masks = vec![0_u64; lanes];

@@ -59,7 +59,7 @@ impl Cluster {
     }
 
     /// Waits until `test` holds for the job's status. Panics once the job has neither moved nor changed its state for `within`, so
-    /// that a slow machine does not fail a job that goes on.
+    /// that a slow machine does not fail a job that continues.
     pub fn wait_status(&self, job: &str, within: Duration, what: &str, test: impl Fn(&Value) -> bool) -> Value {
         let (mut end, mut last) = (Instant::now() + within, (Value::Null, Value::Null));
         loop {

@@ -24,7 +24,7 @@ impl Summed<'_> {
     /// Makes the fresh releases durable and puts all releases in the order in which the message asks them.
     ///
     /// Theorem, replay: a query that is repeated under its key and digest gets the recorded bytes at no charge, and another query under
-    /// its key is refused. Proof: docs/explanation/design.md, section 6.
+    /// its key is refused. Proof: docs/explanation/proofs.md, section 4.
     ///
     /// # Errors
     /// [`AnswerStatus::Halted`] once the ledger has failed. A release that was not recorded is dropped.

@@ -52,7 +52,7 @@ pub struct ChargedNoise {
 /// record is read.
 ///
 /// Theorem, noise scale: the noise of a release has exactly the scale that its charge was priced at, since both come from the same receipt.
-/// Proof: docs/explanation/design.md, sections 3 and 4.
+/// Proof: docs/explanation/proofs.md, sections 2 and 3.
 pub fn sample_noise(receipt: ChargeReceipt, noise: &mut Noise) -> ChargedNoise {
     let sample = noise.sample(receipt.noise_scale(), receipt.components());
     ChargedNoise { receipt, sample }

@@ -4,7 +4,7 @@
 //! numbers are not trusted. Whatever it returns, not-a-number and infinities included, a hold adds integers of the unit's
 //! admissible set. So a wrong model costs accuracy and never privacy.
 //!
-//! The caller names the admissible sets ([`Hold`]). A [`BlockPass`] reads the records once and asks the model for a kernel.
+//! The caller names the admissible set of each sum ([`Hold`]). A [`BlockPass`] reads the records once and asks the model for a kernel.
 //! Only this module creates a [`LatticeSum`], and no code outside this crate merges two. A sum carries the largest distance by
 //! which one unit of privacy moves it ([`Moves`]). A release compares this distance with the charge.
 //!

@@ -85,7 +85,7 @@ impl LatticeSum {
     }
 
     /// Returns the largest L2 distance between the sums of neighbours under the holds of this sum, in lattice units. A release
-    /// compares it with its charge. A unit on which a kernel failed does not count, except in a statistic.
+    /// compares it with its charge. It also holds if a kernel failed on a unit, which then contributes its hold's fallback.
     #[must_use]
     pub fn between(&self, adjacency: Adjacency) -> u64 {
         self.moves.between(adjacency)
