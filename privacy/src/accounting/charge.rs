@@ -11,8 +11,8 @@ use crate::mechanism::{NoiseScale, Sensitivity};
 ///
 /// A ledger grants `T = 2^24 max(1, ceil(mu_B^2))` noise draws and a limited total of slack for discrete noise (see `limits`). If
 /// queries of tiny sensitivity were almost free, 2^24 of them would use up the ledger for every other job. So a release costs at
-/// least its share of both limits: this charge for each draw, and eight charge units for each unit of slack. Both depend only on
-/// public constants and the public noise scale, so every filter, the coordinator and an auditor compute the same charge.
+/// least its share of both limits: this charge for each draw, and eight charge units of 2^-48 for each slack unit of 2^-80. Both
+/// depend only on public constants and the public noise scale, so every filter, the coordinator and an auditor compute the same charge.
 ///
 /// Neither limit can then be reached before the budget. A job, whose cap is a part of the budget, cannot use a larger part of the
 /// draws and the slack than of the budget. Each of a million queries at (3, 1e-6) costs seven times this minimum, so ordinary

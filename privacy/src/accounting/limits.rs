@@ -1,7 +1,7 @@
 //! The limits of a ledger: a budget less the slack for the discrete Gaussian.
 //!
 //! A continuous Gaussian rounded to the integers is exactly Gaussian-DP: rounding commutes with adding an integer, so it is
-//! post-processing. Within `z` scales of the centre, the discrete and the rounded Gaussian differ in log probability by at most
+//! post-processing. Within `z >= 1` scales of the centre, the discrete and the rounded Gaussian differ in log probability by at most
 //! `z^2 / (24 s^2)`. Beyond, both have probability at most `q`. Let `H` bound the total log difference over all draws. Replacing
 //! the discrete law by the rounded one, and back on the neighbouring shard, turns `(epsilon', delta')` into `(epsilon' + 2 H, e^H
 //! (delta' + (1 + e^epsilon) T q))` for `T` draws. [`limits`] solves this for `(epsilon', delta')`.
