@@ -115,7 +115,7 @@ impl Link {
         let (presence, answers, mut sequence) = (self.presence.clone(), self.answers.clone(), 0);
         let mut send_heartbeat = || {
             sequence += 1;
-            presence.set_replies(answers.reply_counts());
+            presence.set_replies(answers.times().counts());
             // A full outbox already contains frames that show the party is alive.
             let _ = outbox.try_send(frame(Body::Heartbeat(v1::Heartbeat { sequence })));
         };

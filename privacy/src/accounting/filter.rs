@@ -169,12 +169,6 @@ impl PrivacyFilter {
         self.limit
     }
 
-    /// Returns the remaining budget in units of 2^-48.
-    #[must_use]
-    pub fn remaining_units(&self) -> u64 {
-        self.remaining().units
-    }
-
     /// Returns the remaining budget in each quantity.
     #[must_use]
     pub fn remaining(&self) -> Spent {

@@ -8,7 +8,7 @@ use super::{Components, DiscreteGaussian, NoiseScale};
 /// A sample from the discrete Gaussian, one integer per component of an answer. It is added to one sum and then overwritten.
 ///
 /// Anyone who sees a sample can subtract it from its release, and two sums under one sample reveal their difference. So a sample
-/// cannot be copied, compared, printed or serialised. [`LatticeSum::add_noise`](crate::pass::hold::LatticeSum::add_noise)
+/// cannot be copied, compared, printed or serialised. [`LatticeSum::release`](crate::pass::hold::LatticeSum::release)
 /// consumes it, and dropping it overwrites its memory.
 ///
 /// ```compile_fail

@@ -124,12 +124,7 @@ impl AnswerHandle {
         self.send(Command::Sizes).await
     }
 
-    /// Returns the number of replies, and of late ones.
-    pub fn reply_counts(&self) -> ReplyCounts {
-        self.times.counts()
-    }
-
-    /// Returns the parts of the latest answers' times, for the owner's own page only.
+    /// Returns the parts of the latest answers' times, for the owner's own page only, and the number of replies and of late ones.
     pub fn times(&self) -> &OwnTimes {
         &self.times
     }
@@ -256,7 +251,7 @@ impl Answerer {
 
     /// Logs at the end how often the delay was too short.
     fn log_counts(&self) {
-        let ReplyCounts { held, overruns } = self.reply_counts();
+        let ReplyCounts { held, overruns } = self.times.counts();
         if held > 0 {
             tracing::info!("{held} replies were held to the reply delay; {overruns} took longer and left at a later multiple");
         }

@@ -181,7 +181,7 @@ impl<'p> BlockPass<'p> {
 ///
 /// # Panics
 /// Panics if the model gives no kernel for a hold, or a kernel for another hold.
-pub fn block_sums(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Vec<LatticeSum> {
+pub(in crate::pass) fn sums_of_block(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Vec<LatticeSum> {
     let run = |at: usize, holds: &[Hold<'_>]| {
         let mut sums = Vec::with_capacity(holds.len());
         kernels(at, BlockPass { block, holds, power: 1.0, sums: &mut sums });
@@ -195,4 +195,13 @@ pub fn block_sums(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -
         if hold.is_step() { of_steps.next() } else { run(at, std::slice::from_ref(hold)).pop() }
     };
     holds.iter().enumerate().filter_map(sum).collect()
+}
+
+/// Returns one sum per hold over a block, for tests: a failing kernel panics.
+///
+/// # Panics
+/// Panics if the model gives no kernel for a hold, or a kernel for another hold, or if the kernel panics.
+#[cfg(any(test, feature = "test-util"))]
+pub fn block_sums(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Vec<LatticeSum> {
+    sums_of_block(block, holds, kernels)
 }

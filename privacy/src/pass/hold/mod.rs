@@ -27,7 +27,10 @@ mod sum;
 mod trace;
 
 pub use ball::{Sloped, slope_weights};
-pub use block_pass::{BlockPass, Hold, Kernels, block_sums};
+#[cfg(any(test, feature = "test-util"))]
+pub use block_pass::block_sums;
+pub(super) use block_pass::sums_of_block;
+pub use block_pass::{BlockPass, Hold, Kernels};
 pub use interval::Values;
 pub use moves::Moves;
 pub use one_hot::Cells;

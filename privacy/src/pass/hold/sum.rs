@@ -3,6 +3,7 @@
 use super::moves::Moves;
 use crate::accounting::{Adjacency, SamplingProbability};
 use crate::mechanism::{Components, FRACTION, LogWeights, NoiseSample, QueryKind};
+use crate::pass::Cover;
 
 /// The un-noised sum of a shard, in lattice units: an integer vector with one component per integer of the answer.
 ///
@@ -132,13 +133,34 @@ impl LatticeSum {
         Self { units, moves: self.moves.or(other.moves), sampled: None }
     }
 
-    /// Returns the release: the sum plus noise, saturating at the ends of `i64`. Saturation is post-processing of the exact
-    /// sum.
+    /// Returns the release: the sum plus noise, saturating at the ends of `i64`; `None` if the charge does not cover the sum.
+    /// Saturation is post-processing of the exact sum.
     ///
     /// The sample is consumed. Its scale must be the charged one: the caller samples for a charge, never for a sum.
     ///
+    /// ```compile_fail
+    /// # use conclave_privacy::{mechanism::{Components, NoiseSample}, pass::LatticeSum};
+    /// // No charge, no release.
+    /// fn uncharged(sum: LatticeSum, noise: NoiseSample) -> Option<Components> {
+    ///     sum.release(noise)
+    /// }
+    /// ```
+    /// ```
+    /// # use conclave_privacy::{mechanism::{Components, NoiseSample}, pass::{Cover, LatticeSum}};
+    /// fn covered(sum: LatticeSum, charge: &Cover, noise: NoiseSample) -> Option<Components> {
+    ///     sum.release(charge, noise)
+    /// }
+    /// ```
+    ///
     /// # Panics
     /// If the sample does not have one integer for each component. No component is released without its own noise.
+    #[must_use]
+    pub fn release(self, charge: &Cover, noise: NoiseSample) -> Option<Components> {
+        charge.covers(&self).then(|| self.units.rounded().saturating_add(noise.units()))
+    }
+
+    /// Adds noise without a charge, for tests on simulated records only.
+    #[cfg(any(test, feature = "test-util"))]
     #[must_use]
     pub fn add_noise(self, noise: NoiseSample) -> Components {
         self.units.rounded().saturating_add(noise.units())
