@@ -1,6 +1,5 @@
 //! The charge of a release: its mu^2, rounded up to ledger units, and at least the price of its noise draws.
 
-use super::adjacency::Adjacency;
 use super::error::AccountingError;
 use super::fixed_point::UNIT_LOG2;
 use super::honest::Honest;
@@ -29,8 +28,9 @@ pub const LEAST_CHARGE_UNITS: u64 = 1 << (UNIT_LOG2 - 24);
 ///
 /// # Errors
 /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
+#[cfg(any(test, feature = "test-util"))]
 pub fn charge_units(k_t: Sensitivity, s: NoiseScale) -> Result<u64, AccountingError> {
-    charge_of(Adjacency::Replace.factor(), 1, k_t, (s, Honest::ALONE))
+    charge_of(super::Adjacency::Replace.factor(), 1, k_t, (s, Honest::ALONE))
 }
 
 /// Returns the limit on a release's charge, in ledger units, that a minimum noise multiplier sets. A noise multiplier is the
@@ -45,7 +45,7 @@ pub fn units_under_noise(noise_multiplier: f64) -> u64 {
 
 /// Returns `(factor K_t)^2 / (h s^2)` in units of 2^-48, rounded up, and at least the price of `draws` noise draws.
 ///
-/// `factor` is 1 or 2, see [`Adjacency::factor`]. The released sum contains the noise of `h` honest parties, each of scale `s`.
+/// `factor` is 1 or 2, see [`super::Adjacency::factor`]. The released sum contains the noise of `h` honest parties, each of scale `s`.
 ///
 /// Proof: `docs/explanation/proofs.md`, section 3.
 pub(super) fn charge_of(

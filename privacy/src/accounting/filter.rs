@@ -195,6 +195,7 @@ impl PrivacyFilter {
     }
 
     /// Returns whether [`PrivacyFilter::try_charge`] would grant `releases`.
+    #[cfg(test)]
     #[must_use]
     pub fn admits<R: Copy + Into<Priced>>(&self, releases: &[R]) -> bool {
         self.price(releases).is_ok()

@@ -46,7 +46,9 @@ pub use adjacency::Adjacency;
 pub use block::BlockTerms;
 pub use block_costs::BlockCosts;
 pub use budget::Budget;
-pub use charge::{LEAST_CHARGE_UNITS, charge_units, units_under_noise};
+#[cfg(any(test, feature = "test-util"))]
+pub use charge::charge_units;
+pub use charge::{LEAST_CHARGE_UNITS, units_under_noise};
 pub use error::AccountingError;
 pub use filter::{Priced, PrivacyFilter};
 pub use fixed_point::{UNIT_LOG2, mu_squared, rounding};

@@ -27,10 +27,9 @@ impl Cover {
     #[must_use]
     pub fn covers(&self, sum: &LatticeSum) -> bool {
         let (kind, charged, adjacency) = (self.priced.kind(), self.priced.sensitivity().units(), self.unit.adjacency);
-        let norm = if kind.is_sampled() { sum.between(Adjacency::AddRemove) } else { 0 };
         kind.candidates().is_none()
             && self.sampled == sum.sampled()
-            && norm <= charged
+            && (!kind.is_sampled() || sum.between(Adjacency::AddRemove) <= charged)
             && sum.length() == self.priced.components() as usize
             && sum.records_per_unit() >= self.unit.records_per_person().unwrap_or(1)
             && sum.between(adjacency) <= kind.moves(adjacency.factor()).saturating_mul(charged)

@@ -42,6 +42,7 @@ impl StatisticGrid {
     ///
     /// # Errors
     /// [`MechanismError::Range`] if a range has no lattice.
+    #[cfg(any(test, feature = "test-util"))]
     pub fn of_ranges(ranges: Vec<(f64, f64)>) -> Result<Vec<Self>, MechanismError> {
         ranges.into_iter().map(Self::new).collect()
     }

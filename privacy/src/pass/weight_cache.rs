@@ -42,17 +42,12 @@ impl BlockWeights {
 /// }
 /// ```
 pub struct CachedWeights {
-    block: Arc<BlockWeights>,
+    pub(super) block: Arc<BlockWeights>,
     /// The place of the block's first record in its columns.
-    first: usize,
+    pub(super) first: usize,
 }
 
 impl CachedWeights {
-    /// Wraps the weights of a block whose first record has this place in its columns.
-    pub(super) fn new(block: Arc<BlockWeights>, first: usize) -> Self {
-        Self { block, first }
-    }
-
     /// Copies the weights of a tile's records: of the slopes in the linear predictor, and in the family's own parameter. Weights
     /// that are not cached are zero.
     #[inline(always)]

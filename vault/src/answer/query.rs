@@ -7,22 +7,30 @@ use conclave_proto::v1;
 use super::answerer::Answerer;
 use super::faults::MAX_JOB_ID;
 use super::received::{Received, Resources};
+use crate::ledger::Recorded;
 use crate::text::clip;
 
-/// The integers that answer a message.
+/// The recorded releases that answer a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Answered {
-    /// Integers, in the order asked.
-    pub(super) integers: Vec<i64>,
+    /// Releases, in the order asked.
+    pub(super) releases: Vec<Recorded>,
     /// Echo of a message whose answer is masked.
     pub(super) echo: Option<Echo>,
+}
+
+impl Answered {
+    /// Returns the integers of all releases, in the order asked.
+    pub(super) fn integers(&self) -> Vec<i64> {
+        self.releases.iter().flat_map(Recorded::integers).copied().collect()
+    }
 }
 
 /// The integers of a planted fault.
 #[cfg(any(test, feature = "test-util"))]
 impl From<Vec<i64>> for Answered {
     fn from(integers: Vec<i64>) -> Self {
-        Self { integers, echo: None }
+        Self { releases: integers.into_iter().map(Recorded::planted).collect(), echo: None }
     }
 }
 
@@ -55,14 +63,14 @@ impl Answerer {
         // that the job is masked, which its analyst wrote.
         let secure = self.ledger.is_masked(&job);
         let echo = outcome.as_ref().ok().and_then(|answered| answered.echo);
-        let outcome = outcome.map(|answered| answered.integers);
+        let outcome = outcome.map(|answered| answered.integers());
         let answer = v1::Answer { head, ..answer_to_wire(&Answer { job, iteration, outcome }, length) };
         if secure { Echo::attach(echo, answer) } else { answer }
     }
 
     /// Returns the answer, or halts the ledger if the answer is not as long as the reply; only a defect of this program makes one.
     fn of_length(&mut self, answered: Answered, length: usize) -> Outcome {
-        let made = answered.integers.len();
+        let made = answered.integers().len();
         if made != length {
             self.ledger.halt(&format!("an answer of {made} integers was made where {length} were asked"));
             return Err(AnswerStatus::Halted);
@@ -92,7 +100,6 @@ impl Answerer {
         let noised = charged.draw_noise(&mut resources)?;
         // The charges are durable and their noise is drawn. Only from here on may records be read.
         let summed = noised.sum(&mut resources)?;
-        let recorded = summed.record(&mut resources)?;
-        Ok(recorded.into_answered())
+        summed.record(&mut resources)
     }
 }

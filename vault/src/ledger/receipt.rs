@@ -74,6 +74,12 @@ impl Recorded {
         Self { digest, released }
     }
 
+    /// Creates an integer that no ledger holds: a planted fault.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn planted(integer: i64) -> Self {
+        Self::new(Digest([0; 32]), Components::One(integer))
+    }
+
     /// Returns the digest of the query that these integers answer.
     pub fn digest(&self) -> Digest {
         self.digest

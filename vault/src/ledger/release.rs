@@ -62,7 +62,7 @@ impl ChargedNoise {
     /// so that only a masked release may leave.
     pub fn release(self, sum: LatticeSum) -> Option<Release> {
         let Self { receipt, sample } = self;
-        let released = sum.release(receipt.cover(), sample).filter(|_| !receipt.is_masked())?;
+        let released = (!receipt.is_masked()).then(|| sum.release(receipt.cover(), sample)).flatten()?;
         Some(Release { receipt, released })
     }
 
@@ -70,7 +70,7 @@ impl ChargedNoise {
     /// and nothing is released, unless the charge covers the sum and counts on the noise of others, and there is one mask for each integer.
     pub fn release_masked(self, sum: LatticeSum, masks: &[u64]) -> Option<Release> {
         let Self { receipt, sample } = self;
-        let noised = Zeroizing::new(sum.release(receipt.cover(), sample).filter(|_| receipt.is_masked())?);
+        let noised = Zeroizing::new(receipt.is_masked().then(|| sum.release(receipt.cover(), sample)).flatten()?);
         let masked: Vec<i64> = noised.as_slice().iter().zip(masks).map(|(x, mask)| cover(*x, *mask)).collect();
         let released = Components::new(&masked).filter(|_| noised.as_slice().len() == masks.len())?;
         Some(Release { receipt, released })

@@ -160,7 +160,7 @@ impl<'p> BlockPass<'p> {
     /// [`crate::pass::Frame::query_at`] gives `gradient`.
     #[must_use]
     pub fn cached_weights(&self, gradient: [&[f64]; 3]) -> Option<CachedWeights> {
-        Some(CachedWeights::new(self.block.weight_cache()?.get(gradient)?, self.block.first_record()))
+        Some(CachedWeights { block: self.block.weight_cache()?.get(gradient)?, first: self.block.first_record() })
     }
 
     /// Returns the records, for tests that plant a broken kernel.
