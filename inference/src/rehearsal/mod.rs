@@ -8,10 +8,11 @@ use conclave_common::job::JobSpec;
 use conclave_common::model::{Model, Summand};
 use conclave_common::query::{Candidates, PartyMetadata, Query, QueryError, QueryTerms, Round};
 use conclave_privacy::accounting::{
-    AccountingError, FilterRefusal, Honest, OpenBlocks, Priced, PrivacyFilter, PrivacyUnit, SamplingProbability, SubsampledError,
+    AccountingError, Cover, FilterRefusal, Honest, OpenBlocks, Priced, PrivacyFilter, PrivacyUnit, SamplingProbability,
+    SubsampledError,
 };
 use conclave_privacy::mechanism::NoiseSample;
-use conclave_privacy::pass::{Cover, Hold, LatticeSum, ModelData, NoSum, PoissonSampling, Threads, log_weights};
+use conclave_privacy::pass::{Hold, LatticeSum, ModelData, NoSum, PoissonSampling, Threads, log_weights};
 
 /// Failure to answer a round, other than an exhausted budget.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

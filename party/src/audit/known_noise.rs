@@ -5,9 +5,9 @@ use std::fmt::Display;
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::query::{Candidates, QueryTerms};
-use conclave_privacy::accounting::{Honest, Priced, PrivacyUnit, SamplingProbability};
+use conclave_privacy::accounting::{Cover, Honest, Priced, PrivacyUnit, SamplingProbability};
 use conclave_privacy::mechanism::{NoiseSample, NoiseScale, QueryKind};
-use conclave_privacy::pass::{BlockPass, Cover, Hold, LatticeSum, ModelData, PoissonSampling, Threads};
+use conclave_privacy::pass::{BlockPass, Hold, LatticeSum, ModelData, PoissonSampling, Threads};
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 

@@ -21,6 +21,7 @@ pub mod bounded_range;
 mod budget;
 mod charge;
 mod connect_the_dots;
+mod cover;
 mod dominating_pair;
 mod error;
 mod filter;
@@ -49,6 +50,7 @@ pub use budget::Budget;
 #[cfg(any(test, feature = "test-util"))]
 pub use charge::charge_units;
 pub use charge::{LEAST_CHARGE_UNITS, units_under_noise};
+pub use cover::Cover;
 pub use error::AccountingError;
 pub use filter::{Priced, PrivacyFilter};
 pub use fixed_point::{UNIT_LOG2, mu_squared, rounding};

@@ -10,7 +10,6 @@
 use rand::{CryptoRng, Rng};
 
 use super::coins;
-use crate::pass::Cover;
 
 /// Binary digits of a log weight after the point: weights are in lattice units, [`super::STEP`].
 const DIGITS: u32 = 32;
@@ -35,22 +34,22 @@ pub const TRIALS_PER_CANDIDATE: u64 = 75;
 /// }
 /// ```
 /// ```compile_fail
-/// # use {conclave_privacy::{mechanism::LogWeights, pass::Cover}, rand::CryptoRng};
+/// # use {conclave_privacy::{accounting::Cover, mechanism::LogWeights}, rand::CryptoRng};
 /// // One set of weights, one choice.
 /// fn twice(weights: LogWeights, charge: &Cover, rng: &mut impl CryptoRng) -> (Option<u32>, Option<u32>) {
 ///     (weights.release(charge, rng), weights.release(charge, rng))
 /// }
 /// ```
 /// ```
-/// # use {conclave_privacy::{mechanism::LogWeights, pass::Cover}, rand::CryptoRng};
+/// # use {conclave_privacy::{accounting::Cover, mechanism::LogWeights}, rand::CryptoRng};
 /// fn once(weights: LogWeights, charge: &Cover, rng: &mut impl CryptoRng) -> Option<u32> {
 ///     weights.release(charge, rng)
 /// }
 /// ```
 pub struct LogWeights {
-    weights: Vec<i64>,
-    most: u64,
-    records: u32,
+    pub(crate) weights: Vec<i64>,
+    pub(crate) most: u64,
+    pub(crate) records: u32,
 }
 
 impl LogWeights {
@@ -60,35 +59,16 @@ impl LogWeights {
         Self { weights, most, records }
     }
 
-    /// Returns whether the charge covers a choice by these log weights: one unit of privacy, with all its records, contributes at
-    /// most the charged sensitivity to each, and there is one for each charged candidate.
-    fn is_covered(&self, Cover { priced, unit, .. }: &Cover) -> bool {
-        priced.kind().candidates().is_some_and(|candidates| candidates as usize == self.weights.len())
-            && self.most <= priced.sensitivity().units()
-            && self.records >= unit.records_per_person().unwrap_or(1)
-    }
-
-    /// Draws a candidate with probability proportional to the exponential of its log weight, and returns its number; `None` if
-    /// the charge does not cover these weights.
-    ///
-    /// Each trial proposes a uniform candidate and accepts it with probability `exp(w - w_max)`. There are
-    /// [`TRIALS_PER_CANDIDATE`] trials per candidate. The first accepted candidate is the choice, and the remaining trials still
-    /// run, so that the running time reveals almost nothing about the weights. If no trial accepts, which has probability below
-    /// 2^-108, further trials run until one does. The law is therefore exact.
-    ///
-    /// `rng` must be the operating system's generator, or keyed by it.
-    ///
-    /// Proof: `docs/explanation/proofs.md`, section 2.
-    #[must_use]
-    pub fn release<R: CryptoRng>(self, charge: &Cover, rng: &mut R) -> Option<u32> {
-        self.is_covered(charge).then(|| choose(&self.weights, TRIALS_PER_CANDIDATE, rng))
+    /// Draws a candidate by all trials.
+    pub(crate) fn draw<R: CryptoRng>(&self, rng: &mut R) -> u32 {
+        choose(&self.weights, TRIALS_PER_CANDIDATE, rng)
     }
 
     /// Chooses without a charge, for tests on simulated records only.
     #[cfg(any(test, feature = "test-util"))]
     #[must_use]
     pub fn choose<R: CryptoRng>(self, rng: &mut R) -> u32 {
-        choose(&self.weights, TRIALS_PER_CANDIDATE, rng)
+        self.draw(rng)
     }
 
     /// Creates log weights from any integers, for tests.

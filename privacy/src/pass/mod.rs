@@ -4,7 +4,6 @@ pub mod binomial_table;
 pub mod blocks;
 pub mod bounded_vectors;
 pub mod cached_blocks;
-mod cover;
 pub mod data;
 pub mod frame;
 mod guarded;
@@ -27,7 +26,6 @@ pub mod weight_cache;
 
 pub use blocks::has_fused_multiply_add;
 pub use cached_blocks::CachedBlocks;
-pub use cover::Cover;
 pub use data::ModelData;
 pub use frame::Frame;
 pub use hold::{BlockPass, Hold, Kernels, LatticeSum, SumCache, log_weights};

@@ -169,14 +169,16 @@ fn decide(facts: Facts<'_>) -> Result<Decision, Decision> {
     let terms = RoomTerms::new((&request.analyst, &spec), policy, budget.unit, (ledger.room)(spec.honest()))?;
     if !ledger.is_open {
         terms.admit_remaining()?;
+        // No job that ends gives its part of the reserve back: nothing can be waited for.
+        let admitted = ledger.reserve.admit(terms.cost.reserve_units, &spec.privacy.budget);
+        admitted.map_err(|why| Fault::new(ErrorCode::Policy, why))?;
     }
     if !ledger.has_job {
-        ledger.reserve.admit(&spec.privacy.budget).map_err(|why| Fault::new(ErrorCode::Policy, why))?;
         // A job already in the ledger is bound to the data version it was opened on: should bad rows have become inert ones since, the
         // data have changed.
         policy::admit_inert(&shard, &spec)?;
     }
-    let room = terms.reserve(ledger.is_open)?;
+    let room = terms.reserve(ledger.is_open).map_err(Decision::Full)?;
     // The policy consents to no masked job with a member whom the owner does not know: anyone who invents members is paid for numbers
     // that hide no other party's.
     let is_automatic = policy.approve == Approve::Automatic && members_known;

@@ -3,16 +3,15 @@
 //! Both follow from the policy, from the ledger's totals and from the caps of open jobs; no record enters them.
 
 use conclave_common::job::JobSpec;
-use conclave_common::job::budget_words::{Shortage, askable, epsilon_of, reserve_refusal};
+use conclave_common::job::budget_words::{Shortage, askable, epsilon_of};
 use conclave_privacy::accounting::{Budget, Honest, PrivacyFilter, PrivacyUnit, Spent};
 use conclave_proto::error::{ErrorCode, Fault};
 use conclave_proto::v1;
 
-use super::admission::Decision;
 use super::answerer::Answerer;
 use super::faults::ledger_fault;
 use crate::config::Policy;
-use crate::ledger::{LedgerError, Room, reserve};
+use crate::ledger::{LedgerError, Room};
 
 /// The budget that a job asks for, and the budget available to it.
 pub(super) struct RoomTerms<'a> {
@@ -21,7 +20,7 @@ pub(super) struct RoomTerms<'a> {
     policy: &'a Policy,
     cap: Budget,
     /// The part of the job's cap that it has not spent.
-    cost: Spent,
+    pub(super) cost: Spent,
     room: Room,
 }
 
@@ -64,22 +63,19 @@ impl<'a> RoomTerms<'a> {
     /// that is open in the ledger keeps its cap.
     ///
     /// # Errors
-    /// [`Decision::Full`] if the job waits: its cap fits the remaining budget, but not beside those of the open jobs, which may end with less
-    /// spent. [`ErrorCode::Policy`] if the remaining reserve of delta does not hold its part, since no job that ends gives a part back.
-    pub(super) fn reserve(&self, is_open: bool) -> Result<Option<Spent>, Decision> {
+    /// The reason for which the job waits: its cap fits the remaining budget, but not beside those of the open jobs, which may end with less
+    /// spent.
+    pub(super) fn reserve(&self, is_open: bool) -> Result<Option<Spent>, String> {
         let (free, cost) = (self.room.free, self.cost);
         if self.policy.over_commit || (is_open && !self.force) {
             return Ok(None);
         }
         let lacks = |cost: u64, free: u64| !is_open && free < cost;
-        if lacks(cost.reserve_units, self.room.left.reserve_units) {
-            return Err(Fault::new(ErrorCode::Policy, reserve_refusal(true, reserve(self.cap.reserve_units))).into());
-        }
         if lacks(cost.reserve_units, free.reserve_units) {
-            return Err(Decision::Full(Shortage { askable: None, ..self.shortage() }.wait()));
+            return Err(Shortage { askable: None, ..self.shortage() }.wait());
         }
         match !self.force && lacks(cost.units, free.units) {
-            true => Err(Decision::Full(self.shortage().wait())),
+            true => Err(self.shortage().wait()),
             false => Ok(Some(free)),
         }
     }

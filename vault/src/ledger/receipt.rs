@@ -1,8 +1,7 @@
 //! Proves that a query has been charged, and that its answer is on disk.
 
-use conclave_privacy::accounting::{Honest, PrivacyUnit};
+use conclave_privacy::accounting::{Cover, Honest, PrivacyUnit};
 use conclave_privacy::mechanism::Components;
-use conclave_privacy::pass::Cover;
 
 use super::query::{Digest, QueryKey};
 

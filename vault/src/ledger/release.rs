@@ -58,7 +58,7 @@ pub fn sample_noise(receipt: ChargeReceipt, noise: &mut Noise) -> ChargedNoise {
 
 impl ChargedNoise {
     /// Adds the noise to a sum and consumes the receipt (Yıldırım, Algorithm 2, step of party i). Returns `None`, and nothing is released,
-    /// unless the charge covers the sum ([`Cover::covers`](conclave_privacy::pass::Cover::covers)), or if it counts on the noise of others,
+    /// unless the charge covers the sum ([`LatticeSum::is_covered`](conclave_privacy::pass::LatticeSum::is_covered)), or if it counts on the noise of others,
     /// so that only a masked release may leave.
     pub fn release(self, sum: LatticeSum) -> Option<Release> {
         let Self { receipt, sample } = self;

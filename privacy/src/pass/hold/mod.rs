@@ -20,6 +20,7 @@
 
 mod ball;
 mod block_pass;
+mod choice;
 mod interval;
 mod moves;
 mod one_hot;
@@ -31,8 +32,9 @@ pub use ball::{Sloped, slope_weights};
 pub use block_pass::block_sums;
 pub(super) use block_pass::sums_of_block;
 pub use block_pass::{BlockPass, Hold, Kernels};
+pub use choice::log_weights;
 pub use interval::Values;
 pub use moves::Moves;
 pub use one_hot::Cells;
-pub use sum::{LatticeSum, SumCache, log_weights};
+pub use sum::{LatticeSum, SumCache};
 pub use trace::{Columns, DIAGONAL, Place};

@@ -87,7 +87,7 @@ fn finer_units_are_rounded_when_noise_is_added() {
 #[test]
 fn nothing_leaves_beyond_its_cover() {
     use crate::accounting::{Honest, Priced, PrivacyUnit};
-    use crate::mechanism::Sensitivity;
+    use crate::mechanism::{LogWeights, Sensitivity};
     let cover = |kind, units, unit| {
         let sensitivity = Sensitivity::from_units(units).unwrap();
         let priced = Priced::new(kind, sensitivity, NoiseScale::from_units(1 << 40).unwrap(), Honest::ALONE);

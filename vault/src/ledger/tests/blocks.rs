@@ -132,7 +132,7 @@ fn a_charge_covers_only_the_sample_that_it_priced() {
     for grant in grants {
         let Grant::Charged(receipt) = grant else { panic!("answered") };
         covered.push(
-            [None, charged, Some(SamplingProbability::ONE)].map(|of| receipt.cover().covers(&no_sum().sampled_for_test(of))),
+            [None, charged, Some(SamplingProbability::ONE)].map(|of| no_sum().sampled_for_test(of).is_covered(receipt.cover())),
         );
     }
     assert_eq!(covered, [[false, true, false], [true, false, false]]);
