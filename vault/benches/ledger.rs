@@ -102,7 +102,7 @@ impl Bench {
         for grant in grants {
             let Grant::Charged(receipt) = grant else { return Err("answered before".into()) };
             let sum = self.model.lattice_sum(&ModelData::default(), &[0.0], &[0.1], k_t);
-            releases.push(sample_noise(receipt, &mut self.noise).release(sum));
+            releases.push(sample_noise(receipt, &mut self.noise).release(sum).ok_or("uncovered")?);
         }
         let begun = Instant::now();
         black_box::<Vec<Recorded>>(self.ledger.record(releases)?);

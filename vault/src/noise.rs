@@ -138,8 +138,8 @@ impl Noise {
 
     /// Draws a sample of scale `s`, one integer per component, which is given out once. To be called before the records are read.
     ///
-    /// Theorem, noise law: each integer has exactly the discrete Gaussian distribution of scale `s`. Proof: docs/explanation/design.md,
-    /// section 3.
+    /// Theorem, noise law: each integer has exactly the discrete Gaussian distribution of scale `s`. Proof: docs/explanation/proofs.md,
+    /// section 2.
     pub fn sample(&mut self, s: NoiseScale, components: usize) -> NoiseSample {
         NoiseSample::gathered(components, || self.one(s))
     }

@@ -68,6 +68,8 @@ pub use ratio_range::RatioRange;
 pub use registry::{build, in_original_units};
 pub use score::{Remainder, ScoreModel};
 pub use softplus::softplus;
-pub use summand::{Summand, block_sums, sums};
+pub use summand::Summand;
+#[cfg(any(test, feature = "test-util"))]
+pub use summand::{block_sums, sums};
 pub use table::Tables;
 pub use times_table::TimesTable;

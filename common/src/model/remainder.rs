@@ -14,8 +14,6 @@
 //! `(G b^2 + F a^2) / 2` upwards. If the family's own parameter moves too, `F b^2` becomes a quadratic form in both movements.
 //! [`conclave_privacy::pass::lattice_frame`] bounds the rounding of a vector. Swapping the ends gives the same bits.
 
-use std::sync::Arc;
-
 use super::gradient::RegressionSlopes;
 use super::likelihood::{Ends, Likelihood};
 use super::linear_predictor::LinearPredictor;
@@ -30,7 +28,7 @@ use conclave_privacy::pass::hold::{Sloped, Values, slope_weights};
 use conclave_privacy::pass::lattice_frame::{LatticeFrame, WholeFrame};
 use conclave_privacy::pass::small_tile::{SMALL_TILE, TileLane};
 use conclave_privacy::pass::tile::Tile;
-use conclave_privacy::pass::weight_cache::BlockWeights;
+use conclave_privacy::pass::weight_cache::CachedWeights;
 
 /// The largest movement of a record over half a step: of its linear predictor, and of the logarithm of the family's own
 /// parameter.
@@ -117,7 +115,7 @@ struct RemainderKernel<A: Along> {
 
 /// The weights of the gradient's vectors.
 enum Weights<S> {
-    Kept(Arc<BlockWeights>),
+    Kept(CachedWeights),
     /// Weights that are recomputed.
     Made(S, Box<BoundedVectors>),
 }
@@ -173,19 +171,14 @@ impl<A: Along> Values for RemainderKernel<A> {
             Weights::Made(_, vectors) => vectors.room(),
         };
         let scratch = Scratch { one: Lane::ZERO, other: Lane::ZERO };
-        Kept { vectors, sums: [NONE; 3], along: NONE, scratch, seen: 0 }
+        Kept { vectors, sums: [NONE; 3], along: NONE, scratch }
     }
 
     /// Computes the remainder of each of `rows`.
     #[inline(always)]
     fn fill(&self, rows: &Tile<'_>, room: &mut Kept, values: &mut [f64]) {
         match &self.weights {
-            Weights::Kept(weights) => {
-                let these = room.seen..room.seen + rows.len();
-                recall(weights.slopes.get(these.clone()), &mut room.vectors.slopes[0].0[..rows.len()]);
-                recall(weights.own.get(these), &mut room.vectors.slopes[1].0[..rows.len()]);
-                room.seen += rows.len();
-            }
+            Weights::Kept(weights) => weights.recall(rows, &mut room.vectors.slopes),
             Weights::Made(slopes, vectors) => slope_weights(slopes, vectors, rows, &mut room.vectors),
         }
         let (predictors, moved) = self.along.moved(rows, &mut room.sums, &mut room.scratch);
@@ -199,15 +192,6 @@ impl<A: Along> Values for RemainderKernel<A> {
         }
         let along = &*along;
         self.along.log_ratios(&moved, &mut Left { along, values, power: self.power, constant: self.constant });
-    }
-}
-
-/// Copies the cached weights, or zeros if there are none.
-#[inline(always)]
-fn recall(kept: Option<&[i32]>, weights: &mut [f64]) {
-    match kept {
-        Some(kept) => weights.iter_mut().zip(kept).for_each(|(weight, kept)| *weight = f64::from(*kept)),
-        None => weights.fill(0.0),
     }
 }
 
@@ -243,6 +227,4 @@ pub(super) struct Kept {
     sums: [TileLane<f64>; 3],
     along: TileLane<f64>,
     scratch: Scratch,
-    /// The number of records of earlier tiles.
-    seen: usize,
 }

@@ -6,13 +6,12 @@
 use super::interface::Model;
 use super::score::Remainder;
 use conclave_privacy::mechanism::Sensitivity;
-use conclave_privacy::pass::LatticeSum;
-use conclave_privacy::pass::data::ModelData;
 use conclave_privacy::pass::frame::Frame;
-use conclave_privacy::pass::hold::{self, BlockPass, Hold};
-use conclave_privacy::pass::shard::Block;
+use conclave_privacy::pass::hold::{BlockPass, Hold};
 use conclave_privacy::pass::statistic_grid::StatisticGrid;
 use conclave_privacy::pass::step::Step;
+#[cfg(any(test, feature = "test-util"))]
+use conclave_privacy::pass::{Block, LatticeSum, ModelData, hold};
 
 /// The per-unit integers of one query: a kernel of the model, and the public constants of the set that holds them.
 #[derive(Debug, Clone, Copy)]
@@ -112,19 +111,21 @@ impl<'a> Summand<'a> {
     }
 }
 
-/// Returns one sum per summand over a block, in order. All steps are computed in one pass.
+/// Returns one sum per summand over a block, in order, for tests. All steps are computed in one pass.
 ///
 /// # Panics
 /// As [`hold::block_sums`].
+#[cfg(any(test, feature = "test-util"))]
 pub fn block_sums(model: &dyn Model, block: &Block<'_>, summands: &[Summand<'_>]) -> Vec<LatticeSum> {
     let holds: Vec<Hold<'_>> = summands.iter().map(Summand::hold).collect();
     hold::block_sums(block, &holds, &|at, pass| summands[at].give(model, pass))
 }
 
-/// Returns one sum per summand over a shard in memory; see [`block_sums`].
+/// Returns one sum per summand over a shard in memory, for tests; see [`block_sums`].
 ///
 /// # Panics
 /// As [`block_sums`].
+#[cfg(any(test, feature = "test-util"))]
 #[must_use]
 pub fn sums(model: &dyn Model, data: &ModelData, summands: &[Summand<'_>]) -> Vec<LatticeSum> {
     if let Some(persons) = &data.persons {

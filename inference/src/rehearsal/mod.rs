@@ -5,14 +5,14 @@
 use rand::CryptoRng;
 
 use conclave_common::job::JobSpec;
-use conclave_common::model;
 use conclave_common::model::{Model, Summand};
 use conclave_common::query::{Candidates, PartyMetadata, Query, QueryError, QueryTerms, Round};
 use conclave_privacy::accounting::{
-    AccountingError, FilterRefusal, Honest, OpenBlocks, Priced, PrivacyFilter, PrivacyUnit, SubsampledError,
+    AccountingError, Cover, FilterRefusal, Honest, OpenBlocks, Priced, PrivacyFilter, PrivacyUnit, SamplingProbability,
+    SubsampledError,
 };
 use conclave_privacy::mechanism::NoiseSample;
-use conclave_privacy::pass::{Block, LatticeSum, ModelData, PoissonSampling, log_weights};
+use conclave_privacy::pass::{Hold, LatticeSum, ModelData, NoSum, PoissonSampling, Threads, log_weights};
 
 /// Failure to answer a round, other than an exhausted budget.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -42,6 +42,12 @@ pub enum RehearsalError {
         /// The party.
         party: String,
     },
+    /// The model yields no sum.
+    #[error(transparent)]
+    NoSum(#[from] NoSum),
+    /// One unit of privacy moves a sum further than was charged.
+    #[error("one unit of privacy moves a sum further than was charged")]
+    Uncovered,
 }
 
 /// Outcome of a round.
@@ -182,7 +188,8 @@ impl<R: CryptoRng> Rehearsal<R> {
         let mut out = Vec::with_capacity(sums.len());
         for (sum, query) in sums.into_iter().zip(&round.queries) {
             let sample = NoiseSample::gathered(query.kind.length(), || NoiseSample::of_scale(query.noise, &mut self.rng));
-            out.extend_from_slice(sum.add_noise(sample).as_slice());
+            let cover = self.cover(party, query, sum.sampled())?;
+            out.extend_from_slice(sum.release(&cover, sample).ok_or(RehearsalError::Uncovered)?.as_slice());
         }
         Ok(out)
     }
@@ -196,30 +203,40 @@ impl<R: CryptoRng> Rehearsal<R> {
         let steps = candidates.steps(model, &self.spec, *unit, terms.sensitivity())?;
         let mut sums = Vec::with_capacity(steps.len());
         for part in steps.chunks(CANDIDATES_IN_A_PASS) {
-            let summands: Vec<Summand<'_>> = part.iter().map(|step| Summand::Step(*step)).collect();
-            sums.extend(model::sums(model, data, &summands));
+            let holds: Vec<Hold<'_>> = part.iter().map(|step| Hold::Step(*step)).collect();
+            sums.extend(Threads::one().sums(data, &holds, &|_, pass| model.ratio_kernel(pass))?);
         }
         let weights = log_weights(sums, candidates.public()).ok_or_else(none)?;
-        Ok(vec![i64::from(weights.choose(&mut self.rng))])
+        let cover = self.cover(party, query, None)?;
+        Ok(vec![i64::from(weights.release(&cover, &mut self.rng).ok_or(RehearsalError::Uncovered)?)])
+    }
+
+    /// Returns the terms of a query's charge at a party.
+    fn cover(&self, party: usize, query: &Query, sampled: Option<SamplingProbability>) -> Result<Cover, RehearsalError> {
+        let unit = self.parties[party].unit;
+        let sensitivity = query_terms(&self.spec, self.model.as_ref(), unit, query)?.sensitivity();
+        Ok(Cover { priced: Priced::new(query.kind, sensitivity, query.noise, Honest::ALONE), sampled, unit })
     }
 
     /// Returns the sums of one party without noise, one per query. One pass over all records serves all steps.
     fn sums(&mut self, party: usize, queries: &[Query]) -> Result<Vec<LatticeSum>, RehearsalError> {
         let (model, Party { data, unit, sampling, .. }) = (self.model.as_ref(), &self.parties[party]);
-        let (mut whole, mut over_samples) = (Vec::new(), Vec::new());
-        for query in queries {
-            let terms = query_terms(&self.spec, model, *unit, query)?;
+        let terms = |query: &Query| query_terms(&self.spec, model, *unit, query);
+        let terms = queries.iter().map(terms).collect::<Result<Vec<_>, _>>()?;
+        let (mut whole, mut over_samples, mut samples) = (Vec::new(), Vec::new(), Vec::new());
+        for (query, terms) in queries.iter().zip(&terms) {
             let summand = terms.summand(&query.from, &query.to, terms.sensitivity())?;
             match sampling.as_ref().filter(|_| query.kind.is_sampled()) {
                 Some(sampling) => {
-                    let sampled = Block::lent(data).sampled(&sampling.sample(&mut self.rng));
-                    over_samples.extend(model::block_sums(model, &sampled, &[summand]));
+                    samples.push((summand.hold(), sampling.sample(&mut self.rng)));
+                    over_samples.push(summand);
                 }
                 None => whole.push(summand),
             }
         }
-        let whole = if whole.is_empty() { Vec::new() } else { model::sums(model, data, &whole) };
-        let (mut whole, mut over_samples) = (whole.into_iter(), over_samples.into_iter());
+        let (threads, holds) = (Threads::one(), whole.iter().map(Summand::hold).collect::<Vec<_>>());
+        let mut whole = threads.sums(data, &holds, &|at, pass| whole[at].give(model, pass))?.into_iter();
+        let mut over_samples = threads.sampled_sums(data, samples, &|at, pass| over_samples[at].give(model, pass))?.into_iter();
         let next = |query: &Query| if query.kind.is_sampled() { over_samples.next() } else { whole.next() };
         let sums: Option<Vec<LatticeSum>> = queries.iter().map(next).collect();
         sums.ok_or_else(|| RehearsalError::TooManyRecords { party: self.spec.parties[party].clone() })

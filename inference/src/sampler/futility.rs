@@ -119,7 +119,7 @@ pub(crate) fn round_price(
     round.queries.iter().try_fold(0_u64, |sum, query| {
         let terms = QueryTerms::new(model, spec, unit, query.kind, (&query.from, &query.to))?;
         let charge = match spec.block_terms(query.kind, unit, (terms.sensitivity(), query.noise)) {
-            Some(block) => blocks.charge_per_release(&block)?,
+            Some(block) => blocks.of(&block)?.units.div_ceil(block.releases),
             None => unit.charge_of_kind(query.kind, terms.sensitivity(), spec.protected(query.noise))?,
         };
         Ok(sum.saturating_add(charge))

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use conclave_common::job::JobSpec;
 use conclave_common::model::Model;
 use conclave_common::query::{Candidates, QueryTerms};
-use conclave_privacy::accounting::{PrivacyUnit, SamplingProbability};
+use conclave_privacy::accounting::{Cover, Honest, Priced, PrivacyUnit, SamplingProbability};
 use conclave_privacy::mechanism::{NoiseSample, NoiseScale, QueryKind};
 use conclave_privacy::pass::{BlockPass, Hold, LatticeSum, ModelData, PoissonSampling, Threads};
 use rand::SeedableRng;
@@ -47,11 +47,16 @@ impl Asked<'_> {
             }
         };
         let mut generator = generator();
+        // A log weight of a choice is a ratio with its own noise here.
+        let kind = if self.kind.candidates().is_some() { QueryKind::Ratio } else { self.kind };
         let mut noised = |sum: LatticeSum| {
             let noise = NoiseSample::gathered(sum.length(), || NoiseSample::of_scale(self.noise, &mut generator));
-            sum.add_noise(noise).as_slice().to_vec()
+            let priced = Priced::new(kind, charged, self.noise, Honest::ALONE);
+            let cover = Cover { priced, sampled: sum.sampled(), unit: self.unit };
+            sum.release(&cover, noise).ok_or_else(|| because(&"one unit moves its sum further than is charged"))
         };
-        Ok(sums.map_err(|e| because(&e))?.into_iter().flat_map(&mut noised).collect())
+        let released = sums.map_err(|e| because(&e))?.into_iter().map(&mut noised).collect::<Result<Vec<_>, _>>()?;
+        Ok(released.iter().flat_map(|release| release.as_slice()).copied().collect())
     }
 }
 

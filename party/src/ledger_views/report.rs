@@ -140,7 +140,7 @@ pub(crate) fn report_kept(settings: &LedgerSettings) -> Result<Report, LedgerErr
         reserve_units: blocks::reserve_spent(&connection)?,
     };
     let filter = PrivacyFilter::resume(budget, spent)?;
-    let remaining = filter.remaining_units();
+    let remaining = filter.remaining().units;
     let masked_jobs = masked_jobs(&connection, &rows)?;
     let open_jobs = open_jobs(&connection, settings, &rows, remaining)?;
     let promised = promised(settings, &rows)?.min(remaining);

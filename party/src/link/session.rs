@@ -2,6 +2,7 @@
 //! session begins.
 
 use std::path::PathBuf;
+use std::pin::pin;
 use std::time::{Duration, SystemTime};
 
 use conclave_common::job::MAX_MESSAGE;
@@ -111,7 +112,13 @@ impl Link {
         let mut stage = Stage::Connecting;
         let mut renewal = Renewal::of(identity);
         let (mut poll, mut beat) = (every(POLL_EVERY), every(HEARTBEAT));
-        let mut sequence = 0;
+        let (presence, answers, mut sequence) = (self.presence.clone(), self.answers.clone(), 0);
+        let mut send_heartbeat = || {
+            sequence += 1;
+            presence.set_replies(answers.times().counts());
+            // A full outbox already contains frames that show the party is alive.
+            let _ = outbox.try_send(frame(Body::Heartbeat(v1::Heartbeat { sequence })));
+        };
         let mut heard = Instant::now();
         loop {
             let next = tokio::select! {
@@ -121,8 +128,7 @@ impl Link {
                 }
                 _ = beat.tick() => {
                     stage = stage.after_heartbeat();
-                    sequence += 1;
-                    self.beat(&outbox, sequence);
+                    send_heartbeat();
                     continue;
                 }
                 _ = poll.tick() => {
@@ -145,8 +151,11 @@ impl Link {
             };
             let step = match next {
                 Ok(frame) => {
+                    let take = self.take(frame, date, Instant::now().into_std(), &outbox, &mut stage);
+                    let step = with_heartbeats(take, &mut beat, &mut send_heartbeat).await;
+                    // The time in which a full queue held the frame back is no silence of the coordinator's.
                     heard = Instant::now();
-                    self.take(frame, date, heard.into_std(), &outbox, &mut stage).await
+                    step
                 }
                 Err(fault) => Ok(Err(fault)),
             };
@@ -156,13 +165,6 @@ impl Link {
                 Err(Gone) => return Ended::Gone,
             }
         }
-    }
-
-    /// Sends a heartbeat.
-    fn beat(&self, outbox: &ReplySender, sequence: u64) {
-        self.presence.set_replies(self.answers.reply_counts());
-        // A full outbox already contains frames that show the party is alive.
-        let _ = outbox.try_send(frame(Body::Heartbeat(v1::Heartbeat { sequence })));
     }
 
     async fn attach(&self, outbox: &ReplySender, frames: Frames) -> Result<Attached, Fault> {
@@ -305,6 +307,18 @@ fn every(period: Duration) -> Interval {
     interval
 }
 
+/// Completes `work`, and calls `send` at every tick until then. A frame waits while the answering thread's queue is full, longer than the
+/// coordinator waits for a heartbeat.
+async fn with_heartbeats<T>(work: impl Future<Output = T>, beat: &mut Interval, mut send: impl FnMut()) -> T {
+    let mut work = pin!(work);
+    loop {
+        tokio::select! {
+            done = &mut work => return done,
+            _ = beat.tick() => send(),
+        }
+    }
+}
+
 /// Completes once the party is asked to stop.
 async fn stop_requested(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
@@ -344,4 +358,25 @@ fn frame(body: Body) -> v1::PartyFrame {
 
 fn lost(why: String) -> Fault {
     Fault::new(ErrorCode::Unreachable, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame that waits for a place in a full queue does not hold the heartbeats back.
+    #[tokio::test]
+    async fn heartbeats_are_sent_while_the_queue_is_full() {
+        let (queue, mut inbox) = mpsc::channel(1);
+        queue.send(0).await.expect("a place");
+        let (mut beats, mut beat) = (0, every(Duration::from_millis(5)));
+        let sent = with_heartbeats(queue.send(1), &mut beat, || {
+            beats += 1;
+            if beats == 3 {
+                assert_eq!(inbox.try_recv(), Ok(0), "the frame before");
+            }
+        });
+        assert!(timeout(Duration::from_secs(60), sent).await.expect("heartbeats").is_ok());
+        assert_eq!((beats, inbox.recv().await), (3, Some(1)));
+    }
 }

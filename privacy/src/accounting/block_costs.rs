@@ -31,13 +31,4 @@ impl BlockCosts {
         self.kept.insert(*terms, cost.clone());
         cost
     }
-
-    /// Returns one release's share of such a block's charge, in units of 2^-48 of mu^2: the charge divided by the number of
-    /// releases, rounded up.
-    ///
-    /// # Errors
-    /// [`SubsampledError`] if no block of these terms has a price.
-    pub fn charge_per_release(&mut self, terms: &BlockTerms) -> Result<u64, SubsampledError> {
-        Ok(self.of(terms)?.units.div_ceil(terms.releases))
-    }
 }

@@ -22,7 +22,7 @@ const NEAR: f64 = 4.0;
 ///
 /// The result is rounded up by a relative 1e-11. It is 0 for a range of 0, and infinite for a negative or non-finite range.
 ///
-/// Proof: `docs/explanation/design.md`, section 4, and the derivation at the top of this module.
+/// Proof: the derivation at the top of this module; `docs/explanation/proofs.md`, section 3, derives the range.
 #[must_use]
 pub fn mu(range: f64) -> f64 {
     if range == 0.0 {

@@ -1,6 +1,5 @@
 //! The charge of a release: its mu^2, rounded up to ledger units, and at least the price of its noise draws.
 
-use super::adjacency::Adjacency;
 use super::error::AccountingError;
 use super::fixed_point::UNIT_LOG2;
 use super::honest::Honest;
@@ -11,8 +10,8 @@ use crate::mechanism::{NoiseScale, Sensitivity};
 ///
 /// A ledger grants `T = 2^24 max(1, ceil(mu_B^2))` noise draws and a limited total of slack for discrete noise (see `limits`). If
 /// queries of tiny sensitivity were almost free, 2^24 of them would use up the ledger for every other job. So a release costs at
-/// least its share of both limits: this charge for each draw, and eight charge units for each unit of slack. Both depend only on
-/// public constants and the public noise scale, so every filter, the coordinator and an auditor compute the same charge.
+/// least its share of both limits: this charge for each draw, and eight charge units of 2^-48 for each slack unit of 2^-80. Both
+/// depend only on public constants and the public noise scale, so every filter, the coordinator and an auditor compute the same charge.
 ///
 /// Neither limit can then be reached before the budget. A job, whose cap is a part of the budget, cannot use a larger part of the
 /// draws and the slack than of the budget. Each of a million queries at (3, 1e-6) costs seven times this minimum, so ordinary
@@ -25,12 +24,13 @@ pub const LEAST_CHARGE_UNITS: u64 = 1 << (UNIT_LOG2 - 24);
 /// Replacing one record moves the sum by at most `2 K_t`, which is the sensitivity. The charge is at least the price of the noise
 /// draw ([`LEAST_CHARGE_UNITS`]).
 ///
-/// Proof: `docs/explanation/design.md`, section 4.
+/// Proof: `docs/explanation/proofs.md`, section 3.
 ///
 /// # Errors
 /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
+#[cfg(any(test, feature = "test-util"))]
 pub fn charge_units(k_t: Sensitivity, s: NoiseScale) -> Result<u64, AccountingError> {
-    charge_of(Adjacency::Replace.factor(), 1, k_t, (s, Honest::ALONE))
+    charge_of(super::Adjacency::Replace.factor(), 1, k_t, (s, Honest::ALONE))
 }
 
 /// Returns the limit on a release's charge, in ledger units, that a minimum noise multiplier sets. A noise multiplier is the
@@ -45,9 +45,9 @@ pub fn units_under_noise(noise_multiplier: f64) -> u64 {
 
 /// Returns `(factor K_t)^2 / (h s^2)` in units of 2^-48, rounded up, and at least the price of `draws` noise draws.
 ///
-/// `factor` is 1 or 2, see [`Adjacency::factor`]. The released sum contains the noise of `h` honest parties, each of scale `s`.
+/// `factor` is 1 or 2, see [`super::Adjacency::factor`]. The released sum contains the noise of `h` honest parties, each of scale `s`.
 ///
-/// Proof: `docs/explanation/design.md`, section 4.
+/// Proof: `docs/explanation/proofs.md`, section 3.
 pub(super) fn charge_of(
     factor: u64,
     draws: u32,

@@ -14,7 +14,7 @@ pub(super) fn connect_the_dots(pair: DominatingPair, count: u64, tail: f64) -> L
     let (low, high) = pair.range(LOWEST / count as f64, tail / count as f64);
     let (lowest, highest) = (pair.loss(low), pair.loss(high));
     let step = power_of_two_below(RESOLUTION * pair.loss_sd()).max(2.0 * power_of_two_below((highest - lowest) / MOST_LOSSES));
-    // No loss is beyond 36, and no grid longer than MOST_LOSSES.
+    // Both tails are at least 2^-104, so x is within 13.4 of 0, where no loss exceeds 36. No grid is longer than MOST_LOSSES.
     let first = (lowest / step).floor() as i64;
     let cells = ((highest / step).ceil() as i64 - first).max(1);
     let mut masses = vec![0.0; usize::try_from(cells).unwrap_or(0) + 1];

@@ -108,10 +108,11 @@ impl From<(Sensitivity, NoiseScale)> for Priced {
 
 /// A filter that grants queries while their total mu^2 stays within a budget.
 ///
-/// It is valid for queries that are chosen from earlier answers, without loss (Smith & Thakurta 2022). All sums are integers, so
-/// the total does not depend on the order of charges, on restarts or on the machine.
+/// Theorem, composition: all releases that it grants are together `(epsilon, delta)` differentially private at its budget, even if
+/// each query is chosen from earlier answers (Smith & Thakurta 2022). All sums are integers, so the total does not depend on the
+/// order of charges, on restarts or on the machine.
 ///
-/// Proof: `docs/explanation/design.md`, section 4.
+/// Proof: `docs/explanation/proofs.md`, section 3.
 #[derive(Debug, Clone)]
 pub struct PrivacyFilter {
     limit: Spent,
@@ -168,12 +169,6 @@ impl PrivacyFilter {
         self.limit
     }
 
-    /// Returns the remaining budget in units of 2^-48.
-    #[must_use]
-    pub fn remaining_units(&self) -> u64 {
-        self.remaining().units
-    }
-
     /// Returns the remaining budget in each quantity.
     #[must_use]
     pub fn remaining(&self) -> Spent {
@@ -200,6 +195,7 @@ impl PrivacyFilter {
     }
 
     /// Returns whether [`PrivacyFilter::try_charge`] would grant `releases`.
+    #[cfg(test)]
     #[must_use]
     pub fn admits<R: Copy + Into<Priced>>(&self, releases: &[R]) -> bool {
         self.price(releases).is_ok()

@@ -9,3 +9,14 @@ pub const UNIT_LOG2: u32 = 48;
 pub fn mu_squared(units: u64) -> f64 {
     units as f64 / (1_u64 << UNIT_LOG2) as f64
 }
+
+/// Returns the largest difference between a recorded charge or limit of this size and the same one computed again: a relative 2^-40,
+/// and at least the one unit to which both were rounded.
+///
+/// Limits and the charges of choices rest on elementary functions. This crate takes them from `libm`, so their bits are the same on
+/// every machine. Ledgers of earlier releases took some from the system's library, whose last bits differ from machine to machine.
+/// The margins of these computations, a relative 1e-11, cover the difference.
+#[must_use]
+pub fn rounding(units: u64) -> u64 {
+    (units >> 40).max(1)
+}

@@ -67,7 +67,7 @@ impl GaussianCover {
     /// tangent if both of its ends do. At the ends the tangent is `delta' + (1 - delta') (A - e^(-+h/2) B)`, where `A =
     /// Phi(-epsilon/mu + mu/2)` and `B = e^epsilon Phi(-epsilon/mu - mu/2)` are the two terms of the Gaussian's curve.
     ///
-    /// Proof: `docs/explanation/design.md`, section 4.
+    /// Proof: `docs/explanation/proofs.md`, section 3.
     pub(super) fn covered_by(&self, mu: f64) -> bool {
         self.coverable && self.chords.iter().all(|chord| self.is_below(chord, mu))
     }

@@ -13,7 +13,7 @@ const MARGIN: f64 = 1e-11;
 /// Returns the smallest delta for which a `mu`-GDP mechanism is `(epsilon, delta)`-DP. `epsilon >= 0`, `mu >= 0`.
 #[must_use]
 pub fn delta(epsilon: f64, mu: f64) -> f64 {
-    ln_delta(epsilon, mu).exp()
+    libm::exp(ln_delta(epsilon, mu))
 }
 
 /// Returns the logarithm of [`delta`].
@@ -27,9 +27,9 @@ pub fn ln_delta(epsilon: f64, mu: f64) -> f64 {
     let x = epsilon / mu - 0.5 * mu;
     if x < -4.0 {
         // mu > 8 here: Phi(-x) is nearly 1 and the other term below a fifth of phi(x), so nothing cancels.
-        return (cdf(-x) - ln_density(x).exp() * mills(x + mu)).ln();
+        return libm::log(cdf(-x) - libm::exp(ln_density(x)) * mills(x + mu));
     }
-    ln_density(x) + mills_drop(x, mu).ln()
+    ln_density(x) + libm::log(mills_drop(x, mu))
 }
 
 /// Returns the smallest epsilon for which a `mu`-GDP mechanism is `(epsilon, delta)`-DP, rounded up by a relative 1e-11. It is 0
@@ -38,7 +38,7 @@ pub fn ln_delta(epsilon: f64, mu: f64) -> f64 {
 /// `0 < delta < 1`.
 #[must_use]
 pub fn epsilon(mu: f64, delta: f64) -> f64 {
-    let target = delta.ln();
+    let target = libm::log(delta);
     // An overflow counts as exceeding the target, so the result is then infinite.
     let exceeds = |epsilon: f64| Some(ln_delta(epsilon, mu)).filter(|ln| !ln.is_nan()).is_none_or(|ln| ln > target);
     if !exceeds(0.0) {
@@ -57,10 +57,10 @@ pub fn epsilon(mu: f64, delta: f64) -> f64 {
 ///
 /// `epsilon >= 0`, `0 < delta < 1`. This is the `mu` of a budget.
 ///
-/// Proof: `docs/explanation/design.md`, section 4.
+/// Proof: `docs/explanation/proofs.md`, section 3.
 #[must_use]
 pub fn mu(epsilon: f64, delta: f64) -> f64 {
-    let target = delta.ln();
+    let target = libm::log(delta);
     let (mut under, mut over) = (0.0, 1.0);
     while ln_delta(epsilon, over) <= target {
         under = over;

@@ -1,7 +1,7 @@
 //! The limits of a ledger: a budget less the slack for the discrete Gaussian.
 //!
 //! A continuous Gaussian rounded to the integers is exactly Gaussian-DP: rounding commutes with adding an integer, so it is
-//! post-processing. Within `z` scales of the centre, the discrete and the rounded Gaussian differ in log probability by at most
+//! post-processing. Within `z >= 1` scales of the centre, the discrete and the rounded Gaussian differ in log probability by at most
 //! `z^2 / (24 s^2)`. Beyond, both have probability at most `q`. Let `H` bound the total log difference over all draws. Replacing
 //! the discrete law by the rounded one, and back on the neighbouring shard, turns `(epsilon', delta')` into `(epsilon' + 2 H, e^H
 //! (delta' + (1 + e^epsilon) T q))` for `T` draws. [`limits`] solves this for `(epsilon', delta')`.
@@ -11,7 +11,7 @@
 //! `Q_B`, so draws sum to at most `Q_B / 2^24 <= T` and slack to at most `Q_B / 8`. Both are within the limits for every budget
 //! that [`limits`] accepts.
 //!
-//! Proof: `docs/explanation/design.md`, section 4.
+//! Proof: `docs/explanation/proofs.md`, section 3.
 
 use super::budget::Budget;
 use super::charge::LEAST_CHARGE_UNITS;
@@ -65,7 +65,7 @@ pub(super) fn limits(budget: &Budget) -> Result<Spent, AccountingError> {
     } else {
         too_small.clone()
     })?;
-    let reduced_delta = (-TOTAL_LOG_DIFFERENCE).exp() * delta - takes(reach);
+    let reduced_delta = libm::exp(-TOTAL_LOG_DIFFERENCE) * delta - takes(reach);
     let mu = gaussian_dp::mu(reduced_epsilon, reduced_delta);
     // Rounded down twice: mu by a relative 1e-11, the product by truncation. A value below 2^63 also fits SQLite's integers.
     let units = mu * mu * (1_u64 << UNIT_LOG2) as f64;
@@ -86,8 +86,8 @@ pub(super) fn limits(budget: &Budget) -> Result<Spent, AccountingError> {
 
 /// Returns `(1 + e^epsilon) T q`, in log space, since the two factors may overflow and underflow. `epsilon > 0`.
 fn tail(epsilon: f64, draws: u64, tail_log2: f64) -> f64 {
-    let ln_draws_q = ((draws as f64).log2() - tail_log2) * std::f64::consts::LN_2;
-    (epsilon + (-epsilon).exp().ln_1p() + ln_draws_q).exp()
+    let ln_draws_q = (libm::log2(draws as f64) - tail_log2) * std::f64::consts::LN_2;
+    libm::exp(epsilon + libm::log1p(libm::exp(-epsilon)) + ln_draws_q)
 }
 
 #[cfg(test)]
@@ -158,5 +158,35 @@ mod tests {
             limits(&Budget { epsilon: f64::NAN, delta: 0.5, reserve_units: 0, unit: Default::default() }),
             Err(AccountingError::Epsilon(_))
         ));
+    }
+
+    /// The numbers stand in ledgers: they were computed with the system's library, and are the same bits by `libm`.
+    #[test]
+    fn limits_and_charges_of_choices_are_those_in_earlier_ledgers() {
+        let recorded = [
+            (0.1, 1e-6, 213_549_615_015),
+            (0.5, 1e-9, 2_470_532_570_150),
+            (1.0, 1e-6, 15_770_694_011_628),
+            (3.0, 1e-6, 118_092_585_820_662),
+            (8.0, 1e-6, 660_235_965_418_706),
+            (8.0, 1e-5, 781_277_890_332_820),
+            (20.0, 1e-12, 1_724_123_380_222_562),
+            (50.0, 1e-6, 11_478_781_352_000_112),
+            (400.0, 0.001, 181_531_850_186_335_872),
+        ];
+        for (epsilon, delta, units) in recorded {
+            assert_eq!(limits(&Budget::new(epsilon, delta).unwrap()).unwrap().units, units, "{epsilon} {delta}");
+        }
+        let recorded = [
+            (4.5, 1_927_776_691_814_238),
+            (7.0, 4_026_080_344_004_291),
+            (10.0, 6_887_587_871_453_919),
+            (33.0, 31_268_096_151_134_300),
+            (64.0, 65_378_131_342_311_888),
+            (300.0, 329_299_777_967_269_568),
+        ];
+        for (range, units) in recorded {
+            assert_eq!(crate::accounting::bounded_range::units(range), Some(units), "{range}");
+        }
     }
 }

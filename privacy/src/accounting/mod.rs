@@ -14,9 +14,6 @@
 //! [`SubsampledRelease`] prices blocks of releases of hidden random samples by [`LossGrid`], a numerical upper bound of their
 //! privacy curve.
 
-// Limits and charges keep the bits that ledgers already hold; a limit is compared with a margin far above one rounding.
-#![allow(clippy::disallowed_methods)]
-
 mod adjacency;
 mod block;
 mod block_costs;
@@ -24,6 +21,7 @@ pub mod bounded_range;
 mod budget;
 mod charge;
 mod connect_the_dots;
+mod cover;
 mod dominating_pair;
 mod error;
 mod filter;
@@ -49,10 +47,13 @@ pub use adjacency::Adjacency;
 pub use block::BlockTerms;
 pub use block_costs::BlockCosts;
 pub use budget::Budget;
-pub use charge::{LEAST_CHARGE_UNITS, charge_units, units_under_noise};
+#[cfg(any(test, feature = "test-util"))]
+pub use charge::charge_units;
+pub use charge::{LEAST_CHARGE_UNITS, units_under_noise};
+pub use cover::Cover;
 pub use error::AccountingError;
 pub use filter::{Priced, PrivacyFilter};
-pub use fixed_point::{UNIT_LOG2, mu_squared};
+pub use fixed_point::{UNIT_LOG2, mu_squared, rounding};
 pub use honest::Honest;
 pub use loss_grid::LossGrid;
 pub use open_blocks::OpenBlocks;

@@ -21,7 +21,7 @@ pub(super) fn cdf(x: f64) -> f64 {
 /// the last bit there.
 pub(super) fn mills(x: f64) -> f64 {
     if x < 8.0 {
-        return libm::erfc(x * FRAC_1_SQRT_2) * (PI / 2.0).sqrt() * (0.5 * x * x).exp();
+        return libm::erfc(x * FRAC_1_SQRT_2) * (PI / 2.0).sqrt() * libm::exp(0.5 * x * x);
     }
     let mut tail = x;
     for k in (1..=60).rev() {
@@ -46,7 +46,7 @@ pub(super) fn mills_drop(x: f64, step: f64) -> f64 {
         let centre = (f64::from(panel) + 0.5) * width;
         for (node, weight) in NODES {
             for t in [centre - 0.5 * width * node, centre + 0.5 * width * node] {
-                total += weight * (-x * t - 0.5 * t * t).exp() * -libm::expm1(-step * t);
+                total += weight * libm::exp(-x * t - 0.5 * t * t) * -libm::expm1(-step * t);
             }
         }
     }

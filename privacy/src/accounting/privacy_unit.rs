@@ -40,9 +40,10 @@ impl PrivacyUnit {
         (self.records_per_person > 0).then_some(self.records_per_person)
     }
 
-    /// Returns the largest contribution of one unit to a lattice sum, where one record contributes at most `per_record`.
+    /// Returns the largest contribution of one unit to a lattice sum, where one record contributes at most `per_record`: by the
+    /// triangle inequality, `per_record` times the number of its records.
     ///
-    /// Proof: `docs/explanation/design.md`, section 2.
+    /// Proof: `docs/explanation/proofs.md`, section 1.
     ///
     /// # Errors
     /// [`MechanismError::TooWide`] beyond 2^50 lattice units.
@@ -55,12 +56,13 @@ impl PrivacyUnit {
     ///
     /// # Errors
     /// [`AccountingError::ChargeOverflow`] when it exceeds 64 bits.
+    #[cfg(any(test, feature = "test-util"))]
     pub fn charge_units(self, k_t: Sensitivity, s: NoiseScale) -> Result<u64, AccountingError> {
         charge_of(self.adjacency.factor(), 1, k_t, (s, Honest::ALONE))
     }
 
-    /// Returns the charge of a release of any kind, in the units of [`PrivacyUnit::charge_units`]. Each party adds noise of scale
-    /// `s`, and the noise of `honest` parties protects the opened value.
+    /// Returns the charge of a release of any kind, in units of 2^-48 of mu^2, rounded up. Each party adds noise of scale `s`, and
+    /// the noise of `honest` parties protects the opened value.
     ///
     /// For a ratio, a remainder and a gradient, `sensitivity` bounds one unit's contribution, which counts twice under
     /// replacement. For a choice, it bounds one unit's contribution to each candidate's log weight;

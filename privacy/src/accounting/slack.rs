@@ -16,7 +16,7 @@ pub(super) fn price(s: NoiseScale, honest: Honest) -> u64 {
 /// Returns the slack of one opened integer, `6 / (h s^2)` in units of 2^-80, rounded up. `s` is a multiple of 2^16 lattice units,
 /// and the integer contains the noise of `h` honest parties.
 ///
-/// Proof: `docs/explanation/design.md`, section 4.
+/// Proof: `docs/explanation/proofs.md`, section 3.
 #[must_use]
 pub fn units_of_draw(s: NoiseScale, honest: Honest) -> u64 {
     // s = j 2^16: 6 * 2^80 / (h s^2) = 6 * 2^48 / (h j^2), and j >= 16, so the result is below 2^43.

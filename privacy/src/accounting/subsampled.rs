@@ -8,7 +8,7 @@
 //! With Gaussian noise, all its releases together are `(epsilon, D + delta(epsilon; sqrt(M)))` differentially private for every
 //! `epsilon`. The slack in `limits` covers the difference to discrete noise.
 //!
-//! Proof: `docs/explanation/design.md`, section 4.
+//! Proof: `docs/explanation/proofs.md`, section 3.
 
 use super::adjacency::Adjacency;
 use super::charge::{LEAST_CHARGE_UNITS, charge_of};
@@ -160,7 +160,7 @@ impl SubsampledRelease {
     /// probability of 1 it equals theirs and uses no reserve. It is at least the minimum price of the noise draws, so that a
     /// ledger's draws and slack last as long as its budget.
     ///
-    /// Proof: `docs/explanation/design.md`, section 4.
+    /// Proof: `docs/explanation/proofs.md`, section 3.
     ///
     /// # Errors
     /// [`SubsampledError`] for a release, a number of releases or a reserve that no block may have, and for a charge beyond 64

@@ -4,8 +4,8 @@
 //! the ends of a [`Clamp`], and from nothing that a model reports about its records. Whatever a kernel computes, not-a-number
 //! and infinities included, the sum receives an integer within the interval. A wrong bound, a wrong centre or a broken kernel
 //! costs accuracy and never privacy. [`Clamp::bits`] is the only function that rounds and clamps. Log ratios, the sums of a
-//! person's records and the components of a statistic all pass through it. Vectors have bounds of their own; see
-//! [`crate::pass::hold`].
+//! person's records and the components of a statistic all pass through it. Vectors have bounds of their own: a gradient's in
+//! [`crate::pass::bounded_vectors`], the others' in [`crate::pass::hold`].
 
 /// The largest magnitude of a clamp's ends, 2^50 lattice units.
 ///

@@ -34,10 +34,12 @@ impl DiscreteGaussian {
 
     /// Draws one sample in lattice units. It saturates beyond `i64`, which has probability below 2^-10^7 at a valid scale.
     ///
+    /// Theorem, noise law: given uniform random bits, the sample has exactly the discrete Gaussian law, up to that saturation.
+    ///
     /// A party uses a cryptographic generator keyed by the operating system, never by a configured seed: anyone who can predict
     /// the noise can subtract it. The running time depends on the sample, so a party samples before a request arrives.
     ///
-    /// Proof: `docs/explanation/design.md`, section 3.
+    /// Proof: `docs/explanation/proofs.md`, section 2.
     pub fn sample<R: CryptoRng + ?Sized>(&self, rng: &mut R) -> i64 {
         let s = u128::from(self.scale);
         let twice_variance = 2 * s * s;

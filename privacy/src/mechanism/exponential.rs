@@ -34,22 +34,22 @@ pub const TRIALS_PER_CANDIDATE: u64 = 75;
 /// }
 /// ```
 /// ```compile_fail
-/// # use {conclave_privacy::mechanism::LogWeights, rand::CryptoRng};
+/// # use {conclave_privacy::{accounting::Cover, mechanism::LogWeights}, rand::CryptoRng};
 /// // One set of weights, one choice.
-/// fn twice(weights: LogWeights, rng: &mut impl CryptoRng) -> (u32, u32) {
-///     (weights.choose(rng), weights.choose(rng))
+/// fn twice(weights: LogWeights, charge: &Cover, rng: &mut impl CryptoRng) -> (Option<u32>, Option<u32>) {
+///     (weights.release(charge, rng), weights.release(charge, rng))
 /// }
 /// ```
 /// ```
-/// # use {conclave_privacy::mechanism::LogWeights, rand::CryptoRng};
-/// fn once(weights: LogWeights, rng: &mut impl CryptoRng) -> u32 {
-///     weights.choose(rng)
+/// # use {conclave_privacy::{accounting::Cover, mechanism::LogWeights}, rand::CryptoRng};
+/// fn once(weights: LogWeights, charge: &Cover, rng: &mut impl CryptoRng) -> Option<u32> {
+///     weights.release(charge, rng)
 /// }
 /// ```
 pub struct LogWeights {
-    weights: Vec<i64>,
-    most: u64,
-    records: u32,
+    pub(crate) weights: Vec<i64>,
+    pub(crate) most: u64,
+    pub(crate) records: u32,
 }
 
 impl LogWeights {
@@ -59,38 +59,16 @@ impl LogWeights {
         Self { weights, most, records }
     }
 
-    /// Returns the most that one unit of privacy contributes to a log weight, in lattice units. It is public, and a release
-    /// compares it with its charge.
-    #[must_use]
-    pub fn max_per_unit(&self) -> u64 {
-        self.most
+    /// Draws a candidate by all trials.
+    pub(crate) fn draw<R: CryptoRng>(&self, rng: &mut R) -> u32 {
+        choose(&self.weights, TRIALS_PER_CANDIDATE, rng)
     }
 
-    /// Returns the number of records of a unit of privacy for which [`LogWeights::max_per_unit`] holds; public.
-    #[must_use]
-    pub fn records_per_unit(&self) -> u32 {
-        self.records
-    }
-
-    /// Returns the number of candidates; public.
-    #[must_use]
-    pub fn candidates(&self) -> usize {
-        self.weights.len()
-    }
-
-    /// Draws a candidate with probability proportional to the exponential of its log weight, and returns its number.
-    ///
-    /// Each trial proposes a uniform candidate and accepts it with probability `exp(w - w_max)`. There are
-    /// [`TRIALS_PER_CANDIDATE`] trials per candidate. The first accepted candidate is the choice, and the remaining trials still
-    /// run, so that the running time reveals almost nothing about the weights. If no trial accepts, which has probability below
-    /// 2^-108, further trials run until one does. The law is therefore exact.
-    ///
-    /// `rng` must be the operating system's generator, or keyed by it.
-    ///
-    /// Proof: `docs/explanation/design.md`, section 3.
+    /// Chooses without a charge, for tests on simulated records only.
+    #[cfg(any(test, feature = "test-util"))]
     #[must_use]
     pub fn choose<R: CryptoRng>(self, rng: &mut R) -> u32 {
-        choose(&self.weights, TRIALS_PER_CANDIDATE, rng)
+        self.draw(rng)
     }
 
     /// Creates log weights from any integers, for tests.

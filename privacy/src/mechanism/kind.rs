@@ -211,11 +211,13 @@ impl QueryKind {
 
     /// Returns the distance that the sum moves between neighbours, in multiples of the query's sensitivity.
     ///
+    /// Theorem, sensitivity: the sums of neighbours are at most this multiple of the sensitivity apart, in L2.
+    ///
     /// Where the sensitivity bounds one unit's contribution, as for a ratio, a remainder and a gradient, the result is `factor`
     /// ([`crate::accounting::Adjacency::factor`]). Where it already bounds the movement of the whole sum, the result is 1. A
     /// choice is not priced by it; see [`crate::accounting::PrivacyUnit::range_of_choice`].
     ///
-    /// Proof: `docs/explanation/design.md`, section 2.
+    /// Proof: `docs/explanation/proofs.md`, section 1, which has the distance of each kind and adjacency.
     #[must_use]
     pub fn moves(self, factor: u64) -> u64 {
         if self.facts().bounds_a_contribution { factor } else { 1 }

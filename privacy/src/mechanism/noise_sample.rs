@@ -1,14 +1,14 @@
 //! Noise samples, each of which is added to one sum and used once.
 
 use rand::CryptoRng;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::{Components, DiscreteGaussian, NoiseScale};
 
 /// A sample from the discrete Gaussian, one integer per component of an answer. It is added to one sum and then overwritten.
 ///
 /// Anyone who sees a sample can subtract it from its release, and two sums under one sample reveal their difference. So a sample
-/// cannot be copied, compared, printed or serialised. [`LatticeSum::add_noise`](crate::pass::hold::LatticeSum::add_noise)
+/// cannot be copied, compared, printed or serialised. [`LatticeSum::release`](crate::pass::hold::LatticeSum::release)
 /// consumes it, and dropping it overwrites its memory.
 ///
 /// ```compile_fail
@@ -19,13 +19,13 @@ use super::{Components, DiscreteGaussian, NoiseScale};
 /// ```
 #[must_use = "an unused noise sample is wasted"]
 pub struct NoiseSample {
-    units: Components,
+    units: Zeroizing<Components>,
 }
 
 impl NoiseSample {
     /// Samples one integer at scale `s`, in lattice units; see [`DiscreteGaussian::sample`] for the generator.
     pub fn of_scale<R: CryptoRng + ?Sized>(s: NoiseScale, rng: &mut R) -> Self {
-        Self { units: Components::One(DiscreteGaussian::new(s).sample(rng)) }
+        Self::of(Components::One(DiscreteGaussian::new(s).sample(rng)))
     }
 
     /// Combines samples of one component each into one sample with `components` components, at least 1.
@@ -40,13 +40,17 @@ impl NoiseSample {
             // Takes no more than the remaining room.
             units.extend(sample.units().iter().take(components - units.len()));
         }
-        Self { units: Components::Several(units.into_boxed_slice()) }
+        Self::of(Components::Several(units.into_boxed_slice()))
     }
 
     /// Creates a sample of a chosen value, for tests.
     #[cfg(any(test, feature = "test-util"))]
     pub fn for_test(units: i64) -> Self {
-        Self { units: Components::One(units) }
+        Self::of(Components::One(units))
+    }
+
+    fn of(units: Components) -> Self {
+        Self { units: Zeroizing::new(units) }
     }
 
     pub(crate) fn units(&self) -> &[i64] {
@@ -54,15 +58,9 @@ impl NoiseSample {
     }
 }
 
-impl Drop for NoiseSample {
-    fn drop(&mut self) {
-        self.units.zeroize();
-    }
-}
-
 /// A bounded stock of noise sampled ahead. Each integer is handed out once, and its memory is then overwritten.
 pub struct NoiseStock {
-    units: Vec<i64>,
+    units: Zeroizing<Vec<i64>>,
     limit: usize,
 }
 
@@ -71,7 +69,7 @@ impl NoiseStock {
     #[must_use]
     pub fn new(limit: usize) -> Self {
         // Allocated once: a growing vector would leave copies of its contents in memory.
-        Self { units: Vec::with_capacity(limit), limit }
+        Self { units: Zeroizing::new(Vec::with_capacity(limit)), limit }
     }
 
     /// Returns the number of integers for which there is still room.
@@ -90,15 +88,28 @@ impl NoiseStock {
     /// Removes and returns a sample of one component, if there is one.
     pub fn take(&mut self) -> Option<NoiseSample> {
         let last = self.units.last_mut()?;
-        let sample = NoiseSample { units: Components::One(*last) };
+        let sample = NoiseSample::of(Components::One(*last));
         last.zeroize();
         self.units.pop();
         Some(sample)
     }
 }
 
-impl Drop for NoiseStock {
-    fn drop(&mut self) {
-        self.units.zeroize();
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The memory of both is overwritten on drop, and a stock's never moves.
+    #[test]
+    fn noise_is_overwritten_where_it_lies() {
+        fn overwritten<T: zeroize::ZeroizeOnDrop>(_: &T) {}
+        let mut stock = NoiseStock::new(3);
+        let place = stock.units.as_ptr();
+        (1..6).for_each(|units| stock.put(NoiseSample::for_test(units)));
+        assert_eq!((stock.units.as_slice(), stock.units.as_ptr(), stock.room()), (&[1, 2, 3][..], place, 0));
+        let several = NoiseSample::gathered(3, || stock.take().unwrap_or_else(|| NoiseSample::for_test(0)));
+        assert_eq!((several.units(), stock.units.as_ptr(), stock.room()), (&[3, 2, 1][..], place, 3));
+        overwritten(&several.units);
+        overwritten(&stock.units);
     }
 }

@@ -41,7 +41,7 @@ impl Clip {
 /// largest contribution of one unit to a log weight. For the other kinds it is the largest distance between the sums of
 /// neighbours. Vectors are measured in L2.
 ///
-/// Proof: `docs/explanation/design.md`, section 2.
+/// Proof: `docs/explanation/proofs.md`, section 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct Sensitivity(u64);
@@ -86,7 +86,7 @@ impl From<Sensitivity> for u64 {
 /// `bound` is the model's bound on one record's absolute log ratio, already rounded outward; `+inf` if the model has none. `clip`
 /// is in log-likelihood units per record. Both are public, so the result is public.
 ///
-/// Proof: `docs/explanation/design.md`, section 2.
+/// Proof: `docs/explanation/proofs.md`, section 1.
 ///
 /// # Errors
 /// [`MechanismError::Clip`] for a clip out of range. [`MechanismError::Unbounded`] for a bound that is negative, not a number, or

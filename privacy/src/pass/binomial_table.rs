@@ -6,7 +6,7 @@
 //! probability of at most `m / 2^128`. In that case the other digits are drawn too. Nothing is rounded, so the accounting needs
 //! no error term.
 //!
-//! Proof: `docs/explanation/design.md`, section 2.
+//! Proof: `docs/explanation/proofs.md`, section 2.
 
 use num_bigint::BigUint;
 use rand::CryptoRng;

@@ -75,23 +75,33 @@ pub(super) fn tile_records(block: &Block<'_>) -> usize {
     fits.clamp(64, TILE) & !7
 }
 
-/// A visitor that stores the ratios.
-pub(super) struct Ratios(Lane);
+/// A visitor that stores the ratios of a tile.
+pub(super) struct Ratios {
+    lane: Lane,
+    /// The number of records of the tile with a ratio so far.
+    given: usize,
+}
 
 impl Default for Ratios {
     fn default() -> Self {
-        Self(Lane([f64::NAN; TILE]))
+        Self { lane: Lane::ZERO, given: 0 }
     }
 }
 
 impl Ratios {
-    /// Makes every record inert, so that a record that a kernel skips keeps no ratio of the previous tile.
+    /// Forgets the previous tile.
     pub(super) fn clear(&mut self) {
-        self.0.0.fill(f64::NAN);
+        self.given = 0;
     }
 
+    /// Returns the ratios of a tile.
+    ///
+    /// # Panics
+    /// Panics unless the kernel gave each of the tile's records exactly one ratio. The unit that causes it contributes the
+    /// fallback.
     pub(super) fn of(&self, rows: &Tile<'_>) -> &[f64] {
-        &self.0.0[..rows.len()]
+        assert_eq!(self.given, rows.len(), "a kernel gives every record one ratio");
+        &self.lane.0[..rows.len()]
     }
 }
 
@@ -100,8 +110,9 @@ impl KernelVisitor for Ratios {
     fn over<const N: usize, C>(&mut self, columns: [&[f64]; N], constants: &C, ratio: impl Fn(&C, [f64; N]) -> f64) {
         let records = columns[0].len();
         let columns = columns.map(|column| &column[..records]);
-        for (i, out) in self.0.0[..records].iter_mut().enumerate() {
+        for (i, out) in self.lane.0[self.given..][..records].iter_mut().enumerate() {
             *out = ratio(constants, std::array::from_fn(|k| columns[k][i]));
         }
+        self.given += records;
     }
 }

@@ -7,11 +7,11 @@
 //!
 //! Theorem, sensitivity: replacing one unit moves a sum by at most the distance of its hold, even if a kernel fails on that
 //! unit.
-//! Proof: `docs/explanation/design.md`, section 2.
+//! Proof: `docs/explanation/proofs.md`, section 1.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::hold::{Hold, Kernels, LatticeSum, SumCache, block_sums};
+use super::hold::{Hold, Kernels, LatticeSum, SumCache, sums_of_block};
 use super::pass::{NoSum, Threads};
 use super::{Block, Blocks, HiddenSample};
 use crate::mechanism::QueryKind;
@@ -72,7 +72,7 @@ fn guarded(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Optio
 /// Returns the sums of a block; `None` if a kernel panics, or if the sums differ in number or length from the charged ones.
 fn attempt(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Option<Vec<LatticeSum>> {
     let fit = |sums: &Vec<LatticeSum>| sums.iter().map(LatticeSum::length).eq(holds.iter().map(Hold::length));
-    catch_unwind(AssertUnwindSafe(|| block_sums(block, holds, kernels))).ok().filter(fit)
+    catch_unwind(AssertUnwindSafe(|| sums_of_block(block, holds, kernels))).ok().filter(fit)
 }
 
 /// Returns the sums of a block, with the fallback of every unit on which a kernel fails; `None` if it fails even without

@@ -17,8 +17,9 @@
 //! `R'R = A'A`, `|g|^2 = |R X|^2` takes half the work of `A X`.
 //!
 //! If a vector is too long, both `w` and `o` are multiplied by `f`, the permitted excess divided by the measured one. Along
-//! this path the squared length is convex, and so below its chord. Then both weights are truncated towards 0. A single weight
-//! stays on the path. Two weights leave the path, and the vector may grow if their parts oppose each other. Truncation changes
+//! this path the squared length is convex, and so below its chord. Then both weights are truncated towards 0. Without an own
+//! parameter there is one weight, and truncation stays on the path. With two weights it leaves the path, and the vector may
+//! grow if their parts oppose each other. Truncation changes
 //! each weight by less than 1, so this growth is at most `u (|g| + |h|)`, where `u` is the size of a weight of 1. The limit for
 //! such frames is reduced accordingly. A record of `p` predictors contributes only the shift if their squares are not numbers,
 //! or sum to more than `p (1 + 1e-5)`.

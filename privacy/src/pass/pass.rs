@@ -15,7 +15,7 @@ use super::{Block, BlockError, Blocks};
 const SMALL: u64 = 1 << 17;
 
 /// The reason why a pass has no sum. It never depends on a record's values.
-#[derive(Debug, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NoSum {
     /// A block can't be read.
     #[error(transparent)]

@@ -8,7 +8,7 @@
 //! This module sees no record. The sampled units and their number must stay hidden: knowledge of either would make a release
 //! reveal more than its block was charged for.
 //!
-//! Proof: `docs/explanation/design.md`, section 2.
+//! Proof: `docs/explanation/proofs.md`, section 2.
 
 use std::ops::Range;
 

@@ -11,8 +11,7 @@ use super::tile::Storage;
 
 impl Block<'_> {
     /// Returns the units that are in the sample, each with all its records. The sample must be of the whole shard.
-    #[must_use]
-    pub fn sampled(&self, sample: &HiddenSample) -> Block<'static> {
+    pub(super) fn sampled(&self, sample: &HiddenSample) -> Block<'static> {
         let (data, held) = self.held();
         let places = self.places();
         let units: Vec<usize> = sample.within(places.clone()).map(|unit| held.start + (unit - places.start) as usize).collect();
@@ -21,6 +20,13 @@ impl Block<'_> {
             Storage::Single(data) => gathered(data, &units),
         };
         Block::owned(gathered, places.start)
+    }
+
+    /// Returns the units in the sample, for tests on simulated records only.
+    #[cfg(any(test, feature = "test-util"))]
+    #[must_use]
+    pub fn sampled_for_test(&self, sample: &HiddenSample) -> Block<'static> {
+        self.sampled(sample)
     }
 }
 

@@ -125,6 +125,11 @@ impl<'a> Block<'a> {
         self.weight_cache
     }
 
+    /// Returns the place of the first record in the columns.
+    pub(super) fn first_record(&self) -> usize {
+        self.rows.start
+    }
+
     /// Returns the numbers of the block's units in the shard.
     #[must_use]
     pub fn places(&self) -> Range<u64> {

@@ -42,13 +42,14 @@ impl StatisticGrid {
     ///
     /// # Errors
     /// [`MechanismError::Range`] if a range has no lattice.
+    #[cfg(any(test, feature = "test-util"))]
     pub fn of_ranges(ranges: Vec<(f64, f64)>) -> Result<Vec<Self>, MechanismError> {
         ranges.into_iter().map(Self::new).collect()
     }
 
     /// Returns the sensitivity under replacement of one record: the distance between the limits, at least 1.
     ///
-    /// Proof: `docs/explanation/design.md`, section 2.
+    /// Proof: `docs/explanation/proofs.md`, section 1.
     #[must_use]
     pub fn sensitivity(&self) -> Sensitivity {
         // At most 2^32 + 2: the limits are those of the range, rounded outward.

@@ -6,21 +6,60 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::small_tile::TileLane;
+use super::tile::Tile;
+
 /// The maximum size of a job's cache in bytes. A larger shard is not cached.
 const MOST_BYTES: u64 = 1 << 28;
 
 /// The weights of a block's vectors.
 pub struct BlockWeights {
     /// Weights of the slopes in the linear predictor.
-    pub slopes: Vec<i32>,
+    pub(super) slopes: Vec<i32>,
     /// Weights of the slopes in the family's own parameter, if it has one.
-    pub own: Vec<i32>,
+    pub(super) own: Vec<i32>,
 }
 
 impl BlockWeights {
     /// Creates space for the weights of `records` records.
-    pub fn of(records: usize, own: bool) -> Self {
+    pub(super) fn of(records: usize, own: bool) -> Self {
         Self { slopes: Vec::with_capacity(records), own: Vec::with_capacity(if own { records } else { 0 }) }
+    }
+}
+
+/// The cached weights of a block, which a kernel reads tile by tile: it sees no weight of a record outside its tile.
+///
+/// ```compile_fail
+/// # use conclave_privacy::pass::weight_cache::CachedWeights;
+/// fn of_all_records(weights: &CachedWeights) -> &[i32] {
+///     &weights.block.slopes
+/// }
+/// ```
+/// ```
+/// # use conclave_privacy::pass::{small_tile::TileLane, tile::Tile, weight_cache::CachedWeights};
+/// fn of_a_tile(weights: &CachedWeights, rows: &Tile<'_>, slopes: &mut [TileLane<f64>; 2]) {
+///     weights.recall(rows, slopes);
+/// }
+/// ```
+pub struct CachedWeights {
+    pub(super) block: Arc<BlockWeights>,
+    /// The place of the block's first record in its columns.
+    pub(super) first: usize,
+}
+
+impl CachedWeights {
+    /// Copies the weights of a tile's records: of the slopes in the linear predictor, and in the family's own parameter. Weights
+    /// that are not cached are zero.
+    #[inline(always)]
+    pub fn recall(&self, rows: &Tile<'_>, slopes: &mut [TileLane<f64>; 2]) {
+        let places = rows.range().start - self.first..rows.range().end - self.first;
+        for (cached, lane) in [&self.block.slopes, &self.block.own].into_iter().zip(slopes) {
+            let lane = &mut lane.0[..rows.len()];
+            match cached.get(places.clone()) {
+                Some(cached) => lane.iter_mut().zip(cached).for_each(|(weight, cached)| *weight = f64::from(*cached)),
+                None => lane.fill(0.0),
+            }
+        }
     }
 }
 
@@ -102,12 +141,12 @@ impl<'a> BlockCache<'a> {
     }
 
     /// Stores the weights of a whole block.
-    pub fn put(self, gradient: [&[f64]; 3], weights: BlockWeights) {
+    pub(super) fn put(self, gradient: [&[f64]; 3], weights: BlockWeights) {
         self.kept.put(gradient, self.block, weights);
     }
 
     /// Returns the block's weights, if they are cached for this gradient.
-    pub fn get(self, gradient: [&[f64]; 3]) -> Option<Arc<BlockWeights>> {
+    pub(super) fn get(self, gradient: [&[f64]; 3]) -> Option<Arc<BlockWeights>> {
         self.kept.get(gradient, self.block)
     }
 }

@@ -7,7 +7,7 @@
 //! Participants that received different queries have no mask in common, and their values stay uniform. A participant that drops
 //! out is not recovered: the round is void without it, so no share of a key ever leaves its owner.
 //!
-//! Proof: `docs/explanation/design.md`, section 7.
+//! Proof: `docs/explanation/proofs.md`, section 5.
 //!
 //! - [`MaskSecret`], [`MaskPublic`]: a participant's key pair for one job.
 //! - [`Roster`]: the participants, their keys, and the number of them that may collude with the coordinator.

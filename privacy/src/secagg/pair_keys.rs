@@ -66,7 +66,12 @@ impl PairKeys {
             let key = pair_key(&roster.digest(), secret, End { place, public }, peer, binding)?;
             Ok(PairKey { adds: place < other, hmac: hmac(&key) })
         };
-        Ok(Self(others.map(pair).collect::<Result<_, _>>()?))
+        // Allocated once: a growing vector would leave copies of keys in memory.
+        let mut keys = Vec::with_capacity(roster.members().len() - 1);
+        for other in others {
+            keys.push(pair(other)?);
+        }
+        Ok(Self(keys))
     }
 
     /// Returns the masks of `lanes` integers under a digest: the sum of the participant's masks over all its pairs. The masks of
@@ -77,7 +82,9 @@ impl PairKeys {
     /// the masks cancel. Two values under one mask reveal their difference, so the caller must use a digest for one reply only.
     /// The running time depends only on the numbers of members and lanes.
     ///
-    /// Proof: `docs/explanation/design.md`, section 7.
+    /// Theorem, masks: if each digest is used once, the masked values of the honest participants reveal their sum and nothing else.
+    ///
+    /// Proof: `docs/explanation/proofs.md`, section 5.
     #[must_use]
     pub fn masks(&self, digest: &[u8; 32], lanes: usize) -> Vec<u64> {
         let mut masks = vec![0_u64; lanes];
@@ -98,6 +105,11 @@ impl PairKeys {
 
 #[cfg(test)]
 impl PairKeys {
+    /// Returns the numbers of keys and of places for them.
+    pub(super) fn room(&self) -> [usize; 2] {
+        [self.0.len(), self.0.capacity()]
+    }
+
     /// Keeps only the keys with some of the others.
     pub(super) fn only(mut self, own: usize, with: impl Fn(usize) -> bool) -> Self {
         let mut others = (0..).filter(|other| *other != own);

@@ -169,9 +169,11 @@ fn decide(facts: Facts<'_>) -> Result<Decision, Decision> {
     let terms = RoomTerms::new((&request.analyst, &spec), policy, budget.unit, (ledger.room)(spec.honest()))?;
     if !ledger.is_open {
         terms.admit_remaining()?;
+        // No job that ends gives its part of the reserve back: nothing can be waited for.
+        let admitted = ledger.reserve.admit(terms.cost.reserve_units, &spec.privacy.budget);
+        admitted.map_err(|why| Fault::new(ErrorCode::Policy, why))?;
     }
     if !ledger.has_job {
-        ledger.reserve.admit(&spec.privacy.budget).map_err(|why| Fault::new(ErrorCode::Policy, why))?;
         // A job already in the ledger is bound to the data version it was opened on: should bad rows have become inert ones since, the
         // data have changed.
         policy::admit_inert(&shard, &spec)?;

@@ -12,7 +12,9 @@ use conclave_proto::PROTOCOL;
 use super::active_job::ActiveJob;
 use super::answer_timing::OwnTimes;
 use super::consent_state::ConsentState;
-use super::delay::{Pacer, ReplyCounts};
+use super::delay::Pacer;
+#[cfg(any(test, feature = "test-util"))]
+use super::delay::ReplyCounts;
 use super::requested_jobs::RequestedJobs;
 use super::secrecy::AtWork;
 use crate::config::Policy;
@@ -130,7 +132,8 @@ impl Answerer {
         &self.ledger
     }
 
-    /// Returns how often replies have left late, for the owner alone.
+    /// Returns how often replies have left late.
+    #[cfg(any(test, feature = "test-util"))]
     pub fn reply_counts(&self) -> ReplyCounts {
         self.pacer.counter().counts()
     }

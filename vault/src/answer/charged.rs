@@ -25,7 +25,7 @@ impl<'j> Priced<'j> {
     /// Charges all queries of the message durably, or none. No record has been read so far.
     ///
     /// Theorem, spend then look: a record is read only for a query whose charge is durable, so the releases of all time cost at
-    /// most the budget, whenever the party crashes. Proof: docs/explanation/design.md, section 5.
+    /// most the budget, whenever the party crashes. Proof: docs/explanation/proofs.md, section 4.
     ///
     /// # Errors
     /// The status of the ledger's refusal; [`AnswerStatus::Halted`] once the ledger has failed.

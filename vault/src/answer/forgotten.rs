@@ -20,10 +20,10 @@ impl Answerer {
         self.requested = RequestedJobs { since: Some(now), jobs: HashSet::new() };
     }
 
-    /// Closes what has not been asked for on this stream, once it has lasted long enough.
-    pub(super) fn close_forgotten(&mut self, now: Instant) {
+    /// Closes what has not been asked for on this stream, once it has lasted long enough, and returns true if it has looked.
+    pub(super) fn close_forgotten(&mut self, now: Instant) -> bool {
         if self.requested.since.is_none_or(|since| now.duration_since(since) < GRACE) {
-            return;
+            return false;
         }
         let RequestedJobs { jobs, .. } = std::mem::take(&mut self.requested);
         let entered = self.ledger.state().jobs().iter().filter(|job| job.open).map(|job| job.id.clone());
@@ -36,6 +36,7 @@ impl Answerer {
         if !forgotten.is_empty() {
             self.make_room();
         }
+        true
     }
 }
 

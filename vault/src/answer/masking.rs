@@ -2,7 +2,7 @@
 //! and released by way of its message's masks only.
 //!
 //! Theorem, masks: the masked answers of the honest members reveal their sum and no more to the others, as long as each mask covers one
-//! value at most. Proof: docs/explanation/design.md, section 7.
+//! value at most. Proof: docs/explanation/proofs.md, section 5.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -12,7 +12,7 @@
 //! | [`charged::Charged`] | [`charged`] | The ledger holds every charge durably, or the earlier release. |
 //! | [`noised::Noised`] | [`noised`] | The charged noise and the samples of units are drawn. |
 //! | [`summed::Summed`] | [`summed`] | The records were read ([`sums`], [`choice`]); each sum has its noise and its masks. |
-//! | [`recorded::Recorded`] | [`recorded`] | Every release is durable and can be sent. |
+//! | [`query::Answered`] | [`recorded`] | Every release is durable and can be sent. |
 //!
 //! In these modules a *message* is a wire [`Query`](conclave_proto::v1::Query), and a *query* is one of its proposals.
 //!

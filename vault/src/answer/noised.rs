@@ -1,7 +1,7 @@
 //! Stage 4, noised: the noise of every charged query is drawn, and the hidden sample of every subsampled one, before a record is read.
 //!
 //! The receipt yields the noise ([`sample_noise`]), so the type of the noise proves the charge. A hidden sample serves one sum, and a charge for
-//! a subsampled release covers only such a sum ([`crate::ledger::ChargeReceipt::covers`]).
+//! a subsampled release covers only such a sum ([`conclave_privacy::pass::LatticeSum::is_covered`]).
 
 use conclave_ops::answer_times::Part;
 use conclave_privacy::mechanism::Sensitivity;
@@ -76,7 +76,7 @@ impl NoisedQuery {
             Grant::Answered(recorded) => return Ok(Self { priced, means: Means::Answered(recorded) }),
             Grant::Charged(receipt) => receipt,
         };
-        let clamp = receipt.sensitivity();
+        let clamp = receipt.cover().priced.sensitivity();
         if clamp != priced.terms().sensitivity() {
             // The sum would be bounded by another number than was charged.
             return Err(AnswerStatus::Halted);

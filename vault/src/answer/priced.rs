@@ -164,7 +164,8 @@ fn check_policy(message: &Message<'_>, queries: &[PricedQuery], policy: &Policy,
         let PricedQuery { query, key, .. } = priced;
         match query.kind.has_minimum_noise() {
             true => protecting_sd(query.kind.noise_sd(query.noise), honest) < policy.min_noise_sd,
-            false => key.priced.under(honest).cost(unit).is_ok_and(|cost| cost.units > highest_cost),
+            // A cost beyond the ledger's integers exceeds every limit.
+            false => !key.priced.under(honest).cost(unit).is_ok_and(|cost| cost.units <= highest_cost),
         }
     };
     if queries.iter().any(has_too_little_noise) {

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use conclave_ops::answer_times::Part;
 use conclave_proto::convert::AnswerStatus;
-use conclave_proto::echo::Echo;
 
 use super::charged::halted;
 use super::masking::RoundMasks;
@@ -14,21 +13,15 @@ use super::received::Resources;
 use super::summed::{Releases, Summed};
 use crate::ledger::{Digest, Recorded as RecordedRelease};
 
-/// A message whose releases are all in the ledger.
-pub(super) struct Recorded {
-    releases: Vec<RecordedRelease>,
-    echo: Option<Echo>,
-}
-
 impl Summed<'_> {
-    /// Makes the fresh releases durable and puts all releases in the order in which the message asks them.
+    /// Makes the fresh releases durable and returns all releases, in the order in which the message asks them.
     ///
     /// Theorem, replay: a query that is repeated under its key and digest gets the recorded bytes at no charge, and another query under
-    /// its key is refused. Proof: docs/explanation/design.md, section 6.
+    /// its key is refused. Proof: docs/explanation/proofs.md, section 4.
     ///
     /// # Errors
     /// [`AnswerStatus::Halted`] once the ledger has failed. A release that was not recorded is dropped.
-    pub(super) fn record(self, resources: &mut Resources<'_>) -> Result<Recorded, AnswerStatus> {
+    pub(super) fn record(self, resources: &mut Resources<'_>) -> Result<Answered, AnswerStatus> {
         let (message, Releases { asked, fresh, earlier }) = self.into_parts();
         let mut recorded: HashMap<Digest, RecordedRelease> =
             earlier.into_iter().map(|release| (release.digest(), release)).collect();
@@ -41,14 +34,6 @@ impl Summed<'_> {
             message.job.used = (Instant::now(), Duration::ZERO);
         }
         let in_order = asked.iter().map(|digest| recorded.remove(digest).ok_or(AnswerStatus::Halted));
-        Ok(Recorded { releases: in_order.collect::<Result<_, _>>()?, echo: message.masks.as_ref().map(RoundMasks::echo) })
-    }
-}
-
-impl Recorded {
-    /// Returns the integers to send. From here on no type shows that they are recorded.
-    pub(super) fn into_answered(self) -> Answered {
-        let integers = self.releases.iter().flat_map(RecordedRelease::integers).copied().collect();
-        Answered { integers, echo: self.echo }
+        Ok(Answered { releases: in_order.collect::<Result<_, _>>()?, echo: message.masks.as_ref().map(RoundMasks::echo) })
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct RoomTerms<'a> {
     policy: &'a Policy,
     cap: Budget,
     /// The part of the job's cap that it has not spent.
-    cost: Spent,
+    pub(super) cost: Spent,
     room: Room,
 }
 

@@ -244,6 +244,19 @@ impl Answerer {
         check.check(entries).map_err(|refused| Fault::new(code(&refused), refused.to_string()))
     }
 
+    /// Closes a masked job with a revoked member before it answers. It reads no record and is no part of the message's service, which
+    /// begins after it.
+    ///
+    /// # Errors
+    /// [`AnswerStatus::Policy`] if the job was closed; as [`Answerer::close_revoked`].
+    pub(super) fn check_members(&mut self, job: &str) -> Result<(), AnswerStatus> {
+        if !self.jobs.get(job).is_some_and(|job| job.masking.is_secure()) {
+            return Ok(());
+        }
+        self.close_revoked(Instant::now())?;
+        if self.jobs.contains_key(job) { Ok(()) } else { Err(AnswerStatus::Policy) }
+    }
+
     /// Closes masked jobs with a roster member that was revoked since the roster was entered, by name or by the serial number of its
     /// certificate. The list is read once a second while masked jobs are asked, at no time that the coordinator chooses, and even if it has
     /// not changed: a job may have been opened since.
@@ -260,7 +273,9 @@ impl Answerer {
         let list = patiently_read(&RevokedFile::at(path)).map_err(|fault| {
             tracing::error!("masked jobs are not answered until this is repaired: {fault}");
             AnswerStatus::Halted
-        })?;
+        });
+        self.pacer.passed();
+        let list = list?;
         at_work.revoked = Some(now);
         let is_revoked =
             |member: &&RosterMember| list.has_member(&format!("party/{}", member.name)) || list.has_serial(&member.serial);
@@ -286,10 +301,12 @@ impl Answerer {
 
     /// Closes masked jobs whose keys have been unused for the time that the owner sets: a coordinator need never report that a job has
     /// ended.
-    pub(super) fn close_unused(&mut self, now: Instant) {
-        let Some(at_work) = &mut self.secrecy else { return };
+    ///
+    /// Returns true if it has looked.
+    pub(super) fn close_unused(&mut self, now: Instant) -> bool {
+        let Some(at_work) = &mut self.secrecy else { return false };
         if at_work.looked.is_some_and(|looked| now.duration_since(looked) < LOOK) {
-            return;
+            return false;
         }
         at_work.looked = Some(now);
         let days = at_work.parts.settings.keep_key_days;
@@ -309,6 +326,7 @@ impl Answerer {
                 self.note_use(&job, age);
             }
         }
+        true
     }
 
     /// Writes into a key's file how long ago it was used, which no other file keeps over a restart, and the ledger's head, so that the key

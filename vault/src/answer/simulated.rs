@@ -76,8 +76,7 @@ impl SimulatedParty {
     /// Does what is due after `time` without a message.
     pub fn pass(&mut self, time: Duration) {
         let now = Instant::now() + time;
-        self.0.close_forgotten(now);
-        self.0.close_unused(now);
+        self.0.close_idle(now);
     }
 
     /// Seeds the next draws of noise.

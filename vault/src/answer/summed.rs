@@ -49,8 +49,7 @@ impl<'j> Noised<'j> {
                 }
                 Means::Choice { clamp, choice } => {
                     let weights = log_weights(message.job, priced.query(), clamp, resources)?;
-                    let release = choice.covers(&weights).then(|| choice.release(weights));
-                    releases.fresh.push(release.ok_or_else(uncovered)?);
+                    releases.fresh.push(choice.release(weights).ok_or_else(uncovered)?);
                 }
             }
         }
@@ -75,11 +74,11 @@ fn uncovered() -> AnswerStatus {
 /// # Errors
 /// [`AnswerStatus::Halted`] if the charge does not cover the sum; nothing is released then.
 fn release(noise: ChargedNoise, sum: LatticeSum, masks: Option<&RoundMasks>, chain: u32) -> Result<Release, AnswerStatus> {
-    if !noise.covers(&sum) {
-        return Err(uncovered());
-    }
-    let Some(masks) = masks else { return Ok(noise.release(sum)) };
-    Ok(noise.release_masked(sum, masks.of_chain(chain).ok_or(AnswerStatus::Halted)?))
+    let release = match masks {
+        None => noise.release(sum),
+        Some(masks) => noise.release_masked(sum, masks.of_chain(chain).ok_or(AnswerStatus::Halted)?),
+    };
+    release.ok_or_else(uncovered)
 }
 
 /// Sums the charged queries of a message over the records, each under its chain. A sample is consumed by its sum.

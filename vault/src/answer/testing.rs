@@ -38,7 +38,7 @@ impl Fault {
         match self {
             Self::FloatOnTheWire => {
                 let float = |units: i64| (units as f64 * STEP).to_bits() as i64;
-                answerer.answer_query(request).map(|values| values.integers.into_iter().map(float).collect::<Vec<i64>>().into())
+                answerer.answer_query(request).map(|values| values.integers().into_iter().map(float).collect::<Vec<i64>>().into())
             }
             Self::UnchargedError => {
                 if answerer.jobs[&request.job].records.held().outcome.iter().any(|y| y.is_nan()) {
@@ -68,7 +68,7 @@ impl Fault {
                         Ok(moved.collect::<Vec<i64>>().into())
                     }
                     (Ok(values), _) => {
-                        seen.insert(id, (request, values.integers.clone()));
+                        seen.insert(id, (request, values.integers()));
                         Ok(values)
                     }
                     (refusal, _) => refusal,

@@ -67,8 +67,6 @@ pub fn start(mut answerer: Answerer) -> std::io::Result<(AnswerHandle, JoinHandl
     let thread = std::thread::Builder::new().name("answers".into()).spawn(move || {
         while let Some(Arrived { ms, command }) = inbox.blocking_recv() {
             answerer.take(ms, command);
-            answerer.note_health();
-            answerer.observer.note(&answerer.ledger, answerer.jobs.len());
         }
         answerer.log_counts();
         answerer.end();
@@ -126,12 +124,7 @@ impl AnswerHandle {
         self.send(Command::Sizes).await
     }
 
-    /// Returns the number of replies, and of late ones.
-    pub fn reply_counts(&self) -> ReplyCounts {
-        self.times.counts()
-    }
-
-    /// Returns the parts of the latest answers' times, for the owner's own page only.
+    /// Returns the parts of the latest answers' times, for the owner's own page only, and the number of replies and of late ones.
     pub fn times(&self) -> &OwnTimes {
         &self.times
     }
@@ -152,16 +145,25 @@ impl AnswerHandle {
 
 impl Answerer {
     /// Handles a command with the wall clock stopped at its arrival, which is the time of every entry written for it. So no time that the
-    /// party publishes depends on how long a computation took; see [`crate::clock`].
+    /// party publishes depends on how long a computation took; see [`crate::clock`]. The next service begins once everything here is done.
     pub(super) fn take(&mut self, arrived_ms: i64, command: Command) {
         stand_at(Some(arrived_ms));
+        self.close_idle(Instant::now());
         self.handle(command);
         stand_at(None);
+        self.note_health();
+        self.observer.note(&self.ledger, self.jobs.len());
+        self.pacer.passed();
+    }
+
+    /// Closes the jobs that are forgotten or unused. This is no part of a message's service, which begins only after it.
+    pub(super) fn close_idle(&mut self, now: Instant) {
+        if self.close_forgotten(now) | self.close_unused(now) {
+            self.pacer.passed();
+        }
     }
 
     pub(super) fn handle(&mut self, command: Command) {
-        self.close_forgotten(Instant::now());
-        self.close_unused(Instant::now());
         match command {
             Command::Query(request, received, outbox) => {
                 let answer = self.answer_held(request, received);
@@ -172,10 +174,9 @@ impl Answerer {
                 if status == Some(AnswerStatus::Released.to_wire()) {
                     self.timing.left();
                 }
-                return self.catch_up();
+                self.catch_up();
             }
-            // The pacer notes the departure of this reply in `open_held`.
-            Command::Open(request, received, outbox) => return self.open_or_wait(request, received, outbox),
+            Command::Open(request, received, outbox) => self.open_or_wait(request, received, outbox),
             Command::Roster(piece, outbox) => self.take_roster(piece, &outbox),
             Command::AskBudget(request, outbox) => reply(&outbox, Body::BudgetTold(self.budget_told(&request))),
             Command::Consent => self.consent_changed(),
@@ -202,7 +203,6 @@ impl Answerer {
             }
             Command::Flush(done) => drop(done.send(())),
         }
-        self.pacer.passed();
     }
 }
 
@@ -210,18 +210,18 @@ impl Answerer {
     /// Does the ledger's work that was deferred until the reply has left. None of it depends on a record.
     pub fn catch_up(&mut self) {
         // A failure has been logged, and the ledger answers no more.
-        if self.ledger.catch_up().unwrap_or(true) {
-            self.pacer.passed();
-        }
+        drop(self.ledger.catch_up());
     }
 
     /// Answers a message, waits for the reply delay, and returns the reply at the moment at which it has to leave.
     pub(super) fn answer_held(&mut self, request: v1::Query, received: Instant) -> v1::Answer {
+        // Before the check, which may close the job.
+        let delay = self.delay_of(&request);
+        // Before the service begins: the list may be slow to read.
+        let standing = self.check_members(&request.job);
         let began = self.pacer.begin(received);
         self.timing.begin();
-        // Before the answer, which may close the job.
-        let delay = self.delay_of(&request);
-        let answer = self.answer(request);
+        let answer = self.answer_if(standing, request);
         self.timing.was(Part::Computing);
         self.pacer.hold(began, delay);
         answer
@@ -251,7 +251,7 @@ impl Answerer {
 
     /// Logs at the end how often the delay was too short.
     fn log_counts(&self) {
-        let ReplyCounts { held, overruns } = self.reply_counts();
+        let ReplyCounts { held, overruns } = self.times.counts();
         if held > 0 {
             tracing::info!("{held} replies were held to the reply delay; {overruns} took longer and left at a later multiple");
         }

@@ -163,11 +163,11 @@ impl Ledger {
     ///
     /// Theorem, spend then look: a receipt exists only for a durable charge, each receipt yields one release, and the charges of all time
     /// are within the budget; so everything that ever leaves costs at most the budget, whenever the process or the machine fails. Proof:
-    /// docs/explanation/design.md, sections 4 and 5.
+    /// docs/explanation/proofs.md, section 4.
     ///
     /// Theorem, replay: a query with the same key (job, iteration, chain) and digest as a recorded one gets its recorded answer at no
     /// charge; one with another digest is refused. A query that was charged and not answered when this process opened the ledger gets a
-    /// receipt under its old charge: nothing had left. Proof: section 6.
+    /// receipt under its old charge: nothing had left. Proof: section 4 there.
     ///
     /// # Errors
     /// [`LedgerError::Halted`] after any failure of the database, and where its file is no longer the one at its path: final for this process.

@@ -91,7 +91,7 @@ impl Ledger {
         }
         match self.state.job(entry.job) {
             None => {
-                self.reserve_left().admit(&entry.cap).map_err(LedgerError::Job)?;
+                self.reserve_left().admit(entry.cap.grantable_reserve_units(), &entry.cap).map_err(LedgerError::Job)?;
                 self.enter(entry)?;
             }
             Some(job) => {
@@ -217,12 +217,12 @@ pub struct ReserveLeft {
 }
 
 impl ReserveLeft {
-    /// Checks that the remaining reserve holds the part of delta that a job's blocks take.
+    /// Checks that the remaining reserve holds the part of delta, in units of 2^-60, that the blocks of a job of this cap may yet take.
     ///
     /// # Errors
     /// A sentence that names the key and the remedy.
-    pub fn admit(self, cap: &Budget) -> Result<(), String> {
-        if cap.grantable_reserve_units() <= self.left {
+    pub fn admit(self, part: u64, cap: &Budget) -> Result<(), String> {
+        if part <= self.left {
             return Ok(());
         }
         Err(reserve_refusal(self.set_aside > 0, reserve(cap.reserve_units)))

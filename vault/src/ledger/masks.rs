@@ -72,7 +72,7 @@ impl Ledger {
     /// one again is no error.
     ///
     /// Theorem, masks: a job has one roster and one key for good, and a message under them has one digest; so each mask covers one value at
-    /// most. Proof: docs/explanation/design.md, section 7.
+    /// most. Proof: docs/explanation/proofs.md, section 5.
     ///
     /// # Errors
     /// [`LedgerError::Behind`] while the ledger is behind a head; [`LedgerError::Job`] where the job is not open, has another roster already, or

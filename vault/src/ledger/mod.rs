@@ -7,10 +7,10 @@
 //!   [`ChargeReceipt`] that [`sample_noise`] requires. No other function makes a receipt:
 //!
 //! ```compile_fail
-//! # use {conclave_privacy::accounting::Priced, conclave_vault::ledger::ChargeReceipt};
+//! # use {conclave_privacy::accounting::Cover, conclave_vault::ledger::ChargeReceipt};
 //! // A receipt can't be built: its fields are private.
-//! fn forge(of_another: ChargeReceipt, priced: Priced) -> ChargeReceipt {
-//!     ChargeReceipt { priced, ..of_another }
+//! fn forge(of_another: ChargeReceipt, cover: Cover) -> ChargeReceipt {
+//!     ChargeReceipt { cover, ..of_another }
 //! }
 //! ```
 //! ```compile_fail

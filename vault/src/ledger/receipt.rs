@@ -1,8 +1,7 @@
 //! Proves that a query has been charged, and that its answer is on disk.
 
-use conclave_privacy::accounting::{Adjacency, Honest, Priced, PrivacyUnit, SamplingProbability};
-use conclave_privacy::mechanism::{Components, LogWeights, NoiseScale, Sensitivity};
-use conclave_privacy::pass::LatticeSum;
+use conclave_privacy::accounting::{Cover, Honest, PrivacyUnit};
+use conclave_privacy::mechanism::Components;
 
 use super::query::{Digest, QueryKey};
 
@@ -16,10 +15,7 @@ pub struct ChargeReceipt {
     row: ChargeRow,
     session: u64,
     digest: Digest,
-    priced: Priced,
-    sampled: Option<SamplingProbability>,
-    /// The ledger's unit of privacy.
-    unit: PrivacyUnit,
+    cover: Cover,
 }
 
 /// The place of a charge until it is answered.
@@ -35,7 +31,7 @@ impl ChargeReceipt {
     /// Creates the receipt of the query whose charge is `row`. `session` numbers the opening of the ledger, and `unit` is what it protects.
     pub(super) fn mint(row: ChargeRow, session: u64, key: &QueryKey, unit: PrivacyUnit) -> Self {
         let sampled = key.block.map(|block| block.release.probability);
-        Self { row, session, digest: key.digest, priced: key.priced, sampled, unit }
+        Self { row, session, digest: key.digest, cover: Cover { priced: key.priced, sampled, unit } }
     }
 
     /// Returns the digest of the query that was charged.
@@ -43,56 +39,14 @@ impl ChargeReceipt {
         self.digest
     }
 
-    /// Returns the charged sensitivity, lattice units: for a ratio, the bound of one unit's contribution.
-    pub fn sensitivity(&self) -> Sensitivity {
-        self.priced.sensitivity()
-    }
-
-    /// Returns true if the charge covers this sum: one unit of privacy, with all its records, moves it by at most the distance that was priced.
-    ///
-    /// The distance is [`QueryKind::moves`](conclave_privacy::mechanism::QueryKind::moves) times the charged sensitivity. For a ratio under
-    /// replacement it is twice the bound of one unit's contribution. A subsampled price covers only the sum over a hidden sample of the
-    /// charged probability.
-    pub fn covers(&self, sum: &LatticeSum) -> bool {
-        let (adjacency, records) = (self.unit.adjacency, self.unit.records_per_person().unwrap_or(1));
-        // A subsampled release is priced for a unit's own contribution, not for the distance of two.
-        let norm = if self.priced.kind().is_sampled() { sum.between(Adjacency::AddRemove) } else { 0 };
-        self.sampled == sum.sampled()
-            && norm <= self.sensitivity().units()
-            && sum.records_per_unit() >= records
-            && sum.between(adjacency) <= self.priced.kind().moves(adjacency.factor()).saturating_mul(self.sensitivity().units())
-    }
-
-    /// Returns true if the charge covers these log weights: one unit of privacy, with all its records, contributes at most the
-    /// charged sensitivity to each.
-    pub fn covers_choice(&self, weights: &LogWeights) -> bool {
-        weights.max_per_unit() <= self.sensitivity().units()
-            && weights.records_per_unit() >= self.unit.records_per_person().unwrap_or(1)
-    }
-
-    /// Returns the charged noise scale, lattice units.
-    pub fn noise_scale(&self) -> NoiseScale {
-        self.priced.noise()
-    }
-
-    /// Returns the number of charged integers, each with noise of its own.
-    pub fn components(&self) -> usize {
-        self.priced.components() as usize
+    /// Returns the terms of the charge, without which no sum is released.
+    pub fn cover(&self) -> &Cover {
+        &self.cover
     }
 
     /// Returns true where the charge counts on the noise of others: then an answer may leave only under masks.
     pub fn is_masked(&self) -> bool {
-        self.priced.honest() != Honest::ALONE
-    }
-
-    /// Returns the charged probability of a unit to be in the sample of a subsampled release; `None` for a release over all units.
-    pub fn sampled(&self) -> Option<SamplingProbability> {
-        self.sampled
-    }
-
-    /// Returns the number of charged candidates of a choice; `None` for a noised sum.
-    pub fn candidates(&self) -> Option<u32> {
-        self.priced.kind().candidates()
+        self.cover.priced.honest() != Honest::ALONE
     }
 
     /// Returns the row of the charge, and the opening of the ledger that it belongs to.
@@ -117,6 +71,12 @@ pub struct Recorded {
 impl Recorded {
     pub(super) fn new(digest: Digest, released: Components) -> Self {
         Self { digest, released }
+    }
+
+    /// Creates an integer that no ledger holds: a planted fault.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn planted(integer: i64) -> Self {
+        Self::new(Digest([0; 32]), Components::One(integer))
     }
 
     /// Returns the digest of the query that these integers answer.

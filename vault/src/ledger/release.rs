@@ -8,7 +8,7 @@
 //! # use conclave_privacy::pass::LatticeSum;
 //! # use conclave_vault::{ledger::{Release, sample_noise}, noise::Noise};
 //! // No receipt, no release.
-//! fn uncharged(sum: LatticeSum, noise: &mut Noise) -> Release {
+//! fn uncharged(sum: LatticeSum, noise: &mut Noise) -> Option<Release> {
 //!     sample_noise(noise).release(sum)
 //! }
 //! ```
@@ -16,7 +16,7 @@
 //! # use conclave_privacy::pass::LatticeSum;
 //! # use conclave_vault::{ledger::{ChargeReceipt, Release, sample_noise}, noise::Noise};
 //! // One receipt, one sample of noise, one release.
-//! fn twice(receipt: ChargeReceipt, a: LatticeSum, b: LatticeSum, noise: &mut Noise) -> (Release, Release) {
+//! fn twice(receipt: ChargeReceipt, a: LatticeSum, b: LatticeSum, noise: &mut Noise) -> (Option<Release>, Option<Release>) {
 //!     let charged = sample_noise(receipt, noise);
 //!     (charged.release(a), charged.release(b))
 //! }
@@ -24,7 +24,7 @@
 //! ```
 //! # use conclave_privacy::pass::LatticeSum;
 //! # use conclave_vault::{ledger::{ChargeReceipt, Release, sample_noise}, noise::Noise};
-//! fn once(receipt: ChargeReceipt, sum: LatticeSum, noise: &mut Noise) -> Release {
+//! fn once(receipt: ChargeReceipt, sum: LatticeSum, noise: &mut Noise) -> Option<Release> {
 //!     sample_noise(receipt, noise).release(sum)
 //! }
 //! ```
@@ -38,9 +38,6 @@ use super::query::Digest;
 use super::receipt::{ChargeReceipt, ChargeRow};
 use crate::noise::{KeyedGenerator, Noise};
 
-/// Why nothing is released of a sum that its charge does not cover.
-const UNCOVERED: &str = "one unit of privacy can move this sum further than was charged";
-
 /// A receipt and the noise that it paid for.
 #[must_use = "a charge that is never answered is spent for nothing"]
 pub struct ChargedNoise {
@@ -52,42 +49,31 @@ pub struct ChargedNoise {
 /// record is read.
 ///
 /// Theorem, noise scale: the noise of a release has exactly the scale that its charge was priced at, since both come from the same receipt.
-/// Proof: docs/explanation/design.md, sections 3 and 4.
+/// Proof: docs/explanation/proofs.md, sections 2 and 3.
 pub fn sample_noise(receipt: ChargeReceipt, noise: &mut Noise) -> ChargedNoise {
-    let sample = noise.sample(receipt.noise_scale(), receipt.components());
+    let priced = &receipt.cover().priced;
+    let sample = noise.sample(priced.noise(), priced.components() as usize);
     ChargedNoise { receipt, sample }
 }
 
 impl ChargedNoise {
-    /// Returns true if the charge pays for this sum; see [`ChargeReceipt::covers`].
-    pub fn covers(&self, sum: &LatticeSum) -> bool {
-        self.receipt.covers(sum)
+    /// Adds the noise to a sum and consumes the receipt (Yıldırım, Algorithm 2, step of party i). Returns `None`, and nothing is released,
+    /// unless the charge covers the sum ([`LatticeSum::is_covered`](conclave_privacy::pass::LatticeSum::is_covered)), or if it counts on the noise of others,
+    /// so that only a masked release may leave.
+    pub fn release(self, sum: LatticeSum) -> Option<Release> {
+        let Self { receipt, sample } = self;
+        let released = (!receipt.is_masked()).then(|| sum.release(receipt.cover(), sample)).flatten()?;
+        Some(Release { receipt, released })
     }
 
-    /// Adds the noise to a sum and consumes the receipt (Yıldırım, Algorithm 2, step of party i).
-    ///
-    /// # Panics
-    /// When one unit can move the sum further than was charged, the sum has another number of components than were charged, the charge is for a choice, or it counts on the noise of others, so
-    /// that only a masked release may leave: nothing is released then.
-    pub fn release(self, sum: LatticeSum) -> Release {
-        assert!(self.receipt.candidates().is_none(), "what was charged for a choice is no sum's");
-        assert!(!self.receipt.is_masked(), "what was charged for a sum of several parties leaves under a mask alone");
-        assert!(self.receipt.covers(&sum), "{UNCOVERED}");
-        Release { receipt: self.receipt, released: sum.add_noise(self.sample) }
-    }
-
-    /// Adds the noise and then the masks, for a charge that counts on the noise of others. The noised sum itself is not kept.
-    ///
-    /// # Panics
-    /// As [`ChargedNoise::release`]; where the charge does not count on the noise of others, or there is not one mask for each integer.
-    pub fn release_masked(self, sum: LatticeSum, masks: &[u64]) -> Release {
-        assert!(self.receipt.is_masked(), "what is opened by itself has no mask");
-        assert!(self.receipt.covers(&sum), "{UNCOVERED}");
-        let noised = Zeroizing::new(sum.add_noise(self.sample));
-        assert_eq!(noised.as_slice().len(), masks.len(), "every integer has a mask of its own");
+    /// Adds the noise and then the masks, for a charge that counts on the noise of others. The noised sum itself is not kept. Returns `None`,
+    /// and nothing is released, unless the charge covers the sum and counts on the noise of others, and there is one mask for each integer.
+    pub fn release_masked(self, sum: LatticeSum, masks: &[u64]) -> Option<Release> {
+        let Self { receipt, sample } = self;
+        let noised = Zeroizing::new(receipt.is_masked().then(|| sum.release(receipt.cover(), sample)).flatten()?);
         let masked: Vec<i64> = noised.as_slice().iter().zip(masks).map(|(x, mask)| cover(*x, *mask)).collect();
-        // The same number, at least one.
-        Release { receipt: self.receipt, released: Components::new(&masked).unwrap_or(Components::One(0)) }
+        let released = Components::new(&masked).filter(|_| noised.as_slice().len() == masks.len())?;
+        Some(Release { receipt, released })
     }
 }
 
@@ -97,7 +83,7 @@ impl ChargedNoise {
 /// # use conclave_privacy::mechanism::LogWeights;
 /// # use conclave_vault::{ledger::{Release, prepare_choice}, noise::Noise};
 /// // No receipt, no choice.
-/// fn uncharged(weights: LogWeights, noise: &mut Noise) -> Release {
+/// fn uncharged(weights: LogWeights, noise: &mut Noise) -> Option<Release> {
 ///     prepare_choice(noise).unwrap().release(weights)
 /// }
 /// ```
@@ -105,7 +91,7 @@ impl ChargedNoise {
 /// # use conclave_privacy::mechanism::LogWeights;
 /// # use conclave_vault::{ledger::{ChargeReceipt, Release, prepare_choice}, noise::Noise};
 /// // One receipt, one choice.
-/// fn twice(receipt: ChargeReceipt, a: LogWeights, b: LogWeights, noise: &mut Noise) -> (Release, Release) {
+/// fn twice(receipt: ChargeReceipt, a: LogWeights, b: LogWeights, noise: &mut Noise) -> (Option<Release>, Option<Release>) {
 ///     let charged = prepare_choice(receipt, noise).unwrap();
 ///     (charged.release(a), charged.release(b))
 /// }
@@ -114,7 +100,7 @@ impl ChargedNoise {
 /// # use conclave_privacy::mechanism::LogWeights;
 /// # use conclave_vault::{ledger::{ChargeReceipt, Release, prepare_choice}, noise::Noise};
 /// fn once(receipt: ChargeReceipt, weights: LogWeights, noise: &mut Noise) -> Option<Release> {
-///     Some(prepare_choice(receipt, noise)?.release(weights))
+///     prepare_choice(receipt, noise)?.release(weights)
 /// }
 /// ```
 #[must_use = "a charge that is never answered is spent for nothing"]
@@ -125,27 +111,15 @@ pub struct ChargedChoice {
 
 /// Keys the generator of a choice, before any record is read; `None` where the receipt is not for one.
 pub fn prepare_choice(receipt: ChargeReceipt, noise: &mut Noise) -> Option<ChargedChoice> {
-    receipt.candidates().is_some().then(|| ChargedChoice { generator: noise.generator(), receipt })
+    receipt.cover().priced.kind().candidates().is_some().then(|| ChargedChoice { generator: noise.generator(), receipt })
 }
 
 impl ChargedChoice {
-    /// Returns true if the charge pays for these weights; see [`ChargeReceipt::covers_choice`].
-    pub fn covers(&self, weights: &LogWeights) -> bool {
-        self.receipt.covers_choice(weights)
-    }
-
-    /// Chooses, and consumes the receipt.
-    ///
-    /// # Panics
-    /// When the number of weights is not that of the charged candidates, the charge does not cover them
-    /// ([`ChargeReceipt::covers_choice`]) or counts on the noise of others: nothing is released then.
-    pub fn release(mut self, weights: LogWeights) -> Release {
-        assert!(!self.receipt.is_masked(), "a choice is opened by itself");
-        let candidates = u32::try_from(weights.candidates()).ok();
-        assert_eq!(candidates, self.receipt.candidates(), "as many weights as candidates that were charged");
-        assert!(self.receipt.covers_choice(&weights), "{UNCOVERED}");
-        let number = self.generator.draw(|generator| weights.choose(generator));
-        Release { receipt: self.receipt, released: Components::One(i64::from(number)) }
+    /// Chooses, and consumes the receipt. Returns `None`, and nothing is released, unless the charge covers the weights
+    /// ([`LogWeights::release`]). A choice is opened by itself: no charge for one counts on the noise of others.
+    pub fn release(mut self, weights: LogWeights) -> Option<Release> {
+        let number = self.generator.draw(|generator| weights.release(self.receipt.cover(), generator))?;
+        Some(Release { receipt: self.receipt, released: Components::One(i64::from(number)) })
     }
 }
 
@@ -175,6 +149,6 @@ impl Release {
 /// Samples the noise and releases at once, as if the sum were over a sample where the charge is for one.
 #[cfg(any(test, feature = "test-util"))]
 pub fn release(receipt: ChargeReceipt, sum: LatticeSum, noise: &mut Noise) -> Release {
-    let sampled = receipt.sampled();
-    sample_noise(receipt, noise).release(sum.sampled_for_test(sampled))
+    let sampled = receipt.cover().sampled;
+    sample_noise(receipt, noise).release(sum.sampled_for_test(sampled)).expect("a sum that was charged")
 }

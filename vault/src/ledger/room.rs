@@ -63,8 +63,12 @@ impl Ledger {
         by_roster.or_else(by_text).unwrap_or_default()
     }
 
-    /// Returns the budget that an open job may still spend.
+    /// Returns the budget that an open job may still spend; nothing for a job that can no longer be charged.
     fn promised(&self, job: &JobState) -> Result<Spent, AccountingError> {
+        // The owner has refreshed the data since: the job is never opened again, and its releases are refused.
+        if job.era != self.state.era() {
+            return Ok(Spent::default());
+        }
         if let Some(open) = self.jobs.get(&job.id) {
             return Ok(open.filter.remaining());
         }

@@ -4,7 +4,7 @@
 //! and unit of privacy. Opening it takes `mu_b²` of the budget and `δ'_b` of the reserve of delta, such that all its releases together are covered,
 //! at every ε and in both orders of the neighbours, by an event of probability `δ'_b` and one Gaussian release of `mu_b`. Where a ledger grants
 //! only while `Σ mu² ≤ M` and `Σ δ' ≤ D`, all its releases together are `(ε, D + δ(ε; √M))` differentially private for every ε, however
-//! queries are chosen and blocks interleaved. Proof: docs/explanation/design.md, section 4. It rests on these, which the ledger keeps:
+//! queries are chosen and blocks interleaved. Proof: docs/explanation/proofs.md, section 3. It rests on these, which the ledger keeps:
 //!
 //! * `M` and `D` are two limits, each fixed before the first charge that counts on it. One limit on the sum `δ(ε; √Σmu²) + Σδ'` would not
 //!   do: a coordinator may spend `δ'` where a likelihood ratio makes Gaussian noise worthless, and `mu²` elsewhere.

@@ -46,7 +46,8 @@ fn resolve(mut spec: JobSpec, auto_noise: bool) -> Result<JobSpec, JobError> {
             "a statistic is clamped to its public range, never clipped: leave the clip out, or use algorithm = \"penalty\"";
         return Err(JobError::new("privacy.clip", message));
     }
-    let grids = StatisticGrid::of_ranges(family.ranges()).map_err(|e| wrong(e.to_string()))?;
+    let grids =
+        family.ranges().into_iter().map(StatisticGrid::new).collect::<Result<Vec<_>, _>>().map_err(|e| wrong(e.to_string()))?;
     let (chains, components) = (u64::from(spec.sampler.chains), grids.len() as u64);
     if chains * components > u64::from(MAX_CHAINS) {
         let message = format!(

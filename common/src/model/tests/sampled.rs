@@ -18,7 +18,7 @@ fn sample(units: u64, q: f64, seed: u64) -> HiddenSample {
 fn seen(blocks: &dyn Blocks, sample: &HiddenSample) -> Vec<f64> {
     let of_block = |at| {
         let block: Block<'_> = blocks.block(at).unwrap();
-        block.sampled(sample).outcome().to_vec()
+        block.sampled_for_test(sample).outcome().to_vec()
     };
     (0..blocks.count()).flat_map(of_block).collect()
 }
@@ -58,7 +58,7 @@ fn persons_are_sampled_and_not_records() {
     for at in 0..data.count() {
         let block = data.block(at).unwrap();
         let units = sample.open_for_test().into_iter().filter(|unit| block.places().contains(unit));
-        let gathered = block.sampled(&sample);
+        let gathered = block.sampled_for_test(&sample);
         let (persons, first) = gathered.persons().unwrap();
         assert_eq!((first, persons.limit(), persons.records() as u64), (0, 11, gathered.records()));
         let mut last = 0;
@@ -115,9 +115,14 @@ fn every_kernel_sums_a_sample_as_a_shard_of_its_own() {
                 }
                 sums
             };
-            assert_eq!(sums(&whole.block(0).unwrap().sampled(&sample)), sums(&Block::lent(&alone)), "{}", case.name);
+            assert_eq!(sums(&whole.block(0).unwrap().sampled_for_test(&sample)), sums(&Block::lent(&alone)), "{}", case.name);
             let (narrow, of_narrow) = (whole.narrowed(), alone.narrowed());
-            assert_eq!(sums(&narrow.block(0).unwrap().sampled(&sample)), sums(&of_narrow.block(0).unwrap()), "{}", case.name);
+            assert_eq!(
+                sums(&narrow.block(0).unwrap().sampled_for_test(&sample)),
+                sums(&of_narrow.block(0).unwrap()),
+                "{}",
+                case.name
+            );
         }
     }
 }

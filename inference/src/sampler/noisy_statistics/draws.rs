@@ -34,7 +34,7 @@ pub(crate) fn draw(target: &Target, answer: &Answer<'_>, iteration: u64) -> Resu
 /// Returns the largest ratio of the width of the draws, between their 5 % and 95 % quantiles, to that of the answer's Gaussian fit, over the
 /// coordinates.
 pub(crate) fn spread(target: &Target, answer: &Answer<'_>, draws: &[Draw]) -> f64 {
-    /// That width of a standard normal law.
+    /// The same width of a standard normal law.
     const NORMAL: f64 = 3.29;
     let at: Vec<Vec<f64>> = draws.iter().map(|draw| target.space.coordinates(&draw.theta)).collect();
     let ratio = |(j, variance): (usize, f64)| {

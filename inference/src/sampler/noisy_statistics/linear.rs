@@ -11,14 +11,12 @@
 
 use super::gaussian::{Fit, FixedPoint, GaussianPrior, factor, positive_part};
 use super::moments::{CLEAR, Moments};
-use super::residual_tails::ResidualTails;
+use super::residual_tails::{CLIP, ResidualTails};
 use super::sum_of_squares::{LogSigma, ResidualSquares};
 use crate::sampler::matrix::{Matrix, dot};
 
 /// Number of rounds that alternate between beta and sigma.
 const ROUNDS: usize = 12;
-/// Clip of a second release, in sds of the residuals at the sd's upper limit.
-pub(crate) const CLIP: f64 = 4.0;
 /// Number of standard errors between that upper limit and the estimate.
 const UPPER: f64 = 2.0;
 /// Largest ratio of a second release's noise to that of moments at which it is worthwhile.

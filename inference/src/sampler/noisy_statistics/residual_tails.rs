@@ -10,9 +10,10 @@
 //! `n X² S`, where `n S` are the predictors' moments. This is the allowance, and the clip is the one at which allowance and noise
 //! have the smallest sum.
 
-use super::linear::CLIP;
 use super::sum_of_squares::ResidualSquares;
 
+/// Clip of a score of residuals whose tails are not known, in sds of the residuals at the sd's upper limit.
+pub(crate) const CLIP: f64 = 4.0;
 /// Lower clip, in sds of the residuals at the sd's upper limit.
 pub(crate) const NEAR: f64 = 2.5;
 /// Upper clip, in multiples of the lower one.

@@ -58,7 +58,7 @@ impl Ops {
             return Ok(());
         }
         let choice = Choice::new(&self.target, self.party, law, &mut self.rng)?;
-        let left = most_units(&self.target.spec, self.filter.remaining_units());
+        let left = most_units(&self.target.spec, self.filter.remaining().units);
         if choice.price.units > left {
             self.by_budget = true;
             return if self.made.is_empty() { Err(choice_too_expensive(choice.price, left)) } else { Ok(()) };

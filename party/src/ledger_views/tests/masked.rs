@@ -47,7 +47,7 @@ fn charge(ledger: &mut Ledger, iteration: u64, keys: &[QueryKey]) -> Vec<Grant> 
 fn answer(fixture: &mut Fixture, ledger: &mut Ledger, grants: Vec<Grant>, mask: u64) {
     let releases = grants.into_iter().map(|grant| match grant {
         Grant::Answered(_) => panic!("answered before"),
-        Grant::Charged(receipt) => sample_noise(receipt, &mut fixture.noise).release_masked(no_sum(), &[mask]),
+        Grant::Charged(receipt) => sample_noise(receipt, &mut fixture.noise).release_masked(no_sum(), &[mask]).unwrap(),
     });
     let releases = releases.collect();
     ledger.record(releases).unwrap();

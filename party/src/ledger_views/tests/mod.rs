@@ -80,7 +80,9 @@ impl Fixture {
             let recorded = match grant {
                 Grant::Answered(recorded) => recorded,
                 Grant::Charged(receipt) => {
-                    let sum = LatticeSum::of_components_for_test(Components::new(&vec![1 << 40; receipt.components()]).unwrap());
+                    let sum = LatticeSum::of_components_for_test(
+                        Components::new(&vec![1 << 40; receipt.cover().priced.components() as usize]).unwrap(),
+                    );
                     ledger.record(vec![release(receipt, sum, &mut self.noise)]).unwrap().remove(0)
                 }
             };

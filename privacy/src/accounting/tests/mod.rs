@@ -92,14 +92,14 @@ fn every_limit_refuses_by_name() {
 
     let mut filter = PrivacyFilter::resume(&budget, Spent { units: u64::MAX, ..Spent::default() }).unwrap();
     assert_eq!(filter.try_charge(&[coarse]), Err(FilterRefusal::Overflow));
-    assert_eq!(filter.remaining_units(), 0);
+    assert_eq!(filter.remaining().units, 0);
     let huge = (Sensitivity::from_units(1 << 50).unwrap(), NoiseScale::from_units(1 << 20).unwrap());
     assert_eq!(filter.try_charge(&[huge]), Err(FilterRefusal::Overflow));
     assert!(matches!(charge_units(huge.0, huge.1), Err(AccountingError::ChargeOverflow { .. })));
 
     // A budget lowered below the amount spent refuses everything.
     let filter = PrivacyFilter::resume(&Budget::new(0.1, 1e-6).unwrap(), Spent { units: 1 << 47, ..Spent::default() }).unwrap();
-    assert!(!filter.admits(&[coarse]) && filter.remaining_units() == 0);
+    assert!(!filter.admits(&[coarse]) && filter.remaining().units == 0);
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn trials_end_in_a_choice() {
 fn weights_are_sums_and_public_parts() {
     let sum = |units| LatticeSum::from_units_for_test(units);
     let weights = crate::pass::log_weights(vec![sum(5), sum(i64::MAX)], &[-7, 1]).unwrap();
-    assert_eq!((weights.candidates(), weights.weights), (2, vec![-2, i64::MAX]));
+    assert_eq!(weights.weights, [-2, i64::MAX]);
     assert!(crate::pass::log_weights(vec![sum(5)], &[1, 2]).is_none());
     assert!(crate::pass::log_weights(Vec::new(), &[]).is_none());
     assert!(

@@ -27,9 +27,10 @@ impl BlockPass<'_> {
     /// record moves the rounded sum by at most twice that length. [`crate::pass::lattice_frame`] derives the bounds.
     ///
     /// # Panics
-    /// Panics if another hold than [`Hold::Ball`] was charged.
+    /// Panics if another hold than [`Hold::Ball`] of this frame's length was charged.
     pub fn ball(self, slopes: &impl Sloped, at: &[f64], frame: Frame<'_>, coefficients: usize, intercept: bool) {
-        let (block, [hold @ Hold::Ball { .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        let (block, [hold @ Hold::Ball { length }]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        assert_eq!(*length, frame.parameters(), "{OTHER}");
         let vectors = BoundedVectors::new(block.arch(), LatticeFrame::new(frame, coefficients), intercept);
         let own = frame.parameters() > coefficients;
         let mut kept = block.weight_cache().map(|_| BlockWeights::of(block.records() as usize, own));

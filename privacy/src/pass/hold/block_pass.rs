@@ -1,7 +1,5 @@
 //! A pass over one block. It has the query's holds, and a model gives it a kernel.
 
-use std::sync::Arc;
-
 use pulp::Arch;
 
 use super::moves::{Moves, records_per_unit};
@@ -10,7 +8,7 @@ use crate::mechanism::{QueryKind, Sensitivity};
 use crate::pass::shard::Block;
 use crate::pass::statistic_grid::StatisticGrid;
 use crate::pass::step::{Step, Summed};
-use crate::pass::weight_cache::BlockWeights;
+use crate::pass::weight_cache::CachedWeights;
 
 /// The admissible set of a unit's contribution to one sum, as it was charged.
 #[derive(Debug, Clone, Copy)]
@@ -158,11 +156,11 @@ impl<'p> BlockPass<'p> {
         Self { power: power * self.power, ..self }
     }
 
-    /// Returns the weights that a gradient's pass over this block has cached, if any. [`crate::pass::Frame::query_at`] gives
-    /// `gradient`.
+    /// Returns the weights that a gradient's pass over this block has cached, if any, to be read tile by tile.
+    /// [`crate::pass::Frame::query_at`] gives `gradient`.
     #[must_use]
-    pub fn cached_weights(&self, gradient: [&[f64]; 3]) -> Option<Arc<BlockWeights>> {
-        self.block.weight_cache()?.get(gradient)
+    pub fn cached_weights(&self, gradient: [&[f64]; 3]) -> Option<CachedWeights> {
+        Some(CachedWeights { block: self.block.weight_cache()?.get(gradient)?, first: self.block.first_record() })
     }
 
     /// Returns the records, for tests that plant a broken kernel.
@@ -183,7 +181,7 @@ impl<'p> BlockPass<'p> {
 ///
 /// # Panics
 /// Panics if the model gives no kernel for a hold, or a kernel for another hold.
-pub fn block_sums(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Vec<LatticeSum> {
+pub(in crate::pass) fn sums_of_block(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Vec<LatticeSum> {
     let run = |at: usize, holds: &[Hold<'_>]| {
         let mut sums = Vec::with_capacity(holds.len());
         kernels(at, BlockPass { block, holds, power: 1.0, sums: &mut sums });
@@ -197,4 +195,13 @@ pub fn block_sums(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -
         if hold.is_step() { of_steps.next() } else { run(at, std::slice::from_ref(hold)).pop() }
     };
     holds.iter().enumerate().filter_map(sum).collect()
+}
+
+/// Returns one sum per hold over a block, for tests: a failing kernel panics.
+///
+/// # Panics
+/// Panics if the model gives no kernel for a hold, or a kernel for another hold, or if the kernel panics.
+#[cfg(any(test, feature = "test-util"))]
+pub fn block_sums(block: &Block<'_>, holds: &[Hold<'_>], kernels: Kernels<'_>) -> Vec<LatticeSum> {
+    sums_of_block(block, holds, kernels)
 }

@@ -19,9 +19,9 @@ use crate::pass::tile::Tile;
 impl BlockPass<'_> {
     /// Sums the log ratios of all steps.
     ///
-    /// A record's part of a step is its log ratio less the step's centre. A row's part is held to the step's clamp. Each part
-    /// of a person's record is held to a share of the clamp, and the person's sum to the clamp itself. A clip count sums 0 or 1
-    /// per unit, and a second moment the square of each unit's held sum.
+    /// A record contributes its log ratio less the step's centre. Where rows are protected, this number is held to the step's
+    /// clamp. Where persons of at most `m` records are, each record's number is held to the clamp divided by `m`, and the
+    /// person's sum to the clamp. A clip count sums 0 or 1 per unit, and a second moment the square of each unit's held sum.
     ///
     /// # Panics
     /// Panics if another hold than [`Hold::Step`] was charged. Panics if a sum over this block's units could overflow at some

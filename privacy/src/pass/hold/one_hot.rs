@@ -25,11 +25,13 @@ impl BlockPass<'_> {
     /// A record is usable if it is in a cell of every table. No branch and no running time depends on a record.
     ///
     /// # Panics
-    /// Panics if another hold than [`Hold::OneHot`] of this number of tables was charged.
+    /// Panics if another hold than [`Hold::OneHot`] of these numbers of tables and cells was charged, or if the counts of this
+    /// block's records could overflow.
     pub fn one_hot(self, kernel: &impl Cells, sizes: &[usize]) {
-        let (block, [hold @ Hold::OneHot { tables, .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
-        assert_eq!(*tables, sizes.len(), "{OTHER}");
-        let mut counts = vec![0_i64; sizes.iter().sum::<usize>() + 1];
+        let (block, [hold @ Hold::OneHot { tables, length }]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        assert!(*tables == sizes.len() && *length == sizes.iter().sum::<usize>() + 1, "{OTHER}");
+        assert!(u128::from(block.records()) * u128::from(QueryKind::COUNT_UNIT) < 1 << 62, "the counts of a table overflow");
+        let mut counts = vec![0_i64; *length];
         let (mut codes, mut usable) = (vec![[NOWHERE; SMALL_TILE]; sizes.len()], [true; SMALL_TILE]);
         let mut tiles = block.tiles(SMALL_TILE);
         while let Some(rows) = tiles.next_tile() {
@@ -52,8 +54,7 @@ impl BlockPass<'_> {
             }
             counts[first] += usable.iter().map(|usable| i64::from(!usable)).sum::<i64>();
         }
-        // The party refuses a query that `QueryTerms::sum_fits` rejects, so there are fewer than 2^42 records.
-        let units: Vec<i64> = counts.iter().map(|count| count.saturating_mul(QueryKind::COUNT_UNIT as i64)).collect();
+        let units: Vec<i64> = counts.iter().map(|count| count * QueryKind::COUNT_UNIT as i64).collect();
         self.sums.push(LatticeSum::whole(&units, hold.moves(block)));
     }
 }

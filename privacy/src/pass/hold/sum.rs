@@ -1,13 +1,13 @@
 //! The un-noised sum of a shard, which leaves this crate through noise or a choice alone.
 
 use super::moves::Moves;
-use crate::accounting::{Adjacency, SamplingProbability};
-use crate::mechanism::{Components, FRACTION, LogWeights, NoiseSample, QueryKind};
+use crate::accounting::{Adjacency, Cover, SamplingProbability};
+use crate::mechanism::{Components, FRACTION, NoiseSample, QueryKind};
 
 /// The un-noised sum of a shard, in lattice units: an integer vector with one component per integer of the answer.
 ///
 /// It cannot be printed, compared, copied or serialised. Its only ways out are noise and, for several sums together, a choice
-/// ([`LogWeights`]). Only the holds of [`super`] make one.
+/// ([`crate::mechanism::LogWeights`]). Only the holds of [`super`] make one.
 ///
 /// ```compile_fail
 /// # use conclave_privacy::pass::hold::LatticeSum;
@@ -85,7 +85,7 @@ impl LatticeSum {
     }
 
     /// Returns the largest L2 distance between the sums of neighbours under the holds of this sum, in lattice units. A release
-    /// compares it with its charge. A unit on which a kernel failed does not count, except in a statistic.
+    /// compares it with its charge. It also holds if a kernel failed on a unit, which then contributes its hold's fallback.
     #[must_use]
     pub fn between(&self, adjacency: Adjacency) -> u64 {
         self.moves.between(adjacency)
@@ -132,20 +132,58 @@ impl LatticeSum {
         Self { units, moves: self.moves.or(other.moves), sampled: None }
     }
 
-    /// Returns the release: the sum plus noise, saturating at the ends of `i64`. Saturation is post-processing of the exact
-    /// sum.
+    /// Returns whether the charge covers this sum: one unit of privacy, with all its records, moves it by at most the distance
+    /// that was priced, and each of its components has noise.
+    ///
+    /// The distance is [`QueryKind::moves`] times the charged sensitivity. For a ratio under replacement it is twice the bound of
+    /// one unit's contribution. A subsampled price covers only the sum over a hidden sample of the charged probability. It is a
+    /// price for a unit's own contribution, not for the distance of two.
+    #[must_use]
+    pub fn is_covered(&self, Cover { priced, sampled, unit }: &Cover) -> bool {
+        let (kind, charged) = (priced.kind(), priced.sensitivity().units());
+        kind.candidates().is_none()
+            && self.sampled == *sampled
+            && (!kind.is_sampled() || self.between(Adjacency::AddRemove) <= charged)
+            && self.length() == priced.components() as usize
+            && self.records_per_unit() >= unit.records_per_person().unwrap_or(1)
+            && self.between(unit.adjacency) <= kind.moves(unit.adjacency.factor()).saturating_mul(charged)
+    }
+
+    /// Returns the release: the sum plus noise, saturating at the ends of `i64`; `None` if the charge does not cover the sum.
+    /// Saturation is post-processing of the exact sum.
     ///
     /// The sample is consumed. Its scale must be the charged one: the caller samples for a charge, never for a sum.
     ///
+    /// ```compile_fail
+    /// # use conclave_privacy::{mechanism::{Components, NoiseSample}, pass::LatticeSum};
+    /// // No charge, no release.
+    /// fn uncharged(sum: LatticeSum, noise: NoiseSample) -> Option<Components> {
+    ///     sum.release(noise)
+    /// }
+    /// ```
+    /// ```
+    /// # use conclave_privacy::{accounting::Cover, mechanism::{Components, NoiseSample}, pass::LatticeSum};
+    /// fn covered(sum: LatticeSum, charge: &Cover, noise: NoiseSample) -> Option<Components> {
+    ///     sum.release(charge, noise)
+    /// }
+    /// ```
+    ///
     /// # Panics
     /// If the sample does not have one integer for each component. No component is released without its own noise.
+    #[must_use]
+    pub fn release(self, charge: &Cover, noise: NoiseSample) -> Option<Components> {
+        self.is_covered(charge).then(|| self.units.rounded().saturating_add(noise.units()))
+    }
+
+    /// Adds noise without a charge, for tests on simulated records only.
+    #[cfg(any(test, feature = "test-util"))]
     #[must_use]
     pub fn add_noise(self, noise: NoiseSample) -> Components {
         self.units.rounded().saturating_add(noise.units())
     }
 
     /// Returns the only component; `None` if there are several.
-    fn into_single(self) -> Option<i64> {
+    pub(super) fn into_single(self) -> Option<i64> {
         match self.units.rounded() {
             Components::One(units) => Some(units),
             Components::Several(_) => None,
@@ -189,23 +227,6 @@ impl LatticeSum {
     pub fn from_units_for_test(units: i64) -> Self {
         Self::of_components_for_test(Components::One(units))
     }
-}
-
-/// Returns the log weights of a choice's candidates, in lattice units. Each is the candidate's sum over the records plus its
-/// public number.
-///
-/// Returns `None` unless there are 1 to [`QueryKind::MAX_CANDIDATES`] sums of one component each, and as many public numbers.
-#[must_use]
-pub fn log_weights(sums: Vec<LatticeSum>, public: &[i64]) -> Option<LogWeights> {
-    let counts = 1..=QueryKind::MAX_CANDIDATES as usize;
-    if sums.len() != public.len() || !counts.contains(&sums.len()) || sums.iter().any(|sum| sum.length() != 1) {
-        return None;
-    }
-    let most = sums.iter().map(|sum| sum.between(Adjacency::AddRemove)).max().unwrap_or(0);
-    let records = sums.iter().map(LatticeSum::records_per_unit).min().unwrap_or(0);
-    let whole = |(sum, public): (LatticeSum, &i64)| Some(sum.into_single()?.saturating_add(*public));
-    let weights = sums.into_iter().zip(public).map(whole).collect::<Option<_>>()?;
-    Some(LogWeights::new(weights, most, records))
 }
 
 /// Un-noised sums that are requested repeatedly, as by Algorithm 3. They are computed once, and each release has its own noise

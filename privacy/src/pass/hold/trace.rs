@@ -14,6 +14,8 @@ use crate::pass::tile::Tile;
 pub const DIAGONAL: f64 = 181.0 / 256.0;
 /// Records per tile.
 const SMALL_TILE: usize = 256;
+/// The bound of a charged trace: a tile's sum of [`SMALL_TILE`] entries of `squares` times 2^32 each stays below 2^53.
+const MOST_SQUARES: u64 = 1 << 13;
 
 /// The vector and the component to which a column's numbers belong. A record has several vectors, and its matrix is the sum of
 /// their outer products. So it is positive semidefinite whatever the numbers are.
@@ -46,9 +48,13 @@ impl BlockPass<'_> {
     /// zero. The check compares integers, which `f64` holds exactly here.
     ///
     /// # Panics
-    /// Panics if another hold than [`Hold::Trace`] was charged, or if two columns have the same place.
+    /// Panics if another hold than [`Hold::Trace`] of this order was charged, if two columns have the same place or one lies
+    /// beyond the order, or if the sum of a tile or of this block could overflow.
     pub fn trace(self, kernel: &impl Columns, order: usize, places: &[Place]) {
-        let (block, [hold @ Hold::Trace { squares, .. }]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        let (block, [hold @ Hold::Trace { squares, length }]) = (self.block, self.holds) else { panic!("{OTHER}") };
+        assert!(*length == order * (order + 1) / 2 && places.iter().all(|place| place.component < order), "{OTHER}");
+        let largest = u128::from(*squares) * u128::from(UNIT * UNIT);
+        assert!(*squares < MOST_SQUARES && u128::from(block.records()) * largest < 1 << 62, "a sum of triangles overflows");
         let distinct = places.iter().enumerate().all(|(i, place)| !places[..i].contains(place));
         assert!(distinct, "two columns have the same place, so a matrix might not be positive semidefinite");
         let entries = (0..order).flat_map(|a| (a..order).map(move |b| (a, b)));
@@ -58,7 +64,7 @@ impl BlockPass<'_> {
             Entry { diagonal: a == b, pairs: of(a).filter_map(in_both).collect() }
         };
         let entries: Vec<Entry> = entries.map(pairs).collect();
-        let sum = TraceSum { block, kernel, columns: places.len(), entries, most_squares: (*squares * UNIT * UNIT) as f64 };
+        let sum = TraceSum { block, kernel, columns: places.len(), entries, most_squares: largest as f64 };
         let triangle = block.arch().dispatch(&sum);
         self.sums.push(LatticeSum::whole(&triangle, hold.moves(block)));
     }
@@ -115,7 +121,7 @@ impl<C: Columns> TraceSum<'_, C> {
         }
     }
 
-    /// Adds the products of a tile. An entry is at most the charged trace, so the sums are exact for `squares` below 2^13.
+    /// Adds the products of a tile. An entry is at most the charged trace, so the sums are exact below [`MOST_SQUARES`].
     #[inline(always)]
     fn add(&self, values: &[[f64; SMALL_TILE]], records: usize, totals: &mut [i64]) {
         for (entry, total) in self.entries.iter().zip(totals) {

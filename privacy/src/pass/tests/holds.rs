@@ -187,3 +187,68 @@ fn records_beyond_a_hold_contribute_what_it_says() {
         assert_eq!(counts(unusable), [0, 0, 0, 0, one]);
     }
 }
+
+/// A kernel of a trace or of tables of another shape than was charged panics before it reads a record, as the other holds' do.
+#[test]
+fn a_hold_of_another_shape_than_was_charged_is_refused() {
+    let data = unit(1);
+    let block = Block::lent(&data);
+    let refused = |hold: Hold<'_>, give: &(dyn Fn(BlockPass<'_>) + Sync)| {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(sum(&block, hold, give)))).is_err()
+    };
+    let kernel = Hostile(vec![0.5]);
+    let place = |component| [Place { vector: 0, component }];
+    for (squares, length, order, component, fits) in
+        [(1, 3, 2, 1, true), (1, 3, 1, 0, false), (1, 1, 1, 1, false), (8191, 1, 1, 0, true), (8192, 1, 1, 0, false)]
+    {
+        let hold = Hold::Trace { squares, length };
+        let refused = refused(hold, &|pass| pass.trace(&kernel, order, &place(component)));
+        assert_eq!(refused, !fits, "{squares} {length} {order} {component}");
+    }
+    for (tables, length, fits) in [(1, 3, true), (1, 4, false), (2, 3, false)] {
+        let refused = refused(Hold::OneHot { tables, length }, &|pass| pass.one_hot(&kernel, &[2]));
+        assert_eq!(refused, !fits, "{tables} {length}");
+    }
+    let frame = vec![0.0; Frame::length(2)];
+    let frame = Frame::new(&frame, 2).unwrap();
+    for (length, fits) in [(2, true), (3, false)] {
+        let refused = refused(Hold::Ball { length }, &|pass| pass.ball(&kernel, &[0.0; 2], frame, 2, true));
+        assert_eq!(refused, !fits, "{length}");
+    }
+}
+
+/// Gives the ratios of a tile in parts, each so often.
+struct InParts(usize, usize);
+
+impl Kernel for InParts {
+    type Constants = ();
+
+    fn constants(&self, _: &[f64], _: &[f64]) {}
+
+    fn log_ratios(&self, rows: &Tile<'_>, (): &(), _: &mut Scratch, visitor: &mut impl KernelVisitor) {
+        for part in rows.outcome().chunks(self.0) {
+            (0..self.1).for_each(|_| visitor.over([part], &(), |(), [y]| y));
+        }
+    }
+}
+
+/// Whatever is summed of the ratios, a kernel may give them in parts, and gives each record one.
+#[test]
+fn a_kernel_gives_every_record_one_ratio_for_any_sum() {
+    let outcome: Vec<f64> = (0..9).map(|i| f64::from(i) / 4.0).collect();
+    for persons in [None, Persons::new(vec![2, 3, 9], 6)] {
+        let data = ModelData { outcome: outcome.clone(), persons, ..ModelData::default() };
+        let block = Block::lent(&data);
+        for of in [Summed::Ratios, Summed::Clipped, Summed::Squares] {
+            let step = Step { of, ..Step::new(&[0.0], &[1.0], Sensitivity::from_units(1 << 32).unwrap()) };
+            let given = |kernel: InParts| {
+                let sum = || sum(&block, Hold::Step(step), &|pass| pass.ratios(&kernel)).open_for_test();
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(sum)).ok()
+            };
+            let whole = given(InParts(9, 1));
+            assert!(whole.is_some_and(|sum| sum > 0));
+            assert_eq!(given(InParts(4, 1)), whole);
+            assert_eq!((given(InParts(9, 2)), given(InParts(9, 0))), (None, None));
+        }
+    }
+}

@@ -82,3 +82,50 @@ fn finer_units_are_rounded_when_noise_is_added() {
         [i64::MAX, i64::MIN]
     );
 }
+
+/// A sum or a choice leaves only with the cover of a charge that pays for it.
+#[test]
+fn nothing_leaves_beyond_its_cover() {
+    use crate::accounting::{Honest, Priced, PrivacyUnit};
+    use crate::mechanism::{LogWeights, Sensitivity};
+    let cover = |kind, units, unit| {
+        let sensitivity = Sensitivity::from_units(units).unwrap();
+        let priced = Priced::new(kind, sensitivity, NoiseScale::from_units(1 << 40).unwrap(), Honest::ALONE);
+        Cover { priced, sampled: None, unit }
+    };
+    let sum = || LatticeSum::whole(&[7], Moves::interval(-5, 5));
+    let released = |charge: &Cover, sum: LatticeSum| {
+        let length = sum.length();
+        let noise = NoiseSample::gathered(length, || NoiseSample::for_test(2));
+        sum.release(charge, noise).map(|released| released.as_slice().to_vec())
+    };
+    let row = PrivacyUnit::default();
+    let person = |records| PrivacyUnit::person(Adjacency::Replace, records).unwrap();
+    assert_eq!(released(&cover(QueryKind::Ratio, 5, row), sum()), Some(vec![9]));
+    assert_eq!(released(&cover(QueryKind::Ratio, 4, row), sum()), None);
+    // A clip count's sensitivity bounds the distance itself.
+    assert_eq!(released(&cover(QueryKind::ClipCount, 10, row), sum()), Some(vec![9]));
+    assert_eq!(released(&cover(QueryKind::ClipCount, 9, row), sum()), None);
+    let one = QueryKind::Gradient { parameters: 1 };
+    for (kind, sum) in [
+        (QueryKind::Choice { candidates: 1 }, sum()),
+        (QueryKind::Gradient { parameters: 2 }, sum()),
+        (one, LatticeSum::whole(&[7, 8], Moves::interval(-5, 5))),
+        (QueryKind::Ratio, sum().sampled_for_test(Some(SamplingProbability::ONE))),
+    ] {
+        assert_eq!(released(&cover(kind, 5, row), sum), None, "{kind}");
+    }
+    let few = || {
+        let data = crate::pass::ModelData { outcome: vec![0.0], ..Default::default() };
+        LatticeSum::whole(&[7], Moves::interval(-5, 5).grouped(&crate::pass::Block::lent(&data)))
+    };
+    assert_eq!((released(&cover(one, 5, person(1)), few()), released(&cover(one, 5, person(2)), few())), (Some(vec![9]), None));
+    let chosen = |kind, units, most, records| {
+        let weights = LogWeights::new(vec![0, 1 << 50], most, records);
+        weights.release(&cover(kind, units, person(2)), &mut ChaCha8Rng::seed_from_u64(1))
+    };
+    let choice = QueryKind::Choice { candidates: 2 };
+    assert_eq!(chosen(choice, 5, 5, 2), Some(1));
+    assert_eq!([chosen(choice, 4, 5, 2), chosen(choice, 5, 5, 1), chosen(QueryKind::Ratio, 5, 5, 2)], [None; 3]);
+    assert_eq!(chosen(QueryKind::Choice { candidates: 3 }, 5, 5, 2), None);
+}

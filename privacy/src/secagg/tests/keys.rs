@@ -42,11 +42,26 @@ fn a_secret_is_never_printed() {
     let text = format!("{own:?} {:?}", PairKeys::agree(&roster(4, 1), 3, &own).unwrap());
     assert_eq!(text, "MaskSecret PairKeys with 3");
     assert_eq!(own.bytes(), &bytes("secret", 3));
-    // The material of pair keys and the hashes under them are overwritten on drop.
+}
+
+/// The states of pair keys' hashes and all that keys are made of are overwritten on drop. Only the crates' features `zeroize` have
+/// these implementations: without one this test does not compile. A destructor alone, which each type has anyway, shows nothing.
+#[test]
+fn keys_are_overwritten_on_drop() {
     fn overwritten<T: zeroize::ZeroizeOnDrop>() {}
     overwritten::<sha2::block_api::Sha256VarCore>();
-    assert!(std::mem::needs_drop::<hmac::Hmac<sha2::Sha256>>());
-    assert!(std::mem::needs_drop::<x25519_dalek::StaticSecret>() && std::mem::needs_drop::<x25519_dalek::SharedSecret>());
+    overwritten::<x25519_dalek::StaticSecret>();
+    overwritten::<x25519_dalek::SharedSecret>();
+    overwritten::<Zeroizing<[u8; 32]>>();
+}
+
+/// The keys' memory is allocated once: reallocation would leave copies that nothing overwrites.
+#[test]
+fn pair_keys_are_never_moved_to_a_larger_place() {
+    for members in [3, 6, 10, 100] {
+        let keys = PairKeys::agree(&roster(members, 1), 1, &secret(1)).unwrap();
+        assert_eq!(keys.room(), [members - 1; 2]);
+    }
 }
 
 #[test]

@@ -225,8 +225,8 @@ fn of_two_reasons_the_earlier_one_decides() {
     assert!(pairs > rows.len() * (rows.len() - 1) / 2 - 10, "{pairs} pairs");
 }
 
-/// A job that is open already takes no more room, one that is entered was admitted by its reserve, and one that is open in the ledger has
-/// its cap reserved.
+/// A job that is open already takes no more room, one that is entered is bound to its data, and one that is open in the ledger has its cap
+/// and its part of the reserve of delta promised.
 #[test]
 fn a_job_that_is_known_passes_the_limits_on_new_ones() {
     let passes = |known: fn(&mut World), messages: &[&str]| {
@@ -246,8 +246,8 @@ fn a_job_that_is_known_passes_the_limits_on_new_ones() {
         "opened for nothing",
     ];
     passes(|w| w.open_jobs.1 = true, &room);
-    let entered = ["the owner has set none aside", "its bad_rows is \"drop\""];
-    passes(|w| w.has_job = true, &entered);
+    passes(|w| w.has_job = true, &["its bad_rows is \"drop\""]);
+    passes(|w| (w.has_job, w.is_open) = (true, true), &["the owner has set none aside"]);
     let open = |w: &mut World| (w.has_job, w.is_open) = (true, true);
     let reserved = ["less is left there for alice: lower privacy.epsilon", "may still spend the budget that this one asks for"];
     passes(open, &reserved);
@@ -296,20 +296,25 @@ fn a_cap_that_open_jobs_may_still_spend_is_waited_for() {
 /// The reserve of delta is promised to open jobs as the budget is, and no analyst can force it.
 #[test]
 fn a_reserve_that_open_jobs_may_still_take_is_waited_for() {
-    let decide = |reserve: (u64, u64), force: &str| {
+    let decide_on = |reserve: (u64, u64), force: &str, has_job: bool| {
         let mut world = World::new();
+        world.has_job = has_job;
         world.replace("\"penalty\"", "\"barker\"");
         world.replace("draws = 10", &format!("draws = 10\nbatch = 0.5{force}"));
         world.replace("noise_sd = 1.0", "");
         world.replace("delta = 1e-6", "delta = 1e-6\ndelta_reserve = 1e-7\nblocks = 4\nclip = 0.5");
-        world.reserve = ReserveLeft { set_aside: u64::MAX, left: u64::MAX };
+        world.reserve = ReserveLeft { set_aside: u64::MAX, left: reserve.0 };
         world.room_reserve = reserve;
         shown(world.decide())
     };
+    let decide = |reserve, force: &str| decide_on(reserve, force, false);
     assert_eq!(decide((u64::MAX, u64::MAX), "").0, "AskOwner");
     for force in ["", "\nforce = true"] {
         let (decision, why) = decide((u64::MAX, 0), force);
         assert!(decision == "Full" && !why.contains("room for one more"), "{decision}: {why}");
+        // Blocks have taken the reserve: no job that ends frees it, so a closed job that is asked for again does not wait for one.
+        let (decision, why) = decide_on((0, 0), force, true);
+        assert!(decision == "Policy" && why.contains("has less left of what was set aside"), "{decision}: {why}");
     }
 }
 

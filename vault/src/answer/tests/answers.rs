@@ -425,3 +425,26 @@ fn a_job_that_releases_once_queries_no_more_than_it_states() {
     let asked = answerer.answer(v1::Query { job: JOB.into(), iteration: 0, proposals: vec![one], attempt: 0 });
     assert_eq!(status(&asked), AnswerStatus::Invalid);
 }
+
+/// A cost beyond the ledger's integers is above every limit of the owner's, and no smaller price than one that fits.
+#[test]
+fn the_owners_least_noise_refuses_a_cost_that_overflows() {
+    use conclave_privacy::mechanism::{NoiseScale, QueryKind};
+    let house = House::new(open_policy());
+    let mut answerer = house.start();
+    let toml = logistic_toml().replace("\"penalty\"", "\"noisy-statistics\"").replace("noise_sd = 1.0\n", "");
+    answerer.open(&open_request(&toml)).unwrap();
+    answerer.policy.min_noise_multiplier = 1.0;
+    let mut ask = |iteration: u64, noise_scale: u64| {
+        let kind = QueryKind::Gradient { parameters: 2 }.code();
+        let (from, to) = (vec![0.0; 2], vec![0.5, 0.0, 0.0, 0.5, 0.0, 0.0]);
+        let proposals = vec![v1::Proposal { chain: 0, from, to, noise_scale, kind }];
+        status(&answerer.answer(v1::Query { job: JOB.into(), iteration, proposals, attempt: 0 }))
+    };
+    // A gradient moves by 2^29: (2^29 / 2^20)^2 is 2^18 of mu^2, 2^66 of the ledger's units.
+    for noise_scale in [NoiseScale::MIN_UNITS, 4 * NoiseScale::MIN_UNITS] {
+        assert_eq!(ask(0, noise_scale), AnswerStatus::Policy, "{noise_scale}");
+    }
+    assert_eq!(ask(1, 1 << 32), AnswerStatus::Released);
+    assert_eq!(house.queries(), 1);
+}

@@ -25,3 +25,16 @@ fn a_job_that_is_not_requested_again_is_closed() {
     answerer.open(&open_request(MEAN_TOML)).unwrap();
     assert_eq!(after(&answerer), (1, true));
 }
+
+/// The time that it takes to close jobs is not taken from the delay of the message that occasions it: the reply of a message that waited
+/// would leave at the next multiple or not, depending on the time of its own answer.
+#[test]
+fn a_service_begins_once_forgotten_jobs_are_closed() {
+    let (_house, mut answerer) = opened();
+    let arrived = Instant::now();
+    answerer.begin_stream(arrived);
+    answerer.close_idle(arrived + GRACE / 2);
+    assert_eq!(answerer.pacer.begin(arrived), arrived, "nothing was to be done");
+    answerer.close_idle(arrived + GRACE);
+    assert!(answerer.jobs.is_empty() && answerer.pacer.begin(arrived) > arrived);
+}

@@ -214,6 +214,46 @@ fn masked_reply_times_do_not_depend_on_records_or_noise() {
     assert!(noise.alike());
 }
 
+/// Signs no key: no job is opened in this test.
+struct NoSigner;
+
+impl crate::ports::MaskKeySigner for NoSigner {
+    fn sign(
+        &self,
+        _: &str,
+        _: &[u8; 32],
+        _: &conclave_privacy::secagg::MaskPublic,
+    ) -> Result<v1::MaskKey, conclave_proto::error::Fault> {
+        Err(conclave_proto::error::Fault::new(conclave_proto::error::ErrorCode::Internal, "no key"))
+    }
+}
+
+/// A slow look at the list of revoked members comes before the service of a masked job's message, and takes nothing of its delay.
+#[test]
+fn the_list_of_revoked_members_is_read_before_the_service_begins() {
+    use crate::answer::secrecy::{AtWork, Secrecy};
+    use crate::ledger::Secret;
+    use crate::secure::{MaskKeys, SecureSettings};
+    let folder = tempfile::tempdir().unwrap();
+    let mut jobs = [Asked::masked("a", 1.0), Asked::masked("b", 1.0)];
+    // A list that can't be read is tried again for 0.4 s, and no query is answered meanwhile.
+    let mut sandbox = sandbox(folder.path(), 1.0, &[&jobs[0], &jobs[1]], Some(Duration::from_millis(300)));
+    let secret = folder.path().join("secret");
+    let parts = Secrecy {
+        settings: SecureSettings::default(),
+        keys: MaskKeys::beside(&secret, Secret::load_or_make(&secret).unwrap()),
+        signer: std::sync::Arc::new(NoSigner),
+        ca: folder.path().join("ca.pem"),
+        revoked: Some(folder.path().to_owned()),
+    };
+    sandbox.answerer.secrecy = Some(AtWork { parts, assembly: Default::default(), looked: None, revoked: None });
+    let sent = Instant::now();
+    let answer = sandbox.answerer.answer_held(jobs[0].request(), sent);
+    assert_eq!(answer.status, Some(conclave_proto::convert::AnswerStatus::Halted.to_wire()));
+    assert!(sent.elapsed() >= Duration::from_millis(700), "the delay is counted from the end of the look");
+    assert_eq!(sandbox.answerer.reply_counts().overruns, 0);
+}
+
 #[test]
 fn the_tests_of_times_detect_a_planted_difference() {
     let mut rng = rand::rng();

@@ -296,8 +296,13 @@ impl LedgerState {
         k_t: Sensitivity,
         (s, honest): (NoiseScale, Honest),
     ) -> Result<Spent, Wrong> {
-        let price = |honest| self.unit.charge_of_release(kind, e.components, k_t, (s, honest)).ok();
-        let Some(units) = price(honest).filter(|_| price(Honest::ALONE) == Some(e.alone)) else { return Err(Wrong::Charge) };
+        // The charge of a choice is computed with elementary functions, and may have been rounded differently when it was recorded.
+        let price = |honest: Honest, recorded: u64| {
+            let units = self.unit.charge_of_release(kind, e.components, k_t, (s, honest)).ok()?;
+            let margin = kind.candidates().map_or(0, |_| accounting::rounding(units));
+            (recorded.abs_diff(units) <= margin).then_some(recorded)
+        };
+        let Some(units) = price(Honest::ALONE, e.alone).and(price(honest, e.charge)) else { return Err(Wrong::Charge) };
         let slack_units = self.slack_of(s, honest).checked_mul(u64::from(e.components)).ok_or(Wrong::Slack)?;
         if slack_units != e.slack {
             return Err(Wrong::Slack);
@@ -316,7 +321,7 @@ impl LedgerState {
         self.alone = self.alone.plus(alone).ok_or(Wrong::Overflow)?;
         let Some((_, limit)) = &self.all_collude else { return Ok(()) };
         let all = self.alone.plus(self.held()).ok_or(Wrong::Overflow)?;
-        if all.units > *limit {
+        if all.units > limit + accounting::rounding(*limit) {
             return Err(Wrong::AllCollude { units: all.units, limit: *limit });
         }
         Ok(())
@@ -445,7 +450,7 @@ impl LedgerState {
         let filter = PrivacyFilter::new(&genesis.budget()?)?;
         let all = self.spent.plus(self.held()).ok_or(Wrong::Total)?;
         let limit = filter.limit();
-        if all.units > limit.units {
+        if all.units > limit.units + accounting::rounding(limit.units) {
             return Err(Wrong::Overspent { units: all.units, limit: limit.units });
         }
         if all.slack_units > limit.slack_units || all.draws > limit.draws {

@@ -421,3 +421,51 @@ fn an_auditor_reads_all_releases() {
     assert_eq!(rows[1].8, ledger.units().0);
     assert_eq!([rows[0].9, rows[1].9], values[..]);
 }
+
+/// A charge of a choice that another system's library rounded differently is accepted as it was recorded; no other difference is, and none
+/// in a charge that integers determine.
+#[test]
+fn a_recorded_choice_may_differ_by_a_rounding() {
+    use conclave_privacy::accounting::{Honest, Priced, rounding};
+    use conclave_privacy::mechanism::{NoiseScale, QueryKind, Sensitivity};
+
+    use crate::ledger::entry::{ChargeEntry, Entry};
+    let (_fixture, ledger) = Fixture::new();
+    let appended = |kind: QueryKind, k_t: Sensitivity, s: NoiseScale, moved: i64| {
+        let mut state = ledger.state().clone();
+        let cost = Priced::new(kind, k_t, s, Honest::ALONE).cost(budget().unit).unwrap();
+        let charge = cost.units.checked_add_signed(moved).unwrap();
+        let entry = ChargeEntry {
+            seq: state.seq() + 1,
+            time_ms: 0,
+            job: state.job(JOB).unwrap().seq,
+            iteration: 0,
+            chain: 0,
+            attempt: 0,
+            block: 0,
+            digest: [0; 32],
+            theta: [0; 16],
+            theta_next: [0; 16],
+            kind: kind.code(),
+            k_t: k_t.units(),
+            s: s.units(),
+            charge,
+            running_total: charge,
+            slack: cost.slack_units,
+            components: 1,
+            honest: 1,
+            alone: charge,
+        };
+        state.append(&Entry::Charge(entry)).map(|_| assert_eq!(state.spent().units, charge))
+    };
+    // A range of 6, beyond which tails are taken from the logarithm.
+    let (choice, k_t) = (QueryKind::Choice { candidates: 3 }, Sensitivity::from_units(6 << 30).unwrap());
+    let margin = rounding(budget().unit.charge_of_kind(choice, k_t, (NoiseScale::OF_A_CHOICE, Honest::ALONE)).unwrap()) as i64;
+    assert!((1 << 10..1 << 20).contains(&margin), "{margin}");
+    for (moved, fits) in [(0, true), (1, true), (-margin, true), (margin, true), (margin + 1, false), (-margin - 1, false)] {
+        let expected = if fits { Ok(()) } else { Err(wrong::Wrong::Charge) };
+        assert_eq!(appended(choice, k_t, NoiseScale::OF_A_CHOICE, moved), expected, "{moved}");
+    }
+    let s = NoiseScale::from_sd(1.0).unwrap();
+    assert_eq!([0, 1, -1].map(|moved| appended(QueryKind::Ratio, k_t, s, moved).is_ok()), [true, false, false]);
+}

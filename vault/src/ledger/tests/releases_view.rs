@@ -154,7 +154,7 @@ fn answer_masked(ledger: &mut Ledger) {
     let mut noise = Noise::from_os().unwrap();
     for grant in grants {
         let Grant::Charged(receipt) = grant else { panic!("answered before") };
-        ledger.record(vec![sample_noise(receipt, &mut noise).release_masked(no_sum(), &[5])]).unwrap();
+        ledger.record(vec![sample_noise(receipt, &mut noise).release_masked(no_sum(), &[5]).unwrap()]).unwrap();
     }
 }
 

@@ -57,6 +57,28 @@ fn the_caps_of_open_jobs_are_promised_to_them() {
     assert_eq!((left.units, free.units), (units(4.0) - spent, units(4.0) - spent));
 }
 
+/// A job from before a refresh of the data is never charged again, so nothing is promised to it, although it was never closed.
+#[test]
+fn a_refresh_frees_the_caps_of_earlier_jobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = LedgerSettings::beside(&folder.path().join("ledger.sqlite"), "hospital-a", &budget());
+    settings.init().unwrap();
+    let mut ledger = Ledger::open_kept(&settings).unwrap();
+    let free = |ledger: &Ledger| ledger.room("", "bob", Honest::ALONE).unwrap().free.units;
+    ledger.open_job(&entry("before", of(3.0))).unwrap();
+    let ChargeOutcome::Granted(_) = ledger.charge("before", 0, &[key(0, 1, 1 << 30)]).unwrap() else { panic!("within the cap") };
+    let spent = ledger.units().0;
+    assert_eq!(free(&ledger), units(8.0) - units(3.0));
+    drop(ledger);
+    Ledger::refresh(&settings, "a new year").unwrap();
+    let mut ledger = Ledger::open_kept(&settings).unwrap();
+    assert!(ledger.state().job("before").unwrap().open);
+    assert_eq!(free(&ledger), units(8.0) - spent);
+    // A job of the refreshed data is promised its cap.
+    ledger.open_job(&entry("after", of(2.0))).unwrap();
+    assert_eq!(free(&ledger), units(8.0) - spent - units(2.0));
+}
+
 /// A job that takes what is free can spend no more than that, and the reserve of delta is promised likewise.
 #[test]
 fn a_job_with_less_room_than_its_cap_ends_where_its_room_does() {

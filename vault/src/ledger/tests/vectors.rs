@@ -65,7 +65,7 @@ impl Fixture {
             match grant {
                 Grant::Answered(recorded) => answers.push(recorded.integers().to_vec()),
                 Grant::Charged(receipt) => {
-                    let sum = Components::new(&vec![1 << 40; receipt.components()]).unwrap();
+                    let sum = Components::new(&vec![1 << 40; receipt.cover().priced.components() as usize]).unwrap();
                     releases.push(release(receipt, LatticeSum::of_components_for_test(sum), &mut self.noise));
                 }
             }

@@ -158,7 +158,9 @@ impl<'a> World<'a> {
                 Grant::Charged(_) if answered == 0 => assert!(matches!(row.stands, Stands::InFlight { .. })),
                 Grant::Charged(receipt) => {
                     assert!(matches!(row.stands, Stands::InFlight { .. }), "{row:?} is answered afresh");
-                    let sum = LatticeSum::of_components_for_test(Components::new(&vec![0; receipt.components()]).unwrap());
+                    let sum = LatticeSum::of_components_for_test(
+                        Components::new(&vec![0; receipt.cover().priced.components() as usize]).unwrap(),
+                    );
                     let recorded = self.ledger.as_mut().unwrap().record(vec![release(receipt, sum, &mut self.noise)]).unwrap();
                     row.stands = Stands::Answered(recorded[0].integers().to_vec());
                     answered -= 1;
