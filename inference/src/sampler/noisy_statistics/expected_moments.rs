@@ -8,7 +8,8 @@
 use super::allotment::Allotment;
 use super::design::{Case, FIFTH, predictor_moments};
 use super::gaussian::{Fit, GaussianPrior};
-use super::linear::{Linear, ResidualStage, SecondStage, Sigma};
+use super::linear::SecondStage;
+use super::linear_releases::{Linear, ResidualStage, Sigma};
 use super::moments::{Moments, Records};
 use super::moments_strategy::MomentsStrategy;
 use crate::sampler::error::SamplerError;

@@ -70,6 +70,7 @@ mod histogram;
 pub(crate) mod information;
 pub(crate) mod intercept;
 pub(crate) mod linear;
+mod linear_releases;
 pub(crate) mod locate;
 pub(crate) mod moments;
 mod moments_form;

@@ -2,7 +2,7 @@
 
 use super::coding::Coding;
 use super::gaussian::GaussianPrior;
-use super::linear::Sigma;
+use super::linear_releases::Sigma;
 use crate::sampler::matrix::Matrix;
 use conclave_common::job::JobSpec;
 use conclave_common::model::ScoreModel;

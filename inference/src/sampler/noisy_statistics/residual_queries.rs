@@ -4,7 +4,7 @@
 //! plus 1, releases the sum of `2 min(e²/s², 1) - 1`, because longer images are held to 1.
 
 use super::allotment::Allotment;
-use super::linear::{ResidualStage, Sigma};
+use super::linear_releases::{ResidualStage, Sigma};
 use super::moments_units::MomentsUnits;
 use super::residual_tails::Tail;
 use crate::sampler::error::SamplerError;

@@ -10,8 +10,6 @@
 //! `n X² S`, where `n S` are the predictors' moments. This is the allowance, and the clip is the one at which allowance and noise
 //! have the smallest sum.
 
-use super::sum_of_squares::ResidualSquares;
-
 /// Clip of a score of residuals whose tails are not known, in sds of the residuals at the sd's upper limit.
 pub(crate) const CLIP: f64 = 4.0;
 /// Lower clip, in sds of the residuals at the sd's upper limit.
@@ -32,6 +30,17 @@ pub(crate) struct Tail {
     pub(crate) mean: f64,
     /// Sd of its noise.
     pub(crate) sd: f64,
+}
+
+/// The sum of squared residuals at a public point, noisy.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ResidualSquares {
+    /// The point b.
+    pub(crate) at: Vec<f64>,
+    /// The sum per record.
+    pub(crate) mean: f64,
+    /// Variance of the mean's noise and of its allowance.
+    pub(crate) variance: f64,
 }
 
 /// Both numbers, the lower clip's first.

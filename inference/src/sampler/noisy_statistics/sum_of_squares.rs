@@ -7,25 +7,15 @@
 //! The two sums share the records' own variance `2 n sigma⁴`. Their mean by the precision of their noise at b is the statistic.
 
 use super::gaussian::{Fit, GaussianPrior};
-use super::linear::{LinearLikelihood, Sigma};
+use super::linear_releases::{LinearLikelihood, Sigma};
 use super::moments::Records;
+use super::residual_tails::ResidualSquares;
 use crate::sampler::matrix::{Matrix, dot};
 
 /// Lower bound of the residuals' variance, as a share of its own noise.
 const FLOOR: f64 = 0.1;
 /// Largest sd of the logarithm of sigma.
 const WIDEST: f64 = 10.0;
-
-/// The sum of squared residuals at a public point, noisy.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ResidualSquares {
-    /// The point b.
-    pub(crate) at: Vec<f64>,
-    /// The sum per record.
-    pub(crate) mean: f64,
-    /// Variance of the mean's noise and of its allowance.
-    pub(crate) variance: f64,
-}
 
 /// The residual sum of squares minus its expectation, and its variance.
 pub(super) struct SumOfSquares {

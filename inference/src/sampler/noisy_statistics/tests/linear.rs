@@ -4,7 +4,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
-use crate::sampler::noisy_statistics::moments::Records;
+use crate::sampler::noisy_statistics::linear_releases::ResidualStage;
+use crate::sampler::noisy_statistics::moments::{Moments, Records};
 use crate::sampler::noisy_statistics::moments_noise::{MomentsNoise, Tie};
 
 /// Returns exact moments of a simulated regression with two predictors and an intercept, with the moments' noise.

@@ -9,11 +9,12 @@ use super::problem::{mu_of, normal, uniform, with_noise};
 use super::simulations::rms;
 use crate::sampler::matrix::{Matrix, dot};
 use crate::sampler::noisy_statistics::gaussian::{Fit, GaussianPrior};
-use crate::sampler::noisy_statistics::linear::{Linear, ResidualStage, SecondStage, Sigma};
+use crate::sampler::noisy_statistics::linear::SecondStage;
+use crate::sampler::noisy_statistics::linear_releases::{Linear, ResidualStage, Sigma};
 use crate::sampler::noisy_statistics::moments::{Moments, Records};
 use crate::sampler::noisy_statistics::moments_noise::{MomentsNoise, Tie};
+use crate::sampler::noisy_statistics::residual_tails::ResidualSquares;
 use crate::sampler::noisy_statistics::residual_tails::{FAR, NEAR, ResidualTails, TAIL_SHARE, Tail};
-use crate::sampler::noisy_statistics::sum_of_squares::ResidualSquares;
 use crate::sampler::noisy_statistics::walk::{Walk, WalkSettings};
 
 const PARTIES: f64 = 3.0;
