@@ -109,7 +109,8 @@ pub fn agree(coordinator: End<'_>, party: End<'_>) -> Result<u32, Fault> {
 
 /// Returns the oldest protocol at which both ends of a link compute a job's public constants identically.
 ///
-/// - Protocol 7 asks up to four rounds of a linear regression that releases once. A party of protocol 6 would refuse the third.
+/// - Protocol 7 asks up to four rounds of a linear regression that releases once, or its table. A party of protocol 6 would refuse
+///   the third round, or the table.
 /// - Protocol 6 releases the observed information of negative binomial, Student t and Weibull models, where an earlier one
 ///   released another form. An end of protocol 5 would take one for the other.
 /// - Protocol 5 adds the other samplers of the papers, subsampled releases and choice queries.
@@ -271,7 +272,7 @@ mod tests {
             ("\"student_t\"\ndf = 4.0", real, "penalty", 1),
             ("\"poisson\"", counts, "noisy-statistics", 3),
             ("\"linear\"", real, "noisy-statistics", 7),
-            ("\"linear\"", real, "hmc", 3),
+            ("\"linear\"\nsd = 1.0", real, "hmc", 3),
         ] {
             assert_eq!(least_protocol(&job(kind, outcome, algorithm)), least, "{kind} {algorithm}");
         }
