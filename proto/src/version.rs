@@ -272,7 +272,7 @@ mod tests {
             ("\"student_t\"\ndf = 4.0", real, "penalty", 1),
             ("\"poisson\"", counts, "noisy-statistics", 3),
             ("\"linear\"", real, "noisy-statistics", 7),
-            ("\"linear\"\nsd = 1.0", real, "hmc", 3),
+            ("\"linear\"\nsd = 1.0", real, "hmc", 4),
         ] {
             assert_eq!(least_protocol(&job(kind, outcome, algorithm)), least, "{kind} {algorithm}");
         }
