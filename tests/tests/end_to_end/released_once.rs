@@ -50,13 +50,14 @@ fn a_job_that_names_no_algorithm_releases_once() {
     assert_eq!(all_hold(&cluster, id)["rounds"], rounds);
     check_ledger(&cluster);
     // A regression with unknown residual sd releases moments twice. Where the outcome's bounds are far apart, it releases moments, the
-    // tails of the residuals at two clips, and their score.
+    // tails of the residuals at two clips, and their score: its noise is half of what the choice admits there, six sds of the
+    // released sigma away.
     let linear = "name = \"line\"\nalgorithm = \"auto\"\nparties = [\"a\", \"b\"]\n[model]\nkind = \"linear\"\noutcome = \"age\"\n\
                   predictors = [\"treated\"]\n[columns]\ntreated = { binary = true }\nage = { min = 20, max = 80 }\n[sampler]\n\
                   draws = 100\n[privacy]\nepsilon = 8\ndelta = 1e-6\n";
     // By a table of categories, it releases counts and sums once.
     let stages = linear.to_owned() + "[release]\ntable = false\n";
-    let far_apart = stages.replace("min = 20, max = 80", "min = -50, max = 150");
+    let far_apart = stages.replace("min = 20, max = 80", "min = -150, max = 250");
     for (job, rounds) in [(stages, 2), (far_apart, 4), (linear.to_owned(), 1)] {
         let line = cluster.submit(&job);
         assert_eq!((&line["stopped_by"], &line["iterations"]), (&"released".into(), &rounds.into()), "{line:#}");
