@@ -19,9 +19,6 @@ pub(super) struct CellMoments<'a> {
 }
 
 impl CellMoments<'_> {
-    /// The most combinations: their matrix with the outcome has at most 7,140 entries, which one answer holds.
-    pub(super) const MOST: f64 = 118.0;
-
     /// Gives itself to a pass. Every record takes the same time.
     pub(super) fn give(&self, pass: BlockPass<'_>) {
         let order = self.combinations.rows().len() + 1;

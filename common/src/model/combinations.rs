@@ -13,6 +13,10 @@ pub struct Combinations {
 }
 
 impl Combinations {
+    /// The most whose second moments a job may ask for: their matrix with the outcome has at most 7,140 entries, which one answer
+    /// holds.
+    pub const MOST: usize = 118;
+
     /// Creates the combinations of a linear predictor's columns. Returns `None` if a column is not categorical or only enters
     /// through interactions, if there is an offset or no intercept, or if there are more than `most` combinations.
     pub(super) fn of(predictor: &LinearPredictor, most: f64) -> Option<Self> {

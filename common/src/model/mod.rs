@@ -60,6 +60,7 @@ mod weibull_scores;
 mod weighted;
 
 pub use assemble::{Assembly, Scaling, Stored, assemble};
+pub use combinations::Combinations;
 pub use exponential_family::{ExponentialFamily, statistic_noise};
 pub use interface::Model;
 pub use observed::ObservedForm;

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::banana::Banana;
 use super::banana_law::BananaLaw;
 use super::bernoulli::Bernoulli;
-use super::cell_moments::CellMoments;
 use super::combinations::Combinations;
 use super::gaussian_mean::GaussianMean;
 use super::gaussian_mixture::GaussianMixture;
@@ -84,7 +83,7 @@ fn regression(
             let predictor = predictor(outcome.half_width());
             let scaled = sd.map(|sd| sd / outcome.half_width());
             let statistic = scaled.map(|sd| LinearStatistic::new(predictor.clone(), outcome.range(), sd * sd));
-            let cells = by_cells.then(|| Combinations::of(&predictor, CellMoments::MOST)).flatten();
+            let cells = by_cells.then(|| Combinations::of(&predictor, Combinations::MOST as f64)).flatten();
             Box::new(Regression::new(names, predictor, Linear::new(&outcome, sd)).with_statistic(statistic).by_cells(cells))
         }
         Family::Poisson => boxed(names, of_link, Poisson::new(&outcome)),

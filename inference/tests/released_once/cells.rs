@@ -64,18 +64,6 @@ impl Design {
     }
 }
 
-/// Errors in sds without privacy, z, and the number of runs that pass the adequacy checks.
-struct Found {
-    error: f64,
-    z: f64,
-    answers: usize,
-    rounds: usize,
-}
-
-fn rms(values: &[f64]) -> f64 {
-    (values.iter().map(|x| x * x).sum::<f64>() / values.len() as f64).sqrt()
-}
-
 /// Returns the means and sds of the coefficients and of sigma without privacy: the prior is vague at these sizes.
 fn without(records: &Records) -> (Vec<f64>, Vec<f64>) {
     let (mut mean, mut sds) = without_privacy(records, |y, eta| y - eta, |_| 1.0);

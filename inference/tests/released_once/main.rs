@@ -42,6 +42,18 @@ struct Run {
     rounds: usize,
 }
 
+/// Errors in sds without privacy, z, and the number of runs that pass the adequacy checks.
+struct Found {
+    error: f64,
+    z: f64,
+    answers: usize,
+    rounds: usize,
+}
+
+fn rms(values: &[f64]) -> f64 {
+    (values.iter().map(|x| x * x).sum::<f64>() / values.len() as f64).sqrt()
+}
+
 /// Queries three parties in one process, each with a third of the records.
 fn run(spec: &JobSpec, records: &Records, scale: impl Fn(f64) -> f64, seed: u64) -> Run {
     let third = records.y.len() / 3;

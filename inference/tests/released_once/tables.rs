@@ -55,14 +55,6 @@ impl Design {
     }
 }
 
-/// Errors in sds without privacy, z, and the number of runs that pass the adequacy checks.
-struct Found {
-    error: f64,
-    z: f64,
-    answers: usize,
-    rounds: usize,
-}
-
 fn simulate(design: &Design, (n, intercept): (usize, f64), epsilon: f64, runs: u64) -> Found {
     let spec = design.spec(epsilon);
     let mut rng = ChaCha20Rng::seed_from_u64(8);
@@ -99,10 +91,6 @@ fn large_tables_and_those_of_counts_are_calibrated() {
         assert_eq!((found.answers as u64, found.rounds), (runs, 1));
         assert!((0.5..1.5).contains(&found.z), "{}", found.z);
     }
-}
-
-fn rms(values: &[f64]) -> f64 {
-    (values.iter().map(|x| x * x).sum::<f64>() / values.len() as f64).sqrt()
 }
 
 /// Draws of each chain.

@@ -116,8 +116,11 @@ pub fn prepare_choice(receipt: ChargeReceipt, noise: &mut Noise) -> Option<Charg
 
 impl ChargedChoice {
     /// Chooses, and consumes the receipt. Returns `None`, and nothing is released, unless the charge covers the weights
-    /// ([`LogWeights::release`]). A choice is opened by itself: no charge for one counts on the noise of others.
+    /// ([`LogWeights::release`]), or if it counts on the noise of others: a choice is opened by itself.
     pub fn release(mut self, weights: LogWeights) -> Option<Release> {
+        if self.receipt.is_masked() {
+            return None;
+        }
         let number = self.generator.draw(|generator| weights.release(self.receipt.cover(), generator))?;
         Some(Release { receipt: self.receipt, released: Components::One(i64::from(number)) })
     }

@@ -6,7 +6,7 @@ use super::unused::UNUSED_WITH_RELEASES;
 use crate::job::error::JobError;
 use crate::job::privacy_spec::ReleaseSpec;
 use crate::job::spec::JobSpec;
-use crate::model::{Model, OutcomeTable};
+use crate::model::{Combinations, Model, OutcomeTable};
 use crate::schema::ModelSpec;
 use conclave_privacy::mechanism::QueryKind;
 
@@ -46,8 +46,7 @@ pub(super) const NOISY_STATISTICS: Declaration = Declaration {
         let rounds = || stages() + 2;
         let model = spec.build_model();
         Some(match model.scores() {
-            Some(_) if spec.outcome_table(model.as_ref()).is_some() => 1,
-            Some(scores) if scores.cells().is_some() => 1,
+            Some(_) if spec.is_by_table(model.as_ref()) => 1,
             // Second moments, and then again moments or a score. Two numbers about the residuals' tails may come before the score.
             Some(scores) if scores.moments_outcome().is_some() => 4,
             // A histogram of times comes before the scores.
@@ -123,9 +122,10 @@ fn check_table(spec: &JobSpec, model: &dyn Model) -> Result<(), JobError> {
     }
     let message = format!(
         "this model has no table of outcome and categories with at most {} cells (outcomes times combinations of levels; combinations alone, at \
-         most {MOST_PARAMETERS}, for kind \"linear\"). It takes kind \"weibull\", or \"logistic\", \"linear\" or \"poisson\" without a power, with an intercept and no offset or exposure, and predictors that are all binary or \
+         most {}, for kind \"linear\"). It takes kind \"weibull\", or \"logistic\", \"linear\" or \"poisson\" without a power, with an intercept and no offset or exposure, and predictors that are all binary or \
          have levels, each also a predictor of its own: narrow the counts' range, leave out predictors, or leave out `release.table`",
-        OutcomeTable::MOST_CELLS
+        OutcomeTable::MOST_CELLS,
+        Combinations::MOST
     );
     Err(JobError::new("release.table", message))
 }

@@ -26,11 +26,10 @@ impl Unpriced<'_> {
         QueryError::Vector(self.kind)
     }
 
-    /// Checks that a job that releases once queries only what its owner was shown: its table, or everything else, or both where
-    /// scores follow a histogram of times.
-    pub(super) fn check_release(&self, of_table: bool) -> Result<(), QueryError> {
-        let once = self.spec.algorithm == Algorithm::NoisyStatistics && self.spec.times_table(self.model).is_none();
-        let misses = once && of_table != self.spec.outcome_table(self.model).is_some();
+    /// Checks that a job that releases once queries only what its owner was shown.
+    pub(super) fn check_release(&self) -> Result<(), QueryError> {
+        let once = self.spec.algorithm == Algorithm::NoisyStatistics;
+        let misses = once && !self.spec.releases().contains(&self.kind.release());
         if misses { Err(QueryError::Kind(self.kind)) } else { Ok(()) }
     }
 

@@ -11,7 +11,7 @@ pub(super) struct Table;
 
 impl ReleaseKind for Table {
     fn price(&self, query: &Unpriced<'_>) -> Result<QueryTerms, QueryError> {
-        query.check_release(true)?;
+        query.check_release()?;
         let times = query.model.times_table();
         let (counted, tables) = match (query.model.tables(), query.model.outcome_table(query.kind.length()), times) {
             (Some(tables), _, _) => (tables.cells(), tables.count()),

@@ -22,11 +22,8 @@ const PRODUCT_UNITS: u64 = 1 << 32;
 impl<'m> Unpriced<'m> {
     /// Returns the model's scores, where a job that releases once may query them.
     pub(super) fn scores(&self) -> Result<Box<dyn ScoreModel + 'm>, QueryError> {
-        self.check_release(false)?;
-        let scores = self.model.scores().ok_or_else(|| self.misfit())?;
-        // A job by table was shown as that table alone.
-        let of_table = matches!(self.kind, QueryKind::Moments { .. });
-        if scores.cells().is_some() && !of_table { Err(QueryError::Kind(self.kind)) } else { Ok(scores) }
+        self.check_release()?;
+        self.model.scores().ok_or_else(|| self.misfit())
     }
 
     /// Returns the terms of a sum of products whose records' traces are at most `squares`.

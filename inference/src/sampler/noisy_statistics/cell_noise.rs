@@ -66,16 +66,21 @@ impl CellNoise {
         sum
     }
 
-    /// Returns `Cov(E v, E_00)` at an sd of 1, where the first predictor is an intercept, and `Var(E_00)`.
-    pub(crate) fn with_count(&self, v: &[f64]) -> (Vec<f64>, f64) {
-        let cells = self.rows.len() as f64;
-        let mut shared = vec![0.0; v.len()];
+    /// Returns `Cov(E v, E_ab)` at an sd of 1 and `Var(E_ab)`, for an entry among the predictors.
+    pub(crate) fn with_entry(&self, v: &[f64], (a, b): (usize, usize)) -> (Vec<f64>, f64) {
+        let (mut shared, mut of_v) = (vec![0.0; v.len()], vec![0.0; v.len()]);
+        let (mut variance, mut sum) = (0.0, 0.0);
         for x in &self.rows {
-            let along = dot(x, v);
-            shared.iter_mut().zip(x).for_each(|(shared, x)| *shared += along * x);
+            let (along, entry) = (dot(x, v), x[a] * x[b]);
+            for ((shared, of_v), x) in shared.iter_mut().zip(&mut of_v).zip(x) {
+                *shared += 2.0 * along * entry * x;
+                *of_v += along * x;
+            }
+            (variance, sum) = (variance + 2.0 * entry * entry, sum + entry);
         }
-        let own = 2.0 - self.together() * cells;
-        (shared.into_iter().map(|shared| own * shared).collect(), own * cells)
+        let together = self.together() * sum;
+        shared.iter_mut().zip(&of_v).for_each(|(shared, of_v)| *shared -= together * of_v);
+        (shared, variance - together * sum)
     }
 
     /// Returns twice the share of a count's error that adding up to a public number takes off each of them.

@@ -137,10 +137,10 @@ impl MomentsNoise {
         sum
     }
 
-    /// Returns `Cov(E v, E_ab)` for one entry; zeros if it is exact. Where combinations are released, for the count alone.
+    /// Returns `Cov(E v, E_ab)` for one entry; zeros if it is exact. Where combinations are released, for entries among the predictors.
     pub(crate) fn covariance_with_entry(&self, v: &[f64], entry: (usize, usize)) -> Vec<f64> {
         if let Some(cells) = &self.cells {
-            return cells.with_count(v).0.into_iter().map(|shared| self.sd * self.sd * shared).collect();
+            return cells.with_entry(v, entry).0.into_iter().map(|shared| self.sd * self.sd * shared).collect();
         }
         let mut sum = vec![0.0; self.order];
         if let Some(source) = self.source(entry) {
@@ -152,10 +152,10 @@ impl MomentsNoise {
         sum
     }
 
-    /// Returns the noise variance of one entry. Where combinations are released, of the count alone.
+    /// Returns the noise variance of one entry. Where combinations are released, of one among the predictors.
     pub(crate) fn variance(&self, entry: (usize, usize)) -> f64 {
         if let Some(cells) = &self.cells {
-            return self.sd * self.sd * cells.with_count(&vec![0.0; self.order]).1;
+            return self.sd * self.sd * cells.with_entry(&vec![0.0; self.order], entry).1;
         }
         self.source(entry).map_or(0.0, |source| self.sd * self.sd * source.variance)
     }

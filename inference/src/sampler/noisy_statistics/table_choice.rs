@@ -3,10 +3,8 @@
 //! The meaning of a job without `release.table` never changes, so that earlier jobs replay identically. The analyst's program
 //! writes the choice into a job before it is signed.
 
-use super::allotment::Allotment;
 use super::expected::Outlook;
-use super::outlook::{of_scores, outlook};
-use crate::sampler::target::Target;
+use super::outlook::outlook;
 use conclave_common::job::{JobSpec, with_lines};
 use conclave_common::model::TableLaw;
 use conclave_common::query::PartyMetadata;
@@ -49,13 +47,7 @@ fn is_better(by_scores: &JobSpec, by_table: &JobSpec) -> bool {
     let guess = by_scores.sampler.records_guess.unwrap_or(RECORDS);
     let stated = by_scores.plan.as_ref().and_then(|plan| plan.records.clone());
     let parties = PartyMetadata::of_rows(&stated.unwrap_or_else(|| vec![guess; by_scores.parties.len()]));
-    let target = Target::new(by_scores);
-    let Some(scores) = target.model.scores() else { return false };
-    let without_table = match scores.moments_outcome() {
-        Some(_) => outlook(by_scores, &parties),
-        None => Allotment::new(by_scores, &parties).and_then(|budget| of_scores(&target, scores.as_ref(), &parties, &budget)),
-    };
-    let outlooks = without_table.and_then(|scores| Ok((outlook(by_table, &parties)?, scores)));
+    let outlooks = outlook(by_scores, &parties).and_then(|scores| Ok((outlook(by_table, &parties)?, scores)));
     let binary = by_table.outcome_table(by_table.build_model().as_ref()).is_some_and(|table| table.law() == TableLaw::Logistic);
     let excess = if binary { SCORES_EXCEED } else { 1.0 };
     // The geometric mean weighs the two cases alike.

@@ -31,12 +31,13 @@ fn the_covariance_is_that_of_the_released_errors() {
         }
         let found = noise.covariance(&v, &w);
         assert!(found.entries().iter().zip(expected.entries()).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?} {expected:?}");
-        let (with_count, count) = noise.with_count(&v);
-        let of_count = |error: &Matrix| error[(0, 0)];
-        let entry = |i: usize| errors(&noise).iter().map(|(sd, e)| sd * sd * e.apply(&v)[i] * of_count(e)).sum::<f64>();
-        assert!((0..4).all(|i| (with_count[i] - entry(i)).abs() < 1e-12), "{with_count:?}");
-        let own: f64 = errors(&noise).iter().map(|(sd, e)| sd * sd * of_count(e) * of_count(e)).sum();
-        assert!((count - own).abs() < 1e-12, "{count} {own}");
+        for at in [(0, 0), (1, 2)] {
+            let (shared, variance) = noise.with_entry(&v, at);
+            let entry = |i: usize| errors(&noise).iter().map(|(sd, e)| sd * sd * e.apply(&v)[i] * e[at]).sum::<f64>();
+            assert!((0..4).all(|i| (shared[i] - entry(i)).abs() < 1e-12), "{shared:?}");
+            let own: f64 = errors(&noise).iter().map(|(sd, e)| sd * sd * e[at] * e[at]).sum();
+            assert!((variance - own).abs() < 1e-12, "{variance} {own}");
+        }
         if !counted {
             // The last row is the longest, with three squares.
             let (all, one) = ((squares / 4.0_f64).sqrt(), 3.0 * 2.0_f64.sqrt());
