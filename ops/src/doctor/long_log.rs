@@ -33,6 +33,10 @@ mod tests {
         if cfg!(target_os = "linux") {
             let file = std::fs::File::open(&path).unwrap();
             let mut child = std::process::Command::new("sleep").arg("600").stdin(file).spawn().unwrap();
+            // `spawn` returns before the kernel shows the new program's arguments.
+            while std::fs::read(format!("/proc/{}/cmdline", child.id())).unwrap().is_empty() {
+                std::thread::yield_now();
+            }
             let (named, of_daemon) = (found(None), found(Some(child.id())));
             child.kill().unwrap();
             child.wait().unwrap();
